@@ -84,6 +84,19 @@ class AnalysedCommand(NamedTuple):
     """What no name may begin with that a glob of the line stands for: the program takes `@x` for a file of options, say."""
     module: str = ""
     """What it has Python import, as `json.tool`: nothing in its folder may be imported instead. Empty for none."""
+    starters: tuple["Starter", ...] = ()
+    """The commands that start it, innermost first: a rule for one of them covers it, too, if it mentions enough."""
+
+
+class Starter(NamedTuple):
+    """A command as what covers another one, which it starts."""
+
+    form: str
+    """Its normal form, which rules see."""
+    needs: tuple[Requirement, ...]
+    """What a rule has to mention: the program that is started and all that either command asks for."""
+    bare: str | None = None
+    """As of `AnalysedCommand`."""
 
 
 class DiskPreconditions(NamedTuple):

@@ -5,7 +5,7 @@ from posixpath import basename
 from typing import TYPE_CHECKING, NamedTuple
 
 from toolcharter._lazy import lazy
-from toolcharter.api.command import MAY, AnalysedCommand, DiskPreconditions, PathAccess
+from toolcharter.api.command import MAY, AnalysedCommand, DiskPreconditions, PathAccess, Requirement
 from toolcharter.api.reasons import Reason
 from toolcharter.policy.rule_input import Refusal, Requirements, as_often
 
@@ -73,12 +73,20 @@ def _refusal(judgement: "Analysis") -> Refusal | None:
 
 def _needs(one: AnalysedCommand) -> Requirements:
     return Requirements(
-        frozenset(as_often(need.form, need.times) for need in one.needs),
+        _words(one.needs),
         one.needs[0].why if one.needs else None,
         one.bare,
         one.deny_forms,
         one.is_transparent,
+        tuple(
+            (starter.form, Requirements(_words(starter.needs), starter.needs[0].why, starter.bare))
+            for starter in one.starters
+        ),
     )
+
+
+def _words(needs: Iterable[Requirement]) -> frozenset[str]:
+    return frozenset(as_often(need.form, need.times) for need in needs)
 
 
 def _world(judgement: "Analysis") -> DiskPreconditions:

@@ -83,8 +83,10 @@ class Matcher:
         return self.rule.prefix == "bash" and self.rule.glob.matches(command)
 
     def covers_command(self, command: str, needs: Requirements) -> bool:
-        """Whether the rule in `allow` covers one command: it matches, and mentions what it has to mention."""
-        return self.touches_command(command, needs) and self.names_words(needs.words)
+        """Whether the rule in `allow` covers one command, or what starts it: it matches, and mentions what it has to."""
+        return (self.touches_command(command, needs) and self.names_words(needs.words)) or any(
+            self.covers_command(*starter) for starter in needs.starters
+        )
 
     def touches_command(self, command: str, needs: Requirements) -> bool:
         """Whether the rule in `allow` matches one command, perhaps without its assignments, whatever it names."""

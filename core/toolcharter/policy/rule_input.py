@@ -74,6 +74,8 @@ class Requirements(NamedTuple):
     path, its subcommand without the options before it."""
     is_exempt: bool = False
     """It needs no rule, because all that it does is start another command (`time`), which needs one."""
+    starters: "tuple[tuple[str, Requirements], ...]" = ()
+    """The commands that start it, each with what a rule that covers that one has to mention to cover this one, too."""
 
 
 NO_NEEDS = Requirements()

@@ -86,12 +86,22 @@ class RuleList:
         return self._on_commands.first(command)
 
     def first_covering(self, command: str, needs: Requirements) -> int | None:
-        """The first `bash:` rule without conditions that matches *command* and mentions what it has to mention."""
-        if not needs.words and needs.bare is None:
+        """The first `bash:` rule without conditions that covers *command*, or what starts it."""
+        if not needs.words and needs.bare is None and not needs.starters:
             return self._on_commands.first(command)
         matchers = self.matchers
-        found = {one for form in (command, needs.bare) if form is not None for one in self._on_commands.all(form)}
-        return min((one for one in found if matchers[one].names_words(needs.words)), default=None)
+        ways = ((command, needs), *needs.starters)
+        return min(
+            (
+                one
+                for text, asked in ways
+                for form in (text, asked.bare)
+                if form is not None
+                for one in self._on_commands.all(form)
+                if matchers[one].names_words(asked.words)
+            ),
+            default=None,
+        )
 
     def first_on_anything(self, command: str) -> int | None:
         """The first `*:` rule without conditions that matches *command*."""

@@ -35,7 +35,7 @@ def test_commands_are_told_with_what_they_need() -> None:
             frozenset({"-o"}), "-o is an option that a rule has to mention", "sort -o out in", ("sort -o out in",)
         ),
         Requirements(is_exempt=True),
-        Requirements(),
+        Requirements(starters=(("command ls", Requirements(frozenset({"ls"}), "ls is the program that is started")),)),
         Requirements(),
     )
     assert tuple(one.form for one in found.judged) == found.commands

@@ -325,6 +325,10 @@ def test_a_rule_names_the_words_that_it_writes_out(text: str, expected: list[str
     assert list(literal_words(rule(text).glob)) == expected
 
 
+STARTED = Requirements(starters=(("nice sort x", Requirements(frozenset({"sort"}))),))
+STARTED_ANEW = Requirements(starters=(("A=1 nice sort x", Requirements(frozenset({"sort"}), bare="nice sort x")),))
+
+
 @each_row(
     ("text", "command", "needs", "covers", "touches"),
     [
@@ -344,6 +348,10 @@ def test_a_rule_names_the_words_that_it_writes_out(text: str, expected: list[str
         ("bash:uniq * uniq", "uniq in uniq", TWICE, True, True),
         ("bash:uniq uniq *", "uniq uniq uniq", TWICE, True, True),
         ("bash:uniq uniq *", "uniq uniq uniq", Requirements(frozenset({as_often("uniq", 3)})), False, True),
+        ("bash:nice sort *", "sort x", STARTED, True, False),
+        ("bash:nice *", "sort x", STARTED, False, False),
+        ("bash:sort *", "sort x", STARTED, True, True),
+        ("bash:nice sort *", "sort x", STARTED_ANEW, True, False),
     ],
 )
 def test_a_rule_covers_what_it_matches_and_names(

@@ -7,10 +7,11 @@ starts or hands to a shell joins the others and is read in turn, and the floor l
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from functools import partial
+from sys import maxsize
 from typing import TYPE_CHECKING, NamedTuple
 
 from toolcharter._lazy import lazy
-from toolcharter.api.command import AnalysedCommand, ListedNames, PathAccess, Requirement
+from toolcharter.api.command import AnalysedCommand, ListedNames, PathAccess, Requirement, Starter
 from toolcharter.guards.shell.deny_forms import bare, deny_forms
 from toolcharter.guards.shell.floor import look as look_at_floor
 from toolcharter.guards.shell.nodes import (
@@ -45,6 +46,8 @@ MAX_DEPTH = 8
 _TOP = (".",)
 _LINKERS = frozenset({"ln", "link", "cp", "mv", "rsync", "tar", "gtar", "bsdtar", "unzip", "cpio"})
 _GIT_LINKERS = frozenset({"mv", "clone"})
+_EVERYWHERE = maxsize
+"""Behind the end of any source."""
 _LATER = "trap"
 """Its text runs at some later time, wherever the shell is then."""
 
@@ -88,6 +91,11 @@ def analyse(commands: Iterable[object], workspace: str, tables: "Tables | None" 
     if analyser.keeps or len(analyser.commands) > 1 or analyser.reaches:
         analyser.add_needs(programs)
     judged = tuple(map(_judged, analyser.commands, analyser.readings))
+    if analyser.started_by:
+        judged = tuple(
+            one._replace(starters=_starters(at, judged, analyser)) if at in analyser.started_by else one
+            for at, one in enumerate(judged)
+        )
     script = Script(
         tuple(analyser.commands), analyser.unsupported, analyser.unresolved_program, tuple(analyser.functions)
     )
@@ -99,7 +107,7 @@ def analyse(commands: Iterable[object], workspace: str, tables: "Tables | None" 
 
 
 def _analysed(
-    commands: Iterable[object], workspace: str, tables: "Tables | None", *, resolves: bool, enters: bool = False
+    commands: Iterable[object], workspace: str, tables: "Tables | None", *, resolves: bool, enters: int = 0
 ) -> "_Analyser":
     analyser = _Analyser(workspace, tables, resolves=resolves)
     for command in commands:
@@ -112,22 +120,37 @@ def _analysed(
 def _entered(
     commands: tuple[object, ...], analyser: "_Analyser", workspace: str, tables: "Tables | None"
 ) -> "_Analyser | None":
-    """The same, if it can be seen on disk that each `cd` succeeds: nothing in the line changes what there is."""
+    """The same, if it can be seen on disk that `cd` succeeds: nothing before it in the line changes what there is."""
     if (
         not any(isinstance(one, str) and ".." in one for one in commands)
         or analyser.fed
         or analyser.listings is not None
     ):
         return None
-    entered = _analysed(commands, workspace, tables, resolves=False, enters=True)
+    until = _EVERYWHERE
+    entered = _analysed(commands, workspace, tables, resolves=False, enters=until)
     if not _is_still(commands, entered):
+        until = 0 if entered.functions or entered.written or len(commands) > 1 else _first_change(entered)
+        entered = _analysed(commands, workspace, tables, resolves=False, enters=until) if until else entered
+    if not until:
         return None
     for at, command in enumerate(entered.commands):
-        if name_of(command) == "cd" and len(command.words) > 1:
+        if name_of(command) == "cd" and len(command.words) > 1 and command.at < until:
             folder = ListedNames(command.words[1].text or "", command.folders, "folder")
             reading = entered.readings[at]
             entered.readings[at] = reading._replace(demand=reading.demand._replace(listings=(folder,)))
     return entered
+
+
+def _first_change(analyser: "_Analyser") -> int:
+    """Where in the source the first command begins that may change what there is, or of which not all is known."""
+    return min(
+        command.at
+        for command, reading in zip(analyser.commands, analyser.readings, strict=True)
+        if not (
+            inputs.change_no_names([command]) and inputs.ASKING.issuperset(one.form for one in reading.demand.needs)
+        )
+    )
 
 
 def _is_still(commands: Iterable[object], analyser: "_Analyser") -> bool:
@@ -151,7 +174,7 @@ def _script(
     workspace: str,
     *,
     is_posix: bool = False,
-    enters: bool = False,
+    enters: int = 0,
     settles: bool = False,
     lists: bool = False,
 ) -> Script:
@@ -182,6 +205,8 @@ class _Analyser:
         """Whether a command asks for more, and it is not certain where it runs."""
         self.keeps = False
         """Whether a command may keep what others print."""
+        self.started_by = dict[int, int]()
+        """By position, commands that another one starts, and that one."""
         self._asked_for = set[int]()
         """By position, commands whose needs are among those of their starter."""
         self._resolves = resolves
@@ -247,6 +272,7 @@ class _Analyser:
                 self._feed(at, inner)
             if inner.is_asked_for:
                 self._asked_for.add(len(self.commands))
+            self.started_by[len(self.commands)] = at
             self._append(started_by(command, inner), depth)
         for source in reading.scripts:
             self._add_source(command, source.text, depth, f"{source.form} is shell source that cannot be determined.")
@@ -327,6 +353,19 @@ def _judged(command: Command, reading: Reading) -> AnalysedCommand:
         demand.marks,
         demand.module,
     )
+
+
+def _starters(at: int, judged: Sequence[AnalysedCommand], analyser: _Analyser) -> tuple[Starter, ...]:
+    """What covers the command at position *at* in place of a rule of its own: one that names its starter and its program."""
+    found, needs = list[Starter](), judged[at].needs
+    while at in analyser.started_by:
+        program = analyser.commands[at].program
+        if program is not None:
+            needs = (Requirement(program.form, f"{program.form} is the program that is started"), *needs)
+        at = analyser.started_by[at]
+        needs = (*judged[at].needs, *needs)
+        found.append(Starter(judged[at].form, _as_often(needs, analyser.commands[at]), judged[at].bare))
+    return tuple(found)
 
 
 def _as_often(needs: tuple[Requirement, ...], command: Command) -> tuple[Requirement, ...]:

@@ -59,12 +59,8 @@ _TAKEN: Final = re.compile(
     r"(?:npm|pnpm|yarn|rvm|bash|ld|git)_.*|.*_proxy|histchars|auto_resume|ifs|(?:cd|f|mail|man|module_)?path"
 )
 _OWN_CAPITALS: Final = frozenset(
-    {
-        *("A", "B", "BRANCH", "C", "COMMIT", "COUNT", "DIR", "END"),
-        *("EXIT_CODE", "F", "FILE", "FILES", "I", "LINE", "N", "OUT"),
-        *("OUTPUT", "PID", "RC", "RESULT", "SHA", "START", "STATUS", "X"),
-        *("Y",),
-    }
+    """A AFTER B BASE BEFORE BRANCH C COMMIT COUNT CURRENT DIR END EXIT_CODE F FAILED FILE FILES HASH I LAST LATEST LINE MSG N OUT
+    OUTPUT PID PREV RC RESULT SHA START STATUS TOTAL X Y""".split()
 )
 
 

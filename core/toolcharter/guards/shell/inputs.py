@@ -27,7 +27,7 @@ _LINTERS: Final = frozenset(
     shellcheck stylelint vulture yamllint""".split()
 )
 _SHELL_ONLY: Final = frozenset({":", "[[", "break", "continue", "mapfile", "read", "readarray", "shopt", "sleep"})
-_GIT_READERS: Final = frozenset({"blame", "diff", "grep", "log", "ls-files", "rev-parse", "show", "status"})
+_GIT_READERS: Final = frozenset({"blame", "diff", "grep", "log", "ls-files", "rev-list", "rev-parse", "show", "status"})
 
 
 ASKING: Final = frozenset({"read", "mapfile", "readarray", "shopt"})

@@ -6,12 +6,18 @@ xargs(1) of findutils 4.9, ls(1), grep(1), rg(1), git-ls-files(1), bash(1) for `
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
+from toolcharter._lazy import lazy
 from toolcharter.api.command import ListedNames
 from toolcharter.guards.shell import places
 from toolcharter.guards.shell.nodes import Command, Word
 from toolcharter.guards.shell.programs.expressions import tail_of
+
+if TYPE_CHECKING:
+    from toolcharter.guards.shell import named
+else:
+    named = lazy("toolcharter.guards.shell.named")
 
 _MAX_POINTS: Final = 8
 _HERE: Final = "."
@@ -50,6 +56,12 @@ _LINE_FILTERS: Final = {
     "tail": re.compile(r"(?:-[0-9]+|-n ?\+?[0-9]+)?"),
     "uniq": re.compile(r"(?:-[ud])?"),
 }
+_NULL_FILTERS: Final = {
+    "head": re.compile(r"-z -n ?[0-9]+|-n ?[0-9]+ -z|-zn ?[0-9]+"),
+    "shuf": re.compile(r"-z"),
+    "sort": re.compile(r"-[ufrnVh]*z[ufrnVh]*"),
+    "uniq": re.compile(r"-[ud]?z[ud]?"),
+}
 _PATTERN_FILTERS: Final = frozenset({"grep", "egrep", "fgrep"})
 _PATTERN_OPTIONS: Final = re.compile(r"-[vEFPiwx]*e?")
 
@@ -85,7 +97,8 @@ def chain_output(commands: Sequence[Command]) -> Output | None:
     printed = output(commands[0])
     if printed is None or not commands[1:]:
         return printed
-    is_whole = not (printed.is_null or printed.lines) and all(map(drops_lines, commands[1:]))
+    drops = drops_names if printed.is_null else drops_lines
+    is_whole = not printed.lines and all(map(drops, commands[1:]))
     return printed if is_whole else None
 
 
@@ -102,6 +115,15 @@ def drops_lines(command: Command) -> bool:
     if texts[0] in _PATTERN_FILTERS:
         return len(texts) > 1 and bool(texts[-1]) and _is_pattern(texts[1:])
     known = _LINE_FILTERS.get(texts[0])
+    return known is not None and known.fullmatch(" ".join(texts[1:])) is not None
+
+
+def drops_names(command: Command) -> bool:
+    """The same of names that end with a NUL byte each."""
+    texts = [word.text or "" for word in command.words]
+    if command.assignments or command.redirections or not all(word.is_literal for word in command.words) or not texts:
+        return False
+    known = _NULL_FILTERS.get(texts[0])
     return known is not None and known.fullmatch(" ".join(texts[1:])) is not None
 
 
@@ -270,6 +292,9 @@ def _git(words: Sequence[Word], folders: tuple[str, ...]) -> Output | None:
         return _changed(texts[1:], folders)
     if texts[:1] == ["grep"]:
         return _matching(texts[1:], folders)
+    if texts[:1] in (["log"], ["rev-list"]):
+        whose = named.named_by_words(["git", *texts])
+        return Output((Word("", splits=True, named_by=whose),)) if whose else None
     is_null = texts[1:2] == ["-z"]
     specs = texts[1 + is_null :]
     specs = specs[1:] if specs[:1] == ["--"] else specs

@@ -3,6 +3,7 @@
 `toolcharter.guards.shell.parse.script` makes them from text; everything else in this package looks at them.
 """
 
+import re
 from collections.abc import Callable
 from shlex import quote
 from typing import Final, NamedTuple
@@ -25,8 +26,16 @@ WRITING: Final = frozenset({">", ">>", ">|", "&>"})
 """Operators behind which the file stands that a command writes."""
 
 
+REFERENCE: Final = "reference"
+"""In place of whose name a word is, if it is a branch or a tag of git: one may begin with a dash."""
+
+
 ENDLESS: Final = "endless"
 """What the body of a loop over numbers stands in, besides the loop, if it ends never or after 10,000 turns or more."""
+
+
+TOP_OF_REPOSITORY: Final = re.compile(r'"\$\(git rev-parse --show-toplevel(?: 2>/dev/null)?\)"')
+"""The form of a word that is the workspace, the one place in which git finds a repository; or nothing, where there is none."""
 
 
 class NotUnderstood(ValueError):
@@ -69,8 +78,9 @@ class Word(NamedTuple):
     """Whether it is a number or nothing, though it cannot be determined which: a status, or what `wc -l` prints."""
     is_shown: bool = False
     """As `is_output`, but a part of it may be what the line has read: it may be shown, and not kept."""
-    is_name: bool = False
-    """Whether it is one word that begins with a letter or a digit, such as a container's number: no option and no glob."""
+    named_by: str = ""
+    """Whose names it is made of, such as `docker` or `git`, if that makes it no option and no glob; where it `splits` it is one
+    word or none."""
 
     @property
     def is_literal(self) -> bool:

@@ -9,15 +9,17 @@ from toolcharter.api.command import PathAccess
 from toolcharter.guards.shell.assignments import is_own
 from toolcharter.guards.shell.nodes import FRESH, SUBSTITUTED, Command, Redirection, Word
 from toolcharter.guards.shell.parse.scanner import Scanner
-from toolcharter.guards.shell.parse.word_parts import OUTPUT, literal
+from toolcharter.guards.shell.parse.word_parts import OUTPUT, is_glob, literal, made_of
 from toolcharter.guards.shell.places import objection
 from toolcharter.guards.shell.setters import DECLARING, is_array, set_by
-from toolcharter.guards.shell.settled import DERIVED, MARK, NUMBER, Gained, Value, number_of
+from toolcharter.guards.shell.settled import DATE, DERIVED, MARK, NUMBER, Gained, Value, number_of
 
 if TYPE_CHECKING:
-    from toolcharter.guards.shell import listings
+    from toolcharter.guards.shell import inputs, listings, named
 else:
     listings = lazy("toolcharter.guards.shell.listings")
+    inputs = lazy("toolcharter.guards.shell.inputs")
+    named = lazy("toolcharter.guards.shell.named")
 
 # Nobody else has such a file: mktemp makes it anew, or prints nothing. Source: mktemp(1) of coreutils 9.1.
 _MADE: Final = re.compile(r'"?\$\(mktemp\)"?')
@@ -34,25 +36,13 @@ _PLAIN_PRINTERS: Final = tuple(
         rf"git (?:diff|diff-tree|show|log|ls-files|ls-tree)(?:{_WORD})* --name-only(?:{_WORD})*",
         rf"git (?:branch|tag|for-each-ref)(?:{_WORD}| --format=%\(refname(?::short)?\))*",
         rf"git (?:rev-list|rev-parse|remote|merge-base)(?:{_WORD})*",
+        r"go list(?: (?:-deps|-test|\.|\./\.\.\.|\./[A-Za-z0-9_/-]+(?:/\.\.\.)?))*",
+        rf"docker compose config(?:{_WORD})* --(?:services|images|volumes)",
         rf"docker (?:ps|images|volume ls|network ls)(?:{_WORD})* (?:-a?q|--quiet)",
         rf"docker ps(?:{_WORD})* --format {{{{\.(?:Names?|ID)}}}}",
         rf"kubectl get(?:{_WORD})* -o name",
     )
 )
-
-
-_NAME_PRINTERS: Final = tuple(
-    re.compile(one)
-    for one in (
-        rf"docker (?:ps|images|network ls)(?:{_WORD})* (?:-a?q|--quiet)",
-        rf"docker ps(?:{_WORD})* --format {{{{\.(?:Names?|ID)}}}}",
-        rf"kubectl get(?:{_WORD})* -o name",
-    )
-)
-"""Docker's names and numbers, `kind/name` of Kubernetes.
-
-Source: docker-create(1), "--name"; Kubernetes, "Object Names and IDs".
-"""
 
 
 def settle(scanner: Scanner, at: int) -> Gained:
@@ -84,7 +74,9 @@ def settle(scanner: Scanner, at: int) -> Gained:
     is_certain = not command.redirections or all(map(_can_be_read, command.redirections))
     if command.words[0].text not in DECLARING:
         # From what cannot be read, such as a folder, `read` sets nothing.
-        is_certain = is_certain and bool(command.redirections)
+        # A pipe can always be read, but what stands behind `}` may take its place.
+        is_piped = bool(command.stdin_from) and "<" not in scanner.source
+        is_certain = is_certain and (bool(command.redirections) or is_piped)
     scanner.set_names = frozenset(gained) if is_certain else before
     return Gained(frozenset(gained), scanner.set_names)
 
@@ -121,9 +113,14 @@ def _value_of(scanner: Scanner, word: Word, *, adds: bool = False) -> Value | No
         return Value(word.text, None, at) if not adds else Value(None, None, at, is_shown=True)
     if word.is_output and _MADE.fullmatch(word.form) and not (adds or is_deep):
         return Value(None, FRESH, at)
-    if word.pattern == NUMBER or word.is_output:
+    if word.pattern in {NUMBER, DATE} or word.is_output:
         is_number = not adds and (word.pattern == NUMBER or word.is_number)
-        return Value(None, None if adds else word.pattern, at, is_number, is_shown=is_deep or adds)
+        named_by = "" if adds else word.named_by
+        pattern = None if adds else word.pattern
+        is_told = pattern == DATE
+        return Value(
+            None, pattern, at, is_number, is_shown=is_deep or adds, named_by=named_by, may_be_empty=not is_told
+        )
     names = [part.name for part in word.parts if part.name and part.name != OUTPUT]
     if not names:
         return None
@@ -135,7 +132,8 @@ def _values(scanner: Scanner, command: Command, names: tuple[str, ...]) -> Itera
     """What a builtin gives to each of *names*, and whether that has been learnt as its words were read."""
     at = len(scanner.commands) - 1
     if command.words[0].text not in DECLARING:
-        read = None if is_array(command) else Value(None, None, at, is_shown=True)
+        whose = _read_names(scanner, at) if len(names) == 1 else ""
+        read = None if is_array(command) else Value(None, None, at, is_shown=True, named_by=whose, may_be_empty=True)
         yield from ((name, read, False) for name in names)
         return
     for name, word in zip(names, command.words[-len(names) :] if names else (), strict=True):
@@ -144,6 +142,22 @@ def _values(scanner: Scanner, command: Command, names: tuple[str, ...]) -> Itera
         text = None if word.text is None else word.text.removeprefix(f"{name}=")
         value = word._replace(form=word.form.partition("=")[2], text=text, is_number=False)
         yield name, _value_of(scanner, value), text is not None
+
+
+def _read_names(scanner: Scanner, at: int) -> str:
+    """Whose names the command at position *at*, a plain `read`, reads from what stands before it; nothing if others.
+
+    Hashes alone: of any other name, a command that takes part of the input may leave what begins with a dash.
+    """
+    command = scanner.commands[at]
+    texts = [word.text for word in command.words[:-1]]
+    if texts not in (["read"], ["read", "-r"]) or command.assignments or command.redirections or "<" in scanner.source:
+        return ""
+    if "IFS" in scanner.source or not command.stdin_from:
+        return ""
+    chain = inputs.chain_of(scanner.commands, at, within=command.within[:-1])
+    is_whole = bool(chain) and all(map(listings.drops_lines, chain[1:]))
+    return "git" if is_whole and named.named_by(chain[0]) == "git" else ""
 
 
 def look_for(scanner: Scanner, pattern: str) -> None:
@@ -172,28 +186,46 @@ def of_loop(scanner: Scanner, name: str, words: Sequence[Word], positions: range
     """
     if not (scanner.settles and is_own(name)):
         return None
-    is_name, needs = False, frozenset[str]()
+    named_by, needs = "", frozenset[str]()
     if len(words) == 1 and words[0].text is None and words[0].pattern is None:
         printer = scanner.commands[positions.start : positions.stop]
-        if not (_ONE_OUTPUT.fullmatch(words[0].form) and _is_chain(printer, positions.start)):
+        if not (_ONE_OUTPUT.fullmatch(words[0].form) and named.is_chain(printer, positions.start)):
             return None
         first, needs = _with_known(scanner, printer[0]) if printer else (None, needs)
         if first is None or not all(map(listings.drops_lines, printer[1:])) or not prints_plain_words(first):
             return None
         is_number = printer[0].words[0].text == "seq"
-        is_name = len(printer) == 1 and "IFS" not in scanner.source and _prints_names(first)
+        named_by = named.named_by(first) if "IFS" not in scanner.source else ""
     elif all(word.is_literal or word.pattern is not None for word in words):
         is_number = all(word.text is not None and _DIGITS.fullmatch(word.text) for word in words)
     else:
         return None
-    return Value(None, NUMBER if is_number else None, -1, is_number, is_shown=True, needs=needs, is_name=is_name)
+    return Value(None, NUMBER if is_number else None, -1, is_number, is_shown=True, needs=needs, named_by=named_by)
+
+
+def with_values(scanner: Scanner, words: Sequence[Word]) -> list[Word]:
+    """*words* of a loop with the texts of variables that the line has set before; it relies on these."""
+    found = list[Word]()
+    for word in words:
+        names = [part.name for part in word.parts if part.name]
+        held = [scanner.set_values.get(name.removeprefix(MARK)) for name in names if name.startswith(MARK)]
+        texts = [one.text for one in held if one is not None and one.text is not None]
+        if not scanner.settles or not names or len(texts) != len(names) or not all(map(_PLAIN.fullmatch, texts)):
+            found.append(word)
+            continue
+        given = iter(texts)
+        found.append(made_of(word.parts, [next(given) if part.name else part.text for part in word.parts]))
+        scanner.relied.update(
+            name.removeprefix(MARK) for name in names
+        )  # What is set once has a text, and no other one.
+    return found
 
 
 def _with_known(scanner: Scanner, command: Command) -> tuple[Command, frozenset[str]]:
     """*command* with the texts of variables that the line has set before, and those variables."""
     words, needs = list[Word](), set[str]()
     for word in command.words:
-        names = [part.name.removeprefix(MARK) for part in word.parts if part.name]
+        names = [part.name.removeprefix(MARK) for part in word.parts if part.name and not any(map(is_glob, word.parts))]
         held = [scanner.set_values.get(name) if name in scanner.set_names else None for name in names]
         texts = [one.text for one in held if one is not None and one.text is not None]
         if names and len(texts) == len(names) and all(map(_PLAIN.fullmatch, texts)):
@@ -203,21 +235,6 @@ def _with_known(scanner: Scanner, command: Command) -> tuple[Command, frozenset[
         else:
             words.append(word)
     return command._replace(words=tuple(words)), frozenset(needs)
-
-
-def _prints_names(command: Command) -> bool:
-    """Whether each word that *command* prints begins with a letter or a digit and holds no sign of a glob."""
-    line = " ".join(word.text or "" for word in command.words)
-    return any(known.fullmatch(line) for known in _NAME_PRINTERS)
-
-
-def _is_chain(commands: Sequence[Command], start: int) -> bool:
-    """Whether *commands* are one pipeline of simple commands, the first of them at position *start*."""
-    inputs = (tuple(range(start, place)) for place in range(start, start + len(commands)))
-    same = {(one.within, one.folders) for one in commands}
-    return len(same) == 1 and all(
-        one.stdin_from == fed and not one.substitutes for one, fed in zip(commands, inputs, strict=True)
-    )
 
 
 def prints_plain_words(command: Command) -> bool:

@@ -8,18 +8,22 @@ Source: bash(1), "PARAMETERS", "SHELL BUILTIN COMMANDS".
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import takewhile
+from operator import or_
 from typing import Final, NamedTuple
 
 from toolcharter.guards.shell.derived import made as derived_of
 from toolcharter.guards.shell.nodes import FRESH, Command, Word
-from toolcharter.guards.shell.parse.word_parts import OUTPUT, literal
+from toolcharter.guards.shell.parse.cwd import only_tells
+from toolcharter.guards.shell.parse.word_parts import OUTPUT, is_glob, made_of, named_by
+from toolcharter.guards.shell.places import escaped
 from toolcharter.guards.shell.setters import Sum, set_by
 
 MARK: Final = "="
 """What a part's name begins with whose variable the line has set."""
 DERIVED: Final = "~"
 """Stands behind `MARK`, and again behind the variable, in `${f%.txt}`: what follows is made of the value by it."""
+MATCHED: Final = "BASH_REMATCH"
+"""The array that holds what a regular expression has matched last."""
 # Neither blanks nor globs, tildes or braces: without quotes, bash makes the same word of them.
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_@%+=:,./-]+")
 # They run text that may set anything, or evaluate what names more.
@@ -43,11 +47,10 @@ _FILTERS: Final = frozenset(
     printf rev rg rm sed sha256sum sort stat tac tail tee test tr uniq wc""".split()
 )
 """They do no more to a file of the line's own than to look at it, to write it or to remove it."""
-_NUMBER_PRINTERS: Final = (["date", "+%s"], ["nproc"])
-_GREP_FLAGS: Final = re.compile(r"-[ciEFwvx]+")
-_COUNTS: Final = frozenset({"-l", "-c", "-w", "-m"})
 NUMBER: Final = "[0-9]*"
 """A glob that stands for a number."""
+DATE: Final = "[0-9][0-9]*"
+"""A glob that stands for a date or a time, of which arithmetic would make more than a number."""
 
 
 class Value(NamedTuple):
@@ -65,8 +68,10 @@ class Value(NamedTuple):
     """Whether it may be shown, and not kept."""
     needs: frozenset[str] = frozenset()
     """The variables that it is made of: it is what it seems if they are."""
-    is_name: bool = False
-    """Whether it is one word that begins with a letter or a digit and holds no sign of a glob."""
+    named_by: str = ""
+    """Whose name it is, if it is one word that holds no blank and no sign of a glob."""
+    may_be_empty: bool = False
+    """Whether it may be nothing, though it is a name."""
 
 
 class Gained(NamedTuple):
@@ -219,8 +224,10 @@ def _changes_globs(words: Sequence[Word]) -> bool:
 
 
 def _runs_at_the_end(words: Sequence[Word]) -> bool:
-    """Of `trap`: whether its text runs when everything else has."""
-    return all(word.is_literal for word in words) and [word.text for word in words[1:]] in (["EXIT"], ["0"])
+    """Of `trap`: whether its text runs when everything else has, or only says something."""
+    if not all(word.is_literal for word in words):
+        return False
+    return [word.text for word in words[1:]] in (["EXIT"], ["0"]) or only_tells([word.text for word in words])
 
 
 def _waits(words: Sequence[Word]) -> bool:
@@ -297,17 +304,45 @@ def _filled(word: Word, values: Mapping[str, Value]) -> Word:
     bare = [(part.name, text) for part, text in zip(word.parts, texts, strict=True) if part.name and not part.is_quoted]
     if None not in texts:
         is_one = all(_PLAIN.fullmatch(text or "") for _, text in bare)
-        return literal("".join(text or "" for text in texts)) if is_one else word._replace(parts=())
+        return made_of(word.parts, [text or "" for text in texts]) if is_one else word._replace(parts=())
+    return word._replace(parts=()) if any(map(is_glob, word.parts)) else _told(word, held)
+
+
+def _told(word: Word, held: Sequence[Value]) -> Word:
+    """*word*, which holds the values *held*, of which not all are texts: what is known of it all the same."""
     if held[0].is_number and _is_bare(word):
         word = word._replace(is_number=True)
-    if held[0].is_name and _is_bare(word):
-        word = word._replace(is_name=True)
+    if whose := _named_by(word, held):
+        is_one = not word.splits or not any(one.may_be_empty for one in held)
+        word = word._replace(named_by=whose, splits=not is_one)
     pattern = held[0].pattern if len(word.parts) == 1 else None
-    if pattern not in {None, FRESH} and not names[0].startswith(MARK + DERIVED):
+    if pattern in {None, FRESH} or DERIVED in word.parts[0].name:
+        pattern = _joined(word, held)
+    if pattern:
         return word._replace(parts=(), pattern=pattern, splits=False)
-    splits = word.splits and not all(_stays_number(name, values) for name, _ in bare)
+    given = iter(held)
+    stay = [part.name != OUTPUT and _stays_number(part.name, next(given)) for part in word.parts if part.name]
+    quotes = [part.is_quoted for part in word.parts if part.name]
+    splits = word.splits and not all(map(or_, stay, quotes))
     is_shown = any(one.is_shown for one in held)
     return word._replace(parts=(), splits=splits, is_output=not (splits or is_shown), is_shown=is_shown and not splits)
+
+
+def _joined(word: Word, held: Sequence[Value]) -> str:
+    """The glob that stands for *word*, of texts and of the values *held*, which are never nothing; empty if there is none."""
+    patterns = iter([one.pattern for one in held if one.pattern not in {None, FRESH} and not one.may_be_empty])
+    if any(part.name == OUTPUT or DERIVED in part.name for part in word.parts):
+        return ""
+    found = [next(patterns, None) if part.name else escaped(part.text) for part in word.parts]
+    return "" if None in found else "".join(one or "" for one in found)
+
+
+def _named_by(word: Word, held: Sequence[Value]) -> str:
+    """Whose names *word*, which holds the values *held*, is made of; nothing if it may become an option."""
+    whose = {one.named_by for one in held}
+    if len(whose) != 1 or any(part.name == OUTPUT or DERIVED in part.name for part in word.parts):
+        return ""
+    return named_by(whose.pop(), [part.text for part in word.parts if part.text or part.name])
 
 
 def _fresh(word: Word, values: Mapping[str, Value]) -> Word:
@@ -319,52 +354,15 @@ def _fresh(word: Word, values: Mapping[str, Value]) -> Word:
     return word
 
 
-def _stays_number(name: str, values: Mapping[str, Value]) -> bool:
-    """Whether the variable part of this *name* is a number, in which nothing is split."""
-    return name.startswith(MARK) and DERIVED not in name and values[_variable(name)].is_number
+def _stays_number(name: str, value: Value) -> bool:
+    """Whether the variable part of this *name*, which holds *value*, is a number, in which nothing is split."""
+    return name.startswith(MARK) and DERIVED not in name and value.is_number
 
 
 def _is_bare(word: Word) -> bool:
     """Whether *word* is a variable as it is, and nothing else."""
     parts = [part.name for part in word.parts if part.name or part.text]
     return len(parts) == 1 and DERIVED not in parts[0]
-
-
-def prints_number(commands: Sequence[Command], positions: Sequence[int]) -> bool:
-    """Whether the commands at *positions*, all of one substitution, print a number or nothing.
-
-    The last one has to be `wc -l` or its like, and all others have to write to it.
-    """
-    if not positions:
-        return False
-    *others, last = positions
-    command = commands[last]
-    texts = [word.text for word in command.words]
-    is_count = texts[:1] == ["wc"] and len(texts[1:]) == 1 and texts[1] in _COUNTS
-    reads = all(one.operator == "<" and not one.descriptor for one in command.redirections)
-    if command.assignments or not set(others) <= {*command.stdin_from}:
-        return False
-    if is_count and reads:
-        return True
-    is_silent = all(one.form == "2>/dev/null" for one in command.redirections)
-    return is_silent and (_counts_matches(command.words) or (not others and texts in _NUMBER_PRINTERS))
-
-
-def _counts_matches(words: Sequence[Word]) -> bool:
-    """Whether *words* are `grep -c PATTERN`, of its input or of one file: of two it would print their names."""
-    if not words or words[0].text != "grep":
-        return False
-    flags = list(takewhile(_GREP_FLAGS.fullmatch, (word.text or "" for word in words[1:])))
-    operands = words[1 + len(flags) :]
-    if "c" not in "".join(flags) or not operands or operands[2:]:
-        return False
-    pattern, *files = operands
-    # A word that is not known is no option behind the pattern: it is a file that is named so, or is refused elsewhere.
-    return bool(pattern.text) and not pattern.prefix.startswith("-") and not any(_may_be_more(file) for file in files)
-
-
-def _may_be_more(file: Word) -> bool:
-    return file.splits or file.text == "" or file.prefix.startswith("-") or (file.text is None and not file.prefix)
 
 
 def _variable(name: str) -> str:

@@ -6,12 +6,12 @@ Source: POSIX.1-2024, shell command language, 2.9.1; bash(1), "SIMPLE COMMAND EX
 import re
 from collections.abc import Sequence
 
-from toolcharter.guards.shell.nodes import Assignment, Command, Redirection, Word
+from toolcharter.guards.shell.nodes import TOP_OF_REPOSITORY, Assignment, Command, Redirection, Word
 from toolcharter.guards.shell.parse.cwd import Flow, after, either, enters, moves
 from toolcharter.guards.shell.parse.notes import Notes, Use
 from toolcharter.guards.shell.parse.redirections import read_redirection
 from toolcharter.guards.shell.parse.scanner import Feeding, Scanner, Span
-from toolcharter.guards.shell.parse.word_parts import literal
+from toolcharter.guards.shell.parse.word_parts import is_glob, literal
 from toolcharter.guards.shell.parse.words import read_assignment, read_words
 
 # A whole command of words that the shell takes as they are, up to what ends it.
@@ -69,9 +69,9 @@ def _simple(scanner: Scanner) -> Flow:
             assignments.append(assignment)
         else:
             at = scanner.at
-            scanner.names_program = not spans
+            scanner.names_program, scanner.takes_names = not spans, scanner.lists and bool(spans)
             words += read_words(scanner)
-            scanner.names_program = False
+            scanner.names_program = scanner.takes_names = False
             spans.append((at, scanner.at))
         end = scanner.at
         scanner.blanks()
@@ -184,11 +184,13 @@ def _flow(scanner: Scanner, words: Sequence[Word]) -> Flow:
     if scanner.branches or "CDPATH" in scanner.values:
         scanner.here = ()
         return Flow((), ())
+    if enters(words) and words[0].text == "cd" and TOP_OF_REPOSITORY.fullmatch(words[1].form):
+        return Flow(either((".",), here), here)
     first, *others = _turns(scanner, words)
     moved = after(first, here, scanner.workspace)
     for turn in others:
         moved = either(moved, after(turn, here, scanner.workspace))
-    if scanner.enters:
+    if scanner.commands[-1].at < scanner.enters:
         return Flow(moved, moved)
     return Flow(moved, here if words[0].text == "cd" or enters(words) else ())
 
@@ -198,7 +200,7 @@ def _turns(scanner: Scanner, words: Sequence[Word]) -> list[Sequence[Word]]:
     names = {part.name for part in words[-1].parts if part.name}
     name = names.pop() if len(names) == 1 else ""
     values = scanner.loops.get(name, ())
-    if not values or not all(map(_ONE_WORD.fullmatch, values)):
+    if not values or not all(map(_ONE_WORD.fullmatch, values)) or any(map(is_glob, words[-1].parts)):
         return [words]
     scanner.entered.add(name)
     parts = words[-1].parts

@@ -4,14 +4,15 @@ Source: POSIX.1-2024, shell command language, 2.9.4; bash(1), "Conditional Const
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from toolcharter.guards.shell.nodes import Word
 from toolcharter.guards.shell.parse.commands import add_command
 from toolcharter.guards.shell.parse.cwd import Flow
 from toolcharter.guards.shell.parse.scanner import Scanner
-from toolcharter.guards.shell.parse.word_parts import VALUE, literal
+from toolcharter.guards.shell.parse.word_parts import OUTPUT, VALUE, literal
 from toolcharter.guards.shell.parse.words import read_word
+from toolcharter.guards.shell.settled import DERIVED, MARK, MATCHED, Value
 
 ELSEWHERE = "A loop runs over names that may lie outside of the workspace."
 NAMED = re.compile(r"\$\{?[!#]?([A-Za-z_][A-Za-z0-9_]*)")
@@ -128,9 +129,24 @@ def read_test(scanner: Scanner) -> Flow:
         words.append(literal("]]"))
         if any(word.text in _EVALUATING for word in words):
             scanner.mark_unsupported("A condition evaluates its operands.")
+        if scanner.settles:
+            _note_matches(scanner, words)
         scanner.tests.add((start, scanner.at))
         add_command(scanner, start, tuple(words))
     return Flow(scanner.here, scanner.here)
+
+
+def _note_matches(scanner: Scanner, words: Sequence[Word]) -> None:
+    """Note what a condition of *words* leaves of what it compares with regular expressions."""
+    for word in (words[at - 1] for at, one in enumerate(words) if one.text == "=~"):
+        names = [part.name for part in word.parts if part.name and part.name != OUTPUT]
+        value = None
+        if word.text is not None or word.is_output or (names and all(name.startswith(MARK) for name in names)):
+            needs = frozenset(name.lstrip(MARK + DERIVED).partition(DERIVED)[0] for name in names)
+            value = Value(None, None, -1, is_shown=True, needs=needs)
+        scanner.forget(MATCHED)
+        scanner.put(MATCHED, value)
+        scanner.set_names |= {MATCHED}
 
 
 def _test_word(scanner: Scanner) -> Word:

@@ -1,8 +1,9 @@
 """Where the commands of a line run, by its letters: what `cd` does, and what may do more than `cd`."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from posixpath import join, normpath
-from typing import NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from toolcharter.guards.shell.nodes import Word
 
@@ -18,7 +19,14 @@ _HARMLESS_LOOKUPS = frozenset({"-v", "-V"})
 _ENTERING = frozenset({"cd", "pushd"})
 # They say what becomes of a glob that matches nothing.
 _GLOB_SETTINGS = frozenset({"nullglob", "failglob"})
+# They move nowhere.
+_ACTIVATES = re.compile(r"(?:\./)?(?:\.?[A-Za-z0-9_][A-Za-z0-9_.-]*/){1,4}bin/activate|~/\.nvm/nvm\.sh")
 _AT_THE_END = frozenset({"EXIT", "0"})
+_TOLD = _AT_THE_END | {"ERR"}
+_TELLING = re.compile(
+    r"""(?:echo(?: (?:[A-Za-z0-9_.,:/%=+-]+|"(?:[^"\\`$]|\$(?:LINENO|BASH_COMMAND|\?))*"|\$(?:LINENO|BASH_COMMAND|\?)))+(?: >&2)?(?:; )?)+"""
+    r"""(?:exit(?: [0-9]{1,3}| \$\?)?)?"""
+)
 
 
 class Flow(NamedTuple):
@@ -39,23 +47,45 @@ def moves(words: Sequence[Word]) -> bool:
     name = words[0].text if words else ""
     if name not in _MOVERS:
         return name is None
-    if name == "set":
-        # `set -P` changes what `..` means.
-        return any(word.text is None or "P" in word.text or "physical" in word.text for word in words)
-    if name == "trap":
-        return _runs_before_the_end([word.text for word in words[1:]])
-    if name == "shopt":
-        return not {"-s", "-u", *_GLOB_SETTINGS}.issuperset(word.text for word in words[1:])
-    if name in {"command", "builtin"}:
-        return len(words) > 1 and words[1].text not in _HARMLESS_LOOKUPS and moves(words[1:])
-    return True
+    known = _MOVES_IF.get(name)
+    return known is None or known(words)
+
+
+def _makes_physical(words: Sequence[Word]) -> bool:
+    """Of `set`: `-P` changes what `..` means."""
+    return any(word.text is None or "P" in word.text or "physical" in word.text for word in words)
+
+
+def _is_no_environment(words: Sequence[Word]) -> bool:
+    """Of `source`: whether it reads another file than an environment's own, which a rule has to mention."""
+    return len(words[1:]) != 1 or _ACTIVATES.fullmatch(words[1].text or words[1].form) is None
+
+
+def _changes_more_than_globs(words: Sequence[Word]) -> bool:
+    """Of `shopt`."""
+    return not {"-s", "-u", *_GLOB_SETTINGS}.issuperset(word.text for word in words[1:])
+
+
+def _runs_mover(words: Sequence[Word]) -> bool:
+    """Of `command` and `builtin`."""
+    return len(words) > 1 and words[1].text not in _HARMLESS_LOOKUPS and moves(words[1:])
+
+
+def _may_move_later(words: Sequence[Word]) -> bool:
+    """Of `trap`."""
+    return _runs_before_the_end([word.text for word in words[1:]])
 
 
 def _runs_before_the_end(words: Sequence[str | None]) -> bool:
     """Whether a `trap` with *words* sets text that runs at a time which nobody knows, and not when the shell ends."""
     if None in words or len(words) < 2:  # noqa: PLR2004 - the text and a signal
         return True
-    return words[0] not in {"-", ""} and not _AT_THE_END.issuperset(words[1:])
+    return words[0] not in {"-", ""} and not (_AT_THE_END.issuperset(words[1:]) or only_tells(words))
+
+
+def only_tells(words: Sequence[str | None]) -> bool:
+    """Whether *words*, behind `trap`, have the shell say something whenever a command fails, and do nothing else."""
+    return _TELLING.fullmatch(words[0] or "") is not None and _TOLD.issuperset(words[1:])
 
 
 def enters(words: Sequence[Word]) -> bool:
@@ -84,3 +114,13 @@ def _beneath(target: str | None, workspace: str) -> str | None:
     if not root or not (path + "/").startswith(root + "/"):
         return None
     return "/" + (path[len(root) + 1 :] or ".")
+
+
+_MOVES_IF: Final[dict[str, Callable[[Sequence[Word]], bool]]] = {
+    "set": _makes_physical,
+    "shopt": _changes_more_than_globs,
+    "trap": _may_move_later,
+    **dict.fromkeys(("source", "."), _is_no_environment),
+    **dict.fromkeys(("command", "builtin"), _runs_mover),
+}
+"""By program, what tells whether it may move."""

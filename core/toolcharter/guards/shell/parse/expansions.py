@@ -6,20 +6,27 @@ Source: bash(1), "EXPANSION"; POSIX.1-2024, shell command language, 2.6.
 import re
 
 from toolcharter.guards.shell.arrays import end_of_count
+from toolcharter.guards.shell.assignments import is_own
 from toolcharter.guards.shell.derived import made_of_glob
 from toolcharter.guards.shell.nodes import Word
 from toolcharter.guards.shell.parse.ansi import unescaped
+from toolcharter.guards.shell.parse.parameters import SHOWN, hints_of, parameter
 from toolcharter.guards.shell.parse.scanner import Scanner
-from toolcharter.guards.shell.parse.source import counts_processors, read_substitution, read_text_between_backticks
+from toolcharter.guards.shell.parse.source import read_substitution, read_text_between_backticks
+from toolcharter.guards.shell.parse.substitutions import listed_names, substituted
 from toolcharter.guards.shell.parse.word_parts import MAX_HINTS, Piece, combined
 from toolcharter.guards.shell.setters import Sum, sum_of
-from toolcharter.guards.shell.settled import DERIVED, MARK, NUMBER, number_of, prints_number
+from toolcharter.guards.shell.settled import DERIVED, MARK, MATCHED, NUMBER, number_of
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]|[@*#?$!-]")
 _BRACED_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?$!-]")
 _DEFAULT = re.compile(r":?[-+]|%%?|##?")
+_ASSIGNING = re.compile(r":?=")
 # A part replaced, the letters of the other case, some characters: what `settled` computes of what it knows.
-_CHANGES = re.compile(r"(?://?(?:[A-Za-z0-9_.-]|\\/)+/[A-Za-z0-9_./-]*|\^\^?|,,?|:[0-9]{1,4}(?::[0-9]{1,4})?)(?=\})")
+_CHANGES = re.compile(
+    r"(?://?[#%]?(?:[A-Za-z0-9_.,:;@+= *?-]|\\[/.]|\[[A-Za-z0-9_., :-]+\])+/?[A-Za-z0-9_.,:;@+= /-]*|\^\^?|,,?|:(?:[0-9]{1,4}| -[0-9]{1,4})?(?::-?[0-9]{1,4})?)"
+    r"(?=\})"
+)
 _QUOTED = re.compile(r'[^"\\$`]+')
 _BODY = re.compile(r"[^\\$`]+")
 _OPERAND = re.compile(r"[^\"'\\$`{}<>]+")
@@ -31,21 +38,9 @@ _NO_NUMBER = "$"
 """Stands in an expression for what may be no number."""
 _MAX_DIGITS = 15
 """With no more of them in all, sums and products stay below 2^63."""
-_USUAL = {"HOME": ("~",), "PWD": (".",)}
-"""What variables are before anything is assigned to them."""
-_NUMBERS = frozenset("#?$")
-_SHOWN = frozenset(
-    {
-        *("HOME", "PWD", "OLDPWD", "USER", "LOGNAME", "UID", "EUID", "PPID", "SHELL", "HOSTNAME", "PATH"),
-        *("LANG", "TERM", "TZ", "CI", "NODE_ENV", "VIRTUAL_ENV", "CONDA_DEFAULT_ENV", "GOPATH", "JAVA_HOME"),
-        *("BASH_VERSION", "OSTYPE", "HOSTTYPE", "MACHTYPE", "LINENO", "RANDOM", "SECONDS", "PORT"),
-    }
-)
-"""Variables of the environment, and of bash itself, that hold no secret."""
+_MATCH = re.compile(r"\[[0-9]{1,2}\]\}")
 _STATUSES = re.compile(r"\[(?:[@*]|[0-9]{1,2})\]\}")
 _WORD_CHARACTER = re.compile(r"\w")
-_COUNTS = frozenset("#?$!-")
-"""Parameters without blanks and globs."""
 
 
 def read_dollar(scanner: Scanner, *, quoted: bool) -> Piece:
@@ -72,7 +67,7 @@ def _dollar(scanner: Scanner, *, quoted: bool) -> Piece:
         return _dollar_quoted(scanner, follows)
     if found := _NAME.match(scanner.source, scanner.at + 1):
         scanner.at = found.end()
-        return _parameter(scanner, found.group(), quoted=quoted)
+        return parameter(scanner, found.group(), quoted=quoted)
     scanner.at += 1
     return Piece("$", quoted)
 
@@ -93,9 +88,7 @@ def read_backticks(scanner: Scanner, *, quoted: bool) -> Piece:
         raise scanner.fail("A quote is escaped between backticks within quotes.")
     scanner.at = end + 1
     scanner.check_body()
-    return _substituted(
-        scanner, read_text_between_backticks(scanner, re.sub(r"\\([$`\\])", r"\1", text)), quoted=quoted
-    )
+    return substituted(scanner, read_text_between_backticks(scanner, re.sub(r"\\([$`\\])", r"\1", text)), quoted=quoted)
 
 
 def read_double_quoted(scanner: Scanner) -> list[Piece]:
@@ -164,34 +157,6 @@ def _dollar_quoted(scanner: Scanner, mark: str) -> Piece:
     return Piece(unescaped(body))
 
 
-def _parameter(scanner: Scanner, name: str, *, quoted: bool) -> Piece:
-    splits = name == "@" if quoted else name not in _COUNTS
-    hints, pattern = _hints(scanner, name), NUMBER if name in _NUMBERS else scanner.patterns.get(name)
-    known = name if name in scanner.loops else MARK + name if name in scanner.set_names else ""
-    is_output = not known and name in _SHOWN and (name == "SECONDS" or name not in scanner.values)
-    is_output = is_output or (name == "0" and scanner.settles)
-    listed = scanner.listed.get(name) if known.startswith(MARK) else None
-    if listed is not None and (quoted or not listed.is_quoted):
-        splits = not quoted
-        return Piece(
-            "",
-            quoted,
-            is_known=False,
-            splits=splits,
-            hints=hints,
-            name=known,
-            prefix=listed.prefix,
-            listed=listed.pattern,
-        )
-    return Piece(
-        "", quoted, is_known=False, splits=splits, hints=hints, pattern=pattern, name=known, is_output=is_output
-    )
-
-
-def _hints(scanner: Scanner, name: str) -> tuple[str, ...]:
-    return scanner.values.get(name, _USUAL.get(name, ()))
-
-
 def _braced(scanner: Scanner, *, quoted: bool) -> Piece:
     scanner.at += 2
     if scanner.take("#"):
@@ -199,18 +164,11 @@ def _braced(scanner: Scanner, *, quoted: bool) -> Piece:
     is_indirect = scanner.take("!")
     name = _braced_name(scanner)
     if not is_indirect and scanner.take("}"):
-        return _parameter(scanner, name, quoted=quoted)
-    if (
-        not is_indirect
-        and not scanner.names_program
-        and (element := _element(scanner, name, quoted=quoted)) is not None
-    ):
-        return element
-    if name in scanner.set_names and not is_indirect and (found := _CHANGES.match(scanner.source, scanner.at)):
-        scanner.at = found.end() + 1
-        scanner.check_body()
-        derived = MARK + DERIVED + name + DERIVED + found.group()
-        return Piece("", quoted, is_known=False, splits=not quoted, name=derived)
+        return parameter(scanner, name, quoted=quoted)
+    if not is_indirect:
+        element = None if scanner.names_program else _element(scanner, name, quoted=quoted)
+        if (found := element or _changed(scanner, name, quoted=quoted)) is not None:
+            return found
     if is_indirect or not (operator := _DEFAULT.match(scanner.source, scanner.at)):
         scanner.mark_unsupported("An expansion does more than to insert a value.")
         _operand(scanner, quoted=quoted)
@@ -218,7 +176,7 @@ def _braced(scanner: Scanner, *, quoted: bool) -> Piece:
     start, scanner.at = scanner.at, operator.end()
     operand = _operand(scanner, quoted=quoted)
     splits = not quoted or name == "@" or any(piece.splits for piece in operand)
-    hints = _hints(scanner, name)
+    hints = hints_of(scanner, name)
     if operator.group().endswith("-"):
         hints = (*hints, *combined((piece.text,) if piece.is_known else piece.hints for piece in operand))
     derived, is_output = "", False
@@ -226,9 +184,32 @@ def _braced(scanner: Scanner, *, quoted: bool) -> Piece:
     if all(one.is_known for one in operand):
         if name in scanner.set_names:
             derived = MARK + DERIVED + name + DERIVED + scanner.source[start : scanner.at - 1]
-        is_output = name in _SHOWN and name not in scanner.values
+        is_output = name in SHOWN and name not in scanner.values
     piece = Piece("", quoted, is_known=False, splits=splits, hints=hints[:MAX_HINTS], pattern=pattern)
     return piece._replace(name=derived, is_output=is_output)
+
+
+def _changed(scanner: Scanner, name: str, *, quoted: bool) -> Piece | None:
+    """Read `//a/b}`, `^^}`, `:1:2}` and their like, or `:=text}`, if one of them stands here."""
+    if found := _CHANGES.match(scanner.source, scanner.at):
+        scanner.at = found.end() + 1
+        scanner.check_body()
+        derived = MARK + DERIVED + name + DERIVED + found.group() if name in scanner.set_names else ""
+        return Piece("", quoted, is_known=False, splits=not quoted or name == "@", name=derived)
+    if is_own(name) and (found := _ASSIGNING.match(scanner.source, scanner.at)):
+        return _given(scanner, name, found.end(), quoted=quoted)
+    return None
+
+
+def _given(scanner: Scanner, name: str, end: int, *, quoted: bool) -> Piece:
+    """Read from behind `${name:=`: the variable may be set there, to what follows, and is not known from here on."""
+    scanner.at = end
+    operand = _operand(scanner, quoted=quoted)
+    texts = combined((piece.text,) if piece.is_known else piece.hints for piece in operand)
+    scanner.learn(name, Word("", hints=texts))
+    scanner.put(name, None)
+    hints = (*hints_of(scanner, name), *texts)[:MAX_HINTS]
+    return Piece("", quoted, is_known=False, splits=not quoted or any(one.splits for one in operand), hints=hints)
 
 
 def _element(scanner: Scanner, name: str, *, quoted: bool) -> Piece | None:
@@ -237,6 +218,10 @@ def _element(scanner: Scanner, name: str, *, quoted: bool) -> Piece | None:
         scanner.at = statuses.end()
         splits = "IFS" in scanner.source
         return Piece("", quoted, is_known=False, splits=splits, is_output=True, is_number=not splits)
+    if name == MATCHED and name in scanner.set_names and (match := _MATCH.match(scanner.source, scanner.at)):
+        scanner.at = match.end()
+        derived = MARK + DERIVED + name + DERIVED + match.group()
+        return Piece("", quoted, is_known=False, splits=not quoted, name=derived)
     found = scanner.arrays.element(name, scanner.source, scanner.at, scanner.set_names, quoted=quoted)
     if found is None:
         return None
@@ -254,10 +239,14 @@ def _braced_name(scanner: Scanner) -> str:
 
 def _length(scanner: Scanner, *, quoted: bool) -> Piece:
     if not scanner.take("}"):
-        _braced_name(scanner)
+        name = _braced_name(scanner)
         if (end := end_of_count(scanner.source, scanner.at)) is not None:
             scanner.at = end
             return Piece("", quoted, is_known=False, splits=not quoted, pattern=NUMBER)
+        if scanner.take("}"):
+            # What the line itself has set is no secret, nor is its length; of what it has found, that may tell something.
+            pattern = NUMBER if name in scanner.set_names and "IFS" not in scanner.source else None
+            return Piece("", quoted, is_known=False, splits=not quoted and pattern is None, pattern=pattern)
         if not scanner.take("}"):
             scanner.mark_unsupported("An expansion does more than to insert a value.")
             _operand(scanner, quoted=quoted)
@@ -312,16 +301,14 @@ def _parenthesis(scanner: Scanner, *, quoted: bool) -> Piece:
             scanner.sums[scanner.source[begin : scanner.at]] = found
         splits = "IFS" in scanner.source
         return Piece("", quoted, is_known=False, splits=splits, pattern=pattern, is_output=True, is_number=True)
+    begin, takes_names, scanner.takes_names = scanner.at, scanner.takes_names and not quoted, False
     is_whole, scanner.at = quoted or scanner.at == scanner.tested_at, scanner.at + 2
-    return _substituted(scanner, read_substitution(scanner), quoted=is_whole)
-
-
-def _substituted(scanner: Scanner, positions: range, *, quoted: bool) -> Piece:
-    scanner.substitutes += positions
-    is_number = prints_number(scanner.commands, positions)
-    if is_number and counts_processors(scanner, positions):
-        return Piece("", quoted, is_known=False, splits=False, pattern=NUMBER, is_output=True, is_number=True)
-    return Piece("", quoted, is_known=False, splits=not quoted, is_output=True, is_number=is_number)
+    positions = read_substitution(scanner)
+    if takes_names:
+        scanner.takes_names = True
+        if (names := listed_names(scanner, scanner.source[begin : scanner.at], positions)) is not None:
+            return names
+    return substituted(scanner, positions, quoted=is_whole)
 
 
 def read_arithmetic(scanner: Scanner) -> Sum | None:

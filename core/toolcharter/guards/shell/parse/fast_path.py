@@ -41,7 +41,7 @@ _OTHERS: Final = frozenset(
 _HERE: Final = (".",)
 
 
-def script_of(source: str, workspace: str, *, enters: bool = False) -> Script | None:
+def script_of(source: str, workspace: str, *, enters: int = 0) -> Script | None:
     """What *source* runs, if it is that plain; None if `lists` has to read it, or to refuse it.
 
     Args:
@@ -88,7 +88,7 @@ _ARGUMENTS: Final[dict[str | None, Callable[[str], Word]]] = {"quoted": _quoted,
 class _Plain:
     """One pass over a line. A command is made when what ends it has been read."""
 
-    def __init__(self, workspace: str, *, enters: bool) -> None:
+    def __init__(self, workspace: str, *, enters: int) -> None:
         self.words: list[Word] = []
         """Of the command being read."""
         self.redirections: list[Redirection] = []
@@ -132,7 +132,7 @@ class _Plain:
         here, before = self._here, self._flow
         self._pipeline = len(self._commands)
         moved = after(moving, here, self._workspace) if moving else here
-        flow = Flow(moved, moved if self._enters else here)
+        flow = Flow(moved, moved if self.at < self._enters else here)
         if self._joined == "&&":
             flow = Flow(flow.success, either(before.failure, flow.failure))
         elif self._joined == "||":

@@ -35,7 +35,7 @@ def read_line(
     workspace: str = "",
     *,
     is_posix: bool = False,
-    enters: bool = False,
+    enters: int = 0,
     settles: bool = False,
     lists: bool = False,
 ) -> Script:

@@ -15,7 +15,7 @@ from toolcharter.guards.shell.parse.conditionals import ELSEWHERE, branching, ho
 from toolcharter.guards.shell.parse.cwd import Flow
 from toolcharter.guards.shell.parse.expansions import compute, read_arithmetic
 from toolcharter.guards.shell.parse.scanner import Scanner
-from toolcharter.guards.shell.parse.word_parts import literal
+from toolcharter.guards.shell.parse.word_parts import made_of
 from toolcharter.guards.shell.parse.words import read_words
 from toolcharter.guards.shell.settled import Value
 
@@ -147,7 +147,7 @@ def _for_parts(scanner: Scanner) -> None:
     if not scanner.is_break():
         raise scanner.fail("The variable of a loop is not understood.")
     before = len(scanner.commands)
-    words = _loop_words(scanner)
+    words = remembered.with_values(scanner, _loop_words(scanner))
     names, value = _names(scanner, name, words, before)
     if any(holds_found(scanner, word) for word in words):
         scanner.mark_unsupported("A loop runs as often as what cannot be determined has words.")
@@ -309,4 +309,4 @@ def _filled(word: Word, name: str, value: str) -> Word:
     parts = tuple(Part(value) if part.name == name else part for part in word.parts)
     if any(part.name for part in parts):
         return word._replace(parts=parts)
-    return literal("".join(part.text for part in parts))
+    return made_of(parts, [part.text for part in parts])

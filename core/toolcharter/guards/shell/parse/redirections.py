@@ -48,7 +48,8 @@ def read_redirection(scanner: Scanner) -> Redirection | None:
         # The tree shows no word in `>&-`.
         scanner.spans.discard((start, scanner.at))
     text = target.text + "\n" if operator == "<<<" and target.text is not None else None
-    return Redirection(operator, descriptor, None, text, "").reading(target)
+    body = target if operator == "<<<" and text is None else None
+    return Redirection(operator, descriptor, None, text, "", body).reading(target)
 
 
 def read_redirections(scanner: Scanner) -> tuple[Redirection, ...]:

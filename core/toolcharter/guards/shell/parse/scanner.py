@@ -90,6 +90,8 @@ class Scanner:
     """The arithmetic expressions that have been read, by their text."""
     compared: set[str]
     """Variables that conditions look at."""
+    relied: set[str]
+    """Variables whose values stand in the words of loops: they have to hold these."""
     computed: set[str]
     """Variables that arithmetic reads: they have to hold numbers."""
     _before: "dict[str, Value | None]"
@@ -98,6 +100,8 @@ class Scanner:
     """The words of the array that has been read last."""
     names_program: bool
     """Whether the word being read names a program: what arrays hold is not put in its place."""
+    takes_names: bool
+    """Whether the word being read may become names that a command prints."""
     notes: "Notes | None"
     """What is noted of functions; None before the first."""
     statement: int
@@ -119,8 +123,8 @@ class Scanner:
     """`lists.read_list`."""
     is_posix: bool
     """Whether the shell may be another than bash, such as dash."""
-    enters: bool
-    """Whether each `cd` to a folder that its letters tell succeeds."""
+    enters: int
+    """Before which place each `cd` to a folder that its letters tell succeeds."""
     spans: set[Span]
     """Where each word, assignment and target stands: for the second reader (`crosscheck`)."""
     programs: set[Span]
@@ -148,14 +152,14 @@ class Scanner:
         depth: int = 0,
         *,
         is_posix: bool = False,
-        enters: bool = False,
+        enters: int = 0,
     ) -> None:
         self.at = 0
         self.unsupported = self.unresolved_program = self.body = self.listings = self.notes = None
         self.within = self.stdin_from = ()
         self.here = (".",)
         self.moves = self.branches = self.inners = self._made = 0
-        self.lists = self.settles = self.names_program = self.is_timed = False
+        self.lists = self.settles = self.names_program = self.takes_names = self.is_timed = False
         self.set_names = frozenset()
         self.gained = settled.Gained(frozenset(), frozenset())
         self.expression_at = self.tested_at = self._bare_at = self.statement = -1
@@ -178,6 +182,7 @@ class Scanner:
         self.sums = {}
         self.compared = set()
         self.computed = set()
+        self.relied = set()
         self._before = {}
         self.arrays = Arrays(source)
         self.assigned = []

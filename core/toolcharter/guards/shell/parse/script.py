@@ -32,7 +32,7 @@ def parse(
     workspace: str = "",
     *,
     is_posix: bool = False,
-    enters: bool = False,
+    enters: int = 0,
     settles: bool = False,
     lists: bool = False,
 ) -> Script:
@@ -41,7 +41,7 @@ def parse(
     Args:
         source: What a shell would be given.
         workspace: Its absolute path, so that an absolute `cd` into it is understood.
-        enters: Each `cd` to a folder that its letters tell succeeds: somebody has to look.
+        enters: Each `cd` before this place to a folder that its letters tell succeeds: somebody has to look.
         settles: It is a whole line, which bash reads anew: what it sets is what its variables hold.
         lists: Names that its loops run over may be told by a look at the disk: somebody has to look.
         is_posix: The shell may be another than bash: what such a one reads differently is not understood.

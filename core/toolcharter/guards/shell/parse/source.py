@@ -3,11 +3,15 @@
 Source: POSIX.1-2024, shell command language, 2.6.3; bash(1), "Command Substitution" and "Process Substitution".
 """
 
+import re
+
 from toolcharter.guards.shell.nodes import MAX_COMMANDS, Command, NotUnderstood, Script
 from toolcharter.guards.shell.parse.crosscheck import check
 from toolcharter.guards.shell.parse.scanner import Scanner
 from toolcharter.guards.shell.settled import are_numbers, certain_values, names_what_it_sets, settled
 
+# Source: date(1) of coreutils 9.1.
+_DATE = re.compile(r"(?:-u )?\+%[YmdHMSsjF](?:[-_.T:]?%[YmdHMSsjFT])*Z?")
 _EVALUATING = frozenset({"eval", "source", ".", "trap"})
 
 
@@ -47,6 +51,8 @@ def _put_values(scanner: Scanner) -> None:
     certain = certain_values(scanner.commands, scanner.set_values) if is_told else {}
     if scanner.listings is not None and not is_told:
         scanner.mark_unsupported("A loop runs over names that cannot be determined.")
+    if not all(name in certain and certain[name].text is not None for name in scanner.relied):
+        scanner.mark_unsupported("A loop runs over what variables hold, and that cannot be determined.")
     if not are_numbers(scanner.computed, certain):
         scanner.mark_unsupported("An arithmetic expression holds more than numbers.")
     compared = scanner.compared | scanner.computed
@@ -74,7 +80,7 @@ def read_inner(scanner: Scanner, text: str) -> Script:
             scanner.list_reader,
             scanner.depth,
             is_posix=scanner.is_posix,
-            enters=scanner.enters,
+            enters=scanner.enters if scanner.enters > len(scanner.source) else 0,
         )
         inner.here, inner.branches = scanner.here, scanner.branches
         inner.inners = scanner.inners
@@ -126,6 +132,14 @@ def _may_alias(command: Command) -> bool:
     """Whether *command* may define an alias."""
     texts = [word.text for word in command.words]
     return texts[:1] == ["alias"] or (texts[:1] in (["command"], ["builtin"]) and ("alias" in texts or None in texts))
+
+
+def tells_date(scanner: Scanner, positions: range) -> bool:
+    """Whether a substitution is a date or time of digits, which is one word that begins with a digit and holds no slash."""
+    texts = [word.text or "" for position in positions for word in scanner.commands[position].words]
+    is_alone = len(positions) == 1 and not scanner.commands[positions.start].assignments
+    is_plain = is_alone and texts[:1] == ["date"] and _DATE.fullmatch(" ".join(texts[1:])) is not None
+    return is_plain and not scanner.functions and "IFS" not in scanner.source
 
 
 def counts_processors(scanner: Scanner, positions: range) -> bool:

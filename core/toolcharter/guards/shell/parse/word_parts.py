@@ -6,9 +6,10 @@ Whatever is not certain makes a word unknown, never another text. Source: bash(1
 import re
 from collections.abc import Iterable, Sequence
 from itertools import product, takewhile
+from shlex import quote
 from typing import NamedTuple
 
-from toolcharter.guards.shell.nodes import Part, Word, quoted
+from toolcharter.guards.shell.nodes import REFERENCE, Part, Word, quoted
 
 MAX_HINTS = 16
 """Of one word or variable."""
@@ -22,6 +23,7 @@ _ESCAPED = re.compile(r"[\\*?\[\]]")
 _STARS = re.compile(r"(\\.)|\*+", re.DOTALL)
 _TILDE = re.compile(r"(?:\A|[=:])~")
 _GLOBS = "*?["
+_MARKS = frozenset(_GLOBS)
 
 
 class Piece(NamedTuple):
@@ -43,6 +45,8 @@ class Piece(NamedTuple):
     """Whether an unknown piece is what commands print."""
     is_number: bool = False
     """Whether an unknown piece is a number or nothing."""
+    named_by: str = ""
+    """Whose name an unknown piece is, or nothing, if that is certain."""
     prefix: str = ""
     """What all begins with for which `listed` stands."""
     listed: str | None = None
@@ -83,6 +87,23 @@ def word_of(pieces: Sequence[Piece], source: str, mode: Mode = VALUE) -> Word:
 def literal(text: str) -> Word:
     """The word that is *text* and nothing else."""
     return Word(quoted(text), text, prefix=text)
+
+
+def is_glob(part: Part) -> bool:
+    """Whether *part* is written with marks of a glob."""
+    return not (part.name or part.is_quoted) and not _MARKS.isdisjoint(part.text)
+
+
+def made_of(parts: Sequence[Part], texts: Sequence[str]) -> Word:
+    """The word of *parts* in which *texts* stand, in place of variables, too: of those without quotes, bash changes nothing."""
+    if not any(map(is_glob, parts)):
+        return literal("".join(texts))
+    pieces, forms = list[Piece](), list[str]()
+    for part, text in zip(parts, texts, strict=True):
+        is_quoted = part.is_quoted or bool(part.name)
+        pieces.append(Piece(text, is_quoted))
+        forms.append(quote(text) if is_quoted and text else text)
+    return word_of(pieces, "".join(forms), ARGUMENT)
 
 
 def combined(parts: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
@@ -134,19 +155,32 @@ def _pattern(pieces: Iterable[Piece]) -> str | None:
 def _unknown(pieces: Sequence[Piece], source: str, mode: Mode, bare: str) -> Word:
     has_glob = mode.globs and any(mark in bare for mark in _GLOBS)
     splits = any(piece.splits for piece in pieces)
-    is_open = splits or has_glob or _TILDE.search(bare) is not None
+    tilde = _TILDE.search(bare) is not None
+    is_open = splits or has_glob or tilde
     pattern = None if is_open else _pattern(pieces)
     whole = [piece for piece in pieces if piece.text or not piece.is_known]
     if len(whole) == 1 and whole[0].listed is not None:
-        return Word(source, None, whole[0].listed, whole[0].prefix, parts=_parts(pieces))
+        return Word(source, None, whole[0].listed, whole[0].prefix, splits, parts=_parts(pieces))
     hints = tuple[str, ...]()
     if len(pieces) <= _MAX_HINTED_PIECES:
         hints = combined((piece.text,) if piece.is_known else piece.hints for piece in pieces)
-    parts = () if has_glob or _TILDE.search(bare) else _parts(pieces)
+    parts = () if tilde else _parts(pieces)
     is_output = not is_open and pattern is None and all(map(_tells_nothing, pieces))
     is_number = [piece.is_number for piece in pieces if piece.text or not piece.is_known] == [True]
     prefix = _prefix(pieces, mode, pattern)
-    return Word(source, None, pattern, prefix, splits or has_glob, hints, parts, is_output, is_number)
+    word = Word(source, None, pattern, prefix, splits or has_glob, hints, parts, is_output, is_number)
+    whose = {piece.named_by for piece in pieces if not piece.is_known}
+    if "" not in whose and len(whose) == 1 and not (has_glob or tilde):
+        return word._replace(named_by=named_by(whose.pop(), [piece.text for piece in whole]))
+    return word
+
+
+def named_by(whose: str, texts: Sequence[str]) -> str:
+    """Whose names a word is made of, of which *texts* are the parts, each name nothing: it may be no option."""
+    known = [text for text in texts if text]
+    if known and known[0].startswith("-"):
+        return ""
+    return "git" if whose == REFERENCE and texts[0] else whose
 
 
 def _tells_nothing(piece: Piece) -> bool:

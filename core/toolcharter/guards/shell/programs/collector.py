@@ -8,7 +8,7 @@ from typing import Final
 from toolcharter.api.command import PathAccess, Requirement
 from toolcharter.guards.shell import languages, places
 from toolcharter.guards.shell.assignments import objection as assignment_objection
-from toolcharter.guards.shell.nodes import FRESH, SUBSTITUTED, Assignment, Inner, Word
+from toolcharter.guards.shell.nodes import FRESH, SUBSTITUTED, TOP_OF_REPOSITORY, Assignment, Inner, Word
 from toolcharter.guards.shell.programs import outputs
 from toolcharter.guards.shell.programs.table import Role
 from toolcharter.guards.shell.programs.unknown import ask_paths
@@ -23,6 +23,10 @@ _NO_FILES: Final = frozenset({"-", "/dev/null"})
 _RUN_BY_PYTEST: Final = frozenset({".py", ".txt", ".rst", ".md"})
 _TAKE_OUTPUT: Final = frozenset({"said", "shown"})
 """Roles of which what other commands print may be a part."""
+_PLAIN_NAMES: Final = frozenset({"docker", "gh", "git", "kubectl", "place"})
+"""Whose names begin with no dash."""
+_TAKE_NAMES: Final = {"gh_endpoint": "gh"}
+"""Little languages in which a name is harmless, and whose."""
 _PLAIN_TEXTS: Final = frozenset({"text", "said", "shown"})
 
 
@@ -71,8 +75,10 @@ class RequirementCollector:
 
     def value(self, role: Role, word: Word, *, may_grow: bool = False) -> None:
         """*word* is what an option takes, or is like it."""
+        if word.text is None and role.kind == "chdir" and TOP_OF_REPOSITORY.fullmatch(word.form):
+            word = Word(word.form, self.workspace, prefix=self.workspace)
         if word.text is None and word.pattern is None:
-            if (word.is_shown and role.kind == "shown") or (word.is_name and role.kind == "text"):
+            if (word.is_shown and role.kind == "shown") or _may_be_name(role, word, may_grow=may_grow):
                 return
             if role.kind not in _TAKE_OUTPUT or not word.is_output or word.splits:
                 self._unknown(role, word)
@@ -337,6 +343,15 @@ def is_number(text: str) -> bool:
     return digits.isascii() and digits.isdigit()
 
 
+def _may_be_name(role: Role, word: Word, *, may_grow: bool) -> bool:
+    """Whether *word* is a name that is as harmless to *role* as any literal."""
+    if word.splits and not (may_grow and role.takes_many):
+        return False
+    if role.kind == "text":
+        return word.named_by in _PLAIN_NAMES
+    return bool(word.named_by) and word.named_by == _TAKE_NAMES.get(role.argument, role.argument)
+
+
 def _hidden(word: Word, placeholder: str) -> Word:
     if word.text is not None and placeholder in word.text:
         return Word(word.form, is_output=True)
@@ -350,6 +365,7 @@ _TAKE: Final[dict[str, Callable[[RequirementCollector, Role, Word], None]]] = {
     "message": RequirementCollector.take_message,
     "target": RequirementCollector.take_target,
     "read": RequirementCollector.take_read,
+    "object": RequirementCollector.take_read,
     "local": RequirementCollector.take_local,
     "node": RequirementCollector.take_node,
     "tests": RequirementCollector.take_tests,

@@ -14,7 +14,22 @@ from toolcharter.guards.shell.programs.table import Table, Takes
 _STOPS: Final = frozenset({"posix", "subcommands"})
 """Styles in which the first operand ends the options. In style `find` it is `expressions` that knows."""
 _PATHS: Final = frozenset(
-    {"read", "tree", "node", "local", "folder", "chdir", "change", "into", "write", "made", "plain", "trusted", "mount"}
+    {
+        "read",
+        "object",
+        "tree",
+        "node",
+        "local",
+        "folder",
+        "chdir",
+        "change",
+        "into",
+        "write",
+        "made",
+        "plain",
+        "trusted",
+        "mount",
+    }
 )
 
 _NUMBER: Final = "[0-9]*"

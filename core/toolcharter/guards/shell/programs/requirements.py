@@ -14,12 +14,13 @@ from toolcharter.guards.shell.assignments import is_own
 from toolcharter.guards.shell.assignments import objection as assignment_objection
 from toolcharter.guards.shell.nodes import FRESH, Command, Reading, Redirection, Requirements, Word
 from toolcharter.guards.shell.programs import expressions, unknown
-from toolcharter.guards.shell.programs.collector import RequirementCollector, is_number
+from toolcharter.guards.shell.programs.collector import RequirementCollector
 from toolcharter.guards.shell.programs.launchers import started_words
 from toolcharter.guards.shell.programs.operands import assign
 from toolcharter.guards.shell.programs.options import Divided, divide
 from toolcharter.guards.shell.programs.table import NO_OPERANDS, STARTING, Operands, Role, Style, Table, Takes
 from toolcharter.guards.shell.programs.tables import CORE, Tables
+from toolcharter.guards.shell.programs.whole import ask_more, needs_no_rule
 from toolcharter.guards.shell.setters import sets_own
 
 if TYPE_CHECKING:
@@ -46,8 +47,6 @@ _CREDENTIALS: Final = re.compile(
 _HARMLESS: Final = frozenset({"text", "number", "only", "read"})
 _INPUTS: Final = frozenset({"-", "/dev/stdin"})
 
-# Of `set`: with these a line ends earlier than it would, or one of its pipelines fails.
-_STRICTER: Final = re.compile(r"(?:(?: |\A)[-+](?:[eu]+|[eu]*o (?:pipefail|errexit|nounset)))+")
 _WRAPPERS: Final = {"./gradlew": "gradle", "./mvnw": "mvn"}
 _INSTALLED: Final = re.compile(
     r"(?:\./)?(?:node_modules/\.bin/(biome|cypress|esbuild|eslint|jest|mocha|next|nx|playwright|prettier|stylelint|tsc|turbo|vite|vitest)"
@@ -108,7 +107,7 @@ def _program(command: Command, asking: RequirementCollector, tables: Tables) -> 
     runs_input = reader.table(program, words, entry.table)
     if asking.targets:
         _ask_targets(asking.given, asking)
-    is_transparent = not asking.needs and program.text in entry.programs and _is_transparent(entry.table, command.words)
+    is_transparent = not asking.needs and program.text in entry.programs and needs_no_rule(entry.table, command.words)
     demand = Requirements(
         tuple(asking.needs),
         tuple(asking.reaches),
@@ -145,18 +144,6 @@ def _is_inside(folders: tuple[str, ...], workspace: str) -> bool:
     return bool(folders) and not any(places.is_outside(folder, workspace) for folder in folders)
 
 
-def _is_transparent(table: Table, words: Sequence[Word]) -> bool:
-    match table.transparent:
-        case "numbers":
-            return all(is_number(word.text or "") for word in words[1:])
-        case "settings":
-            return _STRICTER.fullmatch(" ".join(word.text or "''" for word in words[1:])) is not None
-        case "own variables":
-            return sets_own(words)
-        case other:
-            return other == "always"
-
-
 class _Reader:
     """Reads words by tables that may hand over to other tables."""
 
@@ -173,7 +160,7 @@ class _Reader:
         asking = self.asking
         if table.transparent == "own variables" and sets_own((name, *words)):
             return False
-        if table.named and not _is_transparent(table, (name, *words)):
+        if table.named and not needs_no_rule(table, (name, *words)):
             asking.need(name, "is nothing that a program's ordinary rule covers")
         if table.arguments_from or table.prefixes:
             self._mark(words, table)
@@ -184,7 +171,7 @@ class _Reader:
         if divided.module is not None:
             return self._module(divided.module, divided, table)
         if table.alone_named or table.named_with_operands or table.requires or table.at_least:
-            _ask_more(name, words, divided, table, asking)
+            ask_more(name, words, divided, table, asking)
         if table.style == "subcommands":
             return self._subcommand(words, divided.operands, table)
         if (divided.behind or asking.placeholder is not None or asking.scripts) and self._other(name, divided, table):
@@ -215,6 +202,10 @@ class _Reader:
         if operands and operands[0].pattern is not None:
             self.asking.need(operands[0], "cannot be determined, and names the subcommand")
         subcommand = table.subcommands.get(name) or _found(name, table)
+        if operands and subcommand is not None and subcommand.starts_itself:
+            self.asking.run(operands)
+            self._started()
+            return False
         if operands and subcommand is not None:
             return self.table(operands[0], operands[1:], subcommand)
         if operands and table.operands == NO_OPERANDS:
@@ -272,23 +263,6 @@ def _ask_targets(given: frozenset[str], asking: RequirementCollector) -> None:
     else:
         for word in asking.targets:
             asking.take_read(_READ, word)
-
-
-def _ask_more(name: Word, words: Sequence[Word], divided: Divided, table: Table, asking: RequirementCollector) -> None:
-    """Some programs do more than is ordinary: with too few operands, with any, or without one of some options."""
-    count = len(divided.operands)
-    lacks = bool(table.requires) and table.requires.isdisjoint(divided.given)
-    is_short = count < table.at_least and (lacks or not table.requires)
-    more = []
-    if is_short or (table.alone_named and not count):
-        more.append("does more where less than that follows it")
-    if table.named_with_operands and count:
-        more.append("does more with the words that follow it")
-    if lacks:
-        more.append(f"asks, edits or runs more without one of {', '.join(sorted(table.requires))}")
-    for why in more:
-        for word in (name, *words) if is_short or table.written_out else (name,):
-            asking.need(word, why)
 
 
 def _found(name: str, table: Table) -> Table | None:

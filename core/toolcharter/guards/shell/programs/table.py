@@ -13,7 +13,7 @@ STYLES: Final = ("gnu", "posix", "single-dash", "subcommands", "find", "test", "
 """How words divide into options and operands; `toolcharter.guards.shell.programs.table_file` says what each means."""
 
 HARMLESS: Final = frozenset(
-    {"text", "said", "shown", "read", "tree", "node", "tests", "folder", "change", "into", "plain"}
+    {"text", "said", "shown", "read", "object", "tree", "node", "tests", "folder", "change", "into", "plain"}
 )
 """Kinds of roles that more than one word may fill without a change of meaning: a pattern may stand there."""
 
@@ -53,7 +53,7 @@ class Role(NamedTuple):
     kind: str
     """One of `KINDS`."""
     argument: str = ""
-    """Of `only:a|b`, `format:NAME` and `made:KIND`, what follows the colon."""
+    """Of `only:a|b`, `format:NAME`, `made:KIND` and `object:NAME`, what follows the colon."""
     is_named: bool = False
     """Whether the word has to be mentioned whatever it is (`!read`)."""
 
@@ -110,6 +110,8 @@ class Table(NamedTuple):
     """Of style `subcommands`, by what they begin with, the subcommands that are written with a star (`describe-*`)."""
     nested: bool = False
     """Whether a plain word that is no subcommand names a group of the same subcommands: `gcloud compute instances list`."""
+    starts_itself: bool = False
+    """Of a subcommand: whether it is a program that is started with the words behind it, as in `pnpm vitest run`."""
     behind: "Table | None" = None
     """How the words behind `--` are read, if they are for another program; None if they are further operands."""
     at_least: int = 0
@@ -147,7 +149,8 @@ class Table(NamedTuple):
     transparent: str = ""
     """`always`: no rule of its own is needed if nothing else is. `numbers`: only with numbers for operands. `settings`:
     where all its words make a script end at its first fault; `own variables`: where it sets nothing but variables that mean
-    something to the line alone. In these two cases it has not to be mentioned either."""
+    something to the line alone; `at the end`: where its text runs as the line ends or fails. In these three cases it has not to
+    be mentioned either."""
     runs_input: bool = False
     """Whether its standard input is shell source if it has no operands."""
     input_options: frozenset[str] = frozenset()

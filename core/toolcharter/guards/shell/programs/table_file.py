@@ -37,7 +37,7 @@ A key of `[sub]` may name several subcommands.
 A key of `[sub]` that ends with a star (`list-*`) is for all subcommands that begin so. `[behind]` is a table for the words
 behind `--`. `run` is the role of a command that is covered with its starter, `passed` that of a word for any program.
 
-Other keys: `number`, `separate`, `abbreviations`, `nested`, `named_with_operands`, `at_least`, `written_out`, `bundled`, `named`, `alone_named`, `transparent`, `runs_input`,
+Other keys: `number`, `separate`, `abbreviations`, `nested`, `starts_itself`, `named_with_operands`, `at_least`, `written_out`, `bundled`, `named`, `alone_named`, `transparent`, `runs_input`,
 `input_options`, `input_only_with`, `input_unless`, `input_operands`, `joined_by`, `replace_undone_by`, `requires`, `appends`, `arguments_from`, `dashes_named`; see `toolcharter.guards.shell.programs.table.Table`.
 """
 
@@ -56,7 +56,7 @@ _OPTIONAL_PART = re.compile(r"\[([^\[\]]+)\]")
 _FIRST_LINE = re.compile(r'programs = \[("[^"\\,]+"(?:, "[^"\\,]+")*)\]')
 _FLAGS = (
     *("number", "separate", "bundled", "named", "alone_named", "named_with_operands", "dashes_named", "runs_input"),
-    *("appends", "nested", "written_out"),
+    *("appends", "nested", "starts_itself", "written_out"),
 )
 _OPTION_SETS = (
     *("input_options", "input_only_with", "input_unless", "joined_by", "replace_undone_by", "requires"),
@@ -217,8 +217,10 @@ def _number(value: object, key: str) -> int:
 
 
 def _transparent(value: object) -> str:
-    if value not in ("", "always", "numbers", "settings", "own variables"):
-        raise TableError(f"`transparent` is 'always', 'numbers', 'settings' or 'own variables', not {value!r}")
+    if value not in ("", "always", "numbers", "settings", "own variables", "at the end"):
+        raise TableError(
+            f"`transparent` is 'always', 'numbers', 'settings', 'own variables' or 'at the end', not {value!r}"
+        )
     return str(value)
 
 
@@ -279,7 +281,9 @@ def _takes(name: str, value: object) -> Takes:
 
 def _role(text: str) -> Role:
     kind, _, argument = text.removeprefix("!").partition(":")
-    if kind not in KINDS or bool(argument) != (kind in {"only", "format"} or (kind == "made" and ":" in text)):
+    if kind not in KINDS or bool(argument) != (
+        kind in {"only", "format", "object"} or (kind == "made" and ":" in text)
+    ):
         raise TableError(f"unknown role {text!r}; there are {', '.join(sorted(KINDS))}")
     if kind == "made" and argument not in outputs.KINDS:
         raise TableError(f"{text!r} names no kind of output; there are {', '.join(filter(None, outputs.KINDS))}")

@@ -134,6 +134,7 @@ def test_what_may_hold_more_is_not_evaluated(line: str) -> None:
         ("i=0; i=$((i+1)); head -n $i a", "head -n $i a"),
         ("for ((i=1;i<3;i++)); do head -n $i a; done", "head -n $i a"),
         ("i=0; ((i+=2)); cat $i", "cat $i"),
+        ("i=0; i=$((i+1)); cat a$i", "cat a$i"),
     ],
 )
 def test_a_count_may_be_an_operand(line: str, form: str) -> None:
@@ -152,7 +153,6 @@ def test_a_count_may_be_an_operand(line: str, form: str) -> None:
         "i=3; i=$((i + 9999999)); cat $i",
         "i=-5; i=$((i + 1)); cat $i",
         "j=-5; i=$((j + 1)); cat $i",
-        "i=0; i=$((i+1)); cat a$i",
         "for ((i=3;i>=0;i--)); do cat $i; done",
         "i=$((1 - 2)); cat $i",
     ],

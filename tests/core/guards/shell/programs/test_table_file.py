@@ -161,7 +161,7 @@ def test_subcommands_with_a_star_are_known_by_how_they_begin() -> None:
         pytest.param("number = 1", "`number` is true or false, not 1", id="flag"),
         pytest.param(
             'transparent = "yes"',
-            "`transparent` is 'always', 'numbers', 'settings' or 'own variables', not 'yes'",
+            "`transparent` is 'always', 'numbers', 'settings', 'own variables' or 'at the end', not 'yes'",
             id="transparent",
         ),
         pytest.param("options = []", "`options` is no table", id="options' type"),

@@ -1,0 +1,55 @@
+"""Which commands print a number, or nothing: what an arithmetic expression and a comparison may hold of their output."""
+
+import re
+from collections.abc import Sequence
+from itertools import takewhile
+from typing import Final
+
+from toolcharter.guards.shell.nodes import Command, Word
+
+_NUMBER_PRINTERS: Final = (["date", "+%s"], ["nproc"])
+_GREP_FLAGS: Final = re.compile(r"-[ciEFwvx]+")
+_COUNTS: Final = frozenset({"-l", "-c", "-w", "-m"})
+
+
+# What stands behind `||` there: it prints nothing, or digits.
+_SAYS_NO_MORE: Final = re.compile(r"true|:|false|echo [0-9]{1,9}")
+
+
+def prints_number(commands: Sequence[Command], positions: Sequence[int]) -> bool:
+    """Whether the commands at *positions*, all of one substitution, print a number or nothing.
+
+    The last one has to be `wc -l` or its like, and all others have to write to it.
+    """
+    while positions and _SAYS_NO_MORE.fullmatch(" ".join(word.text or "$" for word in commands[positions[-1]].words)):
+        positions = positions[:-1]
+    if not positions:
+        return False
+    *others, last = positions
+    command = commands[last]
+    texts = [word.text for word in command.words]
+    is_count = texts[:1] == ["wc"] and len(texts[1:]) == 1 and texts[1] in _COUNTS
+    reads = all(one.operator == "<" and not one.descriptor for one in command.redirections)
+    if command.assignments or not set(others) <= {*command.stdin_from}:
+        return False
+    if is_count and reads:
+        return True
+    is_silent = all(one.form == "2>/dev/null" for one in command.redirections)
+    return is_silent and (_counts_matches(command.words) or (not others and texts in _NUMBER_PRINTERS))
+
+
+def _counts_matches(words: Sequence[Word]) -> bool:
+    """Whether *words* are `grep -c PATTERN`, of its input or of one file: of two it would print their names."""
+    if not words or words[0].text != "grep":
+        return False
+    flags = list(takewhile(_GREP_FLAGS.fullmatch, (word.text or "" for word in words[1:])))
+    operands = words[1 + len(flags) :]
+    if "c" not in "".join(flags) or not operands or operands[2:]:
+        return False
+    pattern, *files = operands
+    # A word that is not known is no option behind the pattern: it is a file that is named so, or is refused elsewhere.
+    return bool(pattern.text) and not pattern.prefix.startswith("-") and not any(_may_be_more(file) for file in files)
+
+
+def _may_be_more(file: Word) -> bool:
+    return file.splits or file.text == "" or file.prefix.startswith("-") or (file.text is None and not file.prefix)

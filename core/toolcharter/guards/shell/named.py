@@ -1,0 +1,65 @@
+"""What prints nothing but names: of containers, of objects of Kubernetes, of what git and go keep.
+
+A name is one word that holds no blank and no sign of a glob. Source: below.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from toolcharter.guards.shell.nodes import REFERENCE, Command
+
+_WORD: Final = r" [A-Za-z0-9_@%+=:,./{}~^-]+"
+_REVISION: Final = r"[A-Za-z0-9_@][A-Za-z0-9_.@/~^-]*"
+_COUNTED: Final = r"-[0-9]+|-n [0-9]+|--max-count=[0-9]+"
+_HASHES: Final = r"--(?:format|pretty)=%[hH]"
+_GO_LIST: Final = r"go list(?: (?:-deps|-test|\.|\./\.\.\.|\./[A-Za-z0-9_/-]+(?:/\.\.\.)?))*"
+_PRINTERS: Final = tuple(
+    (re.compile(one), whose)
+    for one, whose in (
+        (rf"docker (?:ps|images|network ls)(?!.* --format)(?:{_WORD})* (?:-a?q|--quiet)(?:{_WORD})*", "docker"),
+        (rf"docker ps(?:{_WORD})* --format {{{{\.(?:Names?|ID)}}}}", "docker"),
+        (rf"kubectl get(?:{_WORD})* -o name", "kubectl"),
+        (r"git rev-parse(?: (?:--verify|--short(?:=[0-9]+)?))* (?:HEAD|@)(?:[~^][0-9]*)*", "git"),
+        (rf"git merge-base {_REVISION} {_REVISION}", "git"),
+        (rf"git rev-list(?: (?:--all|--reverse|--no-merges|{_COUNTED}|{_REVISION}))*", "git"),
+        (
+            rf"git log(?=.* {_HASHES}(?: |\Z))(?: (?:--all|--reverse|--no-merges|{_COUNTED}|{_HASHES}|{_REVISION}))*",
+            "git",
+        ),
+        (r"gh (?:pr|issue|run) view(?: [0-9]+)? --json number (?:-q|--jq) \.number", "gh"),
+        (r"git branch --show-current", REFERENCE),
+        (r"git symbolic-ref --short HEAD", REFERENCE),
+        (r"git rev-parse --abbrev-ref HEAD", REFERENCE),
+        (r"git describe(?: (?:--tags|--always|--abbrev=[0-9]+|HEAD))*", REFERENCE),
+        (r"git tag(?: (?:-l|--list|--sort=-?[a-z:]+))*", REFERENCE),
+        (_GO_LIST, "go"),
+    )
+)
+"""What prints nothing but names, one a line, and whose: names and numbers of docker, `kind/name` of Kubernetes, hashes of git.
+
+None of these begins with a dash. A server may hand git branches and tags that do, and `go.mod` names its module as it likes.
+Source: docker-create(1), "--name"; Kubernetes, "Object Names and IDs"; git-check-ref-format(1).
+"""
+
+
+def named_by(command: Command) -> str:
+    """Whose names *command* prints, one a line; nothing if it prints more, or other things."""
+    if command.assignments or not all(word.is_literal for word in command.words):
+        return ""
+    return named_by_words([word.text or "" for word in command.words])
+
+
+def named_by_words(texts: Sequence[str]) -> str:
+    """Whose names the command of the words *texts* prints, as above."""
+    line = " ".join(texts)
+    return next((whose for known, whose in _PRINTERS if known.fullmatch(line)), "")
+
+
+def is_chain(commands: Sequence[Command], start: int) -> bool:
+    """Whether *commands* are one pipeline of simple commands, the first of them at position *start*."""
+    inputs = (tuple(range(start, place)) for place in range(start, start + len(commands)))
+    same = {(one.within, one.folders) for one in commands}
+    return len(same) == 1 and all(
+        one.stdin_from == fed and not one.substitutes for one, fed in zip(commands, inputs, strict=True)
+    )

@@ -1,0 +1,53 @@
+"""What a parameter is where it stands alone: a variable that the line has set or found, `$?`, `$1`.
+
+Source: bash(1), "PARAMETERS".
+"""
+
+from toolcharter.guards.shell.parse.scanner import Scanner
+from toolcharter.guards.shell.parse.word_parts import Piece
+from toolcharter.guards.shell.settled import MARK, NUMBER
+
+_USUAL = {"HOME": ("~",), "PWD": (".",)}
+"""What variables are before anything is assigned to them."""
+_NUMBERS = frozenset("#?$")
+SHOWN = frozenset(
+    {
+        *("HOME", "PWD", "OLDPWD", "USER", "LOGNAME", "UID", "EUID", "PPID", "SHELL", "HOSTNAME", "PATH"),
+        *("LANG", "TERM", "TZ", "CI", "NODE_ENV", "VIRTUAL_ENV", "CONDA_DEFAULT_ENV", "GOPATH", "JAVA_HOME"),
+        *("BASH_VERSION", "OSTYPE", "HOSTTYPE", "MACHTYPE", "LINENO", "RANDOM", "SECONDS", "PORT", "BASH_COMMAND"),
+    }
+)
+"""Variables of the environment, and of bash itself, that hold no secret."""
+_COUNTS = frozenset("#?$!-")
+"""Parameters without blanks and globs."""
+
+
+def parameter(scanner: Scanner, name: str, *, quoted: bool) -> Piece:
+    """What `$name` is, or `${name}`."""
+    splits = name == "@" if quoted else name not in _COUNTS
+    hints, pattern = hints_of(scanner, name), NUMBER if name in _NUMBERS else scanner.patterns.get(name)
+    known = name if name in scanner.loops else MARK + name if name in scanner.set_names else ""
+    is_output = not known and name in SHOWN and (name == "SECONDS" or name not in scanner.values)
+    is_output = is_output or (name == "0" and scanner.settles)
+    listed = scanner.listed.get(name) if known.startswith(MARK) else None
+    if listed is not None and (quoted or not listed.is_quoted):
+        splits = not quoted
+        return Piece(
+            "",
+            quoted,
+            is_known=False,
+            splits=splits,
+            hints=hints,
+            name=known,
+            prefix=listed.prefix,
+            listed=listed.pattern,
+        )
+    # Where the line runs: a path that begins with a slash.
+    named_by = "place" if name == "PWD" and is_output and quoted else ""
+    piece = Piece("", quoted, is_known=False, splits=splits, hints=hints, pattern=pattern, named_by=named_by)
+    return piece._replace(name=known, is_output=is_output)
+
+
+def hints_of(scanner: Scanner, name: str) -> tuple[str, ...]:
+    """Texts that the variable may hold."""
+    return scanner.values.get(name, _USUAL.get(name, ()))

@@ -1,0 +1,54 @@
+"""What stands for the output of commands within a word: a number, a date, names, or nothing that is known.
+
+Source: bash(1), "Command Substitution".
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from toolcharter._lazy import lazy
+from toolcharter.guards.shell.counted import prints_number
+from toolcharter.guards.shell.nodes import Command, Word
+from toolcharter.guards.shell.parse.scanner import Scanner
+from toolcharter.guards.shell.parse.source import counts_processors, tells_date
+from toolcharter.guards.shell.parse.word_parts import Piece
+from toolcharter.guards.shell.settled import DATE, NUMBER
+
+if TYPE_CHECKING:
+    from toolcharter.guards.shell import listed, listings, named
+else:
+    listed = lazy("toolcharter.guards.shell.listed")
+    listings = lazy("toolcharter.guards.shell.listings")
+    named = lazy("toolcharter.guards.shell.named")
+
+
+def substituted(scanner: Scanner, positions: range, *, quoted: bool) -> Piece:
+    """What the commands at *positions* print, as a piece of a word."""
+    scanner.substitutes += positions
+    is_number = prints_number(scanner.commands, positions)
+    if is_number and counts_processors(scanner, positions):
+        return Piece("", quoted, is_known=False, splits=False, pattern=NUMBER, is_output=True, is_number=True)
+    if tells_date(scanner, positions):
+        return Piece("", quoted, is_known=False, splits=False, pattern=DATE, is_output=True, is_number=is_number)
+    named_by = _names_of(scanner.commands, positions) if "IFS" not in scanner.source else ""
+    return Piece("", quoted, is_known=False, splits=not quoted, is_output=True, is_number=is_number, named_by=named_by)
+
+
+def _names_of(commands: Sequence[Command], positions: range) -> str:
+    """Whose names the commands at *positions*, all of one substitution, print; nothing if they print other things."""
+    chain = commands[positions.start : positions.stop]
+    if not chain or any(one.form != "2>/dev/null" for command in chain for one in command.redirections):
+        return ""
+    if not named.is_chain(chain, positions.start) or not all(map(listings.drops_lines, chain[1:])):
+        return ""
+    return named.named_by(chain[0])
+
+
+def listed_names(scanner: Scanner, form: str, positions: range) -> Piece | None:
+    """The names on disk that the commands at *positions* print, of a substitution with this *form* that is no loop's."""
+    names = listed.of_words([Word(form)], scanner.commands[positions.start :], positions.start, scanner.source)
+    if names is None:
+        return None
+    scanner.substitutes += positions
+    scanner.listings = (*(scanner.listings or ()), *names.names)
+    return Piece("", is_quoted=False, is_known=False, splits=True, prefix=names.prefix, listed=names.pattern)
