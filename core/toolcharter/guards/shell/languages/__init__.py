@@ -20,7 +20,7 @@ _NAMES: Final = {
         "task",
         "task_shown",
     ),
-    "formats": ("curl_text", "date", "kube_output", "manual_page", "printf"),
+    "formats": ("curl_text", "date", "file_mode", "kube_output", "manual_page", "printf"),
     "git": ("git_count", "git_key", "git_pretty", "git_range", "git_reflog", "git_since"),
     "jq": ("jq", "yq"),
     "sed": ("sed",),

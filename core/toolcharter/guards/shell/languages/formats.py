@@ -1,4 +1,4 @@
-"""Dates and formats: in what form date, printf, curl and kubectl print."""
+"""Dates and formats: in what form date, printf, curl and kubectl print; and the modes of files."""
 
 import re
 from typing import Final
@@ -7,6 +7,8 @@ _ZONE: Final = re.compile(r'TZ="(.*)')
 _ZONE_NAME: Final = re.compile(r'[A-Za-z0-9][A-Za-z0-9_+/-]*"')
 # Flags, width and precision in any number and order, more than any version knows. Possessive: linear time.
 _SETS_VARIABLE: Final = re.compile(r"%[-+ 0#',*.$0-9hjlLqtz]*+n")
+_CLAUSE: Final = r"[ugoa]*(?:-[rwxXstugo]*|[+=][rwxXtugo]*)+"
+_MODE: Final = re.compile(rf"[-+=]?0*1?[0-7]{{1,3}}|{_CLAUSE}(?:,{_CLAUSE})*")
 _KUBE_OUTPUT: Final = re.compile(
     r"=?(?:json|yaml|kyaml|name|wide|table|short|(?:jsonpath|jsonpath-as-json|go-template|template|custom-columns)=.*)",
     re.DOTALL,
@@ -42,6 +44,16 @@ def printf(text: str) -> str | None:
     Source: bash 5.2, `builtins/printf.def`: `%n` stores how much has been printed, be it in PATH.
     """
     return "sets a variable of the shell" if _SETS_VARIABLE.search(text.replace("%%", "")) else None
+
+
+def file_mode(text: str) -> str | None:
+    """Modes of chmod and install: a file with its owner's rights (`u+s`, `4755`) is nothing that a star stands for.
+
+    None for one that gives no such rights.
+
+    Source: GNU coreutils 9.1, "File permissions".
+    """
+    return None if _MODE.fullmatch(text) else "may give whoever runs the file its owner's rights"
 
 
 def curl_text(text: str) -> str | None:

@@ -14,9 +14,28 @@ HARMLESS = {
         "name",
         "jsonpath={.items[*].metadata.name}",
         "custom-columns=A:.b",
-    ]
+    ],
+    "file_mode": ["+x", "755", "0644", "00755", "1777", "u+rwx,go-w", "a=rX", "g=u", "u-s", "ug+x-w", "-x", "go="],
 }
-NAMED = {"kube_output": ["go-template-file=x", "jsonpath-file=x", "custom-columns-file=x", "templatefile=x", "x"]}
+NAMED = {
+    "kube_output": ["go-template-file=x", "jsonpath-file=x", "custom-columns-file=x", "templatefile=x", "x"],
+    "file_mode": [
+        "u+s",
+        "g+s",
+        "+s",
+        "4755",
+        "2755",
+        "06755",
+        "u=rwxs",
+        "u+x,g+s",
+        "a+xs",
+        "+4000",
+        "=s",
+        "u-x+s",
+        "o=S",
+        "",
+    ],
+}
 
 
 @each_row("name", HARMLESS)
