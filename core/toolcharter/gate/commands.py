@@ -5,7 +5,7 @@ from posixpath import basename
 from typing import TYPE_CHECKING, NamedTuple
 
 from toolcharter._lazy import lazy
-from toolcharter.api.command import MAY, AnalysedCommand, DiskPreconditions, PathAccess, Requirement
+from toolcharter.api.command import MAY, AnalysedCommand, DiskPreconditions, ListedNames, PathAccess, Requirement
 from toolcharter.api.reasons import Reason
 from toolcharter.policy.rule_input import Refusal, Requirements, as_often
 
@@ -35,6 +35,8 @@ class CommandAnalysis(NamedTuple):
 
 
 NOTHING = CommandAnalysis()
+_ASKS_NOTHING = Requirements()
+_EXEMPT = Requirements(is_exempt=True)
 _BLAMES = frozenset({"blame", "annotate"})
 _LOOK_INTO_WHAT_IS_ADDED = frozenset({"add", "describe", "diff-index", "diff-files"})
 
@@ -59,7 +61,7 @@ def analyse_commands(commands: Iterable[object], workspace: str, tables: "Tables
         message = f"The commands cannot be judged: {type(error).__name__}."
         return CommandAnalysis(refusal=Refusal(Reason.NOT_UNDERSTOOD, message))
     judged = judgement.commands
-    forms, needs = tuple(one.form for one in judged), tuple(map(_needs, judged))
+    forms, needs = tuple([one.form for one in judged]), tuple(map(_needs, judged))
     return CommandAnalysis(forms, _refusal(judgement), needs, judgement.unsupported, _world(judgement), judged)
 
 
@@ -72,6 +74,8 @@ def _refusal(judgement: "Analysis") -> Refusal | None:
 
 
 def _needs(one: AnalysedCommand) -> Requirements:
+    if not (one.needs or one.deny_forms or one.bare is not None or one.starters):
+        return _EXEMPT if one.is_transparent else _ASKS_NOTHING  # As most commands of most lines.
     return Requirements(
         _words(one.needs),
         one.needs[0].why if one.needs else None,
@@ -86,31 +90,47 @@ def _needs(one: AnalysedCommand) -> Requirements:
 
 
 def _words(needs: Iterable[Requirement]) -> frozenset[str]:
-    return frozenset(as_often(need.form, need.times) for need in needs)
+    return frozenset([as_often(need.form, need.times) for need in needs])
 
 
 def _world(judgement: "Analysis") -> DiskPreconditions:
-    judged = judgement.commands
-    gits = [one for one in judged if basename(one.program) == "git"]
-    modules = tuple(dict.fromkeys((folder, one.module) for one in judged if one.module for folder in one.folders))
+    places, gits = [*judgement.reaches], list[AnalysedCommand]()
+    programs, names, marks = dict[str, None](), dict[ListedNames, None](), dict[str, None]()
+    for one in judgement.commands:
+        program = one.program
+        if program and "/" not in program:
+            programs[program] = None
+        if program.endswith("git") and basename(program) == "git":
+            gits.append(one)
+        if one.reaches:
+            # One that does more than its program is for may change what it is given.
+            places += _may_change(one.reaches) if one.needs else one.reaches
+        if one.listings or one.marks:
+            names |= dict.fromkeys(one.listings)
+            marks |= dict.fromkeys(one.marks)
+    modules = _modules(judgement.commands)
+    forms = [one.form.split() for one in gits]
     return DiskPreconditions(
-        (*judgement.reaches, *_places(judged)),
-        tuple(dict.fromkeys(one.program for one in judged if one.program and "/" not in one.program)),
-        tuple(dict.fromkeys(folder for one in gits for folder in one.folders)),
-        _links_repositories([one.form.split() for one in gits]),
-        tuple(dict.fromkeys(listed for one in judged for listed in one.listings)),
-        any(not _BLAMES.isdisjoint(one.form.split()) for one in gits),
-        tuple(dict.fromkeys(mark for one in judged for mark in one.marks)),
+        tuple(places),
+        tuple(programs),
+        tuple(dict.fromkeys([folder for one in gits for folder in one.folders])),
+        _links_repositories(forms),
+        tuple(names),
+        any(not _BLAMES.isdisjoint(words) for words in forms) if gits else False,
+        tuple(marks),
         modules,
-        bool(modules) and any(access.change for one in judged if not one.module for access in one.reaches),
+        bool(modules) and any(access.change for one in judgement.commands if not one.module for access in one.reaches),
     )
 
 
-def _places(judged: Iterable[AnalysedCommand]) -> Iterator[PathAccess]:
-    """What commands look at or change. One that does more than its program is for may change what it is given."""
-    for one in judged:
-        for access in one.reaches:
-            yield access._replace(change=MAY) if one.needs and not access.change else access
+def _modules(judged: Iterable[AnalysedCommand]) -> tuple[tuple[str, str], ...]:
+    """The modules of Python that commands import by their names alone, and from which folders."""
+    return tuple(dict.fromkeys([(folder, one.module) for one in judged if one.module for folder in one.folders]))
+
+
+def _may_change(reaches: Iterable[PathAccess]) -> Iterator[PathAccess]:
+    for access in reaches:
+        yield access if access.change else access._replace(change=MAY)
 
 
 def _links_repositories(commands: list[list[str]]) -> bool:

@@ -87,7 +87,7 @@ class RuleList:
 
     def first_covering(self, command: str, needs: Requirements) -> int | None:
         """The first `bash:` rule without conditions that covers *command*, or what starts it."""
-        if not needs.words and needs.bare is None and not needs.starters:
+        if not (needs.words or needs.starters) and needs.bare is None:
             return self._on_commands.first(command)
         matchers = self.matchers
         ways = ((command, needs), *needs.starters)
@@ -302,8 +302,10 @@ class AllowRules(_ToolRules):
         holding = [one for one in self._on_commands.holding(subject.args) if rules.matchers[one].rule.prefix == "bash"]
         for command, needs in subject.needing:
             plain = rules.first_covering(command, needs)
-            others = (one for one in holding if rules.matchers[one].covers_command(command, needs))
-            yield min((one for one in (plain, next(others, None)) if one is not None), default=None)
+            if holding:
+                others = (one for one in holding if rules.matchers[one].covers_command(command, needs))
+                plain = min((one for one in (plain, next(others, None)) if one is not None), default=None)
+            yield plain
 
     def _on_each_capability(self, subject: RuleInput) -> Iterator[int | None]:
         matchers = self._rules.matchers

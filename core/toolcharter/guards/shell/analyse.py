@@ -19,7 +19,6 @@ from toolcharter.guards.shell.nodes import (
     Inner,
     NotUnderstood,
     Reading,
-    Requirements,
     Script,
     Word,
 )
@@ -48,6 +47,7 @@ _LINKERS = frozenset({"ln", "link", "cp", "mv", "rsync", "tar", "gtar", "bsdtar"
 _GIT_LINKERS = frozenset({"mv", "clone"})
 _EVERYWHERE = maxsize
 """Behind the end of any source."""
+_TESTS = frozenset({"[[", "["})
 _LATER = "trap"
 """Its text runs at some later time, wherever the shell is then."""
 
@@ -99,7 +99,9 @@ def analyse(commands: Iterable[object], workspace: str, tables: "Tables | None" 
     script = Script(
         tuple(analyser.commands), analyser.unsupported, analyser.unresolved_program, tuple(analyser.functions)
     )
-    why, seen = look_at_floor(script, workspace=workspace)
+    # The floor reads by the tables of the core alone.
+    readings = analyser.plain_readings if tables is None or tables is CORE else ()
+    why, seen = look_at_floor(script, workspace=workspace, readings=readings)
     seen = (*seen, *analyser.written)
     if seen:
         judged = (judged[0]._replace(deny_forms=(*judged[0].deny_forms, *seen)), *judged[1:])
@@ -191,6 +193,8 @@ class _Analyser:
     def __init__(self, workspace: str, tables: "Tables | None", *, resolves: bool) -> None:
         self.commands = list[Command]()
         self.readings = list[Reading]()
+        self.plain_readings = list[tuple[Command, Reading]]()
+        """Each command with its reading as the tables say, before anything is added or taken away."""
         self.functions = list[str]()
         self.written = list[str]()
         """Commands as they are written that are judged as something else."""
@@ -221,6 +225,7 @@ class _Analyser:
         while done < len(self.commands):
             command, depth = self.commands[done], self._depths[done] + 1
             reading = self._read(command)
+            self.plain_readings.append((command, reading))
             if done in self.fed:
                 reading = self._resolved(done, reading)
             self.readings.append(reading if done not in self._asked_for else _without_needs(reading))
@@ -337,15 +342,18 @@ def _without_needs(reading: Reading) -> Reading:
 
 
 def _judged(command: Command, reading: Reading) -> AnalysedCommand:
-    demand: Requirements = reading.demand
+    demand, words = reading.demand, command.words
+    text = words[0].text or "" if words else ""
+    needs = demand.needs if "/" not in text else (_path_need(words[0]), *demand.needs)
+    has_more = command.assignments or command.redirections or text in _TESTS
     return AnalysedCommand(
         command.form,
-        _as_often((*_path_need(command.words), *demand.needs), command),
+        _as_often(needs, command) if needs else (),
         demand.reaches,
-        name_of(command),
+        text or name_of(command),
         reading.folders or command.folders,
         demand.is_known,
-        bare(command, demand.needs),
+        bare(command, demand.needs) if has_more else None,
         reading.is_transparent,
         command.within,
         deny_forms(command, reading),
@@ -370,14 +378,10 @@ def _starters(at: int, judged: Sequence[AnalysedCommand], analyser: _Analyser) -
 
 def _as_often(needs: tuple[Requirement, ...], command: Command) -> tuple[Requirement, ...]:
     """With the number of times that each of *needs* stands in *command*."""
-    if not needs:
-        return ()
     times = Counter(word.form for word in command.words)
     return tuple(need._replace(times=max(1, times[need.form])) for need in needs)
 
 
-def _path_need(words: Sequence[Word]) -> tuple[Requirement, ...]:
+def _path_need(program: Word) -> Requirement:
     """A program named by a path is no other program: a rule has to write the path out."""
-    if words and "/" in (words[0].text or ""):
-        return (Requirement(words[0].form, f"{words[0].form} is a path, which a rule has to write out"),)
-    return ()
+    return Requirement(program.form, f"{program.form} is a path, which a rule has to write out")

@@ -7,6 +7,8 @@ from toolcharter.api.command import Requirement
 from toolcharter.guards.shell.nodes import Command, Reading, Word, quoted
 from toolcharter.guards.shell.programs.launchers import STARTERS, contained_words, started_words
 
+_TESTS: Final = frozenset({"[", "[["})
+_OTHERWISE_WRITTEN: Final = _TESTS | STARTERS
 _QUIET: Final = frozenset(
     {"2>&1", ">&2", "1>&2", ">/dev/null", "1>/dev/null", "2>/dev/null", "&>/dev/null", "</dev/null"}
 )
@@ -36,18 +38,21 @@ def deny_forms(command: Command, reading: Reading) -> tuple[str, ...]:
     if not command.words:
         return ()
     words = command.words
-    found = [words] if command.assignments or command.redirections else []
     name = (words[0].text or "").rpartition("/")[2]
+    is_plain = not (command.assignments or command.redirections or reading.leading) and words[0].text == name
+    if is_plain and name not in _OTHERWISE_WRITTEN:
+        return ()  # As most commands.
+    found = [words] if command.assignments or command.redirections else []
     if name and name != words[0].text:
         words = (Word(quoted(name), name, prefix=name), *words[1:])
         found.append(words)
     if reading.leading:
         found.append((words[0], *words[1 + reading.leading :]))
-    if name in {"[", "[["}:
+    if name in _TESTS:
         found.append(_test(words))
     if name in STARTERS and not reading.inner and (inner := contained_words(name, words) or started_words(name, words)):
         found.append(inner)
-    return tuple(" ".join(word.form for word in one) for one in found)
+    return tuple([" ".join([word.form for word in one]) for one in found])
 
 
 def _test(words: Sequence[Word]) -> tuple[Word, ...]:

@@ -310,6 +310,10 @@ def _filled(word: Word, values: Mapping[str, Value]) -> Word:
 
 def _told(word: Word, held: Sequence[Value]) -> Word:
     """*word*, which holds the values *held*, of which not all are texts: what is known of it all the same."""
+    is_shown = any(one.is_shown for one in held)
+    if word.pattern is not None:  # Names on disk, as most variables of loops.
+        is_output = not (word.splits or is_shown)
+        return word._replace(parts=(), is_output=is_output, is_shown=is_shown and not word.splits)
     if held[0].is_number and _is_bare(word):
         word = word._replace(is_number=True)
     if whose := _named_by(word, held):
@@ -324,7 +328,6 @@ def _told(word: Word, held: Sequence[Value]) -> Word:
     stay = [part.name != OUTPUT and _stays_number(part.name, next(given)) for part in word.parts if part.name]
     quotes = [part.is_quoted for part in word.parts if part.name]
     splits = word.splits and not all(map(or_, stay, quotes))
-    is_shown = any(one.is_shown for one in held)
     return word._replace(parts=(), splits=splits, is_output=not (splits or is_shown), is_shown=is_shown and not splits)
 
 

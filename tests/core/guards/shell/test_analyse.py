@@ -430,7 +430,7 @@ def feeds(line: str, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, list[st
     """Each command with those that it may read and those whose output is among its words, as the floor gets them."""
     seen: list[Script] = []
 
-    def look(script: Script, *, workspace: str) -> tuple[None, tuple[str, ...]]:
+    def look(script: Script, **_: object) -> tuple[None, tuple[str, ...]]:
         seen.append(script)
         return None, ()
 

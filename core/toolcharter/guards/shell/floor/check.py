@@ -1,6 +1,6 @@
 """Hold every command of a script against the floor."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -21,12 +21,12 @@ from toolcharter.guards.shell.floor import (
     variables,
     windows,
 )
-from toolcharter.guards.shell.floor.context import Call, Scene, base_name, called_functions
+from toolcharter.guards.shell.floor.context import SHORT, Call, Scene, base_name, called_functions
 from toolcharter.guards.shell.floor.data_sources import FETCHERS, INTERPRETERS, SHELLS, language
 from toolcharter.guards.shell.floor.files import made_and_run
 from toolcharter.guards.shell.floor.programs import MAKERS, RULES
 from toolcharter.guards.shell.floor.words import readings
-from toolcharter.guards.shell.nodes import Command, Redirection, Script, Word
+from toolcharter.guards.shell.nodes import Command, Reading, Redirection, Script, Word
 from toolcharter.guards.shell.programs.launchers import LAUNCHERS, SUBCOMMANDS, TEXT_OPTIONS
 
 Check = Callable[[Call, Scene], str | None]
@@ -157,6 +157,7 @@ def _interest(program: str) -> _Interest:
     )
 
 
+_READ_BY_PLACE = embedded_commands.SETTERS | {"git"}
 _UNKNOWN = _Interest(is_checked=True, is_making=False, is_shell=True, is_other=True)
 
 
@@ -171,19 +172,26 @@ def catastrophe(script: Script, *, workspace: str = "", home: str = "") -> str |
     return look(script, workspace=workspace, home=home)[0]
 
 
-def look(script: Script, *, workspace: str = "", home: str = "") -> tuple[str | None, tuple[str, ...]]:
+def look(
+    script: Script, *, workspace: str = "", home: str = "", readings: Sequence[tuple[Command, Reading]] = ()
+) -> tuple[str | None, tuple[str, ...]]:
     """The same, and the normal forms of the commands that were found in texts, among words and in files of the line.
 
     Nothing is certain of these: a rule of `deny` may match them, and none of `allow` has to.
     """
-    if not script.functions and all(map(_is_dull, script.commands)):
+    if not script.functions and all(
+        map(_is_dull, script.commands, (reading for _, reading in readings))
+        if readings
+        else map(_is_dull, script.commands)
+    ):
         return None, ()
-    scene = Scene(script, workspace, home, _judge)
+    scene = Scene(script, workspace, home, _judge_inner)
+    scene.readings = readings if scene.places.workspace == workspace else ()
     why = _judge(scene)
     return why, tuple(dict.fromkeys(command.form for command in scene.seen if command.words))
 
 
-def _is_dull(command: Command) -> bool:
+def _is_dull(command: Command, reading: Reading | None = None) -> bool:
     """Whether a command alone tells that nothing of it concerns the floor; for speed, as most are."""
     words = command.words
     if not words or command.redirections or command.within or command.assignments:
@@ -192,14 +200,39 @@ def _is_dull(command: Command) -> bool:
     if program is None:
         return False
     interest = _interest(program)
-    if (interest.is_other and len(words) > 1) or others.one_may_begin(words[1:]):
+    if (interest.is_other and len(words) > 1) or indices.may_index(program):
         return False
-    for word in words:
-        if "[" in (word.text or word.form) and indices.may_index(word.text or word.form):
+    # Of a program with a table that asks for nothing, `others` looks into no word.
+    may_tell = reading is not None and "/" not in program and program not in _READ_BY_PLACE and _asks_nothing(reading)
+    for word in words[1:]:
+        text = word.text
+        if _tells_nothing(text) if text and len(text) < SHORT else _word_tells_nothing(word):
+            continue
+        if not may_tell or indices.may_index(text or word.form):
             return False
     return not (interest.is_checked or interest.is_shell) or (
         program == "git" and len(words) > 1 and words[1].text in deletes.HARMLESS_GIT
     )
+
+
+def _asks_nothing(reading: Reading) -> bool:
+    return reading.demand.is_known and not (
+        reading.demand.needs or reading.inner or reading.scripts or reading.runs_input
+    )
+
+
+def _word_tells_nothing(word: Word) -> bool:
+    """Whether a word neither begins a command nor holds one in an index."""
+    return not (others.may_begin(word) or indices.may_index(word.text or word.form))
+
+
+@lru_cache(4096)
+def _tells_nothing(text: str) -> bool:
+    return _word_tells_nothing(Word(text, text))
+
+
+def _judge_inner(scene: Scene) -> str | None:
+    return None if not scene.script.functions and all(map(_is_dull, scene.script.commands)) else _judge(scene)
 
 
 def _judge(scene: Scene) -> str | None:

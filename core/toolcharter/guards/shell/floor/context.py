@@ -1,13 +1,13 @@
 """All the commands of a script as the floor looks at them: by the name of their program, through their launchers."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from toolcharter._lazy import lazy
 from toolcharter.guards.shell.floor.places import Places, Target, home_of
 from toolcharter.guards.shell.floor.words import Arg, args_of
-from toolcharter.guards.shell.nodes import Command, NotUnderstood, Script, Word
+from toolcharter.guards.shell.nodes import Command, NotUnderstood, Reading, Script, Word
 from toolcharter.guards.shell.programs.launchers import started_words
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ _SOCKETS = ("/dev/tcp/", "/dev/udp/", "zsh/net/tcp")
 _LOADERS = ("ld-linux", "ld-musl", "ld64", "ld.so")
 _MAX_DEPTH = 6
 _MAX_TEXTS = 200
-_SHORT = 80
+SHORT = 80
 """The base names of longer texts are not kept."""
 
 
@@ -61,12 +61,21 @@ class Call:
 class Scene:
     """A script, the places that matter, and what has been found out so far."""
 
-    def __init__(self, script: Script, workspace: str, home: str, judge: "Callable[[Scene], str | None]") -> None:
+    def __init__(
+        self,
+        script: Script,
+        workspace: str,
+        home: str,
+        judge: "Callable[[Scene], str | None]",
+        places: Places | None = None,
+    ) -> None:
         self.script = script
         self._roots = workspace, home
-        self._home = home_of(home)
-        self.places = Places(workspace, self._home)
+        self.places = Places(workspace, home_of(home)) if places is None else places
+        self._home = self.places.home
         self._judge = judge
+        self.readings: Sequence[tuple[Command, Reading]] = ()
+        """Commands as the tables of the core read them; those of the script, if they are known."""
         self._depth = 0
         self._texts_left = [_MAX_TEXTS]
         self.seen = list[Command]()
@@ -93,7 +102,7 @@ class Scene:
         return self._of_script(Script((command._replace(stdin_from=(), substitutes=()),)))
 
     def _of_script(self, script: Script) -> str | None:
-        inner = Scene(script, *self._roots, self._judge)
+        inner = Scene(script, *self._roots, self._judge, self.places)
         inner.seen = self.seen
         self.seen += script.commands
         inner._depth, inner._texts_left = self._depth + 1, self._texts_left
@@ -186,7 +195,7 @@ class Scene:
 
 def base_name(program: str) -> str:
     r"""The name of a program, as file systems without case and Windows see it too: `/bin/RM`, `C:\x\FORMAT.COM`."""
-    return _base_name(program) if len(program) < _SHORT else _found_base_name(program)
+    return _base_name(program) if len(program) < SHORT else _found_base_name(program)
 
 
 def _found_base_name(program: str) -> str:

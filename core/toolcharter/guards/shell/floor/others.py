@@ -132,7 +132,8 @@ def set_by(call: Call, scene: Scene) -> str | None:
 
 def _of_known(call: Call, scene: Scene) -> str | None:
     """What of a program with a table a rule would have to mention, and what follows such options."""
-    reading = requirements.read(call.command, workspace=scene.places.workspace)
+    known = (reading for command, reading in scene.readings if command is call.command)
+    reading = next(known, None) or requirements.read(call.command, workspace=scene.places.workspace)
     needs = {need.form for need in reading.demand.needs}
     words = call.command.words
     if any(need.why.endswith(requirements.UNKNOWN_SUBCOMMAND) for need in reading.demand.needs):

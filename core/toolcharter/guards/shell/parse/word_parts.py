@@ -169,9 +169,9 @@ def _unknown(pieces: Sequence[Piece], source: str, mode: Mode, bare: str) -> Wor
     is_number = [piece.is_number for piece in pieces if piece.text or not piece.is_known] == [True]
     prefix = _prefix(pieces, mode, pattern)
     word = Word(source, None, pattern, prefix, splits or has_glob, hints, parts, is_output, is_number)
-    whose = {piece.named_by for piece in pieces if not piece.is_known}
-    if "" not in whose and len(whose) == 1 and not (has_glob or tilde):
-        return word._replace(named_by=named_by(whose.pop(), [piece.text for piece in whole]))
+    whose = [piece.named_by for piece in pieces if not piece.is_known]
+    if whose[0] and len(set(whose)) == 1 and not (has_glob or tilde):
+        return word._replace(named_by=named_by(whose[0], [piece.text for piece in whole]))
     return word
 
 

@@ -16,11 +16,10 @@ from toolcharter.guards.shell.nodes import FRESH, Command, Reading, Redirection,
 from toolcharter.guards.shell.programs import expressions, unknown
 from toolcharter.guards.shell.programs.collector import RequirementCollector
 from toolcharter.guards.shell.programs.launchers import started_words
-from toolcharter.guards.shell.programs.operands import assign
+from toolcharter.guards.shell.programs.operands import ask_more, assign, needs_no_rule
 from toolcharter.guards.shell.programs.options import Divided, divide
 from toolcharter.guards.shell.programs.table import NO_OPERANDS, STARTING, Operands, Role, Style, Table, Takes
 from toolcharter.guards.shell.programs.tables import CORE, Tables
-from toolcharter.guards.shell.programs.whole import ask_more, needs_no_rule
 from toolcharter.guards.shell.setters import sets_own
 
 if TYPE_CHECKING:
