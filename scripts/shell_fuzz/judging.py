@@ -58,8 +58,14 @@ class Judge:
         """Whether bash may run *argv* in *line*: with the values and calls that were put in, but for what these are put for."""
         written = parse(line, self.workspace)
         if argv[:1] and (argv[0] in _WRITTEN or argv[0] in written.functions):
-            return is_foreseen(argv, written.commands)
-        return is_foreseen(argv, parse(line, self.workspace, settles=True, lists=True).commands)
+            return is_foreseen(argv, [*written.commands, *self._later(written.commands)])
+        commands = parse(line, self.workspace, settles=True, lists=True).commands
+        return is_foreseen(argv, [*commands, *self._later(commands)])
+
+    def _later(self, commands: Sequence[Command]) -> list[Command]:
+        """What `trap` has bash run."""
+        traps = (one.words[1].text or "" for one in commands if len(one.words) > 1 and one.words[0].text == "trap")
+        return [one for text in traps for one in parse(text, self.workspace).commands]
 
 
 def is_foreseen(argv: Sequence[str], commands: Sequence[Command]) -> bool:

@@ -34,7 +34,7 @@ class Lines:
         self._statements: tuple[Callable[[int], str], ...] = (
             *(self._joined, self._joined, self._pipeline, self._pipeline, self._group, self._loop, self._branch),
             *(self._substitution, self._document, self._assignment, self._folder),
-            *(self._function, self._function, self._fed, self._array),
+            *(self._function, self._function, self._fed, self._array, self._told, self._told),
         )
         self._mutations: tuple[Callable[[list[str]], None], ...] = (
             *(self._delete, self._duplicate, self._swap, self._insert, self._sign, self._splice, self._respell),
@@ -249,6 +249,21 @@ class Lines:
         )
         more = random.choice(("", "", "", "a+=(src/app.py); ", "cd src; ", "a=x; "))
         return f"a=({words}); {more}{use}"
+
+    def _told(self, depth: int) -> str:
+        """Words of which only what commands print, or what the line has set, tells the rest."""
+        random = self.random
+        known = random.choice(shapes.TOLD)
+        file, folder = random.choice((*fragments.FILES, *fragments.OUTSIDE)), random.choice((*fragments.FOLDERS, ".."))
+        text, name = random.choice(fragments.TEXTS), random.choice(shapes.NAMES)
+        more = random.choice(("", "", "", "x=$(cat a.txt); ", "x=/etc; ", "IFS=/; ", "read -r x; ", "cd src; "))
+        return more + (
+            known.replace("STATEMENT", self._statement(depth))
+            .replace("FILE", spell(file, random))
+            .replace("FOLDER", spell(folder, random))
+            .replace("TEXT", spell(text, random))
+            .replace("NAMES", name)
+        )
 
     def _mutated(self, line: str) -> str:
         for _ in range(self.random.choice((1, 1, 1, 2, 2, 4))):

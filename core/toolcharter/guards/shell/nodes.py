@@ -38,6 +38,12 @@ TOP_OF_REPOSITORY: Final = re.compile(r'"\$\(git rev-parse --show-toplevel(?: 2>
 """The form of a word that is the workspace, the one place in which git finds a repository; or nothing, where there is none."""
 
 
+_PLAIN_NAMES: Final = frozenset({"docker", "gh", "git", "kubectl", "place"})
+"""Whose names begin with no dash."""
+_TAKE_NAMES: Final = {"gh_endpoint": "gh"}
+"""Little languages in which a name is harmless, and whose."""
+
+
 class NotUnderstood(ValueError):
     """What the command would do cannot be determined; the text says why."""
 
@@ -81,6 +87,12 @@ class Word(NamedTuple):
     named_by: str = ""
     """Whose names it is made of, such as `docker` or `git`, if that makes it no option and no glob; where it `splits` it is one
     word or none."""
+
+    def is_name_for(self, kind: str, argument: str) -> bool:
+        """Whether it is made of names that a role of this *kind* and *argument* takes, whatever they are."""
+        if kind == "text":
+            return self.named_by in _PLAIN_NAMES
+        return self.named_by == _TAKE_NAMES.get(argument, argument)
 
     @property
     def is_literal(self) -> bool:

@@ -13,6 +13,8 @@ _HERE = (".",)
 _PROTECTED = frozenset({".git", ".hg", ".jj", ".toolcharter"})
 # A backslash at the end of a component stands before a slash, or before nothing.
 _TOKEN = re.compile(r"\\.|[^\\]", re.DOTALL)
+_EXPANDED = re.compile(r"\$\([^()]*\)|\$\{[^{}]*\}|\$\w+")
+_STAGE = re.compile(r":[0-3]:")
 _META = frozenset("*?[")
 
 
@@ -60,6 +62,14 @@ def is_outside(folder: str, workspace: str) -> bool:
 def is_top(path: str, folders: tuple[str, ...], workspace: str) -> bool:
     """Whether *path* may be the workspace itself."""
     return "." in moved(path, folders, workspace)
+
+
+def in_commit(text: str) -> str:
+    """The path behind the colon of a revision such as `HEAD:a.md`, in which any expansion is one text."""
+    text = _EXPANDED.sub("x", text)
+    if text[:1] == ":":  # `:/text` looks for a message, `:!a` is a path, `:0:a` lies in the index.
+        return text[3:] if _STAGE.match(text) else ""
+    return text.partition(":")[2]
 
 
 def escaped(path: str) -> str:

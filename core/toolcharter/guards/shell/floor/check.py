@@ -208,7 +208,7 @@ def _is_dull(command: Command, reading: Reading | None = None) -> bool:
         text = word.text
         if _tells_nothing(text) if text and len(text) < SHORT else _word_tells_nothing(word):
             continue
-        if not may_tell or indices.may_index(text or word.form):
+        if not may_tell or _may_be_evaluated(word):
             return False
     return not (interest.is_checked or interest.is_shell) or (
         program == "git" and len(words) > 1 and words[1].text in deletes.HARMLESS_GIT
@@ -222,8 +222,13 @@ def _asks_nothing(reading: Reading) -> bool:
 
 
 def _word_tells_nothing(word: Word) -> bool:
-    """Whether a word neither begins a command nor holds one in an index."""
-    return not (others.may_begin(word) or indices.may_index(word.text or word.form))
+    """Whether a word neither begins a command nor holds one in an index, or is one."""
+    return not (others.may_begin(word) or _may_be_evaluated(word))
+
+
+def _may_be_evaluated(word: Word) -> bool:
+    text = word.text or word.form
+    return indices.may_index(text) or "@P" in text
 
 
 @lru_cache(4096)

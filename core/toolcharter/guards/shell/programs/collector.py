@@ -23,10 +23,6 @@ _NO_FILES: Final = frozenset({"-", "/dev/null"})
 _RUN_BY_PYTEST: Final = frozenset({".py", ".txt", ".rst", ".md"})
 _TAKE_OUTPUT: Final = frozenset({"said", "shown"})
 """Roles of which what other commands print may be a part."""
-_PLAIN_NAMES: Final = frozenset({"docker", "gh", "git", "kubectl", "place"})
-"""Whose names begin with no dash."""
-_TAKE_NAMES: Final = {"gh_endpoint": "gh"}
-"""Little languages in which a name is harmless, and whose."""
 _PLAIN_TEXTS: Final = frozenset({"text", "said", "shown"})
 
 
@@ -78,7 +74,11 @@ class RequirementCollector:
         if word.text is None and role.kind == "chdir" and TOP_OF_REPOSITORY.fullmatch(word.form):
             word = Word(word.form, self.workspace, prefix=self.workspace)
         if word.text is None and word.pattern is None:
-            if (word.is_shown and role.kind == "shown") or _may_be_name(role, word, may_grow=may_grow):
+            is_one = not word.splits or (may_grow and role.takes_many)
+            if word.named_by and is_one and word.is_name_for(role.kind, role.argument):
+                self._in_commit(word)  # No other role takes names and more behind a colon.
+                return
+            if word.is_shown and role.kind == "shown":
                 return
             if role.kind not in _TAKE_OUTPUT or not word.is_output or word.splits:
                 self._unknown(role, word)
@@ -155,6 +155,18 @@ class RequirementCollector:
         """A path that is looked at; `-` is the standard input, and a process substitution is input too."""
         if word.text != "-" and word.pattern not in _OPENED:
             self.path(word)
+
+    def take_object(self, role: Role, word: Word) -> None:
+        """A path, or a revision: behind its colon, git looks at the disk for what is not in the commit."""
+        if role.argument == "git":
+            self._in_commit(word)
+        self.take_read(role, word)
+
+    def _in_commit(self, word: Word) -> None:
+        path = places.in_commit(word.form.replace('"', "") if word.text is None else word.text)
+        why = places.objection(path, self.folders, self.workspace) if path else None
+        if why:
+            self.need(word, why)
 
     def take_said(self, _: Role, word: Word) -> None:
         """Text that is shown or kept: of the names that a glob stands for, it matters where the shell looks for them."""
@@ -343,15 +355,6 @@ def is_number(text: str) -> bool:
     return digits.isascii() and digits.isdigit()
 
 
-def _may_be_name(role: Role, word: Word, *, may_grow: bool) -> bool:
-    """Whether *word* is a name that is as harmless to *role* as any literal."""
-    if word.splits and not (may_grow and role.takes_many):
-        return False
-    if role.kind == "text":
-        return word.named_by in _PLAIN_NAMES
-    return bool(word.named_by) and word.named_by == _TAKE_NAMES.get(role.argument, role.argument)
-
-
 def _hidden(word: Word, placeholder: str) -> Word:
     if word.text is not None and placeholder in word.text:
         return Word(word.form, is_output=True)
@@ -365,7 +368,7 @@ _TAKE: Final[dict[str, Callable[[RequirementCollector, Role, Word], None]]] = {
     "message": RequirementCollector.take_message,
     "target": RequirementCollector.take_target,
     "read": RequirementCollector.take_read,
-    "object": RequirementCollector.take_read,
+    "object": RequirementCollector.take_object,
     "local": RequirementCollector.take_local,
     "node": RequirementCollector.take_node,
     "tests": RequirementCollector.take_tests,
