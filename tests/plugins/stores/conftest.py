@@ -4,11 +4,19 @@ from collections.abc import Generator
 from itertools import count
 
 import pytest
-from tests.plugins.stores.places import PostgresqlPlaces, Rows, SqlitePlaces, postgresql_places
+from tests.plugins.stores.places import (
+    REDIS,
+    PostgresqlPlaces,
+    RedisPlaces,
+    Rows,
+    SqlitePlaces,
+    postgresql_places,
+    redis_places,
+)
 
 from toolcharter import Scope, StoreEngine, open_store
 
-ENGINES = ("sqlite", "postgresql")
+ENGINES = ("sqlite", "postgresql", "redis")
 _TENANTS = count()
 
 
@@ -25,15 +33,24 @@ def sqlite(tmp_path_factory: pytest.TempPathFactory) -> SqlitePlaces:
     return SqlitePlaces(tmp_path_factory.mktemp("sqlite"))
 
 
+@pytest.fixture(scope="session")
+def redis() -> Generator[RedisPlaces]:
+    """One server for all tests."""
+    if REDIS is None:
+        pytest.skip("redis-server is not installed: apt-get install redis-server")
+    with redis_places() as places:
+        yield places
+
+
 @pytest.fixture(scope="session", params=ENGINES)
-def places(request: pytest.FixtureRequest) -> "PostgresqlPlaces | SqlitePlaces":
+def places(request: pytest.FixtureRequest) -> "PostgresqlPlaces | RedisPlaces | SqlitePlaces":
     """Where stores of one kind are made."""
-    made: PostgresqlPlaces | SqlitePlaces = request.getfixturevalue(request.param)
+    made: PostgresqlPlaces | RedisPlaces | SqlitePlaces = request.getfixturevalue(request.param)
     return made
 
 
 @pytest.fixture(scope="session")
-def shared_url(places: "PostgresqlPlaces | SqlitePlaces") -> str:
+def shared_url(places: "PostgresqlPlaces | RedisPlaces | SqlitePlaces") -> str:
     """One store for all tests, which have a tenant of their own each."""
     return places.new()
 

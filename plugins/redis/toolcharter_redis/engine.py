@@ -1,0 +1,267 @@
+"""`RedisEngine`: a `StoreEngine` in Redis. Reads are of one moment, writes happen at once, if nobody has written since."""
+
+import random
+import time
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+from typing import Any, TypeVar
+
+import redis
+
+from toolcharter import (
+    Change,
+    EngineTransaction,
+    Scope,
+    StoreConflict,
+    StoreExport,
+    StoreLease,
+    StoreUnavailable,
+)
+from toolcharter_redis.content import RedisExport, replace_all
+from toolcharter_redis.names import FORM_KEY, LOCK_KEY, SCOPES_KEY, WRITES_KEY, Names
+from toolcharter_redis.scripts import COMMIT, FORGET, LEASE
+from toolcharter_redis.transaction import Again, RedisTransaction
+from toolcharter_stores.cipher import Cipher
+from toolcharter_stores.sql.ordered import key_of
+from toolcharter_stores.sql.transaction import require_text
+
+T = TypeVar("T")
+FORM = 1
+MAX_ATTEMPTS = 200
+KEPT_DELETIONS = 100_000
+"""How many deletions of a scope are told by `changes` at least."""
+_PAUSE_S = 0.001
+_LONGEST_PAUSE_S = 0.05
+_LIMITS_S = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
+"""How long one answer may take: the longest of these that a use has time for, in seconds."""
+
+
+class RedisEngine:
+    """Satisfies `StoreEngine`. It connects when it is used first.
+
+    Args:
+        url: Of the server.
+        cipher: What secret fields are encrypted by; by default by the keys that the environment names.
+    """
+
+    has_full_text = False
+
+    def __init__(self, url: str, cipher: Cipher | None = None) -> None:
+        self._url = url
+        self._cipher = Cipher() if cipher is None else cipher
+        self._clients: dict[float, redis.Redis] = {}
+        self._client(_LIMITS_S[0])  # a URL that cannot be read is told at once
+
+    def keeps_state_in(self) -> Sequence[Path]:
+        """Nothing of this machine."""
+        return ()
+
+    def migrate(self) -> None:
+        """Note the form that this version reads, in an empty database."""
+        with _told():
+            client = self._client(_LIMITS_S[-1])
+            client.setnx(FORM_KEY, FORM)
+        self.require_current()
+
+    def require_current(self) -> None:
+        """Refuse what is stored in another form."""
+        with _told():
+            found = self._client(_LIMITS_S[-1]).get(FORM_KEY)
+        if found is None:
+            raise StoreUnavailable("Nothing is stored in this Redis yet: `toolcharter store migrate` makes it ready.")
+        if int(found) > FORM:
+            raise StoreUnavailable(
+                f"A newer version has written this Redis, in form {int(found)}; this one reads {FORM}."
+            )
+
+    def transact(self, scope: Scope, work: Callable[[EngineTransaction], T], /, *, timeout_s: float) -> T:
+        """Run *work*, and write what it wrote if nobody else has written since; if somebody has, again."""
+        deadline, names = time.monotonic() + timeout_s, Names(scope)
+        for attempt in count():
+            with _told():
+                client = self._client(deadline - time.monotonic())
+                transaction = RedisTransaction(names, lambda commands: _at_once(client, commands))  # noqa: B023 - used up within the pass
+                try:
+                    result = work(transaction)
+                    if self._commit(client, names, transaction):
+                        return result
+                except Again:
+                    pass
+            if time.monotonic() >= deadline:
+                raise StoreUnavailable("Redis took longer than there was time, or others wrote without end.")
+            if attempt >= MAX_ATTEMPTS and not self._is_locked(client):
+                break
+            time.sleep(random.uniform(0, min(_LONGEST_PAUSE_S, _PAUSE_S * 2 ** min(attempt, 8))))  # noqa: S311 - a pause
+        raise StoreConflict("Others were in the way again and again.")
+
+    @staticmethod
+    def _is_locked(client: redis.Redis) -> bool:
+        """Whether everybody waits for an archive or a restore."""
+        with _told():
+            return bool(client.exists(LOCK_KEY))
+
+    def _commit(self, client: redis.Redis, names: Names, transaction: RedisTransaction) -> bool:
+        """Whether the transaction has happened.
+
+        Raises:
+            StoreConflict: A lease was lost.
+        """
+        commands = transaction.end
+        if not commands and not transaction.leases:
+            return True
+        seen = "" if transaction.writes is None else str(transaction.writes)
+        arguments: list[Any] = [seen, "", names.member, len(transaction.leases)]
+        for lease in transaction.leases:
+            arguments += [names.lease(lease.name), lease.holder, lease.fence]
+        for command in commands:
+            arguments += [len(command), *command]
+        keys = [names.facts, names.parts, WRITES_KEY, LOCK_KEY, SCOPES_KEY]
+        answer = int(client.eval(COMMIT, len(keys), *keys, *arguments))
+        if answer == _LEASE_LOST:
+            raise StoreConflict("A lease was lost meanwhile.")
+        if answer > 0 and transaction.deletes:
+            of_deletions = (names.deletions, names.changes, names.facts)
+            client.eval(FORGET, len(of_deletions), *of_deletions, KEPT_DELETIONS + 1)
+        return answer > 0
+
+    def changes(
+        self, scope: Scope, after: int, kinds: Sequence[str], limit: int, /, *, timeout_s: float
+    ) -> tuple[Change, ...]:
+        """What was put and deleted since the number *after*.
+
+        Raises:
+            StoreConflict: Deletions since then are forgotten.
+        """
+        names, wanted = Names(scope), {kind.encode() for kind in kinds}
+        found: list[Change] = []
+        first = 0
+        with _told():
+            client = self._client(timeout_s)
+            while True:
+                forgotten, members, gone = _at_once(
+                    client,
+                    [
+                        ("HGET", names.facts, "forgotten"),
+                        ("ZRANGEBYSCORE", names.changes, f"({after}", "+inf", "WITHSCORES", "LIMIT", first, 1_000),
+                        ("ZRANGEBYSCORE", names.deletions, f"({after}", "+inf"),
+                    ],
+                )
+                if 0 < after < int(forgotten or 0):
+                    raise StoreConflict(
+                        f"What was deleted since the change {after} is forgotten: read all anew, from 0."
+                    )
+                deleted = set(gone)
+                pairs = (
+                    members
+                    if members and isinstance(members[0], tuple | list)
+                    else list(zip(members[::2], members[1::2], strict=True))
+                )
+                for member, seq in pairs:
+                    kind, _, key = member.partition(b"\0")
+                    if not wanted or kind in wanted:
+                        found.append(Change(int(float(seq)), kind.decode(), key_of(key), member in deleted))
+                first += len(pairs)
+                if len(pairs) < 1_000 or len(found) >= limit:  # noqa: PLR2004 - as above
+                    return tuple(found[:limit])
+
+    def last_change(self, scope: Scope, /, *, timeout_s: float) -> int:
+        """The number of the latest change."""
+        with _told():
+            return int(self._client(timeout_s).hget(Names(scope).facts, "seq") or 0)
+
+    def lease(self, scope: Scope, name: str, holder: str, ttl_s: float, /, *, timeout_s: float) -> StoreLease | None:
+        """Take a lease; None if somebody else has it."""
+        found = self._leased(scope, "take", StoreLease(name, holder, 0, 0), ttl_s, timeout_s)
+        return None if found is None else StoreLease(name, holder, *found)
+
+    def renew(self, scope: Scope, lease: StoreLease, ttl_s: float, /, *, timeout_s: float) -> StoreLease:
+        """Prolong a lease.
+
+        Raises:
+            StoreConflict: Somebody else has it, or had it.
+        """
+        found = self._leased(scope, "renew", lease, ttl_s, timeout_s)
+        if found is None:
+            raise StoreConflict(f"The lease {lease.name!r} is no longer that of {lease.holder!r}.")
+        return lease._replace(expires=found[1])
+
+    def release(self, scope: Scope, lease: StoreLease, /, *, timeout_s: float) -> None:
+        """Let go of a lease."""
+        self._leased(scope, "release", lease, 0, timeout_s)
+
+    def _leased(
+        self, scope: Scope, act: str, lease: StoreLease, ttl_s: float, timeout_s: float
+    ) -> tuple[int, float] | None:
+        require_text(lease.name, lease.holder)
+        names = Names(scope)
+        keys = [names.lease(lease.name), names.leases(), SCOPES_KEY]
+        arguments: list[Any] = [
+            act,
+            lease.holder,
+            lease.fence,
+            ttl_s,
+            lease.name.encode(errors="surrogatepass"),
+            names.member,
+        ]
+        with _told():
+            found: Any = self._client(timeout_s).eval(LEASE, len(keys), *keys, *arguments)
+        return None if found is None else (int(found[0]), float(found[1]))
+
+    def seal(self, scope: Scope, kind: str, key: tuple[str, ...], field: str, text: str, /) -> str:
+        """Encrypt *text*, bound to where it stands."""
+        return self._cipher.seal(scope, kind, key, field, text)
+
+    def unseal(self, scope: Scope, kind: str, key: tuple[str, ...], field: str, sealed: str, /) -> str:
+        """Decrypt what `seal` gave for the same place."""
+        return self._cipher.unseal(scope, kind, key, field, sealed)
+
+    def export(self) -> StoreExport:
+        """All there is at one moment."""
+        return RedisExport(self._client(_LIMITS_S[-1]), _told)
+
+    def replace_all(self, content: StoreExport, /) -> None:
+        """Make *content* all there is, whole or not at all."""
+        with _told():
+            replace_all(self._client(_LIMITS_S[-1]), content)
+
+    def close(self) -> None:
+        """Release the connections."""
+        clients, self._clients = list(self._clients.values()), {}
+        for client in clients:
+            client.close()
+
+    def _client(self, time_s: float) -> redis.Redis:
+        limit = max((limit for limit in _LIMITS_S if limit <= time_s), default=_LIMITS_S[0])
+        client = self._clients.get(limit)
+        if client is None:
+            try:
+                client = redis.Redis.from_url(self._url, socket_timeout=limit, socket_connect_timeout=limit)
+            except ValueError as error:
+                raise ValueError("write redis://HOST:PORT/DB, rediss://... or unix:///socket") from error
+            self._clients[limit] = client
+        return client
+
+
+_LEASE_LOST = -3
+
+
+def _at_once(client: redis.Redis, commands: Sequence[Sequence[Any]]) -> list[Any]:
+    """The answers to commands that are run with no other in between."""
+    with client.pipeline(transaction=True) as pipe:
+        for command in commands:
+            pipe.execute_command(*command)  # type: ignore[no-untyped-call]
+        answers: list[Any] = pipe.execute()
+    return answers
+
+
+@contextmanager
+def _told() -> Generator[None]:
+    """Turn what the way to the server raises into `StoreUnavailable`; its text names no address and no password."""
+    try:
+        yield
+    except redis.AuthenticationError as error:
+        raise StoreUnavailable("Redis does not take the user or the password of the URL.") from error
+    except redis.RedisError as error:
+        raise StoreUnavailable(f"Redis cannot be reached or has failed: {type(error).__name__}.") from error

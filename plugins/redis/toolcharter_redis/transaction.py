@@ -1,0 +1,332 @@
+"""`RedisTransaction`: reads of one moment, and writes that the server does at once if nobody has written since."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import orjson
+
+from toolcharter import NewRow, Row, StoreConflict, StoreLease, StoreUnavailable
+from toolcharter_redis.names import Names, Value, change_of, in_index
+from toolcharter_stores.sql.ordered import cursor_parts, cursor_text, key_bytes, key_of, value_bytes
+from toolcharter_stores.sql.transaction import require_text
+
+Where = Mapping[str, Value]
+_AT_ONCE = 500
+NO_TEXT = "A store in Redis has no full text: use sqlite: or postgresql: for what searches."
+
+
+class Again(Exception):
+    """Others wrote while the transaction read; it is run again."""
+
+
+class Meta(NamedTuple):
+    """What is known of a record beside its document."""
+
+    version: int
+    seq: int
+    indexed: dict[str, Value]
+    secret: tuple[str, ...]
+    full_text: str
+
+    def dumped(self) -> bytes:
+        """As it is stored."""
+        return orjson.dumps([self.version, self.seq, self.indexed, self.secret, self.full_text])
+
+
+def meta_of(raw: bytes) -> Meta:
+    """What `Meta.dumped` gave."""
+    version, seq, indexed, secret, full_text = orjson.loads(raw)
+    return Meta(version, seq, indexed, tuple(secret), full_text)
+
+
+Read = Callable[[Sequence[Sequence[Any]]], list[Any]]
+"""Runs commands on the server at one moment."""
+
+
+class RedisTransaction:
+    """Satisfies `EngineTransaction`. What it writes goes out at its end; its own reads see it before.
+
+    Args:
+        names: The keys of the scope.
+        read: Runs commands at one moment.
+    """
+
+    def __init__(self, names: Names, read: Read) -> None:
+        self._names = names
+        self._read = read
+        self.writes: int | None = None
+        """How many there were at the first read; None if nothing was read."""
+        self._seq = 0
+        self.deletes = False
+        """Whether it deletes anything."""
+        self.leases: list[StoreLease] = []
+        self.commands: list[tuple[Any, ...]] = []
+        self._mine: dict[tuple[str, tuple[str, ...]], tuple[Meta, str] | None] = {}
+        """Records as this transaction has written or deleted them."""
+        self._pushed: dict[str, list[str]] = {}
+        """By list, the latest first."""
+
+    def _ask(self, *commands: Sequence[Any]) -> list[Any]:
+        """Read, at the moment at which everything else of this transaction was read.
+
+        Raises:
+            Again: Others wrote meanwhile.
+        """
+        (facts, *answers) = self._read([("HMGET", self._names.facts, "writes", "seq"), *commands])
+        writes = int(facts[0] or 0)
+        if self.writes is None:
+            self.writes, self._seq = writes, int(facts[1] or 0)
+        elif self.writes != writes:
+            raise Again
+        return answers
+
+    def _found(self, kind: str, key: tuple[str, ...]) -> tuple[Meta, str] | None:
+        place = (kind, key)
+        if place in self._mine:
+            return self._mine[place]
+        raw, document = self._ask(
+            ("HGET", self._names.kind(kind), key_bytes(key)), ("GET", self._names.document(kind, key))
+        )
+        return None if raw is None or document is None else (meta_of(raw), _decoded(document))
+
+    def get(self, kind: str, key: tuple[str, ...], /) -> Row | None:
+        """The row with this key."""
+        found = self._found(kind, key)
+        return None if found is None else Row(key, found[1], found[0].version, found[0].seq)
+
+    def put(self, kind: str, row: NewRow, /, *, expected: int | None) -> int:
+        """Write *row*, and return its version."""
+        require_text(row.document, row.full_text)
+        found = self._found(kind, row.key)
+        before = None if found is None else found[0]
+        version = 0 if before is None else before.version
+        if expected is not None and expected != version:
+            raise StoreConflict(f"The record has the version {version}, not {expected}.")
+        self._ask() if self.writes is None else None
+        self._seq += 1
+        meta = Meta(version + 1, self._seq, dict(row.indexed), row.secret, row.full_text)
+        self.commands += put_commands(self._names, kind, row.key, meta, row.document, before)
+        self._mine[kind, row.key] = (meta, row.document)
+        return meta.version
+
+    def delete(self, kind: str, key: tuple[str, ...], /, *, expected: int | None) -> bool:
+        """Delete the row with this key; returns whether there was one."""
+        found = self._found(kind, key)
+        version = 0 if found is None else found[0].version
+        if expected is not None and expected != version:
+            raise StoreConflict(f"The record has the version {version}, not {expected}.")
+        if found is None:
+            return False
+        self._seq += 1
+        names, named, change = self._names, key_bytes(key), change_of(kind, key)
+        self.commands += [
+            ("DEL", names.document(kind, key)),
+            ("HDEL", names.kind(kind), named),
+            ("ZREM", names.keys(kind), named),
+            *(("ZREM", names.index(kind, field), in_index(value, key)) for field, value in found[0].indexed.items()),
+            ("ZADD", names.changes, self._seq, change),
+            ("ZADD", names.deletions, self._seq, change),
+        ]
+        if (registry := names.registry(kind)) is not None:
+            self.commands.append(("SREM", registry, key[0]))
+        self._mine[kind, key] = None
+        self.deletes = True
+        return True
+
+    def page(
+        self, kind: str, /, *, where: Where, order: str, descending: bool, after: str, limit: int
+    ) -> tuple[tuple[Row, ...], str]:
+        """Rows in order, and what the next page begins after."""
+        found = self._ordered(kind, where, order, descending=descending, after=after, limit=limit)
+        rows: list[Row] = []
+        last: Meta | None = None
+        for key, meta, document in found:
+            if not _meets(meta, where):
+                continue
+            if len(rows) == limit and last is not None:
+                ends = (key_bytes(rows[-1].key),)
+                return tuple(rows), cursor_text(*(() if not order else (value_bytes(last.indexed[order]),)), *ends)
+            rows.append(Row(key, document, meta.version, meta.seq))
+            last = meta
+        return tuple(rows), ""
+
+    def _ordered(
+        self, kind: str, where: Where, order: str, *, descending: bool, after: str, limit: int
+    ) -> Iterator[tuple[tuple[str, ...], Meta, str]]:
+        """The records of a kind in order, from behind a page's end; some may not meet all of *where*."""
+        begin = b""
+        if after:
+            parts = cursor_parts(after, 2 if order else 1)
+            begin = parts[0] if not order else parts[0].replace(b"\0", b"\0\xff") + b"\0\x01" + parts[1]
+        if self._wrote(kind):
+            return self._overlaid(kind, order, descending=descending, begin=begin)
+        at_once = _AT_ONCE if where else min(_AT_ONCE, limit + 1)
+        if order:
+            source = _Source(self._names.index(kind, order), b"", is_index=True)
+        elif where:
+            field = next(iter(where))
+            prefix = in_index(where[field])
+            source, begin = (
+                _Source(self._names.index(kind, field), prefix, is_index=True),
+                prefix + begin if begin else b"",
+            )
+        else:
+            source = _Source(self._names.keys(kind), b"", is_index=False)
+        return self._walk(kind, source, begin, at_once, descending=descending)
+
+    def _overlaid(
+        self, kind: str, order: str, *, descending: bool, begin: bytes
+    ) -> Iterator[tuple[tuple[str, ...], Meta, str]]:
+        """All records of a kind as they will be, when this transaction has written some of them."""
+        source = _Source(self._names.keys(kind), b"", is_index=False)
+        records = {key: (meta, text) for key, meta, text in self._walk(kind, source, b"", _AT_ONCE, descending=False)}
+        for (of, key), mine in self._mine.items():
+            if of == kind:
+                records.pop(key, None)
+                if mine is not None:
+                    records[key] = mine
+
+        def place(key: tuple[str, ...]) -> bytes:
+            return in_index(records[key][0].indexed[order], key) if order else key_bytes(key)
+
+        there = [key for key in records if not order or order in records[key][0].indexed]
+        for key in sorted(there, key=place, reverse=descending):
+            if not begin or (place(key) < begin if descending else place(key) > begin):
+                yield key, *records[key]
+
+    def _wrote(self, kind: str) -> bool:
+        return any(written == kind for written, _ in self._mine)
+
+    def _walk(
+        self, kind: str, source: "_Source", begin: bytes, at_once: int, *, descending: bool
+    ) -> Iterator[tuple[tuple[str, ...], Meta, str]]:
+        """The records of a sorted set in its order, from behind *begin*."""
+        low, high = source.bounds
+        while True:
+            if begin:
+                low, high = (low, b"(" + begin) if descending else (b"(" + begin, high)
+            bounds = ("ZREVRANGEBYLEX", source.key, high, low) if descending else ("ZRANGEBYLEX", source.key, low, high)
+            (members,) = self._ask((*bounds, "LIMIT", 0, at_once))
+            keys = [key_of(member[member.index(b"\0\x01") + 2 :] if source.is_index else member) for member in members]
+            if keys:
+                metas, documents = self._ask(
+                    ("HMGET", self._names.kind(kind), *map(key_bytes, keys)),
+                    ("MGET", *(self._names.document(kind, key) for key in keys)),
+                )
+                for key, raw, document in zip(keys, metas, documents, strict=True):
+                    if raw is not None and document is not None:
+                        yield key, meta_of(raw), _decoded(document)
+            if len(members) < at_once:
+                return
+            begin = members[-1]
+
+    def count(self, kind: str, /, *, where: Where) -> int:
+        """How many rows `page` would give in all."""
+        if not self._wrote(kind) and not where:
+            return int(self._ask(("ZCARD", self._names.keys(kind)))[0])
+        if not self._wrote(kind) and len(where) == 1:
+            ((field, value),) = where.items()
+            source = _Source(self._names.index(kind, field), in_index(value), is_index=True)
+            return int(self._ask(("ZLEXCOUNT", source.key, *source.bounds))[0])
+        found = self._ordered(kind, where, "", descending=False, after="", limit=_AT_ONCE)
+        return sum(_meets(meta, where) for _, meta, _ in found)
+
+    def search(self, kind: str, words: Sequence[str], /, *, where: Where, limit: int) -> tuple[Row, ...]:  # noqa: ARG002 - of the protocol
+        """There is no full text.
+
+        Raises:
+            StoreUnavailable: Always.
+        """
+        raise StoreUnavailable(NO_TEXT)
+
+    def push(self, name: str, item: str, /, *, cap: int) -> None:
+        """Put *item* at the head of a list, and keep its first *cap* items."""
+        require_text(name, item)
+        self.commands += push_commands(self._names, name, item, cap)
+        self._pushed[name] = [item, *self._pushed.get(name, [])][:cap]
+
+    def items(self, name: str, /, *, limit: int) -> tuple[str, ...]:
+        """The head of a list."""
+        require_text(name)
+        (found,) = self._ask(("LRANGE", self._names.list(name), 0, limit - 1))
+        mine = self._pushed.get(name, [])
+        return tuple([*mine, *map(_decoded, found)][:limit])
+
+    def require_lease(self, lease: StoreLease, /) -> None:
+        """Let the transaction happen only if *lease* is still held when it does."""
+        self.leases.append(lease)
+
+    @property
+    def end(self) -> list[tuple[Any, ...]]:
+        """The commands that write, if there are any."""
+        if not self.commands:
+            return []
+        return [*self.commands, ("HSET", self._names.facts, "seq", self._seq)] if self._mine else self.commands
+
+
+class _Source(NamedTuple):
+    """A sorted set whose members are all of one score, and so in the order of their bytes."""
+
+    key: bytes
+    prefix: bytes
+    """With what the members that count begin."""
+    is_index: bool
+    """Whether a value stands before each key."""
+
+    @property
+    def bounds(self) -> tuple[bytes, bytes]:
+        """From where to where."""
+        return (b"[" + self.prefix, b"(" + self.prefix + b"\xff\xff") if self.prefix else (b"-", b"+")
+
+
+def put_commands(
+    names: Names, kind: str, key: tuple[str, ...], meta: Meta, document: str, before: Meta | None
+) -> Iterator[tuple[Any, ...]]:
+    """What writes one record."""
+    named, change = key_bytes(key), change_of(kind, key)
+    old = {} if before is None else before.indexed
+    yield ("SET", names.document(kind, key), _encoded(document))
+    yield ("HSET", names.kind(kind), named, meta.dumped())
+    yield ("ZADD", names.changes, meta.seq, change)
+    if before is None:
+        yield ("ZADD", names.keys(kind), 0, named)
+        yield ("ZREM", names.deletions, change)
+        yield ("SADD", names.parts, names.kind(kind), names.keys(kind), names.changes, names.deletions)
+        if (registry := names.registry(kind)) is not None:
+            yield ("SADD", registry, key[0])
+            yield ("SADD", names.parts, registry)
+    for field, value in meta.indexed.items():
+        index = names.index(kind, field)
+        if field in old and in_index(old[field]) == in_index(value):
+            continue
+        if field in old:
+            yield ("ZREM", index, in_index(old[field], key))
+        yield ("ZADD", index, 0, in_index(value, key))
+        yield ("SADD", names.parts, index)
+    for field in old.keys() - meta.indexed.keys():
+        yield ("ZREM", names.index(kind, field), in_index(old[field], key))
+
+
+def push_commands(names: Names, name: str, item: str, cap: int | None) -> Iterator[tuple[Any, ...]]:
+    """What puts an item at the head of a list."""
+    place = names.list(name)
+    yield ("LPUSH", place, _encoded(item))
+    if cap is not None:
+        yield ("LTRIM", place, 0, cap - 1)
+    yield ("SADD", names.lists(), name.encode(errors="surrogatepass"))
+    yield ("SADD", names.parts, place, names.lists())
+
+
+def _meets(meta: Meta, where: Where) -> bool:
+    return all(
+        field in meta.indexed and value_bytes(meta.indexed[field]) == value_bytes(value)
+        for field, value in where.items()
+    )
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode(errors="surrogatepass")
+
+
+def _decoded(raw: bytes) -> str:
+    return raw.decode(errors="surrogatepass")
