@@ -100,7 +100,7 @@ class Completed(NamedTuple):
 class Runner(Protocol):
     """`rt.run` and `rt.inspect`: start a program from an argument vector and wait for it."""
 
-    def __call__(  # noqa: PLR0913 - what a program may be started with
+    def __call__(
         self,
         argv: Sequence[str],
         /,

@@ -80,7 +80,7 @@ class ToolSpec(Generic[P]):
     """The models of what the tool keeps in `rt.store`, if some have full-text fields: a store that cannot search stops
     the start."""
 
-    def __init__(  # noqa: PLR0913 - the keywords are the public form of a spec
+    def __init__(
         self,
         name: str,
         policy: type[P],

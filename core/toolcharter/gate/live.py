@@ -43,7 +43,7 @@ else:
 Subscriber = Callable[[Toolbox], object]
 
 
-def open_live(  # noqa: PLR0913 - each is a part of a session that a host may choose
+def open_live(
     profile: str | Path,
     *,
     workspace: str | Path,

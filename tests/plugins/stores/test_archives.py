@@ -78,11 +78,9 @@ def test_a_store_goes_into_another_and_back(places: PostgresqlPlaces | RedisPlac
         store.engine.replace_all(own.export())
         assert sorted(_all(store.engine), key=repr) == sorted(written, key=repr)
         rows = Rows(store.engine, scopes[0])
-        assert (rows.search("other"), rows.search("full"), rows.keys("tool", order="n")) == (
-            [("b",)],
-            [],
-            [("a\x00b", "é")],
-        )
+        assert rows.keys("tool", order="n") == [("a\x00b", "é")]
+        if own.has_full_text:
+            assert (rows.search("other"), rows.search("full")) == ([("b",)], [])
         assert rows.transact(lambda each: each.items("list", limit=5)) == ("2", "1")
         lease = store.engine.lease(scopes[0], "job", "you", 60, timeout_s=5)
         assert lease is not None

@@ -56,7 +56,7 @@ class GovernedRunner:
         self._wanted = wanted
         self._environment = {**CLEAN_ENVIRONMENT, **environment}
 
-    def __call__(  # noqa: PLR0913 - as `Runner` has it
+    def __call__(
         self,
         argv: Sequence[str],
         /,
