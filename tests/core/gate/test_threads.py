@@ -5,6 +5,7 @@ import sys
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator
+from types import FrameType
 from typing import TypeVar
 
 import pytest
@@ -28,20 +29,30 @@ def go_on() -> Iterator[threading.Event]:
 
 
 def interrupt_whoever_waits() -> None:
-    """Strike the main thread as Ctrl-C does, once it waits for a body that has begun."""
+    """Strike the main thread as Ctrl-C does, once it waits for a body that has begun.
+
+    A signal that arrives just before a thread falls asleep does not wake it, in any Python: then it strikes once more.
+    """
     main = threading.main_thread().ident
     assert main is not None
-    while "wait" not in (names := names_on_stack(main)) or "start" in names:
+    while "wait" not in (names := {frame.f_code.co_name for frame in stack_of(main)}) or "start" in names:
         time.sleep(0.001)
-    signal.pthread_kill(main, signal.SIGALRM)
+    waiting = next(frame for frame in stack_of(main) if frame.f_code.co_name in {"wait", "block"})
+    while any(frame is waiting for frame in stack_of(main)):
+        time.sleep(0.01)  # By then it sleeps, as a rule.
+        signal.pthread_kill(main, signal.SIGALRM)
+        end = time.monotonic() + 1
+        while any(frame is waiting for frame in stack_of(main)) and time.monotonic() < end:
+            time.sleep(0.001)
 
 
-def names_on_stack(thread: int) -> set[str]:
-    frame, names = sys._current_frames().get(thread), set[str]()
+def stack_of(thread: int) -> list[FrameType]:
+    """Its frames within the present call, the innermost first."""
+    frame, found = sys._current_frames().get(thread), list[FrameType]()
     while frame is not None and frame.f_code.co_name != "call":
-        names.add(frame.f_code.co_name)
+        found.append(frame)
         frame = frame.f_back
-    return names
+    return found
 
 
 def hanging(go_on: threading.Event, begun: Callable[[], object] = lambda: None, **facts):
