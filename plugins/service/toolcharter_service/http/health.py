@@ -5,6 +5,7 @@ import asyncio
 from fastapi import APIRouter, Response
 from pydantic import BaseModel
 
+from toolcharter import StoreUnavailable
 from toolcharter_service.service import Service
 
 READY_S = 2.0
@@ -28,6 +29,15 @@ class Readiness(BaseModel):
 def routes(service: Service) -> APIRouter:
     """The routes, which need no credentials."""
     router = APIRouter(tags=["health"])
+
+    async def store() -> str | None:
+        try:
+            await service.store("").asynchronous().last_change()
+        except StoreUnavailable:
+            return "The store cannot be reached."
+        return None
+
+    service.parts["store"] = store
 
     @router.get("/healthz")
     async def healthz() -> Health:

@@ -1,8 +1,12 @@
 """Whether the process answers, and which of its parts are away."""
 
+from pathlib import Path
+
 import httpx
 import pytest
+from tests.plugins.service.serving import NoStores, configured, serving
 
+from toolcharter_service.http.app import create_app
 from toolcharter_service.service import Service
 
 pytestmark = pytest.mark.slow
@@ -23,3 +27,17 @@ def test_a_part_that_is_away_is_named(url: str, service: Service) -> None:
 
     assert (unready.status_code, unready.json()) == (503, {"ready": False, "away": {"bus": "No route to host."}})
     assert httpx.get(f"{url}/healthz").json() == {"status": "ok"}
+
+
+def test_a_store_that_is_away_is_named(tmp_path: Path) -> None:
+    """The process goes on: tools that need no store are called."""
+    service = Service(configured(tmp_path), stores=NoStores(), dev=True)
+    with serving(create_app(service)) as url:
+        unready = httpx.get(f"{url}/readyz")
+        called = httpx.post(f"{url}/v1/calls", json={"tool": "list_files"})
+        keyed = httpx.post(f"{url}/v1/calls", json={"tool": "list_files"}, headers={"Idempotency-Key": "k"})
+
+    assert unready.status_code == 503
+    assert unready.json()["away"]["store"] == "The store cannot be reached."
+    assert (called.status_code, called.json()["outcome"]) == (200, "ok")
+    assert (keyed.status_code, keyed.json()["reason"]) == (503, "store_unavailable")
