@@ -11,6 +11,7 @@ from toolcharter_service.auth import CallerScope, Principal, Role, require
 from toolcharter_service.calls.callers import caller_of
 from toolcharter_service.calls.idempotency import Answer, KeyedCalls, fingerprint_of
 from toolcharter_service.calls.running import new_call_id
+from toolcharter_service.grants.listing import open_to
 from toolcharter_service.http.encoding import encoded, json_answer
 from toolcharter_service.http.headers import CALL_HEADERS, CALLER_HEADERS, idempotency_key, prefers_async
 from toolcharter_service.http.lean import LeanRoute
@@ -92,6 +93,9 @@ def routes(service: Service) -> APIRouter:
         caller = caller_of(service, principal, request)
         host = service.host(principal.tenant, caller.agent)
         found = await asyncio.to_thread(host.schemas, "json", caller=caller)
+        names = [tool["name"] for tool in found]
+        shown = await asyncio.to_thread(open_to, service, principal.tenant, caller, names)
+        found = [tool for tool in found if tool["name"] in shown]
         return json_answer({"profile": host.profile, "profile_digest": host.digest, "tools": found})
 
     router.include_router(stored_routes(stored))
