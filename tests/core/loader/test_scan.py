@@ -152,3 +152,13 @@ def test_the_user_site_counts_where_it_is_enabled(monkeypatch, tmp_path, enabled
     monkeypatch.setattr("site.getusersitepackages", lambda: str(tmp_path))
 
     assert (str(tmp_path.resolve()) in scan.site_dirs()) is enabled
+
+
+def test_a_distribution_that_is_gone_has_no_summary(site, index) -> None:
+    """It was uninstalled since it was listed: its line is left empty."""
+    site.metadata("Acme.Git", "[toolcharter]\ngit = acme_git\n", folder="acme_git-2.1.dist-info")
+    listed = index().tools["git"]
+
+    found = scan.summary(listed), scan.summary(listed._replace(folder=str(site.folder / "gone")))
+
+    assert found == ("", "")

@@ -6,7 +6,7 @@ import pytest
 from tests.rows import each_row
 
 from toolcharter.policy.lint.coverage import ToolSignature
-from toolcharter.policy.lint.rules import Finding, Reviewed, review
+from toolcharter.policy.lint.rules import Finding, Reviewed, RulesReview, review
 from toolcharter.policy.lint.settings import review_settings
 from toolcharter.policy.rule_input import ToolFacts
 from toolcharter.profile.model import Limits, Profile
@@ -234,3 +234,11 @@ def test_globs_that_contradict_each_other_are_told(text, what, place) -> None:
     fix = "Write two rules for one or the other."
     told = Finding("never_matches", "p:1:1", place, f"{text!r} can never match: {what}", fix)
     assert found == ([] if what is None else [told])
+
+
+def test_of_texts_that_contradict_each_other_one_pair_is_told() -> None:
+    """However many there are: the fix is the same."""
+    found = list(RulesReview._contradictory("deny", parse_rule("git(p=a, p=b, p=c)", "p:1:1")))
+
+    what = "'git(p=a, p=b, p=c)' can never match: 'p' cannot be both 'a' and 'b'."
+    assert found == [Finding("never_matches", "p:1:1", "deny", what, "Write two rules for one or the other.")]
