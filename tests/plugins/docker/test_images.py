@@ -16,10 +16,10 @@ SECOND, THIRD = "toolcharter-second:1", "toolcharter-third:1"
 def images(dockerd: Dockerd) -> None:
     """Two more names: of the same files, and of the same with a program of its own."""
     client = docker.APIClient(base_url=dockerd.host, version="auto")
-    client.tag(dockerd.image, SECOND.split(":")[0], tag="1")
+    client.tag(dockerd.image, SECOND.split(":", maxsplit=1)[0], tag="1")
     made = client.create_container(dockerd.image, ["/bin/true"])["Id"]
     changes = 'ENTRYPOINT ["/bin/echo", "own"]\nCMD ["words"]'
-    client.commit(made, THIRD.split(":")[0], tag="1", changes=changes)
+    client.commit(made, THIRD.split(":", maxsplit=1)[0], tag="1", changes=changes)
     client.remove_container(made)
     client.close()
 

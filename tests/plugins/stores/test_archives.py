@@ -67,7 +67,9 @@ def _fill(engine: StoreEngine, scope: Scope) -> Rows:
     return rows
 
 
-def test_a_store_goes_into_another_and_back(places: PostgresqlPlaces | RedisPlaces | SqlitePlaces, own: StoreEngine) -> None:
+def test_a_store_goes_into_another_and_back(
+    places: PostgresqlPlaces | RedisPlaces | SqlitePlaces, own: StoreEngine
+) -> None:
     """Rows with versions and numbers, lists and fences; found there by all that finds rows."""
     scopes = (Scope("acme", "acme-tests"), Scope("", "acme-tests"))
     for scope in scopes:
