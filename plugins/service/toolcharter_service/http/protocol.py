@@ -25,7 +25,8 @@ class PatientProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def _give_up(self) -> None:
-        if self.cycle is None and not self.transport.is_closing():
+        cycle: Any = vars(self)["cycle"]  # uvicorn's annotation leaves out that there is none before the first request
+        if cycle is None and not self.transport.is_closing():
             self.transport.close()
 
     def send_400_response(self, msg: str) -> None:

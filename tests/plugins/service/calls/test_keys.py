@@ -78,7 +78,8 @@ def test_a_key_is_its_owners(workers: tuple[str, str], counter: Path) -> None:
 def test_of_many_at_once_one_runs(workers: tuple[str, str], counter: Path) -> None:
     """The others are told to come back, and then get its answer."""
     with ThreadPoolExecutor(16) as pool:
-        answers = list(pool.map(lambda n: _append(workers[n % 2], "k-many", "many.txt"), range(16)))
+        asked = [pool.submit(_append, url, "k-many", "many.txt") for url in [*workers] * 8]
+        answers = [one.result() for one in asked]
     after = _append(workers[0], "k-many", "many.txt")
 
     ok = [one for one in answers if one.status_code == 200]
@@ -101,7 +102,7 @@ def test_a_call_whose_worker_has_died_is_never_made_again(
     store = stores.bound("acme", "toolcharter-service")
     store.put(fingerprint)
     body = {"tool": "write_file", "args": {"path": "dead.txt", "content": "once"}}
-    mark = idempotency.fingerprint_of("calls", ["reviewer", None, None], body["tool"], body["args"], body is None)
+    mark = idempotency.fingerprint_of("calls", ["reviewer", None, None], body["tool"], body["args"], not body)
     store.put(fingerprint.model_copy(update={"fingerprint": mark}))
 
     answers = [_append(url, "k-dead", "dead.txt") for url in workers]
