@@ -117,6 +117,7 @@ UNKNOWN = [
     "cat $(git ls-files); ln -s /etc/passwd x",
     "find . -print0 | sort | xargs -0 cat",
     "find . | sort -z | xargs cat",
+    "find . -print0 | sort -z 2>errors | xargs -0 cat",
     "find . -print0 | sort -z -o x | xargs -0 cat",
     "find . -print0 | head -z -n 1 /etc/passwd | xargs -0 cat",
 ]

@@ -247,9 +247,8 @@ def _length(scanner: Scanner, *, quoted: bool) -> Piece:
             # What the line itself has set is no secret, nor is its length; of what it has found, that may tell something.
             pattern = NUMBER if name in scanner.set_names and "IFS" not in scanner.source else None
             return Piece("", quoted, is_known=False, splits=not quoted and pattern is None, pattern=pattern)
-        if not scanner.take("}"):
-            scanner.mark_unsupported("An expansion does more than to insert a value.")
-            _operand(scanner, quoted=quoted)
+        scanner.mark_unsupported("An expansion does more than to insert a value.")
+        _operand(scanner, quoted=quoted)
     return Piece("", quoted, is_known=False, splits=not quoted)
 
 
