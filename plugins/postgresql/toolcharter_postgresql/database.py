@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from psycopg import conninfo
 from psycopg.abc import PQGen
 from psycopg.waiting import Ready, Wait
+from sqlalchemy import event, exc
 from sqlalchemy.dialects.postgresql import TSQUERY, TSVECTOR, insert
 from sqlalchemy.pool import QueuePool
 from typing_extensions import override
@@ -130,7 +131,7 @@ class PostgresqlDatabase(Database):
             isolation_level="AUTOCOMMIT",
             query_cache_size=500,
         )
-        sa.event.listen(engine, "handle_error", _keep_others)
+        event.listen(engine, "handle_error", _keep_others)
         return engine
 
     @override
@@ -155,7 +156,7 @@ class PostgresqlDatabase(Database):
         connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_LOCK})")
 
     @override
-    def fault(self, error: sa.exc.SQLAlchemyError) -> Fault:
+    def fault(self, error: exc.SQLAlchemyError) -> Fault:
         cause = getattr(error, "orig", None)
         if isinstance(cause, TimedOut):
             return Fault.LATE

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from urllib.parse import quote
 
 import sqlalchemy as sa
+from sqlalchemy import exc
 from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.pool import QueuePool
 from typing_extensions import override
@@ -94,7 +95,7 @@ class SqliteDatabase(Database):
         """A transaction that writes is alone."""
 
     @override
-    def fault(self, error: sa.exc.SQLAlchemyError) -> Fault:
+    def fault(self, error: exc.SQLAlchemyError) -> Fault:
         code = getattr(getattr(error, "orig", None), "sqlite_errorcode", None)
         if code is None or code & 0xFF not in _LATE:
             return Fault.OTHER

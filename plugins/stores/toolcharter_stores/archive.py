@@ -168,7 +168,7 @@ class Archive:
     def _values(self) -> Iterator[tuple[int, dict[str, Any]]]:
         """The lines between the first and the last, each with its number, in the present form."""
         self._raw.seek(0)
-        digest, form, last = hashlib.sha256(), 0, None
+        digest, form, number, last = hashlib.sha256(), 0, 0, None
         with gzip.GzipFile(fileobj=self._raw, mode="rb") as packed:
             for number, line in enumerate(iter(lambda: packed.readline(MAX_LINE), b"")):
                 value = orjson.loads(line) if line.endswith(b"\n") else None

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import update_wrapper
@@ -54,7 +54,7 @@ def _with_store(**settings: Any) -> Callable[[Callable[..., None]], Callable[...
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _told() -> Generator[None]:
     try:
         yield
     except ConfigurationError as error:

@@ -81,8 +81,9 @@ class ServerRoutes:
             await _require_public(body.url)
         store = self._store(principal).asynchronous()
         before = await store.get(McpServerRecord, server)
+        wanted: dict[str, Any] = {**body.model_dump(), "args": tuple(body.args)}
         record = McpServerRecord(
-            **{**body.model_dump(), "args": tuple(body.args)},
+            **wanted,
             name=server,
             created_by=principal.name if before is None else before.record.created_by,
             created_at=now() if before is None else before.record.created_at,

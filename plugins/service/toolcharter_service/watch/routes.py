@@ -116,6 +116,6 @@ def _describe(service: Service, tenant: str) -> Describe:
         except UnknownAgent:
             return (), ""
         found = known.get(tool)
-        return ((), "") if found is None else (tuple(sorted(found.capabilities)), str(found.safety))
+        return ((), "") if found is None else (tuple(sorted(found.capabilities or ())), str(found.safety))
 
     return describe

@@ -3,6 +3,7 @@
 import signal
 import threading
 from collections.abc import Sequence
+from types import FrameType
 
 import click
 
@@ -23,8 +24,12 @@ def command(config_file: str) -> None:
         raise click.UsageError(f"The environment variable {error.args[0]!r} is not set; it names the bus.") from None
     bus = open_bus(url)
     worker = Worker(config, workspaces, bus)
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        threading.Thread(target=worker.stop).start()
+
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: threading.Thread(target=worker.stop).start())
+        signal.signal(number, stop)
     names = ", ".join(one.settings.name for one in workspaces)
     click.echo(f"{worker.name} runs programs for {names}.", err=True)
     try:

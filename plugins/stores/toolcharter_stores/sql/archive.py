@@ -7,6 +7,7 @@ from itertools import islice
 from typing import Any, Self
 
 import sqlalchemy as sa
+from sqlalchemy import exc
 
 from toolcharter import ExportedFence, ExportedItem, ExportedRow, NewRow, Scope, StoreUnavailable
 from toolcharter_stores.sql.database import Database
@@ -43,7 +44,7 @@ class SqlExport:
                 self._database.begin(connection, writes=False)
                 # The moment is that of the first query.
                 rows = connection.execute(_SCOPES).all()
-            except sa.exc.SQLAlchemyError as error:
+            except exc.SQLAlchemyError as error:
                 raise unavailable(self._database, error) from error
             self._scopes = {row.id: Scope(row.tenant, row.distribution) for row in rows}
             self._connection = connection
@@ -65,13 +66,13 @@ class SqlExport:
         for row in self._rows(_LEASES):
             yield ExportedFence(self._scopes[row.scope], row.name, row.fence)
 
-    def _rows(self, query: sa.Select[Any]) -> Iterator[Any]:
+    def _rows(self, query: sa.Select[*tuple[Any, ...]]) -> Iterator[Any]:
         if self._connection is None:
             raise StoreUnavailable("An export is read while it is open.")
         try:
             with self._connection.execution_options(yield_per=AT_ONCE).execute(query) as found:
                 yield from found
-        except sa.exc.SQLAlchemyError as error:
+        except exc.SQLAlchemyError as error:
             raise unavailable(self._database, error) from error
 
 

@@ -13,7 +13,7 @@ from toolcharter_stores.sql.tables import DELETIONS, RECORDS
 _b = sa.bindparam
 
 
-def _after(table: sa.Table, *, some: bool) -> sa.Select[Any]:
+def _after(table: sa.Table, *, some: bool) -> sa.Select[*tuple[Any, ...]]:
     query = sa.select(table.c.seq, table.c.kind, table.c.key).where(
         table.c.scope == _b("at"), table.c.seq > _b("since")
     )

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import sqlalchemy as sa
+from sqlalchemy import exc
 
 DEADLINE: ContextVar[float | None] = ContextVar("toolcharter_store_deadline", default=None)
 """Until when what runs here may use a database, on `time.monotonic`'s clock."""
@@ -77,7 +78,7 @@ class Database(ABC):
         """Within a transaction that writes, keep all others from writing."""
 
     @abstractmethod
-    def fault(self, error: sa.exc.SQLAlchemyError) -> Fault:
+    def fault(self, error: exc.SQLAlchemyError) -> Fault:
         """What *error* means."""
 
     def cause(self, error: BaseException) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
+from sqlalchemy import exc
 
 from toolcharter import (
     Change,
@@ -162,7 +163,7 @@ class SqlEngine:
 
             try:
                 return work(connection, run)
-            except sa.exc.SQLAlchemyError as error:
+            except exc.SQLAlchemyError as error:
                 raise unavailable(self._database, error) from error
 
         return self._attempts(attempt, timeout_s)

@@ -1,6 +1,6 @@
 """What an error of a database becomes for those who use a store."""
 
-import sqlalchemy as sa
+from sqlalchemy import exc
 
 from toolcharter import StoreConflict, StoreUnavailable
 from toolcharter_stores.sql.database import Database, Fault
@@ -14,7 +14,7 @@ class Gone(StoreUnavailable):
     """The connection was lost before anything was committed."""
 
 
-def unavailable(database: Database, error: sa.exc.SQLAlchemyError) -> StoreConflict | StoreUnavailable:
+def unavailable(database: Database, error: exc.SQLAlchemyError) -> StoreConflict | StoreUnavailable:
     """What is raised for *error*. It names no statement, no value and no place of a server."""
     match database.fault(error):
         case Fault.CONFLICT:

@@ -8,6 +8,7 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 
 import sqlalchemy as sa
+from sqlalchemy import exc
 
 from toolcharter import StoreUnavailable
 from toolcharter_stores.sql.database import DEADLINE, PATIENCE_S, Database
@@ -78,7 +79,7 @@ class Pool:
                 connection.exec_driver_sql("COMMIT")
             except BaseException as error:
                 roll_back(connection)
-                if isinstance(error, sa.exc.SQLAlchemyError):
+                if isinstance(error, exc.SQLAlchemyError):
                     raise unavailable(self._database, error) from error
                 raise
 
@@ -97,7 +98,7 @@ class Pool:
             engine = self._engine
         try:
             return engine.connect()
-        except sa.exc.SQLAlchemyError as error:
+        except exc.SQLAlchemyError as error:
             raise unavailable(self._database, error) from error
 
 
@@ -107,8 +108,8 @@ def roll_back(connection: sa.Connection) -> None:
         return
     try:
         connection.exec_driver_sql("ROLLBACK")
-    except sa.exc.SQLAlchemyError:
-        with suppress(sa.exc.SQLAlchemyError):
+    except exc.SQLAlchemyError:
+        with suppress(exc.SQLAlchemyError):
             connection.invalidate()
 
 

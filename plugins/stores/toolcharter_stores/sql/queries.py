@@ -24,7 +24,7 @@ def where_parameters(values: dict[str, bytes]) -> dict[str, object]:
 
 
 @lru_cache(SHAPES)
-def page_by_key(conditions: int, *, descending: bool, continues: bool) -> sa.Select[Any]:
+def page_by_key(conditions: int, *, descending: bool, continues: bool) -> sa.Select[*tuple[Any, ...]]:
     """Records by key. Parameters: `scope`, `kind`, `after`, `limit`, and those of *conditions* conditions.
 
     The last column is what the next page begins after.
@@ -45,7 +45,7 @@ def page_by_key(conditions: int, *, descending: bool, continues: bool) -> sa.Sel
 
 
 @lru_cache(SHAPES)
-def page_by_field(conditions: int, *, descending: bool, continues: bool) -> sa.Select[Any]:
+def page_by_field(conditions: int, *, descending: bool, continues: bool) -> sa.Select[*tuple[Any, ...]]:
     """Records by the field `order`, then by key; the rest as `page_by_key`. The next page begins after two columns.
 
     It goes along the index of the field, and asks the conditions of each record: good where many meet them.
@@ -58,7 +58,7 @@ def page_by_field(conditions: int, *, descending: bool, continues: bool) -> sa.S
 
 
 @lru_cache(SHAPES)
-def page_of_few(conditions: int, *, descending: bool, continues: bool) -> sa.Select[Any]:
+def page_of_few(conditions: int, *, descending: bool, continues: bool) -> sa.Select[*tuple[Any, ...]]:
     """As `page_by_field`, where fewer than `FEW` records meet the first condition: they are all sorted."""
     first, ordered = VALUES.alias("v0"), VALUES.alias("ordered")
     # With a limit, so that no planner begins elsewhere.
@@ -69,7 +69,9 @@ def page_of_few(conditions: int, *, descending: bool, continues: bool) -> sa.Sel
     return _by_field(query, ordered, descending=descending, continues=continues)
 
 
-def _by_field(query: sa.Select[Any], ordered: sa.FromClause, *, descending: bool, continues: bool) -> sa.Select[Any]:
+def _by_field(
+    query: sa.Select[*tuple[Any, ...]], ordered: sa.FromClause, *, descending: bool, continues: bool
+) -> sa.Select[*tuple[Any, ...]]:
     columns = (ordered.c.value, ordered.c.key)
     if continues:
         here = sa.tuple_(*columns)
@@ -81,14 +83,14 @@ def _by_field(query: sa.Select[Any], ordered: sa.FromClause, *, descending: bool
     return query.order_by(*by).limit(sa.bindparam("limit", type_=sa.Integer))
 
 
-def _counting() -> sa.Select[Any]:
+def _counting() -> sa.Select[*tuple[Any, ...]]:
     value = VALUES.alias("v0")
     some = sa.select(value.c.record).where(*_condition(value, 0)).limit(FEW).subquery("few")
     return sa.select(sa.func.count()).select_from(some)
 
 
 @lru_cache(SHAPES)
-def count_of(conditions: int) -> sa.Select[Any]:
+def count_of(conditions: int) -> sa.Select[*tuple[Any, ...]]:
     """How many records there are; parameters as those of `page_by_key`."""
     if not conditions:
         return sa.select(sa.func.count()).select_from(RECORDS).where(*_of_kind(RECORDS))
@@ -98,7 +100,7 @@ def count_of(conditions: int) -> sa.Select[Any]:
 
 
 @lru_cache(SHAPES)
-def search_for(database: type[Database], conditions: int) -> sa.Select[Any]:
+def search_for(database: type[Database], conditions: int) -> sa.Select[*tuple[Any, ...]]:
     """Records whose text matches `query`, the best first; parameters as those of `page_by_key`."""
     text, record = database.text, database.text_record
     asked = sa.bindparam("query", type_=sa.Text)

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
 import sqlalchemy as sa
+from sqlalchemy import exc
 
 from toolcharter import NewRow, Row, Scope, StoreConflict, StoreLease, StoreUnavailable, ToolError
 from toolcharter_stores.sql import queries
@@ -220,7 +221,7 @@ class SqlTransaction:
             self._run(_NUMBER, at=self._scope, now=self._seq)
         try:
             self._connection.exec_driver_sql("COMMIT")
-        except sa.exc.SQLAlchemyError as error:
+        except exc.SQLAlchemyError as error:
             failure = unavailable(self._database, error)
             if isinstance(failure, Gone):
                 # Not run again: it may have happened.
@@ -256,7 +257,7 @@ class SqlTransaction:
         self._has_begun = True
         try:
             self._database.begin(self._connection, writes=writes)
-        except sa.exc.SQLAlchemyError as error:
+        except exc.SQLAlchemyError as error:
             self._fail(error)
 
     def _index(self, kind: str, record: int, row: NewRow, *, replaces: bool) -> None:
@@ -274,7 +275,7 @@ class SqlTransaction:
         if text:
             try:
                 self._database.write_text(self._connection, record, text_place(self._scope or 0, kind), words_of(text))
-            except sa.exc.SQLAlchemyError as error:
+            except exc.SQLAlchemyError as error:
                 self._fail(error)
 
     def _forget_deletions(self) -> None:
@@ -299,10 +300,10 @@ class SqlTransaction:
             raise self.failure
         try:
             return self._connection.execute(statement, parameters)
-        except sa.exc.SQLAlchemyError as error:
+        except exc.SQLAlchemyError as error:
             self._fail(error)
 
-    def _fail(self, error: sa.exc.SQLAlchemyError) -> NoReturn:
+    def _fail(self, error: exc.SQLAlchemyError) -> NoReturn:
         self.failure = unavailable(self._database, error)
         raise self.failure from error
 
