@@ -1,6 +1,7 @@
 """Stage 7: bodies that are late, that block, that never return, or whose caller goes away."""
 
 import asyncio
+import threading
 import time
 
 import pytest
@@ -143,24 +144,27 @@ async def test_a_stuck_tool_denies_asynchronous_calls_too(make_toolbox, events) 
 def test_what_an_abandoned_body_does_later_reaches_nobody(make_toolbox, events) -> None:
     """A late end of an abandoned body leaves no second after, and it may start nothing."""
     told: list[str] = []
+    go_on, over = threading.Event(), threading.Event()
 
     def lingers(rt):
         def tool():
             ctx = rt.start("lingers")
-            time.sleep(0.1)
+            go_on.wait(60)
             ctx.ok("late")
             try:
                 rt.start("another")
             except Exception as error:  # noqa: BLE001 - its type is what is told
                 told.append(type(error).__name__)
+            over.set()
 
         return tool
 
-    toolbox = make_toolbox(spec_with_runtime(lingers, isolate=True), limits=Limits(timeout_s=0.02))
+    toolbox = make_toolbox(spec_with_runtime(lingers, isolate=True), limits=Limits(timeout_s=0.5))
 
     result = toolbox.call("lingers", {})
-    time.sleep(0.3)
+    go_on.set()
 
+    assert over.wait(60)
     assert result.reason == "timed_out"
     assert told == ["NotGated"]
     assert [event["event"] for event in events] == OK
