@@ -6,7 +6,7 @@ import threading
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 from uuid import uuid4
 
 from toolcharter import (
@@ -24,10 +24,7 @@ from toolcharter import (
 from toolcharter.hosts import Host
 from toolcharter_service.config import ANY_AGENT, AgentConfig, ConfigFile
 
-if TYPE_CHECKING:
-    from toolcharter_service.calls.running import Calls
-    from toolcharter_service.calls.stored import StoredCalls
-
+P = TypeVar("P")
 DISTRIBUTION = "toolcharter-service"
 """Whose records the service's own are."""
 
@@ -86,10 +83,7 @@ class Service:
         """Called once when the service begins to stop."""
         self.loop: asyncio.AbstractEventLoop
         """In which it runs, from `start` on."""
-        self.calls: Calls
-        """Calls under way in this process; the application sets it."""
-        self.stored: StoredCalls
-        """Calls that run by themselves; the application sets it."""
+        self._kept: dict[type, object] = {}
         self.on_starting: list[Callable[[], object]] = []
         """Called in a thread when the service starts, before toolboxes are built; what one raises stops the start."""
         self.on_stop: list[Callable[[], Awaitable[object]]] = []
@@ -111,6 +105,16 @@ class Service:
         self._lock = threading.RLock()
         self._background: list[tuple[str, Callable[[], Awaitable[None]]]] = []
         self._tasks: list[asyncio.Task[None]] = []
+
+    def keep(self, part: object) -> None:
+        """Keep a part of the application, such as the calls under way, for those who ask by its class."""
+        self._kept[type(part)] = part
+
+    def part(self, kind: type[P]) -> P:
+        """The part of this class that `keep` was given."""
+        found = self._kept[kind]
+        assert isinstance(found, kind)  # noqa: S101 - for the type checkers
+        return found
 
     def store(self, tenant: str, distribution: str = DISTRIBUTION) -> Store:
         """The service's own records of *tenant*; those of the service as a whole for an empty one.

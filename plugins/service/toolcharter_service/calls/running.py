@@ -30,7 +30,7 @@ class Calls:
         self._service = service
         self._live: set[_Attended] = set()
         self._kept: set[asyncio.Task[Any]] = set()
-        service.calls = self
+        service.keep(self)
         service.on_stopping.append(self._begin_stop)
         service.on_stop.append(self.wait_for_kept)
 

@@ -13,6 +13,7 @@ from toolcharter import ApprovalAnswer, ApprovalRequest, AsyncStore, Caller, Sto
 from toolcharter_service.approvals.asking import ASKING
 from toolcharter_service.auth import Principal
 from toolcharter_service.calls.records import State, StoredCall
+from toolcharter_service.calls.running import Calls
 from toolcharter_service.calls.workers import is_alive
 from toolcharter_service.http.encoding import encoded
 from toolcharter_service.http.problems import HttpProblem
@@ -36,7 +37,7 @@ class StoredCalls:
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        service.stored = self
+        service.keep(self)
         self._tasks: dict[tuple[str, str], asyncio.Task[None]] = {}
         self._waiting: set[str] = set()
         """Those of them that wait for a person."""
@@ -204,7 +205,7 @@ class StoredCalls:
         caller = Caller(record.agent, session=record.session, user=record.user, project=record.project, tenant=tenant)
         headers = {} if record.traceparent is None else {"traceparent": record.traceparent}
         try:
-            result = await self._service.calls.make(
+            result = await self._service.part(Calls).make(
                 principal,
                 caller,
                 record.tool,

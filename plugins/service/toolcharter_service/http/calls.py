@@ -10,7 +10,8 @@ from toolcharter import Caller
 from toolcharter_service.auth import CallerScope, Principal, Role, require
 from toolcharter_service.calls.callers import caller_of
 from toolcharter_service.calls.idempotency import Answer, KeyedCalls, fingerprint_of
-from toolcharter_service.calls.running import new_call_id
+from toolcharter_service.calls.running import Calls, new_call_id
+from toolcharter_service.calls.stored import StoredCalls
 from toolcharter_service.grants.listing import open_to
 from toolcharter_service.http.encoding import encoded, json_answer
 from toolcharter_service.http.headers import CALL_HEADERS, CALLER_HEADERS, idempotency_key, prefers_async
@@ -39,7 +40,7 @@ _CALL_ANSWERS = {
 
 def routes(service: Service) -> APIRouter:
     """The routes."""
-    keys, stored = KeyedCalls(service), service.stored
+    keys, stored = KeyedCalls(service), service.part(StoredCalls)
     router = APIRouter(prefix="/v1", tags=["calls"], route_class=LeanRoute)
 
     @router.post(
@@ -50,15 +51,17 @@ def routes(service: Service) -> APIRouter:
         caller = caller_of(service, principal, request, session=body.session)
         call_id, key, is_async = new_call_id(), idempotency_key(request), prefers_async(request)
         if key is None and not is_async:
-            work = service.calls.make(principal, caller, body.tool, body.args, call_id=call_id, headers=request.headers)
-            return json_answer(await service.calls.attended(request, work, call_id))
+            work = service.part(Calls).make(
+                principal, caller, body.tool, body.args, call_id=call_id, headers=request.headers
+            )
+            return json_answer(await service.part(Calls).attended(request, work, call_id))
 
         async def make() -> Answer:
             if is_async:
                 trace = request.headers.get("traceparent")
                 record = await stored.submit(principal, caller, call_id, body.tool, body.args, trace)
                 return Answer(202, encoded(stored_answer(record)))
-            result = await service.calls.make(
+            result = await service.part(Calls).make(
                 principal, caller, body.tool, body.args, call_id=call_id, headers=request.headers
             )
             return Answer(200, encoded(result))
@@ -66,7 +69,7 @@ def routes(service: Service) -> APIRouter:
         if key is None:
             return _response(await make(), call_id, is_async=True)
         mark = fingerprint_of("calls", _who(caller), body.tool, body.args, is_async)
-        answer = await service.calls.kept(keys.answer(principal, key, mark, call_id, make))
+        answer = await service.part(Calls).kept(keys.answer(principal, key, mark, call_id, make))
         return _response(answer, call_id, is_async=is_async)
 
     @router.post(

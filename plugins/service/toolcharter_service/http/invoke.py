@@ -10,7 +10,7 @@ from starlette.responses import Response
 from toolcharter import ToolResult
 from toolcharter_service.auth import CallerScope, Principal, Role, require
 from toolcharter_service.calls.callers import caller_of
-from toolcharter_service.calls.running import new_call_id
+from toolcharter_service.calls.running import Calls, new_call_id
 from toolcharter_service.http.encoding import json_answer
 from toolcharter_service.http.headers import CALLER_HEADERS
 from toolcharter_service.http.lean import LeanRoute
@@ -57,8 +57,8 @@ def routes(service: Service) -> APIRouter:
             decision = await asyncio.to_thread(view.decide, body.tool, args)
             return json_answer({"result": None, "decision": decision, "call_id": None})
         call_id = new_call_id()
-        work = service.calls.make(principal, caller, body.tool, args, call_id=call_id, headers=request.headers)
-        return _answer(await service.calls.attended(request, work, call_id))
+        work = service.part(Calls).make(principal, caller, body.tool, args, call_id=call_id, headers=request.headers)
+        return _answer(await service.part(Calls).attended(request, work, call_id))
 
     return router
 

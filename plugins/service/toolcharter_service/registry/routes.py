@@ -11,7 +11,7 @@ from starlette.responses import Response
 from toolcharter import Reason
 from toolcharter_service.auth import CallerScope, Principal, Role, require, speaking_for
 from toolcharter_service.calls.callers import caller_of
-from toolcharter_service.calls.running import new_call_id
+from toolcharter_service.calls.running import Calls, new_call_id
 from toolcharter_service.http.encoding import json_answer
 from toolcharter_service.http.problems import HttpProblem, answers
 from toolcharter_service.registry.catalog import delete, find, read_catalog, register
@@ -139,8 +139,8 @@ class ToolRoutes:
                 raise problem_of(Refused(RegistryReason.NOT_IMPLEMENTED, source.lacks))
             args, name = args if source is None else source.given(args), installed_name(tool_id)
         caller, call_id = caller_of(self._service, principal, request), new_call_id()
-        work = self._service.calls.make(principal, caller, name, args, call_id=call_id, headers=request.headers)
-        result = await self._service.calls.attended(request, work, call_id)
+        work = self._service.part(Calls).make(principal, caller, name, args, call_id=call_id, headers=request.headers)
+        result = await self._service.part(Calls).attended(request, work, call_id)
         if result.reason == Reason.UNKNOWN_TOOL and known.record.exec is None:
             what = f"No tool of this agent's profile does what {tool_id!r} describes."
             raise HttpProblem(
