@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import threading
+import time
 from typing import Any
 
 from .plugin import RAN, RELEASE, STARTED, Person, named
@@ -244,6 +245,7 @@ def a_question_is_taken_back(stage: Stage) -> None:
     """Ctrl-C while a person is being asked."""
 
     def interrupts(_request: Any) -> None:
+        time.sleep(0.1)  # A signal that arrives just before a thread falls asleep does not wake it.
         os.kill(os.getpid(), signal.SIGINT)
         RELEASE.wait()
 
@@ -299,6 +301,7 @@ def cancelled_by_ctrl_c(stage: Stage) -> None:
 
     def strike() -> None:
         STARTED.wait()
+        time.sleep(0.1)  # A signal that arrives just before a thread falls asleep does not wake it.
         os.kill(os.getpid(), signal.SIGINT)
 
     threading.Thread(target=strike).start()
