@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+import warnings
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -32,7 +33,10 @@ def _url() -> str:
     if os.environ.get("BENCH_STORE") != "postgresql":
         return f"sqlite://{_FOLDER.name}/store.sqlite3"
     Path(_FOLDER.name).chmod(0o755)  # The server runs as another user if this one is root.
-    server = postgres_server.get_server(f"{_FOLDER.name}/data", cleanup_mode="stop")
+    with warnings.catch_warnings():
+        # Where no session has a folder for sockets, it says so.
+        warnings.simplefilter("ignore")
+        server = postgres_server.get_server(f"{_FOLDER.name}/data", cleanup_mode="stop")
     return str(server.get_uri()).replace("postgres:@", "postgres@")
 
 
