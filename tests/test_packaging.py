@@ -106,13 +106,21 @@ def installed(
         if folder not in done:
             place = tmp_path_factory.mktemp(f"installed-{name_of(folder)}")
             lock = folder / "constraints.txt"  # of its own, where the plugin is one for a framework
-            wheels = [built(each).wheel for each in dict.fromkeys([ROOT, folder])]
+            wheels = [built(each).wheel for each in dict.fromkeys([ROOT, *ours_below(folder), folder])]
             install(place / "venv", wheels, lock if lock.exists() else ROOT / "constraints.txt")
             done[folder] = place
         bin_folder = done[folder] / "venv" / "bin"
         return lambda program, *arguments: run(bin_folder / program, *arguments, cwd=done[folder])
 
     return get
+
+
+def ours_below(folder: Path) -> list[Path]:
+    """The folders of our own libraries that a distribution needs."""
+    needed = tomllib.loads((folder / "pyproject.toml").read_text())["project"]["dependencies"]
+    return [
+        each for each in PLUGINS if any(one.startswith(f"toolcharter-{each.name.replace('_', '-')}>") for one in needed)
+    ]
 
 
 def install(venv: Path, wheels: list[Path], lock: Path) -> None:
