@@ -164,6 +164,7 @@ SMALL = {
     "cli/__main__.py": "Python runs a module of this name",
     "_fork.py": "one mechanism for all layers, below all of them",
     "api/words.py": "closed lists of words, one row for each",
+    "hosts/events.py": "the one part of hosts that opens what the loader finds",
     "gate/observers.py": "pytest loads it in each project that has toolcharter installed, and nothing beside it",
     "gate/stages/s6_limits.py": "each stage of a call is a module",
     "gate/tool.py": "what the stages, the pipeline and the building of tools share, between them in the gate's layers",

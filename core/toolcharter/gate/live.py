@@ -21,8 +21,9 @@ from toolcharter.api.runtime import Reload
 from toolcharter.errors import ConfigurationError, Denied, ToolboxClosed
 from toolcharter.events.lines import LineFormat
 from toolcharter.events.sinks import SinkLike
+from toolcharter.gate.build.inventory import require_store_outside
 from toolcharter.gate.build.late import LateRuntime, discover_late
-from toolcharter.gate.build.open import build_tools_into, open_state, plan_for
+from toolcharter.gate.build.open import build_tools_into, existing_folder, open_state, plan_for
 from toolcharter.gate.build.plan import Plan, with_discovered
 from toolcharter.gate.redact import redact_id
 from toolcharter.gate.state import ProfileStore, ToolboxState
@@ -66,15 +67,20 @@ def open_live(
         last_approver: Whom to ask if there is neither an *approver* nor an extension that answers.
         strict: As tests want it: a tool that breaks its own spec raises.
         believed: Files and folders that the host executes or believes: no tool changes them.
-        stores: The host's own store, instead of the one that the profile names; the host closes it.
+        stores: The host's own store, instead of the one that the profile names; the host closes it. It must not lie in
+            the workspace.
 
     Raises:
         ConfigurationError: With every fault of the profile and the installation; nothing is built.
     """
+    places = () if stores is None else stores.keeps_state_in()
+    require_store_outside(existing_folder(workspace), places)
     plan, sinks = plan_for(profile, workspace, () if events is None else events)
     if events is None and not plan.profile.events.required:
         sinks = []
-    plan, base = open_state(plan, workspace, sinks, approver, last_approver, strict=strict, believed=believed)
+    plan, base = open_state(
+        plan, workspace, sinks, approver, last_approver, strict=strict, believed=(*believed, *places)
+    )
     if stores is not None:
         base.store.close()
         base.store = ProfileStore(shared=stores)

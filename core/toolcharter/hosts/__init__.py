@@ -3,6 +3,8 @@
 A host gets schemas in its model's format, makes calls by name, and may put tools that are not ours behind the same gate.
 """
 
+from toolcharter.events.emitter import Emitter
+from toolcharter.hosts.events import open_sinks
 from toolcharter.hosts.formats import FORMATS, Format, HostTool, arguments_of, formatted
 from toolcharter.hosts.host import Host, open_host
 from toolcharter.hosts.network import open_http, require_public
@@ -11,6 +13,7 @@ from toolcharter.hosts.results import HostResult, described
 
 __all__ = [
     "FORMATS",
+    "Emitter",
     "Format",
     "Host",
     "HostResult",
@@ -22,5 +25,6 @@ __all__ = [
     "formatted",
     "open_host",
     "open_http",
+    "open_sinks",
     "require_public",
 ]

@@ -79,13 +79,18 @@ def needs_of(
             else Need(EXTENSIONS, name, place, f"extensions.{name}", "extension")
             for name, place in extensions.items()
         ),
-        *(Need(EXTENSIONS, name, f"event sink '{name}:'", "", SINK) for name in dict.fromkeys(sinks)),
+        *(sink_need(name) for name in dict.fromkeys(sinks)),
     ]
 
 
 def channel_needs(channels: Mapping[str, str]) -> list[Need]:
     """The needs of the *channels* that notifications name under `deliver`, each with the place of an entry."""
     return [Need(EXTENSIONS, name, place, "notify.deliver", CHANNEL) for name, place in channels.items()]
+
+
+def sink_need(scheme: str) -> Need:
+    """The need of an event sink, by the scheme of its URL."""
+    return Need(EXTENSIONS, scheme, f"event sink '{scheme}:'", "", SINK)
 
 
 def store_need(url: str, place: str) -> Need:

@@ -20,8 +20,9 @@ from toolcharter import (
     StoreHandle,
     Toolbox,
     open_live,
+    scrub_value,
 )
-from toolcharter.hosts import Host
+from toolcharter.hosts import Emitter, Host, open_sinks
 from toolcharter_service.config import ANY_AGENT, AgentConfig, ConfigFile
 
 P = TypeVar("P")
@@ -98,11 +99,15 @@ class Service:
         self.bus: Any = None
         self.approver: Callable[[str], Approver] | None = None
         """Gives what answers the questions of a tenant's toolboxes; None if nobody can be asked."""
+        self.token_holds: Callable[[str, str], Awaitable[bool]] | None = None
+        """Says whether a tenant's token with this id is still good, for calls that it has left behind; None if nobody
+        knows tokens."""
         self._stores = stores
         self._bound: dict[tuple[str, str], Store] = {}
         self._boxes: dict[_Place, _Open] = {}
         self._own: set[tuple[str, str]] = set()
         self._lock = threading.RLock()
+        self._emitter: Emitter | None = None
         self._background: list[tuple[str, Callable[[], Awaitable[None]]]] = []
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -189,8 +194,26 @@ class Service:
     def emit(self, event: str, /, **fields: Any) -> None:
         """Write an event of the service itself, such as `service.admin`, to the sinks of the configuration."""
         now = datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
-        line = json.dumps({"event": event, "level": "info", "ts": now, **fields}, default=str).encode() + b"\n"
-        del line  # The sinks of the service follow.
+        told, _ = scrub_value(json.loads(json.dumps(fields, default=str)))
+        line = json.dumps({"event": event, "level": "info", "ts": now, **told}).encode() + b"\n"
+        self._own_events().emit(line)
+
+    def _own_events(self) -> Emitter:
+        """The sinks of the configuration as the service itself writes to them.
+
+        Raises:
+            ConfigurationError: One cannot be opened.
+        """
+        with self._lock:
+            if self._emitter is None:
+                self._emitter = open_sinks(self.sinks)
+            return self._emitter
+
+    def _close_events(self) -> None:
+        with self._lock:
+            emitter, self._emitter = self._emitter, None
+        if emitter is not None:
+            emitter.close()
 
     def build(self) -> None:
         """Build every toolbox, as `start` does of those that are not built yet.
@@ -206,6 +229,7 @@ class Service:
             with suppress(ExceptionGroup):
                 box.close()
         self._boxes.clear()
+        self._close_events()
         self._stores.close()
 
     async def start(self) -> None:
@@ -238,6 +262,7 @@ class Service:
         with self._lock:
             boxes, self._boxes = list(self._boxes.values()), {}
         await asyncio.gather(*(one.box.aclose() for one in boxes), return_exceptions=True)
+        self._close_events()
         await asyncio.to_thread(self._stores.close)
 
     def _open(self, tenant: str, agent: str | None) -> "_Open":
@@ -263,6 +288,7 @@ class Service:
             return known
 
     def _build_all(self) -> None:
+        self._own_events()
         for begin in self.on_starting:
             begin()
         faults: dict[Fault, None] = {}

@@ -61,9 +61,10 @@ def test_faults_of_file_and_profiles_stop_it(tmp_path: Path) -> None:
 def test_a_served_profile_answers_curl_and_ends_a_long_call_when_it_stops(tmp_path: Path) -> None:
     """`serve --dev` takes any agent; on SIGTERM it is gone within its time."""
     (tmp_path / "p.yaml").write_text(PROFILE)
+    (tmp_path / "work").mkdir()
     port = _free_port()
     url = f"http://127.0.0.1:{port}"
-    server = _serve(tmp_path, "--dev", "-p", "./p.yaml", "-w", ".", "--port", str(port), "--events", "file:e.jsonl")
+    server = _serve(tmp_path, "--dev", "-p", "./p.yaml", "-w", "work", "--port", str(port), "--events", "file:e.jsonl")
     _until_it_answers(url, server)
     curl = [
         "curl",

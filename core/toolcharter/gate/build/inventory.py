@@ -30,6 +30,7 @@ else:
     event_files = lazy("toolcharter.events.files")
 
 PROFILES = "profiles"
+_ELSEWHERE = "Name a place elsewhere."
 # A profile without parents, or with parents by bare names on the line of the key: these are found in folders that are
 # protected anyway. Any other way to write them is read as YAML.
 _EXTENDS_NAMES = re.compile(rb"^extends:[ ]*\[[\w ,-]*\][ ]*$", re.MULTILINE)
@@ -90,11 +91,28 @@ def require_state_outside(
             "",
             f"{key}.{name}",
             f"{str(path)!r} lies in the workspace, where tools can write.",
-            "Name a place elsewhere.",
+            _ELSEWHERE,
         )
         for key, policies in (("tools", tools), ("extensions", extensions))
         for name, policy in policies.items()
         for path in policy.keeps_state_in()
+        if _concerns(path, workspace)
+    ]
+    if faults:
+        raise ConfigurationError(faults)
+
+
+def require_store_outside(workspace: Path, places: Iterable[Path]) -> None:
+    """Refuse a host's store in the workspace, where tools could write what the host believes, or read what it keeps.
+
+    Raises:
+        ConfigurationError: With each of these places.
+    """
+    faults = [
+        Fault(
+            "", "store", f"{str(path)!r} lies in the workspace {str(workspace)!r}, where tools can write.", _ELSEWHERE
+        )
+        for path in places
         if _concerns(path, workspace)
     ]
     if faults:

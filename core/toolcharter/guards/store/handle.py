@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -53,6 +54,16 @@ class StoreHandle:
     def has_full_text(self) -> bool:
         """Whether records can be searched."""
         return self.engine.has_full_text
+
+    def keeps_state_in(self) -> tuple[Path, ...]:
+        """The files and folders of this machine that the store lies in; nothing connects for it.
+
+        Raises:
+            ConfigurationError: There is no such store.
+        """
+        with self._opening:
+            self._engine = self._engine or self._open_engine()
+            return tuple(self._engine.keeps_state_in())
 
     def bound(self, tenant: str, distribution: str, *, timeout_s: float = TIMEOUT_S) -> Store:
         """The records of one tenant and one distribution.

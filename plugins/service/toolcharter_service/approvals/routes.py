@@ -87,12 +87,13 @@ class _Routes:
         page = await store.page(
             ApprovalRecord, where=where, order="asked_at", descending=True, after=after, limit=limit
         )
-        return Approvals(approvals=tuple(_shown(stored.record) for stored in page.records), after=page.after)
+        seen = (stored.record for stored in page.records if _concerns(principal, stored.record))
+        return Approvals(approvals=tuple(map(_shown, seen)), after=page.after)
 
     async def read_approval(self, approval: str, principal: Annotated[Principal, require(Role.VIEWER)]) -> Approval:
         """One question."""
         found = await self._service.store(principal.tenant).asynchronous().get(ApprovalRecord, approval)
-        if found is None:
+        if found is None or not _concerns(principal, found.record):
             raise _unknown(approval)
         return _shown(found.record)
 
@@ -103,7 +104,7 @@ class _Routes:
 
         def answered(transaction: StoreTransaction) -> ApprovalRecord:
             found = transaction.get(ApprovalRecord, approval)
-            if found is None:
+            if found is None or not _concerns(principal, found.record):
                 raise _unknown(approval)
             _require_answerable(found.record, reply, principal)
             update = {
@@ -131,6 +132,11 @@ class _Routes:
             answer=reply.answer,
         )
         return _shown(record)
+
+
+def _concerns(principal: Principal, record: ApprovalRecord) -> bool:
+    """Whether *principal* may see and answer the questions of the agent: who is bound to agents has theirs alone."""
+    return principal.agents is None or record.agent in principal.agents
 
 
 def _require_answerable(record: ApprovalRecord, reply: ApprovalReply, principal: Principal) -> None:

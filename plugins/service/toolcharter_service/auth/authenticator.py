@@ -46,6 +46,7 @@ class ServiceAuth:
         self.attempts = Attempts(self.store)
         self.passwords = Passwords()
         self.jwt = JwtIssuers(config.jwt, self.tenants)
+        service.token_holds = self.token_holds
         if not service.dev:
             service.on_starting.append(lambda: tell_how_to_begin(service))
         service.run_in_background("credentials", self._watch)
@@ -106,6 +107,15 @@ class ServiceAuth:
             with suppress(StoreUnavailable, StoreConflict):
                 await delete_expired(self.store)
             await asyncio.sleep(TIDY_S)
+
+    async def token_holds(self, tenant: str, token_id: str) -> bool:
+        """Whether a token is there and has not expired, as the store says now.
+
+        Raises:
+            StoreUnavailable: The store does not answer.
+        """
+        found = await self.store.page(TokenRecord, where={"tenant": tenant, "id": token_id}, limit=1)
+        return any(one.record.expires > time.time() for one in found.records)
 
     async def begin_session(self, principal: Principal, *, means: str, former: str, epoch: int = 0) -> Began:
         """Begin a session, as `Sessions.begin` does, and forget here what it ends.

@@ -129,6 +129,9 @@ class StoredCalls:
                 self._waiting.discard(asking.stored_call)
             # Before the body begins: what is marked as waiting may be made again.
             await self._mark(tenant, asking.stored_call, "running")
+            found = await self.find(tenant, asking.stored_call)
+            if found is not None and not await self._holds(tenant, found.record):
+                return ApprovalAnswer("deny", None, _NO_LONGER)
             return answer
 
         return ask
@@ -200,7 +203,23 @@ class StoredCalls:
                 return
             await asyncio.sleep(LOOK_S)
 
+    async def _holds(self, tenant: str, record: StoredCall) -> bool:
+        """Whether the token that has left the call is still good; who has no token has left it for good."""
+        holds = self._service.token_holds
+        return holds is None or not record.owner.startswith("token:") or await holds(tenant, record.token_id)
+
     async def _made(self, tenant: str, record: StoredCall) -> bytes:
+        if not await self._holds(tenant, record):
+            self._service.emit(
+                "service.admin",
+                action="call_dropped",
+                tenant=tenant,
+                by=record.owner,
+                target=record.id,
+                tool=record.tool,
+            )
+            denied = {"outcome": "denied", "reason": "unauthenticated", "message": _NO_LONGER}
+            return encoded(_failure(record.id, LookupError(_NO_LONGER)) | denied | {"text": f"DENIED: {_NO_LONGER}"})
         principal = Principal(tenant, record.name, frozenset(), token_id=record.token_id, user=record.user)
         caller = Caller(record.agent, session=record.session, user=record.user, project=record.project, tenant=tenant)
         headers = {} if record.traceparent is None else {"traceparent": record.traceparent}
@@ -273,6 +292,9 @@ class StoredCalls:
                 task.cancel()
             if late:
                 await asyncio.wait(late, timeout=2 * LOOK_S)
+
+
+_NO_LONGER = "The token that asked for this call was revoked, or has expired."
 
 
 def _failure(call_id: str, error: Exception) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from toolcharter import (
     ProfileView,
     Reason,
     SpecError,
+    StoreTransaction,
     StoreUnavailable,
     ToolPolicy,
     ToolSpec,
@@ -28,7 +29,8 @@ from toolcharter_service.custom.tools import spec_of as custom_spec
 from toolcharter_service.registry.catalog import read_catalog
 from toolcharter_service.registry.policy import RegistryPolicy
 from toolcharter_service.registry.reasons import RunReason
-from toolcharter_service.registry.records import ToolRecord
+from toolcharter_service.registry.records import ToolOwner, ToolRecord
+from toolcharter_service.registry.rules import AGENT
 from toolcharter_service.registry.schemas import json_schema
 from toolcharter_service.registry.source_tools import SOURCE_TOOLS
 from toolcharter_service.registry.tools import spec_of
@@ -45,6 +47,8 @@ class _Described(NamedTuple):
     names: frozenset[str] | None
     """The arguments that a call may have; None for any."""
     validator: Any
+    agent: str | None
+    """Whose calls it is for: what an agent has said holds for its own alone. None for everybody's."""
 
 
 class Registry:
@@ -80,7 +84,9 @@ class Registry:
             notes += found.notes
             for record in found.tools:
                 if record.exec is None:
-                    described.setdefault(installed_name(record.id), []).append(_described(record))
+                    described.setdefault(installed_name(record.id), []).append(
+                        _described(record, _whose(rt.store, record))
+                    )
                 else:
                     notes += _taken(specs, record.id, partial(spec_of, record, self._policy))
         if self._policy.custom:
@@ -99,6 +105,8 @@ class Registry:
     def check_call(self, call: Call) -> Deny | None:
         """Hold a call of an installed tool to what the records say of it: they only tighten."""
         for one in self._described.get(call.tool, ()):
+            if one.agent is not None and one.agent != (call.caller.agent or "*"):
+                continue
             if objection := _objection(one, call, self._bounds):
                 return objection
         return None
@@ -110,7 +118,13 @@ def installed_name(tool: str) -> str:
     return tool if known is None or known.installed is None else known.installed
 
 
-def _described(record: ToolRecord) -> _Described:
+def _whose(store: StoreTransaction, record: ToolRecord) -> str | None:
+    """The agent that has registered *record*; None for the system, operators, and what others have written."""
+    owner = store.get(ToolOwner, record.id) if record.created_by == AGENT else None
+    return None if owner is None else owner.record.owner.partition(":")[2] or None
+
+
+def _described(record: ToolRecord, agent: str | None) -> _Described:
     known = SOURCE_TOOLS.get(record.id)
     if record.input_schema:
         schema = json_schema(record.input_schema)
@@ -122,7 +136,7 @@ def _described(record: ToolRecord) -> _Described:
     else:
         schema, names = {}, None
     validator = jsonschema_rs.validator_for(schema)
-    return _Described(record.id, frozenset(record.permissions), record.safety_level, names, validator)
+    return _Described(record.id, frozenset(record.permissions), record.safety_level, names, validator, agent)
 
 
 def _objection(one: _Described, call: Call, bounds: tuple[CapabilityBounds, ...]) -> Deny | None:

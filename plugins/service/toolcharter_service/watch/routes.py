@@ -104,7 +104,8 @@ def routes(service: Service) -> APIRouter:
     @router.get("/calls", responses=answers(503))
     async def recent_calls(principal: Annotated[Principal, require(Role.VIEWER)]) -> RecentCalls:
         items = await service.store(principal.tenant).asynchronous().items(RECENT, limit=RECENT_MAX)
-        return RecentCalls(calls=[dict(item) for item in items])
+        agents = principal.agents
+        return RecentCalls(calls=[dict(item) for item in items if agents is None or item.get("agent_id") in agents])
 
     return router
 
