@@ -189,3 +189,14 @@ def test_the_call_is_known_to_its_tenant(client: httpx.Client, deployment: Deplo
     call = client.post("/v1/calls", json=CALL, headers=headers).json()["id"]
     assert client.get(f"/v1/calls/{call}", headers=headers).status_code == 200
     assert client.get(f"/v1/calls/{call}", headers=bearer(deployment, Role.CALLER, tenant="globex")).status_code == 404
+
+
+def test_what_cannot_be_kept_is_refused(client: httpx.Client, deployment: Deployment) -> None:
+    """A page after nothing, and a grant whose overrides are no settings: never 500."""
+    admin = bearer(deployment, Role.ADMIN)
+    pages = ("approvals", "mcp/requests", "tokens", "users", "sessions")
+    answers = [client.get(f"/v1/{page}?after=dbd", headers=admin) for page in pages]
+    client.put("/v1/mcp/servers/overridden", json=SERVER, headers=admin)
+    body = {"config_overrides": {"timeout_s": 0.0}}
+    answers.append(client.put("/v1/mcp/servers/overridden/grants/agent/coder", json=body, headers=admin))
+    assert [one.status_code for one in answers] == [400] * 5 + [422], [one.text for one in answers]

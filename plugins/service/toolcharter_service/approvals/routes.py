@@ -10,6 +10,7 @@ from toolcharter import StoreConflict, StoreTransaction
 from toolcharter_service.approvals.asking import now, wake
 from toolcharter_service.approvals.records import ApprovalRecord, Status
 from toolcharter_service.auth import Principal, Role, require
+from toolcharter_service.auth.admin_routes import page_of
 from toolcharter_service.http.problems import HttpProblem, answers
 from toolcharter_service.service import Service
 
@@ -83,12 +84,10 @@ class _Routes:
     ) -> Approvals:
         """Who waits for an approval, or waited: the latest first."""
         store = self._service.store(principal.tenant).asynchronous()
-        where: dict[str, str | int | bool | None] = {} if status is None else {"status": status}
-        page = await store.page(
-            ApprovalRecord, where=where, order="asked_at", descending=True, after=after, limit=limit
-        )
-        seen = (stored.record for stored in page.records if _concerns(principal, stored.record))
-        return Approvals(approvals=tuple(map(_shown, seen)), after=page.after)
+        where: dict[str, str] = {} if status is None else {"status": status}
+        records, follows = await page_of(store, ApprovalRecord, where, after, limit, latest="asked_at")
+        seen = (record for record in records if _concerns(principal, record))
+        return Approvals(approvals=tuple(map(_shown, seen)), after=follows)
 
     async def read_approval(self, approval: str, principal: Annotated[Principal, require(Role.VIEWER)]) -> Approval:
         """One question."""

@@ -255,14 +255,16 @@ def require_within(admin: Principal, agents: Iterable[str] | None, projects: Ite
             raise HttpProblem(403, f"You may speak for fewer {what}s than this.", f"{what}_not_allowed")
 
 
-async def page_of(store: AsyncStore, model: type[Kept], where: Where, after: str, limit: int) -> tuple[list[Kept], str]:
-    """A page of records.
+async def page_of(
+    store: AsyncStore, model: type[Kept], where: Where, after: str, limit: int, *, latest: str = ""
+) -> tuple[list[Kept], str]:
+    """A page of records; those with the highest value of the field *latest* first, if it is named.
 
     Raises:
         HttpProblem: 400, *after* is none that a page has given; 503.
     """
     try:
-        page = await store.page(model, where=where, after=after, limit=limit)
+        page = await store.page(model, where=where, order=latest, descending=bool(latest), after=after, limit=limit)
     except StoreUnavailable as error:
         raise store_away() from error
     except (ToolError, ValueError) as error:

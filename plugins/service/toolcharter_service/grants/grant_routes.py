@@ -3,7 +3,7 @@
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from toolcharter import (
     MCP_RECORDS,
@@ -100,7 +100,12 @@ class GrantRoutes:
         if scope == "user" and body.config_overrides:
             raise HttpProblem(422, "config_overrides are for agents.", "invalid_request")
         store = self._store(principal).asynchronous()
-        grant = grant_of(server, scope, subject, body, principal)
+        try:
+            grant = grant_of(server, scope, subject, body, principal)
+        except ValidationError as error:
+            raise HttpProblem(
+                422, f"The grant cannot be kept: {error.errors()[0]['msg']}.", "invalid_request"
+            ) from error
         await require_known(store, server, {*(body.tool_allow or ()), *body.tool_deny})
         await store.put(grant)
         tell(self._service, principal, "mcp_grant_put", f"{server}/{scope}/{subject}")

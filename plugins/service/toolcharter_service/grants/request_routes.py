@@ -17,6 +17,7 @@ from toolcharter import (
 )
 from toolcharter_service.approvals.asking import now
 from toolcharter_service.auth import Principal, Role
+from toolcharter_service.auth.admin_routes import page_of
 from toolcharter_service.grants.grant_routes import NewGrant, grant_of
 from toolcharter_service.grants.records import AccessRequest, Scope, ServerName, Subject, ToolNames
 from toolcharter_service.grants.shared import Administrator, Anyone, require_known, tell, unknown
@@ -93,12 +94,12 @@ class RequestRoutes:
         after: Annotated[str, Query(max_length=2_000)] = "",
     ) -> Requests:
         """Requests for access: all of them for those who look on, one's own for others."""
-        where: dict[str, str | int | bool | None] = {} if status is None else {"status": status}
+        where: dict[str, str] = {} if status is None else {"status": status}
         if not principal.has(Role.VIEWER):
             where["requested_by"] = principal.name
         store = self._store(principal).asynchronous()
-        page = await store.page(AccessRequest, where=where, order="requested_at", descending=True, after=after)
-        return Requests(requests=[_shown_request(one.record) for one in page.records], after=page.after)
+        records, follows = await page_of(store, AccessRequest, where, after, 100, latest="requested_at")
+        return Requests(requests=[_shown_request(one) for one in records], after=follows)
 
     async def create_request(self, body: NewRequest, principal: Anyone) -> ShownRequest:
         """Ask for access to a server, for an agent that one speaks for, or for oneself."""
