@@ -115,7 +115,7 @@ def test_commands_that_pages_name_exist(page: Path) -> None:
     text = page.read_text()
     code = [*re.findall(r"`([^`\n]+)`", prose(text)), *(block.text for block in blocks(text))]
     uses = re.findall(r"^(?:.*[|] |\$ )?toolcharter ([a-z]+)([^|\n]*)", "\n".join(code), re.MULTILINE)
-    options = {option for name in COMMANDS for option in _options(name)}
+    options = {option for name in {*COMMANDS, *installed().commands} for option in _options(name)}
     quoted_text = re.compile(r"'[^']*(?:'|$)")  # Whose options are those of other commands.
 
     assert {name for name, _ in uses} <= {*COMMANDS, *installed().commands}
@@ -126,9 +126,12 @@ def test_commands_that_pages_name_exist(page: Path) -> None:
 def _options(name: str) -> set[str]:
     command = command_group.get_command(click.Context(command_group), name)
     assert command is not None
-    below = command.commands.values() if isinstance(command, click.Group) else ()
-    parameters = [parameter for one in (command, *below) for parameter in one.params]
-    return {option for parameter in parameters for option in parameter.opts} | {"--help"}
+    found, waiting = {"--help"}, [command]
+    while waiting:
+        one = waiting.pop()
+        waiting += one.commands.values() if isinstance(one, click.Group) else ()
+        found |= {option for parameter in one.params for option in parameter.opts}
+    return found
 
 
 def test_public_names_are_listed() -> None:

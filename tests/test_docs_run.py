@@ -3,7 +3,7 @@
 A page is run from top to bottom in one shell, in a folder that stands for the checkout. A block whose first line is a
 comment with a path becomes that file. `sh` blocks must succeed; `console` blocks must print what they show, times,
 identifiers and digests aside; `python` blocks must end well; `yaml` blocks must be usable profiles, or parts of one, and
-their cases must hold. `yaml ceiling` is a file that the commands behind it find; `python illustration` and `yaml broken`
+their cases must hold. `yaml ceiling` and `yaml settings` are files that the commands behind them find; `python illustration` and `yaml broken`
 are only read, as is `sh illustration`. `python host` runs in `tests/hosts`, beside the framework that it is about. `console bwrap` needs that program: without it the block is left out, and in CI
 that is a failure. `pip install` is done by uv from its cache, if that has all of it.
 """
@@ -13,9 +13,11 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,7 +27,8 @@ import uv
 from environment import _uv_settings, projects
 from pages import ROOT, Block, blocks, pages
 
-ELSEWHERE = {"commands.md", "testing.md"}  # tests/core/cli/test_commands_page.py, tests/core/testing/test_outside.py
+# tests/core/cli/test_commands_page.py, tests/core/testing/test_outside.py, tests/plugins/service/test_page.py
+ELSEWHERE = {"commands.md", "testing.md", "service.md"}
 NEEDED = ("bwrap",)
 SHELL = ("console", "ini", "markdown", "python", "sh", "toml", "yaml")
 
@@ -70,31 +73,51 @@ class Step(NamedTuple):
 @pytest.mark.needs_program("git")
 def test_what_a_page_shows_works(page: Path, tmp_path: Path, monkeypatch) -> None:
     """Whoever types what stands there sees what stands there."""
-    place, out = tmp_path / "checkout", tmp_path / "out"
-    out.mkdir()
+    place = tmp_path / "checkout"
     _stand_in(page, place)
-    steps = list(_steps(page.read_text(), out))
+    run_page(page, place)
+    monkeypatch.chdir(place)
+    assert _doctest(page) == []
 
+
+def run_page(page: Path, place: Path, replaced: Mapping[str, str] | None = None, timeout_s: float = 600) -> None:
+    """Run *page* in the folder *place*, and compare; what it leaves running is ended.
+
+    Args:
+        page: It is read.
+        place: A folder that is there; state is kept beside it.
+        replaced: Words of the page, and what stands for them here, such as another port.
+        timeout_s: When it has to have ended, in seconds.
+    """
+    out = place.parent / "out"
+    out.mkdir()
+    text = page.read_text()
+    for word, here in (replaced or {}).items():
+        text = text.replace(word, here)
+    steps = list(_steps(text, out))
     script = PRELUDE + "".join(_scripted(step, out / str(number)) for number, step in enumerate(steps))
-    ran = subprocess.run(
-        ["bash", "-c", script],
-        cwd=place,
-        env=_environment() | {"PLACE": str(place), "XDG_STATE_HOME": str(tmp_path / "state")},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
+    environment = _environment() | {"PLACE": str(place), "XDG_STATE_HOME": str(place.parent / "state")}
+    errors = out / "errors"
+    with errors.open("w") as stderr:
+        running = subprocess.Popen(
+            ["bash", "-c", script], cwd=place, env=environment, stdout=stderr, stderr=stderr, start_new_session=True
+        )
+        try:
+            status = running.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            status = -1
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(running.pid, signal.SIGKILL)
+            running.wait()
     for number, step in enumerate(steps):
         said = out / str(number)
-        printed = said.read_text() if said.exists() else f"not reached\n{ran.stderr}"
+        printed = said.read_text() if said.exists() else f"not reached\n{errors.read_text()}"
         where = f"{page.relative_to(ROOT)}:{step.line}: {step.command}"
         if step.expected is not None:
             assert _stable(printed, place) == _stable(step.expected, place), where
         elif number == len(steps) - 1 or not (out / str(number + 1)).exists():
-            assert ran.returncode == 0, f"{where}\n{printed}\n{ran.stderr}"
-    monkeypatch.chdir(place)
-    assert _doctest(page) == []
+            assert status == 0, f"{where}\n{printed}\n{errors.read_text()}"
 
 
 def _stand_in(page: Path, place: Path) -> None:
@@ -147,7 +170,7 @@ def _steps_of(block: Block, out: Path) -> Iterator[Step]:
         kept.write_text(_content(block))
         name = block.file or f"{out}/line-{block.line}.{block.language}"
         yield Step(block.line, f"mkdir -p {Path(name).parent}; cp {kept} {name}", None)
-        if block.language == "yaml" and not {"broken", "ceiling"} & {*block.words}:
+        if block.language == "yaml" and not {"broken", "ceiling", "settings"} & {*block.words}:
             yield Step(block.line, f"toolcharter profiles --check {name}", None)
             if "\ncases:" in block.text:
                 yield Step(block.line, f"toolcharter test {name}", None)
@@ -160,7 +183,7 @@ def _content(block: Block) -> str:
         return block.text.partition("\n")[2]
     is_part = (
         block.language == "yaml"
-        and "ceiling" not in block.words
+        and not {"ceiling", "settings"} & {*block.words}
         and not re.search("^profile:", block.text, re.MULTILINE)
     )
     return f"profile: part\n{block.text}" if is_part else block.text
