@@ -1,5 +1,6 @@
 """A real `nats-server` with JetStream on a free port of loopback."""
 
+import asyncio
 import os
 import shutil
 import signal
@@ -8,6 +9,11 @@ import subprocess
 import sysconfig
 import time
 from pathlib import Path
+from typing import Any
+
+import nats
+import nats.js.errors
+import orjson
 
 STARTS_S = 20.0
 
@@ -64,3 +70,23 @@ class NatsServer:
         """Let it go on."""
         assert self._process is not None
         self._process.send_signal(signal.SIGCONT)
+
+
+def received(server: NatsServer, stream: str) -> list[tuple[str, dict[str, Any]]]:
+    """All messages of a stream, with their subjects."""
+
+    async def read() -> list[tuple[str, dict[str, Any]]]:
+        client = await nats.connect(server.url)
+        js = client.jetstream()
+        try:
+            last = (await js.stream_info(stream)).state.messages
+        except nats.js.errors.NotFoundError:
+            last = 0
+        found = []
+        for number in range(1, last + 1):
+            message = await js.get_msg(stream, seq=number)
+            found.append((message.subject or "", orjson.loads(message.data or b"")))
+        await client.close()
+        return found
+
+    return asyncio.run(read())

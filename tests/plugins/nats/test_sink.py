@@ -1,12 +1,10 @@
 """The sink `nats:` of real calls, with a real server that stops, starts and fills."""
 
-import asyncio
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import nats
 import orjson
 import pytest
 
@@ -15,30 +13,10 @@ from toolcharter_nats.connection import read_url
 from toolcharter_nats.envelope import messages
 from toolcharter_nats.sink import NatsSink
 
-from .servers import NatsServer
+from .servers import NatsServer, received
 
 PROFILE = "profile: p\ntools: {read_file: {}, list_files: {}}\ndeny: ['read_file(path=secret*)']\n"
 SOON_S = 20.0
-
-
-def received(server: NatsServer, stream: str) -> list[tuple[str, dict[str, Any]]]:
-    """All messages of a stream, with their subjects."""
-
-    async def read() -> list[tuple[str, dict[str, Any]]]:
-        client = await nats.connect(server.url)
-        js = client.jetstream()
-        try:
-            last = (await js.stream_info(stream)).state.messages
-        except nats.js.errors.NotFoundError:
-            last = 0
-        found = []
-        for number in range(1, last + 1):
-            message = await js.get_msg(stream, seq=number)
-            found.append((message.subject or "", orjson.loads(message.data or b"")))
-        await client.close()
-        return found
-
-    return asyncio.run(read())
 
 
 def until(is_so: Callable[[], bool]) -> None:
