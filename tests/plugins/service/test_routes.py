@@ -50,6 +50,7 @@ TABLE = {
     "GET /v1/mcp/servers/{server}/grants": _SEES,
     "PUT /v1/mcp/servers/{server}/grants/{scope}/{subject}": "admin",
     "DELETE /v1/mcp/servers/{server}/grants/{scope}/{subject}": "admin",
+    "GET /v1/workers": _SEES,
     "GET /v1/mcp/requests": _ALL,
     "POST /v1/mcp/requests": _ALL,
     "POST /v1/mcp/requests/{request}/review": "admin",

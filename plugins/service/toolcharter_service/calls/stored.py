@@ -84,6 +84,10 @@ class StoredCalls:
         self._wake.set()
         return record
 
+    def running(self, tenant: str) -> int:
+        """How many stored calls of *tenant* this process runs, or has waiting for an approval."""
+        return sum(owner == tenant for owner, _ in self._tasks)
+
     async def find(self, tenant: str, call_id: str) -> Stored[StoredCall] | None:
         """The stored call with this identifier."""
         return await self._store(tenant).get(StoredCall, call_id)

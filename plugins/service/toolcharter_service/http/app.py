@@ -20,6 +20,7 @@ from toolcharter_service.http.stopping import announcing_stop
 from toolcharter_service.http.strict import StrictRequests
 from toolcharter_service.registry import routes as tool_routes
 from toolcharter_service.service import Service
+from toolcharter_service.workers import routes as worker_routes
 
 ROUTERS: tuple[Callable[[Service], APIRouter], ...] = (
     calls.routes,
@@ -35,6 +36,7 @@ ROUTERS: tuple[Callable[[Service], APIRouter], ...] = (
     watch.routes,
     tool_routes.routes,
     custom_routes.routes,
+    worker_routes.routes,
     monitor.routes,
 )
 """Each part of the service gives its routes as one function."""

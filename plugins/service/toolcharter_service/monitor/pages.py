@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -89,7 +90,8 @@ async def _tokens(api: Api, _: Mapping[str, str]) -> dict[str, Any]:
 async def _workers(api: Api, _: Mapping[str, str]) -> dict[str, Any]:
     ready, workers = await asyncio.gather(api("GET", "/readyz"), api("GET", "/v1/workers"))
     away = ready.data.get("away", {}) if isinstance(ready.data, Mapping) else {}
-    return {"problem": "", "away": away, "workers": rows(workers, "workers")}
+    seen = [{**one, "ago": max(0, round(time.time() - one["seen"]))} for one in rows(workers, "workers")]
+    return {"problem": workers.problem, "away": away, "workers": seen}
 
 
 _CONTENT = {

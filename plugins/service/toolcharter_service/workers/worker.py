@@ -4,6 +4,7 @@ import os
 import socket
 import threading
 import time
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from uuid import uuid4
@@ -29,6 +30,8 @@ from toolcharter_service.workers.job import (
     queue_name,
     read,
 )
+from toolcharter_service.workers.presence import SAYS_S, Sign
+from toolcharter_service.workers.presence import TOPIC as PRESENCE
 from toolcharter_service.workers.settings import OpenWorkspace, WorkerConfig, WorkerLimits
 
 PULL_S = 2.0
@@ -59,7 +62,10 @@ class Worker:
         ]
         for thread in threads:
             thread.start()
-        self._stopping.wait()
+        own_id = uuid4().hex
+        while not self._stopping.is_set():
+            self._say(own_id)
+            self._stopping.wait(SAYS_S)
         until = time.monotonic() + self._config.stop_s
         while self._running and time.monotonic() < until:
             time.sleep(0.02)
@@ -68,6 +74,12 @@ class Worker:
         for thread in threads:
             thread.join()
         subscription.close()
+
+    def _say(self, own_id: str) -> None:
+        jobs = Counter(running.tenant for running in tuple(self._running.values()))
+        for tenant in dict.fromkeys(workspace.settings.tenant for workspace in self._workspaces):
+            sign = Sign(id=own_id, name=self.name[:200], jobs=jobs[tenant])
+            self._bus.publish(tenant, PRESENCE, sign.model_dump_json().encode())
 
     def stop(self) -> None:
         """Pull no more."""
@@ -129,6 +141,7 @@ class _Running:
         running: dict[str, "_Running"],
     ) -> None:
         self._bus, self._workspace, self._remote, self._lease, self._all = bus, workspace, remote, lease, running
+        self.tenant = lease.tenant
         self.is_wanted = True
         self.look = threading.Event()
         self._renewed = time.monotonic()

@@ -43,7 +43,7 @@ def test_what_is_registered_and_discovered_is_published(tmp_path: Path) -> None:
     place.mkdir()
     file = configured(place, {"bot": PROFILE}, events=[server.url])
     service = Service(file, stores=StoreHandle(MemoryEngine), dev=True)
-    record = {"id": "tool_hello", "name": "hello", "description": "Says hello.", "safety_level": "low"}
+    record: dict[str, Any] = {"id": "tool_hello", "name": "hello", "description": "Says hello.", "safety_level": "low"}
     record |= {"exec": {"type": "cmd", "cmd": "echo", "args": ["hello"]}}
     try:
         with serving(create_app(service)) as url, httpx.Client(base_url=url, trust_env=False) as client:

@@ -1,0 +1,40 @@
+"""`GET /v1/workers`: what was heard of workers; the process itself says that it is there."""
+
+import asyncio
+from typing import Annotated
+
+from fastapi import APIRouter
+
+from toolcharter_service.auth import Principal, Role, require
+from toolcharter_service.calls.stored import StoredCalls
+from toolcharter_service.http.problems import answers
+from toolcharter_service.service import Service
+from toolcharter_service.workers.presence import SAYS_S, TOPIC, Presence, Sign, Workers
+
+
+def routes(service: Service) -> APIRouter:
+    """`/v1/workers`; the service hears and is heard from when it starts until it stops."""
+    router, presence = APIRouter(prefix="/v1/workers", tags=["workers"]), Presence()
+
+    async def say() -> None:
+        bus = service.bus
+        if bus is None:
+            return
+        subscription = bus.subscribe(TOPIC, presence.heard)
+        name = f"service-{service.worker[:8]}"
+        try:
+            while True:
+                for tenant in service.config.tenants:
+                    sign = Sign(id=service.worker, name=name, jobs=service.part(StoredCalls).running(tenant))
+                    bus.publish(tenant, TOPIC, sign.model_dump_json().encode())
+                await asyncio.sleep(SAYS_S)
+        finally:
+            subscription.close()
+
+    service.run_in_background("workers", say)
+
+    @router.get("", responses=answers())
+    async def workers(principal: Annotated[Principal, require(Role.VIEWER)]) -> Workers:
+        return Workers(workers=presence.of(principal.tenant))
+
+    return router
