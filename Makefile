@@ -7,7 +7,7 @@
 # make hosts       the plugins for frameworks, each beside its framework (ARGS="openai" chooses, ARGS="openai -- -k x" selects)
 # make lowest      the same with frameworks as old as the plugins say that they may be; from PyPI
 # make clients     Codex, Gemini CLI, OpenCode and Claude Code with scripted models, MCP's inspector and conformance suite,
-#                  an OpenID provider, all
+#                  an OpenID provider, axe-core over the pages of the monitor, all
 #                  from the registry of npm; pyright's wheel brings node. CLIENTS chooses some of them
 # make outages the tests of buses and workers with a server that hangs for 20 s; ARGS selects
 # make soak    10,000 programs on every runner that is present; nothing of them may be left
@@ -77,7 +77,7 @@ lowest: python
 
 CLIENTS := @google/gemini-cli@0.61.0 @openai/codex@0.169.0 opencode-ai@1.18.33 @anthropic-ai/claude-code@2.1.330 \
 	@modelcontextprotocol/inspector@2.12.0 @modelcontextprotocol/conformance@0.2.0-alpha.12 \
-	@modelcontextprotocol/server-filesystem@2026.8.31 @modelcontextprotocol/server-everything@2026.8.31 oidc-provider@9.13.3
+	@modelcontextprotocol/server-filesystem@2026.8.31 @modelcontextprotocol/server-everything@2026.8.31 oidc-provider@9.13.3 axe-core@4.14.1
 
 clients: python
 	@$(PYTHON) scripts/environment.py dev
@@ -85,7 +85,8 @@ clients: python
 		"$$node/bin/node" "$$node/lib/node_modules/npm/bin/npm-cli.js" \
 		install --prefix .clients --no-save --no-audit --no-fund --silent $(CLIENTS)
 	$(BIN)/pytest -q tests/plugins/guard/test_real_clients.py tests/plugins/mcp/test_real_clients.py tests/plugins/mcp/test_conformance.py \
-		tests/plugins/mcp_bridge/test_public_servers.py tests/plugins/service/auth/test_real_provider.py $(ARGS)
+		tests/plugins/mcp_bridge/test_public_servers.py tests/plugins/service/auth/test_real_provider.py \
+		tests/plugins/service/monitor/test_accessibility.py $(ARGS)
 
 bench: python
 	@$(PYTHON) scripts/environment.py dev

@@ -57,8 +57,12 @@ async def _tools(api: Api, query: Mapping[str, str]) -> dict[str, Any]:
 
 async def _calls(api: Api, query: Mapping[str, str]) -> dict[str, Any]:
     agent = query.get("agent", "")
-    answer = await api("GET", "/api/tools/usage?agent_id={}" if agent else "/api/tools/usage", of=(agent,))
-    calls = [{**call, "shown": pretty(call.get("parameters"))} for call in rows(answer, "usage")]
+    answer = await api("GET", "/api/tools/calls")
+    calls = [
+        {**call, "shown": pretty(call.get("parameters")), "effect": call.get("error") or pretty(call.get("response"))}
+        for call in rows(answer, "calls")
+        if not agent or call.get("agent_id") == agent
+    ]
     return {"problem": answer.problem, "calls": calls, "agent": agent}
 
 

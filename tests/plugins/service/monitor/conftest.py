@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from argon2 import PasswordHasher
-from playwright.sync_api import Browser, Dialog, Page, sync_playwright
+from playwright.sync_api import Browser, Dialog, Locator, Page, sync_playwright
 from tests.core.guards.store.memory_engine import MemoryEngine
 from tests.plugins.service.serving import configured, serving
 
@@ -31,7 +31,7 @@ mode: ask
 tools: {read_file: {}, list_files: {}, bash: {}}
 approvals: {timeout_s: 60}
 extensions: {registry: {extend: true}}
-allow: ["custom:*"]
+allow: ["custom:*", "list_files", "read_file"]
 """
 
 
@@ -96,19 +96,31 @@ class Looking:
 
     def reach(self, name: str, role: Any = "button") -> None:
         """Press Tab until the control *name* has the focus: no mouse is needed to get there."""
-        wanted = self.page.get_by_role(role, name=name, exact=True).first
+        self._tab_to(self.page.get_by_role(role, name=name, exact=True).first)
+
+    def reach_summary(self, text: str) -> None:
+        """The same for what unfolds something."""
+        self._tab_to(self.page.locator("summary").filter(has_text=text).first)
+
+    def _tab_to(self, wanted: Locator) -> None:
         wanted.wait_for()
         for _ in range(200):
             if wanted.evaluate("it => it === document.activeElement"):
                 return
             self.page.keyboard.press("Tab")
-        raise AssertionError(f"{name!r} cannot be reached by keyboard")
+        raise AssertionError(f"{wanted} cannot be reached by keyboard")
 
     def press(self, name: str) -> None:
         """Press a button by keyboard, and wait for the page that follows."""
         self.reach(name)
         with self.page.expect_navigation():
             self.page.keyboard.press("Enter")
+
+    def findings(self, axe: str) -> list[str]:
+        """What axe-core, whose script *axe* is, finds on the page: rule and places."""
+        self.page.evaluate(axe)
+        found: list[dict[str, Any]] = self.page.evaluate("async () => (await axe.run()).violations")
+        return [f"{one['id']}: {[node['target'] for node in one['nodes']]}" for one in found]
 
     @property
     def text(self) -> str:

@@ -12,6 +12,9 @@ from toolcharter_service.approvals import ASKING, ApprovalRecord, Asking
 from toolcharter_service.approvals.records import Status
 from toolcharter_service.grants.records import AccessRequest
 from toolcharter_service.monitor.routes import HEADERS
+from toolcharter_service.registry.catalog import seed
+from toolcharter_service.registry.records import StoredTool, ToolOwner, ToolRecord
+from toolcharter_service.registry.reload import Renewals
 from toolcharter_service.service import DISTRIBUTION
 
 from .conftest import CHROMIUM, Looking, Watched
@@ -221,6 +224,57 @@ def test_hostile_text_stays_text(looking: Looking) -> None:
         approvals.delete(ApprovalRecord, key)
     store.delete(McpServerRecord, "bad")
     store.delete(McpAgentGrant, "bad", HOSTILE)
+
+
+@pytest.fixture
+def agent_made(watched: Watched) -> Iterator[str]:
+    """A tool that an agent has registered, with hostile text wherever a record holds text."""
+    told = {"id": "tool_greet", "name": HOSTILE, "description": HOSTILE, "safety_level": "low", "created_by": "agent"}
+    record = ToolRecord.model_validate(told | {"exec": {"type": "cmd", "cmd": "echo", "args": ["hello <b>you</b>"]}})
+    store = watched.stores.bound("acme", DISTRIBUTION)
+    seed(store, (record,))
+    Renewals.of(watched.service).look("acme")
+    yield record.id
+    store.delete(StoredTool, record.id)
+    store.delete(ToolOwner, record.id)
+
+
+def test_tools_are_filtered_invoked_and_deleted(looking: Looking, agent_made: str) -> None:
+    """By keyboard: the filter leaves what agents made, the form calls it, and it can be deleted; the system's cannot."""
+    looking.sign_in("ada")
+    looking.open("tools")
+    assert "tool_ls" in looking.text
+    assert HOSTILE in looking.text
+    assert looking.page.locator("main img, main script").count() == 0
+    assert looking.page.get_by_role("button", name="Delete tool_ls").count() == 0
+    looking.reach("auto-generated only", "checkbox")
+    looking.page.keyboard.press("Space")
+    looking.press("Filter")
+    assert "1 tools" in looking.text
+
+    looking.reach_summary(f"Invoke {agent_made}")
+    looking.page.keyboard.press("Enter")
+    looking.press("Invoke")
+    assert "The tool answers:" in looking.text, looking.text
+    assert "hello <b>you</b>" in looking.page.get_by_label("Answer").inner_text()
+
+    looking.open("tools")
+    looking.press(f"Delete {agent_made}")
+    assert "The tool is deleted." in looking.text
+    assert agent_made not in looking.page.locator("table").inner_text()
+
+
+def test_calls_and_their_effects_are_shown(looking: Looking) -> None:
+    """What was called with which arguments, and what came of it, as text; those of one agent alone, if one asks for it."""
+    view = looking.watched.service.view(Caller(agent="bot"), tenant="acme", agent="bot")
+    view.call("read_file", {"path": HOSTILE})
+    looking.sign_in("vera")
+    looking.open("calls")
+    looking.page.get_by_role("row").filter(has_text="read_file").first.wait_for()
+    assert looking.page.locator("main img, main script").count() == 0
+
+    looking.open("calls?agent=nobody")
+    assert "The latest 0 calls" in looking.text
 
 
 def test_signing_out_ends_it(looking: Looking) -> None:
