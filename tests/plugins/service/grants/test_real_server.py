@@ -1,0 +1,68 @@
+"""A real MCP server that is registered while the service runs: what is listed and what can be called agree."""
+
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx
+import pytest
+from tests.core.guards.store.memory_engine import MemoryEngine
+from tests.plugins.service.people import Named, being
+from tests.plugins.service.serving import configured, serving
+
+from toolcharter import MCP_RECORDS, McpAgentGrant, McpServerRecord, StoreHandle
+from toolcharter_service.http.app import create_app
+from toolcharter_service.service import Service
+
+pytestmark = pytest.mark.slow
+PROFILE = """
+profile: bridged
+description: Takes the servers that are registered.
+runner: host
+extensions: {mcp_bridge: {extend: true, registered: true, servers: {}, trust: first, mark_output: false}}
+allow: ["mcp:*"]
+"""
+TOOL = "mcp__raw__echo"
+BOT = being("bot-token", "caller", agents=["bot"])
+SOON_S = 12.0
+
+
+def until(is_so: Callable[[], bool]) -> None:
+    """Wait for it."""
+    end = time.monotonic() + SOON_S
+    while not is_so():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.1)
+
+
+def test_listing_and_call_agree(tmp_path: Path, project_root: Path) -> None:
+    """Without a grant, with one, and after it was taken back."""
+    program, orders = project_root / "tests/plugins/mcp_bridge/servers/raw.py", tmp_path / "orders.json"
+    orders.write_text('{"tools": [{"name": "echo"}]}')
+    stores = StoreHandle(MemoryEngine)
+    service = Service(configured(tmp_path, {"bot": PROFILE}), stores=stores)
+    store = stores.bound("acme", MCP_RECORDS)
+    with (
+        serving(create_app(service, auth=Named())) as url,
+        httpx.Client(base_url=url, trust_env=False, headers=BOT) as client,
+    ):
+
+        def is_listed() -> bool:
+            return TOOL in client.get("/v1/tools").text
+
+        def reason() -> str | None:
+            answer = client.post("/v1/calls", json={"tool": TOOL, "args": {"text": "x"}}).json()
+            return str(answer.get("reason") or answer["outcome"])
+
+        store.put(
+            McpServerRecord(name="raw", transport="stdio", command=sys.executable, args=(str(program), str(orders)))
+        )
+        until(lambda: reason() == "server_not_accessible")
+        assert not is_listed()
+        store.put(McpAgentGrant(server="raw", agent="bot", tool_allow=("echo",)))
+        until(lambda: reason() == "ok")
+        assert is_listed()
+        store.delete(McpAgentGrant, "raw", "bot")
+        until(lambda: reason() == "server_not_accessible")
+        assert not is_listed()
