@@ -3,6 +3,7 @@
 Source: artificial_mind, `hdn/tool_metrics.go` (records, counters, the average) and `fsm/engine.go` (usage lists).
 """
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, NamedTuple
 
@@ -14,6 +15,11 @@ RECENT = "tool_calls:recent"
 """The list of the latest call records."""
 RECENT_MAX = 100
 USAGE_MAX = 200
+UNKNOWN = "unknown_tool"
+"""As which the calls of tools that there are not are counted."""
+_TOOL = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_AGENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+"""Of agents that have a list of their own."""
 _STATUS = {"ok": "success", "error": "failure", "denied": "blocked"}
 
 Describe = Callable[[str | None, str], tuple[tuple[str, ...], str]]
@@ -93,7 +99,8 @@ def usage_lists(calls: Iterable[EndedCall]) -> dict[str, list[dict[str, Any]]]:
     lists: dict[str, list[dict[str, Any]]] = {}
     for call in calls:
         entry = usage_entry(call.record)
-        for name in dict.fromkeys(("global", entry["agent_id"] or "global")):
+        agent = entry["agent_id"] if _AGENT.fullmatch(entry["agent_id"]) else "global"
+        for name in dict.fromkeys(("global", agent)):
             lists.setdefault(usage_list(name), []).append(entry)
     return lists
 
@@ -107,7 +114,8 @@ def _ended(event: Mapping[str, Any], permissions: tuple[str, ...], level: str) -
     elapsed_ms = float(event["elapsed_ms"])
     record: dict[str, Any] = {
         "id": event["call_id"],
-        "tool_id": event["tool"],
+        # Whoever calls chooses the names of tools that there are not: they are counted as one.
+        "tool_id": UNKNOWN if event["reason"] == UNKNOWN or not _TOOL.fullmatch(event["tool"]) else event["tool"],
         "tool_name": event["tool"],
         "parameters": event["args"],
         "status": _STATUS[event["outcome"]],

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import orjson
 
-from toolcharter import Denied, StateFolder, Store, StoreConflict, StoreTransaction
+from toolcharter import Denied, StateFolder, Store, StoreConflict, StoreTransaction, ToolError
 from toolcharter_service.watch.records import (
     RECENT,
     RECENT_MAX,
@@ -59,6 +59,8 @@ class Usage:
         self._dirty = threading.Event()
         self._closing = False
         self._why: str | None = None
+        self.lost = 0
+        """Calls whose records no store takes; the files have them."""
         self._cleaned: date | None = None
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
@@ -161,8 +163,31 @@ class Usage:
             _count(transaction, calls)
             return end
 
-        segment.stored = store.transact(write)
+        try:
+            segment.stored = store.transact(write)
+        except StoreConflict:
+            raise
+        except ToolError:  # One of them cannot be kept; the others are, and those that come later.
+            calls = [call for call in calls if self._can_keep(store, call)]
+            segment.stored = store.transact(write)
         return True
+
+    def _can_keep(self, store: Store, call: EndedCall) -> bool:
+        """Whether a store takes what is counted of one call."""
+
+        def attempt(transaction: StoreTransaction) -> None:
+            _count(transaction, [call])
+            raise _Undone
+
+        try:
+            store.transact(attempt)
+        except _Undone:
+            return True
+        except StoreConflict:
+            raise
+        except ToolError:
+            self.lost += 1
+        return False
 
     def _clean(self) -> None:
         """Remove files that are too old, once a day."""
@@ -175,6 +200,10 @@ class Usage:
                 if found and date.fromisoformat(found[1]) <= today - timedelta(days=KEPT_DAYS):
                     path.unlink(missing_ok=True)
         self._cleaned = today
+
+
+class _Undone(Exception):
+    """Undoes a transaction that was only tried."""
 
 
 class UsageSink:

@@ -247,3 +247,21 @@ def test_a_line_of_a_day_is_a_time_and_a_record(place: Place) -> None:
     time_of, _, record = path.read_text().partition("] ")
     assert time_of == "[" + orjson.loads(record)["timestamp"]
     assert path.name == f"tool_calls_{time_of[1:11]}.log"
+
+
+def test_what_no_store_takes_holds_up_nothing(place: Place) -> None:
+    """A name that a caller has chosen; those before and after it are counted, and so is the loss."""
+    usage = place.usage()
+    sink = usage.sink("acme")
+    for number, tool in enumerate(["read_file", "read_file", "x" * 600, "a\x00b", "read_file"]):
+        sink.write(after(call_id=f"c{number}", tool=tool, reason=None if tool == "read_file" else "unknown_tool"))
+    hostile = after(call_id="h", tool="read_file", agent="\x00" * 700)
+    sink.write(hostile)
+    until = time.monotonic() + SOON_S
+    while place.total() < 4 and time.monotonic() < until:
+        time.sleep(0.02)
+
+    assert (place.total(), usage.health(), usage.lost) == (4, None, 0)
+    found = place.handle.bound("acme", "toolcharter-service").get(ToolMetrics, "unknown_tool")
+    assert found is not None
+    assert found.record.total_calls == 2
