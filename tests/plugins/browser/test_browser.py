@@ -16,7 +16,7 @@ from tests.plugins.browser.conftest import Call, Site, calling
 from tests.plugins.browser.test_proxy import Listener
 from tests.rows import each_row
 
-from toolcharter import Toolbox
+from toolcharter import Toolbox, ToolResult
 
 pytestmark = pytest.mark.needs_program("chromium", package="chromium")
 ALL = ["open", "click", "type", "read", "screenshot", "close"]
@@ -259,6 +259,17 @@ if (peer) {
 </script>"""
 
 
+def read_once_settled(call: Call) -> ToolResult:
+    """What a page says that goes on by itself: a busy machine may still be on its way when it is read first."""
+    read = call("browser", action="read")
+    for _ in range(5):
+        if read.outcome == "ok":
+            break
+        read = call("browser", action="read")
+    assert read.outcome == "ok", read.text
+    return read
+
+
 def test_nothing_in_a_page_reaches_what_is_denied(
     call: Call, site: Site, udp: tuple[int, list[bytes]], workspace: Path
 ) -> None:
@@ -270,7 +281,7 @@ def test_nothing_in_a_page_reaches_what_is_denied(
 
     opened = call("browser", action="open", url=f"{site.url}/leaks", delay_ms=1500)
     call("browser", action="click", selector="#file", delay_ms=100)
-    read = call("browser", action="read")
+    read = read_once_settled(call)
 
     assert (elsewhere.connections, udp[1]) == (0, [])
     assert set(read.data["text"].split()) >= {"fetch", "socket", "source", "worker", "rtc"}
@@ -361,7 +372,7 @@ def test_a_page_that_goes_on_a_few_times_is_no_such_page(call: Call, site: Site)
     site.pages["/steps"] = ("text/html", f"<title>There</title>{steps}".encode())
 
     call("browser", action="open", url=f"{site.url}/steps", delay_ms=1500)
-    read = call("browser", action="read")
+    read = read_once_settled(call)
 
     assert (read.outcome, read.data["title"]) == ("ok", "There")
 

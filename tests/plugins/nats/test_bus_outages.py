@@ -74,11 +74,13 @@ def test_a_server_that_hangs_is_away_until_it_answers(tmp_path: Path) -> None:
 
     server.pause()
     paused = time.monotonic()
-    with pytest.raises(BusUnavailable):
-        bus.create("acme", "meanwhile")
-    assert bus.health() is not None
-    time.sleep(max(0.0, PAUSE_S - (time.monotonic() - paused)))
-    server.resume()
+    try:
+        with pytest.raises(BusUnavailable):
+            bus.create("acme", "meanwhile")
+        assert bus.health() is not None
+        time.sleep(max(0.0, PAUSE_S - (time.monotonic() - paused)))
+    finally:
+        server.resume()
 
     def answers() -> bool:
         try:
