@@ -234,6 +234,9 @@ class Store(StoreTransaction, Protocol):
             after: A `seq` that was seen; 0 for all there is.
             models: Which kinds; by default all.
             limit: How many.
+
+        Raises:
+            StoreConflict: What was deleted since *after* is forgotten, as after a restore: read all anew, from 0.
         """
         ...
 

@@ -63,8 +63,14 @@ class Tab:
         page.on("response", self._note_response)
         page.on("download", lambda download: self._downloads.put_nowait(download.url))
 
-    def begin(self) -> None:
-        """Forget what belongs to earlier actions."""
+    def begin(self, *, moves: bool = False) -> None:
+        """Forget what belongs to earlier actions.
+
+        Args:
+            moves: The agent itself goes on with this action, so that the next document is none that a page asked for.
+        """
+        if moves:
+            self._documents.clear()
         self._failed = self._insecure = None
         self._windows = 0
         self._popups.clear()
@@ -169,7 +175,7 @@ async def _go(page: Page, url: str) -> None:
 
 async def open_page(tab: Tab, question: Question) -> dict[str, Any]:
     """Go to `url`, and wait `delay_ms` there."""
-    tab.begin()
+    tab.begin(moves=True)
     try:
         await _go(tab.page, question["url"])
     except Error as error:
@@ -188,7 +194,7 @@ async def open_page(tab: Tab, question: Question) -> dict[str, Any]:
 
 async def click(tab: Tab, question: Question) -> dict[str, Any]:
     """Click what `selector` or `label` names."""
-    tab.begin()
+    tab.begin(moves=True)
     page, label = tab.page, question["label"]
     named = page.get_by_role("link", name=label).or_(page.get_by_role("button", name=label))
     found = named.or_(page.get_by_text(label)).or_(page.get_by_label(label)) if label else _css(tab, question)
@@ -198,7 +204,7 @@ async def click(tab: Tab, question: Question) -> dict[str, Any]:
 
 async def type_text(tab: Tab, question: Question) -> dict[str, Any]:
     """Fill the field that `selector` or `label` names with `text`; `submit` presses Enter."""
-    tab.begin()
+    tab.begin(moves=True)
     page, label = tab.page, question["label"]
     named = page.get_by_label(label).or_(page.get_by_placeholder(label)) if label else _css(tab, question)
     field = named.filter(visible=True).first

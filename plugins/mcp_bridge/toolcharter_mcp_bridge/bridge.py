@@ -259,8 +259,8 @@ class Bridge:
         return self._agreed(found, call)
 
     async def _granted(self, registered: Registered, found: tuple[str, str], call: Call) -> Deny | Ask | None:
-        names = (found[1], full_name(*found))
-        objection = await asyncio.to_thread(registered.objection, found[0], names, call.caller)
+        access = await registered.aaccess(found[0], call.caller)
+        objection = access.objection(found[1], full_name(*found))
         if objection is not None:
             return Deny(objection, MESSAGES[objection].format(server=found[0]))
         answer = self._agreed(found, call)
@@ -324,7 +324,7 @@ class Bridge:
             raise KeyError(tool)
         limit = None
         if self._registered is not None and server not in self._own.servers:
-            access = await asyncio.to_thread(self._registered.access, server, caller.agent or "", caller.user or "")
+            access = await self._registered.aaccess(server, caller)
             limit = None if access.agent is None else access.agent.config_overrides.get("timeout_s")
         async with asyncio.timeout(limit):
             return await in_loop(self._loop, lambda: self._called(found, tool, args))

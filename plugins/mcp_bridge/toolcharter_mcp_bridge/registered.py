@@ -1,5 +1,6 @@
 """Servers that are registered in the store while a profile is in use, and the grants that open them to callers."""
 
+import asyncio
 import threading
 from collections.abc import Mapping
 from time import monotonic
@@ -83,13 +84,18 @@ class Registered:
         if found is None or found.record != record:
             self._store.put(record, expected=0 if found is None else found.version)
 
-    def access(self, server: str, agent: str, user: str) -> McpAccess:
-        """What opens *server* to an agent and a user, either of which may be empty.
+    async def aaccess(self, server: str, caller: Caller) -> McpAccess:
+        """`access` from asynchronous code: what is known comes at once, and all else from another thread."""
+        known = self._known.get(_key(server, caller)) if monotonic() - self._looked < LOOK_S else None
+        return known if known is not None else await asyncio.to_thread(self.access, server, caller)
+
+    def access(self, server: str, caller: Caller) -> McpAccess:
+        """What opens *server* to *caller*.
 
         Raises:
             StoreUnavailable: The store cannot say.
         """
-        key = (server, agent, user)
+        key = _, agent, user = _key(server, caller)
         change = self.last_change()
         known = self._known.get(key)
         if known is not None:
@@ -113,7 +119,11 @@ class Registered:
         Raises:
             StoreUnavailable: The store cannot say.
         """
-        return self.access(server, caller.agent or "", caller.user or "").objection(*names)
+        return self.access(server, caller).objection(*names)
+
+
+def _key(server: str, caller: Caller) -> tuple[str, str, str]:
+    return server, caller.agent or "", caller.user or ""
 
 
 MESSAGES: Mapping[str, str] = {

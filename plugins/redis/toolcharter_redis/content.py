@@ -4,8 +4,8 @@ import json
 import secrets
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any, Self
 
 import redis
@@ -70,33 +70,28 @@ class RedisExport:
                 keep()
 
 
-class _locked:  # noqa: N801 - used as a function
-    """While it is entered, nobody else writes."""
+@contextmanager
+def _locked(client: redis.Redis) -> Generator[Callable[[], None]]:
+    """Keep others from writing; gives what has to be called now and then to go on doing so.
 
-    def __init__(self, client: redis.Redis) -> None:
-        self._client = client
-        self.token = secrets.token_hex(16)
+    Raises:
+        StoreUnavailable: Somebody else does, or it took so long that others have begun to write again.
+    """
+    token, until = secrets.token_hex(16), time.monotonic() + 6 * _LOCK_S
+    while not client.set(LOCK_KEY, token, nx=True, ex=_LOCK_S):
+        if time.monotonic() > until:
+            raise StoreUnavailable("Another archive is made, or everything is replaced, at this moment.")
+        time.sleep(0.05)
 
-    def __enter__(self) -> Callable[[], None]:
-        until = time.monotonic() + 6 * _LOCK_S
-        while not self._client.set(LOCK_KEY, self.token, nx=True, ex=_LOCK_S):
-            if time.monotonic() > until:
-                raise StoreUnavailable("Another archive is made, or everything is replaced, at this moment.")
-            time.sleep(0.05)
-        return self._keep
-
-    def _keep(self) -> None:
-        """Go on holding it.
-
-        Raises:
-            StoreUnavailable: It was lost.
-        """
-        if self._client.get(LOCK_KEY) != self.token.encode():
+    def keep() -> None:
+        if client.get(LOCK_KEY) != token.encode():
             raise StoreUnavailable("It took so long that others have begun to write again.")
-        self._client.expire(LOCK_KEY, _LOCK_S)
+        client.expire(LOCK_KEY, _LOCK_S)
 
-    def __exit__(self, *_: object) -> None:
-        self._client.eval(UNLOCK, 1, LOCK_KEY, self.token)
+    try:
+        yield keep
+    finally:
+        client.eval(UNLOCK, 1, LOCK_KEY, token)
 
 
 def everything(client: redis.Redis) -> Iterator[Exported]:

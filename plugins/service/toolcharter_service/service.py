@@ -30,6 +30,11 @@ DISTRIBUTION = "toolcharter-service"
 """Whose records the service's own are."""
 
 
+def now() -> str:
+    """The time in UTC, to the microsecond: `2026-11-24T20:00:00.000000Z`."""
+    return datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
 class Stores(Protocol):
     """One engine, bound to tenants: what `toolcharter.open_store` gives."""
 
@@ -193,9 +198,8 @@ class Service:
 
     def emit(self, event: str, /, **fields: Any) -> None:
         """Write an event of the service itself, such as `service.admin`, to the sinks of the configuration."""
-        now = datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
         told, _ = scrub_value(json.loads(json.dumps(fields, default=str)))
-        line = json.dumps({"event": event, "level": "info", "ts": now, **told}).encode() + b"\n"
+        line = json.dumps({"event": event, "level": "info", "ts": now(), **told}).encode() + b"\n"
         self._own_events().emit(line)
 
     def _own_events(self) -> Emitter:
@@ -221,7 +225,22 @@ class Service:
         Raises:
             ConfigurationError: With every fault of every profile; nothing stays open.
         """
-        self._build_all()
+        self._own_events()
+        for begin in self.on_starting:
+            begin()
+        faults: dict[Fault, None] = {}
+        for tenant, one in self.config.tenants.items():
+            for agent in one.agents:
+                try:
+                    self.toolbox(tenant, agent)
+                except ConfigurationError as error:
+                    faults |= dict.fromkeys(self._placed(error, tenant, agent))
+        if faults:
+            for box in self.toolboxes():
+                with suppress(ExceptionGroup):
+                    box.close()
+            self._boxes.clear()
+            raise ConfigurationError(faults)
 
     def close(self) -> None:
         """Close the toolboxes and the store of a service that was not started."""
@@ -239,7 +258,7 @@ class Service:
             ConfigurationError: With every fault of every profile; nothing stays open.
         """
         self.loop = asyncio.get_running_loop()
-        await asyncio.to_thread(self._build_all)
+        await asyncio.to_thread(self.build)
         self._tasks = [asyncio.create_task(_for_ever(work), name=name) for name, work in self._background]
 
     def begin_stop(self) -> None:
@@ -286,24 +305,6 @@ class Service:
                 )
                 known = self._boxes[place] = _Open(box, Host.over(box))
             return known
-
-    def _build_all(self) -> None:
-        self._own_events()
-        for begin in self.on_starting:
-            begin()
-        faults: dict[Fault, None] = {}
-        for tenant, one in self.config.tenants.items():
-            for agent in one.agents:
-                try:
-                    self.toolbox(tenant, agent)
-                except ConfigurationError as error:
-                    faults |= dict.fromkeys(self._placed(error, tenant, agent))
-        if faults:
-            for box in self.toolboxes():
-                with suppress(ExceptionGroup):
-                    box.close()
-            self._boxes.clear()
-            raise ConfigurationError(faults)
 
     def _placed(self, error: ConfigurationError, tenant: str, agent: str) -> Iterator[Fault]:
         """The faults of a profile; one that has no place in a file is told where the configuration names the profile."""

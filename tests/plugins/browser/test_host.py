@@ -430,7 +430,7 @@ async def test_what_a_page_names_is_not_repeated_in_an_error(monkeypatch: pytest
         page: Any
         left = asyncio.Event()
 
-        def begin(self) -> None:
+        def begin(self, **_: Any) -> None:
             """There is nothing to forget."""
 
         async def state(self) -> None:

@@ -6,12 +6,12 @@ import secrets
 import time
 from contextlib import suppress
 from contextvars import ContextVar
-from datetime import UTC, datetime
 from typing import NamedTuple
 
 from toolcharter import ApprovalAnswer, ApprovalRequest, AsyncStore, StoreConflict, StoreUnavailable
 from toolcharter_service.approvals.records import ApprovalRecord, Status
-from toolcharter_service.service import Service
+from toolcharter_service.calls.workers import is_alive
+from toolcharter_service.service import Service, now
 
 LOOK_S = 1.0
 """How often a question looks for its answer, in seconds; an answer in the same process wakes it at once."""
@@ -112,12 +112,12 @@ async def keep_approvals(service: Service, worker: str) -> None:
         with suppress(StoreUnavailable, StoreConflict):
             await holders.lease(f"worker/{worker}", holder=worker, ttl_s=ALIVE_S)
             for tenant in service.config.tenants:
-                await _sweep(service.store(tenant).asynchronous(), holders, worker)
+                await _sweep(service, tenant, worker)
         await asyncio.sleep(ALIVE_S / 4)
 
 
-async def _sweep(store: AsyncStore, holders: AsyncStore, worker: str) -> None:
-    after, alive = "", {worker: True}
+async def _sweep(service: Service, tenant: str, worker: str) -> None:
+    store, after, alive = service.store(tenant).asynchronous(), "", {worker: True}
     while True:
         page = await store.page(ApprovalRecord, where={"status": "pending"}, after=after)
         for stored in page.records:
@@ -125,10 +125,7 @@ async def _sweep(store: AsyncStore, holders: AsyncStore, worker: str) -> None:
             if record.stored_call:
                 continue
             if record.worker not in alive:
-                lease = await holders.lease(f"worker/{record.worker}", holder=worker, ttl_s=1)
-                alive[record.worker] = lease is None
-                if lease is not None:
-                    await holders.release(lease)
+                alive[record.worker] = await is_alive(service, record.worker)
             if not alive[record.worker] or time.time() > record.expires + ALIVE_S:
                 with suppress(StoreConflict):
                     await _end(store, record.id, "expired" if alive[record.worker] else "cancelled")
@@ -164,8 +161,3 @@ def wake(tenant: str, key: str) -> None:
     event = _waiting.get((tenant, key))
     if event is not None:
         event.set()
-
-
-def now() -> str:
-    """The time in UTC, to the microsecond."""
-    return datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")

@@ -7,12 +7,12 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict, Field
 
 from toolcharter import StoreConflict, StoreTransaction
-from toolcharter_service.approvals.asking import now, wake
+from toolcharter_service.approvals.asking import wake
 from toolcharter_service.approvals.records import ApprovalRecord, Status
 from toolcharter_service.auth import Principal, Role, require
 from toolcharter_service.auth.admin_routes import page_of
 from toolcharter_service.http.problems import HttpProblem, answers
-from toolcharter_service.service import Service
+from toolcharter_service.service import Service, now
 
 
 class Approval(BaseModel):

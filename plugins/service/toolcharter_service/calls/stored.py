@@ -4,7 +4,6 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from datetime import UTC, datetime
 from typing import Any
 
 import orjson
@@ -17,7 +16,7 @@ from toolcharter_service.calls.running import Calls
 from toolcharter_service.calls.workers import is_alive
 from toolcharter_service.http.encoding import encoded
 from toolcharter_service.http.problems import HttpProblem
-from toolcharter_service.service import Service, UnknownAgent
+from toolcharter_service.service import Service, UnknownAgent, now
 
 KEPT_S = 86_400
 """How long a stored call and its result stay, in seconds."""
@@ -77,7 +76,7 @@ class StoredCalls:
             user=caller.user,
             project=caller.project,
             traceparent=traceparent,
-            created_at=_now(),
+            created_at=now(),
             expires=int(time.time()) + KEPT_S,
         )
         await store.put(record, expected=0)
@@ -108,7 +107,7 @@ class StoredCalls:
                 raise HttpProblem(409, "The call has ended.", "call_ended", call_id)
             change: dict[str, Any] = {"cancels": True}
             if record.state == "queued":
-                change |= {"state": "cancelled", "finished_at": _now()}
+                change |= {"state": "cancelled", "finished_at": now()}
             record = record.model_copy(update=change)
             with suppress(StoreConflict):
                 await store.put(record, expected=found.version)
@@ -201,7 +200,7 @@ class StoredCalls:
             answer = encoded(_failure(record.id, error))
         if len(answer) > MAX_RESULT_BYTES:
             answer = encoded(_failure(record.id, ValueError("the result is too large to be kept")))
-        change = {"state": state, "answer": answer.decode(), "finished_at": _now()}
+        change = {"state": state, "answer": answer.decode(), "finished_at": now()}
         for _ in range(int(KEPT_S / LOOK_S)):
             if await self._finish(tenant, record, change):
                 return
@@ -282,7 +281,7 @@ class StoredCalls:
             return
         # What waited for a person has not begun; of all else nobody knows.
         change = (
-            {"state": "queued", "worker": ""} if record.state == "waiting" else {"state": "lost", "finished_at": _now()}
+            {"state": "queued", "worker": ""} if record.state == "waiting" else {"state": "lost", "finished_at": now()}
         )
         with suppress(StoreConflict):
             await self._store(tenant).put(record.model_copy(update=change), expected=stored.version)
@@ -319,7 +318,3 @@ def _failure(call_id: str, error: Exception) -> dict[str, Any]:
         "call_id": call_id,
         "elapsed_ms": 0.0,
     }
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")

@@ -1,19 +1,11 @@
 """Custom tools in a store: those of all agents, and those of one."""
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from toolcharter import StoreTransaction
 from toolcharter_service.custom.records import GLOBAL, CustomTool
 
 _PAGE = 500
-
-
-class Taken(NamedTuple):
-    """Who has a name already."""
-
-    scope: str
-    name: str
 
 
 def read_enabled(store: StoreTransaction, agent: str | None) -> tuple[tuple[CustomTool, ...], tuple[str, ...]]:

@@ -12,7 +12,6 @@ from toolcharter import (
     McpUserGrant,
     Store,
 )
-from toolcharter_service.approvals.asking import now
 from toolcharter_service.auth import Principal
 from toolcharter_service.grants.records import Scope, Subject
 from toolcharter_service.grants.shared import (
@@ -26,7 +25,7 @@ from toolcharter_service.grants.shared import (
     unknown,
 )
 from toolcharter_service.http.problems import HttpProblem, answers
-from toolcharter_service.service import Service
+from toolcharter_service.service import Service, now
 
 
 class NewGrant(BaseModel):

@@ -15,14 +15,13 @@ from toolcharter import (
     StoreConflict,
     StoreTransaction,
 )
-from toolcharter_service.approvals.asking import now
 from toolcharter_service.auth import Principal, Role
 from toolcharter_service.auth.admin_routes import page_of
 from toolcharter_service.grants.grant_routes import NewGrant, grant_of
 from toolcharter_service.grants.records import AccessRequest, Scope, ServerName, Subject, ToolNames
 from toolcharter_service.grants.shared import Administrator, Anyone, require_known, tell, unknown
 from toolcharter_service.http.problems import HttpProblem, answers
-from toolcharter_service.service import Service
+from toolcharter_service.service import Service, now
 
 
 class NewRequest(BaseModel):

@@ -22,12 +22,11 @@ from toolcharter import (
     ToolError,
 )
 from toolcharter.hosts import require_public
-from toolcharter_service.approvals.asking import now
 from toolcharter_service.auth import Principal
 from toolcharter_service.grants.servers import NewServer
 from toolcharter_service.grants.shared import MOST, Gone, Named, Operator, Viewer, tell, unknown
 from toolcharter_service.http.problems import HttpProblem, answers
-from toolcharter_service.service import Service
+from toolcharter_service.service import Service, now
 
 
 class ShownServer(BaseModel):
