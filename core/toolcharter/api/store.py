@@ -191,8 +191,8 @@ class StoreTransaction(Protocol):
         """
         ...
 
-    def push(self, name: str, item: Any, /, *, cap: int) -> None:
-        """Put *item*, which is JSON, at the head of the list *name*, and keep its first *cap* items."""
+    def push(self, name: str, /, *items: Any, cap: int) -> None:
+        """Put *items*, which are JSON, at the head of the list *name* one after the other, and keep its first *cap* items."""
         ...
 
     def items(self, name: str, /, *, limit: int = 100) -> tuple[Any, ...]:
@@ -292,7 +292,7 @@ class AsyncStore(Protocol):
         self, model: type[R], text: str, /, *, where: Where | None = None, limit: int = 20
     ) -> tuple[Stored[R], ...]: ...
 
-    async def push(self, name: str, item: Any, /, *, cap: int) -> None: ...
+    async def push(self, name: str, /, *items: Any, cap: int) -> None: ...
 
     async def items(self, name: str, /, *, limit: int = 100) -> tuple[Any, ...]: ...
 

@@ -197,7 +197,7 @@ def _add(pipe: Any, each: Exported, latest: dict[Scope, int], fences: dict[tuple
             pipe.execute_command(*command)
     elif isinstance(each, ExportedItem):
         latest.setdefault(each.scope, 0)
-        for command in push_commands(names, each.name, each.item, None):
+        for command in push_commands(names, each.name, [each.item], None):
             pipe.execute_command(*command)
     else:
         place = (each.scope, each.name)

@@ -239,11 +239,13 @@ class RedisTransaction:
         """
         raise StoreUnavailable(NO_TEXT)
 
-    def push(self, name: str, item: str, /, *, cap: int) -> None:
-        """Put *item* at the head of a list, and keep its first *cap* items."""
-        require_text(name, item)
-        self.commands += push_commands(self._names, name, item, cap)
-        self._pushed[name] = [item, *self._pushed.get(name, [])][:cap]
+    def push(self, name: str, /, *items: str, cap: int) -> None:
+        """Put *items* at the head of a list, one after the other, and keep its first *cap* items."""
+        require_text(name, *items)
+        if not items:
+            return
+        self.commands += push_commands(self._names, name, items[-cap:], cap)
+        self._pushed[name] = [*reversed(items), *self._pushed.get(name, [])][:cap]
 
     def items(self, name: str, /, *, limit: int) -> tuple[str, ...]:
         """The head of a list."""
@@ -307,10 +309,10 @@ def put_commands(
         yield ("ZREM", names.index(kind, field), in_index(old[field], key))
 
 
-def push_commands(names: Names, name: str, item: str, cap: int | None) -> Iterator[tuple[Any, ...]]:
-    """What puts an item at the head of a list."""
+def push_commands(names: Names, name: str, items: Sequence[str], cap: int | None) -> Iterator[tuple[Any, ...]]:
+    """What puts items at the head of a list, one after the other."""
     place = names.list(name)
-    yield ("LPUSH", place, _encoded(item))
+    yield ("LPUSH", place, *map(_encoded, items))
     if cap is not None:
         yield ("LTRIM", place, 0, cap - 1)
     yield ("SADD", names.lists(), name.encode(errors="surrogatepass"))

@@ -199,6 +199,7 @@ def test_text_that_no_database_keeps_is_refused(text: str, rows: Rows) -> None:
         lambda each: each.put("tool", row("a", document=text), expected=None),
         lambda each: each.put("tool", row("a", full_text=text), expected=None),
         lambda each: each.push("list", text, cap=1),
+        lambda each: each.push("list", "1", text, cap=1),
         lambda each: each.push(text, "1", cap=1),
         lambda each: each.items(text, limit=1),
     ):
@@ -217,6 +218,13 @@ def test_a_list_keeps_what_was_pushed_last(rows: Rows) -> None:
     assert rows.transact(lambda each: each.items("other", limit=2)) == ('"\N{GRINNING FACE}"',)
     rows.transact(lambda each: each.push("list", "7", cap=2))
     assert rows.transact(lambda each: each.items("list", limit=10)) == ("7", "6")
+    rows.transact(lambda each: each.push("list", "8", "9", cap=3))
+    assert rows.transact(lambda each: each.items("list", limit=10)) == ("9", "8", "7")
+    rows.transact(lambda each: each.push("list", *map(str, range(10, 20)), cap=4))
+    rows.transact(lambda each: each.push("list", cap=4))
+    assert rows.transact(lambda each: each.items("list", limit=10)) == ("19", "18", "17", "16")
+    rows.transact(lambda each: each.push("list", "20", cap=5))
+    assert rows.transact(lambda each: each.items("list", limit=10)) == ("20", "19", "18", "17", "16")
     assert rows.engine.last_change(rows.scope, timeout_s=5) == 0
 
 

@@ -59,9 +59,9 @@ class AsyncBoundStore:
         """As `Store.search`."""
         return await asyncio.to_thread(self._store.search, model, text, where=where, limit=limit)
 
-    async def push(self, name: str, item: Any, /, *, cap: int) -> None:
+    async def push(self, name: str, /, *items: Any, cap: int) -> None:
         """As `Store.push`."""
-        await asyncio.to_thread(self._store.push, name, item, cap=cap)
+        await asyncio.to_thread(self._store.push, name, *items, cap=cap)
 
     async def items(self, name: str, /, *, limit: int = 100) -> tuple[Any, ...]:
         """As `Store.items`."""

@@ -143,10 +143,10 @@ class BoundTransaction:
             return ()
         return self._records(model, self._rows.search(kind.name, words, where=checked, limit=most))
 
-    def push(self, name: str, item: Any, /, *, cap: int) -> None:
-        """Put *item*, which is JSON, at the head of the list *name*, and keep its first *cap* items."""
+    def push(self, name: str, /, *items: Any, cap: int) -> None:
+        """Put *items*, which are JSON, at the head of the list *name* one after the other, and keep its first *cap* items."""
         self._open(writes=True)
-        self._rows.push(require_name(name), _json(item), cap=_limit(cap))
+        self._rows.push(require_name(name), *map(_json, items), cap=_limit(cap))
 
     def items(self, name: str, /, *, limit: int = 100) -> tuple[Any, ...]:
         """The head of the list *name*: what was pushed last comes first."""
@@ -233,10 +233,10 @@ class BoundStore:
         """Records whose full-text fields hold each word of *text*, the best first."""
         return self.transact(lambda each: each.search(model, text, where=where, limit=limit))
 
-    def push(self, name: str, item: Any, /, *, cap: int) -> None:
-        """Put *item*, which is JSON, at the head of the list *name*, and keep its first *cap* items."""
+    def push(self, name: str, /, *items: Any, cap: int) -> None:
+        """Put *items*, which are JSON, at the head of the list *name* one after the other, and keep its first *cap* items."""
         self.require_writable()
-        self.transact(lambda each: each.push(name, item, cap=cap))
+        self.transact(lambda each: each.push(name, *items, cap=cap))
 
     def items(self, name: str, /, *, limit: int = 100) -> tuple[Any, ...]:
         """The head of the list *name*: what was pushed last comes first."""

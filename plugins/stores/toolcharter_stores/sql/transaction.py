@@ -189,14 +189,23 @@ class SqlTransaction:
         found = self._read(query, "scope", **parameters)
         return tuple(Row(key_of(each[0]), each[1], each[2], each[3]) for each in found)
 
-    def push(self, name: str, item: str, /, *, cap: int) -> None:
-        """Put *item* at the head of a list, and keep its first *cap* items."""
-        require_text(name, item)
+    def push(self, name: str, /, *items: str, cap: int) -> None:
+        """Put *items* at the head of a list, one after the other, and keep its first *cap* items."""
+        require_text(name, *items)
+        if not items:
+            return
         self._lock(more=0)
-        number = (self._run(_LAST_ITEM, at=self._scope, list=name).scalar() or 0) + 1
-        self._run(_PUSH, scope=self._scope, name=name, number=number, item=item)
-        if number > cap:
-            self._run(_TRIM, at=self._scope, list=name, last=number - cap)
+        last = self._run(_LAST_ITEM, at=self._scope, list=name).scalar() or 0
+        pushed = items[-cap:]  # Those before them would be gone again.
+        self._execute(
+            _PUSH,
+            [
+                {"scope": self._scope, "name": name, "number": number, "item": item}
+                for number, item in enumerate(pushed, last + 1)
+            ],
+        )
+        if last + len(pushed) > cap:
+            self._run(_TRIM, at=self._scope, list=name, last=last + len(pushed) - cap)
 
     def items(self, name: str, /, *, limit: int) -> tuple[str, ...]:
         """The head of a list."""
@@ -296,6 +305,9 @@ class SqlTransaction:
         return self._run(query, **{scope: self._scope or 0}, **parameters)
 
     def _run(self, statement: sa.Executable, /, **parameters: Any) -> Any:
+        return self._execute(statement, parameters)
+
+    def _execute(self, statement: sa.Executable, parameters: dict[str, Any] | list[dict[str, Any]]) -> Any:
         if self.failure is not None:
             raise self.failure
         try:

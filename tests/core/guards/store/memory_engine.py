@@ -82,8 +82,8 @@ class MemoryTransaction:
         text = {row.key: self.content.rows[self.scope, kind, row.key][0].full_text.lower() for row in rows}
         return tuple(row for row in rows if all(word.lower() in text[row.key] for word in words))[:limit]
 
-    def push(self, name: str, item: str, /, *, cap: int) -> None:
-        self.content.lists[self.scope, name] = [item, *self.content.lists.get((self.scope, name), ())][:cap]
+    def push(self, name: str, /, *items: str, cap: int) -> None:
+        self.content.lists[self.scope, name] = [*reversed(items), *self.content.lists.get((self.scope, name), ())][:cap]
 
     def items(self, name: str, /, *, limit: int) -> tuple[str, ...]:
         return tuple(self.content.lists.get((self.scope, name), ())[:limit])
