@@ -31,24 +31,23 @@ class TenantEvents:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._kept: deque[LiveEvent] = deque(maxlen=MAX_KEPT)
+        self._kept: deque[tuple[int, bytes]] = deque(maxlen=MAX_KEPT)
         self._number = 0
         self.listeners: set[Listener] = set()
 
     def add(self, lines: bytes) -> None:
         """Take whole lines of events."""
-        for line in lines.splitlines():
-            try:
-                event: dict[str, Any] = orjson.loads(line)
-            except orjson.JSONDecodeError:
-                continue
-            with self._lock:
-                self._number += 1
-                live = LiveEvent(self._number, line, event.get("agent"), event.get("user"))
-                self._kept.append(live)
-                listeners = list(self.listeners)
-            for listener in listeners:
-                listener.offer(live)
+        # Read where somebody listens: this is on every call's way.
+        with self._lock:
+            numbered = list(enumerate(lines.splitlines(), self._number + 1))
+            self._number += len(numbered)
+            self._kept.extend(numbered)
+            listeners = list(self.listeners)
+        for number, line in numbered if listeners else ():
+            live = _read(number, line)
+            if live is not None:
+                for listener in listeners:
+                    listener.offer(live)
 
     def listen(self, sees: Callable[[LiveEvent], bool], after: int | None) -> "Listener | None":
         """Begin to listen; None if too many do.
@@ -61,13 +60,24 @@ class TenantEvents:
         with self._lock:
             if len(self.listeners) >= MAX_LISTENERS:
                 return None
-            first = self._kept[0].number if self._kept else self._number + 1
+            first = self._kept[0][0] if self._kept else self._number + 1
             listener.has_gap = after is not None and (after + 1 < first or after > self._number)
-            for live in self._kept if after is not None else ():
-                if live.number > (after or 0) or listener.has_gap:
-                    listener.offer(live)
+            for number, line in self._kept if after is not None else ():
+                if number > (after or 0) or listener.has_gap:
+                    live = _read(number, line)
+                    if live is not None:
+                        listener.offer(live)
             self.listeners.add(listener)
         return listener
+
+
+def _read(number: int, line: bytes) -> LiveEvent | None:
+    """The event of a line; None if it is none."""
+    try:
+        event: dict[str, Any] = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return None
+    return LiveEvent(number, line, event.get("agent"), event.get("user"))
 
 
 class Listener:

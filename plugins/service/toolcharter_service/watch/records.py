@@ -4,7 +4,8 @@ Source: artificial_mind, `hdn/tool_metrics.go` (records, counters, the average) 
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import orjson
@@ -41,15 +42,17 @@ class ToolMetrics(StoreRecord):
     last_called: str
     created_at: str
 
-    def with_call(self, record: Mapping[str, Any], duration_ms: float) -> "ToolMetrics":
-        """The counters after one more call, and the average of those that took time."""
-        total = self.total_calls + 1
-        average = self.avg_duration_ms
-        if duration_ms > 0:
-            average = (average * (total - 1) + duration_ms) / total if average else duration_ms
-        counted = f"{record['status']}_calls"
-        update = {"total_calls": total, counted: getattr(self, counted) + 1, "avg_duration_ms": average}
-        return self.model_copy(update={**update, "last_called": record["timestamp"]})
+    def with_calls(self, calls: "Sequence[EndedCall]") -> "ToolMetrics":
+        """The counters after *calls*, one after the other, and the average of those that took time."""
+        update: dict[str, Any] = {"last_called": calls[-1].record["timestamp"]}
+        total, average = self.total_calls, self.avg_duration_ms
+        for call in calls:
+            total += 1
+            if call.duration_ms > 0:
+                average = (average * (total - 1) + call.duration_ms) / total if average else call.duration_ms
+        for status, number in Counter(call.record["status"] for call in calls).items():
+            update[f"{status}_calls"] = getattr(self, f"{status}_calls") + number
+        return self.model_copy(update={**update, "total_calls": total, "avg_duration_ms": average})
 
 
 class UsageMark(StoreRecord):
@@ -94,15 +97,14 @@ def usage_entry(record: Mapping[str, Any]) -> dict[str, Any]:
     return entry | ({"error": record["error"]} if "error" in record else {})
 
 
-def usage_lists(calls: Iterable[EndedCall]) -> dict[str, list[dict[str, Any]]]:
-    """What is pushed to each usage list, the oldest first."""
-    lists: dict[str, list[dict[str, Any]]] = {}
-    for call in calls:
-        entry = usage_entry(call.record)
-        agent = entry["agent_id"] if _AGENT.fullmatch(entry["agent_id"]) else "global"
-        for name in dict.fromkeys(("global", agent)):
-            lists.setdefault(usage_list(name), []).append(entry)
-    return lists
+def usage_lists(calls: Sequence[EndedCall]) -> dict[str, list[dict[str, Any]]]:
+    """What is pushed to each usage list, the oldest first, and no more than it keeps."""
+    by_list: dict[str, list[Mapping[str, Any]]] = {"global": [call.record for call in calls]}
+    for record in by_list["global"]:
+        agent = record["agent_id"]
+        if agent != "global" and _AGENT.fullmatch(agent):
+            by_list.setdefault(agent, []).append(record)
+    return {usage_list(name): [usage_entry(one) for one in its[-USAGE_MAX:]] for name, its in by_list.items()}
 
 
 def usage_list(agent: str) -> str:

@@ -44,11 +44,11 @@ class Segment:
         """In bytes."""
         return os.fstat(self.descriptor).st_size
 
-    def whole_lines(self, offset: int) -> bytes:
-        """Whole lines from *offset* on, about as many as `CHUNK_BYTES` hold; empty at the end."""
+    def whole_lines(self, offset: int, until: int) -> bytes:
+        """Whole lines between *offset* and *until*, about as many as `CHUNK_BYTES` hold; empty if there is none."""
         wanted = CHUNK_BYTES
         while True:
-            data = os.pread(self.descriptor, wanted, offset)
+            data = os.pread(self.descriptor, max(0, min(wanted, until - offset)), offset)
             end = data.rfind(b"\n") + 1
             if end or len(data) < wanted:
                 return data[:end]

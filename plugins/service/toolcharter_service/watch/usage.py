@@ -13,6 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from typing import NamedTuple
 
 import orjson
 
@@ -32,8 +33,8 @@ from toolcharter_service.watch.spool import Segment, Spool
 
 KEPT_DAYS = 7
 """How many days' files are kept, today's among them."""
-BATCH_S = 0.1
-"""How long the thread waits for more before it writes, in seconds."""
+BATCH_S = 0.25
+"""How long the thread waits for more before it writes, in seconds: a batch costs what a dozen calls of it do."""
 RETRY_S = 1.0
 CLOSE_S = 5.0
 _DAY_FILE = re.compile(r"tool_calls_(\d{4}-\d{2}-\d{2})\.log")
@@ -62,6 +63,7 @@ class Usage:
         self.lost = 0
         """Calls whose records no store takes; the files have them."""
         self._cleaned: date | None = None
+        self._last: _Batch | None = None
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
 
@@ -114,9 +116,11 @@ class Usage:
 
     def _deliver_all(self, tenant: str, spool: Spool) -> str | None:
         for segment in spool.segments():
-            self._file(tenant, spool, segment)
+            # What comes meanwhile waits for the next batch: else each transaction would hold but a call or two.
+            until = segment.size()
+            self._file(tenant, spool, segment, until)
             try:
-                while self._store_some(tenant, segment):
+                while self._store_some(tenant, segment, until):
                     pass
             except (Denied, StoreConflict) as error:
                 return f"the store is away, and usage waits: {error}"
@@ -127,12 +131,12 @@ class Usage:
                     self._store(tenant).delete(UsageMark, segment.name)
         return None
 
-    def _file(self, tenant: str, spool: Spool, segment: Segment) -> None:
-        """Write what is new into the files of the days."""
+    def _file(self, tenant: str, spool: Spool, segment: Segment, until: int) -> None:
+        """Write what is new before *until* into the files of the days."""
         is_first = segment.adopted
-        while lines := segment.whole_lines(segment.filed):
+        while (batch := self._batch(tenant, segment, segment.filed, until)).end > segment.filed:
             by_day: dict[str, list[EndedCall]] = {}
-            for call in ended_calls(lines, self._describe(tenant)):
+            for call in batch.calls:
                 by_day.setdefault(call.record["timestamp"][:10], []).append(call)
             for day, calls in by_day.items():
                 path = spool.folder / f"tool_calls_{day}.log"
@@ -140,20 +144,29 @@ class Usage:
                 written = _last_ids(path) if is_first else frozenset[bytes]()
                 _append(path, [call for call in calls if call.record["id"].encode() not in written])
             is_first = False
-            segment.set_filed(segment.filed + len(lines))
+            segment.set_filed(batch.end)
 
-    def _store_some(self, tenant: str, segment: Segment) -> bool:
-        """Write a batch into the store; false if there was none."""
+    def _batch(self, tenant: str, segment: Segment, begin: int, until: int) -> "_Batch":
+        """What lies between *begin* and *until*, or the first part of it; `end` is *begin* if there is nothing."""
+        known = self._last
+        if known is not None and (known.segment, known.begin) == (segment.name, begin):
+            return known  # The file has it, and now the store is to have it.
+        lines = segment.whole_lines(begin, until)
+        if not lines:
+            return _Batch(segment.name, begin, begin, [])
+        self._last = _Batch(segment.name, begin, begin + len(lines), ended_calls(lines, self._describe(tenant)))
+        return self._last
+
+    def _store_some(self, tenant: str, segment: Segment, until: int) -> bool:
+        """Write a batch of what is new before *until* into the store; false if there was none."""
         store = self._store(tenant)
         if segment.stored is None:
             found = store.get(UsageMark, segment.name) if segment.adopted else None
             segment.stored = found.record.offset if found else 0
-        lines = segment.whole_lines(segment.stored)
-        if not lines:
-            return False
-        end = segment.stored + len(lines)
-        calls = ended_calls(lines, self._describe(tenant))
         begin = segment.stored
+        _, _, end, calls = self._batch(tenant, segment, begin, until)
+        if end == begin:
+            return False
 
         def write(transaction: StoreTransaction) -> int:
             mark = transaction.get(UsageMark, segment.name)
@@ -170,6 +183,7 @@ class Usage:
         except ToolError:  # One of them cannot be kept; the others are, and those that come later.
             calls = [call for call in calls if self._can_keep(store, call)]
             segment.stored = store.transact(write)
+        self._last = None
         return True
 
     def _can_keep(self, store: Store, call: EndedCall) -> bool:
@@ -200,6 +214,15 @@ class Usage:
                 if found and date.fromisoformat(found[1]) <= today - timedelta(days=KEPT_DAYS):
                     path.unlink(missing_ok=True)
         self._cleaned = today
+
+
+class _Batch(NamedTuple):
+    """What was read of a spool."""
+
+    segment: str
+    begin: int
+    end: int
+    calls: list[EndedCall]
 
 
 class _Undone(Exception):
@@ -245,14 +268,10 @@ def _count(transaction: StoreTransaction, calls: list[EndedCall]) -> None:
             if found is None
             else found.record
         )
-        for call in its:
-            metrics = metrics.with_call(call.record, call.duration_ms)
-        transaction.put(metrics)
-    for call in calls[-RECENT_MAX:]:
-        transaction.push(RECENT, dict(call.record), cap=RECENT_MAX)
+        transaction.put(metrics.with_calls(its))
+    transaction.push(RECENT, *(dict(call.record) for call in calls[-RECENT_MAX:]), cap=RECENT_MAX)
     for name, entries in usage_lists(calls).items():
-        for entry in entries[-USAGE_MAX:]:
-            transaction.push(name, entry, cap=USAGE_MAX)
+        transaction.push(name, *entries, cap=USAGE_MAX)
 
 
 def _append(path: Path, calls: list[EndedCall]) -> None:

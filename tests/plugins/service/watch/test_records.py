@@ -5,7 +5,7 @@ from typing import Any
 import orjson
 import pytest
 
-from toolcharter_service.watch.records import ToolMetrics, ended_calls, usage_lists
+from toolcharter_service.watch.records import EndedCall, ToolMetrics, ended_calls, usage_lists
 
 
 def after(outcome: str = "ok", **fields: Any) -> bytes:
@@ -84,7 +84,7 @@ def counted(*durations_ms: float, record: dict[str, Any] | None = None) -> ToolM
     """The counters after calls that took so long."""
     metrics = ToolMetrics(tool_id="t", tool_name="t", last_called="", created_at="")
     for duration_ms in durations_ms:
-        metrics = metrics.with_call(record or {"status": "success", "timestamp": "now"}, duration_ms)
+        metrics = metrics.with_calls([EndedCall(record or {"status": "success", "timestamp": "now"}, duration_ms)])
     return metrics
 
 
@@ -100,6 +100,22 @@ def test_the_average_runs(durations_ms: list[float], averages: list[float]) -> N
     """After each call."""
     shown = [counted(*durations_ms[: number + 1]).avg_duration_ms for number in range(len(durations_ms))]
     assert shown == averages
+
+
+def test_many_calls_count_as_they_do_one_by_one() -> None:
+    """Whatever their outcomes; the time of the last is kept."""
+    calls = [
+        EndedCall({"status": status, "timestamp": f"t{number}"}, number)
+        for number, status in enumerate(["success", "blocked", "success", "failure", "success"])
+    ]
+    one_by_one = counted(3.0)
+    for call in calls:
+        one_by_one = one_by_one.with_calls([call])
+
+    at_once = counted(3.0).with_calls(calls)
+
+    assert at_once == one_by_one
+    assert (at_once.total_calls, at_once.success_calls, at_once.last_called) == (6, 4, "t4")
 
 
 def test_usage_goes_to_the_agents_list_and_everybodys() -> None:
