@@ -157,11 +157,26 @@ def signal(start: Callable[[Callable[[], object]], object], deadline: float) -> 
         return done.wait(None if remaining > threading.TIMEOUT_MAX else max(0.0, remaining))
 
     async def wait() -> bool:
-        done = asyncio.Event()
-        start(partial(call_soon, asyncio.get_running_loop(), done.set))
-        with suppress(TimeoutError):
-            await until(deadline, done.wait())
-        return done.is_set()
+        loop = asyncio.get_running_loop()
+        ended: asyncio.Future[bool] = loop.create_future()
+
+        def settle() -> None:
+            if not ended.done():
+                ended.set_result(True)
+
+        def give_up() -> None:
+            if not ended.done():
+                ended.set_result(False)
+
+        # One future and one timer: an Event under asyncio.timeout makes both too, and more beside them.
+        remaining = remaining_s(deadline)
+        timer = None if remaining is None else loop.call_later(remaining, give_up)
+        try:
+            start(partial(call_soon, loop, settle))
+            return await ended
+        finally:
+            if timer is not None:
+                timer.cancel()
 
     return Wait(block, wait)
 
