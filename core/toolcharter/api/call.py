@@ -41,6 +41,14 @@ class Caller:
     """How many agents are above this one; 0 for the first."""
     tenant: str = ""
     """Whose calls are kept apart from all others' where several share a service; empty where there is one tenant only."""
+    channel: str | None = None
+    """Where people talk to the agent, such as `telegram`."""
+    chat: str | None = None
+    """Which conversation of the channel."""
+    peer: Literal["direct", "group"] | None = None
+    """Whether that conversation is one person's or a group's."""
+    agent_type: Literal["open", "predefined"] | None = None
+    """Whether each user makes the agent their own, or all have the same one."""
 
     def apart(self, name: str) -> str:
         """*name*, such as that of a session, as a key that no name of another tenant gives.

@@ -97,8 +97,8 @@ class EventDiff:
     def _add_call(self, event: Mapping[str, Any], line: EventLine) -> None:
         tool, action, depth = event["tool"], event["action"], event["depth"]
         facts = {fact: event[fact] for fact in _FACTS}
-        tenant = event.get("tenant", "")
-        require_words(tool, action, tenant, *facts.values())
+        facts |= {fact: event[fact] for fact in contract.RARE_BASE_FIELDS if fact in event}
+        require_words(tool, action, *facts.values())
         if tool is None or not isinstance(depth, int):
             raise TypeError
         why, raw = undecidable(event), orjson.dumps(event["args"])
@@ -112,7 +112,7 @@ class EventDiff:
         made_of = event.get("profile"), event.get("profile_digest")
         require_words(*made_of)
         decide = self._decide if len(raw) <= REMEMBERED_BYTES else self._decide_anew
-        was, becomes = decide(self._workspaces.get(made_of), Caller(**facts, tenant=tenant, depth=depth), tool, raw)
+        was, becomes = decide(self._workspaces.get(made_of), Caller(**facts, depth=depth), tool, raw)
         if (was.outcome, was.reason) == (becomes.outcome, becomes.reason):
             return
         change = Change(tool, action, *_facts(was), *_facts(becomes))
@@ -156,12 +156,13 @@ def undecidable(event: Mapping[str, Any]) -> str | None:
     texts, values = list(_texts(args)), list(_leaves(args))
     if values and all(isinstance(value, str) and _SHAPE.fullmatch(value) for value in values):
         return "shape"
-    named = (event["tool"], event["action"], event.get("tenant"), *(event[fact] for fact in _FACTS))
+    facts = [event[fact] for fact in _FACTS] + [event.get(fact) for fact in contract.RARE_BASE_FIELDS]
+    named = (event["tool"], event["action"], *facts)
     texts += [text for text in named if isinstance(text, str)]
     if any(MASK in text for text in texts):
         return "masked"
     is_cut = any(text.endswith(contract.CUT_NOTICE) for text in texts)
-    return "cut" if is_cut or any(len(event.get(fact) or "") >= _LONGEST_FACT for fact in (*_FACTS, "tenant")) else None
+    return "cut" if is_cut or any(len(fact or "") >= _LONGEST_FACT for fact in facts) else None
 
 
 def _facts(decision: Decision) -> tuple[str, str | None, str | None]:

@@ -18,7 +18,21 @@ F = TypeVar("F", bound=Callable[..., Any])
 json_output = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 profile = click.option("--profile", "-p", required=True, metavar="PROFILE", help="A profile's name or path.")
 
-_FACTS = ("agent", "provider", "group", "session", "user", "project", "tenant", "depth")
+_FACTS = (
+    "agent",
+    "provider",
+    "group",
+    "session",
+    "user",
+    "project",
+    "tenant",
+    "channel",
+    "chat",
+    "peer",
+    "agent_type",
+    "depth",
+)
+_WORDS = {"peer": ("direct", "group"), "agent_type": ("open", "predefined")}
 
 
 def _caller(_: click.Context, __: click.Parameter, words: Sequence[str]) -> "Caller | None":
@@ -34,6 +48,9 @@ def _caller(_: click.Context, __: click.Parameter, words: Sequence[str]) -> "Cal
         if fact in facts:
             raise click.BadParameter(f"{fact!r} is given twice.")
         facts[fact] = value
+    for fact, known in _WORDS.items():
+        if facts.get(fact, known[0]) not in known:
+            raise click.BadParameter(f"{fact!r} is one of {', '.join(known)}, not {facts[fact]!r}.")
     if "depth" in facts:
         if not (facts["depth"].isascii() and facts["depth"].isdecimal()):
             raise click.BadParameter(f"'depth' is a whole number from 0 on, not {facts['depth']!r}.")
@@ -46,7 +63,7 @@ caller = click.option(
     multiple=True,
     metavar="FACT=VALUE",
     callback=_caller,
-    help="Who calls: agent, provider, group, session, user, project, tenant or depth; repeatable.",
+    help="Who calls: agent, provider, group, session, user, project, tenant, channel, chat, peer, agent_type or depth; repeatable.",
 )
 
 

@@ -44,8 +44,8 @@ BASE_FIELDS = (
 )
 """On every event, in this order; on the two of a toolbox, those of a call are null."""
 
-RARE_BASE_FIELDS = ("tenant",)
-"""On every event of a caller that has it, before `session`."""
+RARE_BASE_FIELDS = ("tenant", "channel", "chat", "peer", "agent_type")
+"""On every event of a caller that has it, in this order before `session`."""
 
 OPEN_FIELDS = ("files", "workspace", "versions", "host", "hidden_from_programs")
 """Added by `toolbox.open`."""

@@ -21,6 +21,7 @@ from toolcharter.events.contract import (
     MAX_FIELD_CHARS,
     POLICY_BEFORE,
     POLICY_DENY,
+    RARE_BASE_FIELDS,
 )
 
 MAX_CALLERS = 256
@@ -128,8 +129,9 @@ class LineFormat:
             shown = (_json(None if name is None else self._scrub(name)) for name in names)
             known = b',"session":%s,"agent":%s,"user":%s,"project":%s,"group":%s,"provider":%s' % tuple(shown)
             known += b',"depth":%d' % caller.depth + self._profile
-            if caller.tenant:
-                known = b',"tenant":%s%s' % (_json(self._scrub(caller.tenant)), known)
+            rare = ((field, getattr(caller, field)) for field in RARE_BASE_FIELDS)
+            said = (b",%s:%s" % (_json(field), _json(self._scrub(value))) for field, value in rare if value)
+            known = b"".join(said) + known
             if len(self._callers) >= MAX_CALLERS:
                 self._callers.clear()
             self._callers[caller] = known

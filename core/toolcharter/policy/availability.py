@@ -43,7 +43,7 @@ COMPARISONS: Mapping[str, Callable[[int, int], bool]] = MappingProxyType(
 """What may precede the number in a caller's `depth`."""
 
 _LISTS = ("tools", "deny", "also_allow")
-_FACTS = ("provider", "agent", "group")
+_FACTS = ("provider", "agent", "group", "channel", "chat", "peer", "agent_type")
 _KINDS = {"group": "groups", "toolset": "toolsets"}
 """The prefixes of items that mean several tools, with the profile's key that defines them."""
 _ITEM = re.compile(r"[A-Za-z0-9_*-]+")
@@ -370,7 +370,7 @@ def idle_entries(entries: Sequence[Availability]) -> Iterator[tuple[int, Availab
 
 def _why_idle(entry: Availability, entries: Sequence[Availability]) -> Iterator[str]:
     callers = entry.callers
-    if any(getattr(callers, fact) == () for fact in ("provider", "agent", "group")) or not _has_depth(callers):
+    if any(getattr(callers, fact) == () for fact in _FACTS) or not _has_depth(callers):
         yield "no caller matches its `for`."
     for other in entries:
         if entry.name is not None and other.replaces == entry.name and other.callers in {CallerPattern(), callers}:

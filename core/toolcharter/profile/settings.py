@@ -71,6 +71,14 @@ class CallerPattern(NamedTuple):
     """Names or globs of the caller's group."""
     depth: Depth | None = None
     """How deep below the first agent: 0, '>=1', '>=1,<3'."""  # Becomes comparisons that all hold.
+    channel: _Callers | None = None
+    """Names or globs of the channel that people talk to the agent on."""
+    chat: _Callers | None = None
+    """Names or globs of the conversation there."""
+    peer: _Callers | None = None
+    """`direct` or `group`: whose conversation it is."""
+    agent_type: _Callers | None = None
+    """`open` or `predefined`: whether each user makes the agent their own."""
 
 
 @form("an entry of availability", empty="Write `tools`, `deny` or `also_allow`.")

@@ -69,10 +69,10 @@ def test_a_profile_changes_nothing_against_itself(run, recorded) -> None:
 
 
 def test_calls_are_decided_for_whom_they_were_made(run, desk) -> None:
-    """A tool that only one agent lacks."""
-    for agent in ("a", "b"):
-        run("call", "echo", "word=hi", "-p", "./demo.yaml", "--events", "file:e.jsonl", "--caller", f"agent={agent}")
-    narrow = (desk / "demo.yaml").read_text() + "availability: [{for: {agent: b}, deny: [echo]}]\n"
+    """A tool that is not there in group chats."""
+    for fact in ("peer=direct", "peer=group"):
+        run("call", "echo", "word=hi", "-p", "./demo.yaml", "--events", "file:e.jsonl", "--caller", fact)
+    narrow = (desk / "demo.yaml").read_text() + "availability: [{for: {peer: group}, deny: [echo]}]\n"
     (desk / "narrow.yaml").write_text(narrow)
 
     _, found = compared(run, "./demo.yaml", "./narrow.yaml", "e.jsonl")

@@ -201,6 +201,7 @@ def test_a_terminal_shows_a_tree(run, monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.param(["name=x"], "'name=x' is not of the form FACT=VALUE", id="no such fact"),
         pytest.param(["agent=a", "agent=b"], "'agent' is given twice.", id="twice"),
         pytest.param(["depth=-1"], "'depth' is a whole number from 0 on, not '-1'.", id="no depth"),
+        pytest.param(["peer=both"], "'peer' is one of direct, group, not 'both'.", id="no peer"),
     ],
 )
 def test_a_caller_is_facts(run, words, error) -> None:

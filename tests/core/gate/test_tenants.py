@@ -78,3 +78,19 @@ def test_events_say_whose_call_it_is(make_toolbox: MakeToolbox, events: list[dic
     assert [event.get("tenant") for event in events] == ["one"] * 3 + [None] * 3
     names = list(events[0])
     assert names[names.index("tenant") + 1] == "session"
+
+
+def test_events_say_where_people_talk_to_the_caller(make_toolbox: MakeToolbox, events: list[dict[str, Any]]) -> None:
+    """What is empty has no field."""
+    somebody = Caller(channel="telegram", chat="-100", peer="group", agent_type="predefined")
+
+    make_toolbox(ECHO).for_caller(somebody).call("echo", {})
+    make_toolbox(ECHO).for_caller(Caller(channel="", chat=None)).call("echo", {})
+
+    facts = ("channel", "chat", "peer", "agent_type")
+    assert [[event[fact] for fact in facts] for event in events[:3]] == [
+        ["telegram", "-100", "group", "predefined"]
+    ] * 3
+    names = list(events[0])
+    assert names[names.index("channel") :][:5] == [*facts, "session"]
+    assert not any(fact in event for event in events[3:] for fact in facts)

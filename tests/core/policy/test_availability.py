@@ -147,7 +147,7 @@ def test_lists_can_be_made_of_lists() -> None:
     assert seen(entry(tools=("toolset:x",)), toolsets=circle, groups={"mine": ("bash",)}) == {"grep", "bash"}
 
 
-ADA = Caller(agent="ada", provider="OpenAI", group="staff", depth=2)
+ADA = Caller(agent="ada", provider="OpenAI", group="staff", depth=2, channel="telegram", chat="7", peer="group")
 
 
 @each_row(
@@ -158,6 +158,9 @@ ADA = Caller(agent="ada", provider="OpenAI", group="staff", depth=2)
         pytest.param({"provider": ("openai",)}, False, id="case counts"),
         pytest.param({"provider": ("x", "Open*")}, True, id="one of several"),
         pytest.param({"provider": ()}, False, id="nobody"),
+        pytest.param({"channel": ("tele*",), "chat": ("7",), "peer": ("group",)}, True, id="where it is talked to"),
+        pytest.param({"peer": ("direct",)}, False, id="another peer"),
+        pytest.param({"agent_type": ("open",)}, False, id="a fact that it lacks"),
         pytest.param({"agent": ("a*",), "group": ("staff",)}, True, id="all facts"),
         pytest.param({"agent": ("a*",), "group": ("guests",)}, False, id="not all facts"),
         pytest.param({"agent": ("a*",), "depth": ((">", 2),)}, False, id="facts and no depth"),
@@ -471,6 +474,10 @@ CALLERS = st.builds(
     group=st.none(),
     agent=st.sampled_from([None, "ada", "bob"]),
     provider=st.sampled_from([None, "openai"]),
+    peer=st.sampled_from([None, "direct", "group"]),
+    channel=st.none(),
+    chat=st.none(),
+    agent_type=st.none(),
     depth=st.integers(0, 2),
 )
 PATTERNS = st.builds(
@@ -478,6 +485,10 @@ PATTERNS = st.builds(
     group=st.none(),
     provider=st.none() | st.just(("open*",)),
     agent=st.none() | st.just(("ada",)),
+    peer=st.none() | st.just(("group",)),
+    channel=st.none(),
+    chat=st.none(),
+    agent_type=st.none(),
     depth=st.none() | st.tuples(st.tuples(st.sampled_from(["<", ">=", "=="]), st.integers(0, 2))),
 )
 NOTHING = st.just(())

@@ -142,6 +142,10 @@ CALLERS = st.builds(
     CallerPattern,
     provider=st.none(),
     group=st.none(),
+    channel=st.none(),
+    chat=st.none(),
+    peer=st.none(),
+    agent_type=st.none(),
     agent=st.sampled_from([None, (), ("a*",), ("*",)]),
     depth=st.sampled_from([None, (("<", 0),), ((">=", 2), ("<", 2)), ((">", 0),), (("==", 1), ("<=", 1))]),
 )

@@ -132,7 +132,7 @@ missing_ok: [x, "group:y", "group:mcp:z", "toolset:w"]
             "availability: [{}, {for: {agents: x, agent: []}, tools: git, deny: [5]}, {deny: [], name: a b}]",
             [
                 "2:16: availability.0: the mapping is empty.\nWrite `tools`, `deny` or `also_allow`.",
-                "2:27: availability.1.for.agents: unknown key 'agents'.\nDid you mean 'agent'? Known keys: 'agent', 'depth', 'group', 'provider'.",
+                "2:27: availability.1.for.agents: unknown key 'agents'.\nDid you mean 'agent'? Known keys: 'agent', 'agent_type', 'channel', 'chat', 'depth', 'group', 'peer', 'provider'.",
                 "2:45: availability.1.for.agent: the list is empty.\nWrite a list of names such as [researcher].",
                 "2:57: availability.1.tools: expected a list of tools, groups and toolsets, found the text 'git'.\nWrite [git].",
                 f"2:69: availability.1.deny.0: {LISTED} the number 5.\nQuote it to make it text.",

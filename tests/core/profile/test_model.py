@@ -286,7 +286,16 @@ def test_values_are_json_types_without_places() -> None:
     assert values_of({"e": (entry,), "r": parse_rule("git", "p:1:1"), "c": Capabilities(()), "t": rates.tools}) == {
         "e": [
             {
-                "callers": {"provider": None, "agent": None, "group": None, "depth": [[">=", 1]]},
+                "callers": {
+                    "provider": None,
+                    "agent": None,
+                    "group": None,
+                    "depth": [[">=", 1]],
+                    "channel": None,
+                    "chat": None,
+                    "peer": None,
+                    "agent_type": None,
+                },
                 "tools": ["a"],
                 "deny": [],
                 "also_allow": [],

@@ -44,11 +44,13 @@ def routes(service: Service) -> APIRouter:
         body: InvokeRequest,
         principal: Annotated[Principal, require(Role.CALLER, scope=CallerScope.INVOKE_TOOL)],
     ) -> Response:
-        """Call a tool for a chat: its channel is the caller's provider, a group's chat is the caller's group."""
+        """Call a tool for a chat: channel, chat and peer are facts of the caller, and a group's chat is its group."""
         place = [word for word in (body.channel, body.chatId) if word is not None]
         caller = replace(
             caller_of(service, principal, request, agent=body.agentId, session=":".join(place) or None),
-            provider=body.channel,
+            channel=body.channel,
+            chat=body.chatId,
+            peer=body.peerKind,
             group=body.chatId if body.peerKind == "group" else None,
         )
         args = body.args if body.action is None else {**body.args, "action": body.action}
