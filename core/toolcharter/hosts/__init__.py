@@ -4,6 +4,7 @@ A host gets schemas in its model's format, makes calls by name, and may put tool
 """
 
 from toolcharter.events.emitter import Emitter
+from toolcharter.hosts.actions import ModelAction, ParsedActions, parse_actions
 from toolcharter.hosts.events import open_sinks
 from toolcharter.hosts.formats import FORMATS, Format, HostTool, arguments_of, formatted
 from toolcharter.hosts.host import Host, open_host
@@ -18,6 +19,8 @@ __all__ = [
     "Host",
     "HostResult",
     "HostTool",
+    "ModelAction",
+    "ParsedActions",
     "PendingApproval",
     "StateRejected",
     "arguments_of",
@@ -26,5 +29,6 @@ __all__ = [
     "open_host",
     "open_http",
     "open_sinks",
+    "parse_actions",
     "require_public",
 ]

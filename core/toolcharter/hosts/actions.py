@@ -1,0 +1,215 @@
+"""Actions that a model without tool calls writes into its text, as JSON objects in prose, tags or code fences."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal, NamedTuple
+
+ActionKind = Literal["tool", "execute_code", "patch", "update_plan", "enter_plan_mode", "finalize_task", "done"]
+
+MAX_CHARS = 1_000_000
+"""Of a longer text nothing is read."""
+MAX_ACTIONS = 100
+"""Of a text with more actions, or with more faults, none is read."""
+
+_OBJECT = re.compile(r'\{(?=\s*["}])')
+_STRING_OR_BRACE = re.compile(r'"(?:[^"\\]|\\.)*"?|[{}]', re.DOTALL)
+_SAID = ("message", "summary", "text", "content", "response", "answer")
+"""Fields under which models say that they are done, and what they have done."""
+_FLAT_TOOLS = frozenset(
+    [
+        "read",
+        "grep",
+        "write",
+        "edit",
+        "glob",
+        "bash",
+        "task",
+        "capture_screenshot",
+        "lock_paths",
+        "unlock_paths",
+        "delegate_to_agent",
+    ]
+)
+"""Tools whose arguments may stand beside `type`, instead of in `args`."""
+
+
+class ModelAction(NamedTuple):
+    """One thing that the model wants done."""
+
+    kind: ActionKind
+    tool: str | None
+    """The tool's name as the model wrote it, for `tool` and `execute_code`; the toolbox knows its aliases."""
+    args: Mapping[str, Any]
+    """The tool's arguments. For `patch` `diff`, for `update_plan` `plan_text` and `items`, for `enter_plan_mode` `reason`, for
+    `finalize_task` `packet`, for `done` `message`; a text that the model left out is None."""
+
+
+class ParsedActions(NamedTuple):
+    """What a text asks for."""
+
+    actions: tuple[ModelAction, ...]
+    """In the order of the text."""
+    text: str
+    """The prose before the first JSON object; the whole text if there is none."""
+    faults: tuple[str, ...]
+    """What was meant as an action and is none, each with `LINE:COLUMN`: to be told to the model."""
+
+
+class _Malformed(Exception):
+    """An object that is no action; its text says why."""
+
+
+def parse_actions(text: str) -> ParsedActions:
+    """Read the actions in what a model has written.
+
+    Args:
+        text: Prose, tags and code fences around any number of JSON objects, such as
+            `{"type": "tool", "tool": "Read", "args": {"path": "a.txt"}}`, `{"name": "Read", "args": {}}`,
+            `{"type": "execute_code", "language": "python", "code": "..."}` or `{"type": "done", "message": "..."}`.
+
+    Returns:
+        The actions, in order. Nothing is mended: of a broken object no part is read, and what is no action is told.
+        Objects that name neither an action nor a tool are data, and left out.
+
+    Source: linggen, `src/engine/actions.rs`, and its page on tools, which has `execute_code`.
+    """
+    if len(text) > MAX_CHARS:
+        return ParsedActions((), text, (f"1:1: the text has more than {MAX_CHARS} characters; nothing of it was read",))
+    actions: list[ModelAction] = []
+    faults: list[str] = []
+    first = len(text)
+    for start, found in _objects(text):
+        first = min(first, start)
+        try:
+            if isinstance(found, _Malformed):
+                raise found
+            action = _action(found)
+        except _Malformed as error:
+            line = text.count("\n", 0, start) + 1
+            faults.append(f"{line}:{start - text.rfind(chr(10), 0, start)}: {error}")
+        else:
+            actions += [] if action is None else [action]
+        if max(len(actions), len(faults)) > MAX_ACTIONS:
+            told = f"1:1: there are more than {MAX_ACTIONS} actions or faults; none of the actions was read"
+            return ParsedActions((), text[:first].strip(), (*faults[:MAX_ACTIONS], told))
+    return ParsedActions(tuple(actions), text[:first].strip(), tuple(faults))
+
+
+def _objects(text: str) -> Iterator[tuple[int, dict[str, Any] | _Malformed]]:
+    """Each outermost JSON object and where it begins; one that is broken ends at its last brace, or with the text."""
+    end = 0
+    while (begun := _OBJECT.search(text, end)) is not None:
+        start = begun.start()
+        try:
+            found, end = _DECODER.raw_decode(text, start)
+        except (ValueError, RecursionError) as error:
+            said = error.msg if isinstance(error, json.JSONDecodeError) else f"{error}"[:100]
+            end = _end_of_broken(text, start)
+            yield start, _Malformed(f"this is not JSON: {said}")
+        else:
+            yield start, found
+
+
+def _end_of_broken(text: str, start: int) -> int:
+    depth = 0
+    for token in _STRING_OR_BRACE.finditer(text, start):
+        depth += {"{": 1, "}": -1}.get(token[0], 0)
+        if depth == 0:
+            return token.end()
+    return len(text)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) != len(pairs):
+        raise ValueError("a key stands twice")
+    return fields
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON")
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_once, parse_constant=_no_constant)
+
+
+def _action(found: Mapping[str, Any]) -> ModelAction | None:
+    """What *found* asks for; None if it is data.
+
+    Raises:
+        _Malformed: It names an action or a tool, and is not of its form.
+    """
+    kind = found.get("type")
+    tool = found.get("tool", found.get("name") if "args" in found or "tool_args" in found or _is_done(found) else None)
+    if kind is not None and not isinstance(kind, str):
+        raise _Malformed("`type` is a text")
+    if kind in _FORMS:
+        return ModelAction(kind, "execute_code" if kind == "execute_code" else None, _fields(found, kind))  # type: ignore[arg-type]
+    if kind == "done" or (kind is None and (_is_done(found) or (tool is None and found.keys() & set(_SAID)))):
+        return _done(found)
+    if kind == "tool" or (kind is None and tool is not None):
+        return _tool_action(found, tool, may_be_flat="tool" in found)
+    if kind is None:
+        return None
+    if tool is None and (kind.lower() in _FLAT_TOOLS or "args" in found or "tool_args" in found):
+        return _tool_action(found, kind, may_be_flat=kind.lower() in _FLAT_TOOLS)
+    raise _Malformed(f"there is no action {kind[:60]!r}; a tool's arguments stand in `args`")
+
+
+def _is_done(found: Mapping[str, Any]) -> bool:
+    name = found.get("tool", found.get("name"))
+    return found.get("done") is True or (isinstance(name, str) and name.lower() == "done")
+
+
+def _done(found: Mapping[str, Any]) -> ModelAction:
+    said = [found[key] for key in _SAID if found.get(key) is not None]
+    if any(not isinstance(one, str) for one in said):
+        raise _Malformed("what is said under `message` is a text")
+    return ModelAction("done", None, {"message": said[0] if said else None})
+
+
+def _tool_action(found: Mapping[str, Any], tool: Any, *, may_be_flat: bool) -> ModelAction:
+    if not isinstance(tool, str) or not tool.strip():
+        raise _Malformed("`tool` is the name of a tool")
+    given = [key for key in ("args", "tool_args") if key in found]
+    if len(given) > 1:
+        raise _Malformed("arguments stand in `args` or in `tool_args`, not in both")
+    beside = {key: value for key, value in found.items() if key not in {"type", "tool", "name", *given}}
+    if not given and not may_be_flat:
+        raise _Malformed("`args` is missing")
+    args = found[given[0]] if given else beside
+    if not isinstance(args, dict):
+        raise _Malformed(f"`{given[0]}` is an object")
+    if given and beside:
+        raise _Malformed(f"{next(iter(beside))[:60]!r} stands beside `{given[0]}`; arguments stand in it")
+    return ModelAction("tool", tool, args)
+
+
+_TYPES: Mapping[str, type] = {"a text": str, "a list": list, "an object": dict}
+_FORMS: Mapping[str, Mapping[str, tuple[str, bool]]] = {
+    "execute_code": {"language": ("a text", True), "code": ("a text", True)},
+    "patch": {"diff": ("a text", True)},
+    "update_plan": {"plan_text": ("a text", False), "items": ("a list", False)},
+    "enter_plan_mode": {"reason": ("a text", False)},
+    "finalize_task": {"packet": ("an object", True)},
+}
+"""The fields of each action that is no tool's: of which type, and whether it has to be there."""
+
+
+def _fields(found: Mapping[str, Any], kind: str) -> dict[str, Any]:
+    form = _FORMS[kind]
+    for key in found:
+        if key != "type" and key not in form:
+            raise _Malformed(f"`{kind}` has no field {key[:60]!r}")
+    fields: dict[str, Any] = {}
+    for key, (named, is_needed) in form.items():
+        value = found.get(key)
+        if value is None and is_needed:
+            raise _Malformed(f"`{key}` of `{kind}` is missing")
+        if value is not None and not isinstance(value, _TYPES[named]):
+            raise _Malformed(f"`{key}` of `{kind}` is {named}")
+        fields[key] = [] if value is None and named == "a list" else value
+    if kind == "finalize_task" and not isinstance(fields["packet"].get("title"), str):
+        raise _Malformed("`packet` of `finalize_task` has a `title`")
+    return fields
