@@ -244,6 +244,9 @@ class _Analyser:
         if self.keeps:
             for at in range(len(self.readings)):
                 self.demand(at, kept.needs_of(at, self.commands, self.readings))
+        if "set" in programs:
+            for at in range(len(self.readings)):
+                self.demand(at, kept.traced_by(at, self.commands))
         if self._may_link(programs):
             links = links_of_lines.Links(self.commands, self.readings, self._workspace)
             for at, needs, listings in links.additions():

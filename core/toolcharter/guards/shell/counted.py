@@ -12,6 +12,10 @@ _GREP_FLAGS: Final = re.compile(r"-[ciEFwvx]+")
 _COUNTS: Final = frozenset({"-l", "-c", "-w", "-m"})
 
 
+_STAT_SIZE: Final = re.compile(r"stat (?:-c ?|--format=|--printf=)%s")
+# It takes blanks out of a number.
+_TRIMS: Final = frozenset({"tr -d  ", "tr -d [:space:]", "tr -d [:blank:]", "tr -d  \\n", "tr -d \\n", "xargs"})
+
 # What stands behind `||` there: it prints nothing, or digits.
 _SAYS_NO_MORE: Final = re.compile(r"true|:|false|echo [0-9]{1,9}")
 
@@ -22,6 +26,8 @@ def prints_number(commands: Sequence[Command], positions: Sequence[int]) -> bool
     The last one has to be `wc -l` or its like, and all others have to write to it.
     """
     while positions and _SAYS_NO_MORE.fullmatch(" ".join(word.text or "$" for word in commands[positions[-1]].words)):
+        positions = positions[:-1]
+    if len(positions) > 1 and _trims(commands[positions[-1]]):
         positions = positions[:-1]
     if not positions:
         return False
@@ -35,7 +41,22 @@ def prints_number(commands: Sequence[Command], positions: Sequence[int]) -> bool
     if is_count and reads:
         return True
     is_silent = all(one.form == "2>/dev/null" for one in command.redirections)
+    if is_silent and not others and texts[:1] == ["stat"]:
+        return _tells_size(command.words)
     return is_silent and (_counts_matches(command.words) or (not others and texts in _NUMBER_PRINTERS))
+
+
+def _trims(command: Command) -> bool:
+    """Whether *command* prints a number that it reads without the blanks around it."""
+    is_plain = not (command.assignments or command.redirections)
+    return is_plain and " ".join(word.text or "$" for word in command.words) in _TRIMS
+
+
+def _tells_size(words: Sequence[Word]) -> bool:
+    """Whether *words* are `stat -c %s FILE`, of one file: for two it would print two numbers."""
+    *options, file = words
+    line = " ".join(word.text or "$" for word in options)
+    return _STAT_SIZE.fullmatch(line) is not None and not _may_be_more(file)
 
 
 def _counts_matches(words: Sequence[Word]) -> bool:

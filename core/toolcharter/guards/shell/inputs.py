@@ -26,6 +26,7 @@ _LINTERS: Final = frozenset(
     """bandit codespell eslint flake8 hadolint markdownlint markdownlint-cli2 prettier pylint pyright rubocop ruff
     shellcheck stylelint vulture yamllint""".split()
 )
+_PYTHON: Final = frozenset({"python", "python3"})
 _SHELL_ONLY: Final = frozenset({":", "[[", "break", "continue", "mapfile", "read", "readarray", "shopt", "sleep"})
 _GIT_READERS: Final = frozenset({"blame", "diff", "grep", "log", "ls-files", "rev-list", "rev-parse", "show", "status"})
 
@@ -170,9 +171,11 @@ def change_no_names(commands: Iterable[Command]) -> bool:
 
 
 def _changes_no_name(command: Command) -> bool:
-    name, subcommand = ([word.text for word in command.words[:2]] + [None, None])[:2]
+    name, subcommand, module = ([word.text for word in command.words[:3]] + [None, None, None])[:3]
     # An assignment alone runs nothing but what stands in it, which is looked at, too; a redirection alone is a group's.
     is_reader = not (command.words or command.redirections) or name in _READERS or name in _LINTERS
     is_reader = is_reader or name in _SHELL_ONLY
+    # It makes files in `__pycache__` alone.
+    is_reader = is_reader or (name in _PYTHON and (subcommand, module) == ("-m", "py_compile"))
     is_reader = is_reader or (name == "git" and subcommand in _GIT_READERS)
     return is_reader and all(one.operator.startswith("<") or one.form in _HARMLESS for one in command.redirections)

@@ -5,11 +5,11 @@ may say no more than the line itself, names, dates and numbers.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from toolcharter.api.command import Requirement
-from toolcharter.guards.shell.nodes import Command, Reading
+from toolcharter.guards.shell.nodes import Command, Reading, Word
 
 _NAMERS: Final = frozenset(
     """: [ basename dirname du expr false find hostname id ls mktemp nproc printf echo pwd readlink realpath seq stat test
@@ -91,3 +91,34 @@ def _has_text(command: Command) -> bool:
     """Whether the command reads text that stands in the line."""
     inputs = [one for one in command.redirections if one.operator.startswith("<") and one.descriptor in {"", "0"}]
     return bool(inputs) and inputs[-1].text is not None
+
+
+# What `set -x` shows -------------------------------------------------------------------------------------------------
+# Each command with its words and assignments as they are expanded: a line that prints nothing of a variable of the environment
+# may still test it or assign it, and then its trace shows a secret. Source: bash(1), `set`, "PS4".
+
+_TRACES: Final = re.compile(r"-[a-z]*x[a-z]*|xtrace")
+
+
+def traced_by(at: int, commands: Sequence[Command]) -> tuple[Requirement, ...]:
+    """What a rule has to mention of the command at position *at*, if it has bash show what cannot be determined."""
+    words = commands[at].words
+    if [word.text for word in words[:1]] != ["set"]:
+        return ()
+    tracing = [word for word in words[1:] if _TRACES.fullmatch(word.text or "")]
+    if not tracing or all(map(_is_told, _shown(commands))):
+        return ()
+    return (Requirement(tracing[0].form, f"{tracing[0].form} shows values that cannot be determined"),)
+
+
+def _shown(commands: Iterable[Command]) -> Iterable[Word]:
+    for command in commands:
+        yield from command.words
+        yield from (one.value for one in command.assignments)
+
+
+def _is_told(word: Word) -> bool:
+    """Whether nothing in *word* may be a variable that the line has found."""
+    if word.text is not None or word.pattern is not None:
+        return True
+    return word.is_output or word.is_shown or word.is_number or bool(word.named_by)

@@ -20,7 +20,11 @@ _SILENT: Final = frozenset(
     "[ [[ test : true false basename break continue date dirname du echo ls printf pwd sleep stat".split()
 )
 """They never look at their standard input."""
-_SILENT_GIT: Final = frozenset({"blame", "diff", "log", "rev-parse", "show", "status"})
+_SILENT_SUBCOMMANDS: Final = {
+    "git": frozenset({"blame", "diff", "log", "rev-parse", "show", "status"}),
+    "docker": frozenset({"inspect", "logs", "port", "restart", "rm", "start", "stop", "top"}),
+    "kubectl": frozenset({"describe", "get", "logs", "top"}),
+}
 _TAKES_TEXT: Final = frozenset({"egrep", "fgrep", "grep", "jq", "rg", "sed"})
 """They take a text in front of the file."""
 _GREP: Final = re.compile(r"-[EFGHPchilnoqsvwx]+")
@@ -120,7 +124,7 @@ def _leaves_input(command: Command, start: int, names: set[str]) -> bool:
         return bool(texts) or not command.redirections  # A pipe within the body feeds it, or it sets variables alone.
     if any(text == "-" or "stdin" in text or text.startswith(("/dev", "/proc")) for text in texts):
         return False
-    if _has_input(command) or texts[0] in _SILENT or (texts[0] == "git" and len(texts) > 1 and texts[1] in _SILENT_GIT):
+    if _has_input(command) or texts[0] in _SILENT or (texts[1:2] and texts[1] in _SILENT_SUBCOMMANDS.get(texts[0], ())):
         return True
     known = _READS_FILE.get(texts[0])
     if known is None or command.words[-1].form not in names:

@@ -14,12 +14,18 @@ _REVISION: Final = r"[A-Za-z0-9_@][A-Za-z0-9_.@/~^-]*"
 _COUNTED: Final = r"-[0-9]+|-n [0-9]+|--max-count=[0-9]+"
 _HASHES: Final = r"--(?:format|pretty)=%[hH]"
 _GO_LIST: Final = r"go list(?: (?:-deps|-test|\.|\./\.\.\.|\./[A-Za-z0-9_/-]+(?:/\.\.\.)?))*"
+_AS_NAMES: Final = r"(?:-o |-o=|-o|--output |--output=)name"
+_SELECTED: Final = (
+    r"(?:-n|--namespace|-l|--selector|--field-selector)[ =][A-Za-z0-9_.=,!/-]+|-A|--all-namespaces|--ignore-not-found"
+)
+# Not of secrets, nor of a file, which may be about these: by such a name, they would be shown.
+_OBJECTS: Final = r"(?!(?:[A-Za-z0-9.-]+,)*[Ss]ecrets?\b)[A-Za-z][A-Za-z0-9.,-]*"
 _PRINTERS: Final = tuple(
     (re.compile(one), whose)
     for one, whose in (
         (rf"docker (?:ps|images|network ls)(?!.* --format)(?:{_WORD})* (?:-a?q|--quiet)(?:{_WORD})*", "docker"),
         (rf"docker ps(?:{_WORD})* --format {{{{\.(?:Names?|ID)}}}}", "docker"),
-        (rf"kubectl get(?:{_WORD})* -o name", "kubectl"),
+        (rf"kubectl get(?=.* {_AS_NAMES}(?: |\Z))(?: (?:{_AS_NAMES}|{_SELECTED}|{_OBJECTS}))+", "kubectl"),
         (r"git rev-parse(?: (?:--verify|--short(?:=[0-9]+)?))* (?:HEAD|@)(?:[~^][0-9]*)*", "git"),
         (rf"git merge-base {_REVISION} {_REVISION}", "git"),
         (rf"git rev-list(?: (?:--all|--reverse|--no-merges|{_COUNTED}|{_REVISION}))*", "git"),

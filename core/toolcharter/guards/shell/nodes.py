@@ -38,9 +38,13 @@ TOP_OF_REPOSITORY: Final = re.compile(r'"\$\(git rev-parse --show-toplevel(?: 2>
 """The form of a word that is the workspace, the one place in which git finds a repository; or nothing, where there is none."""
 
 
+TOP: Final = "top"
+"""In place of whose name a word is, if it is a variable that holds that place, or nothing: no part of a longer word."""
+
+
 _PLAIN_NAMES: Final = frozenset({"docker", "gh", "git", "kubectl", "place"})
 """Whose names begin with no dash."""
-_TAKE_NAMES: Final = {"gh_endpoint": "gh"}
+_TAKE_NAMES: Final = {"gh_endpoint": "gh", "kube_resource": "kubectl"}
 """Little languages in which a name is harmless, and whose."""
 
 
@@ -93,6 +97,11 @@ class Word(NamedTuple):
         if kind == "text":
             return self.named_by in _PLAIN_NAMES
         return self.named_by == _TAKE_NAMES.get(argument, argument)
+
+    @property
+    def is_top(self) -> bool:
+        """Whether it is the top of the repository, or nothing."""
+        return self.text is None and (self.named_by == TOP or TOP_OF_REPOSITORY.fullmatch(self.form) is not None)
 
     @property
     def is_literal(self) -> bool:

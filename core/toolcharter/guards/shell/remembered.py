@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from toolcharter._lazy import lazy
 from toolcharter.api.command import PathAccess
 from toolcharter.guards.shell.assignments import is_own
-from toolcharter.guards.shell.nodes import FRESH, SUBSTITUTED, Command, Redirection, Word
+from toolcharter.guards.shell.nodes import FRESH, SUBSTITUTED, TOP, TOP_OF_REPOSITORY, Command, Redirection, Word
 from toolcharter.guards.shell.parse.scanner import Scanner
 from toolcharter.guards.shell.parse.word_parts import OUTPUT, is_glob, literal, made_of
 from toolcharter.guards.shell.places import objection
@@ -15,12 +15,15 @@ from toolcharter.guards.shell.setters import DECLARING, is_array, set_by
 from toolcharter.guards.shell.settled import DATE, DERIVED, MARK, NUMBER, Gained, Value, number_of
 
 if TYPE_CHECKING:
-    from toolcharter.guards.shell import inputs, listings, named
+    from toolcharter.guards.shell import inputs, listed, listings, named
 else:
+    listed = lazy("toolcharter.guards.shell.listed")
     listings = lazy("toolcharter.guards.shell.listings")
     inputs = lazy("toolcharter.guards.shell.inputs")
     named = lazy("toolcharter.guards.shell.named")
 
+_WHOLE: Final = frozenset({"docker", "kubectl"})
+"""Whose names part of a name may be no name of."""
 # Nobody else has such a file: mktemp makes it anew, or prints nothing. Source: mktemp(1) of coreutils 9.1.
 _MADE: Final = re.compile(r'"?\$\(mktemp\)"?')
 _GLOB_SIGNS: Final = frozenset("*?[")
@@ -116,6 +119,8 @@ def _value_of(scanner: Scanner, word: Word, *, adds: bool = False) -> Value | No
     if word.pattern in {NUMBER, DATE} or word.is_output:
         is_number = not adds and (word.pattern == NUMBER or word.is_number)
         named_by = "" if adds else word.named_by
+        if not adds and scanner.here and TOP_OF_REPOSITORY.fullmatch(f'"{word.form.strip(chr(34))}"'):
+            named_by = TOP
         pattern = None if adds else word.pattern
         is_told = pattern == DATE
         return Value(
@@ -147,7 +152,8 @@ def _values(scanner: Scanner, command: Command, names: tuple[str, ...]) -> Itera
 def _read_names(scanner: Scanner, at: int) -> str:
     """Whose names the command at position *at*, a plain `read`, reads from what stands before it; nothing if others.
 
-    Hashes alone: of any other name, a command that takes part of the input may leave what begins with a dash.
+    A command that takes part of the input may leave what begins with a dash, but of a hash. So `keep_whole` has to see what
+    else a loop does; nobody else reads other names than hashes.
     """
     command = scanner.commands[at]
     texts = [word.text for word in command.words[:-1]]
@@ -157,7 +163,37 @@ def _read_names(scanner: Scanner, at: int) -> str:
         return ""
     chain = inputs.chain_of(scanner.commands, at, within=command.within[:-1])
     is_whole = bool(chain) and all(map(listings.drops_lines, chain[1:]))
-    return "git" if is_whole and named.named_by(chain[0]) == "git" else ""
+    whose = named.named_by(chain[0]) if is_whole else ""
+    return whose if whose == "git" or (whose in _WHOLE and command.within[-1:] == ("loop",)) else ""
+
+
+def keep_whole(scanner: Scanner, name: str, start: int, *, is_alone: bool) -> None:
+    """Take the variable *name*, which `read` sets in the condition of a loop, for the name that is read, if that is whole.
+
+    Args:
+        scanner: Stands behind the loop.
+        name: Of the variable.
+        start: The position of the first command of the loop's body.
+        is_alone: Whether the condition is that `read`.
+    """
+    value = scanner.set_values.get(name)
+    if value is None or value.named_by not in _WHOLE:
+        return
+    if not (is_alone and listed.leaves_input(scanner.commands[start:], start, name)):
+        scanner.set_values[name] = value._replace(named_by="")
+
+
+def is_top(scanner: Scanner, word: Word) -> bool:
+    """Whether *word* is a variable that holds the top of the repository, or nothing; the line relies on that."""
+    parts = [part for part in word.parts if part.name or part.text]
+    if len(parts) != 1 or not parts[0].is_quoted or not parts[0].name.startswith(MARK):
+        return False
+    name = parts[0].name.removeprefix(MARK)
+    value = scanner.set_values.get(name)
+    if value is None or value.named_by != TOP:
+        return False
+    scanner.tops.add(name)
+    return True
 
 
 def look_for(scanner: Scanner, pattern: str) -> None:

@@ -12,7 +12,7 @@ from operator import or_
 from typing import Final, NamedTuple
 
 from toolcharter.guards.shell.derived import made as derived_of
-from toolcharter.guards.shell.nodes import FRESH, Command, Word
+from toolcharter.guards.shell.nodes import FRESH, TOP, Command, Word
 from toolcharter.guards.shell.parse.cwd import only_tells
 from toolcharter.guards.shell.parse.word_parts import OUTPUT, is_glob, made_of, named_by
 from toolcharter.guards.shell.places import escaped
@@ -39,7 +39,7 @@ _NAMERS: Final = frozenset({"read", "export", "readonly", "unset", "declare", "t
 _GLOB_SETTINGS: Final = frozenset({"nullglob", "failglob", "globstar"})
 _EVALUATING: Final = frozenset({"-v", "-R"})
 _OPERATOR: Final = re.compile(r"-[vR]")
-_HARMLESS_SETTINGS: Final = re.compile(r"[-+][eux]+o?|pipefail|-o")
+_HARMLESS_SETTINGS: Final = re.compile(r"[-+][euvx]+o?|pipefail|errexit|nounset|verbose|xtrace|[-+]o")
 
 # What others read, they may run, install or keep; `cp` would write into the workspace what a redirection had to mention.
 _FILTERS: Final = frozenset(
@@ -344,6 +344,8 @@ def _named_by(word: Word, held: Sequence[Value]) -> str:
     """Whose names *word*, which holds the values *held*, is made of; nothing if it may become an option."""
     whose = {one.named_by for one in held}
     if len(whose) != 1 or any(part.name == OUTPUT or DERIVED in part.name for part in word.parts):
+        return ""
+    if TOP in whose and not (_is_bare(word) and word.parts[-1].is_quoted and not word.splits):
         return ""
     return named_by(whose.pop(), [part.text for part in word.parts if part.text or part.name])
 

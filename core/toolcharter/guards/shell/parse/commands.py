@@ -5,7 +5,10 @@ Source: POSIX.1-2024, shell command language, 2.9.1; bash(1), "SIMPLE COMMAND EX
 
 import re
 from collections.abc import Sequence
+from posixpath import join, normpath
+from typing import TYPE_CHECKING
 
+from toolcharter._lazy import lazy
 from toolcharter.guards.shell.nodes import TOP_OF_REPOSITORY, Assignment, Command, Redirection, Word
 from toolcharter.guards.shell.parse.cwd import Flow, after, either, enters, moves
 from toolcharter.guards.shell.parse.notes import Notes, Use
@@ -13,6 +16,11 @@ from toolcharter.guards.shell.parse.redirections import read_redirection
 from toolcharter.guards.shell.parse.scanner import Feeding, Scanner, Span
 from toolcharter.guards.shell.parse.word_parts import is_glob, literal
 from toolcharter.guards.shell.parse.words import read_assignment, read_words
+
+if TYPE_CHECKING:
+    from toolcharter.guards.shell import remembered
+else:
+    remembered = lazy("toolcharter.guards.shell.remembered")
 
 # A whole command of words that the shell takes as they are, up to what ends it.
 _PLAIN = re.compile(
@@ -22,6 +30,10 @@ _PLAIN = re.compile(
 _ONE_WORD = re.compile(r"[A-Za-z0-9_@%+=:,./-]+")
 _PLAIN_WORD = re.compile(r"[^ \t]+")
 _PROGRAM = re.compile(r"[!-~]+")
+# What may change where `cd -` leads, or what it means.
+_ELSEWHERE = re.compile(
+    r"OLDPWD|CDPATH|(?<![\w-])(?:printf[ \t]+-|eval|source|alias|enable|builtin|command|declare|typeset|read|mapfile|readarray|getopts|unset|trap)(?![\w-])"
+)
 _DECLARING = frozenset({"export", "declare", "typeset", "local", "readonly"})
 
 
@@ -184,7 +196,10 @@ def _flow(scanner: Scanner, words: Sequence[Word]) -> Flow:
     if scanner.branches or "CDPATH" in scanner.values:
         scanner.here = ()
         return Flow((), ())
-    if enters(words) and words[0].text == "cd" and TOP_OF_REPOSITORY.fullmatch(words[1].form):
+    if [word.form for word in words] == ["cd", "-"]:
+        return _back(scanner)
+    _leave(scanner)
+    if enters(words) and words[0].text == "cd" and _is_top(scanner, words[1]):
         return Flow(either((".",), here), here)
     first, *others = _turns(scanner, words)
     moved = after(first, here, scanner.workspace)
@@ -193,6 +208,34 @@ def _flow(scanner: Scanner, words: Sequence[Word]) -> Flow:
     if scanner.commands[-1].at < scanner.enters:
         return Flow(moved, moved)
     return Flow(moved, here if words[0].text == "cd" or enters(words) else ())
+
+
+def _leave(scanner: Scanner) -> None:
+    """Note which folders may be `OLDPWD` behind the move that has just been read: it may have failed."""
+    is_first = scanner.moves == 1 and scanner.settles
+    known = scanner.left if scanner.left_at == scanner.moves - 1 else ()
+    is_plain = scanner.commands[-1].words[0].text == "cd" and _ELSEWHERE.search(scanner.source) is None
+    scanner.left = () if not is_plain else scanner.here if is_first else either(known, scanner.here)
+    scanner.left_at = scanner.moves
+
+
+def _back(scanner: Scanner) -> Flow:
+    """Go where `cd -` leads, if that is one folder for certain: the command gets its path in place of the dash."""
+    here, command = scanner.here, scanner.commands[-1]
+    left = scanner.left if scanner.left_at == scanner.moves - 1 and here else ()
+    if len(left) != 1 or not scanner.workspace:
+        scanner.here = ()
+        return Flow((), ())
+    path = normpath(join(scanner.workspace, left[0]))
+    dash = command.words[1]._replace(text=path, prefix=path)
+    scanner.commands[-1] = command._replace(words=(command.words[0], dash))
+    scanner.left, scanner.left_at = either(left, here), scanner.moves
+    return Flow(left, left if command.at < scanner.enters else here)
+
+
+def _is_top(scanner: Scanner, word: Word) -> bool:
+    """Whether *word* is the top of the repository, or nothing, written out or by a variable."""
+    return TOP_OF_REPOSITORY.fullmatch(word.form) is not None or (bool(word.parts) and remembered.is_top(scanner, word))
 
 
 def _turns(scanner: Scanner, words: Sequence[Word]) -> list[Sequence[Word]]:

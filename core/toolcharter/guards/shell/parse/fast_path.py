@@ -115,6 +115,8 @@ class _Plain:
         self._made += len(words) + len(self.redirections)
         if program in _OTHERS or "=" in program or self._made > MAX_WORDS or len(self._commands) >= MAX_COMMANDS:
             return False
+        if program == "cd" and [one.text for one in words[1:]] == ["-"]:
+            return False  # Where that leads, what was before tells.
         stdin_from = tuple(range(self._pipeline, len(self._commands)))
         redirections = tuple(self.redirections)
         self._commands.append(Command(tuple(words), (), redirections, stdin_from, (), self._here, (), self.at))

@@ -17,6 +17,7 @@ from toolcharter.guards.shell.parse.expansions import compute, read_arithmetic
 from toolcharter.guards.shell.parse.scanner import Scanner
 from toolcharter.guards.shell.parse.word_parts import made_of
 from toolcharter.guards.shell.parse.words import read_words
+from toolcharter.guards.shell.setters import set_by
 from toolcharter.guards.shell.settled import Value
 
 if TYPE_CHECKING:
@@ -58,7 +59,10 @@ def _while_parts(scanner: Scanner) -> None:
     if scanner.lists and not is_until and len(scanner.commands) == start + 1:
         found = listed.of_read(scanner.commands, start, scanner.source)
     if found is None:
+        body, condition = len(scanner.commands), scanner.commands[start:]
         _do(scanner)
+        for name in {name for one in condition for name in set_by(one.words) or ()}:
+            remembered.keep_whole(scanner, name, body, is_alone=len(condition) == 1 and not is_until)
         return
     name, names = found
     start = len(scanner.commands)

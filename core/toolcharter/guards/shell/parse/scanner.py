@@ -90,6 +90,11 @@ class Scanner:
     """The arithmetic expressions that have been read, by their text."""
     compared: set[str]
     """Variables that conditions look at."""
+    tops: set[str]
+    """Variables that have to hold the top of the repository, or nothing: the line goes there by them."""
+    left: Folders
+    """What `OLDPWD` may be, behind as many moves as `left_at` says; none, if that cannot be determined."""
+    left_at: int
     relied: set[str]
     """Variables whose values stand in the words of loops: they have to hold these."""
     computed: set[str]
@@ -182,7 +187,8 @@ class Scanner:
         self.sums = {}
         self.compared = set()
         self.computed = set()
-        self.relied = set()
+        self.relied, self.tops = set(), set()
+        self.left, self.left_at = (), 0
         self._before = {}
         self.arrays = Arrays(source)
         self.assigned = []

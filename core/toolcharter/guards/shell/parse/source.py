@@ -5,7 +5,7 @@ Source: POSIX.1-2024, shell command language, 2.6.3; bash(1), "Command Substitut
 
 import re
 
-from toolcharter.guards.shell.nodes import MAX_COMMANDS, Command, NotUnderstood, Script
+from toolcharter.guards.shell.nodes import MAX_COMMANDS, TOP, Command, NotUnderstood, Script
 from toolcharter.guards.shell.parse.crosscheck import check
 from toolcharter.guards.shell.parse.scanner import Scanner
 from toolcharter.guards.shell.settled import are_numbers, certain_values, names_what_it_sets, settled
@@ -53,6 +53,8 @@ def _put_values(scanner: Scanner) -> None:
         scanner.mark_unsupported("A loop runs over names that cannot be determined.")
     if not all(name in certain and certain[name].text is not None for name in scanner.relied):
         scanner.mark_unsupported("A loop runs over what variables hold, and that cannot be determined.")
+    if not all(name in certain and certain[name].named_by == TOP for name in scanner.tops):
+        scanner.mark_unsupported("It goes to what a variable holds, and that cannot be determined.")
     if not are_numbers(scanner.computed, certain):
         scanner.mark_unsupported("An arithmetic expression holds more than numbers.")
     compared = scanner.compared | scanner.computed

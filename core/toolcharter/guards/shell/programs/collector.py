@@ -8,7 +8,7 @@ from typing import Final
 from toolcharter.api.command import PathAccess, Requirement
 from toolcharter.guards.shell import languages, places
 from toolcharter.guards.shell.assignments import objection as assignment_objection
-from toolcharter.guards.shell.nodes import FRESH, SUBSTITUTED, TOP_OF_REPOSITORY, Assignment, Inner, Word
+from toolcharter.guards.shell.nodes import FRESH, SUBSTITUTED, Assignment, Inner, Word
 from toolcharter.guards.shell.programs import outputs
 from toolcharter.guards.shell.programs.table import Role
 from toolcharter.guards.shell.programs.unknown import ask_paths
@@ -71,7 +71,7 @@ class RequirementCollector:
 
     def value(self, role: Role, word: Word, *, may_grow: bool = False) -> None:
         """*word* is what an option takes, or is like it."""
-        if word.text is None and role.kind == "chdir" and TOP_OF_REPOSITORY.fullmatch(word.form):
+        if role.kind == "chdir" and word.is_top:
             word = Word(word.form, self.workspace, prefix=self.workspace)
         if word.text is None and word.pattern is None:
             is_one = not word.splits or (may_grow and role.takes_many)

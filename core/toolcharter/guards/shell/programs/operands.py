@@ -10,8 +10,9 @@ from toolcharter.guards.shell.programs.options import Divided
 from toolcharter.guards.shell.programs.table import Operands, Role, Table
 from toolcharter.guards.shell.setters import sets_own
 
-# Of `set`: with these a line ends earlier than it would, or one of its pipelines fails.
-_STRICTER: Final = re.compile(r"(?:(?: |\A)[-+](?:[eu]+|[eu]*o (?:pipefail|errexit|nounset)))+")
+# Of `set`: with these a line ends earlier than it would, one of its pipelines fails, or bash shows what it runs: it expands
+# `PS4` for that, which a rule has to mention where a line sets it.
+_STRICTER: Final = re.compile(r"(?:(?: |\A)[-+](?:[euvx]+|[euvx]*o (?:pipefail|errexit|nounset|verbose|xtrace)))+")
 # Of `trap`: when the line ends, or one of its commands fails. What runs then has to be covered itself.
 _LATER: Final = re.compile(r"(?:EXIT|0|ERR)(?: (?:EXIT|0|ERR))*")
 
