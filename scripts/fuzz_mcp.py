@@ -166,7 +166,7 @@ class Messages:
 class Piped:
     """The end of a program that there is not: satisfies what `StdioLink` needs of `Running`."""
 
-    exit_code: int | None = None
+    exit_code = lost = None
 
     def __init__(self) -> None:
         self._read, self._theirs_out = os.pipe()

@@ -6,6 +6,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
+from toolcharter.errors import ToolError
+
 
 def _nothing() -> Mapping[str, str]:
     return MappingProxyType({})
@@ -111,6 +113,11 @@ class Running(Protocol):
     @property
     def exit_code(self) -> int | None:
         """None while it runs; negative: ended by that signal."""
+        ...
+
+    @property
+    def lost(self) -> ToolError | None:
+        """Why nobody can tell how it ended: what ran it is gone, `worker_lost`. It counts as ended, by KILL, then."""
         ...
 
     def fileno(self) -> int:

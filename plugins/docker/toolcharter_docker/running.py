@@ -15,6 +15,8 @@ _LOST = -signal.SIGKILL
 class DockerRunning:
     """What `DockerRunner.start` returns. A thread of its own waits for the program's end."""
 
+    lost: None = None
+
     def __init__(
         self,
         container: Container,

@@ -86,6 +86,9 @@ class StdioLink:
 
     async def _end(self) -> None:
         code = await asyncio.to_thread(self._running.wait, _LAST_WORDS_S)
+        if (lost := self._running.lost) is not None:
+            self._session.lose(f"{lost.reason}: {lost.message}")
+            return
         ended = "closed its output" if code is None else f"ended with status {code}"
         self._session.lose(f"The program {ended}. Run it by hand to see what it says.")
 

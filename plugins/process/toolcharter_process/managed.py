@@ -64,7 +64,9 @@ class ManagedProcess:
             if exit_code is None and now < self._kill_at:
                 return False
             self._running.close()
-            self._remember(self._running.exit_code)
+            if (lost := self._running.lost) is not None:
+                self._why = lost.reason
+            self._remember(self._running.exit_code if lost is None else None)
             return True
 
     def give_up(self) -> None:

@@ -474,6 +474,7 @@ class Done:
     """A program that has ended."""
 
     exit_code = 0
+    lost = None
 
     def __init__(self) -> None:
         self.signals: list[int] = []

@@ -22,6 +22,7 @@ _MOST_INPUT_BYTES = 65_536
 class RunningProgram:
     """Satisfies `Running`. *output* and *input_* are ours to close; with a terminal they are one."""
 
+    lost: None = None
     on_end: ExitStack
     """Left when the program has been closed."""
 

@@ -64,6 +64,8 @@ class WorkerConfig(ToolPolicy):
     """By default the machine's name and a number."""
     slots: Annotated[int, Field(ge=1, le=256)] = 4
     """How many programs run at a time, for each workspace."""
+    going_on: Annotated[int, Field(ge=0, le=1024)] = 32
+    """How many programs that go on while their tool returns run at a time beside those, for each workspace."""
     stop_s: Annotated[float, Field(ge=0, le=3600)] = 10.0
     """How long programs may go on when the worker stops, in seconds."""
     workspaces: Annotated[tuple[WorkerWorkspace, ...], Field(min_length=1)]

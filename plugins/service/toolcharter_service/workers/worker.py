@@ -5,8 +5,9 @@ import socket
 import threading
 import time
 from collections import Counter
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Callable, Sequence
+from contextlib import closing, suppress
+from typing import TypeVar
 from uuid import uuid4
 
 from toolcharter import (
@@ -18,6 +19,8 @@ from toolcharter import (
     Ended,
     Job,
     ProcessLimits,
+    ProgramRunner,
+    Queue,
     RunnerScope,
     ToolError,
 )
@@ -26,12 +29,15 @@ from toolcharter_service.workers.job import (
     MAX_DELIVERIES,
     TOPIC,
     RemoteJob,
+    caller_lease,
     chunks,
     queue_name,
     read,
 )
+from toolcharter_service.workers.pieces import WORKER, Bell, Side
 from toolcharter_service.workers.presence import SAYS_S, Sign
 from toolcharter_service.workers.presence import TOPIC as PRESENCE
+from toolcharter_service.workers.program import GoingProgram
 from toolcharter_service.workers.settings import OpenWorkspace, WorkerConfig, WorkerLimits
 
 PULL_S = 2.0
@@ -41,6 +47,7 @@ POLL_S = 1.0
 _KEPT_S = 3600.0
 _TELL_S = 60.0
 """How long the bus may be away when a program has ended, in seconds, before nobody waits for what came of it."""
+T = TypeVar("T")
 
 
 class Worker:
@@ -50,7 +57,7 @@ class Worker:
         self.name = config.name or f"{socket.gethostname().partition('.')[0]}-{os.getpid()}"
         self._config, self._workspaces, self._bus = config, workspaces, bus
         self._stopping = threading.Event()
-        self._running: dict[str, _Running] = {}
+        self._running: dict[str, _Attended] = {}
 
     def run(self) -> None:
         """Pull and run jobs until `stop` is called; then let those that run end, for a while."""
@@ -59,6 +66,11 @@ class Worker:
             threading.Thread(target=self._work, args=(workspace,), name=f"toolcharter-{workspace.settings.name}")
             for workspace in self._workspaces
             for _ in range(self._config.slots)
+        ]
+        threads += [
+            threading.Thread(target=self._start, args=(workspace,), name=f"toolcharter-{workspace.settings.name}-on")
+            for workspace in self._workspaces
+            if self._config.going_on
         ]
         for thread in threads:
             thread.start()
@@ -70,7 +82,7 @@ class Worker:
         while self._running and time.monotonic() < until:
             time.sleep(0.02)
         for running in tuple(self._running.values()):
-            running.is_wanted = False
+            running.end()
         for thread in threads:
             thread.join()
         subscription.close()
@@ -91,12 +103,7 @@ class Worker:
             running.look.set()
 
     def _work(self, workspace: OpenWorkspace) -> None:
-        queue = self._bus.queue(
-            workspace.settings.tenant,
-            queue_name(workspace.settings.name),
-            ack_wait_s=ACK_WAIT_S,
-            max_deliveries=MAX_DELIVERIES,
-        )
+        queue = self._queue(workspace, goes_on=False)
         while not self._stopping.is_set():
             try:
                 delivery = queue.pull(PULL_S)
@@ -104,6 +111,38 @@ class Worker:
                     self._take(workspace, delivery)
             except BusUnavailable:
                 self._stopping.wait(POLL_S)
+
+    def _start(self, workspace: OpenWorkspace) -> None:
+        """Take programs that go on, and attend each in a thread of its own."""
+        queue = self._queue(workspace, goes_on=True)
+        room = threading.Semaphore(self._config.going_on)
+        threads: list[threading.Thread] = []
+
+        def attend(delivery: Delivery) -> None:
+            with suppress(BusUnavailable):
+                self._take(workspace, delivery)
+            room.release()
+
+        while not self._stopping.is_set():
+            if not room.acquire(timeout=PULL_S):
+                continue
+            delivery = None
+            try:
+                delivery = queue.pull(PULL_S)
+            except BusUnavailable:
+                self._stopping.wait(POLL_S)
+            if delivery is None:
+                room.release()
+                continue
+            threads = [thread for thread in threads if thread.is_alive()]
+            threads.append(threading.Thread(target=attend, args=(delivery,), name="toolcharter-program"))
+            threads[-1].start()
+        for thread in threads:
+            thread.join()
+
+    def _queue(self, workspace: OpenWorkspace, *, goes_on: bool) -> Queue:
+        name = queue_name(workspace.settings.name, goes_on=goes_on)
+        return self._bus.queue(workspace.settings.tenant, name, ack_wait_s=ACK_WAIT_S, max_deliveries=MAX_DELIVERIES)
 
     def _take(self, workspace: OpenWorkspace, delivery: Delivery) -> None:
         try:
@@ -126,10 +165,10 @@ class Worker:
         if not is_ours:
             self._bus.release(lease)
             return
-        _Running(self._bus, workspace, remote, lease, self._running).attend()
+        _Attended(self._bus, workspace, remote, lease, self._running).attend()
 
 
-class _Running:
+class _Attended:
     """One program that runs here."""
 
     def __init__(
@@ -138,12 +177,13 @@ class _Running:
         workspace: OpenWorkspace,
         remote: RemoteJob,
         lease: BusLease,
-        running: dict[str, "_Running"],
+        running: dict[str, "_Attended"],
     ) -> None:
         self._bus, self._workspace, self._remote, self._lease, self._all = bus, workspace, remote, lease, running
         self.tenant = lease.tenant
         self.is_wanted = True
         self.look = threading.Event()
+        self._bell: Bell | None = None
         self._renewed = time.monotonic()
         self._has_ended = threading.Event()
 
@@ -153,8 +193,11 @@ class _Running:
         beating = threading.Thread(target=self._beat, name="toolcharter-beat", daemon=True)
         beating.start()
         try:
-            outcome = self._run()
-            self._tell(outcome)
+            job = self._narrowed(self._remote.job)
+            if self._remote.goes_on:
+                self._go_on(job)
+            else:
+                self._tell(self._on_runner(lambda runner: runner.run(job)))
         finally:
             self._has_ended.set()
             self.look.set()
@@ -164,20 +207,37 @@ class _Running:
                 self._bus.release(self._lease)
                 self._bus.publish(self._lease.tenant, TOPIC, self._remote.job_id.encode())
 
-    def _run(self) -> Ended | Denied | ToolError:
+    def end(self) -> None:
+        """Nobody wants it any more."""
+        self.is_wanted = False
+        if self._bell is not None:
+            self._bell.ring()
+
+    def _go_on(self, job: Job) -> None:
+        with closing(Bell()) as bell, closing(Side(self._bus, self.tenant, self._remote.job_id, WORKER, bell)) as side:
+            self._bell = bell
+            program = GoingProgram(side, bell)
+
+            def attended(runner: ProgramRunner) -> int | None:
+                running = runner.start(job, self._remote.terminal)
+                return program.attend(running, lambda: self.is_wanted, job.expires)
+
+            program.end(self._on_runner(attended), lambda: not self._is_taken_for_dead())
+            self._bell = None
+            with suppress(BusUnavailable):
+                if self._bus.holder(self.tenant, caller_lease(self._remote.caller)) is None:
+                    side.writer("out").drop()
+
+    def _on_runner(self, work: Callable[[ProgramRunner], T]) -> T | Denied | ToolError:
+        """What *work* gives with the workspace's runner, or why there is nothing to give."""
         settings, remote = self._workspace.settings, self._remote
         scope = RunnerScope(self._workspace.folder, settings.protected, lambda: remote.hidden)
         try:
-            runner = self._workspace.open_runner(scope)
-            try:
+            with closing(self._workspace.open_runner(scope)) as runner:
                 if remote.needs_sandbox and not runner.is_sandbox:
-                    message = (
-                        f"The worker's runner {runner.name!r} contains nothing, and the profile asks for a sandbox."
-                    )
-                    return Denied("sandbox_unavailable", message)
-                return runner.run(self._narrowed(remote.job))
-            finally:
-                runner.close()
+                    what = f"The worker's runner {runner.name!r} contains nothing, and the profile asks for a sandbox."
+                    return Denied("sandbox_unavailable", what)
+                return work(runner)
         except (Denied, ToolError) as error:
             return error
         except Exception as error:  # noqa: BLE001 - whoever waits has to hear of it
@@ -198,6 +258,7 @@ class _Running:
             read_only=job.read_only or settings.read_only,
             protected=job.protected,
             network=job.network and settings.network,
+            drops_errors=job.drops_errors,
             is_wanted=lambda: self.is_wanted,
         )
 
@@ -220,18 +281,26 @@ class _Running:
         while not self._has_ended.is_set():
             self.look.wait(min(POLL_S, ttl_s / 4))
             self.look.clear()
-            try:
-                if self._bus.get(self._lease.tenant, f"stop-{self._remote.job_id}") is not None:
-                    self.is_wanted = False
-                if time.monotonic() - self._renewed > ttl_s / 3:
-                    asked = time.monotonic()
-                    renewed = self._bus.renew(self._lease, ttl_s=ttl_s)
-                    self.is_wanted = self.is_wanted and renewed is not None
-                    self._renewed = asked if renewed is not None else self._renewed
-            except BusUnavailable:
-                pass
-            if time.monotonic() - self._renewed > ttl_s:
-                self.is_wanted = False
+            with suppress(BusUnavailable):
+                if not self._is_asked_for() or (time.monotonic() - self._renewed > ttl_s / 3 and not self._renew()):
+                    self.end()
+            if self._is_taken_for_dead():
+                self.end()
+
+    def _is_taken_for_dead(self) -> bool:
+        return time.monotonic() - self._renewed > self._remote.lease_s
+
+    def _is_asked_for(self) -> bool:
+        """Whether nobody has stopped it, and its caller lives."""
+        stopped = self._bus.get(self.tenant, f"stop-{self._remote.job_id}") is not None
+        return not stopped and self._bus.holder(self.tenant, caller_lease(self._remote.caller)) is not None
+
+    def _renew(self) -> bool:
+        asked = time.monotonic()
+        if self._bus.renew(self._lease, ttl_s=self._remote.lease_s) is None:
+            return False
+        self._renewed = asked
+        return True
 
 
 def _least(job: ProcessLimits, own: WorkerLimits) -> ProcessLimits:

@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import httpx
@@ -10,6 +10,7 @@ import pytest
 from tests.core.guards.store.memory_engine import MemoryEngine
 from tests.plugins.service.people import Named, being
 from tests.plugins.service.serving import configured, serving
+from tests.plugins.service.workers.machines import Machines
 
 from toolcharter import MCP_RECORDS, McpAgentGrant, McpServerRecord, StoreHandle
 from toolcharter_service.http.app import create_app
@@ -36,12 +37,30 @@ def until(is_so: Callable[[], bool]) -> None:
         time.sleep(0.1)
 
 
-def test_listing_and_call_agree(tmp_path: Path, project_root: Path) -> None:
+@pytest.fixture(params=["host", "remote"])
+def profile(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """One whose servers run here, or on a worker; what another one was trusted with counts for nothing."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    if request.param == "host":
+        yield PROFILE
+        return
+    place = tmp_path / "machines"
+    place.mkdir()
+    machines = Machines(place)
+    machines.worker()
+    remote = f"{{tenant: acme, workspace: repo, bus: '{machines.server.url}', sandbox: false}}"
+    yield PROFILE.replace("runner: host", "runner: remote").replace(
+        "extensions: {", f"extensions: {{remote: {remote}, "
+    )
+    machines.close()
+
+
+def test_listing_and_call_agree(tmp_path: Path, project_root: Path, profile: str) -> None:
     """Without a grant, with one, and after it was taken back."""
     program, orders = project_root / "tests/plugins/mcp_bridge/servers/raw.py", tmp_path / "orders.json"
     orders.write_text('{"tools": [{"name": "echo"}]}')
     stores = StoreHandle(MemoryEngine)
-    service = Service(configured(tmp_path, {"bot": PROFILE}), stores=stores)
+    service = Service(configured(tmp_path, {"bot": profile}), stores=stores)
     store = stores.bound("acme", MCP_RECORDS)
     with (
         serving(create_app(service, auth=Named())) as url,

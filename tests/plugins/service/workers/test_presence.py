@@ -15,9 +15,7 @@ from toolcharter_service.http.app import create_app
 from toolcharter_service.service import Service
 from toolcharter_service.workers.presence import FORGOTTEN_S, HEARD_MAX, Presence
 
-from .test_remote import Machines, machines, until
-
-__all__ = ["machines"]
+from .machines import Machines, until
 
 
 @pytest.mark.slow

@@ -1,0 +1,122 @@
+"""What becomes of one job of the runner `remote`, as the runner sees it; and how workers see that the runner lives."""
+
+import threading
+import time
+from contextlib import suppress
+from typing import NamedTuple
+from uuid import uuid4
+
+from toolcharter import Bus, BusUnavailable, Denied, ToolError
+from toolcharter_service.workers.job import TOPIC, WITHDRAWN, caller_lease
+
+POLL_S = 0.5
+"""How often it is looked what has become of a job, since messages may be lost, in seconds."""
+STOP_S = 10.0
+"""How long a worker may take to end a program, in seconds."""
+_KEPT_S = 3600.0
+
+
+class Place(NamedTuple):
+    """Whose workers run a job, and how long it waits for them."""
+
+    bus: Bus
+    tenant: str
+    workspace: str
+    claim_s: float
+    lease_s: float
+
+
+class Claim:
+    """Of the job *job_id*, which runs *program*. Methods raise `BusUnavailable`."""
+
+    def __init__(self, place: Place, job_id: str, program: str) -> None:
+        self.place, self.job_id, self.program = place, job_id, program
+        self._claim_by = time.monotonic() + place.claim_s
+        self._is_taken = False
+        self._stopped: float | None = None
+        self.is_stopped = False
+        """Whether the worker has been asked to end it."""
+
+    def is_taken(self) -> bool:
+        """Whether a worker has it, or had."""
+        if not self._is_taken:
+            self._is_taken = self.place.bus.get(self.place.tenant, f"claim-{self.job_id}") is not None
+        return self._is_taken
+
+    def is_withdrawn(self) -> bool:
+        """Withdraw it; False if a worker was faster."""
+        return self.place.bus.create(self.place.tenant, f"claim-{self.job_id}", WITHDRAWN)
+
+    def require_in_time(self) -> None:
+        """Withdraw it if it has waited for a worker for as long as it may.
+
+        Raises:
+            Denied: It is withdrawn: nobody will start it.
+        """
+        if time.monotonic() < self._claim_by or not self.is_withdrawn():
+            return
+        place = self.place
+        what = f"No worker for the workspace {place.workspace!r} took the program in {place.claim_s:g} s."
+        raise Denied("sandbox_unavailable", what, hint="Start `toolcharter worker` with this workspace.")
+
+    def has_holder(self) -> bool:
+        """Whether the worker that has it shows signs of life."""
+        return self.place.bus.holder(self.place.tenant, f"job-{self.job_id}") is not None
+
+    def stop(self) -> None:
+        """Have the worker end the program."""
+        self._stopped = self._stopped or time.monotonic()
+        self.place.bus.create(self.place.tenant, f"stop-{self.job_id}", ttl_s=_KEPT_S)
+        self.place.bus.publish(self.place.tenant, TOPIC, self.job_id.encode())
+        self.is_stopped = True
+
+    def require_end_in_time(self) -> None:
+        """Raise `ToolError` with `worker_lost` if it was to be stopped, and the worker took too long for it."""
+        if self._stopped is not None and time.monotonic() > self._stopped + STOP_S:
+            raise self.lost("it does not end the program")
+
+    def lost(self, why: str) -> ToolError:
+        """What to raise for a worker of which nothing is to be expected any more."""
+        return ToolError(f"The worker that ran {self.program} is lost: {why}.", reason="worker_lost")
+
+
+class Life:
+    """Says on the bus that a runner is there, from `begin` to `end`: its programs end when it does not."""
+
+    def __init__(self, place: Place) -> None:
+        self.name = uuid4().hex
+        self._place = place
+        self._lock = threading.Lock()
+        self._is_over = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def begin(self) -> None:
+        """Say so from now on.
+
+        Raises:
+            BusUnavailable: Nobody can hear it.
+        """
+        with self._lock:
+            if self._thread is None:
+                self._say()
+                self._thread = threading.Thread(target=self._go_on, name="toolcharter-caller", daemon=True)
+                self._thread.start()
+
+    def end(self) -> None:
+        """Be gone."""
+        with self._lock:
+            self._is_over.set()
+            if self._thread is not None:
+                self._thread.join()
+
+    def _say(self) -> None:
+        place = self._place
+        self._lease = place.bus.lease(place.tenant, caller_lease(self.name), holder=self.name, ttl_s=place.lease_s)
+
+    def _go_on(self) -> None:
+        while not self._is_over.wait(self._place.lease_s / 4):
+            with suppress(BusUnavailable):
+                self._say()
+        if self._lease is not None:
+            with suppress(BusUnavailable):
+                self._place.bus.release(self._lease)

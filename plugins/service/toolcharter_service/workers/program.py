@@ -1,0 +1,123 @@
+"""A program that goes on, on its worker: what it writes goes out, and input and signals come in, as long as it is wanted."""
+
+import time
+from collections.abc import Callable
+
+import orjson
+
+from toolcharter import BusUnavailable, Denied, Running, TerminalSize, ToolError
+from toolcharter_service.workers.job import end_of_program
+from toolcharter_service.workers.pieces import PIECE_BYTES, WINDOW, Bell, Side
+
+LOOK_S = 1.0
+"""How often it is looked for what no message told of, in seconds."""
+TICK_S = 0.5
+"""How often the end of a program is looked for that does not close its output with it, in seconds."""
+LAST_ROUNDS = 64
+"""Of output that are taken after a program's end, while something that it started may go on printing."""
+_SHORTEST_S, _LONGEST_S = 0.01, 0.5
+"""Before writing on to a program that does not read, in seconds."""
+RETRY_S = 0.2
+
+
+class GoingProgram:
+    """Attends one program that runs here; all of it in one thread."""
+
+    def __init__(self, side: Side, bell: Bell) -> None:
+        self._bell, self._side = bell, side
+        self._out, self._in, self._control = side.writer("out"), side.reader("in"), side.reader("ctl")
+        self._unsaid = b"s"
+        """A piece that the bus has not taken yet; the first says that it has started."""
+        self._input = b""
+        """What the program has not read yet."""
+        self._patience_s = _SHORTEST_S
+        self._is_silent = False
+        """Its output is at an end."""
+        self._last = 0
+        self._look_at = 0.0
+
+    def attend(self, running: Running, is_wanted: Callable[[], bool], expires: float) -> int | None:
+        """Go on until *running* ends, is not wanted any more, or has had its time; its exit code."""
+        while is_wanted() and time.monotonic() < expires:
+            try:
+                if self._round(running):
+                    break
+            except BusUnavailable:
+                self._bell.wait(RETRY_S)
+        running.close()
+        return running.exit_code
+
+    def end(self, outcome: int | Denied | ToolError | None, is_waited_for: Callable[[], bool]) -> None:
+        """Say how it ended, or why it has not begun, as long as somebody waits for that."""
+        has_begun = not isinstance(outcome, (Denied, ToolError))
+        # There is always room for the last: who reads takes it, or has gone.
+        pieces = [self._unsaid, end_of_program(outcome)] if self._unsaid and has_begun else [end_of_program(outcome)]
+        while pieces and is_waited_for():
+            try:
+                self._out.put(pieces[0])
+                del pieces[0]
+            except BusUnavailable:
+                self._bell.wait(RETRY_S)
+        self._in.drop()
+        self._control.drop()
+
+    def _round(self, running: Running) -> bool:
+        """Carry what there is, and wait for more; whether it has ended and all is told."""
+        if (now := time.monotonic()) > self._look_at:
+            self._side.look()
+            self._look_at = now + LOOK_S
+        self._obey(running)
+        self._feed(running)
+        has_ended = running.exit_code is not None
+        is_dry = self._tell(running)
+        self._last += has_ended
+        if has_ended and (is_dry or self._last > LAST_ROUNDS):
+            return True
+        if self._out.has_room and not is_dry:
+            return False
+        timeout_s = min(TICK_S, self._look_at - now, self._patience_s if self._input else TICK_S)
+        wants_output = self._out.has_room and not self._is_silent
+        if self._bell.wait(timeout_s, readable=running.fileno() if wants_output else None):
+            self._is_silent = not self._tell_one(running)
+            if self._is_silent:
+                running.wait(TICK_S)  # Its end comes with that of its output, most often.
+        return False
+
+    def _obey(self, running: Running) -> None:
+        while (piece := self._control.next()) is not None:
+            told = orjson.loads(piece)
+            if "signal" in told:
+                running.signal(told["signal"])
+            else:
+                running.resize(TerminalSize(*told["size"]))
+
+    def _feed(self, running: Running) -> None:
+        while True:
+            self._input = self._input or self._in.next() or b""
+            if not self._input:
+                return
+            written = running.write(self._input)
+            self._input = self._input[written:]
+            if self._input:
+                self._patience_s = _SHORTEST_S if written else min(2 * self._patience_s, _LONGEST_S)
+                return
+            self._patience_s = _SHORTEST_S
+
+    def _tell(self, running: Running) -> bool:
+        """Put what it has written, as far as there is room and others need not wait; whether nothing is left of it."""
+        for _ in range(WINDOW):
+            if not self._out.has_room:
+                return False
+            if not self._tell_one(running):
+                return True
+        return False
+
+    def _tell_one(self, running: Running) -> bool:
+        if not self._unsaid:
+            output = running.read(PIECE_BYTES)
+            if not output:
+                return False
+            self._unsaid = b"o" + output
+        self._out.put(self._unsaid)
+        self._unsaid = b""
+        return True
