@@ -3,12 +3,21 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from typing import Any
 
 import orjson
 
-from toolcharter import ApprovalAnswer, ApprovalRequest, AsyncStore, Caller, StoreConflict, Stored, StoreUnavailable
+from toolcharter import (
+    ApprovalAnswer,
+    ApprovalRequest,
+    AsyncStore,
+    BusUnavailable,
+    Caller,
+    StoreConflict,
+    Stored,
+    StoreUnavailable,
+)
 from toolcharter_service.approvals.asking import ASKING
 from toolcharter_service.auth import Principal
 from toolcharter_service.calls.records import State, StoredCall
@@ -21,7 +30,11 @@ from toolcharter_service.service import Service, UnknownAgent, now
 KEPT_S = 86_400
 """How long a stored call and its result stay, in seconds."""
 LOOK_S = 1.0
-"""How often a worker looks for calls that another one has stored, and whether its own shall be cancelled, in seconds."""
+"""How often a worker looks for calls that another one has stored, and whether its own shall be cancelled, in seconds:
+messages say so at once where the bus is there."""
+TOPIC = "stored-calls"
+"""Messages that there are calls for which whoever stored them has no room, or `CANCELS`."""
+CANCELS = b"cancels"
 AT_ONCE = 32
 """How many stored calls one worker runs at once; further ones wait for any worker."""
 MAX_WAITING = 10_000
@@ -41,6 +54,7 @@ class StoredCalls:
         self._waiting: set[str] = set()
         """Those of them that wait for a person."""
         self._wake = asyncio.Event()
+        self._tend_at = 0.0
         service.run_in_background("stored calls", self._work)
         service.on_stop.append(self._end)
 
@@ -81,6 +95,8 @@ class StoredCalls:
         )
         await store.put(record, expected=0)
         self._wake.set()
+        if self._room() <= 0 or self._service.stopping.is_set():
+            self._tell(principal.tenant)
         return record
 
     def running(self, tenant: str) -> int:
@@ -92,7 +108,7 @@ class StoredCalls:
         return await self._store(tenant).get(StoredCall, call_id)
 
     async def cancel(self, tenant: str, call_id: str) -> StoredCall:
-        """Cancel a call that has not ended: at once, or within a second where another worker runs it.
+        """Cancel a call that has not ended: at once, or within a second where another worker runs it and the bus is away.
 
         Raises:
             HttpProblem: 404, or 409 if it has ended.
@@ -114,6 +130,8 @@ class StoredCalls:
                 task = self._tasks.get((tenant, call_id))
                 if task is not None:
                     task.cancel()
+                elif record.state not in _ENDED:
+                    self._tell(tenant, CANCELS)
                 return record
         raise HttpProblem(409, "The call changes too fast; try again.", "store_conflict", call_id)
 
@@ -160,24 +178,52 @@ class StoredCalls:
     def _store(self, tenant: str) -> AsyncStore:
         return self._service.store(tenant).asynchronous()
 
+    def _room(self) -> int:
+        """How many calls more may run here."""
+        return AT_ONCE - (len(self._tasks) - len(self._waiting))
+
+    def _tell(self, tenant: str, what: bytes = b"queued") -> None:
+        """Have the other workers look at once."""
+        if self._service.bus is not None:
+            self._service.bus.publish(tenant, TOPIC, what)
+
     async def _work(self) -> None:
-        while not self._service.stopping.is_set():
-            self._wake.clear()
-            for tenant in self._service.config.tenants:
-                with suppress(StoreUnavailable):
-                    await self._take(tenant)
-                    await self._tend(tenant)
-            with suppress(TimeoutError):
-                async with asyncio.timeout(LOOK_S):
-                    await self._wake.wait()
+        loop, bus = asyncio.get_running_loop(), self._service.bus
+
+        def look(what: bytes) -> None:
+            self._tend_at = 0.0 if what == CANCELS else self._tend_at
+            self._wake.set()
+
+        def heard(_: str, what: bytes) -> None:
+            loop.call_soon_threadsafe(look, what)
+
+        async with AsyncExitStack() as stack:
+            if bus is not None:
+                with suppress(BusUnavailable):
+                    stack.callback((await asyncio.to_thread(bus.subscribe, TOPIC, heard)).close)
+            while not self._service.stopping.is_set():
+                self._wake.clear()
+                is_due = loop.time() >= self._tend_at
+                self._tend_at = loop.time() + LOOK_S if is_due else self._tend_at
+                for tenant in self._service.config.tenants:
+                    with suppress(StoreUnavailable):
+                        await self._take(tenant)
+                        if is_due:
+                            await self._tend(tenant)
+                with suppress(TimeoutError):
+                    async with asyncio.timeout_at(self._tend_at):
+                        await self._wake.wait()
 
     async def _take(self, tenant: str) -> None:
-        """Take calls that wait, as many as there is room for."""
-        room = AT_ONCE - (len(self._tasks) - len(self._waiting))
+        """Take calls that wait, as many as there is room for; if there may be more, the others hear of it."""
+        room = self._room()
         if room <= 0:
             return
         store = self._store(tenant)
-        for stored in (await store.page(StoredCall, where={"state": "queued"}, limit=room)).records:
+        waiting = (await store.page(StoredCall, where={"state": "queued"}, limit=room)).records
+        if len(waiting) == room:
+            self._tell(tenant)
+        for stored in waiting:
             taken = stored.record.model_copy(update={"state": "running", "worker": self._service.worker})
             with suppress(StoreConflict):  # Another worker has taken it.
                 await store.put(taken, expected=stored.version)
@@ -251,6 +297,8 @@ class StoredCalls:
                 # Its body has not begun: another worker, or this one after a restart, waits on.
                 change = {"state": "queued", "worker": ""}
             await store.put(found.record.model_copy(update=change), expected=found.version)
+            if change["state"] == "queued":
+                self._tell(tenant)
         except (StoreUnavailable, StoreConflict):
             return False
         return True

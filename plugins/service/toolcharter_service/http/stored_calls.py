@@ -33,7 +33,7 @@ def stored_routes(stored: StoredCalls) -> APIRouter:
 
     @router.post("/calls/{call_id}/cancel", response_model=StoredCallAnswer, responses={**_PROBLEMS, **answers(409)})
     async def cancel(_: Request, call_id: CallId, principal: MayCancel) -> Response:
-        """Cancel a call that has not ended; one that another worker runs ends within a second."""
+        """Cancel a call that has not ended; one that another worker runs ends soon."""
         found = await stored.find(principal.tenant, call_id)
         if found is None or not _may(principal, found.record, Role.OPERATOR):
             raise HttpProblem(404, "There is no such call.", "unknown_call")

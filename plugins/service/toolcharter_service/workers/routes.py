@@ -20,7 +20,7 @@ def routes(service: Service) -> APIRouter:
         bus = service.bus
         if bus is None:
             return
-        subscription = bus.subscribe(TOPIC, presence.heard)
+        subscription = await asyncio.to_thread(bus.subscribe, TOPIC, presence.heard)
         name = f"service-{service.worker[:8]}"
         try:
             while True:
