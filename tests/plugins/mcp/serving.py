@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from mcp import Client, StdioServerParameters
+from tests.ports import own_port
 
 PROFILE = """
 profile: served
@@ -74,9 +75,7 @@ async def connected(place: Path, mode: str, **more: Any) -> AsyncIterator[Client
 @contextmanager
 def serving(place: Path) -> Iterator[str]:
     """The address of a server on HTTP, in a process of its own."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = own_port()
     environment = {**os.environ, "TOOLCHARTER_MCP_TOKEN": TOKEN}
     server = subprocess.Popen(
         [sys.executable, *words(place), "--http", str(port)], env=environment, cwd=place, stderr=subprocess.PIPE

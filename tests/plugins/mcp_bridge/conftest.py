@@ -6,8 +6,9 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from tests.ports import own_port
 
-from .worlds import PYTHON, SERVERS, World, accepts, eventually, free_port
+from .worlds import PYTHON, SERVERS, World, accepts, eventually
 
 
 @pytest.fixture
@@ -23,7 +24,7 @@ def serve() -> Iterator[Callable[..., int]]:
     with ExitStack() as stack:
 
         def start(transport: str, port: int | None = None) -> int:
-            port = port or free_port()
+            port = port or own_port()
             process = subprocess.Popen(
                 [PYTHON, str(SERVERS / "sdk.py"), transport, str(port)], stderr=subprocess.DEVNULL
             )

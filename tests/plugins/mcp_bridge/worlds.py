@@ -81,13 +81,6 @@ class World:
         return live
 
 
-def free_port() -> int:
-    with closing(socket.socket()) as listening:
-        listening.bind(("127.0.0.1", 0))
-        port: int = listening.getsockname()[1]
-        return port
-
-
 def accepts(port: int) -> bool:
     with suppress(OSError), closing(socket.create_connection(("127.0.0.1", port), 1)):
         return True

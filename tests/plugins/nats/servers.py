@@ -16,8 +16,9 @@ from typing import Any
 import nats
 import nats.js.errors
 import orjson
+from tests.ports import own_port
 
-STARTS_S = 20.0
+STARTS_S = 60.0
 
 
 class NatsServer:
@@ -25,9 +26,7 @@ class NatsServer:
 
     def __init__(self, folder: Path, *, max_file: str = "200MB") -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        self.port = own_port()
         self._folder = folder
         self._config = folder / "server.conf"
         self._config.write_text(
@@ -72,7 +71,7 @@ class NatsServer:
         assert self._process is not None
         self._process.send_signal(signal.SIGSTOP)
         # It has threads on other processors: the last of them stops a little later.
-        until = time.monotonic() + 10
+        until = time.monotonic() + STARTS_S
         while not _has_stopped(self._process.pid):
             assert time.monotonic() < until, "the server does not stop"
             time.sleep(0.005)
@@ -87,8 +86,8 @@ def received(server: NatsServer, stream: str) -> list[tuple[str, dict[str, Any]]
     """All messages of a stream, with their subjects."""
 
     async def read() -> list[tuple[str, dict[str, Any]]]:
-        client = await nats.connect(server.url)
-        js = client.jetstream()
+        client = await nats.connect(server.url, connect_timeout=int(STARTS_S))
+        js = client.jetstream(timeout=STARTS_S)
         try:
             last = (await js.stream_info(stream)).state.messages
         except nats.js.errors.NotFoundError:

@@ -11,7 +11,7 @@ from toolcharter import Bus, open_bus
 from .servers import NatsServer
 
 pytestmark = pytest.mark.slow
-SOON_S = 10.0
+SOON_S = 60.0
 
 
 @pytest.fixture(scope="module", params=["process", "nats"])
@@ -151,25 +151,27 @@ def test_an_item_goes_to_somebody_else_at_once_when_it_is_given_back(bus: Bus) -
     delivery.nak()
     again = queue.pull(SOON_S)
     assert again is not None
+    given_back = time.monotonic()
     again.nak(0.3)
-    assert queue.pull(0.05) is None
     last = queue.pull(SOON_S)
     assert last is not None
+    assert time.monotonic() - given_back >= 0.3
     last.ack()
 
 
 def test_an_item_that_somebody_works_at_is_theirs(bus: Bus) -> None:
     """For as long as they say so in time."""
-    queue = bus.queue("acme", "long", ack_wait_s=1)
+    queue = bus.queue("acme", "long", ack_wait_s=4)
     queue.put(b"long", item_id="1")
     delivery = queue.pull(SOON_S)
     assert delivery is not None
-    for _ in range(4):
-        time.sleep(0.5)
+    end = time.monotonic() + 5
+    while time.monotonic() < end:
+        time.sleep(0.1)
         delivery.in_progress()
     assert queue.pull(0.1) is None
     delivery.ack()
-    assert queue.pull(1.5) is None
+    assert queue.pull(4.5) is None
 
 
 def test_who_waits_gets_what_comes(bus: Bus, other: Bus) -> None:
@@ -274,5 +276,5 @@ def test_a_name_that_is_none_is_refused(bus: Bus, name: str) -> None:
 
 
 def test_a_bus_that_answers_is_well(bus: Bus) -> None:
-    """And closed ones are not."""
-    assert bus.health() is None
+    """Once it has, which begins with its first use."""
+    until(lambda: bus.health() is None)

@@ -12,7 +12,7 @@ from toolcharter import Bus, BusUnavailable, PluginError, open_bus
 from .servers import NatsServer
 
 pytestmark = pytest.mark.slow
-SOON_S = 20.0
+SOON_S = 60.0
 PAUSE_S = float(os.environ.get("TOOLCHARTER_PAUSE_S", "4"))
 
 
@@ -89,7 +89,7 @@ def test_a_server_that_hangs_is_away_until_it_answers(tmp_path: Path) -> None:
             return False
 
     until(answers)
-    assert bus.health() is None
+    until(lambda: bus.health() is None)
     bus.close()
     server.stop()
 

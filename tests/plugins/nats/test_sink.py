@@ -16,7 +16,7 @@ from toolcharter_nats.sink import NatsSink
 from .servers import NatsServer, received
 
 PROFILE = "profile: p\ntools: {read_file: {}, list_files: {}}\ndeny: ['read_file(path=secret*)']\n"
-SOON_S = 20.0
+SOON_S = 60.0
 
 
 def until(is_so: Callable[[], bool]) -> None:
@@ -89,7 +89,7 @@ def test_the_documented_events_are_all_there() -> None:
 @pytest.mark.slow
 def test_a_tenant_has_subjects_and_a_stream_of_its_own(nats_server: NatsServer) -> None:
     """So that the server's permissions can keep tenants apart."""
-    sink = NatsSink(read_url(nats_server.url))
+    sink = NatsSink(read_url(nats_server.url), close_s=SOON_S)
     sink.write(line("hook.tool.before", tool="t", call_id="1", tenant="acme"))
     sink.write(line("hook.tool.before", tool="t", call_id="1", tenant="zoo"))
     sink.close()
@@ -103,7 +103,7 @@ def test_events_wait_while_the_server_is_away_and_are_delivered_once(tmp_path: P
     """Nothing waits for them; what finds no room is raised and counted."""
     server = NatsServer(tmp_path)
     server.start()
-    sink = NatsSink(read_url(server.url), queue_max=50)
+    sink = NatsSink(read_url(server.url), queue_max=50, close_s=SOON_S)
     sink.write(line("hook.tool.before", tool="t", call_id="first"))
     until(lambda: len(received(server, "toolcharter-_-events")) == 1)
     server.stop()
@@ -138,7 +138,7 @@ def test_what_is_not_delivered_at_the_end_is_lost_and_said(tmp_path: Path) -> No
 @pytest.mark.slow
 def test_what_the_server_never_takes_is_counted(nats_server: NatsServer) -> None:
     """It holds up nothing, and the next write says so."""
-    sink = NatsSink(read_url(nats_server.url))
+    sink = NatsSink(read_url(nats_server.url), close_s=SOON_S)
     sink.write(line("hook.tool.before", tool="t", call_id="large", args={"text": "x" * 2_000_000}, tenant="big"))
     until(lambda: sink.lost == 1)
     with pytest.raises(OSError, match="refused 1 events"):

@@ -1,8 +1,10 @@
 """A service of one tenant, and its address."""
 
 from collections.abc import Iterator
+from inspect import signature
 from pathlib import Path
 
+import httpx
 import pytest
 from tests.core.guards.store.memory_engine import MemoryEngine
 
@@ -11,6 +13,10 @@ from toolcharter_service.http.app import create_app
 from toolcharter_service.service import Service
 
 from .serving import configured, serving
+
+# httpx gives up after 5 s, which says nothing of the service on a machine that has more to do.
+_patience = signature(httpx.get).parameters["timeout"].default
+_patience.connect = _patience.read = _patience.write = _patience.pool = 60.0
 
 
 @pytest.fixture(scope="module")

@@ -1,9 +1,11 @@
 """A service that uvicorn serves on a free port of loopback, in a thread: for the tests of all its parts."""
 
+import json
 import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
@@ -65,13 +67,36 @@ def configured(place: Path, agents: Mapping[str, str] | None = None, **more: Any
 
 
 @contextmanager
+def leaving(url: str, body: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> Iterator[None]:
+    """A client that has asked for a call, and leaves at the end of the block without its answer."""
+    client = HTTPConnection(url.removeprefix("http://"))
+    client.request("POST", "/v1/calls", json.dumps(body), {"Content-Type": "application/json", **(headers or {})})
+    try:
+        yield
+    finally:
+        client.close()
+
+
+def until_event(place: Path, name: str, command: str) -> dict[str, Any]:
+    """The event *name* of a call with *command*, as soon as it stands in the file of `configured`."""
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        for line in (place / "events.jsonl").read_text().splitlines():
+            event: dict[str, Any] = json.loads(line)
+            if event["event"] == name and event.get("args") == {"command": command}:
+                return event
+        time.sleep(0.02)
+    raise AssertionError(f"there is no {name} of {command!r}")
+
+
+@contextmanager
 def serving(app: FastAPI) -> Iterator[str]:
     """The address of *app*, such as `http://127.0.0.1:40123`."""
     config = uvicorn.Config(app, host="127.0.0.1", port=0, log_level="warning", lifespan="on")
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, name="uvicorn", daemon=True)
     thread.start()
-    until = time.monotonic() + 30
+    until = time.monotonic() + 60
     while not server.started and thread.is_alive() and time.monotonic() < until:
         time.sleep(0.005)
     assert server.started, "the service did not start"
@@ -80,4 +105,4 @@ def serving(app: FastAPI) -> Iterator[str]:
         yield f"http://127.0.0.1:{port}"
     finally:
         server.should_exit = True
-        thread.join(30)
+        thread.join(60)

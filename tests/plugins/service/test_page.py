@@ -1,11 +1,11 @@
 """What docs/service.md shows works, from `pip install` to a second machine: with PostgreSQL, NATS and a worker."""
 
-import socket
 from pathlib import Path
 
 import pytest
 from tests.plugins.nats.servers import NatsServer
 from tests.plugins.stores.places import postgresql_places
+from tests.ports import own_port
 from tests.test_docs_run import run_page
 
 from pages import ROOT
@@ -18,9 +18,6 @@ def test_what_the_page_shows_works(tmp_path: Path) -> None:
     """The two machines are two folders."""
     place = tmp_path / "place"
     place.mkdir()
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
     bus = NatsServer(tmp_path / "nats")
     bus.start()
     try:
@@ -28,7 +25,7 @@ def test_what_the_page_shows_works(tmp_path: Path) -> None:
             replaced = {
                 "postgresql://tools@db.example.org/tools": f"'{databases.new(migrated=False)}'",
                 "nats://bus.example.org:4222": bus.url,
-                "8081": str(port),
+                "8081": str(own_port()),
             }
             run_page(ROOT / "docs/service.md", place, replaced, timeout_s=120)
     finally:

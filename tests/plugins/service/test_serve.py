@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -10,17 +9,11 @@ from pathlib import Path
 
 import httpx
 import pytest
+from tests.ports import own_port
 
 from .serving import PROFILE
 
 pytestmark = pytest.mark.slow
-
-
-def _free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port: int = free.getsockname()[1]
-        return port
 
 
 def _serve(place: Path, *words: str) -> subprocess.Popen[str]:
@@ -49,7 +42,7 @@ def test_faults_of_file_and_profiles_stop_it(tmp_path: Path) -> None:
         "tenants: {acme: {agents: {a: {profile: ./p.yaml, workspace: work}, b: {profile: nobody, workspace: work}}}}\n"
     )
 
-    server = _serve(tmp_path, "--config", "service.yaml", "--port", str(_free_port()))
+    server = _serve(tmp_path, "--config", "service.yaml", "--port", str(own_port()))
     _, told = server.communicate(timeout=60)
 
     assert server.returncode != 0
@@ -62,7 +55,7 @@ def test_a_served_profile_answers_curl_and_ends_a_long_call_when_it_stops(tmp_pa
     """`serve --dev` takes any agent; on SIGTERM it is gone within its time."""
     (tmp_path / "p.yaml").write_text(PROFILE)
     (tmp_path / "work").mkdir()
-    port = _free_port()
+    port = own_port()
     url = f"http://127.0.0.1:{port}"
     server = _serve(tmp_path, "--dev", "-p", "./p.yaml", "-w", "work", "--port", str(port), "--events", "file:e.jsonl")
     _until_it_answers(url, server)

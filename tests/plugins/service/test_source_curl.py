@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -11,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from tests.ports import own_port
 
 pytestmark = pytest.mark.slow
 
@@ -43,16 +43,10 @@ DISCOVER = "curl -s -X POST http://localhost:8081/api/v1/tools/discover"
 
 def _port() -> int:
     """8081, as the lines have it, unless somebody else listens there."""
-    for port in (8081, 0):
-        with socket.socket() as free:
-            free.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                free.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            found: int = free.getsockname()[1]
-            return found
-    raise AssertionError("no port is free")
+    try:
+        return own_port(8081)
+    except OSError:
+        return own_port()
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +68,7 @@ def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
         yield port
     finally:
         server.send_signal(signal.SIGTERM)
-        server.wait(30)
+        server.wait(60)
 
 
 def _ran(line: str) -> "subprocess.CompletedProcess[str]":

@@ -63,7 +63,7 @@ def _fill(engine: StoreEngine, scope: Scope) -> Rows:
     rows.delete("tool", "gone")
     for number in range(3):
         rows.transact(lambda each: each.push("list", str(number), cap=2))  # noqa: B023 - run at once
-    engine.lease(scope, "job", "me", 60, timeout_s=5)
+    engine.lease(scope, "job", "me", 60, timeout_s=30)
     return rows
 
 
@@ -84,7 +84,7 @@ def test_a_store_goes_into_another_and_back(
         if own.has_full_text:
             assert (rows.search("other"), rows.search("full")) == ([("b",)], [])
         assert rows.transact(lambda each: each.items("list", limit=5)) == ("2", "1")
-        lease = store.engine.lease(scopes[0], "job", "you", 60, timeout_s=5)
+        lease = store.engine.lease(scopes[0], "job", "you", 60, timeout_s=30)
         assert lease is not None
         assert lease.fence == 2
         assert rows.put("note", row("b"), expected=2) == 3
@@ -94,16 +94,16 @@ def test_what_breaks_off_changes_nothing(own: StoreEngine) -> None:
     """Neither what was there, nor a lease."""
     scope = Scope("acme", "acme-tests")
     _fill(own, scope)
-    before, last = _all(own), own.last_change(scope, timeout_s=5)
-    lease = own.lease(scope, "job", "me", 60, timeout_s=5)
+    before, last = _all(own), own.last_change(scope, timeout_s=30)
+    lease = own.lease(scope, "job", "me", 60, timeout_s=30)
     new = [ExportedRow(scope, "tool", row(str(number)), 1, number) for number in range(500)]
 
     with pytest.raises(OSError, match="ends here"):
         own.replace_all(Content(*new, breaks=True))
 
     assert _all(own) == before
-    assert own.last_change(scope, timeout_s=5) == last
-    assert own.lease(scope, "job", "me", 60, timeout_s=5) is not None
+    assert own.last_change(scope, timeout_s=30) == last
+    assert own.lease(scope, "job", "me", 60, timeout_s=30) is not None
     assert lease is not None
 
 
@@ -112,21 +112,21 @@ def test_who_follows_the_changes_learns_of_a_restore(own: StoreEngine) -> None:
     scope, other = Scope("acme", "acme-tests"), Scope("other", "acme-tests")
     rows = _fill(own, scope)
     Rows(own, other).put("tool", row("x"))
-    lease = own.lease(scope, "job", "me", 60, timeout_s=5)
+    lease = own.lease(scope, "job", "me", 60, timeout_s=30)
     assert lease is not None
-    seen = {each: own.last_change(each, timeout_s=5) for each in (scope, other)}
+    seen = {each: own.last_change(each, timeout_s=30) for each in (scope, other)}
 
     own.replace_all(Content(ExportedRow(scope, "tool", row("old"), 4, 2), ExportedFence(scope, "job", 40)))
 
     for each, number in seen.items():
-        assert own.last_change(each, timeout_s=5) > number
+        assert own.last_change(each, timeout_s=30) > number
         with pytest.raises(StoreConflict, match="read all anew"):
-            own.changes(each, number, (), 10, timeout_s=5)
+            own.changes(each, number, (), 10, timeout_s=30)
     assert rows.changes() == [(2, "tool", ("old",), False)]
     assert Rows(own, other).changes() == []
     with pytest.raises(StoreConflict):
         rows.transact(lambda tx: tx.require_lease(lease))
-    taken = own.lease(scope, "job", "you", 60, timeout_s=5)
+    taken = own.lease(scope, "job", "you", 60, timeout_s=30)
     assert taken is not None
     assert taken.fence == 41
 

@@ -39,7 +39,7 @@ def test_threads_lose_no_update(rows: Rows) -> None:
         list(pool.map(lambda _: rows.transact(count_up), range(60)))
 
     assert rows.document("count", "n") == "60"
-    assert rows.engine.last_change(rows.scope, timeout_s=5) == 61
+    assert rows.engine.last_change(rows.scope, timeout_s=30) == 61
 
 
 def test_processes_lose_no_update_when_one_is_killed(shared_url: str, rows: Rows) -> None:
@@ -142,23 +142,23 @@ def test_deletions_are_forgotten_and_who_asks_for_them_is_told(rows: Rows, monke
 
 def test_a_lease_has_one_holder_and_its_numbers_rise(engine: StoreEngine, scope: Scope) -> None:
     """Its holder gets the same again; who takes it later has a higher number."""
-    first = engine.lease(scope, "job", "a", 60, timeout_s=5)
+    first = engine.lease(scope, "job", "a", 60, timeout_s=30)
     assert first is not None
-    assert engine.lease(scope, "job", "b", 60, timeout_s=5) is None
-    again = engine.lease(scope, "job", "a", 90, timeout_s=5)
+    assert engine.lease(scope, "job", "b", 60, timeout_s=30) is None
+    again = engine.lease(scope, "job", "a", 90, timeout_s=30)
     assert again is not None
     assert (again.fence, again.expires > first.expires) == (first.fence, True)
-    renewed = engine.renew(scope, first, 120, timeout_s=5)
+    renewed = engine.renew(scope, first, 120, timeout_s=30)
     assert (renewed.fence, renewed.expires > again.expires) == (first.fence, True)
 
-    engine.release(scope, first, timeout_s=5)
-    second = engine.lease(scope, "job", "b", 60, timeout_s=5)
+    engine.release(scope, first, timeout_s=30)
+    second = engine.lease(scope, "job", "b", 60, timeout_s=30)
     assert second is not None
     assert second.fence > first.fence
-    engine.release(scope, first, timeout_s=5)
+    engine.release(scope, first, timeout_s=30)
     with pytest.raises(StoreConflict):
-        engine.renew(scope, first, 60, timeout_s=5)
-    assert engine.lease(scope, "job", "c", 60, timeout_s=5) is None
+        engine.renew(scope, first, 60, timeout_s=30)
+    assert engine.lease(scope, "job", "c", 60, timeout_s=30) is None
 
 
 def test_one_of_many_gets_a_lease(engine: StoreEngine, scope: Scope) -> None:
@@ -178,7 +178,7 @@ def test_one_of_many_gets_a_lease(engine: StoreEngine, scope: Scope) -> None:
 def test_nothing_is_written_under_a_lost_lease(rows: Rows) -> None:
     """Neither by one that had lost it before, nor by one that loses it while it works."""
     engine, scope = rows.engine, rows.scope
-    old = engine.lease(scope, "job", "a", 0.2, timeout_s=5)
+    old = engine.lease(scope, "job", "a", 0.2, timeout_s=30)
     assert old is not None
 
     def work(each: EngineTransaction) -> None:
@@ -189,7 +189,7 @@ def test_nothing_is_written_under_a_lost_lease(rows: Rows) -> None:
 
     with pytest.raises(StoreConflict):
         rows.transact(work)
-    new = engine.lease(scope, "job", "b", 60, timeout_s=5)
+    new = engine.lease(scope, "job", "b", 60, timeout_s=30)
     assert new is not None
     with pytest.raises(StoreConflict):
         rows.transact(work)
@@ -228,7 +228,7 @@ def test_who_waits_for_a_writer_waits_no_longer_than_it_may(rows: Rows) -> None:
         holding.result()
 
     assert rows.document("tool", "a") == '"after"'
-    assert waiting.put("tool", row("b")) == 1
+    assert rows.put("tool", row("b")) == 1
 
 
 @WAITING

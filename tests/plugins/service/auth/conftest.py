@@ -65,7 +65,8 @@ class Deployment:
     def heard(self) -> None:
         """Wait until each process has heard of the latest change."""
         last = self.store.last_change()
-        for _ in range(600):
+        end = time.monotonic() + 60
+        while time.monotonic() < end:
             if all((auth.verified._seen or 0) >= last for auth in self.auths):
                 return
             time.sleep(0.05)

@@ -341,27 +341,31 @@ def test_pages_of_tokens_follow_each_other(client: httpx.Client, bearing: Bearin
     assert problem(wrong) == (400, "invalid_request")
 
 
-async def test_the_bus_tells_sooner(deployment: Deployment) -> None:
+async def test_the_bus_tells_sooner(
+    client: httpx.Client, deployment: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Whoever changes credentials says so; who hears it asks the store at once, and does not wait for the next look."""
-    here, there = (ServiceAuth(service) for service in deployment.services[:2])
+    del client  # It starts a service.
+    monkeypatch.setattr("toolcharter_service.auth.verified.POLL_S", 600.0)
+    here, there = ServiceAuth(deployment.services[0]), ServiceAuth(deployment.services[0])
     said: list[tuple[str, str]] = []
     bus = SimpleNamespace(publish=lambda tenant, topic: said.append((tenant, topic)))
     here._service = cast("Any", SimpleNamespace(bus=bus))
 
-    looks: list[int] = []
+    looks = asyncio.Semaphore(0)
 
     async def counted() -> None:
-        looks.append(1)
+        looks.release()
 
     there.verified.catch_up = counted  # type: ignore[method-assign]
 
     await here.changed("digest")
     watching = asyncio.create_task(there.verified.watch())
-    for _ in range(5):
-        await asyncio.sleep(0.01)
-        there.verified.nudge()
-    await asyncio.sleep(0.01)
+    async with asyncio.timeout(60):
+        await looks.acquire()  # The first, unasked.
+        for _ in range(5):
+            there.verified.nudge()
+            await looks.acquire()
     watching.cancel()
 
     assert said == [("", "credentials")]
-    assert len(looks) == 6

@@ -18,7 +18,7 @@ from toolcharter_service.workers.process_bus import ProcessBus
 
 pytestmark = pytest.mark.slow
 ANN = being("ann", "caller,viewer,operator")
-SOON_S = 20.0
+SOON_S = 60.0
 
 
 class Heard(ProcessBus):

@@ -44,7 +44,7 @@ def service(tmp_path_factory: pytest.TempPathFactory, engine_of_all: MemoryEngin
 
 @pytest.fixture(scope="module")
 def http(service: Service) -> Iterator[httpx.Client]:
-    with serving(create_app(service, auth=Named())) as url, httpx.Client(base_url=url, timeout=30) as client:
+    with serving(create_app(service, auth=Named())) as url, httpx.Client(base_url=url, timeout=60) as client:
         yield client
 
 

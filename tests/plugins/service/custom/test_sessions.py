@@ -92,14 +92,14 @@ def test_a_line_that_runs_its_argument_is_left_out(store: Store, session: OpenSe
 
 def test_time_and_status(store: Store, session: OpenSession) -> None:
     """The tool's own time, never more than the profile's; a status other than 0 is an error."""
-    put(store, "slow", "echo begun; sleep 30", timeout_seconds=0.3)
-    put(store, "slower", "sleep 30", timeout_seconds=100)
+    put(store, "slow", "echo begun; sleep 600", timeout_seconds=5)
+    put(store, "slower", "sleep 600", timeout_seconds=100)
     put(store, "fail", "echo out; echo err >&2; exit 3")
-    live = session(policy={"timeout_s": 0.5})
+    live = session()
 
     slow, failed = live.call("slow", {}), live.call("fail", {})
     assert (slow.reason, "begun" in slow.text) == ("timed_out", True)
-    assert live.call("slower", {}).reason == "timed_out"
+    assert session(policy={"timeout_s": 0.5}).call("slower", {}).reason == "timed_out"
     assert (failed.reason, failed.exit_code) == ("nonzero_exit", 3)
     assert failed.data == {"stdout": "out\n", "stderr": "err\n", "exit_code": 3}
 

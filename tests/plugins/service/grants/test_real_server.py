@@ -26,7 +26,7 @@ allow: ["mcp:*"]
 """
 TOOL = "mcp__raw__echo"
 BOT = being("bot-token", "caller", agents=["bot"])
-SOON_S = 12.0
+SOON_S = 60.0
 
 
 def until(is_so: Callable[[], bool]) -> None:

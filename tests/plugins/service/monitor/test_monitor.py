@@ -103,7 +103,7 @@ def test_an_approval_is_answered_by_keyboard(
 
     assert "The answer counts." in looking.text
     looking.page.wait_for_function("() => true")
-    for _ in range(100):
+    for _ in range(1_200):
         if asking.get("result"):
             break
         looking.page.wait_for_timeout(50)

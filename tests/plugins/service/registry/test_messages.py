@@ -23,7 +23,7 @@ extensions: {registry: {extend: true}}
 allow: ["custom:*"]
 """
 STREAM = "toolcharter-acme-events"
-SOON_S = 20.0
+SOON_S = 60.0
 
 
 def told(server: NatsServer, subject: str) -> list[dict[str, Any]]:

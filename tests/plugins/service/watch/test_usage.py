@@ -22,7 +22,7 @@ from toolcharter_service.watch.usage import Usage
 
 from .test_records import after, describe
 
-SOON_S = 15.0
+SOON_S = 60.0
 
 
 def ended(call_id: str) -> bytes:

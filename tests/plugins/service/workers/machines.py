@@ -15,7 +15,7 @@ from toolcharter import Job, RunnerScope, open_bus
 from toolcharter_service.workers.remote import RemotePolicy, RemoteRunner
 
 PATH = {"PATH": "/usr/bin:/bin"}
-SOON_S = 20.0
+SOON_S = 60.0
 
 
 def until(is_so: Callable[[], Any]) -> None:
@@ -55,7 +55,7 @@ class Machines:
 
     def runner(self, **policy: Any) -> RemoteRunner:
         """Open one."""
-        settings = {"workspace": "repo", "tenant": "acme", "bus": self.server.url, "sandbox": False, "lease_s": 2.0}
+        settings = {"workspace": "repo", "tenant": "acme", "bus": self.server.url, "sandbox": False}
         opened = RemoteRunner(
             open_bus(self.server.url), RemotePolicy(**{**settings, **policy}), RunnerScope(self.folder / "elsewhere")
         )
@@ -77,6 +77,6 @@ class Machines:
         self.server.stop()
 
 
-def job(*argv: str, seconds: float = 30, **more: Any) -> Job:
+def job(*argv: str, seconds: float = 60, **more: Any) -> Job:
     """A program."""
     return Job(argv, **{"env": PATH, "expires": time.monotonic() + seconds, **more})

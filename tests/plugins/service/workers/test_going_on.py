@@ -70,7 +70,7 @@ def runner(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[RemoteRun
     worker = Worker(config, [OpenWorkspace(settings, folder, runner_opener("host", {}))], bus)
     working = threading.Thread(target=worker.run)
     working.start()
-    policy = RemotePolicy(workspace="repo", tenant="acme", bus="process:", sandbox=False, lease_s=2.0)
+    policy = RemotePolicy(workspace="repo", tenant="acme", bus="process:", sandbox=False)
     opened = RemoteRunner(bus, policy, RunnerScope(tmp_path / "elsewhere"))
     yield opened
     worker.stop()
@@ -153,7 +153,7 @@ def test_what_cannot_start_is_told_at_once(machines: Machines) -> None:
 def test_a_worker_that_dies_takes_its_programs_with_it(machines: Machines) -> None:
     """It is told as lost within the lease; the output is at an end."""
     worker = machines.worker()
-    running = machines.runner().start(job("sh", "-c", "echo $$; exec sleep 60"))
+    running = machines.runner(lease_s=2.0).start(job("sh", "-c", "echo $$; exec sleep 60"))
     read_until(running, end=b"\n")
     worker.kill()
 
@@ -179,7 +179,7 @@ import sys, time
 from pathlib import Path
 from toolcharter import Job, RunnerScope, open_bus
 from toolcharter_service.workers.remote import RemotePolicy, RemoteRunner
-policy = RemotePolicy(workspace="repo", tenant="acme", bus=sys.argv[1], sandbox=False, lease_s=2.0)
+policy = RemotePolicy(workspace="repo", tenant="acme", bus=sys.argv[1], sandbox=False, lease_s=5.0)
 runner = RemoteRunner(open_bus(sys.argv[1]), policy, RunnerScope(Path("/elsewhere")))
 job = Job(("sh", "-c", "echo $$ > begun.new; mv begun.new begun; exec sleep 60"), env={"PATH": "/usr/bin:/bin"})
 if sys.argv[2] == "start":
@@ -260,7 +260,7 @@ def test_a_background_process_runs_on_a_worker(machines: Machines) -> None:
         "profile: p\nrunner: remote\ntools: {background_process: {allow_input: true}}\n"
         "allow: [background_process]\n"
         f"extensions: {{remote: {{workspace: repo, tenant: acme, bus: '{machines.server.url}', sandbox: false, "
-        "lease_s: 2}}\n"
+        "lease_s: 5}}\n"
     )
     with build_tools(machines.folder / "p.yaml", workspace=here) as box:
 
@@ -292,7 +292,7 @@ def test_an_mcp_server_runs_on_a_worker(machines: Machines, project_root: Path) 
     here.mkdir()
     (machines.folder / "p.yaml").write_text(
         "profile: p\nrunner: remote\nallow: ['mcp:*']\nextensions:\n"
-        f"  remote: {{workspace: repo, tenant: acme, bus: '{machines.server.url}', sandbox: false, lease_s: 2}}\n"
+        f"  remote: {{workspace: repo, tenant: acme, bus: '{machines.server.url}', sandbox: false, lease_s: 5}}\n"
         "  mcp_bridge: {extend: true, mark_output: false, trust: first, servers: {raw: "
         f"{{command: '{sys.executable}', args: ['{program}', '{orders}']}}}}}}\n"
     )

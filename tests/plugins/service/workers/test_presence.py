@@ -33,8 +33,13 @@ def test_processes_of_the_service_and_workers_are_listed(machines: Machines) -> 
             found: list[dict[str, Any]] = answer.json()["workers"]
             return found
 
-        until(lambda: len(listed()) == 2)
-        found = listed()
+        found: list[dict[str, Any]] = []
+
+        def both_are_listed() -> bool:
+            found[:] = listed()
+            return len(found) == 2
+
+        until(both_are_listed)
         others = listed("zoo")
 
     assert sorted(found[0]) == ["id", "jobs", "name", "seen"]

@@ -77,7 +77,7 @@ def test_a_worker_that_dies_is_lost_within_its_lease_and_its_job_is_not_started_
 
     def run() -> None:
         with pytest.raises(ToolError) as lost:
-            runner.run(job("sh", "-c", "echo begun >> lines; sleep 30"))
+            runner.run(job("sh", "-c", "echo begun >> lines; sleep 600", seconds=600))
         found.append(lost.value)
 
     thread = threading.Thread(target=run)
@@ -85,11 +85,9 @@ def test_a_worker_that_dies_is_lost_within_its_lease_and_its_job_is_not_started_
     until((machines.workspace / "lines").exists)
     machines.worker()
     worker.kill()
-    killed = time.monotonic()
     thread.join(SOON_S)
 
-    assert [error.reason for error in found] == ["worker_lost"]
-    assert time.monotonic() - killed < 10
+    assert [error.reason for error in found] == ["worker_lost"]  # Long before the program's own time is over.
     time.sleep(1)
     assert (machines.workspace / "lines").read_text() == "begun\n"
 
@@ -106,7 +104,7 @@ def test_a_worker_that_hangs_is_lost_and_ends_the_program_when_it_goes_on(machin
     thread = threading.Thread(target=hang)
     thread.start()
     with pytest.raises(ToolError, match="is lost: it has given no sign of life"):
-        runner.run(job("sh", "-c", "echo $$ > begun; sleep 30"))
+        runner.run(job("sh", "-c", "echo $$ > pid; mv pid begun; sleep 600", seconds=600))
     thread.join(SOON_S)
     process = int((machines.workspace / "begun").read_text())
     worker.send_signal(signal.SIGCONT)
@@ -122,14 +120,14 @@ def test_the_end_of_a_call_reaches_the_worker(machines: Machines, ends: str) -> 
     program = job(
         "sh",
         "-c",
-        "echo $$ > begun; sleep 30",
-        seconds=3 if ends == "deadline" else 30,
-        is_wanted=lambda: not (ends == "cancel" and begun.exists()),
+        "echo $$ > begun; sleep 600",
+        seconds=10 if ends == "deadline" else 600,
+        is_wanted=lambda: not (ends == "cancel" and begun.exists() and begun.read_text().endswith("\n")),
     )
     ended: list[Ended] = []
     thread = threading.Thread(target=lambda: ended.append(runner.run(program)))
     thread.start()
-    until(lambda: begun.exists() and begun.read_text())
+    until(lambda: begun.exists() and begun.read_text().endswith("\n"))
     if ends == "close":
         runner.close()
     thread.join(SOON_S)
@@ -148,7 +146,7 @@ def test_without_a_worker_nothing_starts_later_either(machines: Machines) -> Non
     assert refused.value.reason == "sandbox_unavailable"
     assert timed_out.timed_out
     machines.worker()
-    assert runner.run(job("true")).exit_code == 0
+    assert machines.runner().run(job("true")).exit_code == 0
     assert not (machines.workspace / "lines").exists()
 
 
@@ -164,11 +162,11 @@ def test_a_worker_is_never_wider_than_it_was_set_up(machines: Machines) -> None:
     """Whatever a job says: of limits, folders, what it may write, and the sandbox it asks for."""
     (machines.workspace / "kept").mkdir()
     machines.worker(
-        runner="bwrap", read_only=False, protected=["kept"], limits={"timeout_s": 2, "max_output_bytes": 100}
+        runner="bwrap", read_only=False, protected=["kept"], limits={"timeout_s": 10, "max_output_bytes": 100}
     )
     runner = machines.runner(sandbox=True)
 
-    assert runner.run(job("sleep", "30")).timed_out
+    assert runner.run(job("sleep", "600", seconds=600)).timed_out
     assert len(runner.run(job("head", "-c", "1000", "/dev/zero")).stdout) == 100
     assert runner.run(job("touch", "kept/x")).exit_code != 0
     assert runner.run(job("touch", "x")).exit_code == 0
@@ -226,6 +224,6 @@ def test_a_worker_that_is_stopped_ends_in_order(machines: Machines) -> None:
 
     thread = threading.Thread(target=stop)
     thread.start()
-    assert runner.run(job("sh", "-c", "touch begun; sleep 30")).timed_out
+    assert runner.run(job("sh", "-c", "touch begun; sleep 600")).timed_out
     thread.join(SOON_S)
     assert worker.wait(SOON_S) == 0

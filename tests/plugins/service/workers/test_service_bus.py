@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 
 def until(is_so: Callable[[], bool]) -> None:
     """Wait for it."""
-    end = time.monotonic() + 20
+    end = time.monotonic() + 60
     while not is_so():
         assert time.monotonic() < end, "it did not happen"
         time.sleep(0.05)
