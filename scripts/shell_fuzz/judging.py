@@ -88,6 +88,8 @@ def _fits(argv: Sequence[str], words: Sequence[Word]) -> bool:
 
 
 def _may_be(text: str, word: Word) -> bool:
+    if word.form == "-":  # Of `cd -` the guard knows where that leads.
+        return text == "-"
     return text == word.text if word.text is not None else text.startswith(word.prefix)
 
 

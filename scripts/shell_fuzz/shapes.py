@@ -125,6 +125,10 @@ NAMES: Final = (
     "basename FILE",
     "cat a.txt",
     "printf '%s\\n' TEXT",
+    "printf '%s\\n' FOLDER/* FILE",
+    "stat -c %s FILE",
+    "wc -l < FILE | tr -d ' '",
+    "git rev-parse --show-toplevel",
 )
 """Commands that print names, hashes, dates and numbers, or text."""
 TOLD: Final = (
@@ -150,6 +154,15 @@ TOLD: Final = (
     'cd FOLDER; cd "$(git rev-parse --show-toplevel)" && cat FILE; STATEMENT',
     "trap 'echo \"$LINENO $x\"' ERR; STATEMENT; cat FILE",
     "trap 'cat FILE; STATEMENT' EXIT; STATEMENT",
+    'x=$(git rev-parse --show-toplevel); STATEMENT; cd "$x"; cat FILE',
+    'cd FOLDER; x=$(NAMES) && cd "$x" && cat FILE; cat "$x/FILE"; cd "$x/FOLDER"; cat FILE',
+    "cd FOLDER; STATEMENT; cd - && cat FILE; STATEMENT",
+    "cd FOLDER && STATEMENT; cd -; cat FILE; cd FOLDER; cd -; cat FILE",
+    "(cd FOLDER; STATEMENT; cd -; cat FILE); cd FOLDER | cd -; cat FILE; cd -; cat FILE",
+    "set -x; x=$FOO; STATEMENT; set +x; cat FILE",
+    "set -euxo pipefail; x=$(NAMES); STATEMENT",
+    "NAMES | xargs wc -l; NAMES | xargs -n1 cat; NAMES | xargs python3 -m py_compile",
+    'x=$(NAMES); echo "$((x / 2))"; cat "a$x.txt"',
     "cd FOLDER && STATEMENT; cd ..; cat FILE",
     "cd FOLDER; STATEMENT; cd ..; cd FOLDER; STATEMENT; cd ..; cat FILE",
     'NAMES | { read -r x; read -r y; echo "$x$y"; cat "$x"; }',
