@@ -163,6 +163,7 @@ TOLD: Final = (
     "set -euxo pipefail; x=$(NAMES); STATEMENT",
     "NAMES | xargs wc -l; NAMES | xargs -n1 cat; NAMES | xargs python3 -m py_compile",
     'x=$(NAMES); echo "$((x / 2))"; cat "a$x.txt"',
+    'printf -v x \'%s\' FILE TEXT; STATEMENT; echo "$x"; cat "$x"',
     "cd FOLDER && STATEMENT; cd ..; cat FILE",
     "cd FOLDER; STATEMENT; cd ..; cd FOLDER; STATEMENT; cd ..; cat FILE",
     'NAMES | { read -r x; read -r y; echo "$x$y"; cat "$x"; }',

@@ -75,7 +75,7 @@ def settle(scanner: Scanner, at: int) -> Gained:
         if value is not None and is_own(name):
             gained.add(name)
     is_certain = not command.redirections or all(map(_can_be_read, command.redirections))
-    if command.words[0].text not in DECLARING:
+    if command.words[0].text not in DECLARING and command.words[0].text != "printf":
         # From what cannot be read, such as a folder, `read` sets nothing.
         # A pipe can always be read, but what stands behind `}` may take its place.
         is_piped = bool(command.stdin_from) and "<" not in scanner.source

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from toolcharter.guards.shell.assignments import exports_harmless, is_own
+from toolcharter.guards.shell.languages.formats import printf
 from toolcharter.guards.shell.nodes import Command, Word
 
 DECLARING: Final = frozenset({"readonly", "declare", "typeset", "local", "export"})
@@ -30,17 +31,26 @@ _VALUED: Final[Mapping[str, re.Pattern[str]]] = {
 }
 """By program, those whose value is the next word."""
 _ARRAY: Final = re.compile(r"-[rs]*a")
+_PRINTS: Final = ["printf", "-v"]
 _MANY: Final = frozenset({"mapfile", "readarray"})
 
 
 def may_set(command: Command) -> bool:
     """Whether *command* may set variables of the line."""
-    return not command.words or command.words[0].text in DECLARING or command.words[0].text in _VALUED
+    words = command.words
+    return (
+        not words
+        or words[0].text in DECLARING
+        or words[0].text in _VALUED
+        or [one.text for one in words[:2]] == _PRINTS
+    )
 
 
 def set_by(words: Sequence[Word]) -> tuple[str, ...] | None:
     """The variables that a command sets; None if it is no such builtin, or if its *words* do not tell for certain."""
     name = words[0].text if words else None
+    if name == "printf" and [word.text for word in words[:2]] == _PRINTS:
+        return _printed(words[2:])
     if name in DECLARING:
         return _declared(words[1:], name or "")
     return _read(words[1:], name or "") if name in _VALUED else None
@@ -55,6 +65,14 @@ def sets_own(words: Sequence[Word]) -> bool:
         return exports_harmless(words)
     names = set_by(words)
     return names is not None and all(map(is_own, names))
+
+
+def _printed(words: Sequence[Word]) -> tuple[str, ...] | None:
+    """What `printf -v` sets, of literal words alone: what the line has found it would have a variable of the line hold."""
+    texts = [word.text for word in words if word.text is not None]
+    if len(texts) < max(2, len(words)) or not _NAME.fullmatch(texts[0]) or any(map(printf, texts[1:])):
+        return None
+    return (texts[0],)
 
 
 def is_array(command: Command) -> bool:
