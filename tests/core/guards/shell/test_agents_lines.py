@@ -62,7 +62,7 @@ def why_refused(rules: list[str], line: str) -> str:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("half", "tier", "most"),
-    [("looked at", "core", 0.0), ("looked at", "plus", 16.2), ("unseen", "core", 4.1), ("unseen", "plus", 17.6)],
+    [("looked at", "core", 0.0), ("looked at", "plus", 14.0), ("unseen", "core", 4.1), ("unseen", "plus", 16.5)],
 )
 def test_few_lines_of_agents_are_refused(half: str, tier: str, most: float) -> None:
     """The share, in percent, never grows: a change that makes it smaller puts the smaller number here."""
@@ -86,11 +86,11 @@ def test_lines_that_were_allowed_stay_allowed() -> None:
         (THIRD, 1, "core", 1),
         (THIRD, 1, "plus", 5),
         (THIRD, 0, "core", 0),
-        (THIRD, 0, "plus", 8),
+        (THIRD, 0, "plus", 6),
         (FOURTH, 0, "core", 2),
-        (FOURTH, 0, "plus", 7),
+        (FOURTH, 0, "plus", 6),
         (FOURTH, 1, "core", 2),
-        (FOURTH, 1, "plus", 4),
+        (FOURTH, 1, "plus", 3),
     ],
 )
 def test_few_of_the_later_lines_are_refused(file: Path, first: int, tier: str, most: int) -> None:
