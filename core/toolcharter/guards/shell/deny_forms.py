@@ -4,15 +4,11 @@ from collections.abc import Sequence
 from typing import Final
 
 from toolcharter.api.command import Requirement
-from toolcharter.guards.shell.nodes import Command, Reading, Word, quoted
+from toolcharter.guards.shell.nodes import NOWHERE, Command, Reading, Word, quoted
 from toolcharter.guards.shell.programs.launchers import STARTERS, contained_words, started_words
 
 _TESTS: Final = frozenset({"[", "[["})
 _OTHERWISE_WRITTEN: Final = _TESTS | STARTERS
-_QUIET: Final = frozenset(
-    {"2>&1", ">&2", "1>&2", ">/dev/null", "1>/dev/null", "2>/dev/null", "&>/dev/null", "</dev/null"}
-)
-"""Redirections that lead nowhere, or to where another one leads."""
 
 
 def bare(command: Command, needs: Sequence[Requirement]) -> str | None:
@@ -27,7 +23,7 @@ def bare(command: Command, needs: Sequence[Requirement]) -> str | None:
         return None
     named = {need.form for need in needs}
     is_set = any(assignment.form in named for assignment in command.assignments)
-    kept = tuple(one for one in command.redirections if one.form not in _QUIET)
+    kept = tuple(one for one in command.redirections if one.form not in NOWHERE)
     if not ((command.assignments and not is_set) or len(kept) < len(command.redirections)):
         return None
     return command._replace(assignments=command.assignments if is_set else (), redirections=kept).form

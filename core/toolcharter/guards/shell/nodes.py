@@ -26,6 +26,12 @@ WRITING: Final = frozenset({">", ">>", ">|", "&>"})
 """Operators behind which the file stands that a command writes."""
 
 
+NOWHERE: Final = frozenset(
+    {"2>&1", ">&2", "1>&2", ">/dev/null", "1>/dev/null", "2>/dev/null", "&>/dev/null", "</dev/null"}
+)
+"""Redirections, by their normal form, that lead nowhere, or to where another one leads."""
+
+
 REFERENCE: Final = "reference"
 """In place of whose name a word is, if it is a branch or a tag of git: one may begin with a dash."""
 

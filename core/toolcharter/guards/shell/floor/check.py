@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
+from itertools import repeat
 from typing import NamedTuple
 
 from toolcharter.guards.shell.floor import (
@@ -23,16 +24,17 @@ from toolcharter.guards.shell.floor import (
 )
 from toolcharter.guards.shell.floor.context import SHORT, Call, Scene, base_name, called_functions
 from toolcharter.guards.shell.floor.data_sources import FETCHERS, INTERPRETERS, SHELLS, language
-from toolcharter.guards.shell.floor.files import made_and_run
+from toolcharter.guards.shell.floor.files import made_and_run, may_clone
 from toolcharter.guards.shell.floor.programs import MAKERS, RULES
 from toolcharter.guards.shell.floor.words import readings
-from toolcharter.guards.shell.nodes import Command, Reading, Redirection, Script, Word
+from toolcharter.guards.shell.nodes import NOWHERE, WRITING, Command, Reading, Redirection, Script, Word
 from toolcharter.guards.shell.programs.launchers import LAUNCHERS, SUBCOMMANDS, TEXT_OPTIONS
 
 Check = Callable[[Call, Scene], str | None]
 _APPENDABLE = frozenset({"/etc/fstab", "/etc/profile", "/etc/crontab", "/etc/resolv.conf", "/etc/shells"})
 _MAKING = FETCHERS | {"tee", "gtee", "sponge", "dd", "gdd", "sort", "cp", "install", "uniq"}
 _PROBES = frozenset({":", "true", "echo", "printf"})
+_NULL = "null"
 _HARMLESS_TARGETS = frozenset({"/dev/null", "0", "1", "2", "-"})
 
 
@@ -122,7 +124,7 @@ _CHECKED: tuple[tuple[Check, Iterable[str]], ...] = (
 
 
 def _by_program() -> dict[str, tuple[Check, ...]]:
-    found = dict[str, tuple[Check, ...]]()
+    found: dict[str, tuple[Check, ...]] = {}
     for check, names in _CHECKED:
         for name in names:
             found[name] = (*found.get(name, ()), check)
@@ -179,11 +181,7 @@ def look(
 
     Nothing is certain of these: a rule of `deny` may match them, and none of `allow` has to.
     """
-    if not script.functions and all(
-        map(_is_dull, script.commands, (reading for _, reading in readings))
-        if readings
-        else map(_is_dull, script.commands)
-    ):
+    if _are_dull(script, readings):
         return None, ()
     scene = Scene(script, workspace, home, _judge_inner)
     scene.readings = readings if scene.places.workspace == workspace else ()
@@ -191,13 +189,28 @@ def look(
     return why, tuple(dict.fromkeys(command.form for command in scene.seen if command.words))
 
 
-def _is_dull(command: Command, reading: Reading | None = None) -> bool:
-    """Whether a command alone tells that nothing of it concerns the floor; for speed, as most are."""
-    words = command.words
-    if not words or command.redirections or command.within or command.assignments:
+def _are_dull(script: Script, readings: Sequence[tuple[Command, Reading]] = ()) -> bool:
+    """Whether each command by itself tells that nothing of the script concerns the floor; for speed, as most are so."""
+    if script.functions:
         return False
+    redirects = False
+    for command, reading in readings or zip(script.commands, repeat(None)):
+        if not _is_dull(command, reading):
+            return False
+        redirects = redirects or bool(command.redirections)
+    # What is opened leads nowhere, but where something is opened a folder that the script brings is remembered.
+    return not (redirects and any(may_clone(one) for one in script.commands if one.words))
+
+
+def _is_dull(command: Command, reading: Reading | None) -> bool:
+    """Whether a command alone tells that nothing of it concerns the floor."""
+    words = command.words
+    if (command.redirections and not _lead_nowhere(command.redirections)) or "background" in command.within:
+        return False
+    if not words:
+        return not any(map(indices.may_concern, command.assignments))
     program = words[0].text
-    if program is None:
+    if program is None or command.assignments or program.endswith(_NULL):
         return False
     interest = _interest(program)
     if (interest.is_other and len(words) > 1) or indices.may_index(program):
@@ -213,6 +226,11 @@ def _is_dull(command: Command, reading: Reading | None = None) -> bool:
     return not (interest.is_checked or interest.is_shell) or (
         program == "git" and len(words) > 1 and words[1].text in deletes.HARMLESS_GIT
     )
+
+
+def _lead_nowhere(redirections: Iterable[Redirection]) -> bool:
+    """Whether nothing is opened but `/dev/null`, by its own name, and no text is fed."""
+    return NOWHERE.issuperset([one.form for one in redirections])
 
 
 def _asks_nothing(reading: Reading) -> bool:
@@ -237,17 +255,18 @@ def _tells_nothing(text: str) -> bool:
 
 
 def _judge_inner(scene: Scene) -> str | None:
-    return None if not scene.script.functions and all(map(_is_dull, scene.script.commands)) else _judge(scene)
+    return None if _are_dull(scene.script) else _judge(scene)
 
 
 def _judge(scene: Scene) -> str | None:
     script = variables.filled(scene)
     if script is not scene.script:
         scene.learn(script)
-    makes = shells = False
+    makes = shells = redirects = keeps = False
     for at, command in enumerate(scene.script.commands):
         if command.redirections:
-            makes = True
+            redirects = True
+            makes = makes or _writes(command)
             if (why := _redirected(command, scene)) is not None:
                 return why
         if not command.words:
@@ -259,12 +278,28 @@ def _judge(scene: Scene) -> str | None:
         program = command.words[0].text
         interest = _UNKNOWN if program is None else _interest(program)
         shells = shells or interest.is_shell
+        is_making = interest.is_making and (program != "sort" or _may_name_output(command))
+        keeps = keeps or is_making or may_clone(command)
         if interest.is_checked or interest.is_other or others.one_may_begin(command.words[1:]):
-            is_making = interest.is_making and (program != "sort" or _may_name_output(command))
             makes = makes or is_making or (program == "git" and _clones(command))
             if (why := _of_command(command, at, scene)) is not None:
                 return why
+    # What is made without being named as made matters once something of the line is redirected.
+    makes = makes or (redirects and (keeps or _names_null(scene.script.commands)))
     return _of_whole(scene, makes=makes, shells=shells)
+
+
+def _writes(command: Command) -> bool:
+    """Whether a redirection makes a file that something may run, which nothing does with `/dev/null` unless it names it."""
+    return not NOWHERE.issuperset([one.form for one in command.redirections if one.operator in WRITING])
+
+
+def _names_null(commands: Iterable[Command]) -> bool:
+    for command in commands:
+        given = [*command.words, *[one.value for one in command.assignments], *command.inputs]
+        if any(_NULL in (word.text or word.form) for word in given):
+            return True
+    return False
 
 
 def _of_command(command: Command, at: int, scene: Scene) -> str | None:

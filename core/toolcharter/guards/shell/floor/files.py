@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from posixpath import join, normpath
 
-from toolcharter.guards.shell.floor.context import Call, Scene
+from toolcharter.guards.shell.floor.context import Call, Scene, base_name
 from toolcharter.guards.shell.floor.data_sources import (
     FETCHERS,
     INTERPRETERS,
@@ -50,6 +50,7 @@ _CLONES = {
     "glab": ("clone",),
 }
 _UNPACKERS = frozenset({"tar", "gtar", "bsdtar", "unzip", "cpio", "7z", "7za", "unrar"})
+_CLONING = frozenset[str]().union(*_CLONES.values())
 _BRINGERS = _UNPACKERS | _CLONES.keys()
 _UNPACKED_TO = frozenset({"-C", "--directory", "-d", "-D"})
 # Windows looks for a program in the working folder, too.
@@ -70,6 +71,14 @@ def made_and_run(scene: Scene) -> str | None:
         if made and (why := started_later(scene, made)):
             return why
     return None
+
+
+def may_clone(command: Command) -> bool:
+    """Whether a command may bring a folder from elsewhere; for speed."""
+    if base_name(command.words[0].text or "") not in _CLONES:
+        return False
+    texts = [word.text for word in command.words]
+    return None in texts or not _CLONING.isdisjoint(texts)
 
 
 class _MadeFiles(dict[str, Made]):
@@ -204,7 +213,7 @@ def _outputs(call: Call) -> list[Word | str]:
         return [*call.command.words[2:], *_copied(call)]
     options = _OUTPUTS.get(call.name, ("-o", "-O", "--output"))
     words = call.command.words
-    found = list[Word | str]()
+    found: list[Word | str] = []
     for at, word in enumerate(words):
         text = word.text or word.prefix
         if text in options or _ends_in(text, options):

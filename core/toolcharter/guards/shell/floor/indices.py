@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 
 from toolcharter.guards.shell.floor.context import Scene, base_name
 from toolcharter.guards.shell.floor.interpreters import EVALUATES
-from toolcharter.guards.shell.nodes import Command, Word
+from toolcharter.guards.shell.nodes import Assignment, Command, Word
 
 _INDEX = re.compile(r"[A-Za-z_]\w*\[[^\]]*(?:\$\(|`|\$\{)")
 _EXPRESSION = re.compile(r"[\s\w=+*/%(),<>!&|^~?:-]*(?<![^\W\d])" + _INDEX.pattern)
@@ -53,14 +53,18 @@ def _may_concern(commands: Iterable[Command]) -> bool:
             text = word.text or word.form
             if "[" in text or "@P}" in text:
                 return True
-        for one in command.assignments:
-            text = f"{one.form} {one.value.text}"
-            if "[" in text or "@P}" in text or _PROMPT.fullmatch(one.name):
-                return True
+        if command.assignments and any(map(may_concern, command.assignments)):
+            return True
         for target in command.redirections:
             if "[" in (target.text or ""):
                 return True
     return False
+
+
+def may_concern(one: Assignment) -> bool:
+    """Whether an assignment sets a prompt, or holds a bracket or what is shown as a prompt."""
+    text = f"{one.form} {one.value.text}"
+    return "[" in text or "@P}" in text or _PROMPT.fullmatch(one.name) is not None
 
 
 def _texts(command: Command) -> Iterator[str]:
