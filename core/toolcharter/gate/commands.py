@@ -94,8 +94,11 @@ def _words(needs: Iterable[Requirement]) -> frozenset[str]:
 
 
 def _world(judgement: "Analysis") -> DiskPreconditions:
-    places, gits = [*judgement.reaches], list[AnalysedCommand]()
-    programs, names, marks = dict[str, None](), dict[ListedNames, None](), dict[str, None]()
+    places = [*judgement.reaches]
+    gits: list[AnalysedCommand] = []
+    programs: dict[str, None] = {}
+    names: dict[ListedNames, None] = {}
+    marks: dict[str, None] = {}
     for one in judgement.commands:
         program = one.program
         if program and "/" not in program:

@@ -191,17 +191,17 @@ class _Analyser:
     """One pass over everything that a call would run; what commands start is appended and looked at in turn."""
 
     def __init__(self, workspace: str, tables: "Tables | None", *, resolves: bool) -> None:
-        self.commands = list[Command]()
-        self.readings = list[Reading]()
-        self.plain_readings = list[tuple[Command, Reading]]()
+        self.commands: list[Command] = []
+        self.readings: list[Reading] = []
+        self.plain_readings: list[tuple[Command, Reading]] = []
         """Each command with its reading as the tables say, before anything is added or taken away."""
-        self.functions = list[str]()
-        self.written = list[str]()
+        self.functions: list[str] = []
+        self.written: list[str] = []
         """Commands as they are written that are judged as something else."""
-        self.reaches = list[PathAccess]()
+        self.reaches: list[PathAccess] = []
         self.unsupported: str | None = None
         self.unresolved_program: str | None = None
-        self.fed = dict[int, "Fed"]()
+        self.fed: dict[int, Fed] = {}
         """By position, commands of which it can be told what they get from the input of xargs."""
         self.listings: tuple[ListedNames, ...] | None = None
         """What has to hold of the names that loops run over; None if no loop runs over names on disk."""
@@ -209,12 +209,12 @@ class _Analyser:
         """Whether a command asks for more, and it is not certain where it runs."""
         self.keeps = False
         """Whether a command may keep what others print."""
-        self.started_by = dict[int, int]()
+        self.started_by: dict[int, int] = {}
         """By position, commands that another one starts, and that one."""
-        self._asked_for = set[int]()
+        self._asked_for: set[int] = set()
         """By position, commands whose needs are among those of their starter."""
         self._resolves = resolves
-        self._depths = list[int]()
+        self._depths: list[int] = []
         self._workspace = workspace
         self._read = partial(read, workspace=workspace, tables=CORE if tables is None else tables)
 
@@ -368,7 +368,8 @@ def _judged(command: Command, reading: Reading) -> AnalysedCommand:
 
 def _starters(at: int, judged: Sequence[AnalysedCommand], analyser: _Analyser) -> tuple[Starter, ...]:
     """What covers the command at position *at* in place of a rule of its own: one that names its starter and its program."""
-    found, needs = list[Starter](), judged[at].needs
+    needs = judged[at].needs
+    found: list[Starter] = []
     while at in analyser.started_by:
         program = analyser.commands[at].program
         if program is not None:

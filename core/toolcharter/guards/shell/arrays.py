@@ -33,8 +33,8 @@ class Arrays:
 
     def __init__(self, source: str) -> None:
         self._source = source
-        self._texts = dict[str, tuple[str, ...]]()
-        self.pending = dict[str, tuple[str, ...] | None]()
+        self._texts: dict[str, tuple[str, ...]] = {}
+        self.pending: dict[str, tuple[str, ...] | None] = {}
         """What has been assigned, by the form of the assignment, until it is known when that happens; None for words that
         are not known."""
         self.is_used = False

@@ -92,7 +92,8 @@ def chain_of(commands: Sequence[Command], at: int, within: tuple[str, ...] | Non
 
 
 def _xargs(words: Sequence[Word]) -> _Xargs | None:
-    place, letters, values = 0, "", dict[str, str]()
+    place, letters = 0, ""
+    values: dict[str, str] = {}
     while place < len(words):
         text = words[place].text
         if text is None or text == "-" or not text.startswith("-"):

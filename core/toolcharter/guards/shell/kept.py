@@ -48,7 +48,8 @@ def needs_of(at: int, commands: Sequence[Command], readings: Sequence[Reading]) 
 
 
 def _say_nothing_read(sources: Sequence[int], commands: Sequence[Command], readings: Sequence[Reading]) -> bool:
-    left, seen = [*sources], set[int]()
+    left = [*sources]
+    seen: set[int] = set()
     while left:
         at = left.pop()
         if at not in seen:

@@ -141,7 +141,7 @@ class Links:
     def _leads_over(self, reach: PathAccess, link: _Path) -> bool:
         """Whether a path is *link*, or passes it."""
         for components in self._components(reach):
-            stack = list[str]()
+            stack: list[str] = []
             for component in components:
                 if component == "..":
                     del stack[-1:]
@@ -154,7 +154,7 @@ class Links:
     def _holds(self, reach: PathAccess, link: _Path) -> bool:
         """Whether *link* may lie in a folder that is moved or copied whole."""
         for components in self._components(reach):
-            stack = list[str]()
+            stack: list[str] = []
             for component in components:
                 if component == "..":
                     del stack[-1:]
@@ -204,7 +204,8 @@ def _unpacked(name: str, words: Sequence[str]) -> list[str]:
 
 def _linked(words: Sequence[str]) -> list[str]:
     """The paths at which ln, told *words*, may make links."""
-    operands, folder, before, is_open = list[str](), "", "", True
+    folder, before, is_open = "", "", True
+    operands: list[str] = []
     for word in words:
         cluster = _LN_CLUSTER.fullmatch(word)
         if before:
@@ -240,7 +241,8 @@ def _matches(stack: Sequence[str], link: Sequence[str]) -> bool:
 
 def _glob(component: str) -> str:
     """A component as `fnmatch` writes it, which knows no backslash; brackets stand for anything."""
-    found, characters = list[str](), iter(component)
+    characters = iter(component)
+    found: list[str] = []
     for character in characters:
         if character == "[":
             return "*"

@@ -169,7 +169,9 @@ def _find(words: Sequence[Word], folders: tuple[str, ...]) -> Output | None:
 
 def _tests(words: Sequence[Word]) -> tuple[list[str], dict[str, str | None] | None]:
     """What prints in an expression, and its tests with their values; None if it does more."""
-    prints, tests, rest = list[str](), dict[str, str | None](), iter(words)
+    rest = iter(words)
+    prints: list[str] = []
+    tests: dict[str, str | None] = {}
     for word in rest:
         name = word.text or ""
         if name in _FIND_PRINTS:
@@ -201,7 +203,7 @@ def _ls(words: Sequence[Word], folders: tuple[str, ...]) -> Output | None:
 
 def _divided(words: Sequence[Word], known: re.Pattern[str]) -> tuple[list[str], list[Word] | None]:
     """The options in front, and what follows; None if an option is not *known*."""
-    options = list[str]()
+    options: list[str] = []
     for place, word in enumerate(words):
         text = word.text
         if text is None or not text.startswith("-"):
@@ -249,7 +251,8 @@ def _rg(words: Sequence[Word], folders: tuple[str, ...]) -> Output | None:
 
 def _without_pairs(words: Sequence[Word], known: frozenset[str]) -> list[Word]:
     """*words* without options that only say which names are printed, and their values."""
-    left, rest = list[Word](), iter(words)
+    rest = iter(words)
+    left: list[Word] = []
     for word in rest:
         if word.text == "--":
             return [*left, word, *rest]

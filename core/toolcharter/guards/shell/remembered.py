@@ -222,7 +222,8 @@ def of_loop(scanner: Scanner, name: str, words: Sequence[Word], positions: range
     """
     if not (scanner.settles and is_own(name)):
         return None
-    named_by, needs = "", frozenset[str]()
+    named_by = ""
+    needs: frozenset[str] = frozenset()
     if len(words) == 1 and words[0].text is None and words[0].pattern is None:
         printer = scanner.commands[positions.start : positions.stop]
         if not (_ONE_OUTPUT.fullmatch(words[0].form) and named.is_chain(printer, positions.start)):
@@ -241,7 +242,7 @@ def of_loop(scanner: Scanner, name: str, words: Sequence[Word], positions: range
 
 def with_values(scanner: Scanner, words: Sequence[Word]) -> list[Word]:
     """*words* of a loop with the texts of variables that the line has set before; it relies on these."""
-    found = list[Word]()
+    found: list[Word] = []
     for word in words:
         names = [part.name for part in word.parts if part.name]
         held = [scanner.set_values.get(name.removeprefix(MARK)) for name in names if name.startswith(MARK)]
@@ -259,7 +260,8 @@ def with_values(scanner: Scanner, words: Sequence[Word]) -> list[Word]:
 
 def _with_known(scanner: Scanner, command: Command) -> tuple[Command, frozenset[str]]:
     """*command* with the texts of variables that the line has set before, and those variables."""
-    words, needs = list[Word](), set[str]()
+    words: list[Word] = []
+    needs: set[str] = set()
     for word in command.words:
         names = [part.name.removeprefix(MARK) for part in word.parts if part.name and not any(map(is_glob, word.parts))]
         held = [scanner.set_values.get(name) if name in scanner.set_names else None for name in names]

@@ -158,7 +158,8 @@ class Sum(NamedTuple):
 
 def sum_of(text: str) -> Sum | None:
     """What the expression *text* does, in which each `$x` is written `x`; None if it may do more than to count."""
-    at, names = 0, set[str]()
+    at = 0
+    names: set[str] = set()
     while at < len(text):
         found = _TOKEN.match(text, at)
         if found is None:

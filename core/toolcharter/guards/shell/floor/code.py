@@ -162,7 +162,7 @@ def texts_in(code: str) -> list[str]:
 
 def _quoted(code: str) -> list[str]:
     """The texts in quotes; a backslash keeps the next character from ending one."""
-    found = list[str]()
+    found: list[str] = []
     at = 0
     while at < len(code) and len(found) < MAX_TEXTS:
         if code[at] in _QUOTES:

@@ -78,10 +78,10 @@ class Scene:
         """Commands as the tables of the core read them; those of the script, if they are known."""
         self._depth = 0
         self._texts_left = [_MAX_TEXTS]
-        self.seen = list[Command]()
+        self.seen: list[Command] = []
         """The commands that were found in texts and among words, for rules of `deny`."""
         self._visited: tuple[str, ...] | None = None
-        self._chains = dict[int, tuple[Call, ...]]()
+        self._chains: dict[int, tuple[Call, ...]] = {}
 
     def of_text(self, source: str) -> str | None:
         """Why shell source that a command holds is catastrophic; of what does not parse, only the letters tell."""

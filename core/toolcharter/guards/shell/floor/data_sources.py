@@ -122,7 +122,7 @@ def _formatted(texts: list[str]) -> str:
     parts = form.replace("%b", "%s").split("%s")
     if len(parts) == 1:
         return form
-    found = list[str]()
+    found: list[str] = []
     for start in range(0, max(len(values), 1), len(parts) - 1):
         some = values[start : start + len(parts) - 1]
         found += [part + (some[at] if at < len(some) else "") for at, part in enumerate(parts)]

@@ -16,8 +16,8 @@ _MANY = 10_000
 def functions(scene: Scene) -> str | None:
     """Functions that call themselves, even through others, in the background or in a pipeline."""
     names = frozenset(scene.script.functions)
-    calls = dict[str, set[str]]()
-    doubling = set[str]()
+    calls: dict[str, set[str]] = {}
+    doubling: set[str] = set()
     for at, command in enumerate(scene.script.commands):
         program = _name(command)
         owners = [one.removeprefix("function ") for one in command.within if one.startswith("function ")]
@@ -43,7 +43,8 @@ def _is_doubled(command: Command, at: int, scene: Scene) -> bool:
 
 def _reaches(start: str, calls: dict[str, set[str]]) -> bool:
     """Whether a function is called by what it calls."""
-    seen, waiting = set[str](), [start]
+    waiting = [start]
+    seen: set[str] = set()
     while waiting:
         for name in calls.get(waiting.pop(), ()):
             if name == start:

@@ -75,7 +75,7 @@ def _in_environment(call: Call, options: Sequence[str], scene: Scene) -> Iterato
 
 def _variables(call: Call, scene: Scene) -> dict[str, str]:
     """What the line sets: alone, before this command, by `export` and by `env`."""
-    found = dict[str, str]()
+    found: dict[str, str] = {}
     for command in (*scene.script.commands, call.command):
         found.update({one.name: one.value.text for one in command.assignments if one.value.text is not None})
         for word in command.words[1:] if command.words and command.words[0].text in SETTERS else ():

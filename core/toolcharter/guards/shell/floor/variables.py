@@ -33,7 +33,7 @@ def filled(scene: Scene) -> Script:
     commands = scene.script.commands
     if not any(_may_set(command) for command in commands):
         return scene.script
-    values = dict[str, list[str]]()
+    values: dict[str, list[str]] = {}
     for at, command in enumerate(commands):
         for name, value in _set(command, at, scene):
             known = values.setdefault(name, [])
@@ -88,7 +88,8 @@ def _read(call: Call, at: int, scene: Scene) -> Iterator[tuple[str, str]]:
 
 
 def _names(texts: Iterable[str], valued: frozenset[str]) -> list[str]:
-    names, skips = list[str](), False
+    skips = False
+    names: list[str] = []
     for text in texts:
         if not skips and text[:1] != "-":
             names.append(text)

@@ -34,7 +34,7 @@ class Arg(NamedTuple):
 
 def args_of(words: tuple[Word, ...], home: str) -> tuple[Arg, ...]:
     """All that *words* may be, one after the other; a word of several readings gives several."""
-    found = list[Arg]()
+    found: list[Arg] = []
     for word in words:
         if word.text is not None:
             found.append(Arg(word.text))
@@ -109,7 +109,7 @@ class _Reader:
         self._form = form
         self._home = home
         self._at = 0
-        self._out = list[str]()
+        self._out: list[str] = []
 
     def read(self) -> str:
         if self._form.startswith("~"):

@@ -73,7 +73,8 @@ def _read(index: bytes) -> tuple[list[tuple[str, bytes]], int]:
     version, count = unpack_from(">II", index, 4)
     if version not in {2, 3, _SHORTENED}:
         raise ValueError(f"version {version} is not known.")
-    at, entries, path = _HEAD, list[tuple[str, bytes]](), b""
+    at, path = _HEAD, b""
+    entries: list[tuple[str, bytes]] = []
     left = _MOST_LONGER * len(index)
     for _ in range(count):
         flags = int.from_bytes(index[at + _FLAGS_AT : at + _FLAGS_AT + 2], "big")

@@ -25,7 +25,7 @@ def unescaped(body: str) -> str:
     """
     if "\\" not in body:
         return body
-    parts = list[bytes]()
+    parts: list[bytes] = []
     end = 0
     for found in _ESCAPE.finditer(body):
         parts += body[end : found.start()].encode(), _escape(found, body)

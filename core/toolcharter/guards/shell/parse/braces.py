@@ -70,7 +70,7 @@ def _atoms(piece: Piece) -> list[Piece]:
 
 
 def _merged(atoms: _Atoms) -> list[Piece]:
-    merged = list[Piece]()
+    merged: list[Piece] = []
     for atom in atoms:
         if merged and _is_bare(atom) and _is_bare(merged[-1]):
             merged[-1] = Piece(merged[-1].text + atom.text, is_quoted=False)
@@ -116,7 +116,8 @@ def _has_sequence(atoms: Sequence[Piece]) -> bool:
 
 def _counted(atoms: Sequence[Piece]) -> list[Piece]:
     """*atoms* with plain sequences of numbers, at most `MAX_WORDS` long, as the choices that they are."""
-    counted, at = list[Piece](), 0
+    at = 0
+    counted: list[Piece] = []
     while at < len(atoms):
         found = _SEQUENCE.fullmatch(atoms[at + 1].text) if _is(atoms[at], "{") and at + 2 < len(atoms) else None
         start, end = (int(found[1]), int(found[2])) if found is not None else (0, MAX_WORDS)
@@ -164,14 +165,15 @@ def _closing(atoms: Sequence[Piece], start: int) -> int:
 
 def _choices(atoms: Sequence[Piece]) -> list[_Atoms]:
     """What *atoms*, from a brace to the one that closes it, stand for."""
-    commas, depth = list[int](), 0
+    depth = 0
+    commas: list[int] = []
     for at, atom in enumerate(atoms):
         depth += _turn(atom)
         if depth == 1 and _is(atom, ","):
             commas.append(at)
     if not commas:
         return [(atoms[0], *one, atoms[-1]) for one in _expand(atoms[1:-1])]
-    choices = list[_Atoms]()
+    choices: list[_Atoms] = []
     for left, right in pairwise((0, *commas, len(atoms) - 1)):
         choices += _expand(atoms[left + 1 : right])
         _check_number(len(choices))

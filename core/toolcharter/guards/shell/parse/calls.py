@@ -45,7 +45,8 @@ class UncertainError(Exception):
 
 def edited(source: str, start: int, end: int, edits: Sequence[tuple[int, int, str]]) -> str:
     """*source* between two places, with other text in some of them."""
-    parts, at = list[str](), start
+    at = start
+    parts: list[str] = []
     for begin, stop, text in sorted(edits):
         if begin < at or stop > end:
             raise UncertainError

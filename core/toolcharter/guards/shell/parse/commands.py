@@ -51,7 +51,7 @@ def read_simple(scanner: Scanner) -> Flow:
 def _plain(scanner: Scanner, text: str) -> Flow:
     """Read a simple command of plain words, *text*, in the same way, but faster."""
     start = scanner.at
-    words = list[Word]()
+    words: list[Word] = []
     for found in _PLAIN_WORD.finditer(text):
         scanner.at = start + found.end()
         scanner.note(start + found.start())
@@ -72,8 +72,10 @@ def _simple(scanner: Scanner) -> Flow:
     start = end = scanner.at
     is_first = scanner.statement == start
     timed, scanner.is_timed = scanner.is_timed, False
-    assignments, redirections, words = list[Assignment](), list[Redirection](), list[Word]()
-    spans = list[Span]()
+    assignments: list[Assignment] = []
+    redirections: list[Redirection] = []
+    words: list[Word] = []
+    spans: list[Span] = []
     while not _is_over(scanner):
         if (redirection := read_redirection(scanner)) is not None:
             redirections.append(redirection)

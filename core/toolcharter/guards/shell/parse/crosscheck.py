@@ -120,9 +120,9 @@ class _Seen:
     """Where the tree shows words, programs and conditions."""
 
     def __init__(self) -> None:
-        self.words = set["Span"]()
-        self.programs = set["Span"]()
-        self.tests = set["Span"]()
+        self.words: set[Span] = set()
+        self.programs: set[Span] = set()
+        self.tests: set[Span] = set()
         self.unsupported: str | None = None
 
     def look(self, root: Any) -> None:

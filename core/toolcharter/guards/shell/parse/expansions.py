@@ -254,7 +254,7 @@ def _length(scanner: Scanner, *, quoted: bool) -> Piece:
 
 def _operand(scanner: Scanner, *, quoted: bool) -> list[Piece]:
     """Read to the brace that closes the expansion."""
-    pieces = list[Piece]()
+    pieces: list[Piece] = []
     with scanner.deeper():
         while not scanner.take("}"):
             pieces += _operand_piece(scanner, quoted=quoted)
@@ -317,7 +317,7 @@ def read_arithmetic(scanner: Scanner) -> Sum | None:
         NotUnderstood: It is none, and bash would take it for commands.
     """
     start, open_ = scanner.at, 2
-    texts = list[str]()
+    texts: list[str] = []
     if scanner.notes is not None:
         scanner.notes.arithmetic += 1
     with scanner.deeper():

@@ -63,7 +63,7 @@ def written_out(scanner: Scanner) -> str | None:
         return None
     if "IFS" in scanner.source.replace("IFS= read", ""):
         return None
-    edits = list[tuple[int, int, str]]()
+    edits: list[tuple[int, int, str]] = []
     try:
         arrays = [*_mapped(scanner.source, notes), *_globbed(scanner.source, notes)]
         for array in arrays:

@@ -118,7 +118,8 @@ def _uses(notes: Notes) -> Iterator[Use]:
 
 def _step(source: str, notes: Notes, called: frozenset[str]) -> Step:
     definitions = {one.name: one for one in notes.definitions}
-    programs, edits = list[str | None](), list[tuple[int, int, str]]()
+    programs: list[str | None] = []
+    edits: list[tuple[int, int, str]] = []
     for use in _uses(notes):
         definition = definitions.get(use.program or "")
         if definition is None:

@@ -85,7 +85,7 @@ def _written_out(scanner: Scanner, script: Script) -> tuple[Scanner, Script] | N
         scanner.statement if scanner.notes is None else scanner.notes.definitions[0].start,
         {*scanner.functions},
     )
-    called = frozenset[str]()
+    called: frozenset[str] = frozenset()
     for _ in range(functions.MAX_STEPS):
         step = functions.step_of(scanner, called)
         if step is None:

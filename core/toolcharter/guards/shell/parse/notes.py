@@ -81,14 +81,14 @@ class Notes:
     """All of one source."""
 
     def __init__(self) -> None:
-        self.definitions = list[Definition]()
-        self.uses = list[Use]()
-        self.loops = list[Loop]()
+        self.definitions: list[Definition] = []
+        self.uses: list[Use] = []
+        self.loops: list[Loop] = []
         """And all other compound commands."""
-        self.statements = set[int]()
+        self.statements: set[int] = set()
         """Where assignments begin that are statements of the line itself."""
-        self.references = list[Reference]()
-        self.named = set[Span]()
+        self.references: list[Reference] = []
+        self.named: set[Span] = set()
         """Where variables are named that are read or set."""
         self.is_odd = False
         """Whether the words of the function are used without being named: `for x; do`."""

@@ -54,7 +54,7 @@ def read_redirection(scanner: Scanner) -> Redirection | None:
 
 def read_redirections(scanner: Scanner) -> tuple[Redirection, ...]:
     """Read all redirections that stand here."""
-    found = list[Redirection]()
+    found: list[Redirection] = []
     scanner.blanks()
     while (one := read_redirection(scanner)) is not None:
         found.append(one)
@@ -93,7 +93,7 @@ def _body(scanner: Scanner, delimiter: str, *, is_expanded: bool, strips_tabs: b
 
 def _lines(scanner: Scanner, start: int, delimiter: str, *, strips_tabs: bool) -> tuple[list[str], int, int]:
     """The lines of a body, where they end, and where the line of the delimiter ends."""
-    lines = list[str]()
+    lines: list[str] = []
     at = start
     while at < len(scanner.source):
         after = scanner.source.find("\n", at) + 1 or len(scanner.source)

@@ -175,7 +175,7 @@ class Scanner:
         self.depth = depth
         self.is_posix = is_posix
         self.enters = enters
-        self.commands = list[Command]()
+        self.commands: list[Command] = []
         self.functions: list[str] = []
         self.spans, self.programs, self.tests = set(), set(), set()
         self.timed, self.hidden = [], []

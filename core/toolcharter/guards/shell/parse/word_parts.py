@@ -98,7 +98,8 @@ def made_of(parts: Sequence[Part], texts: Sequence[str]) -> Word:
     """The word of *parts* in which *texts* stand, in place of variables, too: of those without quotes, bash changes nothing."""
     if not any(map(is_glob, parts)):
         return literal("".join(texts))
-    pieces, forms = list[Piece](), list[str]()
+    pieces: list[Piece] = []
+    forms: list[str] = []
     for part, text in zip(parts, texts, strict=True):
         is_quoted = part.is_quoted or bool(part.name)
         pieces.append(Piece(text, is_quoted))
@@ -141,7 +142,7 @@ def _first_glob(bare: str) -> int | None:
 
 def _pattern(pieces: Iterable[Piece]) -> str | None:
     """The glob that stands for the word; None, if a piece is unknown and has none."""
-    parts = list[str]()
+    parts: list[str] = []
     for piece in pieces:
         if not piece.is_known:
             if piece.pattern is None:
@@ -161,7 +162,7 @@ def _unknown(pieces: Sequence[Piece], source: str, mode: Mode, bare: str) -> Wor
     whole = [piece for piece in pieces if piece.text or not piece.is_known]
     if len(whole) == 1 and whole[0].listed is not None:
         return Word(source, None, whole[0].listed, whole[0].prefix, splits, parts=_parts(pieces))
-    hints = tuple[str, ...]()
+    hints: tuple[str, ...] = ()
     if len(pieces) <= _MAX_HINTED_PIECES:
         hints = combined((piece.text,) if piece.is_known else piece.hints for piece in pieces)
     parts = () if tilde else _parts(pieces)

@@ -87,7 +87,7 @@ def read_word(scanner: Scanner, mode: Mode = VALUE) -> Word:
 
 def _pieces(scanner: Scanner) -> list[Piece]:
     """Read one word; none, if there is none here."""
-    pieces = list[Piece]()
+    pieces: list[Piece] = []
     while scanner.at < len(scanner.source):
         if found := _RUN.match(scanner.source, scanner.at):
             scanner.at = found.end()
@@ -190,7 +190,7 @@ def _value(scanner: Scanner) -> Word:
 
 def _array(scanner: Scanner) -> list[Word]:
     scanner.bash_only("An array")
-    words = list[Word]()
+    words: list[Word] = []
     scanner.at += 1
     scanner.newlines()
     while not scanner.take(")"):

@@ -131,7 +131,8 @@ def tail_of(words: Sequence[Word], tests: Mapping[str, str | None]) -> str:
 
 def _held(words: Sequence[Word]) -> Mapping[str, str | None] | None:
     """The tests that hold wherever the end of *words* is reached; None if that takes more than to read them in order."""
-    held, rest = dict[str, str | None](), iter([word.text or "" for word in words])
+    rest = iter([word.text or "" for word in words])
+    held: dict[str, str | None] = {}
     for word in rest:
         is_denied = word in {"!", "-not"}
         text = next(rest, "") if is_denied else word
