@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pluggy import PluginManager
 
-from toolcharter.api.channel import Channel
+from toolcharter.api.channel import Channel, Notification, Sender
 from toolcharter.api.extension import Sink
 from toolcharter.errors import Fault, PluginError
 from toolcharter.loader.hooks import cause, implementation
+from toolcharter.profile.field_types import names_secret
 
 if TYPE_CHECKING:
     from toolcharter.api.bus import Bus
@@ -73,6 +74,21 @@ def open_sink(openers: Openers, url: str) -> Sink:
         raise PluginError([Fault(opener.owner, "", what, "Return an object with both methods.")])
     opened: Sink = sink
     return opened
+
+
+class _SecretChannel(NamedTuple):
+    """A channel whose URL a secret holds: it is read and checked when a thread has something to deliver."""
+
+    open: Callable[[], Channel]
+
+    def connect(self) -> Sender[Notification]:
+        """As `Channel.connect`; a secret that the store does not give is a loss, too."""
+        return self.open().connect()
+
+
+def channel_of(url: str, secret: Callable[[str], str], open_: Callable[[str], Channel]) -> Channel:
+    """What *open_* gives for *url*: now, or for the URL that *secret* gives, once there is something to deliver."""
+    return _SecretChannel(lambda: open_(secret(url))) if names_secret(url) else open_(url)
 
 
 def open_channel(openers: Openers, name: str, url: str, place: str) -> Channel:

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from toolcharter.api.call import Stage, Verdict
 from toolcharter.profile.field_types import (
+    SECRET_REFERENCE,
     AllowRules,
     AnyText,
     AskRules,
@@ -101,12 +102,12 @@ class ProfileLimits(NamedTuple):
     store: (
         Annotated[
             str,
-            Field(pattern=whole(r"(?:redis|rediss|unix)://.+")),
-            Words("a URL", "Write such as `redis://127.0.0.1:6379/0`."),
+            Field(pattern=whole(rf"(?:redis|rediss|unix)://.+|{SECRET_REFERENCE}")),
+            Words("a URL", "Write such as `redis://127.0.0.1:6379/0`, or `secret:NAME` where it has a password."),
         ]
         | None
     ) = None
-    """Where several processes share their counts; without it each counts its own."""
+    """Where several processes share their counts; without it each counts its own. `secret:NAME` of the store holds the URL."""
 
 
 def _case(read: "CaseEntry") -> Case:

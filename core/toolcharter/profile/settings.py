@@ -14,6 +14,7 @@ from pydantic import AfterValidator, Field, WithJsonSchema
 from toolcharter.api.words import Safety
 from toolcharter.profile.field_types import (
     RULE_SCHEMA,
+    SECRET_REFERENCE,
     SOME,
     AnyText,
     ArgumentNames,
@@ -28,6 +29,7 @@ from toolcharter.profile.field_types import (
     Seconds,
     ToolGlobs,
     ToolNames,
+    names_secret,
     read_rule,
 )
 from toolcharter.profile.forms import Needed, OneOrMore, Reading, TextOr, Words, Written, fault, form, listed, unlike
@@ -289,7 +291,7 @@ _URL = Words("a URL", "Write such as `https://example.org/hook`.")
 _WEBHOOK = "webhook"
 _CHANNEL = Words("'log', 'webhook' or the name of a plugin's channel", NAME_FIX)
 _CHANNEL_SCHEMA = WithJsonSchema({"anyOf": [{"enum": [LOG, _WEBHOOK]}, {"type": "string", "pattern": whole(NAME)}]})
-_WEBHOOK_URL = r"https?://.+"
+_WEBHOOK_URL = rf"https?://.+|{SECRET_REFERENCE}"
 _TOGETHER = {
     "if": {"properties": {"deliver": {"const": LOG}}},
     "then": {"not": {"required": ["url"]}},
@@ -305,7 +307,8 @@ def _delivered(read: "Notify") -> "Notify":
     if (read.deliver == LOG) != (read.url is None):
         channel = _WEBHOOK if read.deliver == LOG else read.deliver
         raise fault(f"`deliver: {channel}` and `url` belong together.", "Write both, or neither for the log.")
-    if read.deliver == _WEBHOOK and not re.fullmatch(_WEBHOOK_URL, str(read.url)):
+    of_webhook = read.deliver == _WEBHOOK and not re.fullmatch(_WEBHOOK_URL, str(read.url))
+    if of_webhook or (names_secret(str(read.url)) and not re.fullmatch(SECRET_REFERENCE, str(read.url))):
         raise unlike(*_URL, key="url")
     return read
 
@@ -319,7 +322,7 @@ class Notify(NamedTuple):
     deliver: Annotated[str, Field(pattern=whole(NAME)), _CHANNEL_SCHEMA, _CHANNEL] = LOG
     """How to notify: by a line in the log, or through a plugin's channel such as `webhook`, which sends it to `url`."""
     url: Annotated[str, Field(pattern=whole(r"[A-Za-z][A-Za-z0-9+.-]*:[\s\S]+")), _URL] | None = None
-    """Where the channel delivers: the webhook to `http://` or `https://`."""
+    """Where the channel delivers: the webhook to `http://` or `https://`; or `secret:NAME` of the store, read when it connects."""
     outcomes: _Outcomes = ("ok", "error", "denied")
     """Which outcomes; all by default."""
     place: str = ""

@@ -66,8 +66,8 @@ class ServiceConfig(ToolPolicy):
     """Where state outlives the process: a URL, or the environment variable that holds it."""
     bus: str | FromEnvironment | None = None
     """How several processes hear of each other; by default there is one."""
-    events: tuple[str, ...] = ("stderr:",)
-    """Where the events of all calls go."""
+    events: tuple[str | FromEnvironment, ...] = ("stderr:",)
+    """Where the events of all calls go: URLs, or environment variables that hold one."""
     hosts: tuple[str, ...] = ()
     """The names that clients use, for `Host` and `Origin`; loopback's are always served on a loopback address."""
     auth: AuthConfig = AuthConfig()
@@ -156,10 +156,14 @@ def _unreachable(found: ConfigFile) -> Iterator[Fault]:
             if not Path(one.workspace).is_dir():
                 path = ("tenants", name, "agents", agent, "workspace")
                 yield found.fault(path, f"there is no folder {one.workspace!r}.", "Make it, or name another.")
-    for key in ("store", "bus"):
-        value = getattr(found.config, key)
-        if isinstance(value, FromEnvironment) and not os.environ.get(value.env):
-            yield found.fault((key, "env"), f"the environment variable {value.env!r} is not set.", "Set it.")
+    urls: list[tuple[tuple[str | int, ...], str | FromEnvironment | None]] = [
+        (("store",), found.config.store),
+        (("bus",), found.config.bus),
+        *((("events", number), value) for number, value in enumerate(found.config.events)),
+    ]
+    for key, url in urls:
+        if isinstance(url, FromEnvironment) and not os.environ.get(url.env):
+            yield found.fault((*key, "env"), f"the environment variable {url.env!r} is not set.", "Set it.")
 
 
 def _exposed(found: ConfigFile) -> Iterator[Fault]:

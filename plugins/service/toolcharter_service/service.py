@@ -23,7 +23,7 @@ from toolcharter import (
     scrub_value,
 )
 from toolcharter.hosts import Emitter, Host, open_sinks
-from toolcharter_service.config import ANY_AGENT, AgentConfig, ConfigFile
+from toolcharter_service.config import ANY_AGENT, AgentConfig, ConfigFile, url_of
 
 P = TypeVar("P")
 DISTRIBUTION = "toolcharter-service"
@@ -97,7 +97,7 @@ class Service:
         self.file = file
         self.config = file.config
         self.dev = dev
-        self.sinks: list[str | Sink] = list(file.config.events)
+        self.sinks: list[str | Sink] = [url_of(each) for each in file.config.events]
         """Where the events of all toolboxes go; parts of the service add theirs before `start`."""
         self.parts: dict[str, Callable[[], Awaitable[str | None]]] = {}
         """What `/readyz` asks: by name, a function that says why the part is away, or None."""

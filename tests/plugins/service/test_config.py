@@ -3,9 +3,11 @@
 from pathlib import Path
 
 import pytest
+from tests.plugins.service.serving import NoStores
 
 from toolcharter import ConfigurationError
 from toolcharter_service.config import FromEnvironment, read_config, url_of
+from toolcharter_service.service import Service
 
 GOOD = """
 listen: {port: 0}
@@ -31,6 +33,19 @@ def test_paths_begin_in_the_folder_of_the_file(tmp_path: Path, monkeypatch: pyte
     assert agents["coder"].profile == str(tmp_path / "coder.yaml")
     assert config.store == FromEnvironment(env="SERVICE_STORE")
     assert url_of(config.store) == "sqlite:"
+
+
+def test_events_may_go_where_a_password_is_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The variable holds the URL; one that is not set is told with its place."""
+    monkeypatch.setenv("SERVICE_STORE", "sqlite:")
+    (tmp_path / "work").mkdir()
+    (tmp_path / "service.yaml").write_text(f'events: ["stderr:", {{env: SERVICE_EVENTS}}]{GOOD}')
+    with pytest.raises(ConfigurationError, match=r"service\.yaml:1:.*'SERVICE_EVENTS' is not set"):
+        read_config(tmp_path / "service.yaml")
+
+    monkeypatch.setenv("SERVICE_EVENTS", f"file:{tmp_path / 'events.jsonl'}")
+    service = Service(read_config(tmp_path / "service.yaml"), stores=NoStores())
+    assert service.sinks == ["stderr:", f"file:{tmp_path / 'events.jsonl'}"]
 
 
 def test_all_faults_are_told_at_once_with_their_places(tmp_path: Path) -> None:

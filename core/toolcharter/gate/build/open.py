@@ -1,7 +1,7 @@
 """`build_tools`: from a profile to a toolbox, or to every fault at once."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
 from math import inf
@@ -36,6 +36,7 @@ from toolcharter.guards.paths.hidden import HiddenFiles
 from toolcharter.loader.imports import keep_imports_out
 from toolcharter.loader.interpreter import code_of_the_gate
 from toolcharter.loader.load import Loaded, LoadedTool
+from toolcharter.loader.openers import channel_of
 from toolcharter.loader.scan import installed
 from toolcharter.policy.compile import compile_availability, compile_policy, facts_for
 from toolcharter.profile.model import Limits
@@ -203,7 +204,11 @@ def open_state(
     inventory = inventory_of(root, code, plan.files, sinks, os.environ, (*believed, *store.places))
     loaded = plan.loaded.build_extensions(root, plan.extensions)
     profile, ceilings = plan.profile, plan.ceilings
-    notifier, rates = _notifier(plan, loaded), _rates(plan)
+
+    def secret(text: str) -> str:
+        return state.store.handle.secret(text, state.opened_for.tenant or "")
+
+    notifier, rates = _notifier(plan, loaded, secret), _rates(plan, secret)
     answering = approver or loaded.approver or last_approver
     scope = RunnerScope(root, inventory.places, HiddenFiles(root, profile.hidden))
     emitter = Emitter([open_sink(sink, loaded.open_sink) for sink in sinks])
@@ -257,22 +262,22 @@ def open_state(
     return plan, state
 
 
-def _notifier(plan: Plan, loaded: Loaded) -> "notify.Notifier | None":
+def _notifier(plan: Plan, loaded: Loaded, secret: Callable[[str], str]) -> "notify.Notifier | None":
     entries = [*plan.profile.notify, *(entry for ceiling in plan.ceilings for entry in ceiling.notify)]
     if not entries:
         return None
 
     def open_channel(entry: Notify) -> Channel:
-        return loaded.open_channel(entry.deliver, entry.url or "", entry.place)
+        return channel_of(entry.url or "", secret, partial(loaded.open_channel, entry.deliver, place=entry.place))
 
     return notify.Notifier(entries, open_channel)
 
 
-def _rates(plan: Plan) -> "binding.RateLimits | None":
+def _rates(plan: Plan, secret: Callable[[str], str]) -> "binding.RateLimits | None":
     rates = [plan.profile.rates, *(ceiling.rates for ceiling in plan.ceilings)]
     if all(one == Rates(per=one.per, store=one.store) for one in rates):
         return None
-    return binding.RateLimits(rates, aliases=plan.loaded.aliases)
+    return binding.RateLimits(rates, aliases=plan.loaded.aliases, secret=secret)
 
 
 def _approval_service(

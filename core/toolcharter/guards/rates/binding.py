@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from math import inf
 from threading import RLock
 from time import monotonic
@@ -13,6 +14,7 @@ from toolcharter._lazy import lazy
 from toolcharter.guards.rates.answers import Answer, Keys, Refused, Unavailable
 from toolcharter.guards.rates.counts import MAX_KEYS, SessionCounter, WindowCounter, counter_for
 from toolcharter.guards.rates.limits import Limit, limits_of
+from toolcharter.profile.field_types import names_secret
 from toolcharter.profile.names import same_tool
 from toolcharter.profile.settings import Rates
 
@@ -182,6 +184,7 @@ class RateLimits:
         timeout_s: float = TIMEOUT_S,
         max_keys: int = MAX_KEYS,
         aliases: Mapping[str, str] = MappingProxyType({}),
+        secret: Callable[[str], str] = str,
     ) -> None:
         """Connect to nothing yet.
 
@@ -191,6 +194,7 @@ class RateLimits:
             timeout_s: How long a Redis may take to be connected to, and for each of its answers, in seconds.
             max_keys: How many sessions or agents one limit keeps counts of in this process.
             aliases: Other names of tools, under which limits may be written.
+            secret: Gives the URL for a store that is written as `secret:NAME`, when the first call is counted there.
 
         Raises:
             ConfigurationError: A store is no URL of a Redis, or the library for it is not installed.
@@ -203,7 +207,7 @@ class RateLimits:
         self._counters = {limit: counter_for(limit, max_keys) for limit in limits if limit.store is None}
         self._shared = [limit for limit in limits if limit.store is not None]
         urls = dict.fromkeys(limit.store for limit in self._shared if limit.store is not None)
-        self._stores = {url: _open(url, timeout_s) for url in urls}
+        self._stores = {url: _open(url, timeout_s, secret) for url in urls}
 
     def concerning(self, tool: str, agent: str | None) -> list[Limit]:
         """What `bind` binds, in words for people; arguments as there."""
@@ -241,5 +245,5 @@ class RateLimits:
             store.close()
 
 
-def _open(url: str, timeout_s: float) -> "RedisStore":
-    return redis_store.RedisStore(url, timeout_s)
+def _open(url: str, timeout_s: float, secret: Callable[[str], str]) -> "RedisStore":
+    return redis_store.RedisStore(partial(secret, url) if names_secret(url) else url, timeout_s)

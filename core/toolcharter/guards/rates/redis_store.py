@@ -11,7 +11,7 @@ byte at a time: synchronous code limits each wait for it, asynchronous code the 
 """
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from hashlib import blake2b
 from math import inf
@@ -92,16 +92,17 @@ end
 class RedisStore:
     """One server, by URL; connected to when the first call is counted."""
 
-    def __init__(self, url: str, timeout_s: float) -> None:
-        """Check that it could be connected to.
+    def __init__(self, url: str | Callable[[], str], timeout_s: float) -> None:
+        """Check that it could be connected to, if *url* is a text: what gives one is asked when the first call is counted.
 
         Raises:
             ConfigurationError: *url* cannot be read, or `redis-py` is not installed.
         """
-        self._url = url
         self._timeout_s = timeout_s
-        self._lock = Lock()
-        self._client = _client(url, timeout_s)
+        self._lock, self._asking = Lock(), Lock()
+        self._ask = url if callable(url) else None
+        self._url = "" if callable(url) else url
+        self._client = _client("redis://" if callable(url) else url, timeout_s)
         self._in_loops: WeakKeyDictionary[asyncio.AbstractEventLoop, redis.asyncio.Redis] = WeakKeyDictionary()
 
     def bind(self, limits: Iterable[Limit]) -> "CountedThere":
@@ -122,9 +123,20 @@ class RedisStore:
             Exception: Whatever a server, the way to it and the library for it can raise.
         """
         if blocks:
+            self._find_out()
             return self._client.register_script(script)(keys, numbers)
         async with asyncio.timeout(2 * self._timeout_s):
+            if self._ask is not None:
+                await asyncio.to_thread(self._find_out)
             return await self._in_loop().register_script(script)(keys, numbers)
+
+    def _find_out(self) -> None:
+        """Ask for the URL, if nobody has yet; raises what it raises, and `ConfigurationError` for one that cannot be read."""
+        with self._asking:
+            if self._ask is not None:
+                self._url = self._ask()
+                self._client = _client(self._url, self._timeout_s)
+                self._ask = None
 
     def _in_loop(self) -> "redis.asyncio.Redis":
         """The client of the running loop: connections belong to the loop that made them."""
