@@ -201,3 +201,46 @@ def test_what_cannot_be_kept_is_refused(client: httpx.Client, deployment: Deploy
     body = {"config_overrides": {"timeout_s": 0.0}}
     answers.append(client.put("/v1/mcp/servers/overridden/grants/agent/coder", json=body, headers=admin))
     assert [one.status_code for one in answers] == [400] * 5 + [422], [one.text for one in answers]
+
+
+def test_what_cannot_be_read_is_refused(client: httpx.Client, deployment: Deployment) -> None:
+    """An origin that is no URL, names that no record can have, and addresses without a host or a port: never 500."""
+    admin = bearer(deployment, Role.ADMIN)
+    origins = [
+        client.get("/v1/tools", headers={**admin, "Origin": origin}) for origin in ("http://[", "http://[::1]:x")
+    ]
+    assert [one.status_code for one in origins] == [403, 403]
+
+    long = "a" * 600
+    paths = [f"/v1/approvals/{name}" for name in ("%00", long, "%C3%A9")]
+    answers = [client.get(path, headers=admin) for path in paths]
+    answers += [client.post(path, json={"answer": "deny", "digest": "d"}, headers=admin) for path in paths]
+    answers += [client.delete(f"/api/v1/tools/{name}", headers=admin) for name in ("%00", long, "%0A")]
+    answers += [client.post(f"/api/v1/tools/{name}/invoke", json={}, headers=admin) for name in ("%00", long, "%0A")]
+    answers += [
+        client.post(f"/v1/mcp/requests/{name}/review", json={"approved": False}, headers=admin)
+        for name in ("%00", long)
+    ]
+    answers.append(client.delete("/v1/mcp/servers/a/grants/user/%00", headers=admin))
+    assert [one.status_code for one in answers] == [400] * 15, [one.text for one in answers]
+
+    for url in ("http://[", "http://a.example:99999/", "http://a.example:x/", "http://:80/", "http://\xe9_.example/"):
+        answer = client.put("/v1/mcp/servers/odd", json={"transport": "sse", "url": url}, headers=admin)
+        assert (answer.status_code, url) == (422, url), answer.text
+
+
+def test_the_document_says_what_every_route_may_answer(client: httpx.Client) -> None:
+    """Refusals before a route, as the one form of problems; and no form of errors that nobody sends."""
+    document = client.get("/openapi.json").json()
+    problem = {"application/json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
+    shared = ("400", "403", "408", "413", "415", "431")
+    wrong = [
+        (path, method, status)
+        for path, methods in document["paths"].items()
+        for method, operation in methods.items()
+        for status in shared
+        if operation["responses"].get(status, {}).get("content") != problem
+    ]
+
+    assert not wrong
+    assert "HTTPValidationError" not in str(document)

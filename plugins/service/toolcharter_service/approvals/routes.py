@@ -3,7 +3,7 @@
 import time
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Path, Query
 from pydantic import BaseModel, ConfigDict, Field
 
 from toolcharter import StoreConflict, StoreTransaction
@@ -13,6 +13,8 @@ from toolcharter_service.auth import Principal, Role, require
 from toolcharter_service.auth.admin_routes import page_of
 from toolcharter_service.http.problems import HttpProblem, answers
 from toolcharter_service.service import Service, now
+
+ApprovalId = Annotated[str, Path(pattern=r"^[!-~]{1,128}$")]
 
 
 class Approval(BaseModel):
@@ -89,7 +91,9 @@ class _Routes:
         seen = (record for record in records if _concerns(principal, record))
         return Approvals(approvals=tuple(map(_shown, seen)), after=follows)
 
-    async def read_approval(self, approval: str, principal: Annotated[Principal, require(Role.VIEWER)]) -> Approval:
+    async def read_approval(
+        self, approval: ApprovalId, principal: Annotated[Principal, require(Role.VIEWER)]
+    ) -> Approval:
         """One question."""
         found = await self._service.store(principal.tenant).asynchronous().get(ApprovalRecord, approval)
         if found is None or not _concerns(principal, found.record):
@@ -97,7 +101,7 @@ class _Routes:
         return _shown(found.record)
 
     async def answer_approval(
-        self, approval: str, reply: ApprovalReply, principal: Annotated[Principal, require(Role.APPROVER)]
+        self, approval: ApprovalId, reply: ApprovalReply, principal: Annotated[Principal, require(Role.APPROVER)]
     ) -> Approval:
         """Answer a question."""
 

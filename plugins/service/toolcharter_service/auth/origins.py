@@ -142,7 +142,10 @@ def _is_of(host: Authority, origin: str) -> bool:
 
     A proxy may end TLS in front of us, so the request's own scheme says nothing.
     """
-    parts = urlsplit(origin)
+    try:
+        parts = urlsplit(origin)
+    except ValueError:
+        return False
     found = read_authority(parts.netloc)
     if found is None or parts.scheme not in _DEFAULT_PORTS or origin != f"{parts.scheme}://{parts.netloc}":
         return False

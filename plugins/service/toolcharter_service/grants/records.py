@@ -7,7 +7,7 @@ from pydantic import Field, StringConstraints
 from toolcharter import RecordKind, StoreRecord
 
 Scope = Literal["agent", "user"]
-Subject = Annotated[str, StringConstraints(min_length=1, max_length=128)]
+Subject = Annotated[str, StringConstraints(min_length=1, max_length=128, pattern=r"^[^\x00-\x1f\x7f]+$")]
 ToolNames = Annotated[
     tuple[Annotated[str, StringConstraints(min_length=1, max_length=192)], ...], Field(max_length=1_000)
 ]

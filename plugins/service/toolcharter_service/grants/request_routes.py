@@ -3,7 +3,7 @@
 import secrets
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Path, Query
 from pydantic import BaseModel, ConfigDict, Field
 
 from toolcharter import (
@@ -22,6 +22,8 @@ from toolcharter_service.grants.records import AccessRequest, Scope, ServerName,
 from toolcharter_service.grants.shared import Administrator, Anyone, require_known, tell, unknown
 from toolcharter_service.http.problems import HttpProblem, answers
 from toolcharter_service.service import Service, now
+
+RequestId = Annotated[str, Path(pattern=r"^[!-~]{1,128}$")]
 
 
 class NewRequest(BaseModel):
@@ -118,7 +120,7 @@ class RequestRoutes:
         tell(self._service, principal, "mcp_request_created", record.id)
         return _shown_request(record)
 
-    async def review_request(self, request: str, body: Review, principal: Administrator) -> ShownRequest:
+    async def review_request(self, request: RequestId, body: Review, principal: Administrator) -> ShownRequest:
         """Approve a request, which makes the grant in the same transaction, or reject it. Nobody reviews their own."""
 
         def reviewed(transaction: StoreTransaction) -> AccessRequest:

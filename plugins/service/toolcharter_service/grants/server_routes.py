@@ -132,10 +132,12 @@ async def _require_public(url: str) -> None:
     Raises:
         HttpProblem: 422.
     """
-    parts = urlsplit(url)
-    policy = NetworkPolicy(
-        allowed_domains=(parts.hostname or "",), ports=(parts.port or (443 if parts.scheme == "https" else 80),)
-    )
+    try:
+        parts = urlsplit(url)
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+        policy = NetworkPolicy(allowed_domains=(parts.hostname or "",), ports=(port,))
+    except ValueError:
+        raise HttpProblem(422, "The url cannot be used: it names no host, or no port.", "invalid_url") from None
     try:
         await require_public(url, policy)
     except (Denied, ToolError) as error:

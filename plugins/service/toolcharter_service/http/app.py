@@ -14,6 +14,7 @@ from toolcharter_service.calls.running import Calls
 from toolcharter_service.calls.stored import StoredCalls
 from toolcharter_service.custom import routes as custom_routes
 from toolcharter_service.http import calls, events, health, invoke, metrics
+from toolcharter_service.http.document import complete_document
 from toolcharter_service.http.lean import LeanPaths, lean_table
 from toolcharter_service.http.problems import install_problems
 from toolcharter_service.http.stopping import announcing_stop
@@ -72,6 +73,7 @@ def create_app(service: Service, *, auth: Authenticator | None = None) -> FastAP
     routers = [routes(service) for routes in ROUTERS]
     for router in routers:
         app.include_router(router)
+    complete_document(app)
     # The last that is added is the first to see a request.
     app.add_middleware(LeanPaths, table=lean_table(routers))
     app.add_middleware(StrictRequests, dev=service.dev)

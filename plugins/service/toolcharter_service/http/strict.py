@@ -96,10 +96,11 @@ async def _body(scope: Scope, receive: Receive) -> bytes | None:
     length = sent.get(b"content-length")
     if b"transfer-encoding" in sent:
         if length is not None:
-            raise HttpProblem(400, "content-length: there is a transfer-encoding, too.", "duplicate_header")
+            what = "content-length: there is a transfer-encoding, too."
+            raise HttpProblem(400, what, "duplicate_header", headers=_CLOSE)
     elif length is None or length == b"0":
         return None
-    elif not length.isdigit() or int(length) > MAX_BODY_BYTES:
+    elif not length.isdigit() or len(length) > _MAX_DIGITS or int(length) > MAX_BODY_BYTES:
         raise _too_large()
     kind = _content_type(scope, sent)
     try:
@@ -140,8 +141,8 @@ def _content_type(scope: Scope, sent: dict[bytes, bytes]) -> bytes:
         raise HttpProblem(415, "content-encoding: send the body as it is.", "unsupported_media_type")
     kind, _, parameters = sent.get(b"content-type", b"").partition(b";")
     kind = kind.strip().lower()
-    charset = parameters.replace(b'"', b"").strip().lower()
-    is_text_else = charset.startswith(b"charset=") and charset not in {b"charset=utf-8", b"charset=utf8"}
+    named = [one.replace(b'"', b"").strip().lower() for one in parameters.split(b";")]
+    is_text_else = any(one.startswith(b"charset") and one not in {b"charset=utf-8", b"charset=utf8"} for one in named)
     if kind == b"application/json" and not is_text_else:
         return kind
     if kind in FORMS and not scope["path"].startswith(JSON_ONLY):
@@ -157,5 +158,7 @@ def _shown(name: bytes) -> str:
     return name[:64].decode("latin-1")
 
 
+_MAX_DIGITS = 20
+"""Of the length of a body: Python reads no number of some thousand digits."""
 _CLOSE = {"Connection": "close"}
 """What is left of the body is not read."""

@@ -28,7 +28,7 @@ Reader = Annotated[Principal, require(Role.CALLER, Role.VIEWER, scope=CallerScop
 Writer = Annotated[Principal, require(Role.CALLER, Role.OPERATOR)]
 Operator = Annotated[Principal, require(Role.OPERATOR)]
 Invoker = Annotated[Principal, require(Role.CALLER, scope=CallerScope.INVOKE_TOOL)]
-ToolId = Annotated[str, Path(min_length=1, max_length=256)]
+ToolId = Annotated[str, Path(pattern=r"^[^\x00-\x1f\x7f]{1,256}$")]
 
 
 class Tools(BaseModel):
