@@ -117,6 +117,9 @@ class StoreConflict(ToolError):
 class BusUnavailable(ToolcharterError):
     """The bus, by which processes hear of each other, cannot be reached."""
 
+    may_have_heard: bool = True
+    """Whether it may have got what it was asked for, and do it yet."""
+
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Name the nearest of *known* as a question, or nothing; upper and lower case do not count."""

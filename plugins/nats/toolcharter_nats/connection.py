@@ -86,20 +86,24 @@ class Connection:
         """
         if self._closed:
             raise BusUnavailable("The connection is closed.")
-        future = asyncio.run_coroutine_threadsafe(self._within(work, timeout_s), self._loop)
+        begun = threading.Event()
+        future = asyncio.run_coroutine_threadsafe(self._within(work, timeout_s, begun), self._loop)
         try:
             answer = future.result(timeout_s + 5)
         except (NatsError, OSError, TimeoutError, asyncio.CancelledError) as error:
             future.cancel()
             self._why = f"it did not answer: {type(error).__name__}"
-            raise BusUnavailable(f"{self.server.shown} does not answer: {type(error).__name__}.") from error
+            away = BusUnavailable(f"{self.server.shown} does not answer: {type(error).__name__}.")
+            away.may_have_heard = begun.is_set()
+            raise away from error
         self._why = None
         return answer
 
-    async def _within(self, work: Callable[[], Coroutine[Any, Any, T]], timeout_s: float) -> T:
+    async def _within(self, work: Callable[[], Coroutine[Any, Any, T]], timeout_s: float, begun: threading.Event) -> T:
         async with asyncio.timeout(timeout_s):
             while not self.client.is_connected:  # noqa: ASYNC110 - the client has no event for it
                 await asyncio.sleep(0.02)
+            begun.set()
             return await work()
 
     def submit(self, work: Callable[[], Coroutine[Any, Any, object]]) -> None:

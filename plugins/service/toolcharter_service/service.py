@@ -24,6 +24,7 @@ from toolcharter import (
 )
 from toolcharter.hosts import Emitter, Host, open_sinks
 from toolcharter_service.config import ANY_AGENT, AgentConfig, ConfigFile, url_of
+from toolcharter_service.steadiness import Steadiness
 
 P = TypeVar("P")
 DISTRIBUTION = "toolcharter-service"
@@ -97,6 +98,8 @@ class Service:
         self.file = file
         self.config = file.config
         self.dev = dev
+        self.steadiness = Steadiness()
+        """Whether this process may say of another one that it is gone."""
         self.sinks: list[str | Sink] = [url_of(each) for each in file.config.events]
         """Where the events of all toolboxes go; parts of the service add theirs before `start`."""
         self.parts: dict[str, Callable[[], Awaitable[str | None]]] = {}

@@ -111,6 +111,7 @@ async def keep_approvals(service: Service, worker: str) -> None:
     while True:
         with suppress(StoreUnavailable, StoreConflict):
             await holders.lease(f"worker/{worker}", holder=worker, ttl_s=ALIVE_S)
+            service.steadiness.told()
             for tenant in service.config.tenants:
                 await _sweep(service, tenant, worker)
         await asyncio.sleep(ALIVE_S / 4)

@@ -11,6 +11,7 @@ import hashlib
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import orjson
@@ -28,6 +29,8 @@ MAX_ANSWER_BYTES = 900_000
 """Of a larger answer only what came of the call stays."""
 SAVE_AGAIN_S = 1.0
 """How long it takes until an answer that the store did not take is offered again, in seconds."""
+LOOKS = 30
+"""How often a key that the store may have taken is looked for."""
 SWEEP_S = 600.0
 """How often records that have expired are deleted, in seconds."""
 
@@ -38,11 +41,24 @@ class Answer(NamedTuple):
     status: int
     body: bytes
     replayed: bool = False
+    location: str = ""
+    """Of what it made."""
 
 
 def fingerprint_of(*parts: object) -> str:
     """What two requests with one key have to have in common."""
     return hashlib.sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS, default=str)).hexdigest()
+
+
+@dataclass
+class _Unused:
+    """A key that may have been taken for a call that was not made."""
+
+    tenant: str
+    owner: str
+    key: str
+    looks: int = 0
+    """How often the store has said whether it has the key."""
 
 
 class KeyedCalls:
@@ -51,10 +67,20 @@ class KeyedCalls:
     def __init__(self, service: Service) -> None:
         self._service = service
         self._running: set[tuple[str, str, str]] = set()
+        self._unused: dict[str, _Unused] = {}
+        """By call, keys that the store may have taken without this process having heard so: nothing has run for them."""
         service.run_in_background("expired keys", self._sweep)
+        service.run_in_background("unused keys", self._release)
 
     async def answer(
-        self, principal: Principal, key: str, fingerprint: str, call_id: str, make: Callable[[], Awaitable[Answer]]
+        self,
+        principal: Principal,
+        key: str,
+        fingerprint: str,
+        call_id: str,
+        make: Callable[[str], Awaitable[Answer]],
+        *,
+        repeatable: bool = False,
     ) -> Answer:
         """The answer to a request with a key: that of *make*, which runs at most once for it.
 
@@ -63,11 +89,13 @@ class KeyedCalls:
             key: As the client wrote it.
             fingerprint: Of the request.
             call_id: Of the call that *make* would make.
-            make: Makes the call.
+            make: Makes the call with the identifier that it is given.
+            repeatable: Whether the same identifier again has no further effect: then *make* goes on where its process has
+                died, or has not heard what came of it.
 
         Raises:
             HttpProblem: 409 `call_in_progress` or `outcome_unknown`; 422 `idempotency_key_reused`.
-            StoreUnavailable: It cannot be known whether the key was used; nothing has run.
+            StoreUnavailable: It cannot be known whether the key was used; nothing has run, and the key can be used again.
         """
         store, owner = self._service.store(principal.tenant).asynchronous(), principal.key
         mine = KeyedCall(
@@ -86,22 +114,23 @@ class KeyedCalls:
             expected = 0
             found = await store.get(KeyedCall, owner, key)
             if found is not None:
-                if found.record.expires > time.time():
-                    return await self._known(found.record, fingerprint)
                 expected = found.version
+                if found.record.expires > time.time():
+                    if not repeatable or found.record.status or found.record.fingerprint != fingerprint:
+                        return await self._known(found.record, fingerprint)
+                    mine = mine.model_copy(update={"call_id": found.record.call_id})
             try:
                 version = await store.put(mine, expected=expected)
+            except StoreUnavailable:
+                if not repeatable:
+                    self._unused[mine.call_id] = _Unused(principal.tenant, owner, key)
+                raise
             except StoreConflict:  # Another worker was faster.
                 found = await store.get(KeyedCall, owner, key)
                 if found is None:
                     raise _in_progress(call_id) from None
                 return await self._known(found.record, fingerprint)
-            try:
-                answer = await make()
-            except Exception as error:  # noqa: BLE001 - what was answered once is answered again
-                problem = problem_of(error)
-                body = {"error": problem.error, "reason": problem.reason, "call_id": problem.call_id or call_id}
-                answer = Answer(problem.status, orjson.dumps(body))
+            answer = await _made(make, mine.call_id, repeatable=repeatable)
             await self._save(principal.tenant, mine, answer, version)
             return answer
         finally:
@@ -112,7 +141,8 @@ class KeyedCalls:
             raise HttpProblem(422, "idempotency-key: it was used for another request.", "idempotency_key_reused")
         if record.status:
             return Answer(record.status, record.answer.encode(), replayed=True)
-        if record.worker != self._service.worker and await is_alive(self._service, record.worker):
+        is_mine = record.worker == self._service.worker
+        if record.call_id in self._unused or (not is_mine and await is_alive(self._service, record.worker)):
             raise _in_progress(record.call_id)
         text = "The process that ran the call is gone; nobody knows whether it has had its effect."
         raise HttpProblem(409, text, "outcome_unknown", record.call_id)
@@ -131,6 +161,22 @@ class KeyedCalls:
                 with suppress(StoreConflict):
                     await store.put(done, expected=version)
                 return
+            await asyncio.sleep(SAVE_AGAIN_S)
+
+    async def _release(self) -> None:
+        """Have keys used again that were taken for nothing."""
+        while True:
+            for call_id, unused in list(self._unused.items()):
+                store = self._service.store(unused.tenant).asynchronous()
+                with suppress(StoreUnavailable, StoreConflict):
+                    found = await store.get(KeyedCall, unused.owner, unused.key)
+                    is_it = found is not None and found.record.call_id == call_id and not found.record.status
+                    if found is not None and is_it:
+                        await store.delete(KeyedCall, unused.owner, unused.key, expected=found.version)
+                    unused.looks += 1
+                    # A database that stood still may take it later.
+                    if is_it or unused.looks >= LOOKS:
+                        del self._unused[call_id]
             await asyncio.sleep(SAVE_AGAIN_S)
 
     async def _sweep(self) -> None:
@@ -152,6 +198,22 @@ async def delete_expired(service: Service, tenant: str) -> None:
                 await store.delete(KeyedCall, stored.record.owner, stored.record.key, expected=stored.version)
         if len(old) < len(page.records) or not page.records:
             return
+
+
+async def _made(make: Callable[[str], Awaitable[Answer]], call_id: str, *, repeatable: bool) -> Answer:
+    """The answer of *make*; what it raises is one, too, and is answered again.
+
+    Raises:
+        StoreUnavailable: It is to be made again.
+    """
+    try:
+        return await make(call_id)
+    except Exception as error:
+        if repeatable and isinstance(error, StoreUnavailable):
+            raise
+        problem = problem_of(error)
+        body = {"error": problem.error, "reason": problem.reason, "call_id": problem.call_id or call_id}
+        return Answer(problem.status, orjson.dumps(body))
 
 
 def _in_progress(call_id: str) -> HttpProblem:

@@ -51,6 +51,8 @@ class StoredCalls:
         self._service = service
         service.keep(self)
         self._tasks: dict[tuple[str, str], asyncio.Task[None]] = {}
+        self._unsure: set[tuple[str, str]] = set()
+        """Those that it may have taken without having heard so: they have not begun."""
         self._waiting: set[str] = set()
         """Those of them that wait for a person."""
         self._wake = asyncio.Event()
@@ -71,7 +73,7 @@ class StoredCalls:
 
         Raises:
             HttpProblem: 429, if too many wait.
-            StoreUnavailable: It is not stored.
+            StoreUnavailable: Nobody knows whether it is stored; the same *call_id* again stores it once.
         """
         store = self._store(principal.tenant)
         if await store.count(StoredCall, where={"state": "queued"}) >= MAX_WAITING:
@@ -93,7 +95,11 @@ class StoredCalls:
             created_at=now(),
             expires=int(time.time()) + KEPT_S,
         )
-        await store.put(record, expected=0)
+        try:
+            await store.put(record, expected=0)
+        except StoreConflict:  # A former attempt has stored it, and did not hear so.
+            found = await store.get(StoredCall, call_id)
+            record = record if found is None else found.record
         self._wake.set()
         if self._room() <= 0 or self._service.stopping.is_set():
             self._tell(principal.tenant)
@@ -215,19 +221,26 @@ class StoredCalls:
                         await self._wake.wait()
 
     async def _take(self, tenant: str) -> None:
-        """Take calls that wait, as many as there is room for; if there may be more, the others hear of it."""
+        """Take calls, those that have waited longest, as many as there is room for; others hear of it if there may be more."""
         room = self._room()
         if room <= 0:
             return
-        store = self._store(tenant)
-        waiting = (await store.page(StoredCall, where={"state": "queued"}, limit=room)).records
-        if len(waiting) == room:
+        page = await self._store(tenant).page(StoredCall, where={"state": "queued"}, order="expires", limit=room)
+        if len(page.records) == room:
             self._tell(tenant)
-        for stored in waiting:
-            taken = stored.record.model_copy(update={"state": "running", "worker": self._service.worker})
-            with suppress(StoreConflict):  # Another worker has taken it.
-                await store.put(taken, expected=stored.version)
-                self._tasks[tenant, taken.id] = asyncio.create_task(self._run(tenant, taken))
+        await asyncio.gather(*(self._take_one(tenant, stored) for stored in page.records))
+
+    async def _take_one(self, tenant: str, stored: Stored[StoredCall]) -> None:
+        taken = stored.record.model_copy(update={"state": "running", "worker": self._service.worker})
+        try:
+            await self._store(tenant).put(taken, expected=stored.version)
+        except StoreConflict:  # Another worker has taken it.
+            return
+        except StoreUnavailable:
+            self._unsure.add((tenant, taken.id))
+            return
+        self._unsure.discard((tenant, taken.id))
+        self._tasks[tenant, taken.id] = asyncio.create_task(self._run(tenant, taken))
 
     async def _run(self, tenant: str, record: StoredCall) -> None:
         try:
@@ -257,8 +270,15 @@ class StoredCalls:
         holds = self._service.token_holds
         return holds is None or not record.owner.startswith("token:") or await holds(tenant, record.token_id)
 
+    async def _still_holds(self, tenant: str, record: StoredCall) -> bool:
+        """As `_holds`; a store that is away is waited for, since the call has not begun."""
+        while True:
+            with suppress(StoreUnavailable):
+                return await self._holds(tenant, record)
+            await asyncio.sleep(LOOK_S)
+
     async def _made(self, tenant: str, record: StoredCall) -> bytes:
-        if not await self._holds(tenant, record):
+        if not await self._still_holds(tenant, record):
             self._service.emit(
                 "service.admin",
                 action="call_dropped",
@@ -328,9 +348,10 @@ class StoredCalls:
         if alive[record.worker]:
             return
         # What waited for a person has not begun; of all else nobody knows.
-        change = (
-            {"state": "queued", "worker": ""} if record.state == "waiting" else {"state": "lost", "finished_at": now()}
+        has_not_begun = record.state == "waiting" or (
+            record.worker == self._service.worker and (tenant, record.id) in self._unsure
         )
+        change = {"state": "queued", "worker": ""} if has_not_begun else {"state": "lost", "finished_at": now()}
         with suppress(StoreConflict):
             await self._store(tenant).put(record.model_copy(update=change), expected=stored.version)
 

@@ -56,21 +56,21 @@ def routes(service: Service) -> APIRouter:
             )
             return json_answer(await service.part(Calls).attended(request, work, call_id))
 
-        async def make() -> Answer:
+        async def make(call_id: str) -> Answer:
             if is_async:
                 trace = request.headers.get("traceparent")
                 record = await stored.submit(principal, caller, call_id, body.tool, body.args, trace)
-                return Answer(202, encoded(stored_answer(record)))
+                return Answer(202, encoded(stored_answer(record)), location=f"/v1/calls/{call_id}")
             result = await service.part(Calls).make(
                 principal, caller, body.tool, body.args, call_id=call_id, headers=request.headers
             )
             return Answer(200, encoded(result))
 
         if key is None:
-            return _response(await make(), call_id, is_async=True)
+            return _response(await make(call_id), is_async=True)
         mark = fingerprint_of("calls", _who(caller), body.tool, body.args, is_async)
-        answer = await service.part(Calls).kept(keys.answer(principal, key, mark, call_id, make))
-        return _response(answer, call_id, is_async=is_async)
+        answer = await service.part(Calls).kept(keys.answer(principal, key, mark, call_id, make, repeatable=is_async))
+        return _response(answer, is_async=is_async)
 
     @router.post(
         "/decide", response_model=DecisionAnswer, responses=_PROBLEMS, openapi_extra={"parameters": CALLER_HEADERS}
@@ -105,10 +105,10 @@ def routes(service: Service) -> APIRouter:
     return router
 
 
-def _response(answer: Answer, call_id: str, *, is_async: bool) -> Response:
+def _response(answer: Answer, *, is_async: bool) -> Response:
     headers = {"Preference-Applied": "respond-async"} if is_async else {}
-    if answer.status == 202 and not answer.replayed:  # noqa: PLR2004 - Accepted
-        headers["Location"] = f"/v1/calls/{call_id}"
+    if answer.location:
+        headers["Location"] = answer.location
     if answer.replayed:
         headers["Idempotency-Replayed"] = "true"
     return json_answer(answer.body, answer.status, headers)

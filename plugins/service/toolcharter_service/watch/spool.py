@@ -24,6 +24,8 @@ class Segment:
         self.path, self.name = path, path.stem
         self.adopted = adopted
         """Whether another process wrote it, and may have delivered some."""
+        self.may_be_filed = adopted
+        """Whether the day's file may have more of it than `filed` says."""
         flags = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW | (0 if adopted else os.O_CREAT | os.O_EXCL)
         self.descriptor = os.open(path, flags, 0o600)
         try:
@@ -56,7 +58,12 @@ class Segment:
 
     def set_filed(self, offset: int) -> None:
         """Remember how far the day's file has come."""
-        self._side.write_text(str(offset))
+        # In place and of one length: on a full disk, what was there stays.
+        side = os.open(self._side, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        try:
+            os.pwrite(side, b"%020d" % offset, 0)
+        finally:
+            os.close(side)
         self.filed = offset
 
     def remove(self) -> None:

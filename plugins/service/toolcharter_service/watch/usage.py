@@ -5,6 +5,7 @@ the day, and in batches into the store, together with a mark that says how far i
 crash or an outage is known by its mark, and counts once. While the store is away the spool grows.
 """
 
+import fcntl
 import os
 import re
 import threading
@@ -40,7 +41,6 @@ CLOSE_S = 5.0
 _DAY_FILE = re.compile(r"tool_calls_(\d{4}-\d{2}-\d{2})\.log")
 _AFTER = b'"hook.tool.after"'
 _TAIL_BYTES = 4 * 1024 * 1024
-_SHAPE = re.compile(rb'"id":"([^"]+)"')
 
 
 class Usage:
@@ -133,18 +133,18 @@ class Usage:
 
     def _file(self, tenant: str, spool: Spool, segment: Segment, until: int) -> None:
         """Write what is new before *until* into the files of the days."""
-        is_first = segment.adopted
         while (batch := self._batch(tenant, segment, segment.filed, until)).end > segment.filed:
             by_day: dict[str, list[EndedCall]] = {}
             for call in batch.calls:
                 by_day.setdefault(call.record["timestamp"][:10], []).append(call)
             for day, calls in by_day.items():
                 path = spool.folder / f"tool_calls_{day}.log"
-                # The process may have died between the file and what it remembers of it.
-                written = _last_ids(path) if is_first else frozenset[bytes]()
-                _append(path, [call for call in calls if call.record["id"].encode() not in written])
-            is_first = False
+                # The process may have died, or the disk been full, between the file and what is remembered of it.
+                written = _last_ids(path) if segment.may_be_filed else frozenset[str]()
+                segment.may_be_filed = True
+                _append(path, [call for call in calls if call.record["id"] not in written])
             segment.set_filed(batch.end)
+            segment.may_be_filed = False
 
     def _batch(self, tenant: str, segment: Segment, begin: int, until: int) -> "_Batch":
         """What lies between *begin* and *until*, or the first part of it; `end` is *begin* if there is nothing."""
@@ -275,24 +275,41 @@ def _count(transaction: StoreTransaction, calls: list[EndedCall]) -> None:
 
 
 def _append(path: Path, calls: list[EndedCall]) -> None:
+    """Append whole rows, all or none; other processes of the service append to the same file.
+
+    Raises:
+        OSError: There is no room.
+    """
     if not calls:
         return
     lines = b"".join(
         b"[" + call.record["timestamp"].encode() + b"] " + orjson.dumps(call.record) + b"\n" for call in calls
     )
-    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
-        while lines:
-            lines = lines[os.write(descriptor, lines) :]
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        size = os.fstat(descriptor).st_size
+        if size and os.pread(descriptor, 1, size - 1) != b"\n":  # A process died while it wrote.
+            lines = b"\n" + lines
+        try:
+            while lines:
+                lines = lines[os.write(descriptor, lines) :]
+        except OSError:
+            os.ftruncate(descriptor, size)
+            raise
     finally:
         os.close(descriptor)
 
 
-def _last_ids(path: Path) -> frozenset[bytes]:
-    """Which calls the end of a day's file has."""
+def _last_ids(path: Path) -> frozenset[str]:
+    """Which calls the end of a day's file has, each with a whole row."""
+    found = set[str]()
     try:
         with path.open("rb") as file:
             file.seek(max(0, path.stat().st_size - _TAIL_BYTES))
-            return frozenset(_SHAPE.findall(file.read()))
+            for line in file.read().split(b"\n"):
+                with suppress(orjson.JSONDecodeError):
+                    found.add(orjson.loads(line.partition(b"] ")[2])["id"])
     except FileNotFoundError:
-        return frozenset()
+        pass
+    return frozenset(found)

@@ -174,13 +174,20 @@ class RemoteRunner:
         bus, tenant = self._place.bus, self._place.tenant
         name = queue_name(self._place.workspace, goes_on=remote.goes_on)
         queue = bus.queue(tenant, name, ack_wait_s=ACK_WAIT_S, max_deliveries=MAX_DELIVERIES)
+        is_put = False
         try:
             self._life.begin()
+            is_put = True
             queue.put(item, item_id=remote.job_id)
         except BusUnavailable as error:
-            # It may have been put all the same: nobody starts what is withdrawn, or is waited for by nobody.
-            with suppress(BusUnavailable):
-                bus.create(tenant, f"claim-{remote.job_id}", WITHDRAWN)
+            # It may have been put all the same: nobody starts what is withdrawn.
+            try:
+                if not bus.create(tenant, f"claim-{remote.job_id}", WITHDRAWN):
+                    return  # A worker was faster.
+            except BusUnavailable:
+                if is_put and error.may_have_heard:
+                    message = f"Nobody knows whether a worker runs {remote.job.argv[0]}: {error}"
+                    raise ToolError(message, reason="worker_lost") from error
             raise Denied("sandbox_unavailable", f"No worker can be reached: {error}") from error
 
     def _heard(self, tenant: str, payload: bytes) -> None:

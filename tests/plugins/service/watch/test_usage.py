@@ -265,3 +265,44 @@ def test_what_no_store_takes_holds_up_nothing(place: Place) -> None:
     found = place.handle.bound("acme", "toolcharter-service").get(ToolMetrics, "unknown_tool")
     assert found is not None
     assert found.record.total_calls == 2
+
+
+@pytest.mark.slow
+def test_a_full_disk_tears_and_doubles_no_row(place: Place) -> None:
+    """Rows that did not fit are written when there is room again, each once and whole, whoever appends beside."""
+    folder = place.folder / "acme"
+    folder.mkdir(parents=True, mode=0o700)
+    lines = [ended(f"c{number}") for number in range(40)]
+    (folder / f"{'a' * 32}.spool").write_bytes(b"".join(lines))  # A process has died and left it.
+    source = f"""
+        import resource, sys, time
+        sys.path.insert(0, {str(Path(__file__).parents[4])!r})
+        from pathlib import Path
+        from tests.core.guards.store.memory_engine import MemoryEngine
+        from tests.plugins.service.watch.test_records import describe
+        from toolcharter.guards.store.handle import StoreHandle
+        from toolcharter_service.watch.usage import Usage
+
+        most, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1500, hard))
+        handle = StoreHandle(MemoryEngine)
+        usage = Usage(Path({str(place.folder)!r}), lambda tenant: handle.bound(tenant, "t"), lambda _: describe)
+        usage.sink("acme")
+        while usage.health() is None:
+            time.sleep(0.01)
+        print(usage.health(), flush=True)
+        sys.stdin.readline()
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most, hard))
+        usage.close()
+    """
+    process = subprocess.Popen(
+        [sys.executable, "-c", dedent(source)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    told = process.stdout.readline()
+    while_full = b"".join(path.read_bytes() for path in folder.glob("*.log"))
+    process.communicate("\n", timeout=60)
+
+    assert told.startswith("usage cannot be written: ")
+    assert while_full == b""
+    assert sorted(place.filed(), key=lambda name: int(name[1:])) == [f"c{number}" for number in range(40)]

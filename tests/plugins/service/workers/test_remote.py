@@ -136,6 +136,21 @@ def test_the_end_of_a_call_reaches_the_worker(machines: Machines, ends: str) -> 
     until(lambda: not Path(f"/proc/{int(begun.read_text())}").exists())
 
 
+def test_what_a_paused_bus_may_have_got_is_not_said_to_be_refused(machines: Machines) -> None:
+    """A worker may run it as soon as the bus goes on: only what was never sent is denied as if nothing had happened."""
+    runner = machines.runner()
+    machines.worker()
+    assert runner.run(job("true")).exit_code == 0
+    machines.server.pause()
+    try:
+        with pytest.raises(ToolError, match="Nobody knows whether a worker runs sh") as lost:
+            runner.run(job("sh", "-c", "echo perhaps >> lines"))
+    finally:
+        machines.server.resume()
+
+    assert lost.value.reason == "worker_lost"
+
+
 def test_without_a_worker_nothing_starts_later_either(machines: Machines) -> None:
     """What was given up is withdrawn: a worker that comes then leaves it."""
     runner = machines.runner(claim_s=1.0)
