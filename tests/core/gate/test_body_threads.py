@@ -30,7 +30,7 @@ def _ran(who: str, body: object = None) -> tuple[str, int, CallContext]:
     thread = BodyThread(ctx, tell)
     WHO.reset(token)
     thread.begin(ended.set)
-    assert ended.wait(10)
+    assert ended.wait(60)
     assert not thread.is_alive()
     return seen[0], ident[0], ctx
 
@@ -61,7 +61,7 @@ def test_a_thread_that_waits_in_vain_ends(monkeypatch: pytest.MonkeyPatch) -> No
     waiting = [thread for thread in threading.enumerate() if thread.ident == ident]
 
     for thread in waiting:
-        thread.join(10)
+        thread.join(60)
     heard, _, _ = _ran("bob")
 
     assert ([thread.is_alive() for thread in waiting], heard) == ([False], "bob")

@@ -279,7 +279,7 @@ def test_the_toolbox_before_stays_for_the_turn(world: World) -> None:
 
     def wait() -> str:
         entered.set()
-        leave.wait(10)
+        leave.wait(60)
         return "done"
 
     slow = ToolSpec("slow", ToolPolicy, lambda *_: wait, kind="cli", fingerprint="1")
@@ -289,7 +289,7 @@ def test_the_toolbox_before_stays_for_the_turn(world: World) -> None:
     texts = list[str]()
     thread = threading.Thread(target=lambda: texts.append(live.call("slow", {}).text))
     thread.start()
-    entered.wait(10)
+    entered.wait(60)
     for number in range(3):
         boxes.append(live.current)
         world.found = (found_tool(f"t{number}"),)

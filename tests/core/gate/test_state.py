@@ -192,7 +192,7 @@ def test_a_call_whose_after_is_being_written_gets_no_second_one(make_toolbox, mo
     toolbox = make_toolbox(spec_of(quick), sinks=[Slow()])
     thread = threading.Thread(target=toolbox.call, args=("quick", {}))
     thread.start()
-    writing.wait(5)
+    writing.wait(60)
     toolbox.close()
     thread.join()
 

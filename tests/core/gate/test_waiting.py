@@ -45,7 +45,7 @@ def test_a_loop_that_is_held_up_is_left_behind(monkeypatch) -> None:
 
     assert not ended.is_set()
     go_on.set()
-    assert ended.wait(10)
+    assert ended.wait(60)
     assert results == ["late"]
     assert loop.run(nap()) == "slept"
     loop.close()
@@ -85,7 +85,7 @@ def test_who_still_waits_when_the_loop_ends_is_told() -> None:
     started.wait()
 
     loop.close()
-    thread.join(10)
+    thread.join(60)
 
     assert told == ["the toolbox was closed before the call ended"]
 
@@ -173,6 +173,6 @@ def test_what_ends_together_with_the_loop_is_answered() -> None:
     answers: list[str] = []
     caller = threading.Thread(target=lambda: answers.append(loop.run(last())), daemon=True)
     caller.start()
-    caller.join(10)
+    caller.join(60)
 
     assert answers == ["done"]

@@ -1,7 +1,7 @@
 """Cutting output to size, and finding the data in it."""
 
 import unicodedata
-from time import perf_counter
+from time import thread_time
 from typing import Any
 
 import pytest
@@ -196,7 +196,7 @@ def test_json_over_several_lines_is_read_whole_or_not_at_all(text: str, found: o
 def test_many_braces_take_no_longer_than_their_text() -> None:
     """Blocks that are none are tried a few times."""
     text = "x\n" + "{\n}x\n" * 20_000 + "}\n" * 20_000
-    begin = perf_counter()
+    begin = thread_time()
 
     assert structured(text) == {"output": text}
-    assert perf_counter() - begin < 2
+    assert thread_time() - begin < 2

@@ -264,7 +264,7 @@ def test_answer_to_a_question_is_for_the_code_that_was_shown(place: Any, answer:
         script.write_text("#!/bin/sh\nprintf two\n")
         reloading = threading.Thread(target=live.reload)
         reloading.start()
-        reloading.join(10)
+        reloading.join(60)
         return answer if len(asked) == 1 else "deny"
 
     live = place.open(profile={"mode": "ask", "allow": [], "approvals": {"always": True}}, approver=approve)

@@ -159,7 +159,7 @@ def test_background_program_without_terminal(open_docker: OpenDocker) -> None:
     assert (running.exit_code, running.wait(0.1)) == (None, None)
     running.resize(TerminalSize(9, 9))
     running.signal(signal.SIGTERM)
-    assert (running.wait(10), running.exit_code) == (-15, -15)
+    assert (running.wait(60), running.exit_code) == (-15, -15)
     running.signal(signal.SIGTERM)
     running.close()
     running.close()
@@ -185,7 +185,7 @@ def test_background_program_on_a_terminal(open_docker: OpenDocker) -> None:
 
     assert first == b"40 99\r\n"
     assert said.endswith(b"7 8\r\n")
-    assert running.wait(10) == -2
+    assert running.wait(60) == -2
     running.close()
 
 
@@ -197,7 +197,7 @@ def test_close_ends_what_still_runs(open_docker: OpenDocker, workspace: Path, co
 
     runner.close()
 
-    assert running.wait(10) == -9
+    assert running.wait(60) == -9
     assert list(workspace.iterdir()) == []
     assert containers(f"{LABEL}={runner._owner}") == []
     with pytest.raises(Denied, match="The runner is closed"):
@@ -349,7 +349,7 @@ def test_daemon_that_dies_is_told(short_path: Path, workspace: Path, open_docker
             os.kill(daemon.pid, signal.SIGKILL)
             with pytest.raises(ToolError) as failed:
                 started.result(60)
-        assert running.wait(10) == -9
+        assert running.wait(60) == -9
         with pytest.raises(Denied) as refused:
             runner.run(Job(("true",)))
         runner.close()

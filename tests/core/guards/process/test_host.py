@@ -48,7 +48,7 @@ def is_alive(pid: int) -> bool:
 
 
 def wait_until(condition: Callable[[], bool]) -> bool:
-    end = time.monotonic() + 10
+    end = time.monotonic() + 60
     while not condition() and time.monotonic() < end:
         time.sleep(0.01)
     return condition()

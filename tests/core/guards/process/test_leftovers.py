@@ -109,7 +109,7 @@ def test_a_runner_that_is_closed_ends_the_programs_of_other_threads(host: HostPr
 
         host.close()
 
-        assert ended.result(10).exit_code == -9
+        assert ended.result(60).exit_code == -9
 
 
 def released(keeper: Keeper, *, detach: bool = True) -> tuple[IO[bytes], subprocess.Popen[bytes]]:
@@ -243,20 +243,28 @@ def test_after_numbers_began_anew_all_processes_are_looked_at(monkeypatch: pytes
 
     end_marked(mark, after=2)
 
-    assert process.wait(10) == -signal.SIGKILL
+    assert process.wait(60) == -signal.SIGKILL
 
 
 def test_a_group_that_has_had_its_signal_gets_no_second(workspace: Path, host: HostProgramRunner) -> None:
     """A program counts the requests to end: one."""
-    script = "n=0; trap 'n=$((n+1))' TERM; i=0; while [ $i -lt 20 ]; do sleep 0.05; i=$((i+1)); done; echo $n"
+    # It goes on for a while after the first.
+    loop = "i=0; while [ $i -lt 20 ]; do sleep 0.05; [ $n = 0 ] || i=$((i+1)); done"
+    script = f"n=0; trap 'n=$((n+1))' TERM; echo ready; {loop}; echo $n"
 
-    ended = host.run(shell(script, seconds=0.3, max_output_bytes=100))
+    ended = host.run(shell(script, seconds=3, max_output_bytes=100))
 
     assert (ended.timed_out, ended.exit_code) == (True, -9)
     running = host.start(shell(script))
-    time.sleep(0.3)
+    said = bytearray()
+
+    def is_ready() -> bool:
+        said.extend(running.read(100))
+        return said == b"ready\n"
+
+    assert wait_until(is_ready)
     running.signal(signal.SIGTERM)
-    assert running.wait(10) == 0
+    assert running.wait(60) == 0
     assert running.read(100).endswith(b"1\n")
 
 

@@ -77,7 +77,7 @@ def test_what_holds_a_program_hears_no_request(holding: Holding) -> None:
     program.signal(15)
 
     assert (ended.exit_code, ended.stdout.endswith(b"bye\n"), ended.timed_out) == (5, True, True)
-    assert program.wait(10) == 5
+    assert program.wait(60) == 5
     holding.close()
     assert (program.exit_code, holding.ended) == (5, 2)
 

@@ -48,9 +48,9 @@ def test_a_program_whose_turn_does_not_come_is_not_started(
             host.run(job("touch", "second", seconds=seconds, is_wanted=lambda: is_wanted))
 
         assert (caught.value.reason, caught.value.retryable) == ("timed_out", True)
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 30
         (workspace / "end").touch()
-        assert first.result(10).stdout == b"first\n"
+        assert first.result(60).stdout == b"first\n"
     assert host.run(job("ls")).stdout == b"begun\nend\n"
 
 
@@ -97,6 +97,6 @@ def test_a_turn_that_ends_is_anothers() -> None:
         with one.taken(job("first")):
             waiting = pool.submit(enter)
             assert not entered.wait(0.1)
-        waiting.result(10)
+        waiting.result(60)
 
     assert entered.is_set()

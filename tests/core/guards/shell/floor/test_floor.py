@@ -163,10 +163,10 @@ def test_quotes_change_no_verdict(words: tuple[str, ...], data: st.DataObject) -
 )
 def test_a_hostile_line_takes_no_longer_than_its_length(line: str) -> None:
     """Long lines are judged in a time that grows with their length."""
-    began = time.perf_counter()
+    began = time.thread_time()
     verdict(line)
 
-    assert time.perf_counter() - began < 0.5
+    assert time.thread_time() - began < 0.5
 
 
 @each_row("host", sorted(USUAL_HOSTS))
