@@ -12,6 +12,7 @@ from toolcharter import (
     Ask,
     Call,
     Caller,
+    Denied,
     Deny,
     Discovery,
     DiscoveryRuntime,
@@ -316,7 +317,11 @@ class Bridge:
         return f"The MCP server {server!r} has changed this tool a moment ago; the next call of it asks a person."
 
     async def send(self, server: str, tool: str, args: Mapping[str, Any], caller: Caller) -> Mapping[str, Any]:
-        """Call a tool for *caller*, if it is there."""
+        """Call a tool for *caller*, if it is there.
+
+        Raises:
+            Denied: No grant opens it to *caller* any more.
+        """
         found = self._servers.get(server)
         if found is None or self._loop is None:
             raise Unavailable("Servers are not started where a profile is only tried.")
@@ -325,6 +330,10 @@ class Bridge:
         limit = None
         if self._registered is not None and server not in self._own.servers:
             access = await self._registered.aaccess(server, caller)
+            # Once more, since the call may have waited for a person: an answer opens no server that was closed meanwhile.
+            objection = access.objection(tool, full_name(server, tool))
+            if objection is not None:
+                raise Denied(objection, MESSAGES[objection].format(server=server))
             limit = None if access.agent is None else access.agent.config_overrides.get("timeout_s")
         async with asyncio.timeout(limit):
             return await in_loop(self._loop, lambda: self._called(found, tool, args))

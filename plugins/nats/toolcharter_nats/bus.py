@@ -304,7 +304,21 @@ def _document(lease: BusLease) -> bytes:
 
 
 def _lease(tenant: str, name: str, document: bytes, revision: int) -> BusLease:
-    """What is written; the first writing of a lease cannot say its own number, which is its fence."""
-    held = orjson.loads(document)
-    fence = (held["fence"] or revision) if held["holder"] else 0
-    return BusLease(tenant, name, held["holder"], fence, revision)
+    """What is written; the first writing of a lease cannot say its own number, which is its fence.
+
+    Raises:
+        BusUnavailable: It is none of ours.
+    """
+    held = _told(document)
+    holder, fence = held.get("holder"), held.get("fence")
+    if not isinstance(holder, str) or not isinstance(fence, int):
+        raise BusUnavailable(f"The lease {name!r} was written by somebody else: nobody can tell who has it.")
+    return BusLease(tenant, name, holder, (fence or revision) if holder else 0, revision)
+
+
+def _told(document: bytes) -> dict[str, Any]:
+    with suppress(orjson.JSONDecodeError):
+        told = orjson.loads(document)
+        if isinstance(told, dict):
+            return told
+    return {}

@@ -195,6 +195,10 @@ class Service:
         self.agent(tenant, agent)
         self._own.add((tenant, agent))
 
+    def is_separate(self, tenant: str, agent: str) -> bool:
+        """Whether an agent was given a toolbox of its own."""
+        return (tenant, agent) in self._own
+
     def run_in_background(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
         """Have *work* run from `start` to `stop`, which cancels it; it begins again a second after it has raised."""
         self._background.append((name, work))

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import NamedTuple
 
-from toolcharter import AsyncStore, StoreUnavailable
+from toolcharter import AsyncStore, StoreConflict, StoreUnavailable
 from toolcharter_service.auth.principal import Principal
 from toolcharter_service.auth.records import SessionRecord, TokenRecord, UserRecord
 
@@ -109,11 +109,16 @@ class VerifiedCredentials:
         async with self._catching_up:
             asked = time.monotonic()
             last = await self._store.last_change()
-            if self._seen is None or last < self._seen:  # the beginning, or the store was restored from an archive
+            if self._seen is None or last < self._seen:  # the beginning, or another store took this one's place
                 self._forget_all()
                 self._seen = last
             while self._seen < last:
-                changes = await self._store.changes(self._seen, models=_WATCHED)
+                try:
+                    changes = await self._store.changes(self._seen, models=_WATCHED)
+                except StoreConflict:  # deletions are forgotten: the store was restored from an archive
+                    self._forget_all()
+                    self._seen = last
+                    break
                 for change in changes:
                     if change.kind == UserRecord.store_kind.name:
                         self._forget_user(change.key)

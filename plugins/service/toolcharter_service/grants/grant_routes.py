@@ -11,6 +11,7 @@ from toolcharter import (
     McpServerRecord,
     McpUserGrant,
     Store,
+    StoreTransaction,
 )
 from toolcharter_service.auth import Principal
 from toolcharter_service.grants.records import Scope, Subject
@@ -106,7 +107,14 @@ class GrantRoutes:
                 422, f"The grant cannot be kept: {error.errors()[0]['msg']}.", "invalid_request"
             ) from error
         await require_known(store, server, {*(body.tool_allow or ()), *body.tool_deny})
-        await store.put(grant)
+
+        def put(transaction: StoreTransaction) -> None:
+            # Deleted meanwhile, its grants are gone: this one would open a later server of that name.
+            if transaction.get(McpServerRecord, server) is None:
+                raise unknown("server", server)
+            transaction.put(grant)
+
+        await store.transact(put)
         tell(self._service, principal, "mcp_grant_put", f"{server}/{scope}/{subject}")
         return _shown_grant(grant)
 

@@ -33,6 +33,8 @@ class AccessRequest(StoreRecord):
     reason: str = ""
     status: Literal["pending", "approved", "rejected"] = "pending"
     requested_by: str
+    user: str = ""
+    """The person whose token or session has asked, if it is known."""
     requested_at: str
     reviewed_by: str | None = None
     reviewed_at: str | None = None

@@ -113,6 +113,7 @@ class RequestRoutes:
             tool_allow=body.tool_allow,
             reason=body.reason,
             requested_by=principal.name,
+            user=principal.user or "",
             requested_at=now(),
         )
         await require_known(store, body.server, set(body.tool_allow or ()))
@@ -128,7 +129,8 @@ class RequestRoutes:
             if found is None:
                 raise unknown("request", request)
             record = found.record
-            if record.requested_by == principal.name or (record.scope, record.subject) == ("user", principal.user):
+            asked = {record.requested_by, record.user, record.subject if record.scope == "user" else ""} - {""}
+            if {principal.name, principal.user} & asked:
                 raise HttpProblem(403, "Nobody reviews a request of their own.", "own_request")
             if record.status != "pending":
                 raise HttpProblem(409, f"{record.reviewed_by} has reviewed it already.", "reviewed")
@@ -138,8 +140,11 @@ class RequestRoutes:
                 allow = None if record.tool_allow is None else list(record.tool_allow)
                 wanted = NewGrant(tool_allow=allow)
                 before = _present(transaction, record)
-                if before is not None:  # What was excluded stays excluded.
-                    wanted = NewGrant(tool_allow=allow, tool_deny=list(before.tool_deny))
+                if before is not None:  # What was excluded stays excluded, and a shorter time stays.
+                    overrides = before.config_overrides if isinstance(before, McpAgentGrant) else {}
+                    wanted = NewGrant(
+                        tool_allow=allow, tool_deny=list(before.tool_deny), config_overrides=dict(overrides)
+                    )
                 transaction.put(grant_of(record.server, record.scope, record.subject, wanted, principal))
             status: Literal["approved", "rejected"] = "approved" if body.approved else "rejected"
             after = record.model_copy(

@@ -9,7 +9,15 @@ from pathlib import Path
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
-from toolcharter import BusUnavailable, ConfigurationError, Fault, LiveToolbox, StoreUnavailable, ToolboxClosed
+from toolcharter import (
+    BusUnavailable,
+    ConfigurationError,
+    Fault,
+    LiveToolbox,
+    StoreConflict,
+    StoreUnavailable,
+    ToolboxClosed,
+)
 from toolcharter_service.custom.catalog import scopes
 from toolcharter_service.custom.records import GLOBAL, CustomTool
 from toolcharter_service.registry.bootstrap import FILES, at_discovery, records_at_start
@@ -138,8 +146,15 @@ class Renewals:
                 one.close()
 
     def _heard(self, tenant: str, payload: bytes) -> None:
+        # Whoever reaches the bus can name agents: each that has never had tools of its own would get a toolbox.
+        agent = payload.decode(errors="replace") or None
         if tenant in self._service.config.tenants:
-            self.look(tenant, payload.decode(errors="replace") or None)
+            with suppress(StoreUnavailable):
+                if agent is None or self._service.is_separate(tenant, agent) or self._has_tools(tenant, agent):
+                    self.look(tenant, agent)
+
+    def _has_tools(self, tenant: str, agent: str) -> bool:
+        return agent != GLOBAL and agent in scopes(self._service.store(tenant))
 
     def catch_up(self, tenant: str) -> None:
         """Look whether records have changed since the last time, and have the toolboxes concerned look again."""
@@ -152,7 +167,13 @@ class Renewals:
         last = store.last_change()
         if last == seen:
             return
-        changes = store.changes(seen if last > seen else 0, models=(StoredTool, CustomTool))
+        try:
+            changes = store.changes(seen if last > seen else 0, models=(StoredTool, CustomTool))
+        except StoreConflict:  # deletions are forgotten: the store was restored from an archive
+            self._separate(tenant, scopes(store))
+            self.look(tenant)
+            self._seen[tenant] = last
+            return
         agents = {one.key[0] for one in changes if one.kind == CustomTool.store_kind.name} - {GLOBAL}
         if any(one.kind == StoredTool.store_kind.name or one.key[0] == GLOBAL for one in changes) or last < seen:
             self._separate(tenant, agents)

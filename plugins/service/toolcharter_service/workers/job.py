@@ -10,12 +10,14 @@ a piece that says it has started; its input is the stream `in`, signals and size
 """
 
 import base64
+import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import asdict
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import orjson
+from pydantic import BaseModel, ValidationError
 
 from toolcharter import Denied, Ended, HiddenPath, Job, ProcessLimits, TerminalSize, ToolError, bus_name
 
@@ -26,6 +28,10 @@ WITHDRAWN = b"withdrawn"
 CHUNK_BYTES = 262_144
 ACK_WAIT_S = 30.0
 MAX_DELIVERIES = 3
+MAX_LEFT_S = 86_400.0
+"""How long a job may run at most, whatever it says, in seconds."""
+MAX_LEASE_S = 3_600.0
+_ID = re.compile(r"[0-9a-f]{32}")
 
 
 class RemoteJob(NamedTuple):
@@ -62,7 +68,7 @@ def written(remote: RemoteJob) -> bytes:
         "cwd": job.cwd,
         "env": dict(job.env),
         "stdin": base64.b64encode(job.stdin).decode(),
-        "left_s": max(0.0, min(job.expires - time.monotonic(), 86_400.0)),
+        "left_s": max(0.0, min(job.expires - time.monotonic(), MAX_LEFT_S)),
         "max_output_bytes": job.max_output_bytes,
         "limits": asdict(job.limits),
         "read_only": job.read_only,
@@ -92,9 +98,13 @@ def read(item: bytes) -> RemoteJob:
             cwd=str(told["cwd"]),
             env={str(name): str(value) for name, value in told["env"].items()},
             stdin=base64.b64decode(told["stdin"], validate=True),
-            expires=float("inf") if told["goes_on"] is True else time.monotonic() + float(told["left_s"]),
-            max_output_bytes=int(told["max_output_bytes"]),
-            limits=ProcessLimits(**told["limits"]),
+            expires=float("inf")
+            if told["goes_on"] is True
+            else time.monotonic() + _seconds(told["left_s"], 0.0, MAX_LEFT_S),
+            max_output_bytes=_count(told["max_output_bytes"], 0),
+            limits=ProcessLimits(
+                **{name: None if value is None else _count(value, 1) for name, value in told["limits"].items()}
+            ),
             read_only=told["read_only"] is not False,
             protected=tuple(map(str, told["protected"])),
             network=told["network"] is True,
@@ -103,17 +113,40 @@ def read(item: bytes) -> RemoteJob:
         hidden = tuple(HiddenPath(str(path), bool(is_folder)) for path, is_folder in told["hidden"])
         terminal = told["terminal"]
         return RemoteJob(
-            bus_name(told["job_id"]),
+            _identifier(told["job_id"]),
             job,
             hidden,
-            float(told["lease_s"]),
+            _seconds(told["lease_s"], 1.0, MAX_LEASE_S),
             told["needs_sandbox"] is not False,
-            bus_name(told["caller"]),
+            _identifier(told["caller"]),
             told["goes_on"] is True,
-            None if terminal is None else TerminalSize(*map(int, terminal)),
+            None if terminal is None else TerminalSize(*(_count(number, 1) for number in terminal)),
         )
-    except (KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, AttributeError, OverflowError) as error:
         raise ValueError(f"this is no job: {error}") from error
+
+
+def _seconds(value: Any, least: float, most: float) -> float:
+    """A time that somebody else has written: a worker would wait for one that is no number without end.
+
+    Raises:
+        ValueError: It is out of bounds.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
+        raise ValueError(f"{value!r} is no time from {least:g} to {most:g} seconds")
+    return float(value)
+
+
+def _count(value: Any, least: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise ValueError(f"{value!r} is no count of at least {least}")
+    return value
+
+
+def _identifier(value: Any) -> str:
+    if not isinstance(value, str) or not _ID.fullmatch(value):
+        raise ValueError(f"{value!r} is no identifier of a job or a runner")
+    return value
 
 
 def chunks(outcome: Ended | Denied | ToolError) -> Iterator[bytes]:
@@ -140,39 +173,65 @@ def end_of_program(outcome: int | Denied | ToolError | None) -> bytes:
     return failure(outcome) if isinstance(outcome, (Denied, ToolError)) else b"x" + orjson.dumps({"exit_code": outcome})
 
 
-def end_of(piece: bytes) -> Mapping[str, Any]:
+class End(BaseModel, strict=True, extra="forbid"):
+    """How a program ended, as the last piece says."""
+
+    kind: Literal["ended", "denied", "error"] = "ended"
+    reason: str = ""
+    message: str | None = None
+    hint: str | None = None
+    exit_code: int | None = None
+    """None for a program that has not ended by itself."""
+    truncated: bool = False
+    timed_out: bool = False
+
+
+def end_of(piece: bytes) -> End:
     """What the last piece says.
 
     Raises:
         Denied: The worker refused it.
-        ToolError: It could not be run.
+        ToolError: It could not be run; `worker_lost`, if no worker has written this.
     """
-    end: Mapping[str, Any] = orjson.loads(piece[1:])
-    if end.get("kind") == "denied":
-        raise Denied(end["reason"], end["message"], hint=end["hint"])
-    if end.get("kind") == "error":
-        raise ToolError(end["message"], reason=end["reason"], hint=end["hint"])
+    try:
+        end = End.model_validate_json(piece[1:])
+    except ValidationError:
+        raise ToolError("What has come is no end of a program.", reason="worker_lost") from None
+    if end.kind == "denied":
+        raise Denied(end.reason, end.message, hint=end.hint)
+    if end.kind == "error":
+        raise ToolError(end.message or "It could not be run.", reason=end.reason, hint=end.hint)
     return end
 
 
 class Gathered:
-    """Puts the pieces together."""
+    """Puts the pieces together.
 
-    def __init__(self) -> None:
+    Args:
+        max_bytes: Of each stream: a worker sends no more, and somebody else who writes to the bus is not gathered for.
+    """
+
+    def __init__(self, max_bytes: int) -> None:
         self.count = 0
+        self._max_bytes = max_bytes
         self._streams = {b"o": bytearray(), b"e": bytearray()}
 
     def add(self, chunk: bytes) -> Ended | None:
-        """Take the next piece; how the job ended, if it is the last. Errors as of `end_of`."""
+        """Take the next piece; how the job ended, if it is the last. Errors as of `end_of`, and `worker_lost` for too much."""
         self.count += 1
         if chunk[:1] in self._streams:
-            self._streams[chunk[:1]] += chunk[1:]
+            stream = self._streams[chunk[:1]]
+            stream += chunk[1:]
+            if len(stream) > self._max_bytes:
+                raise ToolError("More output has come than a worker sends.", reason="worker_lost")
             return None
         end = end_of(chunk)
+        if end.exit_code is None:
+            raise ToolError("What has come is no end of a program.", reason="worker_lost")
         return Ended(
-            exit_code=end["exit_code"],
+            exit_code=end.exit_code,
             stdout=bytes(self._streams[b"o"]),
             stderr=bytes(self._streams[b"e"]),
-            truncated=end["truncated"],
-            timed_out=end["timed_out"],
+            truncated=end.truncated,
+            timed_out=end.timed_out,
         )

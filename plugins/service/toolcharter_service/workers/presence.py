@@ -1,7 +1,7 @@
 """Who works: processes of the service and `toolcharter worker` say so over the bus."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Annotated
 
 from pydantic import BaseModel, Field, ValidationError
@@ -41,9 +41,15 @@ class Workers(BaseModel):
 
 
 class Presence:
-    """What was heard of workers in this process."""
+    """What was heard of workers in this process.
 
-    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+    Args:
+        tenants: Those that there are: of others nothing is noted, whatever comes over the bus.
+        clock: Seconds since 1970.
+    """
+
+    def __init__(self, tenants: Collection[str], clock: Callable[[], float] = time.time) -> None:
+        self._tenants = tenants
         self._clock = clock
         self._heard: dict[str, dict[str, WorkerSeen]] = {}
 
@@ -52,6 +58,8 @@ class Presence:
         try:
             sign = Sign.model_validate_json(payload)
         except ValidationError:
+            return
+        if tenant not in self._tenants:
             return
         heard = {one.id: one for one in self.of(tenant)}
         heard[sign.id] = WorkerSeen(**sign.model_dump(), seen=self._clock())

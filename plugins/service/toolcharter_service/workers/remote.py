@@ -201,7 +201,7 @@ class _Attendance:
 
     def __init__(self, claim: Claim, job: Job, waiting: threading.Event, is_closed: Callable[[], bool]) -> None:
         self._claim, self._job, self._waiting, self._is_closed = claim, job, waiting, is_closed
-        self._gathered = Gathered()
+        self._gathered = Gathered(job.max_output_bytes)
 
     def attend(self) -> Ended:
         """As `RemoteRunner.run`."""

@@ -14,7 +14,7 @@ from toolcharter_service.workers.presence import SAYS_S, TOPIC, Presence, Sign, 
 
 def routes(service: Service) -> APIRouter:
     """`/v1/workers`; the service hears and is heard from when it starts until it stops."""
-    router, presence = APIRouter(prefix="/v1/workers", tags=["workers"]), Presence()
+    router, presence = APIRouter(prefix="/v1/workers", tags=["workers"]), Presence(service.config.tenants)
 
     async def say() -> None:
         bus = service.bus

@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 
-from toolcharter import BusUnavailable, TerminalSize, ToolError
+from toolcharter import BusUnavailable, Denied, TerminalSize, ToolError
 from toolcharter_service.workers.claim import POLL_S, STOP_S, Claim
 from toolcharter_service.workers.job import end_of
 from toolcharter_service.workers.pieces import CALLER, PIECE_BYTES, Bell, Side
@@ -206,7 +206,9 @@ class RemoteRunning:
             if piece is None:
                 return
             if piece[:1] == b"x":
-                code = end_of(piece)["exit_code"]
+                code = None
+                with suppress(Denied, ToolError):  # It has begun, so that nobody hears why it ends otherwise.
+                    code = end_of(piece).exit_code
                 self._exit_code = _LOST if code is None else code
             else:
                 self._output = piece[1:]

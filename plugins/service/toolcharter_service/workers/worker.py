@@ -119,9 +119,11 @@ class Worker:
         threads: list[threading.Thread] = []
 
         def attend(delivery: Delivery) -> None:
-            with suppress(BusUnavailable):
-                self._take(workspace, delivery)
-            room.release()
+            try:
+                with suppress(BusUnavailable):
+                    self._take(workspace, delivery)
+            finally:
+                room.release()
 
         while not self._stopping.is_set():
             if not room.acquire(timeout=PULL_S):

@@ -12,6 +12,7 @@ from tests.plugins.service.serving import configured, serving
 from tests.samples import sample_rows
 
 from toolcharter import MCP_RECORDS, McpAgentGrant, McpServerRecord, McpToolsRecord, McpUserGrant, StoreHandle
+from toolcharter_service.grants.records import AccessRequest
 from toolcharter_service.grants.servers import NewServer
 from toolcharter_service.http.app import create_app
 from toolcharter_service.service import Service
@@ -151,8 +152,57 @@ def test_a_request_is_for_who_asks(issues: httpx.Client, body: dict[str, Any], r
     assert answer.json()["reason"] == reason
 
 
+def test_nobody_reviews_what_the_own_token_has_asked_for(issues: httpx.Client, stores: StoreHandle) -> None:
+    """Ada's token is Ada: a second name does not make a second person."""
+    record = AccessRequest(
+        id="r1", server="issues", scope="agent", subject="bot", requested_by="ci", user="ada", requested_at="x"
+    )
+    stores.bound("acme", MCP_RECORDS).put(record)
+
+    own = issues.post("/v1/mcp/requests/r1/review", json={"approved": True}, headers=ADMIN)
+    other = issues.post("/v1/mcp/requests/r1/review", json={"approved": True}, headers=being("eve", "admin"))
+
+    assert (own.status_code, own.json()["reason"], other.status_code) == (403, "own_request", 200)
+
+
+def test_an_approved_request_keeps_the_shorter_time(issues: httpx.Client, stores: StoreHandle) -> None:
+    """Neither it nor what a grant excludes was asked about."""
+    body = {"tool_allow": ["list"], "tool_deny": ["open"], "config_overrides": {"timeout_s": 2.0}}
+    assert grant(issues, "issues/grants/agent/bot", body).status_code == 200
+    bot = being("bot-token", "caller", agents=["bot"])
+    made = issues.post("/v1/mcp/requests", json={"server": "issues", "scope": "agent"}, headers=bot).json()
+
+    issues.post(f"/v1/mcp/requests/{made['id']}/review", json={"approved": True}, headers=ADMIN)
+
+    found = stores.bound("acme", MCP_RECORDS).get(McpAgentGrant, "issues", "bot")
+    assert found is not None
+    assert (found.record.tool_deny, found.record.config_overrides) == (("open",), {"timeout_s": 2.0})
+
+
 @pytest.mark.parametrize(
-    "url", ["http://127.0.0.1/mcp", "http://[::1]/", "http://169.254.169.254/latest", "ftp://a.example/"]
+    "url",
+    [
+        "http://127.0.0.1/mcp",
+        "http://[::1]/",
+        "http://169.254.169.254/latest",
+        "ftp://a.example/",
+        "http://[::ffff:169.254.169.254]/",
+        "http://[64:ff9b::a9fe:a9fe]/",
+        "http://2852039166/",
+        "http://0xa9fea9fe/",
+        "http://0251.0376.0251.0376/",
+        "http://127.1/",
+        "http://localhost/",
+        "http://localhost./",
+        "http://8.8.8.8@127.0.0.1/",
+        "http://8.8.8.8:99999/",
+        "http://8.8.8.8:x/",
+        "http://[::1/",
+        "http://\uff11\uff12\uff17.0.0.1/",
+        "http://127\u30020\u30020\u30021/",
+        "http://8.8.8.8\\@127.0.0.1/",
+        "http:///mcp",
+    ],
 )
 def test_addresses_that_are_not_public_are_refused(client: httpx.Client, url: str) -> None:
     """When they are registered; the bridge refuses them again when it connects."""

@@ -57,7 +57,7 @@ def ticking(times: list[float]) -> Callable[[], float]:
 def test_who_is_silent_is_forgotten_and_what_is_no_sign_is_dropped() -> None:
     """Neither messages of another shape nor a flood of names change what is listed."""
     times = [1000.0]
-    presence = Presence(ticking(times))
+    presence = Presence({"acme"}, ticking(times))
     for payload in (
         b"",
         b"{}",
