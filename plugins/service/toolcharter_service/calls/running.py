@@ -88,11 +88,23 @@ class Calls:
             attended.leave()
 
     async def kept(self, work: Coroutine[Any, Any, T]) -> T:
-        """What *work* gives, which goes on if the client leaves."""
+        """What *work* gives, which goes on if the client leaves.
+
+        Raises:
+            HttpProblem: The service stops, and waits no longer.
+        """
         task = asyncio.create_task(work)
         self._kept.add(task)
         task.add_done_callback(self._kept.discard)
-        return await asyncio.shield(task)
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            waiting = asyncio.current_task()
+            if waiting is None or not self._service.stopping.is_set():
+                raise
+            waiting.uncancel()
+            text = "The service stops; ask again for what came of the call."
+            raise HttpProblem(503, text, "service_stopping", headers={"Retry-After": "1"}) from None
 
     async def wait_for_kept(self) -> None:
         """Wait for calls that go on without a client, and cancel what takes too long."""

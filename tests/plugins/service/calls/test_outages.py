@@ -1,5 +1,6 @@
 """Keys and stored calls over a store that takes what it is given, and is gone before it says so."""
 
+import asyncio
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -18,8 +19,10 @@ from toolcharter import EngineTransaction, Scope, StoreUnavailable
 from toolcharter.guards.store.handle import StoreHandle
 from toolcharter_service.calls import stored as stored_module
 from toolcharter_service.calls.records import KeyedCall, StoredCall
+from toolcharter_service.calls.running import Calls
 from toolcharter_service.calls.workers import is_alive
 from toolcharter_service.http.app import create_app
+from toolcharter_service.http.problems import HttpProblem
 from toolcharter_service.service import Service
 from toolcharter_service.steadiness import Steadiness
 
@@ -202,6 +205,22 @@ async def test_who_comes_back_first_takes_nobody_for_dead(tmp_path: Path, monkey
 
     assert judged == [True, True, False, False, False, False]
     assert await is_alive(service, "gone")
+
+
+async def test_who_waits_for_a_service_that_stops_is_told_to_ask_again(tmp_path: Path) -> None:
+    """Rather than that the service has failed: what the server cancels is the waiting, not the call."""
+    service = Place(tmp_path).service
+    ended = asyncio.Event()
+    waiting = asyncio.create_task(Calls(service).kept(ended.wait()))
+    await asyncio.sleep(0)
+    service.stopping.set()
+    waiting.cancel()
+
+    with pytest.raises(HttpProblem) as told:
+        await waiting
+    ended.set()
+
+    assert (told.value.status, told.value.reason, told.value.headers) == (503, "service_stopping", {"Retry-After": "1"})
 
 
 def _queued(call_id: str, expires_in_s: int) -> StoredCall:
