@@ -280,6 +280,8 @@ class _Analyser:
                 self._feed(at, inner)
             if inner.is_asked_for:
                 self._asked_for.add(len(self.commands))
+            if inner.words[:1] and inner.words[0].text == "[[" and self.unresolved_program is None:
+                self.unresolved_program = "'[[' is a word of bash: who starts it starts a program of this name."
             self.started_by[len(self.commands)] = at
             self._append(started_by(command, inner), depth)
         for source in reading.scripts:

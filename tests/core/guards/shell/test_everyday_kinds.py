@@ -55,6 +55,7 @@ KNOWN = [
     "set -x; git diff --quiet HEAD -- src; rc=$?; set +x; echo rc=$rc",
     'set -euxo pipefail; for f in *.md; do wc -l "$f"; done; x=$(ls); echo "$x"',
     "set -o xtrace; ls; set +o xtrace; set -v; ls",
+    "time [[ -f a ]]; [[ -f a ]] && ls; env [ -f a ]",
     # What is printed into a variable.
     "printf -v stamp '%04d' 7; echo \"migration $stamp\"",
     'printf -v line \'%.0s-\' {1..40}; echo "$line"; ls; echo "$line"',
@@ -191,6 +192,11 @@ UNKNOWN = [
     "printf 'x%s\\n' src/*.py | xargs wc -l",
     "printf '%s\\n' \"$TOKEN\" src/*.py | xargs wc -l",
     "find src -name '*.py' | xargs python -m pytest",
+    # Bash knows `[[`, and whoever else starts it looks for a program.
+    "git ls-files | xargs [[",
+    "env [[ -f a ]]",
+    "timeout 5 [[ -f a ]]",
+    "find . -exec [[ -f {} ]] \\;",
     # A link among the folders may lead elsewhere, and one may come while the loop runs.
     'for d in */; do (cd "$d" && ls); done',
     'for d in packages/*/; do (cd "$d" && npm test); done',
