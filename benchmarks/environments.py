@@ -85,5 +85,6 @@ HOSTS = (
 LIMITS = Environment("limits", ("limits",))
 BASHLEX = Environment("bashlex", ("bashlex",))
 STRUCTLOG = Environment("structlog", ("structlog", "orjson"))
+CONTEXTFORGE = Environment("contextforge", ("mcp-contextforge-gateway",))
 
-PEERS = (LANGCHAIN, PYDANTIC_AI, CAREFUL, OPENAI_AGENTS, LLM, MCP, STRANDS, LIMITS, BASHLEX, STRUCTLOG)
+PEERS = (LANGCHAIN, PYDANTIC_AI, CAREFUL, OPENAI_AGENTS, LLM, MCP, STRANDS, LIMITS, BASHLEX, STRUCTLOG, CONTEXTFORGE)

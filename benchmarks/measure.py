@@ -5,7 +5,7 @@ import os
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 from time import perf_counter
@@ -100,6 +100,8 @@ class Bench:
     peers: bool = True
     rounds: int = 25
     """How many pairs are measured; the ratio is their median."""
+    used: list[Environment] = field(default_factory=list)
+    """Those of peers, in the order in which rows have wanted them."""
 
     def many(self, number: int) -> int:
         """*number*, or a hundredth of it in a quick run."""
@@ -117,10 +119,24 @@ class Bench:
         Raises:
             NotMeasured: One of them is a peer, and this run goes without.
         """
-        if not self.peers and any(subject.environment is not OURS for subject in subjects):
-            raise NotMeasured
+        for subject in subjects:
+            self.want(subject.environment)
         with ExitStack() as stack:
             yield [_started(stack, subject) for subject in subjects]
+
+    def want(self, peer: Environment) -> None:
+        """Make the environment of a peer, unless it is there.
+
+        Raises:
+            NotMeasured: This run goes without peers.
+        """
+        if peer is OURS:
+            return
+        if not self.peers:
+            raise NotMeasured
+        if peer not in self.used:
+            peer.prepare()
+            self.used.append(peer)
 
     def sample(self, worker: Worker, name: str) -> Sample:
         """A sample of an operation, in batches that take `batch_s`; warmed up."""

@@ -30,6 +30,7 @@ class Run:
     """How long it took."""
 
 
+_HEAD, _COLOPHON = "## ", "Measured with"
 _INTRODUCTION = """\
 # Speed
 
@@ -53,8 +54,35 @@ def markdown(
     found: Mapping[str, Sequence[Measured]], machine: str, versions: Iterable[str], runs: Sequence[Run]
 ) -> str:
     """The whole page."""
-    tables = [f"## {topic}\n\n{_table(rows)}\n{_prices(rows)}" for topic, rows in found.items()]
-    return "\n".join([_INTRODUCTION, *tables, _colophon(machine, versions, runs)])
+    tables = [f"{_HEAD}{topic}\n\n{_table(rows)}\n{_prices(rows)}" for topic, rows in found.items()]
+    return "\n".join([_INTRODUCTION, *tables, f"{_HEAD}{_COLOPHON}\n\n{_colophon(machine, versions, runs)}"])
+
+
+def renewed(
+    page: str,
+    topics: Sequence[str],
+    found: Mapping[str, Sequence[Measured]],
+    machine: str,
+    versions: Iterable[str],
+    runs: Sequence[Run],
+) -> str:
+    """*page* with new tables, each of which says what it was measured with.
+
+    Args:
+        page: As `markdown` or this function has written it.
+        topics: The names of all tables, in order.
+        found: The new tables.
+        machine: As for `markdown`.
+        versions: As for `markdown`.
+        runs: Those of the new tables.
+    """
+    beginning, *parts = f"\n{page}".split(f"\n{_HEAD}")
+    known = {part.partition("\n")[0]: part for part in parts}
+    apart = f"Measured apart, with:\n\n{_colophon(machine, versions, runs)}"
+    for topic, rows in found.items():
+        known[topic] = f"{topic}\n\n{_table(rows)}\n{_prices(rows)}\n{apart}"
+    order = [name for name in (*topics, _COLOPHON) if name in known]
+    return f"\n{_HEAD}".join([beginning, *(known[name] for name in order)]).removeprefix("\n")
 
 
 def _table(rows: Sequence[Measured]) -> str:
@@ -78,7 +106,7 @@ def _prices(rows: Sequence[Measured]) -> str:
 def _colophon(machine: str, versions: Iterable[str], runs: Sequence[Run]) -> str:
     taken = ", ".join(f"{run.seconds / 60:.0f} min at a load of {run.load:.1f}" for run in runs)
     what = "one run" if len(runs) == 1 else f"{len(runs)} runs"
-    return f"## Measured with\n\n{machine}; {what}: {taken}.\n\n" + "".join(f"- {version}\n" for version in versions)
+    return f"{machine}; {what}: {taken}.\n\n" + "".join(f"- {version}\n" for version in versions)
 
 
 def _number(row: Row, value: float | None) -> str:

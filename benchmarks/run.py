@@ -1,8 +1,9 @@
 """`make bench`: our speed beside our peers', in one run on one machine, as ratios; writes `benchmarks/results.md`.
 
 make bench ARGS="--runs 5"                         five runs, one after the other, with their minimum, median and maximum
-make bench ARGS="--sections Start,Guards"          some tables; prints them, writes nothing
-make bench ARGS="--only 'governed call' --rounds 9"  some rows, of fewer pairs; the same
+make bench ARGS="--sections Start,Guards"          some tables; the others of the page stay as they are
+make bench ARGS="--skip 1,000,000"                  without the rows that take long
+make bench ARGS="--only 'governed call' --rounds 9"  some rows, of fewer pairs; prints them, writes nothing
 """
 
 import argparse
@@ -10,6 +11,7 @@ import os
 import platform
 import sys
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 
@@ -18,13 +20,14 @@ import deciding
 import event_files
 import guards
 import lasting
+import service
 import shell
 import starting
 import storing
 import through_hosts
 from environments import HOSTS, OURS, PEERS
 from measure import HERE, Bench, NotMeasured, Row
-from report import Measured, Run, line, markdown
+from report import Measured, Run, line, markdown, renewed
 
 TOPICS = {
     "One call": calls.ROWS,
@@ -35,6 +38,7 @@ TOPICS = {
     "Start": starting.ROWS,
     "Hosts": through_hosts.ROWS,
     "Stores": storing.ROWS,
+    "Service": service.ROWS,
     "Endurance": lasting.ROWS,
 }
 
@@ -47,24 +51,34 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--runs", type=_positive, default=1, metavar="N", help="how often all of it is measured")
     parser.add_argument("--rounds", type=_positive, metavar="N", help="how many pairs make one number; 25")
     parser.add_argument("--only", default="", metavar="WORD", help="the rows whose text holds WORD; writes nothing")
+    skipping = "leave the rows whose text holds WORD without a number; may come several times"
+    parser.add_argument("--skip", action="append", default=[], metavar="WORD", help=skipping)
     parser.add_argument(
-        "--sections", type=_sections, metavar="NAME,...", help=f"of {', '.join(TOPICS)}; writes nothing", default=TOPICS
+        "--sections", type=_sections, metavar="NAME,...", help=f"of {', '.join(TOPICS)}", default=TOPICS
     )
     parser.add_argument("--output", type=Path, default=HERE / "results.md", help="where the table goes")
     options = parser.parse_args(words)
     bench = Bench(options.quick, options.peers, rounds=options.rounds or (1 if options.quick else 25))
-    for peer in (*PEERS, *HOSTS) if bench.peers else ():
+    is_whole = options.sections is TOPICS
+    for peer in (*PEERS, *HOSTS) if bench.peers and is_whole else ():
         peer.prepare()
     found = {
-        topic: [Measured(row) for row in rows if options.only in row.what] for topic, rows in options.sections.items()
+        topic: [Measured(_skipped(row, options.skip)) for row in rows if options.only in row.what]
+        for topic, rows in options.sections.items()
     }
-    versions = [environment.versions() for environment in (OURS, *((*PEERS, *HOSTS) if bench.peers else ()))]
     runs = list[Run]()
     for _ in range(options.runs):
         runs.append(_run([one for rows in found.values() for one in rows], bench))
-        if not options.only and options.sections is TOPICS:
-            # After each run: what ends the next one leaves what is known.
-            options.output.write_text(markdown(found, _machine(), versions, runs))
+        if options.only:
+            continue
+        used = [OURS, *((*PEERS, *HOSTS) if bench.peers and is_whole else bench.used)]
+        versions = [environment.versions() for environment in used]
+        # After each run: what ends the next one leaves what is known.
+        options.output.write_text(
+            markdown(found, _machine(), versions, runs)
+            if is_whole
+            else renewed(options.output.read_text(), tuple(TOPICS), found, _machine(), versions, runs)
+        )
     return 0
 
 
@@ -91,6 +105,15 @@ def _run(rows: Iterable[Measured], bench: Bench) -> Run:
         if value is not None:
             one.values.append(value)
     return Run(load, monotonic() - started)
+
+
+def _skipped(row: Row, words: Sequence[str]) -> Row:
+    """*row*, which is not measured if its text holds one of *words*."""
+    return replace(row, measure=_not_measured) if any(word in row.what for word in words) else row
+
+
+def _not_measured(_: Bench) -> float:
+    raise NotMeasured
 
 
 def _measured(row: Row, bench: Bench) -> float | None:

@@ -1,16 +1,12 @@
 """What a start costs: the command, a first result from cold, five hundred installed plugins."""
 
-import compileall
 import sys
-import sysconfig
-import venv
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from environments import LANGCHAIN
-from measure import HERE, Bench, NotMeasured, Row, Sample, printed, timed
+from installation import installation
+from measure import HERE, Bench, Row, Sample, printed, timed
 
 INSTALLED = 500
 _BIN = Path(sys.executable).parent
@@ -82,52 +78,31 @@ def _first_beside_pydantic(bench: Bench) -> float:
 
 
 def _first_beside_langchain(bench: Bench) -> float:
-    if not bench.peers:
-        raise NotMeasured
+    bench.want(LANGCHAIN)
     with TemporaryDirectory() as workspace:
         ours = timed(sys.executable, HERE / "ours/first_result.py", workspace)
         return bench.ratio(ours, timed(LANGCHAIN.python, HERE / "peers/langchain_first.py"))
 
 
 def _discovery(bench: Bench) -> float:
-    installed = bench.many(INSTALLED)
-    with _installation(installed) as python:
+    plugins = _plugins(bench)
+    with installation(plugins) as python:
         return bench.ratio(
-            lambda: printed(python, HERE / "ours/discover.py", str(installed)),
-            lambda: printed(python, HERE / "peers/pluggy_discover.py", str(installed)),
+            lambda: printed(python, HERE / "ours/discover.py", str(len(plugins))),
+            lambda: printed(python, HERE / "peers/pluggy_discover.py", str(len(plugins))),
         )
 
 
 def _imported(bench: Bench) -> float:
-    with _installation(bench.many(INSTALLED)) as python, TemporaryDirectory() as workspace:
+    with installation(_plugins(bench)) as python, TemporaryDirectory() as workspace:
         profile = Path(workspace, "one.yaml")
         profile.write_text("profile: one\ntools:\n  bench_1: {}\n")
         return printed(python, HERE / "ours/use_one.py", profile, workspace)
 
 
-@contextmanager
-def _installation(installed: int) -> Iterator[Path]:
-    """The Python of an environment with the core and many plugins of one small tool each."""
-    with TemporaryDirectory() as folder:
-        venv.create(folder, symlinks=True)
-        site = next(Path(folder, "lib").iterdir()) / "site-packages"
-        # With the `.pth` files that lie there: they lead to editable installs.
-        (site / "core.pth").write_text(f"import site; site.addsitedir({sysconfig.get_path('purelib')!r})")
-        for number in range(installed):
-            _install(site, f"bench_{number}")
-        compileall.compile_dir(site, quiet=1)
-        yield Path(folder, "bin/python")
-
-
-def _install(site: Path, name: str) -> None:
-    (site / name).mkdir()
-    (site / name / "__init__.py").write_text(_PLUGIN.format(name=name))
-    metadata = site / f"{name}-1.0.dist-info"
-    metadata.mkdir()
-    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
-    # A group of its own for pluggy, which refuses modules with several entry points, such as `toolcharter_files`.
-    groups = "".join(f"[{group}]\n{name} = {name}\n\n" for group in ("pluggy_bench", "toolcharter"))
-    (metadata / "entry_points.txt").write_text(groups)
+def _plugins(bench: Bench) -> dict[str, str]:
+    """Many plugins of one small tool each."""
+    return {name: _PLUGIN.format(name=name) for name in (f"bench_{number}" for number in range(bench.many(INSTALLED)))}
 
 
 _PYDANTIC = (

@@ -121,6 +121,34 @@ def test_page_shows_what_all_runs_found() -> None:
     assert "\na machine; 3 runs: 8 min at a load of 0.1, 8 min at a load of 0.1, 12 min at a load of 2.3.\n" in page
 
 
+def test_some_tables_are_renewed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In their places and with what they were measured with; the others stay as they are, letter by letter."""
+    rows = {name: (Row(name.lower(), lambda _bench: 0.5, 0.25, price="dear"),) for name in ("One", "Two", "Three")}
+    monkeypatch.setattr(run, "TOPICS", {name: rows[name] for name in ("One", "Three")})
+    page = tmp_path / "results.md"
+    assert run.main(["--no-peers", "--output", str(page)]) == 0
+    before = page.read_text()
+    monkeypatch.setattr(run, "TOPICS", rows)
+    parts = before.split("\n## ")
+
+    written = []
+    for _ in range(2):
+        assert run.main(["--no-peers", "--runs", "2", "--sections", "Two,Three", "--output", str(page)]) == 0
+        written.append(page.read_text().split("\n## "))
+
+    assert [part.partition("\n")[0] for part in written[1]] == ["# Speed", "One", "Two", "Three", "Measured with"]
+    assert (written[0][1], written[0][4]) == (parts[1], parts[3])
+    assert [written[1][place].partition("Measured apart")[0] for place in range(5)] == [
+        written[0][place].partition("Measured apart")[0] for place in range(5)
+    ]
+    assert (
+        "| two | 0.5x | 0.5x | 0.5x | at most 0.25x | **no** |\n\n- two: dear\n\nMeasured apart, with:\n"
+        in page.read_text()
+    )
+    assert written[1][2].count("2 runs: ") == 1
+    assert OURS.versions() in written[1][3]
+
+
 def test_runs_and_rows_are_chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
     """Each run measures each row once more; of some rows alone no page is written."""
     values = iter(range(1, 100))
@@ -129,17 +157,23 @@ def test_runs_and_rows_are_chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     page = tmp_path / "results.md"
     common = ["--no-peers", "--rounds", "3", "--output", str(page)]
 
-    some = [run.main([*common, "--sections", "Two"]), run.main([*common, "--only", "a"])]
+    some = [run.main([*common, "--sections", "Two", "--only", word]) for word in ("b", "a")]
     written = page.exists()
     whole = run.main([*common, "--runs", "3"])
 
     assert (some, written, whole) == ([0, 0], False, 0)
-    assert [line.split() for line in capsys.readouterr().out.splitlines()[:3]] == [
-        ["1x", "-", "a"],
-        ["3x", "-", "b"],
-        ["2x", "-", "a"],
-    ]
-    assert "| a | 4x | 3x | 5x | - |  |\n| b | 3x | 3x | 3x | - |  |\n" in page.read_text()
+    assert [line.split() for line in capsys.readouterr().out.splitlines()[:2]] == [["3x", "-", "b"], ["1x", "-", "a"]]
+    assert "| a | 3x | 2x | 4x | - |  |\n| b | 3x | 3x | 3x | - |  |\n" in page.read_text()
+
+
+def test_rows_are_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What takes long keeps its row, without a number."""
+    monkeypatch.setattr(run, "TOPICS", {"One": (Row("quick", lambda _bench: 2.0), Row("slow", lambda _bench: 1 / 0))})
+    page = tmp_path / "results.md"
+
+    assert run.main(["--no-peers", "--skip", "slow", "--output", str(page)]) == 0
+
+    assert "| quick | 2x | 2x | 2x | - |  |\n| slow | not measured |" in page.read_text()
 
 
 @pytest.mark.parametrize(
