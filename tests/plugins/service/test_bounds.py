@@ -108,6 +108,19 @@ def test_what_an_agent_says_of_a_tool_holds_for_its_own_calls(started: tuple[Ser
     assert client.post("/v1/calls", json=call, headers=coder).json()["reason"] == "not_as_registered"
 
 
+def test_a_key_is_of_the_person_too(started: tuple[Service, httpx.Client, Path]) -> None:
+    """A later token of the same name that stands for somebody else gets no answer that the first one's user was given."""
+    service, client, _ = started
+    Path(service.config.tenants["acme"].agents["coder"].workspace, "b.txt").write_text("text")
+    call, key = {"tool": "read_file", "args": {"path": "b.txt"}}, {"Idempotency-Key": "k", "X-Agent-ID": "coder"}
+
+    first = client.post("/v1/calls", json=call, headers={**being("ci", "caller", agents=["coder"]), **key})
+    second = client.post("/v1/calls", json=call, headers={**being("ci", "caller"), **key})
+
+    assert first.status_code == 200, first.text
+    assert (second.status_code, second.json()["reason"]) == (422, "idempotency_key_reused")
+
+
 def question(agent: str) -> ApprovalRecord:
     """One that waits."""
     texts: dict[str, Any] = dict.fromkeys(("worker", "tool", "profile", "workspace", "user", "reason", "asked_at"), "x")

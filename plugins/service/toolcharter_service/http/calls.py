@@ -115,4 +115,4 @@ def _response(answer: Answer, *, is_async: bool) -> Response:
 
 
 def _who(caller: Caller) -> list[str | None]:
-    return [caller.agent, caller.session, caller.project]
+    return [caller.agent, caller.user, caller.session, caller.project]

@@ -102,7 +102,7 @@ def test_a_call_whose_worker_has_died_is_never_made_again(
     store = stores.bound("acme", "toolcharter-service")
     store.put(fingerprint)
     body = {"tool": "write_file", "args": {"path": "dead.txt", "content": "once"}}
-    mark = idempotency.fingerprint_of("calls", ["reviewer", None, None], body["tool"], body["args"], not body)
+    mark = idempotency.fingerprint_of("calls", ["reviewer", "ann", None, None], body["tool"], body["args"], not body)
     store.put(fingerprint.model_copy(update={"fingerprint": mark}))
 
     answers = [_append(url, "k-dead", "dead.txt") for url in workers]
