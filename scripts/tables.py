@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
 import architecture
+import service_tables
 import toolcharter
 from pages import ROOT, pages, regenerated
 from toolcharter import hookspecs
@@ -178,6 +179,9 @@ TABLES: dict[str, Callable[[], str]] = {
     "import-figure": architecture.figure,
     "core-folders": architecture.folders,
     "gate-layers": architecture.gate_layers,
+    "service-routes": service_tables.routes,
+    "service-keys": service_tables.service_keys,
+    "worker-keys": service_tables.worker_keys,
 }
 
 
