@@ -14,6 +14,7 @@
 # make fuzz-shell  lines judged, run in a sandbox and traced; writes tests/fuzz_shell.md
 # make fuzz-mcp    a million messages of fuzzed MCP servers, a hang, a flood, a storm; writes tests/fuzz_mcp.md
 # make fuzz-service  a million requests that the service's OpenAPI document permits, and others; writes tests/fuzz_service.md
+# make chaos   100,000 calls of 200 clients while everything below the service is killed, stopped and paused; writes tests/chaos_service.md
 # make bench   our speed beside our peers'; writes benchmarks/results.md (ARGS="--runs 5" repeats, ARGS="--sections Start" selects)
 # make agentdojo   AgentDojo's tasks and attacks replayed through profiles; writes benchmarks/agentdojo/results.md
 # make mutants mutation testing of policy; writes tests/mutants.md
@@ -41,7 +42,7 @@ unexport PYTHONDONTWRITEBYTECODE
 unexport PYTHONPATH
 unexport VIRTUAL_ENV
 
-.PHONY: agentdojo clients hosts lowest run test test-fast environment lint bench outages soak fuzz-shell fuzz-mcp fuzz-service mutants scan-installed docs format coverage lock clean python
+.PHONY: agentdojo clients hosts lowest run test test-fast environment lint bench outages soak fuzz-shell fuzz-mcp fuzz-service chaos mutants scan-installed docs format coverage lock clean python
 
 run: python
 	@$(PYTHON) scripts/environment.py run
@@ -116,6 +117,10 @@ fuzz-mcp: python
 fuzz-service: python
 	@$(PYTHON) scripts/environment.py dev
 	@$(BIN)/python scripts/fuzz_service.py $(ARGS)
+
+chaos: python
+	@$(PYTHON) scripts/environment.py dev
+	@$(BIN)/python scripts/chaos_service.py $(ARGS)
 
 mutants: python
 	@$(PYTHON) scripts/environment.py dev

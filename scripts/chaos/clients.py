@@ -1,0 +1,310 @@
+"""Clients: each makes one call after the other, some with keys, some stored, some that a person has to permit."""
+
+import asyncio
+import json
+import random
+import time
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from chaos.world import GRANTED
+
+KINDS = {
+    "plain": 44,
+    "keyed": 24,
+    "granted": 18,
+    "stored": 4,
+    "keyed stored": 3,
+    "asked": 1,
+    "stored asked": 2,
+    "far": 2,
+    "denied": 2,
+}
+"""How often of a hundred calls."""
+ANSWER_S = 60.0
+"""How long a client waits for an answer."""
+PATIENCE_S = 150.0
+"""How long it goes on to ask for what came of a call."""
+AGAIN_S = 0.5
+IDLE_S = 3.0
+"""After how long a connection is not used again: the service closes it after five seconds."""
+_SERVED = frozenset({"done", "cancelled", "lost"})
+
+
+class Reply(NamedTuple):
+    """An answer over HTTP."""
+
+    status: int
+    body: bytes
+    headers: dict[str, str]
+
+    @property
+    def json(self) -> dict[str, Any]:
+        """The body; empty if it is none."""
+        with suppress(ValueError):
+            found = json.loads(self.body)
+            return found if isinstance(found, dict) else {}
+        return {}
+
+
+class Lost(Exception):
+    """The connection was refused, or ended before the answer was there."""
+
+
+class Line:
+    """One connection to one service at a time, opened anew where it was lost."""
+
+    def __init__(self, ports: Sequence[int], token: str, pick: random.Random) -> None:
+        self._ports, self._token, self._pick = ports, token, pick
+        self._open: dict[int, tuple[asyncio.StreamReader, asyncio.StreamWriter]] = {}
+        self._used: dict[int, float] = {}
+
+    async def ask(self, method: str, path: str, body: object = None, **headers: str) -> Reply:
+        """Ask one of the services, whichever.
+
+        Raises:
+            Lost: There is no answer.
+        """
+        port = self._pick.choice(self._ports)
+        data = b"" if body is None else json.dumps(body).encode()
+        lines = [f"{method} {path} HTTP/1.1", f"Host: 127.0.0.1:{port}", f"Authorization: Bearer {self._token}"]
+        lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
+        lines += ["Content-Type: application/json"] if data else []
+        sent = "\r\n".join((*lines, f"Content-Length: {len(data)}", "", "")).encode() + data
+        if time.monotonic() - self._used.get(port, 0) > IDLE_S:
+            self._leave(port)
+        try:
+            async with asyncio.timeout(ANSWER_S):
+                if port not in self._open:
+                    self._open[port] = await asyncio.open_connection("127.0.0.1", port)
+                reader, writer = self._open[port]
+                writer.write(sent)
+                reply = await _read(reader)
+        except (OSError, EOFError, ValueError, TimeoutError) as error:
+            self._leave(port)
+            raise Lost(type(error).__name__) from error
+        self._used[port] = time.monotonic()
+        if reply.headers.get("connection") == "close":
+            self._leave(port)
+        return reply
+
+    def _leave(self, port: int) -> None:
+        known = self._open.pop(port, None)
+        if known is not None:
+            known[1].close()
+
+    def close(self) -> None:
+        """Leave all."""
+        for port in list(self._open):
+            self._leave(port)
+
+
+async def _read(reader: asyncio.StreamReader) -> Reply:
+    first, *rest = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+    headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in rest if line)}
+    length = headers.get("content-length")
+    body = await reader.read() if length is None else await reader.readexactly(int(length))
+    return Reply(int(first.split()[1]), body, headers)
+
+
+@dataclass
+class Call:
+    """One call, and what its client was told of it."""
+
+    name: str
+    kind: str
+    agent: str
+    sent: float
+    ended: float = 0.0
+    status: int = 0
+    """Of the last answer; 0: there was none."""
+    outcome: str = ""
+    reason: str = ""
+    call_id: str = ""
+    state: str = ""
+    """Of a stored call."""
+    faults: list[str] = field(default_factory=list)
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether its client has the result."""
+        return self.status == 200 and bool(self.outcome)  # noqa: PLR2004 - OK
+
+
+def _body(call: Call) -> dict[str, Any]:
+    """What a call's request says."""
+    if call.kind == "far":
+        return {"tool": "bash", "args": {"command": f"echo {call.name} >>marks.txt"}}
+    tools = {
+        "granted": "shared__leave",
+        "denied": "marks__other",
+        "asked": "marks__asked",
+        "stored asked": "marks__asked",
+    }
+    return {"tool": f"mcp__{tools.get(call.kind, 'marks__leave')}", "args": {"name": call.name}}
+
+
+class Storm:
+    """What all clients do and are told."""
+
+    def __init__(self, ports: Sequence[int], tokens: dict[str, str], most: int, seed: int, minutes: float) -> None:
+        self.ports, self.tokens, self.most, self.seed = ports, tokens, most, seed
+        self._minutes, self._until = minutes, time.monotonic() + 60 * minutes
+        self.calls: list[Call] = []
+        self.told: Counter[str] = Counter()
+        """Each kind of answer that was not 200 or 202."""
+        self.ended = 0
+        self.took: list[float] = []
+        """How long each call took with all its repetitions, in seconds."""
+        self.is_over = asyncio.Event()
+        """Set when all clients have what they asked for: those who answer and grant may go."""
+        self.answered: dict[str, str] = {}
+        """Approvals whose answer was acknowledged, and the answer."""
+        self.seen: set[str] = set()
+        """Approvals that an approver was shown."""
+        self.closed: dict[str, list[tuple[float, float]]] = {agent: [] for agent in GRANTED}
+        """From when to when each agent's grant was known to be taken away."""
+
+    @property
+    def progress(self) -> float:
+        """How much is done: of the calls or of the time, whichever is more."""
+        return max(self.ended / self.most, 1 - (self._until - time.monotonic()) / (60 * self._minutes))
+
+    def line(self, who: str, seed: object) -> Line:
+        """A connection of somebody's."""
+        return Line(self.ports, self.tokens[who], random.Random(f"{self.seed} {seed}"))
+
+    async def run(self, clients: int) -> None:
+        """Make all calls."""
+        await asyncio.gather(*(self._client(number) for number in range(clients)))
+        self.is_over.set()
+
+    async def _client(self, number: int) -> None:
+        pick, line = random.Random(f"{self.seed} client {number}"), self.line("client", number)
+        while len(self.calls) < self.most and time.monotonic() < self._until:
+            kind = pick.choices(list(KINDS), list(KINDS.values()))[0]
+            agent = {"granted": pick.choice(GRANTED), "far": "far"}.get(kind, "near")
+            call = Call(f"n{number}-{len(self.calls)}", kind, agent, time.time())
+            self.calls.append(call)
+            asked = time.monotonic()
+            try:
+                await self._make(line, call, pick)
+            except Lost as lost:
+                self.told[f"connection lost ({lost})"] += 1
+                await asyncio.sleep(AGAIN_S)
+            self.took.append(time.monotonic() - asked)
+            self.ended, call.ended = self.ended + 1, time.time()
+        line.close()
+
+    async def _make(self, line: Line, call: Call, pick: random.Random) -> None:
+        body = _body(call)
+        headers = {"X_Agent_ID": call.agent}
+        if "keyed" in call.kind:
+            headers["Idempotency_Key"] = call.name
+        if "stored" in call.kind:
+            headers["Prefer"] = "respond-async"
+        is_keyed = "keyed" in call.kind
+        asking = self._asked_again(line, body, headers) if is_keyed else line.ask("POST", "/v1/calls", body, **headers)
+        reply = await asking
+        self._note(call, reply)
+        if reply.status == 202:  # noqa: PLR2004 - Accepted
+            await self._awaited(line, call)
+        elif is_keyed and call.is_answered and pick.random() < 0.1:  # noqa: PLR2004 - a tenth
+            again = await self._asked_again(line, body, headers)
+            if again.body != reply.body:
+                call.faults.append(f"another answer to its key: {again.status} {again.body[:200]!r}")
+        elif reply.status not in (200, 202) or call.reason == "audit_unavailable":
+            await asyncio.sleep(AGAIN_S)
+
+    async def _asked_again(self, line: Line, body: dict[str, Any], headers: dict[str, str]) -> Reply:
+        """The answer to a call with a key, asked for until there is one."""
+        end = time.monotonic() + PATIENCE_S
+        while True:
+            try:
+                reply = await line.ask("POST", "/v1/calls", body, **headers)
+            except Lost as lost:
+                if time.monotonic() > end:
+                    raise
+                self.told[f"keyed, connection lost ({lost})"] += 1
+            else:
+                is_final = reply.status in (200, 202) or reply.json.get("reason") == "outcome_unknown"
+                if is_final or time.monotonic() > end:
+                    return reply
+                self.told[f"keyed, {reply.status} {reply.json.get('reason')}"] += 1
+            await asyncio.sleep(AGAIN_S)
+
+    async def _awaited(self, line: Line, call: Call) -> None:
+        """What came of a stored call."""
+        end = time.monotonic() + PATIENCE_S
+        while time.monotonic() < end:
+            with suppress(Lost):
+                reply = await line.ask("GET", f"/v1/calls/{call.call_id}")
+                if reply.status == 200 and reply.json["state"] in _SERVED:  # noqa: PLR2004 - OK
+                    result = reply.json["result"] or {}
+                    call.state, call.status = reply.json["state"], 200
+                    call.outcome, call.reason = result.get("outcome", ""), result.get("reason") or ""
+                    return
+                if reply.status != 200:  # noqa: PLR2004 - OK
+                    self.told[f"stored, {reply.status} {reply.json.get('reason')}"] += 1
+            await asyncio.sleep(AGAIN_S)
+        call.state = "not ended"
+
+    def _note(self, call: Call, reply: Reply) -> None:
+        found = reply.json
+        call.status = reply.status
+        call.call_id = found.get("call_id") or found.get("id") or ""
+        call.outcome, call.reason = found.get("outcome", ""), found.get("reason") or ""
+        if reply.status not in (200, 202):
+            self.told[f"{reply.status} {call.reason}"] += 1
+
+    async def approve(self) -> None:
+        """Answer whoever waits, until all have ended; one in five is denied."""
+        line, pick = self.line("approver", "approver"), random.Random(f"{self.seed} approver")
+        while not self.is_over.is_set():
+            with suppress(Lost):
+                waiting = (await line.ask("GET", "/v1/approvals?status=pending")).json.get("approvals", [])
+                self.seen |= {each["id"] for each in waiting}
+                for each in waiting:
+                    answer = "deny" if pick.random() < 0.2 else "allow_once"  # noqa: PLR2004 - one in five
+                    given = {"answer": answer, "digest": each["digest"]}
+                    reply = await line.ask("POST", f"/v1/approvals/{each['id']}", given)
+                    if reply.status == 200:  # noqa: PLR2004 - OK
+                        self.answered[each["id"]] = answer
+                    elif reply.json.get("reason") not in {"answered", "expired"}:
+                        self.told[f"approver, {reply.status} {reply.json.get('reason')}"] += 1
+            await asyncio.sleep(AGAIN_S)
+        line.close()
+
+    async def grant(self, agent: str) -> None:
+        """Widen and narrow the grant of *agent*, until all have ended."""
+        line, pick = self.line("admin", agent), random.Random(f"{self.seed} {agent}")
+        path = f"/v1/mcp/servers/shared/grants/agent/{agent}"
+        while not self.is_over.is_set():
+            if not await self._done(line, "PUT", path, {}):
+                continue
+            await asyncio.sleep(pick.uniform(1, 3))
+            narrow = pick.choice(({"tool_allow": ["other"]}, {"tool_deny": ["leave"]}, {"enabled": False}, None))
+            while not await self._done(line, "DELETE" if narrow is None else "PUT", path, narrow):
+                if self.is_over.is_set():
+                    return
+            closed = time.time()
+            await asyncio.sleep(pick.uniform(2, 4))
+            self.closed[agent].append((closed, time.time()))
+        line.close()
+
+    async def _done(self, line: Line, method: str, path: str, body: object) -> bool:
+        """Whether the administrator knows that it is done."""
+        try:
+            reply = await line.ask(method, path, body)
+        except Lost as lost:
+            self.told[f"admin, connection lost ({lost})"] += 1
+        else:
+            # Deleted by an attempt whose answer was lost.
+            if reply.status == 200 or (method == "DELETE" and reply.status == 404):  # noqa: PLR2004 - OK, Not Found
+                return True
+            self.told[f"admin, {reply.status} {reply.json.get('reason')}"] += 1
+        await asyncio.sleep(AGAIN_S)
+        return False
