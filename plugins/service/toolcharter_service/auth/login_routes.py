@@ -23,7 +23,7 @@ from toolcharter_service.http.problems import HttpProblem, answers
 from toolcharter_service.service import Service
 
 Password = Annotated[str, Field(min_length=1, max_length=MAX_LENGTH)]
-Name = Annotated[str, Field(min_length=1, max_length=128)]
+Name = Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]{1,128}$")]
 
 
 class Login(BaseModel):

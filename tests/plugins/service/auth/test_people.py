@@ -480,3 +480,11 @@ def test_a_change_that_cannot_be_is_refused(client: httpx.Client, ann: str, bear
     answer = client.patch("/v1/users/ann", json=change, headers=bearing(Role.ADMIN))
 
     assert problem(answer) == (400, "invalid_request")
+
+
+def test_a_name_that_no_user_can_have_is_refused(client: httpx.Client) -> None:
+    """Before the store is asked for it, in a page's form as well."""
+    given = {"tenant": "acme", "user": "\0", "password": PASSWORD}
+    answers = [client.post("/v1/login", json=given), client.post("/login", data=given)]
+
+    assert [(one.status_code, one.json()["reason"]) for one in answers] == [(400, "invalid_request")] * 2

@@ -120,6 +120,8 @@ def test_refusals(http: httpx.Client) -> None:
     assert invoke(http, "tool_http_get", url=5)[1]["error"] == "url required"
     assert invoke(http, "tool_file_read", path="nowhere")[1]["error"] == "file not found"
     assert refused("tool_file_read", path="nowhere") == (404, "path_not_found", True)
+    assert refused("tool_file_read", path=".") == (400, "is_directory", True)
+    assert refused("tool_ls", path="") == (400, "invalid_path", True)
     assert refused("tool_file_read", path="/etc/passwd") == (403, "path_outside_workspace", True)
     assert refused("tool_http_get", url="http://127.0.0.1/") == (403, "private_address", True)
     assert refused("tool_exec", cmd="rm -rf /") == (403, "denied_by_floor", True)
