@@ -1,125 +1,195 @@
-"""Fuzz the service: requests that schemathesis makes from its OpenAPI document, answered by the real application.
+"""Fuzz the service: what schemathesis makes of its OpenAPI document, put together anew again and again, and asked.
 
     python scripts/fuzz_service.py                            a million requests; writes tests/fuzz_service.md
     python scripts/fuzz_service.py --requests 2000 --seed 7   writes nothing
     python scripts/fuzz_service.py --minutes 10 --record      ends after so long; the page says how many requests it were
 
-The application runs in this process over a store in memory, in development: who asks holds every role. A finding is an
-answer of 500 and above other than 503 as documented, a status that the document does not name for the route, or a body
-that is not what the document says. Prints each kind once, and ends with status 1 if there is one.
+Schemathesis makes right and wrong cases of each operation, which are taken apart: paths, queries, headers, bodies.
+Requests recombine them, change values and bytes by chance, and use what answers have named: tokens, users, servers, calls,
+approvals are made, read, changed, answered and deleted. The whole application answers in process, over SQLite, with two
+tenants and a token for each role; some requests have no token, or a wrong one.
+
+A finding is an answer of 500 and above, a status or a body that the document does not say, an answer to nobody or to a
+role that the route is not for, or a body that tells of the service's inside. Each kind is printed once with a line of curl;
+then the exit status is 1. Each process writes to `--state` what it has done after each store that it has filled, so that a
+run that was ended goes on with the same `--seed` and `--state`.
 """
 
 import argparse
-import os
-import random
+import asyncio
+import json
+import logging
+import multiprocessing
+import re
 import sys
 import tempfile
 import time
 from collections import Counter
+from dataclasses import dataclass, field
 from pathlib import Path
+from random import Random
 from typing import Any
 
-import schemathesis
-from hypothesis import HealthCheck, Phase, given, seed, settings
-from schemathesis import checks
-from schemathesis.core.result import Ok
-from starlette.testclient import TestClient
-
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+sys.path[:0] = [str(ROOT), str(ROOT / "scripts")]
 
-from tests.core.guards.store.memory_engine import MemoryEngine  # noqa: E402 - found by the line above
-from tests.plugins.service.serving import configured  # noqa: E402 - likewise
-
-from toolcharter import StoreHandle  # noqa: E402 - likewise
-from toolcharter_service.http.app import create_app  # noqa: E402 - likewise
-from toolcharter_service.service import Service  # noqa: E402 - likewise
+from service_fuzz.answers import Judge  # noqa: E402 - found by the line above
+from service_fuzz.making import Maker  # noqa: E402 - likewise
+from service_fuzz.pools import Parts, make_pools  # noqa: E402 - likewise
+from service_fuzz.world import Request, Who, World, scope_of, world  # noqa: E402 - likewise
 
 REPORT = ROOT / "tests" / "fuzz_service.md"
 FULL = 1_000_000
-ROUND = 50
-"""Requests of one route before the next one's turn."""
-STREAMS = {"GET /v1/events"}
-"""Routes whose answer never ends."""
+CHUNK = 20_000
+"""Requests to one store; then comes an empty one."""
 
 
+@dataclass
 class Run:
     """What was asked, and what came of it."""
 
-    def __init__(self, most: int, until: float) -> None:
-        self.most, self.until = most, until
-        self.statuses: Counter[int] = Counter()
-        self.findings: dict[str, str] = {}
+    statuses: Counter[str] = field(default_factory=Counter)
+    """By operation and status."""
+    findings: dict[str, str] = field(default_factory=dict)
 
     @property
-    def is_over(self) -> bool:
-        """Whether enough was asked."""
-        return self.statuses.total() >= self.most or time.monotonic() >= self.until
+    def total(self) -> int:
+        """How many requests."""
+        return self.statuses.total()
 
-    def ask(self, client: TestClient, case: "schemathesis.Case[Any]") -> None:
-        """Ask, and hold the answer against the document."""
-        try:
-            wanted = case.as_transport_kwargs(base_url="http://127.0.0.1")
-            body = wanted.pop("data", None)
-            answer = client.request(**wanted, content=body, follow_redirects=False)
-        except (ValueError, UnicodeError) as error:  # the client cannot write such a request
-            self.findings.setdefault(f"{case.operation.label} not sent {type(error).__name__}", str(error)[:300])
+    def add(self, other: dict[str, Any]) -> None:
+        """Add what a process has written."""
+        self.statuses.update(other["statuses"])
+        self.findings = {**other["findings"], **self.findings}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What one process is to do."""
+
+    seed: int
+    worker: int
+    chunks: tuple[tuple[int, int], ...]
+    """Number and size of each."""
+    examples: int
+    until: float
+    state: Path
+    at_once: int
+    """Requests under way."""
+
+
+def work(plan: Plan) -> None:
+    """Fill one store after the other, and note each."""
+    logging.disable(logging.CRITICAL)
+    pools: dict[str, Parts] | None = None
+    for number, size in plan.chunks:
+        if time.monotonic() >= plan.until:
             return
-        self.statuses[answer.status_code] += 1
-        for check in (checks.not_a_server_error, checks.status_code_conformance, checks.response_schema_conformance):
-            try:
-                case.validate_response(answer, checks=[check])
-            except (AssertionError, BaseExceptionGroup) as error:
-                self.findings.setdefault(
-                    f"{case.operation.label} {answer.status_code} {check.__name__}", str(error)[:1500]
-                )
+        run = Run()
+        with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as folder:
+            pools = asyncio.run(_chunk(plan, Random(f"{plan.seed}.{number}"), size, pools, run, Path(folder)))
+        name = f"{plan.seed}.{number}.json"
+        (plan.state / name).write_text(json.dumps({"statuses": run.statuses, "findings": run.findings}))
 
 
-def fuzz(run: Run, place: Path, number: int) -> None:
-    """Ask round after round, a piece of each route's requests at a time, until *run* is over."""
-    app = create_app(Service(configured(place), stores=StoreHandle(MemoryEngine), dev=True))
-    schema = schemathesis.openapi.from_dict(app.openapi())
-    found = [one.ok() for one in schema.get_all_operations() if isinstance(one, Ok)]
-    operations = [one for one in found if one.label not in STREAMS]
-    with TestClient(
-        app, base_url="http://127.0.0.1", client=("127.0.0.1", 50_000), raise_server_exceptions=False
-    ) as client:
-        pick = random.Random(number)
-        while not run.is_over:
-            for operation in operations:
-                _round(run, client, operation, pick.randrange(2**32))
+async def _chunk(
+    plan: Plan, random: Random, size: int, pools: dict[str, Parts] | None, run: Run, folder: Path
+) -> dict[str, Parts]:
+    async with world(folder) as asked:
+        document = asked.app.openapi()
+        if pools is None:
+            pools = await asyncio.to_thread(make_pools, document, plan.seed * 97 + plan.worker, plan.examples)
+        judge, maker = Judge(document), Maker(pools, asked.people, asked.own, random)
+
+        async def ask_on() -> None:
+            while run.total < size and time.monotonic() < plan.until:
+                await _one(asked, judge, maker, run)
+
+        await asyncio.gather(*(ask_on() for _ in range(min(plan.at_once, size))))
+    return pools
 
 
-def _round(run: Run, client: TestClient, operation: Any, number: int) -> None:
-    quiet = settings(
-        max_examples=max(1, min(ROUND, run.most - run.statuses.total())),
-        database=None,
-        deadline=None,
-        phases=[Phase.generate],
-        suppress_health_check=[*HealthCheck.__members__.values()],
-    )
-
-    @seed(number)
-    @quiet
-    @given(case=operation.as_strategy())
-    def asked(case: "schemathesis.Case[Any]") -> None:
-        if not run.is_over:
-            run.ask(client, case)
-
-    if not run.is_over:
-        asked()
+async def _one(asked: World, judge: Judge, maker: Maker, run: Run) -> None:
+    label, who, request = maker.next()
+    path = scope_of(request)["path"]
+    place = f"{label} counting"
+    run.statuses[place] += 1  # Until it is answered: others under way count it.
+    answer = await asked.ask(request)
+    run.statuses[place] -= 1
+    found = judge.operation(request.method, path)
+    run.statuses[f"{found or 'no route'} {answer.status}"] += 1
+    for kind, text in judge.faults(request, who, answer, path):
+        plain = re.sub(r"'[^']*'|\"[^\"]*\"|\d{2,}|[^ -~]+", "*", text)[:90]
+        shown = f"{kind}: {text[:600]}\n{curl(request, who)}\n{answer.body[:300]!r}"
+        run.findings.setdefault(f"{found or 'no route'} | {kind} | {plain}", shown)
+    if answer.error is None:
+        maker.learn(label, who, request, answer)
 
 
-def report(run: Run, number: int, minutes: float) -> str:
+def curl(request: Request, who: Who) -> str:
+    """A line that asks the same, of a service at its own port."""
+    words = [f"curl -s -X {request.method} 'http://127.0.0.1:8081{request.target.decode('ascii')}'"]
+    for name, value in request.headers:
+        shown = f"Bearer ${who.name}".encode() if name == b"authorization" else value
+        words.append(f"-H {_quoted(name + b': ' + shown)}")
+    if request.body is not None:
+        words.append(f"--data-binary {_quoted(request.body[:4_000])}")
+    return " ".join(words)
+
+
+def _quoted(text: bytes) -> str:
+    return "$'" + "".join(chr(one) if 32 <= one < 127 and one not in b"'\\" else f"\\x{one:02x}" for one in text) + "'"  # noqa: PLR2004
+
+
+def report(run: Run, number: int, speed: float) -> str:
     """The page of a run."""
-    counted = "\n".join(f"| {status} | {count} |" for status, count in sorted(run.statuses.items()))
+    by_operation: dict[str, Counter[str]] = {}
+    for place, count in run.statuses.items():
+        label, _, status = place.rpartition(" ")
+        if status != "counting":
+            by_operation.setdefault(label, Counter())[status] += count
+    rows = [
+        f"| `{label}` | {found.total():,} | {', '.join(f'{status}: {count:,}' for status, count in sorted(found.items()))} |"
+        for label, found in sorted(by_operation.items())
+    ]
+    begun = "" if run.total >= FULL else f" The whole run is {FULL:,} requests; this one was ended before."
+    found = "".join(f"- {kind.replace(' | ', ': ')}\n" for kind in sorted(run.findings))
     return (
-        "# Fuzzed requests of the service\n\nWritten by `make fuzz-service`. Requests that schemathesis makes from the "
-        "OpenAPI document, right and wrong ones, are answered by the\nreal application over a store in memory. A finding is "
-        "an answer of 500, a status that the document does not name for the\nroute, or a body that is not what it says.\n\n"
-        f"{run.statuses.total():,} requests with the seed {number} in {minutes:.0f} minutes; {len(run.findings)} findings.\n\n"
-        f"| status | answers |\n|---|---|\n{counted}\n"
+        "# Fuzzed requests of the service\n\nWritten by `make fuzz-service`. What schemathesis makes of the OpenAPI document, "
+        "right and wrong, is recombined and changed by chance,\nwith what answers have named, and answered by the real "
+        "application over SQLite. A finding is an answer of 500, a status, a type or\na body that the document does not say, "
+        "an answer to nobody or to a role that the route is not for, or one that tells of the inside.\n\n"
+        f"{run.total:,} requests with the seed {number}, {speed:.0f} a second; {len(run.findings)} findings.{begun}\n\n"
+        f"{found}\n| operation | requests | answers |\n|---|---|---|\n" + "\n".join(rows) + "\n"
     )
+
+
+def plans(options: argparse.Namespace, until: float) -> list[Plan]:
+    """What each process is to do of what is not done yet."""
+    before = written(options.state, options.seed)
+    left, began = max(0, options.requests - before.total), len(list(options.state.glob(f"{options.seed}.*.json")))
+    size = max(1, min(CHUNK, -(-left // options.processes)))
+    chunks = [(began + at // size, min(size, left - at)) for at in range(0, left, size)]
+    return [
+        Plan(
+            options.seed,
+            worker,
+            tuple(chunks[worker :: options.processes]),
+            options.examples,
+            until,
+            options.state,
+            options.at_once,
+        )
+        for worker in range(options.processes)
+    ]
+
+
+def written(state: Path, number: int) -> Run:
+    """What runs with the seed *number* have written into the folder *state*."""
+    run = Run()
+    for file in sorted(state.glob(f"{number}.*.json")):
+        run.add(json.loads(file.read_text()))
+    return run
 
 
 def main() -> int:
@@ -128,20 +198,34 @@ def main() -> int:
     parser.add_argument("--requests", type=int, default=FULL)
     parser.add_argument("--minutes", type=float, default=600.0)
     parser.add_argument("--seed", type=int, default=int(time.time()) % 100_000)
+    parser.add_argument("--processes", type=int, default=2, help="as many as there are cores")
+    parser.add_argument("--at-once", type=int, default=16, help="requests under way in each process")
+    parser.add_argument("--examples", type=int, default=60, help="cases of each operation, right and wrong ones each")
+    parser.add_argument("--state", type=Path, help="a folder where a run that was ended goes on")
     parser.add_argument("--record", action="store_true", help="write the page whatever the number of requests")
-    given_ = parser.parse_args()
+    options = parser.parse_args()
     began = time.monotonic()
-    run = Run(given_.requests, began + 60 * given_.minutes)
     with tempfile.TemporaryDirectory() as folder:
-        os.environ["XDG_STATE_HOME"] = str(Path(folder) / "state")
-        fuzz(run, Path(folder), given_.seed)
+        options.state = options.state or Path(folder)
+        options.state.mkdir(parents=True, exist_ok=True)
+        before = written(options.state, options.seed).total
+        context = multiprocessing.get_context("spawn")
+        processes = [
+            context.Process(target=work, args=(plan,)) for plan in plans(options, began + 60 * options.minutes)
+        ]
+        for process in processes:
+            process.start()
+        for process in processes:
+            process.join()
+        failed = any(process.exitcode for process in processes)
+        run = written(options.state, options.seed)
     for kind, what in run.findings.items():
         print(f"{kind}\n{what}\n")
-    text = report(run, given_.seed, (time.monotonic() - began) / 60)
+    text = report(run, options.seed, (run.total - before) / (time.monotonic() - began))
     print(text.partition("\n\n")[2])
-    if given_.record or run.statuses.total() >= FULL:
+    if options.record or run.total >= FULL:
         REPORT.write_text(text)
-    return 1 if run.findings else 0
+    return 1 if run.findings or failed else 0
 
 
 if __name__ == "__main__":
