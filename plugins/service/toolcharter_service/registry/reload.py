@@ -135,7 +135,7 @@ class Renewals:
         try:
             if bus is not None:
                 with suppress(BusUnavailable):  # looking each second does
-                    subscriptions += [await asyncio.to_thread(bus.subscribe, topic, self._heard) for topic in TOPICS]
+                    subscriptions += [await asyncio.to_thread(bus.subscribe, topic, self.heard) for topic in TOPICS]
             while True:
                 for tenant in self._service.config.tenants:
                     with suppress(StoreUnavailable):
@@ -145,7 +145,8 @@ class Renewals:
             for one in subscriptions:
                 one.close()
 
-    def _heard(self, tenant: str, payload: bytes) -> None:
+    def heard(self, tenant: str, payload: bytes) -> None:
+        """Have the toolboxes concerned look again, since the bus says that something has changed."""
         # Whoever reaches the bus can name agents: each that has never had tools of its own would get a toolbox.
         agent = payload.decode(errors="replace") or None
         if tenant in self._service.config.tenants:

@@ -119,7 +119,7 @@ def service(tmp_path: Path) -> Iterator[Service]:
 @pytest.mark.slow
 def test_messages_of_changes_make_no_toolboxes(service: Service) -> None:
     """Whoever can publish could fill the memory with agents that there never were."""
-    heard = Renewals.of(service)._heard  # what the bus calls
+    heard = Renewals.of(service).heard
     for number in range(20):
         heard("acme", f"agent{number}".encode())
         heard("acme", b"\xff" * number)
