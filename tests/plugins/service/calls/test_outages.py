@@ -29,7 +29,7 @@ from toolcharter_service.steadiness import Steadiness
 pytestmark = pytest.mark.slow
 T = TypeVar("T")
 ANN = being("ann", "caller,viewer")
-SOON_S = 20.0
+SOON_S = 60.0
 
 
 class Forgetful(MemoryEngine):
@@ -64,7 +64,7 @@ class Place:
         """Call `bash`."""
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         body = {"tool": "bash", "args": {"command": command}}
-        return httpx.post(f"{self.url}/v1/calls", json=body, headers={**ANN, **named}, timeout=30)
+        return httpx.post(f"{self.url}/v1/calls", json=body, headers={**ANN, **named})
 
     def until_called(self, command: str, status: int, **headers: str) -> httpx.Response:
         """Call until it is answered with *status*, as a client does that is told to come back."""
