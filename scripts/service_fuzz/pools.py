@@ -74,7 +74,12 @@ def _collect(parts: Parts, operation: Any, mode: GenerationMode, number: int, ex
         database=None,
         deadline=None,
         phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck),
+        suppress_health_check=[
+            HealthCheck.too_slow,
+            HealthCheck.filter_too_much,
+            HealthCheck.data_too_large,
+            HealthCheck.large_base_example,
+        ],
     )
 
     @seed(number)

@@ -4,7 +4,7 @@ import asyncio
 import os
 import socket
 from base64 import b64encode
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -149,7 +149,7 @@ def nobody_is_reached(name: Any, port: Any, *_: Any, **__: Any) -> list[Any]:
 
 
 @asynccontextmanager
-async def world(folder: Path) -> AsyncIterator[World]:
+async def world(folder: Path) -> AsyncGenerator[World]:
     """A service with an empty store that runs."""
     os.environ["XDG_STATE_HOME"] = str(folder / "state")
     os.environ["TOOLCHARTER_STORE_KEY"] = b64encode(bytes(range(32))).decode()
