@@ -82,7 +82,10 @@ def test_the_service_is_sent_the_whole_question(service, toolbox_for, tmp_path) 
     assert result.outcome == "ok"
     (asked,) = service.asked
     assert (len(asked.pop("digest")), len(asked.pop("nonce")), len(asked.pop("always_until"))) == (64, 32, 20)
-    nobody = dict.fromkeys(("provider", "group", "session", "project")) | {"tenant": ""}
+    nobody: dict[str, str | None] = dict.fromkeys(
+        ("provider", "group", "session", "project", "channel", "chat", "peer", "agent_type")
+    )
+    nobody |= {"tenant": ""}
     caller = {"agent": "a1", "user": "u1", **nobody, "depth": 0}
     assert asked == {
         "tool": "read_file",

@@ -1,6 +1,7 @@
 """What goes wrong around a sandbox: clear errors, no waiting, nothing left."""
 
 import os
+import select
 import subprocess
 import sys
 import time
@@ -164,7 +165,10 @@ def test_a_terminal_is_the_programs_own(runner: BwrapRunner) -> None:
 def test_a_runner_that_is_closed_ends_its_programs(open_runner: Callable[..., BwrapRunner]) -> None:
     """Those that run on."""
     runner = open_runner()
-    programs = [runner.start(shell("trap '' TERM; sleep 60")) for _ in range(2)]
+    programs = [runner.start(shell("trap '' TERM; echo trapped; sleep 60")) for _ in range(2)]
+    for program in programs:
+        assert select.select([program], [], [], 60)[0]
+        assert program.read(100) == b"trapped\n"
 
     runner.close()
 
