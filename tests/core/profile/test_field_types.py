@@ -206,7 +206,7 @@ missing_ok: [x, "group:y", "group:mcp:z", "toolset:w"]
             "limits: {per: tool, store: 'http://h', calls_per_minute: 1.5, agents: {'a\\d': {}, a: {timeout_s: 1}}}",
             [
                 "2:15: limits.per: expected one of 'session', 'agent', found the text 'tool'.",
-                "2:28: limits.store: expected a URL, found the text 'http://h'.\nWrite such as `redis://127.0.0.1:6379/0`.",
+                "2:28: limits.store: expected a URL, found the text 'http://h'.\nWrite such as `redis://127.0.0.1:6379/0`, or `secret:NAME` where it has a password.",
                 "2:58: limits.calls_per_minute: expected a whole number above 0, found the number 1.5.",
                 (
                     r"2:72: limits.agents.a\d: 'a\\d' cannot be the name of an agent."

@@ -7,11 +7,16 @@ Source: bash(1), "SHELL BUILTIN COMMANDS", "ARITHMETIC EVALUATION".
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
+from toolcharter._lazy import lazy
 from toolcharter.guards.shell.assignments import exports_harmless, is_own
-from toolcharter.guards.shell.languages.formats import printf
 from toolcharter.guards.shell.nodes import Command, Word
+
+if TYPE_CHECKING:
+    from toolcharter.guards.shell.languages import formats
+else:
+    formats = lazy("toolcharter.guards.shell.languages.formats")
 
 DECLARING: Final = frozenset({"readonly", "declare", "typeset", "local", "export"})
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -70,7 +75,7 @@ def sets_own(words: Sequence[Word]) -> bool:
 def _printed(words: Sequence[Word]) -> tuple[str, ...] | None:
     """What `printf -v` sets, of literal words alone: what the line has found it would have a variable of the line hold."""
     texts = [word.text for word in words if word.text is not None]
-    if len(texts) < max(2, len(words)) or not _NAME.fullmatch(texts[0]) or any(map(printf, texts[1:])):
+    if len(texts) < max(2, len(words)) or not _NAME.fullmatch(texts[0]) or any(map(formats.printf, texts[1:])):
         return None
     return (texts[0],)
 
