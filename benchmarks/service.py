@@ -85,7 +85,8 @@ def _added(bench: Bench) -> float:
     with installation(PLUGINS, with_ours=True) as python, _mcp_server() as url:
         theirs = Subject("peers/contextforge_gateway.py", CONTEXTFORGE, (("BENCH_MCP", url),))
         with bench.workers(_subject(python, BENCH_MCP=url), theirs) as (ours, gateway):
-            number, ratios = max(2, bench.many(100)), list[float]()
+            # The gateway takes 500 requests in a minute.
+            number, ratios = max(2, bench.many(4_000) // 100), list[float]()
             for _ in range(min(bench.rounds, _ROUNDS)):
                 direct = float(ours.ask("direct", number))
                 ratios.append((ours.ask("mcp", number) - direct) / (gateway.ask("through", number) - direct))
