@@ -95,8 +95,6 @@ if TYPE_CHECKING:
     from toolcharter.api.runtime import ToolRuntime as ToolRuntime
     from toolcharter.api.secret import CORE_RECORDS as CORE_RECORDS
     from toolcharter.api.secret import SecretRecord as SecretRecord
-    from toolcharter.api.secret import is_secret_reference as is_secret_reference
-    from toolcharter.api.secret import secret_name as secret_name
     from toolcharter.api.store import AsyncStore as AsyncStore
     from toolcharter.api.store import Change as Change
     from toolcharter.api.store import Page as Page
@@ -118,6 +116,8 @@ if TYPE_CHECKING:
     from toolcharter.api.tool import ToolSpec as ToolSpec
     from toolcharter.api.trace import read_trace as read_trace
     from toolcharter.api.trace import within_trace as within_trace
+    from toolcharter.api.words import is_secret_reference as is_secret_reference
+    from toolcharter.api.words import secret_name as secret_name
     from toolcharter.errors import BusUnavailable as BusUnavailable
     from toolcharter.errors import ConfigurationError as ConfigurationError
     from toolcharter.errors import Denied as Denied
@@ -210,13 +210,14 @@ _HOMES = {
     "toolcharter.api.reasons": "GuardReason Reason",
     "toolcharter.api.runner": "Detached Ended HiddenPath Job ProcessLimits ProgramRunner RunnerScope Running TerminalSize",
     "toolcharter.api.runtime": "Completed Reload ToolContext ToolRuntime",
-    "toolcharter.api.secret": "CORE_RECORDS SecretRecord is_secret_reference secret_name",
+    "toolcharter.api.secret": "CORE_RECORDS SecretRecord",
     "toolcharter.api.store": "AsyncStore Change Page RecordKind Store StoreLease StoreRecord StoreTransaction Stored",
     "toolcharter.api.store_engine": (
         "EngineTransaction ExportedFence ExportedItem ExportedRow NewRow Row Scope StoreEngine StoreExport"
     ),
     "toolcharter.api.tool": "ToolSpec",
     "toolcharter.api.trace": "read_trace within_trace",
+    "toolcharter.api.words": "is_secret_reference secret_name",
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 

@@ -1,5 +1,6 @@
-"""The closed lists of words that specs, profiles and rules share; cheap to import."""
+"""The closed lists of words, and the forms of names, that specs, profiles and rules share; cheap to import."""
 
+import re
 from typing import Literal
 
 Kind = Literal["builtin", "bash", "cli", "mcp", "custom"]
@@ -10,3 +11,24 @@ SAFETY_LEVELS = ("low", "medium", "high")
 """From the least to the most harm."""
 RULE_PREFIXES = frozenset({"bash", "builtin", "cli", "mcp", "custom", "*", "group", "cap"})
 """What a rule can begin with; no tool but `bash` bears one of these names."""
+
+SECRET_NAME = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}"  # noqa: S105 - how a name is written, and no secret
+_PREFIX = "secret:"
+SECRET_REFERENCE = _PREFIX + SECRET_NAME
+"""How profiles and settings refer to a secret of the store."""
+
+
+def is_secret_reference(text: str) -> bool:
+    """Whether *text* is `secret:NAME`, well-formed or not: no such text is ever used as a value itself."""
+    return text.startswith(_PREFIX)
+
+
+def secret_name(text: str) -> str:
+    """The name in `secret:NAME`.
+
+    Raises:
+        ValueError: It is no name.
+    """
+    if re.fullmatch(SECRET_REFERENCE, text) is None:
+        raise ValueError("a secret is named as in secret:NAME, with letters, digits, '_', '.' and '-', up to 128")
+    return text.removeprefix(_PREFIX)

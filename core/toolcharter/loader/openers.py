@@ -7,9 +7,9 @@ from pluggy import PluginManager
 
 from toolcharter.api.channel import Channel, Notification, Sender
 from toolcharter.api.extension import Sink
+from toolcharter.api.words import is_secret_reference
 from toolcharter.errors import Fault, PluginError
 from toolcharter.loader.hooks import cause, implementation
-from toolcharter.profile.field_types import names_secret
 
 if TYPE_CHECKING:
     from toolcharter.api.bus import Bus
@@ -88,7 +88,7 @@ class _SecretChannel(NamedTuple):
 
 def channel_of(url: str, secret: Callable[[str], str], open_: Callable[[str], Channel]) -> Channel:
     """What *open_* gives for *url*: now, or for the URL that *secret* gives, once there is something to deliver."""
-    return _SecretChannel(lambda: open_(secret(url))) if names_secret(url) else open_(url)
+    return _SecretChannel(lambda: open_(secret(url))) if is_secret_reference(url) else open_(url)
 
 
 def open_channel(openers: Openers, name: str, url: str, place: str) -> Channel:

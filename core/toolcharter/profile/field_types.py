@@ -44,15 +44,6 @@ _CLAUSE = r"\s*(?:===|~=|[=!<>]=|<|>)\s*[^\s,]+\s*"
 _CLAUSES = rf"[\s,]*{_CLAUSE}(?:,(?:{_CLAUSE}|\s*))*"
 _RULE = Words("a rule", "Write such as 'git:push' or 'bash:git log *'.")
 _RULE_SCHEMA = {"type": "string", "pattern": whole(PATTERN)}
-SECRET_REFERENCE = r"secret:[A-Za-z0-9][A-Za-z0-9_.-]{0,127}"  # noqa: S105 - how a name is written, and no secret
-"""What `toolcharter.secret_name` reads a name of."""
-
-
-def names_secret(text: str) -> bool:
-    """Whether *text* stands for a secret of the store."""
-    return text.startswith("secret:")
-
-
 _STORE_URL = r"[a-z][a-z0-9+.-]*:[\s\S]*"
 _VARIABLE = r"[A-Za-z_][A-Za-z0-9_]*"
 _STORE_FIX = "Write such as `sqlite:`, or `{env: NAME}` for the variable that holds a URL with a password."

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal, NamedTuple, get_args
 from pydantic import Field
 
 from toolcharter.api.call import Stage, Verdict
+from toolcharter.api.words import SECRET_REFERENCE
 from toolcharter.profile.field_types import (
-    SECRET_REFERENCE,
     AllowRules,
     AnyText,
     AskRules,

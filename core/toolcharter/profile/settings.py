@@ -11,10 +11,9 @@ from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 from pydantic import AfterValidator, Field, WithJsonSchema
 
-from toolcharter.api.words import Safety
+from toolcharter.api.words import SECRET_REFERENCE, Safety, is_secret_reference
 from toolcharter.profile.field_types import (
     RULE_SCHEMA,
-    SECRET_REFERENCE,
     SOME,
     AnyText,
     ArgumentNames,
@@ -29,7 +28,6 @@ from toolcharter.profile.field_types import (
     Seconds,
     ToolGlobs,
     ToolNames,
-    names_secret,
     read_rule,
 )
 from toolcharter.profile.forms import Needed, OneOrMore, Reading, TextOr, Words, Written, fault, form, listed, unlike
@@ -308,7 +306,7 @@ def _delivered(read: "Notify") -> "Notify":
         channel = _WEBHOOK if read.deliver == LOG else read.deliver
         raise fault(f"`deliver: {channel}` and `url` belong together.", "Write both, or neither for the log.")
     of_webhook = read.deliver == _WEBHOOK and not re.fullmatch(_WEBHOOK_URL, str(read.url))
-    if of_webhook or (names_secret(str(read.url)) and not re.fullmatch(SECRET_REFERENCE, str(read.url))):
+    if of_webhook or (is_secret_reference(str(read.url)) and not re.fullmatch(SECRET_REFERENCE, str(read.url))):
         raise unlike(*_URL, key="url")
     return read
 

@@ -2,9 +2,10 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
+from tests.waiting import until
 
 from toolcharter import Bus, open_bus
 
@@ -40,14 +41,6 @@ def other(bus: Bus, bus_url: str) -> Iterator[Bus]:
     opened = open_bus(bus_url)
     yield opened
     opened.close()
-
-
-def until(is_so: Callable[[], bool]) -> None:
-    """Wait for it."""
-    end = time.monotonic() + SOON_S
-    while not is_so():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.01)
 
 
 def test_a_message_reaches_who_listens_with_its_tenant(bus: Bus, other: Bus) -> None:

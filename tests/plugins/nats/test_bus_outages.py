@@ -2,10 +2,10 @@
 
 import os
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.waiting import until
 
 from toolcharter import Bus, BusUnavailable, PluginError, open_bus
 
@@ -14,14 +14,6 @@ from .servers import NatsServer
 pytestmark = pytest.mark.slow
 SOON_S = 60.0
 PAUSE_S = float(os.environ.get("TOOLCHARTER_PAUSE_S", "4"))
-
-
-def until(is_so: Callable[[], bool]) -> None:
-    """Wait for it."""
-    end = time.monotonic() + SOON_S
-    while not is_so():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.02)
 
 
 def heard_again(bus: Bus, heard: list[bytes]) -> bool:

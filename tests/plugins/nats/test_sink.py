@@ -1,12 +1,12 @@
 """The sink `nats:` of real calls, with a real server that stops, starts and fills."""
 
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
+from tests.waiting import until
 
 from toolcharter import Caller, build_tools
 from toolcharter_nats.connection import read_url
@@ -17,14 +17,6 @@ from .servers import NatsServer, received
 
 PROFILE = "profile: p\ntools: {read_file: {}, list_files: {}}\ndeny: ['read_file(path=secret*)']\n"
 SOON_S = 60.0
-
-
-def until(is_so: Callable[[], bool]) -> None:
-    """Wait for it."""
-    end = time.monotonic() + SOON_S
-    while not is_so():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.02)
 
 
 @pytest.mark.slow

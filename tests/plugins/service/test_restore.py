@@ -1,12 +1,11 @@
 """A store that is restored from an archive while the service runs: all of the process believes what is there now."""
 
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import httpx
 import pytest
 from tests.plugins.service.serving import configured, serving
+from tests.waiting import until
 
 from toolcharter import open_store
 from toolcharter_service.auth import Role
@@ -27,14 +26,6 @@ allow: ["custom:*"]
 SOON_S = 20.0
 
 
-def until(is_so: Callable[[], bool]) -> None:
-    """Wait for it."""
-    end = time.monotonic() + SOON_S
-    while not is_so():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.1)
-
-
 def test_a_running_service_hears_of_a_restored_store(tmp_path: Path) -> None:
     """A token that the archive does not hold is refused, and its tools are there, within seconds and from then on."""
     (tmp_path / "db").mkdir(mode=0o700)
@@ -53,17 +44,17 @@ def test_a_running_service_hears_of_a_restored_store(tmp_path: Path) -> None:
 
         service.store("").put(kept.record)
         service.store("acme").put(CustomTool(name="first", command="echo 1"))
-        until(lambda: "first" in tools())
+        until(lambda: "first" in tools(), within_s=SOON_S)
         with open_store(place) as other:
             archive.backup(other.engine, tmp_path / "archive")
             service.store("").put(later.record)
             service.store("acme").put(CustomTool(name="second", command="echo 2"))
-            until(lambda: "second" in tools() and status(later.text) == 200)
+            until(lambda: "second" in tools() and status(later.text) == 200, within_s=SOON_S)
             archive.restore(tmp_path / "archive", other.engine)
 
-        until(lambda: status(later.text) == 401)
-        until(lambda: "second" not in tools())
+        until(lambda: status(later.text) == 401, within_s=SOON_S)
+        until(lambda: "second" not in tools(), within_s=SOON_S)
         service.store("acme").put(CustomTool(name="third", command="echo 3"))
-        until(lambda: tools() >= {"first", "third"})
+        until(lambda: tools() >= {"first", "third"}, within_s=SOON_S)
         service.store("").delete(type(kept.record), kept.record.digest)
-        until(lambda: status(kept.text) == 401)
+        until(lambda: status(kept.text) == 401, within_s=SOON_S)

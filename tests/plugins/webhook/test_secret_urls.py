@@ -2,14 +2,13 @@
 
 import asyncio
 import json
-import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from tests.core.guards.rates.conftest import RedisServer
+from tests.core.guards.rates.conftest import RedisServer, running_redis
 
 from toolcharter import CORE_RECORDS, Caller, ConfigurationError, SecretRecord, build_tools, open_live, open_store
 
@@ -64,11 +63,8 @@ def hook() -> Iterator[Hook]:
 @pytest.fixture
 def counts(program: Callable[[str], str]) -> Iterator[RedisServer]:
     """A Redis of this test's own."""
-    with tempfile.TemporaryDirectory(prefix="rates-") as folder:
-        server = RedisServer(program("redis-server"), Path(folder))
-        server.start()
-        yield server
-        server.kill()
+    with running_redis(program("redis-server")) as running:
+        yield running
 
 
 @pytest.fixture

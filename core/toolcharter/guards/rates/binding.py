@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Protocol
 
 from toolcharter._fork import renew_in_child
 from toolcharter._lazy import lazy
+from toolcharter.api.words import is_secret_reference
 from toolcharter.guards.rates.answers import Answer, Keys, Refused, Unavailable
 from toolcharter.guards.rates.counts import MAX_KEYS, SessionCounter, WindowCounter, counter_for
 from toolcharter.guards.rates.limits import Limit, limits_of
-from toolcharter.profile.field_types import names_secret
 from toolcharter.profile.names import same_tool
 from toolcharter.profile.settings import Rates
 
@@ -246,4 +246,4 @@ class RateLimits:
 
 
 def _open(url: str, timeout_s: float, secret: Callable[[str], str]) -> "RedisStore":
-    return redis_store.RedisStore(partial(secret, url) if names_secret(url) else url, timeout_s)
+    return redis_store.RedisStore(partial(secret, url) if is_secret_reference(url) else url, timeout_s)

@@ -10,8 +10,6 @@ from toolcharter.guards.shell.nodes import Command, Word
 _NUMBER_PRINTERS: Final = (["date", "+%s"], ["nproc"])
 _GREP_FLAGS: Final = re.compile(r"-[ciEFwvx]+")
 _COUNTS: Final = frozenset({"-l", "-c", "-w", "-m"})
-
-
 _STAT_SIZE: Final = re.compile(r"stat (?:-c ?|--format=|--printf=)%s")
 # It takes blanks out of a number.
 _TRIMS: Final = frozenset({"tr -d  ", "tr -d [:space:]", "tr -d [:blank:]", "tr -d  \\n", "tr -d \\n", "xargs"})

@@ -2,9 +2,10 @@
 
 from collections.abc import Callable
 
-from toolcharter.api.secret import CORE_RECORDS, SecretRecord, is_secret_reference, secret_name
+from toolcharter.api.secret import CORE_RECORDS, SecretRecord
 from toolcharter.api.store import Store
 from toolcharter.api.store_engine import Scope
+from toolcharter.api.words import is_secret_reference, secret_name
 from toolcharter.errors import StoreUnavailable
 from toolcharter.guards.store.view import Access, BoundStore
 

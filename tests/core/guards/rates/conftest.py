@@ -4,6 +4,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -71,14 +72,21 @@ def clock() -> Clock:
     return Clock()
 
 
-@pytest.fixture
-def server(program: Callable[[str], str]) -> Iterator[RedisServer]:
+@contextmanager
+def running_redis(program: str) -> Iterator[RedisServer]:
+    """A started server; *program* is `redis-server`."""
     # Not below tmp_path: the address of a socket holds 107 bytes.
     with tempfile.TemporaryDirectory(prefix="rates-") as folder:
-        server = RedisServer(program("redis-server"), Path(folder))
+        server = RedisServer(program, Path(folder))
         server.start()
         yield server
         server.kill()
+
+
+@pytest.fixture
+def server(program: Callable[[str], str]) -> Iterator[RedisServer]:
+    with running_redis(program("redis-server")) as running:
+        yield running
 
 
 @pytest.fixture

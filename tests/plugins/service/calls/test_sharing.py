@@ -1,14 +1,14 @@
 """Stored calls are shared out at once where there is a bus, and by looking each second where there is none."""
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import httpx
 import pytest
 from tests.plugins.service.people import Named, being
 from tests.plugins.service.serving import configured, serving
+from tests.waiting import until
 
 from toolcharter.guards.store.handle import StoreHandle
 from toolcharter_service.calls import stored
@@ -18,7 +18,6 @@ from toolcharter_service.workers.process_bus import ProcessBus
 
 pytestmark = pytest.mark.slow
 ANN = being("ann", "caller,viewer,operator")
-SOON_S = 60.0
 
 
 class Heard(ProcessBus):
@@ -61,14 +60,6 @@ def two(
         until(lambda: bus.listeners() == 2)
         yield Two(one, other, bus)
     bus.close()
-
-
-def until(is_so: Callable[[], Any]) -> None:
-    """Wait for it."""
-    end = time.monotonic() + SOON_S
-    while not is_so():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.05)
 
 
 def leave(url: str, command: str) -> str:

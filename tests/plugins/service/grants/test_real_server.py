@@ -1,8 +1,7 @@
 """A real MCP server that is registered while the service runs: what is listed and what can be called agree."""
 
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
@@ -11,6 +10,7 @@ from tests.core.guards.store.memory_engine import MemoryEngine
 from tests.plugins.service.people import Named, being
 from tests.plugins.service.serving import configured, serving
 from tests.plugins.service.workers.machines import Machines
+from tests.waiting import until
 
 from toolcharter import MCP_RECORDS, McpAgentGrant, McpServerRecord, StoreHandle
 from toolcharter_service.http.app import create_app
@@ -26,15 +26,6 @@ allow: ["mcp:*"]
 """
 TOOL = "mcp__raw__echo"
 BOT = being("bot-token", "caller", agents=["bot"])
-SOON_S = 60.0
-
-
-def until(is_so: Callable[[], bool]) -> None:
-    """Wait for it."""
-    end = time.monotonic() + SOON_S
-    while not is_so():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.1)
 
 
 @pytest.fixture(params=["host", "remote"])

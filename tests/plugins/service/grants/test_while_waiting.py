@@ -2,8 +2,6 @@
 
 import sys
 import threading
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +10,7 @@ import pytest
 from tests.core.guards.store.memory_engine import MemoryEngine
 from tests.plugins.service.people import Named, being
 from tests.plugins.service.serving import configured, serving
+from tests.waiting import until
 
 from toolcharter import MCP_RECORDS, McpAgentGrant, McpServerRecord, StoreHandle
 from toolcharter_service.http.app import create_app
@@ -30,14 +29,6 @@ BOT = being("bot-token", "caller", agents=["bot"])
 ANN = being("ann", "approver")
 CALL = {"tool": "mcp__raw__echo", "args": {"text": "x"}}
 SOON_S = 20.0
-
-
-def until(is_so: Callable[[], bool]) -> None:
-    """Wait for it."""
-    end = time.monotonic() + SOON_S
-    while not is_so():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.1)
 
 
 def test_a_grant_that_is_taken_back_closes_calls_that_wait(tmp_path: Path, project_root: Path) -> None:
@@ -67,14 +58,17 @@ def test_a_grant_that_is_taken_back_closes_calls_that_wait(tmp_path: Path, proje
             body = {"answer": "allow_once", "digest": one["digest"]}
             assert client.post(f"/v1/approvals/{one['id']}", json=body, headers=ANN).status_code == 200
 
-        until(lambda: "mcp__raw__echo" in client.get("/v1/tools", headers=BOT).text)
+        until(lambda: "mcp__raw__echo" in client.get("/v1/tools", headers=BOT).text, within_s=SOON_S)
         for takes_back in (False, True):
             calling = threading.Thread(target=call)
             calling.start()
-            until(lambda: len(asked()) == 1)
+            until(lambda: len(asked()) == 1, within_s=SOON_S)
             if takes_back:
                 store.delete(McpAgentGrant, "raw", "bot")
-                until(lambda: client.post("/v1/decide", json=CALL, headers=BOT).json()["outcome"] == "deny")
+                until(
+                    lambda: client.post("/v1/decide", json=CALL, headers=BOT).json()["outcome"] == "deny",
+                    within_s=SOON_S,
+                )
             answer()
             calling.join()
 

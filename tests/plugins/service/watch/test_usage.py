@@ -13,6 +13,7 @@ from typing import Any
 import orjson
 import pytest
 from tests.core.guards.store.memory_engine import MemoryEngine
+from tests.waiting import until
 
 from toolcharter import Caller, Store, StoreUnavailable, build_tools
 from toolcharter.guards.store.handle import StoreHandle
@@ -69,14 +70,6 @@ def place(tmp_path: Path) -> Iterator[Place]:
     yield made
     for usage in made.opened:
         usage.close()
-
-
-def until(is_so: Callable[[], Any]) -> None:
-    """Wait for it."""
-    end = time.monotonic() + SOON_S
-    while not is_so():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.02)
 
 
 def test_calls_of_a_toolbox_are_recorded(place: Place, tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ import signal
 import subprocess
 import sysconfig
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +15,6 @@ from toolcharter_service.workers.remote import RemotePolicy, RemoteRunner
 
 PATH = {"PATH": "/usr/bin:/bin"}
 SOON_S = 60.0
-
-
-def until(is_so: Callable[[], Any]) -> None:
-    """Wait for it."""
-    end = time.monotonic() + SOON_S
-    while not is_so():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.02)
 
 
 class Machines:

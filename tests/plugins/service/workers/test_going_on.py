@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from tests.plugins.nats.servers import NatsServer
+from tests.waiting import until
 
 from toolcharter import Denied, RunnerScope, Running, TerminalSize, ToolError, build_tools, runner_opener
 from toolcharter_service.workers.process_bus import ProcessBus
@@ -19,7 +20,7 @@ from toolcharter_service.workers.remote import RemotePolicy, RemoteRunner
 from toolcharter_service.workers.settings import OpenWorkspace, WorkerConfig, WorkerWorkspace
 from toolcharter_service.workers.worker import Worker
 
-from .machines import SOON_S, Machines, job, until
+from .machines import SOON_S, Machines, job
 
 pytestmark = pytest.mark.slow
 

@@ -9,13 +9,14 @@ import pytest
 from tests.core.guards.store.memory_engine import MemoryEngine
 from tests.plugins.service.people import Named, being
 from tests.plugins.service.serving import configured, serving
+from tests.waiting import until
 
 from toolcharter import StoreHandle
 from toolcharter_service.http.app import create_app
 from toolcharter_service.service import Service
 from toolcharter_service.workers.presence import FORGOTTEN_S, HEARD_MAX, Presence
 
-from .machines import Machines, until
+from .machines import Machines
 
 
 @pytest.mark.slow

@@ -6,10 +6,11 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.waiting import until
 
 from toolcharter import Denied, Ended, ToolError, build_tools
 
-from .machines import PATH, SOON_S, Machines, job, until
+from .machines import PATH, SOON_S, Machines, job
 
 pytestmark = pytest.mark.slow
 

@@ -1,7 +1,5 @@
 """The bus of a service: away, back, and named by `/readyz`."""
 
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import httpx
@@ -9,20 +7,13 @@ import pytest
 from tests.plugins.nats.servers import NatsServer
 from tests.plugins.service.people import Named, being
 from tests.plugins.service.serving import configured, serving
+from tests.waiting import until
 
 from toolcharter.guards.store.handle import StoreHandle
 from toolcharter_service.http.app import create_app
 from toolcharter_service.service import Service
 
 pytestmark = pytest.mark.slow
-
-
-def until(is_so: Callable[[], bool]) -> None:
-    """Wait for it."""
-    end = time.monotonic() + 60
-    while not is_so():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.05)
 
 
 def test_a_service_whose_bus_is_away_goes_on_and_says_so(tmp_path: Path, stores: StoreHandle) -> None:

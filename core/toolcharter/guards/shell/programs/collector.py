@@ -389,12 +389,9 @@ _TAKE: Final[dict[str, Callable[[RequirementCollector, Role, Word], None]]] = {
     "replace": RequirementCollector.take_replace,
     "assignment": RequirementCollector.take_assignment,
     "format": RequirementCollector.take_format,
-    "program": RequirementCollector.take_named,
-    "code": RequirementCollector.take_named,
-    "exec": RequirementCollector.take_named,
-    "command": RequirementCollector.take_named,
-    "source_or_command": RequirementCollector.take_named,
-    "module": RequirementCollector.take_named,
-    "run": RequirementCollector.take_named,
+    **dict.fromkeys(
+        ("program", "code", "exec", "command", "source_or_command", "module", "run"),
+        RequirementCollector.take_named,
+    ),
     "passed": RequirementCollector.take_passed,
 }
