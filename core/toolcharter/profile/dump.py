@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from toolcharter._lazy import lazy
 from toolcharter.profile.model import Case, Limits, Profile, values_of
-from toolcharter.profile.settings import DEFAULT_HIDDEN, Availability, Rate, Rates, SessionGuards
+from toolcharter.profile.settings import DEFAULT_HIDDEN, Availability, Rate, Rates, Repeats, SessionGuards
 
 if TYPE_CHECKING:
     import yaml
@@ -100,10 +100,14 @@ def _availability(entry: Availability) -> dict[str, Any]:
 def _guards(memory: SessionGuards) -> dict[str, Any]:
     reading = _given(memory.read_before_write)
     lists = ("depends_on", "skip_duplicate", "after_call")
+    streak = memory.read_streak
+    exploring = {"exploring": _given(streak.exploring)} if streak.exploring != Repeats() else {}
     guards: dict[str, Any] = {
         "read_before_write": reading and {"mode": memory.read_before_write.mode, **reading},
         "repeated_calls": _given(memory.repeated_calls),
         "same_result": _given(memory.same_result),
+        "no_progress": _given(memory.no_progress),
+        "read_streak": {**_given(streak), **exploring},
         **{key: [_given(item) for item in getattr(memory, key)] for key in lists},
     }
     return {key: value for key, value in guards.items() if value}

@@ -230,6 +230,18 @@ class Repeats(NamedTuple):
     """From this one in a row on, the call is refused with `repeated_call`."""
 
 
+@form("a mapping", empty="Write `warn: 8`, `deny: 12`, or `exploring: {deny: 36}`.")
+class ReadStreak(NamedTuple):
+    """Calls that read, with none between that changes something; None is off."""
+
+    warn: Count | None = None
+    """From this one on, who reads the same again and again is warned."""
+    deny: Count | None = None
+    """From this one on, it is refused with `repeated_call`."""
+    exploring: Repeats = Repeats()
+    """The same for who reads something new with more than 6 of 10 reads."""
+
+
 @form("a mapping")
 class DependsOn(NamedTuple):
     """Calls that need an earlier one."""
@@ -282,6 +294,10 @@ class SessionGuards(NamedTuple):
     """Calls that need not be made twice in a session."""
     after_call: Annotated[tuple[AfterCall, ...], listed("a list")] = ()
     """Messages to the model after a call."""
+    no_progress: Repeats = Repeats()
+    """The same call with the same result, several times among the latest 30 calls."""
+    read_streak: ReadStreak = ReadStreak()
+    """Reads without end, with no change between them."""
 
 
 _Patterns = Annotated[tuple[RuleText, ...], OneOrMore(Words("a list of patterns such as ['git:push']")), _MATCH]

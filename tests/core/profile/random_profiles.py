@@ -140,6 +140,8 @@ def profiles(draw: st.DrawFn) -> dict[str, Any]:
             ),
             repeated_calls=STREAK,
             same_result=STREAK,
+            no_progress=STREAK,
+            read_streak=some(warn=COUNTS, deny=COUNTS, exploring=STREAK).filter(bool),
             depends_on=st.lists(
                 some({"match": MATCHES, "needs": MATCHES}, message=TEXTS, args=st.lists(TEXTS, max_size=2)), max_size=2
             ),

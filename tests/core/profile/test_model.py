@@ -100,8 +100,9 @@ def test_the_digest_is_that_of_canonical_json() -> None:
         '"distributions":{"a":"1"},"events":{"args":"full","required":false},"extensions":{},"groups":{},'
         '"hidden":[{"containing":"KEY","glob":"*.pem"}],"limits":{"max_output_chars":null,"timeout_s":30.0,"truncate":null},"missing_ok":["a","b"],"mode":"policy",'
         '"notify":[],"plugins":{},"profile":"p","rates":{' + rates + '},"runner":null,'
-        '"session_guards":{"after_call":[],"depends_on":[],"read_before_write":{"argument":"path","mode":"off",'
-        '"reads":["read_file"],"writes":["write_file","edit_file"]},"repeated_calls":{"deny":null,"warn":null},'
+        '"session_guards":{"after_call":[],"depends_on":[],"no_progress":{"deny":null,"warn":null},"read_before_write":{"argument":"path","mode":"off",'
+        '"reads":["read_file"],"writes":["write_file","edit_file"]},'
+        '"read_streak":{"deny":null,"exploring":{"deny":null,"warn":null},"warn":null},"repeated_calls":{"deny":null,"warn":null},'
         '"same_result":{"deny":null,"warn":null},"skip_duplicate":[]},'
         '"tool_limits":{},'
         '"tools":{"git":{"x":"\\u00e9"}},"toolsets":{}}'
@@ -173,6 +174,8 @@ session_guards:
   read_before_write: {mode: strict, reads: [git], writes: [git], argument: file}
   repeated_calls: {warn: 3, deny: 5}
   same_result: {deny: 4}
+  no_progress: {warn: 7}
+  read_streak: {deny: 12, exploring: {deny: 36}}
   depends_on: [{match: git:push, needs: git:commit, message: Commit first., args: [branch]}]
   skip_duplicate: [{match: git:log, args: [action]}]
   after_call: [{match: git:commit, message: Push it., outcomes: [ok, error]}]
@@ -214,6 +217,9 @@ CHANGES = [
     ("{warn: 3, deny: 5}", "{deny: 5}"),
     ("deny: 5", "deny: 6"),
     ("same_result: {deny: 4}", "same_result: {warn: 4}"),
+    ("no_progress: {warn: 7}", "no_progress: {deny: 7}"),
+    ("{deny: 12, ", "{warn: 12, "),
+    ("exploring: {deny: 36}", "exploring: {deny: 37}"),
     ("needs: git:commit", "needs: git:add"),
     ("Commit first.", "Add first."),
     ("args: [branch]", "args: []"),

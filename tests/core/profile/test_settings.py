@@ -19,6 +19,7 @@ from toolcharter.profile.settings import (
     Rate,
     Rates,
     ReadBeforeWrite,
+    ReadStreak,
     Repeats,
     SessionGuards,
     SkipDuplicate,
@@ -60,14 +61,16 @@ def test_every_key_becomes_its_setting(write) -> None:
         ReadBeforeWrite("strict", ("git",), ("git",), "file"),
         Repeats(3, 5),
         Repeats(None, 4),
-        (DependsOn(at("git:push", "17:24"), at("git:commit", "17:41"), "Commit first.", ("branch",)),),
-        (SkipDuplicate(at("git:log", "18:28"), ("action",)),),
-        (AfterCall(at("git:commit", "19:24"), "Push it.", ("ok", "error")),),
+        (DependsOn(at("git:push", "19:24"), at("git:commit", "19:41"), "Commit first.", ("branch",)),),
+        (SkipDuplicate(at("git:log", "20:28"), ("action",)),),
+        (AfterCall(at("git:commit", "21:24"), "Push it.", ("ok", "error")),),
+        Repeats(7, None),
+        ReadStreak(None, 12, Repeats(None, 36)),
     )
     assert profile.rates == Rates(Rate(1), {"git": Rate(None, 2)}, {"b*": Rate(None, None, 3)}, "agent")
     assert profile.notify == (
-        Notify((at("git:push", "21:10"),), place="p.yaml:21:10"),
-        Notify((at("*", "21:31"),), "webhook", "https://a.invalid/", ("denied",), "p.yaml:21:22"),
+        Notify((at("git:push", "23:10"),), place="p.yaml:23:10"),
+        Notify((at("*", "23:31"),), "webhook", "https://a.invalid/", ("denied",), "p.yaml:23:22"),
     )
 
 

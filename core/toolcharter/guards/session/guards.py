@@ -7,10 +7,11 @@ from typing import Any
 from toolcharter._fork import renew_in_child
 from toolcharter.api.call import Call, Deny, Outcome
 from toolcharter.guards.session.order import Identify, Messages, OrderGuard, ReadsGuard
+from toolcharter.guards.session.progress import NoProgressGuard, ReadStreakGuard
 from toolcharter.guards.session.repeats import DuplicatesGuard, RepeatsGuard, ResultsGuard
 from toolcharter.guards.session.state import MAX_SESSIONS, Ending, Flight, Session, SessionGuard, Sessions, note
 from toolcharter.profile.rules import Rule
-from toolcharter.profile.settings import ReadBeforeWrite, Repeats, SessionGuards
+from toolcharter.profile.settings import ReadBeforeWrite, ReadStreak, Repeats, SessionGuards
 
 Matcher = Callable[[Rule], Callable[[Call], bool]]
 Verdict = Deny | tuple[str, ...]
@@ -158,3 +159,7 @@ def _guards(settings: SessionGuards, matcher: Matcher, identify: Identify) -> It
         yield RepeatsGuard(settings.repeated_calls)
     if settings.same_result != Repeats():
         yield ResultsGuard(settings.same_result)
+    if settings.no_progress != Repeats():
+        yield NoProgressGuard(settings.no_progress)
+    if settings.read_streak != ReadStreak():
+        yield ReadStreakGuard(settings.read_streak)

@@ -50,13 +50,21 @@ def _evaluated(subject: Reviewed) -> Iterator[Finding]:
 
 def _warnings(subject: Reviewed, memory: SessionGuards) -> Iterator[Finding]:
     """Warnings of guards that refuse before they would warn."""
-    # The message of `same_result` comes with a result, the refusal only with the call after it.
-    for key, late in (("repeated_calls", 0), ("same_result", 1)):
-        warn, deny = getattr(memory, key)
+    # The messages of `same_result` and `no_progress` come with a result, the refusal only with the call after it.
+    rows: tuple[tuple[tuple[str, ...], tuple[int | None, ...], int], ...] = (
+        (("repeated_calls",), memory.repeated_calls, 0),
+        (("same_result",), memory.same_result, 1),
+        (("no_progress",), memory.no_progress, 1),
+        (("read_streak",), memory.read_streak[:2], 0),
+        (("read_streak", "exploring"), memory.read_streak.exploring, 0),
+    )
+    for keys, (warn, deny), late in rows:
         if warn is not None and deny is not None and warn >= deny + late:
             what = f"`warn` is {warn} and `deny` is {deny}: the call is refused before anybody is warned."
-            place = subject.place_of("session_guards", key, "warn")
-            yield Finding("never_matters", place, f"session_guards.{key}.warn", what, "Let `warn` be less than `deny`.")
+            place = subject.place_of("session_guards", *keys, "warn")
+            yield Finding(
+                "never_matters", place, f"session_guards.{'.'.join(keys)}.warn", what, "Let `warn` be less than `deny`."
+            )
 
 
 def _arguments(subject: Reviewed, memory: SessionGuards) -> Iterator[Finding]:

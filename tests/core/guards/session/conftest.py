@@ -13,7 +13,7 @@ from toolcharter.profile.settings import SessionGuards
 IDS = count()
 
 
-def call_of(tool, args=None):
+def call_of(tool, args=None, capabilities=None, kind="builtin"):
     args = args or {}
     return Call(
         tool=tool,
@@ -24,8 +24,8 @@ def call_of(tool, args=None):
         parent_id=None,
         profile="p",
         workspace=Path("/ws"),
-        kind="builtin",
-        capabilities=None,
+        kind=kind,
+        capabilities=capabilities,
         safety="low",
     )
 

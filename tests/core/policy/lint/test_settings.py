@@ -17,6 +17,7 @@ from toolcharter.profile.settings import (
     Rate,
     Rates,
     ReadBeforeWrite,
+    ReadStreak,
     Repeats,
     SessionGuards,
     SkipDuplicate,
@@ -42,6 +43,8 @@ def said(*tools: ToolSignature, pending: tuple[str, ...] = (), **settings: Any) 
         ("repeated_calls", None, 3, False),
         ("same_result", 3, 3, False),
         ("same_result", 4, 3, True),
+        ("no_progress", 3, 3, False),
+        ("no_progress", 4, 3, True),
     ],
 )
 def test_a_warning_that_never_comes_is_told(key, warn, deny, is_told) -> None:
@@ -52,6 +55,18 @@ def test_a_warning_that_never_comes_is_told(key, warn, deny, is_told) -> None:
 
     guards: dict[str, Any] = {key: Repeats(warn, deny)}
     assert said(session_guards=SessionGuards(**guards)) == ([told] if is_told else [])
+
+
+def test_a_warning_of_endless_reading_that_never_comes_is_told() -> None:
+    """Both pairs of numbers are looked at, each by its own place."""
+    streak = ReadStreak(12, 12, exploring=Repeats(36, 24))
+
+    told = said(session_guards=SessionGuards(read_streak=streak))
+
+    assert [finding.path for finding in told] == [
+        "session_guards.read_streak.warn",
+        "session_guards.read_streak.exploring.warn",
+    ]
 
 
 def skipping(*args: str, match: str = "read_file") -> SessionGuards:
