@@ -29,6 +29,7 @@ TestContract = contract_of(
             "allowed_domains": "as of `web`, below",
         },
         "git": {"allowed_branches": "allow_push is false and allowed_remotes is empty"},
+        "memory": {"allowed_actions": "what it writes is the caller's own, bounded, and shown as data ever after"},
         **{
             tool: {"allowed_domains": "only public addresses are reached, and for that a profile lists the tool"}
             for tool in ("web", "http_get", "html_scraper", "capture_screenshot")

@@ -116,11 +116,12 @@ def installed(
 
 
 def ours_below(folder: Path) -> list[Path]:
-    """The folders of our own libraries that a distribution needs."""
+    """The folders of our own distributions that a distribution needs, and of those that these need."""
     needed = tomllib.loads((folder / "pyproject.toml").read_text())["project"]["dependencies"]
-    return [
+    direct = [
         each for each in PLUGINS if any(one.startswith(f"toolcharter-{each.name.replace('_', '-')}>") for one in needed)
     ]
+    return [*(below for each in direct for below in ours_below(each)), *direct]
 
 
 def install(venv: Path, wheels: list[Path], lock: Path) -> None:

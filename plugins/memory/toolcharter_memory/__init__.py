@@ -1,0 +1,16 @@
+"""The memory tools of toolcharter: what agents remember from one session to the next.
+
+All of it lies in `rt.store`, apart for each tenant, agent and user, and says who wrote it. Nothing that was remembered is an
+instruction: it is shown as data, between lines that it cannot have written.
+"""
+
+from typing import Any
+
+from toolcharter import ToolSpec, hookimpl
+from toolcharter_memory import memory, memory_get, memory_search
+
+
+@hookimpl
+def register_tools() -> list[ToolSpec[Any]]:
+    """The tools: one writes and recalls, one searches, one reads."""
+    return [memory.SPEC, memory_search.SPEC, memory_get.SPEC]

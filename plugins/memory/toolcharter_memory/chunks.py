@@ -1,0 +1,77 @@
+"""Documents to chunks: at blank lines, at most 1,000 characters, none with the text of two writers."""
+
+import re
+from collections.abc import Iterator, Sequence
+from hashlib import sha256
+from typing import NamedTuple
+
+from toolcharter_memory.records import Span
+
+MAX_CHARS = 1_000
+"""How long a chunk is at most. Source: 004, internal/store/pg/memory_docs.go."""
+
+
+class Chunk(NamedTuple):
+    """Some lines of a document, all of one writer."""
+
+    start_line: int
+    end_line: int
+    text: str
+    span: Span
+
+    @property
+    def digest(self) -> str:
+        """Differs where anything of the chunk does."""
+        return sha256(repr((self.start_line, self.end_line, self.text, self.span)).encode()).hexdigest()[:32]
+
+
+def chunks_of(content: str, spans: Sequence[Span]) -> Iterator[Chunk]:
+    """The chunks of a document, in order; blank lines between them belong to none."""
+    for number, (first, lines) in enumerate(parts_of(content, spans)):
+        for start, end, text in _packed(lines, first):
+            yield Chunk(start, end, text, spans[number])
+
+
+def parts_of(content: str, spans: Sequence[Span]) -> Iterator[tuple[int, list[str]]]:
+    """The first line's number and the lines of what each of *spans* stands for."""
+    lines = content.removesuffix("\n").split("\n")
+    starts = [span.start_line for span in spans]
+    for start, following in zip(starts, [*starts[1:], len(lines) + 1], strict=True):
+        yield start, lines[start - 1 : following - 1]
+
+
+def _packed(lines: list[str], first: int) -> Iterator[tuple[int, int, str]]:
+    """Paragraphs together, as many as fit."""
+    start, end, text = 0, 0, ""
+    for begin, stop, paragraph in _pieces(lines, first):
+        joined = "\n".join(lines[start - first : stop - first + 1]) if text else paragraph
+        if text and (len(joined) > MAX_CHARS or begin == end):
+            yield start, end, text
+            text = ""
+        start, text = (start, joined) if text else (begin, paragraph)
+        end = stop
+    if text:
+        yield start, end, text
+
+
+def _pieces(lines: list[str], first: int) -> Iterator[tuple[int, int, str]]:
+    """Paragraphs, those that are too long in pieces, with the numbers of their first and last line."""
+    start, kept = first, list[str]()
+    for number, line in enumerate([*lines, ""], first):
+        if line.strip() and sum(map(len, kept)) + len(kept) + len(line) <= MAX_CHARS:
+            start = start if kept else number
+            kept.append(line)
+            continue
+        if kept:
+            yield start, number - 1, "\n".join(kept)
+            kept = []
+        if line.strip():
+            *whole, rest = _cut(line)
+            for piece in whole:
+                yield number, number, piece
+            start, kept = number, [rest]
+
+
+def _cut(line: str) -> list[str]:
+    """A line in pieces of at most `MAX_CHARS`, at blanks where there are some."""
+    return re.findall(rf"(?s:.{{1,{MAX_CHARS}}}(?= |$)|.{{1,{MAX_CHARS}}})", line) or [line]

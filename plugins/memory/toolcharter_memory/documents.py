@@ -1,0 +1,231 @@
+"""Reading and writing documents: scrubbed, bounded, with who wrote what. A document and its chunks change at once."""
+
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Annotated, NamedTuple
+
+from pydantic import Field
+
+from toolcharter import Caller, Store, StoreTransaction, StoreUnavailable, ToolError, ToolPolicy, scrub_text
+from toolcharter_memory.chunks import Chunk, chunks_of
+from toolcharter_memory.places import Place, places_of
+from toolcharter_memory.records import ChunkMark, MemoryChunk, MemoryDocument, Span, Trust
+
+MAX_AUTHOR_CHARS = 200
+MAX_SPANS = 2_000
+"""How many parts of different writers a document may have."""
+_PAGE = 1_000
+
+
+class KeepingPolicy(ToolPolicy):
+    """What one profile lets be written into a memory."""
+
+    trust: Trust = "untrusted"
+    """How what is written is marked. `trusted` is for agents that read nothing of strangers: no pages, no mails, no tools that bring some."""
+    max_bytes: Annotated[int, Field(ge=1, le=500_000)] = 32_768
+    """The most that one call writes, in bytes of UTF-8."""
+    max_document_bytes: Annotated[int, Field(ge=1, le=500_000)] = 262_144
+    """How large a document may become, in bytes of UTF-8."""
+    max_documents: Annotated[int, Field(ge=1, le=100_000)] = 1_000
+    """How many documents a memory may have: that of an agent for a user, and that of a user's world files."""
+
+
+class KeepingReason(StrEnum):
+    """Why something is not written."""
+
+    CONTENT_TOO_LARGE = "content_too_large"
+    DOCUMENT_TOO_LARGE = "document_too_large"
+    MEMORY_FULL = "memory_full"
+
+
+class Found(NamedTuple):
+    """A document, and whose it is."""
+
+    place: Place
+    document: MemoryDocument
+    version: int
+
+
+def find(rows: StoreTransaction, caller: Caller, path: str) -> Found | None:
+    """The document at *path*: the user's own, or else the global one."""
+    for place in places_of(caller, path):
+        stored = rows.get(MemoryDocument, *place, path)
+        if stored is not None:
+            return Found(place, stored.record, stored.version)
+    return None
+
+
+def documents_in(rows: StoreTransaction, place: Place, prefix: str = "") -> Iterator[MemoryDocument]:
+    """The documents of one memory whose paths begin with *prefix*, by path."""
+    after = ""
+    while True:
+        page = rows.page(MemoryDocument, where={"place": place.digest}, after=after, limit=_PAGE)
+        yield from (one.record for one in page.records if one.record.path.startswith(prefix))
+        after = page.after
+        if not after:
+            return
+
+
+class Writer(NamedTuple):
+    """Who writes, and under what policy."""
+
+    caller: Caller
+    policy: KeepingPolicy
+
+    def span(self, start_line: int) -> Span:
+        """The mark of what is written now."""
+        caller = self.caller
+        named = [f"agent {caller.agent}" if caller.agent else "", f"user {caller.user}" if caller.user else ""]
+        return Span(
+            start_line=start_line,
+            author=_bounded(", ".join(filter(None, named)) or "unknown"),
+            session=_bounded(caller.session or ""),
+            trust=self.policy.trust,
+            written_at=now().isoformat(timespec="seconds"),
+        )
+
+
+def now() -> datetime:
+    """The time, in UTC."""
+    return datetime.now(UTC)
+
+
+def _bounded(name: str) -> str:
+    plain = name.replace("\0", " ").encode(errors="replace").decode()
+    return scrub_text(plain)[0][:MAX_AUTHOR_CHARS]
+
+
+def scrubbed(text: str, policy: KeepingPolicy) -> str:
+    """*text* without secrets, if it may be written.
+
+    Raises:
+        ToolError: `content_too_large`.
+    """
+    size = len(text.encode(errors="replace"))
+    if size > policy.max_bytes:
+        message = f"The content has {size} bytes; {policy.max_bytes} may be written at once."
+        raise ToolError(message, reason=KeepingReason.CONTENT_TOO_LARGE, hint="Keep what matters, in fewer words.")
+    return scrub_text(text.replace("\0", " ").encode(errors="replace").decode())[0]
+
+
+def write(
+    store: Store, writer: Writer, path: str, change: Callable[[str | None], str], *, index: bool = True
+) -> MemoryDocument:
+    """Write the document at *path*, and its chunks if it is `.md`.
+
+    Args:
+        store: Where.
+        writer: Who.
+        path: Of the document.
+        change: Makes the new content of the old one, which is None if there is none; may raise to write nothing.
+        index: Whether the chunks are written, too.
+
+    Raises:
+        ToolError: `document_too_large`, `memory_full`, and what *change* raises.
+    """
+    place = places_of(writer.caller, path)[0]
+
+    def work(rows: StoreTransaction) -> MemoryDocument:
+        stored = rows.get(MemoryDocument, *place, path)
+        old = None if stored is None else stored.record
+        seen = find(rows, writer.caller, path) if old is None else Found(place, old, 0)
+        before = None if seen is None else seen.document
+        content = change(None if before is None else before.content)
+        _require_room(rows, place, writer.policy, content, is_new=old is None)
+        spans = _spans(before, content, writer)
+        chunks = list(chunks_of(content, spans)) if index and path.endswith(".md") else []
+        marks = _write_chunks(rows, place, path, old, chunks) if chunks or (old and old.chunks) else ()
+        document = MemoryDocument(
+            agent=place.agent,
+            owner=place.owner,
+            path=path,
+            content=content,
+            spans=spans,
+            chunks=tuple(marks),
+            place=place.digest,
+        )
+        rows.put(document)
+        return document
+
+    try:
+        return store.transact(work)
+    except StoreUnavailable:
+        # A store without full text keeps documents all the same; nobody can search them.
+        if not index:
+            raise
+        return write(store, writer, path, change, index=False)
+
+
+def delete(rows: StoreTransaction, place: Place, path: str) -> bool:
+    """Take a document and its chunks away; returns whether there was one."""
+    stored = rows.get(MemoryDocument, *place, path)
+    if stored is None:
+        return False
+    for number in range(len(stored.record.chunks)):
+        rows.delete(MemoryChunk, *place, path, _numbered(number))
+    return rows.delete(MemoryDocument, *place, path)
+
+
+def _require_room(rows: StoreTransaction, place: Place, policy: KeepingPolicy, content: str, *, is_new: bool) -> None:
+    size = len(content.encode())
+    if size > policy.max_document_bytes:
+        message = f"The document would have {size} bytes; {policy.max_document_bytes} are allowed."
+        raise ToolError(message, reason=KeepingReason.DOCUMENT_TOO_LARGE, hint="Write another document.")
+    if is_new and rows.count(MemoryDocument, where={"place": place.digest}) >= policy.max_documents:
+        message = f"The memory has {policy.max_documents} documents, which is all that it may have."
+        raise ToolError(message, reason=KeepingReason.MEMORY_FULL, hint="Delete or join some of them.")
+
+
+def _spans(before: MemoryDocument | None, content: str, writer: Writer) -> tuple[Span, ...]:
+    """Who wrote which lines of *content*. What is added at the end is its writer's; else all is, and trusted no more than before."""
+    if before is None or not before.content:
+        return (writer.span(1),)
+    old = before.content
+    if content == old:
+        return before.spans
+    starts_anew = old.endswith("\n") or content[len(old) : len(old) + 1] == "\n"
+    if content.startswith(old) and starts_anew and len(before.spans) < MAX_SPANS:
+        return (*before.spans, writer.span(old.count("\n") + (1 if old.endswith("\n") else 2)))
+    span = writer.span(1)
+    distrusted = any(one.trust == "untrusted" for one in before.spans)
+    return (span.model_copy(update={"trust": "untrusted"}) if distrusted else span,)
+
+
+def _write_chunks(
+    rows: StoreTransaction, place: Place, path: str, old: MemoryDocument | None, chunks: Sequence[Chunk]
+) -> list[ChunkMark]:
+    """Write the chunks that are not as they were, and return what is known of all."""
+    before = () if old is None else old.chunks
+    marks: list[ChunkMark] = []
+    changed: list[int] = []
+    for number, chunk in enumerate(chunks):
+        if number < len(before) and before[number].digest == chunk.digest:
+            marks.append(before[number])
+        else:
+            marks.append(ChunkMark(digest=chunk.digest, has_vector=False))
+            changed.append(number)
+    for number in changed:
+        chunk = chunks[number]
+        rows.put(
+            MemoryChunk(
+                agent=place.agent,
+                owner=place.owner,
+                path=path,
+                number=_numbered(number),
+                start_line=chunk.start_line,
+                end_line=chunk.end_line,
+                text=chunk.text,
+                span=chunk.span,
+                place=place.digest,
+                word=place.digest,
+                vector="",
+            )
+        )
+    for number in range(len(chunks), len(before)):
+        rows.delete(MemoryChunk, *place, path, _numbered(number))
+    return marks
+
+
+def _numbered(number: int) -> str:
+    return f"{number:05d}"

@@ -1,0 +1,177 @@
+"""`memory`: recall what was remembered, and remember more."""
+
+from collections.abc import Callable, Mapping
+from datetime import date, timedelta
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypedDict
+
+from pydantic import Field
+
+from toolcharter import Caller, Denied, Reason, StoreTransaction, ToolContext, ToolError, ToolRuntime, ToolSpec
+from toolcharter_memory.documents import (
+    Found,
+    KeepingPolicy,
+    KeepingReason,
+    Writer,
+    documents_in,
+    find,
+    now,
+    scrubbed,
+    write,
+)
+from toolcharter_memory.places import DAILY, MAIN, TOPIC, WORLD, places_of
+from toolcharter_memory.showing import Passage, PassageData, passage_data, passages_of, shown
+
+Action = Literal["recall", "remember", "reflect", "update_world"]
+MAX_DAYS = 366
+
+
+class MemoryPolicy(KeepingPolicy):
+    """What one profile lets `memory` do."""
+
+    allowed_actions: tuple[Action, ...] = ("recall", "remember", "reflect", "update_world")
+    """What it may be used for."""
+    max_recall_bytes: Annotated[int, Field(ge=1_000, le=1_000_000)] = 49_152
+    """The most that `recall` gives of the texts, in bytes of UTF-8."""
+
+
+class MemoryReason(StrEnum):
+    """Why `memory` refuses or fails."""
+
+    ACTION_NOT_ALLOWED = "action_not_allowed"
+    INVALID_TOPIC = "invalid_topic"
+
+
+class MemoryData(TypedDict, total=False):
+    """The structured result: `path` and `written` of what writes, the others of `recall`."""
+
+    path: str
+    written: int
+    """In bytes."""
+    passages: list[PassageData]
+    truncated: bool
+
+
+def build(workspace: Path, policy: MemoryPolicy, rt: ToolRuntime) -> Callable[..., str]:  # noqa: ARG001 - `rt.store`
+    """Bind `memory` to one profile's policy."""
+
+    def memory(
+        action: Action,
+        content: str | None = None,
+        topic: str | None = None,
+        days: Annotated[int, Field(ge=1, le=MAX_DAYS)] = 3,
+    ) -> str:
+        """Remember things beyond this conversation, and recall them.
+
+        Args:
+            action: `recall` gives what is known of the world, the long-term memory and the notes of the last days.
+                `remember` adds a note to today's. `reflect` writes the long-term memory (MEMORY.md) anew. `update_world`
+                writes what is known of one topic anew, for all agents.
+            content: The text to write, in Markdown; for `remember`, `reflect` and `update_world`.
+            topic: What `update_world` writes about: a word of small letters, digits, `-` and `_`.
+            days: How many days `recall` goes back, today included.
+        """
+        ctx = rt.start("memory", action=action)
+        if action not in policy.allowed_actions:
+            raise Denied(MemoryReason.ACTION_NOT_ALLOWED, f"The profile does not let `memory` {action}.")
+        if action == "recall":
+            ctx.policy_passed()
+            return _recall(ctx, policy, rt.store.transact(lambda rows: _recalled(rows, rt.caller, days)))
+        path, text = _target(action, topic), _required(content, action)
+        change = scrubbed(text, policy)
+        ctx.policy_passed()
+        written = write(rt.store, Writer(rt.caller, policy), path, lambda old: _changed(action, old, change))
+        size = len(written.content.encode())
+        return ctx.ok(f"Written to {path} ({size} bytes).", data=MemoryData(path=path, written=size))
+
+    return memory
+
+
+def _target(action: Action, topic: str | None) -> str:
+    if action == "reflect":
+        return MAIN
+    if action == "remember":
+        return f"{DAILY}{now().date().isoformat()}.md"
+    if topic is None or TOPIC.fullmatch(topic) is None:
+        message = f"The topic {topic!r} is no word of small letters, digits, '-' and '_', up to 64."
+        raise ToolError(message, reason=MemoryReason.INVALID_TOPIC, hint="Write a topic such as 'deployment'.")
+    return f"{WORLD}{topic}.md"
+
+
+def _required(content: str | None, action: Action) -> str:
+    if content is None or not content.strip():
+        raise ToolError(f"`{action}` needs content.", reason=Reason.INVALID_ARGUMENTS)
+    return content.strip("\n")
+
+
+def _changed(action: Action, old: str | None, text: str) -> str:
+    if action != "remember":
+        return f"{text}\n"
+    above = f"{old}\n" if old and old.endswith("\n") else f"{old}\n\n" if old else ""
+    return f"{above}## {now().time().isoformat(timespec='seconds')} UTC\n\n{text}\n"
+
+
+def _recalled(rows: StoreTransaction, caller: Caller, days: int) -> list[Found]:
+    """World files, MEMORY.md, and the notes of the last days, the latest first."""
+    world: dict[str, Found] = {}
+    for place in places_of(caller, WORLD):
+        for document in documents_in(rows, place, WORLD):
+            world.setdefault(document.path, Found(place, document, 0))
+    today = now().date()
+    paths = [MAIN, *(f"{DAILY}{_day(today, back)}.md" for back in range(days))]
+    others = (find(rows, caller, path) for path in paths)
+    return [*(found for _, found in sorted(world.items())), *(found for found in others if found is not None)]
+
+
+def _day(today: date, back: int) -> str:
+    return (today - timedelta(days=back)).isoformat()
+
+
+def _recall(ctx: ToolContext, policy: MemoryPolicy, found: list[Found]) -> str:
+    room, truncated = policy.max_recall_bytes, False
+    passages: list[Passage] = []
+    for one in found:
+        for passage in passages_of(one):
+            size = len(passage.text.encode())
+            if size > room:
+                truncated = True
+                continue
+            room -= size
+            passages.append(passage)
+    if not found:
+        return ctx.ok("Nothing was remembered yet.", data=MemoryData(passages=[], truncated=False))
+    text = shown(passages)
+    if truncated:
+        text += "\n[truncated: there is more; use memory_search or memory_get]"
+    data = MemoryData(passages=[passage_data(one) for one in passages], truncated=truncated)
+    return ctx.ok(text, data=data, truncated=truncated)
+
+
+def advertise(policy: MemoryPolicy, schema: dict[str, Any]) -> dict[str, Any]:
+    """Show the model only the actions that its profile allows."""
+    properties = schema.get("properties", {})
+    narrowed = {**properties.get("action", {}), "enum": list(policy.allowed_actions)}
+    return {**schema, "properties": {**properties, "action": narrowed}}
+
+
+_READS = {"memory:read"}
+_WRITES = {"memory:read", "memory:write"}
+CAPABILITIES: Mapping[str, set[str]] = {
+    "recall": _READS,
+    "remember": _WRITES,
+    "reflect": _WRITES,
+    "update_world": _WRITES,
+}
+SPEC = ToolSpec(
+    "memory",
+    MemoryPolicy,
+    build,
+    reasons=[*MemoryReason, *KeepingReason],
+    capabilities=CAPABILITIES,
+    safety="medium",
+    staged=True,
+    group="memory",
+    output=MemoryData,
+    advertise=advertise,
+)

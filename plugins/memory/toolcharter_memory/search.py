@@ -1,0 +1,94 @@
+"""Finding chunks by their words. The store says which hold them; how well they fit is reckoned here, alike for every store.
+
+Source: 004, internal/store/pg/memory_search.go, for the weights and the user's copy.
+"""
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from toolcharter import Caller, StoreTransaction
+from toolcharter_memory.places import WORLD, Place, places_of
+from toolcharter_memory.records import MemoryChunk, MemoryDocument
+from toolcharter_memory.showing import Passage
+
+MAX_QUERY_WORDS = 16
+"""How many different words of a query count."""
+CANDIDATES = 100
+"""How many chunks of one memory are looked at for all words, and for each word alone."""
+PERSONAL = 1.2
+"""How much more the user's own counts."""
+_SATURATION = 1.2
+_LENGTH = 0.5
+_USUAL_WORDS = 120
+"""Of BM25: how soon a word's repetition counts no more, how much a chunk's length does, and a usual length in words."""
+_WORD = re.compile(r"\w+")
+
+
+def words_of(text: str) -> list[str]:
+    """The words of *text* without case and accents, as stores compare them."""
+    parts = unicodedata.normalize("NFKD", text.casefold())
+    return _WORD.findall("".join(each for each in parts if not unicodedata.combining(each)).casefold())
+
+
+def memories_of(caller: Caller) -> tuple[Place, ...]:
+    """Every memory that *caller* may look into, the user's own first."""
+    return (*places_of(caller, ""), *places_of(caller, WORLD))
+
+
+def by_words(rows: StoreTransaction, caller: Caller, query: str, wanted: int) -> dict[tuple[str, ...], Passage]:
+    """Chunks that hold words of *query*, by their key; each with a score from 0 to 1.
+
+    Args:
+        rows: Where.
+        caller: Who asks.
+        query: Plain words; nothing in it is an operator.
+        wanted: Where fewer chunks than this hold all words, those with some are looked for, too.
+    """
+    words = list(dict.fromkeys(words_of(query)))[:MAX_QUERY_WORDS]
+    found: dict[tuple[str, ...], MemoryChunk] = {}
+    for place in memories_of(caller) if words else ():
+        hits = _search(rows, place, words)
+        if len(hits) < wanted and len(words) > 1:
+            hits = [*hits, *(one for word in words for one in _search(rows, place, [word]))]
+        found |= {(one.agent, one.owner, one.path, one.number): one for one in hits}
+    return {key: passage_of(one, text_score(one.text, words)) for key, one in found.items()}
+
+
+def _search(rows: StoreTransaction, place: Place, words: Sequence[str]) -> list[MemoryChunk]:
+    asked, where = " ".join([place.digest, *words]), {"place": place.digest}
+    return [one.record for one in rows.search(MemoryChunk, asked, where=where, limit=CANDIDATES)]
+
+
+def text_score(text: str, words: Sequence[str]) -> float:
+    """How well *text* fits *words*: the mean over them of how much each is there, from 0 to 1.
+
+    Source: BM25 without the words' rarity, which a store does not tell.
+    """
+    counted = Counter(words_of(text))
+    length = _SATURATION * (1 - _LENGTH + _LENGTH * counted.total() / _USUAL_WORDS)
+    return sum(counted[word] / (counted[word] + length) for word in words) / len(words)
+
+
+def passage_of(chunk: MemoryChunk, score: float) -> Passage:
+    """A chunk as it is shown."""
+    place = Place(chunk.agent, chunk.owner)
+    return Passage(place, chunk.path, chunk.start_line, chunk.end_line, chunk.text, chunk.span, score)
+
+
+def best(rows: StoreTransaction, caller: Caller, found: Iterable[Passage], limit: int, least: float) -> list[Passage]:
+    """The best of *found*: what is global counts only where the user has no copy of the document."""
+    scored = [
+        one._replace(score=(one.score or 0.0) * (PERSONAL if one.place.is_personal else 1.0))
+        for one in found
+        if one.place.is_personal or not _has_copy(rows, caller, one.path)
+    ]
+    scored = [one for one in scored if (one.score or 0.0) >= least]
+    scored.sort(key=lambda one: (-(one.score or 0.0), one.path, one.start_line))
+    return scored[:limit]
+
+
+def _has_copy(rows: StoreTransaction, caller: Caller, path: str) -> bool:
+    own = places_of(caller, path)[0]
+    return own.is_personal and rows.get(MemoryDocument, *own, path) is not None

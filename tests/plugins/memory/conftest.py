@@ -1,0 +1,78 @@
+"""The memory tools, built by the real gate over a real store: SQLite, and PostgreSQL for what stores could do in ways of their own."""
+
+import json
+from collections.abc import Callable, Generator, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, Protocol
+
+import pytest
+from tests.plugins.stores.places import PostgresqlPlaces, SqlitePlaces, postgresql_places
+
+from toolcharter import Caller, Toolbox, ToolResult, build_tools
+
+ADA_FOR_KIM = Caller(agent="ada", user="kim", session="s1")
+
+
+class Call(Protocol):
+    def __call__(self, tool: str, caller: Caller = ADA_FOR_KIM, /, **args: Any) -> ToolResult: ...
+
+
+Boxes = Callable[..., Toolbox]
+
+
+@pytest.fixture(scope="session")
+def sqlite(tmp_path_factory: pytest.TempPathFactory) -> SqlitePlaces:
+    """One folder for all tests."""
+    return SqlitePlaces(tmp_path_factory.mktemp("sqlite"))
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Generator[PostgresqlPlaces]:
+    """One server for all tests."""
+    with postgresql_places() as places:
+        yield places
+
+
+@pytest.fixture
+def store_url(request: pytest.FixtureRequest, sqlite: SqlitePlaces) -> str:
+    """An empty store: of SQLite, or of what the test asks for by `ON_BOTH`."""
+    kind = getattr(request, "param", "sqlite")
+    url: str = sqlite.new() if kind == "sqlite" else request.getfixturevalue(kind).new()
+    return url
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    root = tmp_path / "ws"
+    root.mkdir()
+    return root
+
+
+@pytest.fixture
+def box(workspace: Path, tmp_path: Path, store_url: str) -> Iterator[Boxes]:
+    """Builds a toolbox over the store of the test."""
+    with ExitStack() as stack:
+
+        def build(tools: dict[str, Any] | None = None, /, **settings: Any) -> Toolbox:
+            tools = {"memory": {}, "memory_search": {}, "memory_get": {}} if tools is None else tools
+            profile = tmp_path / "profile.yaml"
+            profile.write_text(json.dumps({"profile": "test", "store": store_url, "tools": tools, **settings}))
+            return stack.enter_context(build_tools(profile, workspace=workspace, events=_ignore))
+
+        yield build
+
+
+@pytest.fixture
+def call(box: Boxes) -> Call:
+    """One governed call under the default policies."""
+    toolbox = box()
+
+    def run(tool: str, caller: Caller = ADA_FOR_KIM, /, **args: Any) -> ToolResult:
+        return toolbox.for_caller(caller).call(tool, args)
+
+    return run
+
+
+def _ignore(event: object) -> None:
+    """These tests are not about events."""
