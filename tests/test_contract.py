@@ -29,6 +29,8 @@ TestContract = contract_of(
             "allowed_domains": "as of `web`, below",
         },
         "git": {"allowed_branches": "allow_push is false and allowed_remotes is empty"},
+        "cron": {"allowed_actions": "they look at what is the caller's own"},
+        "schedule": {"allowed_actions": "they look at what is the caller's own, and end it"},
         "memory": {"allowed_actions": "what it writes is the caller's own, bounded, and shown as data ever after"},
         **{
             tool: {"allowed_domains": "only public addresses are reached, and for that a profile lists the tool"}

@@ -1,0 +1,274 @@
+"""The tool `cron`: jobs with a name."""
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from time import time
+from typing import Annotated, Any, Literal, NotRequired, TypedDict, get_args
+
+from pydantic import Field
+
+from toolcharter import Denied, ToolContext, ToolError, ToolRuntime, ToolSpec
+from toolcharter_schedule.delivery import require_delivery
+from toolcharter_schedule.fired import next_due
+from toolcharter_schedule.jobs import Jobs, new_id
+from toolcharter_schedule.making import Wanted, advertised, make_job, require_allowed, require_text
+from toolcharter_schedule.policy import CronAction, CronPolicy
+from toolcharter_schedule.reasons import ScheduleReason
+from toolcharter_schedule.records import Job, Retry
+from toolcharter_schedule.timing import NEVER, SECOND, At, Cron, Every, at_time, cron_times, every_time, shown
+
+RETRY = Retry(times=3, least_ms=2 * SECOND, most_ms=30 * SECOND, jitter=0.25)
+MAX_NAME = 100
+Limit = Annotated[int, Field(ge=1, le=100)]
+
+
+class When(TypedDict):
+    """When a job is due: `atMs` in Unix milliseconds, `everyMs`, or `expr` with five fields and `tz`."""
+
+    kind: Literal["at", "every", "cron"]
+    atMs: NotRequired[int]
+    everyMs: NotRequired[int]
+    expr: NotRequired[str]
+    tz: NotRequired[str]
+
+
+class Wish(TypedDict):
+    """A job as `add` takes it."""
+
+    name: str
+    schedule: When
+    message: str
+    deliver: NotRequired[bool]
+    channel: NotRequired[str]
+    to: NotRequired[str]
+    agentId: NotRequired[str]
+    deleteAfterRun: NotRequired[bool]
+
+
+class Patch(TypedDict, total=False):
+    """What `update` changes."""
+
+    name: str
+    schedule: When
+    message: str
+    deliver: bool
+    channel: str
+    to: str
+    agentId: str
+    deleteAfterRun: bool
+    disabled: bool
+
+
+class Asked(TypedDict):
+    """What an action is given, beside its name."""
+
+    job: Wish | None
+    jobId: str
+    patch: Patch | None
+    runMode: str
+    includeDisabled: bool
+    limit: int
+
+
+class CronJobs:
+    """The actions, each for the caller of the present call."""
+
+    def __init__(self, policy: CronPolicy, rt: ToolRuntime, jobs: Jobs) -> None:
+        self._policy = policy
+        self._rt = rt
+        self._jobs = jobs
+
+    def status(self, ctx: ToolContext, _asked: Asked) -> Any:
+        """How many jobs there are, and when the next one is due."""
+        ctx.policy_passed()
+        jobs = [job for job in self._jobs.all() if job.enabled]
+        due = min((job.due for job in jobs), default=NEVER)
+        return {"jobs": len(jobs), "running": sum(bool(job.running) for job in jobs), "next": _told(due)}
+
+    def list(self, ctx: ToolContext, asked: Asked) -> Any:
+        """The caller's jobs."""
+        ctx.policy_passed()
+        jobs = [job.shown() for job in self._jobs.all() if job.enabled or asked["includeDisabled"]]
+        return {"jobs": jobs, "count": len(jobs)}
+
+    def add(self, ctx: ToolContext, asked: Asked) -> Any:
+        """A new job."""
+        self._jobs.require_not_made_by_a_job()
+        wish = asked["job"]
+        if wish is None:
+            raise ToolError("`add` needs `job`.", reason=ScheduleReason.INVALID_JOB)
+        now = self._jobs.now_ms
+        timing = self._timing(wish["schedule"], now)
+        wanted = Wanted("cron", _name(wish["name"]), timing, "task", wish["message"], RETRY)
+        job = make_job(self._rt, self._policy, wanted, new_id(), now)
+        job = job.model_copy(
+            update={
+                "deliver": wish.get("deliver", False),
+                "channel": wish.get("channel", ""),
+                "to": wish.get("to", ""),
+                "agent": self._agent(wish.get("agentId", "")),
+                "delete_after_run": wish.get("deleteAfterRun", isinstance(timing, At)),
+            }
+        )
+        job = require_delivery(job, self._policy)
+        ctx.policy_passed()
+        return {"job": self._jobs.create(job).shown()}
+
+    def update(self, ctx: ToolContext, asked: Asked) -> Any:
+        """Another name, time, text or delivery; a job that was stopped goes on with `disabled: false`."""
+        self._jobs.require_not_made_by_a_job()
+        patch = asked["patch"]
+        if patch is None:
+            raise ToolError("`update` needs `patch`.", reason=ScheduleReason.INVALID_JOB)
+        key = asked["jobId"]
+        self._patched(self._jobs.own(key).record, patch)
+        ctx.policy_passed()
+        return {"job": self._jobs.change(key, lambda job: self._patched(job, patch)).shown()}
+
+    def _patched(self, job: Job, patch: Patch) -> Job:
+        now = self._jobs.now_ms
+        changes: dict[str, Any] = {}
+        if "name" in patch:
+            changes["name"] = _name(patch["name"])
+        if "message" in patch:
+            require_text(job.work, patch["message"], self._policy)
+            changes["text"] = patch["message"]
+        if "agentId" in patch:
+            changes["agent"] = self._agent(patch["agentId"])
+        if "deleteAfterRun" in patch:
+            changes["delete_after_run"] = patch["deleteAfterRun"]
+        changes |= {name: patch[name] for name in ("deliver", "channel", "to") if name in patch}
+        if "disabled" in patch:
+            changes["enabled"] = not patch["disabled"]
+        if "schedule" in patch:
+            changes |= {"timing": self._timing(patch["schedule"], now), "fired": (), "enabled": True, **changes}
+        changed = job.model_copy(update=changes)
+        due = next_due(changed.timing, changed.fired, now) if changed.enabled else NEVER
+        if changed.enabled and due == NEVER:
+            what = f"The job was due at {shown(job.created_ms)} or later and has run: give another `schedule`."
+            raise ToolError(what, reason=ScheduleReason.TIME_PASSED)
+        return require_delivery(changed.model_copy(update={"due": due}), self._policy)
+
+    def remove(self, ctx: ToolContext, asked: Asked) -> Any:
+        """Forget a job and its runs."""
+        self._jobs.own(asked["jobId"])
+        ctx.policy_passed()
+        self._jobs.remove(asked["jobId"])
+        return {"deleted": True, "jobId": asked["jobId"]}
+
+    def run(self, ctx: ToolContext, asked: Asked) -> Any:
+        """Run a job now: `force`, or `due` for one whose time has come."""
+        self._jobs.require_not_made_by_a_job()
+        self._jobs.own(asked["jobId"])
+        ctx.policy_passed()
+        ran = self._jobs.start(asked["jobId"], even_if_not_due=asked["runMode"] == "force")
+        return {"ran": ran, "jobId": asked["jobId"], **({} if ran else {"reason": "not-due"})}
+
+    def runs(self, ctx: ToolContext, asked: Asked) -> Any:
+        """What became of a job's runs, the latest first."""
+        ctx.policy_passed()
+        found, total = self._jobs.runs(asked["jobId"], asked["limit"])
+        return {"entries": [run.shown() for run in found], "count": len(found), "total": total}
+
+    def _timing(self, when: When, now: int) -> At | Every | Cron:
+        kind, bounds = when["kind"], self._policy.bounds()
+        if kind == "at" and "atMs" in when:
+            return at_time(when["atMs"], now, bounds)
+        if kind == "every" and "everyMs" in when:
+            return every_time(when["everyMs"], now, bounds)
+        if kind == "cron" and "expr" in when:
+            return cron_times(when["expr"], when.get("tz") or self._policy.timezone, now, bounds)
+        needed = {"at": "atMs", "every": "everyMs", "cron": "expr"}[kind]
+        raise ToolError(f"A schedule of kind {kind!r} needs `{needed}`.", reason=ScheduleReason.INVALID_JOB)
+
+    def _agent(self, agent: str) -> str:
+        """The agent that a job is for; empty for the caller's own.
+
+        Raises:
+            Denied: `other_agent`.
+        """
+        if not agent or agent == self._rt.caller.agent:
+            return ""
+        if agent not in self._policy.agents:
+            raise Denied(ScheduleReason.OTHER_AGENT, "A job is for the agent that makes it.")
+        return agent
+
+
+def _told(due: int) -> str | None:
+    return shown(due) if due < NEVER else None
+
+
+def _name(name: str) -> str:
+    if not name.strip() or len(name) > MAX_NAME or not name.isprintable():
+        what = f"The name of a job has 1 to {MAX_NAME} printable characters."
+        raise ToolError(what, reason=ScheduleReason.INVALID_JOB)
+    return name
+
+
+ACTIONS: Mapping[str, Callable[[CronJobs, ToolContext, Asked], Any]] = {
+    "status": CronJobs.status,
+    "list": CronJobs.list,
+    "add": CronJobs.add,
+    "update": CronJobs.update,
+    "remove": CronJobs.remove,
+    "run": CronJobs.run,
+    "runs": CronJobs.runs,
+}
+
+
+def build(
+    _workspace: Path, policy: CronPolicy, rt: ToolRuntime, clock: Callable[[], float] = time
+) -> Callable[..., str]:
+    """Make the tool for one policy."""
+    jobs = CronJobs(policy, rt, Jobs(rt, policy, clock))
+
+    def cron(
+        action: CronAction,
+        job: Wish | None = None,
+        jobId: str = "",  # noqa: N803 - the name is the source's
+        patch: Patch | None = None,
+        runMode: Literal["due", "force"] = "due",  # noqa: N803 - as above
+        includeDisabled: bool = False,  # noqa: FBT001, FBT002, N803 - as above
+        limit: Limit = 20,
+    ) -> str:
+        """Manage jobs that run at a time, at an interval or by cron. Each acts for who made it, with their rights at most.
+
+        Args:
+            action: status; list (includeDisabled); add (job); update (jobId, patch); remove (jobId);
+                run (jobId, runMode); runs (jobId, limit).
+            job: What add makes: name, schedule, message; deliver, channel, to (where the answer goes, else to this
+                conversation), agentId, deleteAfterRun. A schedule is {kind: at, atMs}, {kind: every, everyMs} or
+                {kind: cron, expr, tz}.
+            jobId: Which job, as add and list name it.
+            patch: What update changes: fields of job, or disabled.
+            runMode: due runs a job only if its time has come, force runs it now.
+            includeDisabled: Whether list shows jobs that run no more.
+            limit: How many runs to show.
+        """
+        ctx = rt.start("cron", action=action)
+        require_allowed(action, policy.allowed_actions)
+        asked = Asked(job=job, jobId=jobId, patch=patch, runMode=runMode, includeDisabled=includeDisabled, limit=limit)
+        data = ACTIONS[action](jobs, ctx, asked)
+        return ctx.ok(json.dumps(data, indent=2), data=data)
+
+    return cron
+
+
+def advertise(policy: CronPolicy, schema: dict[str, Any]) -> dict[str, Any]:
+    """Show the model the actions that its profile allows."""
+    return advertised(policy.allowed_actions, schema)
+
+
+SPEC = ToolSpec(
+    "cron",
+    CronPolicy,
+    build,
+    reasons=ScheduleReason,
+    capabilities=dict.fromkeys(get_args(CronAction), frozenset({"schedule"})),
+    safety="high",
+    staged=True,
+    group="automation",
+    argument_aliases={"id": "jobId"},
+    advertise=advertise,
+)

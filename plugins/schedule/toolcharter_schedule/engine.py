@@ -1,0 +1,263 @@
+"""`Engine`: which jobs are due, who runs them, and what is written of it. Without threads; the clock is an argument.
+
+Every step is one transaction on records that it has just read, so that of many processes one alone takes it:
+
+- a job is due: its run is written as `waiting`, and the job is due at its next time;
+- a run waits: it is taken, for as long as it may last;
+- a run has ended: its outcome is written, or when it is tried again.
+
+A process that dies between two steps leaves what another one goes on with.
+"""
+
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from random import random
+from typing import NamedTuple
+
+from toolcharter import Store, StoreConflict, Stored, StoreTransaction
+from toolcharter_schedule.fired import next_due, to_run, with_time
+from toolcharter_schedule.records import OPEN, Job, Run, State, time_key
+from toolcharter_schedule.timing import NEVER, SECOND, At, milliseconds
+
+PAGE = 50
+"""How many jobs or runs a step looks at, at a time."""
+MAX_PAGES = 20
+MAX_TEXT = 4_000
+"""How much of what came of a run is kept, in characters."""
+SET_BACK_MS = SECOND
+"""By how much a clock has to be set back for jobs to be planned anew."""
+
+
+class Outcome(NamedTuple):
+    """What came of one attempt."""
+
+    state: State
+    """`ok`, `error`, `denied`, or `ended`: the job is over."""
+    text: str = ""
+    error: str = ""
+    again: bool = False
+    """Whether another attempt may do better."""
+
+
+class Taken(NamedTuple):
+    """A run that this process has to begin, and to end by `Engine.finish`."""
+
+    job: Job
+    run: Run
+
+
+class Engine:
+    """The jobs of one store.
+
+    Args:
+        store: Whose records.
+        clock: Unix time in seconds.
+        worker: A name that no other process has.
+        lasts_s: How long a run may last, in seconds: after that, its process is taken for dead.
+        keep_runs: How many ended runs of a job are kept.
+        chance: At least 0 and below 1; varies when runs are tried again.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        clock: Callable[[], float],
+        worker: str,
+        lasts_s: float,
+        keep_runs: int = 50,
+        chance: Callable[[], float] = random,
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._worker = worker
+        self._lasts_ms = milliseconds(lasts_s)
+        self._keep_runs = keep_runs
+        self._chance = chance
+        self._seen_ms: int | None = None
+        self._own: set[tuple[str, str]] = set()
+
+    def now_ms(self) -> int:
+        """The time in milliseconds."""
+        return milliseconds(self._clock())
+
+    def tick(self, room: int) -> list[Taken]:
+        """Write runs for the jobs that are due, and take up to *room* runs to begin.
+
+        Raises:
+            StoreUnavailable: The store cannot be reached.
+        """
+        now = self.now_ms()
+        # What was planned while the clock was ahead, in this process or in one before it, would be late by as much.
+        if self._seen_ms is None or now < self._seen_ms - SET_BACK_MS:
+            self._plan_anew(now)
+        self._seen_ms = now
+        for _ in range(MAX_PAGES):
+            due = self._due(now)
+            for job in due:
+                with suppress(StoreConflict):  # another process was faster
+                    self._store.transact(partial(self._begin, key=job.id, now=now))
+            if len(due) < PAGE:
+                break
+        taken: list[Taken] = []
+        for run in self._open_until(now):
+            if len(taken) == room:
+                break
+            with suppress(StoreConflict):
+                one = self._store.transact(partial(self._take, seen=run, now=now))
+                if one is not None:
+                    taken.append(one)
+                    self._own.add((one.run.job, one.run.time))
+        return taken
+
+    def _due(self, now: int) -> list[Job]:
+        found = self._store.page(Job, order="due", limit=PAGE).records
+        return [stored.record for stored in found if stored.record.due <= now]
+
+    def _open_until(self, now: int) -> list[Run]:
+        found = self._store.page(Run, order="at", limit=PAGE).records
+        return [stored.record for stored in found if stored.record.at <= now]
+
+    def _plan_anew(self, now: int) -> None:
+        """Let no job wait for longer than until its next time after *now*."""
+        after = ""
+        while True:
+            page = self._store.page(Job, after=after, limit=PAGE)
+            for stored in page.records:
+                job = stored.record
+                due = next_due(job.timing, job.fired, now) if job.enabled else NEVER
+                if due < job.due:
+                    with suppress(StoreConflict):
+                        self._store.put(job.model_copy(update={"due": due}), expected=stored.version)
+            after = page.after
+            if not after:
+                break
+        for stored_run in self._store.page(Run, order="at", limit=1_000).records:
+            run = stored_run.record
+            latest = now if run.state == "waiting" else now + self._lasts_ms
+            if run.state in OPEN and run.at > latest:
+                with suppress(StoreConflict):
+                    self._store.put(run.model_copy(update={"at": latest}), expected=stored_run.version)
+
+    def _begin(self, tx: StoreTransaction, key: str, now: int) -> None:
+        """Write the run of a job that is due, and when it is due next."""
+        stored = tx.get(Job, key)
+        if stored is None or stored.record.due > now:
+            return
+        job = stored.record
+        time = to_run(job.timing, job.fired, job.due, now, job.grace_ms)
+        error = (
+            "Nobody was there in time." if time is None else "The run before it had not ended." if job.running else ""
+        )
+        due = job.due if time is None else time
+        known = tx.get(Run, job.id, time_key(due))
+        changes: dict[str, object] = {}
+        if known is None or known.record.state == "missed":
+            run = Run(job=job.id, time=time_key(due), due=due, at=now, state="waiting")
+            if error:
+                run = run.model_copy(update={"state": "missed", "at": NEVER, "ended_ms": now, "error": error})
+                changes |= {"last_state": "missed", "last_error": error}
+                self._forget(tx, job.id)
+            else:
+                changes |= {"running": run.time, "fired": with_time(job.fired, job.timing, due)}
+            tx.put(run, expected=0 if known is None else known.version)
+        job = job.model_copy(update=changes)
+        job = job.model_copy(update={"due": next_due(job.timing, job.fired, max(now, due))})
+        if isinstance(job.timing, At) and not job.running:
+            job = job.model_copy(update={"enabled": False})
+        tx.put(job, expected=stored.version)
+
+    def _take(self, tx: StoreTransaction, seen: Run, now: int) -> Taken | None:
+        """Take a run that waits; give one up whose process is gone."""
+        stored, of = tx.get(Run, seen.job, seen.time), tx.get(Job, seen.job)
+        if stored is None or stored.record.at > now or stored.record.state not in OPEN:
+            return None
+        run = stored.record
+        # What somebody asked for runs though its job is over.
+        if of is None or not (of.record.enabled or run.is_asked):
+            tx.put(_ended(run, now, "ended", "The job was cancelled."), expected=stored.version)
+            return None
+        if run.state == "running":
+            if (run.job, run.time) in self._own:  # the clock was set forward while it went on
+                tx.put(run.model_copy(update={"at": now + self._lasts_ms}), expected=stored.version)
+                return None
+            # It may have acted. Only what has no effect the second time is begun again.
+            if of.record.work == "task" or of.record.deliver:
+                lost = _ended(run, now, "lost", "The process that ran it is gone; it may have acted.")
+                tx.put(lost, expected=stored.version)
+                self._settle(tx, of, lost)
+                return None
+        begun = run.model_copy(
+            update={
+                "state": "running",
+                "at": now + self._lasts_ms,
+                "attempt": run.attempt + (run.state == "waiting"),
+                "worker": self._worker,
+                "began_ms": run.began_ms or now,
+            }
+        )
+        tx.put(begun, expected=stored.version)
+        return Taken(of.record, begun)
+
+    def finish(self, taken: Taken, outcome: Outcome) -> None:
+        """Write what came of a run.
+
+        Raises:
+            StoreUnavailable: The store cannot be reached; the run counts as lost when its time is over.
+        """
+        self._store.transact(lambda tx: self._finish(tx, taken, outcome))
+        self._own.discard((taken.run.job, taken.run.time))
+
+    def _finish(self, tx: StoreTransaction, taken: Taken, outcome: Outcome) -> None:
+        stored, of = tx.get(Run, taken.run.job, taken.run.time), tx.get(Job, taken.job.id)
+        if stored is None:
+            return  # the job was removed
+        run, now = stored.record, self.now_ms()
+        if run.worker != self._worker or run.state not in {"running", "lost"}:
+            return  # another process has begun it again
+        tries_left = of is not None and (of.record.enabled or run.is_asked) and run.attempt <= of.record.retry.times
+        if of is not None and outcome.again and tries_left and run.state == "running":
+            wait = of.record.retry.wait_ms(run.attempt, self._chance())
+            update = {"state": "waiting", "at": now + wait, "error": outcome.error[:MAX_TEXT]}
+            tx.put(run.model_copy(update=update), expected=stored.version)
+            return
+        ended = _ended(run, now, outcome.state, outcome.error, outcome.text)
+        tx.put(ended, expected=stored.version)
+        if of is not None:
+            self._settle(tx, of, ended)
+
+    def _settle(self, tx: StoreTransaction, of: Stored[Job], run: Run) -> None:
+        """Write into a job that *run* has ended."""
+        job = of.record
+        over = run.state == "ended" or (isinstance(job.timing, At) and job.due == NEVER)
+        if over and job.delete_after_run and run.state == "ok":
+            remove(tx, job.id)
+            return
+        update: dict[str, object] = {"last_state": run.state, "last_error": run.error}
+        if job.running == run.time:
+            update["running"] = ""
+        if over:
+            update |= {"enabled": False, "due": NEVER}
+        tx.put(job.model_copy(update=update), expected=of.version)
+        self._forget(tx, job.id)
+
+    def _forget(self, tx: StoreTransaction, job: str) -> None:
+        """Delete the oldest runs of a job, beyond those that are kept."""
+        surplus = tx.count(Run, where={"job": job}) - self._keep_runs
+        if surplus > 0:
+            for stored in tx.page(Run, where={"job": job}, limit=surplus).records:
+                if stored.record.state not in OPEN:
+                    tx.delete(Run, job, stored.record.time)
+
+
+def remove(tx: StoreTransaction, job: str) -> None:
+    """Delete a job and its runs."""
+    tx.delete(Job, job)
+    for stored in tx.page(Run, where={"job": job}, limit=1_000).records:
+        tx.delete(Run, job, stored.record.time)
+
+
+def _ended(run: Run, now: int, state: State, error: str = "", text: str = "") -> Run:
+    update = {"state": state, "at": NEVER, "ended_ms": now, "error": error[:MAX_TEXT], "text": text[:MAX_TEXT]}
+    return run.model_copy(update=update)

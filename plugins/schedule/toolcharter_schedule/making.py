@@ -1,0 +1,101 @@
+"""Making a job of what a call asks for: the same for both tools."""
+
+from collections.abc import Collection
+from typing import Any, Literal, NamedTuple
+
+from toolcharter import Denied, ToolError, ToolRuntime
+from toolcharter_schedule.fired import next_due
+from toolcharter_schedule.policy import JobsPolicy
+from toolcharter_schedule.reasons import ScheduleReason
+from toolcharter_schedule.records import Creator, Job, Retry, owner_of
+from toolcharter_schedule.timing import At, Cron, Every, milliseconds
+
+PROCESSES = "background_process"
+
+
+class Wanted(NamedTuple):
+    """What a call asks for."""
+
+    made_by: Literal["schedule", "cron", "heartbeat"]
+    name: str
+    timing: At | Every | Cron
+    work: Literal["message", "task"]
+    text: str
+    retry: Retry
+
+
+def require_allowed(action: str, allowed: Collection[str]) -> None:
+    """Refuse an action that the policy does not list.
+
+    Raises:
+        Denied: `action_not_allowed`.
+    """
+    if action not in allowed:
+        raise Denied(ScheduleReason.ACTION_NOT_ALLOWED, hint=f"Allowed: {', '.join(sorted(allowed)) or 'nothing'}.")
+
+
+def require_text(work: str, text: str, policy: JobsPolicy) -> None:
+    """Refuse a job whose work the policy does not allow, or whose text is empty or too long.
+
+    Raises:
+        Denied: `tasks_not_allowed`.
+        ToolError: `invalid_job`.
+    """
+    if work == "task" and not policy.allow_tasks:
+        raise Denied(ScheduleReason.TASKS_NOT_ALLOWED, hint="Jobs may deliver a message only.")
+    if not text.strip() or len(text) > policy.max_chars:
+        what = f"The text of a job has 1 to {policy.max_chars} characters, and this one has {len(text)}."
+        raise ToolError(what, reason=ScheduleReason.INVALID_JOB)
+
+
+def make_job(rt: ToolRuntime, policy: JobsPolicy, wanted: Wanted, key: str, now_ms: int, *, process: str = "") -> Job:
+    """The job that the present caller wants; nothing is kept yet.
+
+    Raises:
+        Denied: `tasks_not_allowed`.
+        ToolError: `invalid_job`.
+    """
+    require_text(wanted.work, wanted.text, policy)
+    caller = rt.caller
+    return Job(
+        id=key,
+        owner=owner_of(caller),
+        creator=Creator.of(caller),
+        made_by=wanted.made_by,
+        name=wanted.name,
+        timing=wanted.timing,
+        work=wanted.work,
+        text=wanted.text,
+        profile=rt.profile,
+        deny=policy.task_deny,
+        retry=wanted.retry,
+        grace_ms=milliseconds(policy.grace_s),
+        process=process,
+        created_ms=now_ms,
+        due=next_due(wanted.timing, (), now_ms),
+    )
+
+
+def require_process(rt: ToolRuntime, handle: str) -> None:
+    """Refuse a handle that is none of the caller's running processes; after the mark, as it is a call of its own.
+
+    Raises:
+        ToolError: `unknown_process`.
+    """
+    result = rt.call(PROCESSES, {"action": "status", "handle": handle})
+    if result.outcome != "ok" or not is_running(result.data):
+        what = f"There is no running process {handle[:60]!r} to end with: {result.reason or 'it has ended'}."
+        raise ToolError(what, reason=ScheduleReason.UNKNOWN_PROCESS)
+
+
+def is_running(data: Any) -> bool:
+    """Whether what `background_process` says of a process is that it runs."""
+    return isinstance(data, dict) and data.get("state") in {"running", "elsewhere"}
+
+
+def advertised(allowed: Collection[str], schema: dict[str, Any]) -> dict[str, Any]:
+    """*schema* with the actions in *allowed* alone."""
+    properties = schema.get("properties", {})
+    action = properties.get("action", {})
+    usable = [name for name in action.get("enum", ()) if name in allowed]
+    return {**schema, "properties": {**properties, "action": {**action, "enum": usable}}}

@@ -1,0 +1,69 @@
+"""How far one profile lets `schedule` and `cron` go."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, field_validator
+
+from toolcharter import ToolError, ToolPolicy
+from toolcharter_schedule.timing import Bounds, require_zone
+
+Count = Annotated[int, Field(ge=1)]
+Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+ScheduleAction = Literal["create", "list", "cancel"]
+CronAction = Literal["status", "list", "add", "update", "remove", "run", "runs"]
+NEVER_IN_A_TASK = ("cron", "gateway", "schedule")
+"""What a task that a job runs never gets by default: jobs would make jobs."""
+
+
+class JobsPolicy(ToolPolicy):
+    """What is common to both tools."""
+
+    allow_tasks: bool = False
+    """Whether a job may have an agent do something; if not, it delivers a fixed text."""
+    task_deny: tuple[str, ...] = NEVER_IN_A_TASK
+    """Tools that the agent of a task never gets, whatever its creator could use."""
+    max_jobs: Count = 20
+    """How many jobs one user of one agent may have that are still to run."""
+    max_chars: Count = 4_000
+    """How long the text of a job may be."""
+    least_interval_s: Seconds = 60.0
+    """The least time between two runs of a job, in seconds."""
+    max_ahead_s: Seconds = 366 * 86_400.0
+    """How far ahead the first run of a job may be, in seconds."""
+    grace_s: Seconds = 3_600.0
+    """How late a run may begin, in seconds, as after a downtime. Later than that it is recorded as `missed`."""
+    timezone: str = "UTC"
+    """The zone of expressions of cron that name none."""
+
+    @field_validator("timezone")
+    @classmethod
+    def _known(cls, zone: str) -> str:
+        try:
+            require_zone(zone)
+        except ToolError as error:
+            raise ValueError(error.message) from None
+        return zone
+
+    def bounds(self) -> Bounds:
+        """What jobs may be."""
+        return Bounds(least_s=self.least_interval_s, ahead_s=self.max_ahead_s)
+
+
+class SchedulePolicy(JobsPolicy):
+    """How far one profile lets `schedule` go."""
+
+    allowed_actions: tuple[ScheduleAction, ...] = ("list", "cancel")
+    """What may be done. Where `create` is listed, an `ask: ["schedule:create"]` of the profile has a person agree to each
+    job; without it, a page that orders to schedule is obeyed if the model obeys it."""
+
+
+class CronPolicy(JobsPolicy):
+    """How far one profile lets `cron` go."""
+
+    allowed_actions: tuple[CronAction, ...] = ("status", "list", "runs")
+    """What may be done; as for `schedule`, have a person agree to `add`, `update` and `run`."""
+    deliver_to: tuple[str, ...] = ()
+    """Globs over `CHANNEL:TO` beside the creator's own chat to which results may go; the tool `message` has to let them
+    pass, too."""
+    agents: tuple[str, ...] = ()
+    """Other agents that may be named as `agentId`."""

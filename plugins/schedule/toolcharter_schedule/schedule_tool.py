@@ -1,0 +1,112 @@
+"""The tool `schedule`: reminders and tasks at a time, at an interval or by cron."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from time import time
+from typing import Annotated, Any, get_args
+
+from pydantic import Field
+
+from toolcharter import ToolError, ToolRuntime, ToolSpec
+from toolcharter_schedule.jobs import Jobs, new_id
+from toolcharter_schedule.making import Wanted, advertised, make_job, require_allowed, require_process
+from toolcharter_schedule.policy import ScheduleAction, SchedulePolicy
+from toolcharter_schedule.reasons import ScheduleReason
+from toolcharter_schedule.records import Retry
+from toolcharter_schedule.timing import SECOND, At, Cron, Every, at_text, cron_times, every_time, shown
+
+Delay = Annotated[int, Field(ge=SECOND, le=30 * SECOND)]
+
+
+def build(
+    _workspace: Path, policy: SchedulePolicy, rt: ToolRuntime, clock: Callable[[], float] = time
+) -> Callable[..., str]:
+    """Make the tool for one policy."""
+    jobs = Jobs(rt, policy, clock)
+
+    def schedule(  # noqa: PLR0913, PLR0917 - one tool with an action, as its source has it
+        action: ScheduleAction,
+        at: str = "",
+        every_seconds: Annotated[int, Field(ge=1)] | None = None,
+        cron: str = "",
+        message: str = "",
+        task: str = "",
+        max_retries: Annotated[int, Field(ge=0, le=10)] = 3,
+        retry_delay_ms: Delay = SECOND,
+        max_retry_delay_ms: Delay = 30 * SECOND,
+        process_handle: str = "",
+        schedule_id: str = "",
+    ) -> str:
+        """Deliver a message, or have a task done, later: once, or again and again only if the user asked for that.
+
+        Args:
+            action: create (one of at, every_seconds, cron; one of message, task); list; cancel (schedule_id).
+            at: Once, at a time as ISO 8601 writes it: `2026-01-30T16:00:00Z`.
+            every_seconds: Again and again, at this interval in seconds.
+            cron: Again and again, by five fields of cron: `0 9 * * MON-FRI`.
+            message: A text to deliver as it is; no model is asked.
+            task: What an agent shall do with its tools; what it answers is delivered.
+            max_retries: How often a run that failed is tried again.
+            retry_delay_ms: How long to wait before the first of these, in milliseconds; twice as long before each other.
+            max_retry_delay_ms: How long to wait at most, in milliseconds.
+            process_handle: A process of `background_process`; when it has ended, the schedule is cancelled.
+            schedule_id: Which schedule, as create and list name it.
+        """
+        ctx = rt.start("schedule", action=action)
+        require_allowed(action, policy.allowed_actions)
+        if action == "list":
+            ctx.policy_passed()
+            found = [job.shown() for job in jobs.all() if job.enabled]
+            text = "Active schedules:\n" + json.dumps(found, indent=2) if found else "No active schedules."
+            return ctx.ok(text, data={"schedules": found})
+        if action == "cancel":
+            jobs.own(schedule_id)
+            ctx.policy_passed()
+            jobs.cancel(schedule_id)
+            return ctx.ok(f"Cancelled schedule: {schedule_id}", data={"id": schedule_id})
+        jobs.require_not_made_by_a_job()
+        timing = _timing(at, every_seconds, cron, policy, jobs.now_ms)
+        retry = Retry(times=max_retries, least_ms=retry_delay_ms, most_ms=max(retry_delay_ms, max_retry_delay_ms))
+        if bool(message) == bool(task):
+            raise ToolError("Give one of `message` and `task`.", reason=ScheduleReason.INVALID_JOB)
+        wanted = Wanted("schedule", "", timing, "message" if message else "task", message or task, retry)
+        job = make_job(rt, policy, wanted, new_id(), jobs.now_ms, process=process_handle)
+        ctx.policy_passed()
+        if process_handle:
+            require_process(rt, process_handle)
+        jobs.create(job)
+        kind = "one-shot" if isinstance(timing, At) else "recurring"
+        return ctx.ok(f"Created {kind} schedule: {job.id}, due {shown(job.due)}", data=job.shown())
+
+    return schedule
+
+
+def _timing(at: str, every_seconds: int | None, cron: str, policy: SchedulePolicy, now_ms: int) -> At | Every | Cron:
+    if [bool(at), every_seconds is not None, bool(cron)].count(True) != 1:
+        raise ToolError("Give one of `at`, `every_seconds` and `cron`.", reason=ScheduleReason.INVALID_JOB)
+    if at:
+        return at_text(at, now_ms, policy.bounds())
+    if every_seconds is not None:
+        return every_time(every_seconds * SECOND, now_ms, policy.bounds())
+    return cron_times(cron, policy.timezone, now_ms, policy.bounds())
+
+
+def advertise(policy: SchedulePolicy, schema: dict[str, Any]) -> dict[str, Any]:
+    """Show the model the actions that its profile allows."""
+    return advertised(policy.allowed_actions, schema)
+
+
+CAPABILITIES = dict.fromkeys(get_args(ScheduleAction), frozenset({"schedule"}))
+
+SPEC = ToolSpec(
+    "schedule",
+    SchedulePolicy,
+    build,
+    reasons=ScheduleReason,
+    capabilities=CAPABILITIES,
+    safety="high",
+    staged=True,
+    group="automation",
+    advertise=advertise,
+)
