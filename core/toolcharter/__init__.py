@@ -132,6 +132,7 @@ if TYPE_CHECKING:
     from toolcharter.errors import ToolboxClosed as ToolboxClosed
     from toolcharter.errors import ToolcharterError as ToolcharterError
     from toolcharter.errors import ToolError as ToolError
+    from toolcharter.errors import UnreadableRecord as UnreadableRecord
     from toolcharter.events.files import EventLine as EventLine
     from toolcharter.events.files import event_lines as event_lines
     from toolcharter.events.files import with_rotated as with_rotated
@@ -171,7 +172,7 @@ _HOMES = {
     "toolcharter._lazy": "lazy",
     "toolcharter.errors": (
         "BusUnavailable ConfigurationError Denied Fault NotDelivered NotGated PluginError SpecError StoreConflict StoreUnavailable "
-        "SyncCallInLoop ToolboxClosed ToolcharterError ToolError"
+        "SyncCallInLoop ToolboxClosed ToolcharterError ToolError UnreadableRecord"
     ),
     "toolcharter.events.files": "EventLine event_lines with_rotated",
     "toolcharter.gate.approvals.terminal": "TerminalApprover",

@@ -107,6 +107,10 @@ class StoreUnavailable(Denied):
         super().__init__("store_unavailable", message, hint=hint)
 
 
+class UnreadableRecord(StoreUnavailable):
+    """What a store holds under a key is no such record: another program has written it."""
+
+
 class StoreConflict(ToolError):
     """A record is not what the writer expected, or a lease was lost; nothing was written."""
 

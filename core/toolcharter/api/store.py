@@ -104,6 +104,8 @@ class Page(NamedTuple, Generic[R]):
     records: tuple[Stored[R], ...]
     after: str
     """What the next page begins after; empty at the end. Opaque: it is given back as it is."""
+    unreadable: tuple[str, ...] = ()
+    """What was left out and why, as sentences: where `skip_unreadable` was asked for."""
 
 
 class Change(NamedTuple):
@@ -164,6 +166,7 @@ class StoreTransaction(Protocol):
         descending: bool = False,
         after: str = "",
         limit: int = 100,
+        skip_unreadable: bool = False,
     ) -> Page[R]:
         """Records of a kind, by their key, or by an indexed field and then the key.
 
@@ -174,6 +177,7 @@ class StoreTransaction(Protocol):
             descending: The greatest first.
             after: The `after` of the page before; empty for the first.
             limit: How many, up to `MAX_PAGE`.
+            skip_unreadable: Leave out what another program has written and is no such record, and tell it; by default it raises.
         """
         ...
 
@@ -284,6 +288,7 @@ class AsyncStore(Protocol):
         descending: bool = False,
         after: str = "",
         limit: int = 100,
+        skip_unreadable: bool = False,
     ) -> Page[R]: ...
 
     async def count(self, model: type[StoreRecord], /, *, where: Where | None = None) -> int: ...

@@ -11,9 +11,9 @@ from typing import Any, Self
 import redis
 
 from toolcharter import ExportedFence, ExportedItem, ExportedRow, NewRow, Scope, StoreExport, StoreUnavailable
+from toolcharter_redis.commands import Meta, meta_of, push_commands, put_commands
 from toolcharter_redis.names import LOCK_KEY, SCOPES_KEY, WRITES_KEY, Names, scope_of
 from toolcharter_redis.scripts import UNLOCK
-from toolcharter_redis.transaction import Meta, meta_of, push_commands, put_commands
 from toolcharter_stores.archive import read, written
 from toolcharter_stores.sql.ordered import key_of
 
@@ -28,8 +28,9 @@ _IN_MEMORY = 8_000_000
 class RedisExport:
     """Satisfies `StoreExport`. What there is, is first read to a file, again if others wrote meanwhile; at last they have to wait."""
 
-    def __init__(self, client: redis.Redis, told: Callable[[], AbstractContextManager[None]]) -> None:
+    def __init__(self, client: redis.Redis, plain: str, told: Callable[[], AbstractContextManager[None]]) -> None:
         self._client = client
+        self._plain = plain
         self._told = told
         self._open = ExitStack()
         self._file: Any = None
@@ -64,7 +65,7 @@ class RedisExport:
     def _write(self, keep: Callable[[], None] = lambda: None) -> None:
         self._file.seek(0)
         self._file.truncate()
-        for number, each in enumerate(everything(self._client)):
+        for number, each in enumerate(everything(self._client, self._plain)):
             self._file.write(json.dumps(written(each)).encode() + b"\n")
             if number % _AT_ONCE == 0:
                 keep()
@@ -94,10 +95,10 @@ def _locked(client: redis.Redis) -> Generator[Callable[[], None]]:
         client.eval(UNLOCK, 1, LOCK_KEY, token)
 
 
-def everything(client: redis.Redis) -> Iterator[Exported]:
+def everything(client: redis.Redis, plain: str) -> Iterator[Exported]:
     """All there is, scope by scope; of one moment only if nobody writes meanwhile."""
     for member in sorted(_set(client, SCOPES_KEY)):
-        names = Names(scope_of(member))
+        names = Names(scope_of(member), plain)
         for kind in sorted(_kinds(client, names)):
             yield from _rows(client, names, kind)
         for name in sorted(_set(client, names.lists())):
@@ -136,7 +137,7 @@ def _of(
             yield ExportedRow(names.scope, kind, row, meta.version, meta.seq)
 
 
-def replace_all(client: redis.Redis, content: StoreExport) -> None:
+def replace_all(client: redis.Redis, content: StoreExport, plain: str) -> None:
     """Make *content* all there is, at once. Who reads `changes` learns that all is new; no fencing number comes again.
 
     The new content is read to a file first, so that others wait, and this may be killed, as short as possible. The server holds
@@ -145,16 +146,16 @@ def replace_all(client: redis.Redis, content: StoreExport) -> None:
     with content, tempfile.SpooledTemporaryFile(_IN_MEMORY) as file:
         file.writelines(json.dumps(written(each)).encode() + b"\n" for each in content)
         file.seek(0)
-        _replace(client, (read(json.loads(line)) for line in file))
+        _replace(client, (read(json.loads(line)) for line in file), plain)
 
 
-def _replace(client: redis.Redis, content: Iterable[Exported]) -> None:
+def _replace(client: redis.Redis, content: Iterable[Exported], plain: str) -> None:
     with _locked(client) as keep:
         pipe = client.pipeline(transaction=True)
         latest: dict[Scope, int] = {}
         fences: dict[tuple[Scope, str], int] = {}
         for member in _set(client, SCOPES_KEY):
-            names = Names(scope_of(member))
+            names = Names(scope_of(member), plain)
             latest[names.scope] = int(client.hget(names.facts, "seq") or 0)
             for lease in _set(client, names.leases()):
                 text = lease.decode(errors="surrogatepass")
@@ -163,14 +164,14 @@ def _replace(client: redis.Redis, content: Iterable[Exported]) -> None:
         for number, each in enumerate(content):
             if number % _AT_ONCE == 0:
                 keep()
-            _add(pipe, each, latest, fences)
+            _add(pipe, each, latest, fences, plain)
         for (scope, name), fence in fences.items():
-            names = Names(scope)
+            names = Names(scope, plain)
             pipe.hset(names.lease(name), mapping={"holder": "", "fence": fence, "expires": "0"})
             pipe.sadd(names.leases(), name.encode(errors="surrogatepass"))
             latest.setdefault(scope, 0)
         for scope, seq in latest.items():
-            names = Names(scope)
+            names = Names(scope, plain)
             pipe.hset(names.facts, mapping={"seq": seq + 1, "forgotten": seq + 1})
             pipe.hincrby(names.facts, "writes", 1)
             pipe.sadd(SCOPES_KEY, names.member)
@@ -188,8 +189,8 @@ def _delete(client: redis.Redis, pipe: Any, names: Names) -> None:
         pipe.delete(*gone)
 
 
-def _add(pipe: Any, each: Exported, latest: dict[Scope, int], fences: dict[tuple[Scope, str], int]) -> None:
-    names = Names(each.scope)
+def _add(pipe: Any, each: Exported, latest: dict[Scope, int], fences: dict[tuple[Scope, str], int], plain: str) -> None:
+    names = Names(each.scope, plain)
     if isinstance(each, ExportedRow):
         latest[each.scope] = max(latest.get(each.scope, 0), each.seq)
         meta = Meta(each.version, each.seq, dict(each.row.indexed), each.row.secret, each.row.full_text)

@@ -1,6 +1,7 @@
 """`RedisEngine`: a `StoreEngine` in Redis. Reads are of one moment, writes happen at once, if nobody has written since."""
 
 import random
+import re
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
@@ -20,9 +21,9 @@ from toolcharter import (
     StoreUnavailable,
 )
 from toolcharter_redis.content import RedisExport, replace_all
-from toolcharter_redis.names import FORM_KEY, LOCK_KEY, SCOPES_KEY, WRITES_KEY, Names
-from toolcharter_redis.scripts import COMMIT, FORGET, LEASE
-from toolcharter_redis.transaction import Again, RedisTransaction
+from toolcharter_redis.names import FORM_KEY, LOCK_KEY, PLAIN_KEY, SCOPES_KEY, SERVICE, TOOL, WRITES_KEY, Names
+from toolcharter_redis.scripts import COMMIT, FORGET, LEASE, LOOK
+from toolcharter_redis.transaction import Again, Behind, RedisTransaction
 from toolcharter_stores.cipher import Cipher
 from toolcharter_stores.sql.ordered import key_of
 from toolcharter_stores.sql.transaction import require_text
@@ -34,6 +35,12 @@ KEPT_DELETIONS = 100_000
 """How many deletions of a scope are told by `changes` at least."""
 _PAUSE_S = 0.001
 _LONGEST_PAUSE_S = 0.05
+_LOOKS_S = 0.9
+"""How often what other programs have written is looked for, in seconds; less often where looking takes longer."""
+_LOOKING = 0.05
+"""Which part of its time the server may look, at most."""
+_TAKEN_AT_ONCE = 200
+_TENANT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _LIMITS_S = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
 """How long one answer may take: the longest of these that a use has time for, in seconds."""
 
@@ -42,14 +49,16 @@ class RedisEngine:
     """Satisfies `StoreEngine`. It connects when it is used first.
 
     Args:
-        url: Of the server.
+        url: Of the server; `?plain=TENANT` names the tenant whose tools have the names of artificial_mind as they are.
         cipher: What secret fields are encrypted by; by default by the keys that the environment names.
     """
 
     has_full_text = False
 
     def __init__(self, url: str, cipher: Cipher | None = None) -> None:
-        self._url = url
+        self._url, self._asked = _without_plain(url)
+        self._plain: str | None = None
+        self._look_at: dict[Scope, float] = {}
         self._cipher = Cipher() if cipher is None else cipher
         self._clients: dict[float, redis.Redis] = {}
         self._client(_LIMITS_S[0])  # a URL that cannot be read is told at once
@@ -63,22 +72,41 @@ class RedisEngine:
         with _told():
             client = self._client(_LIMITS_S[-1])
             client.setnx(FORM_KEY, FORM)
+            if self._asked is not None and not client.exists(SCOPES_KEY):
+                client.setnx(PLAIN_KEY, self._asked)
         self.require_current()
 
     def require_current(self) -> None:
         """Refuse what is stored in another form."""
         with _told():
-            found = self._client(_LIMITS_S[-1]).get(FORM_KEY)
+            held: Any = self._client(_LIMITS_S[-1]).mget(FORM_KEY, PLAIN_KEY)
+        found, plain = held
         if found is None:
             raise StoreUnavailable("Nothing is stored in this Redis yet: `toolcharter store migrate` makes it ready.")
         if int(found) > FORM:
             raise StoreUnavailable(
                 f"A newer version has written this Redis, in form {int(found)}; this one reads {FORM}."
             )
+        self._plain = (plain or b"").decode()
+        if self._asked not in {None, self._plain}:
+            raise StoreUnavailable(
+                f"The URL says plain={self._asked}, and the plain keys of this Redis are those of {self._plain or 'no tenant'}: "
+                "they are chosen before anything is stored. `toolcharter store copy` copies all into an empty database."
+            )
+
+    def _names(self, scope: Scope) -> Names:
+        if self._plain is None:
+            self.require_current()
+        return Names(scope, self._plain or "")
 
     def transact(self, scope: Scope, work: Callable[[EngineTransaction], T], /, *, timeout_s: float) -> T:
         """Run *work*, and write what it wrote if nobody else has written since; if somebody has, again."""
-        deadline, names = time.monotonic() + timeout_s, Names(scope)
+        deadline = time.monotonic() + timeout_s
+        self._catch_up(scope, deadline)
+        return self._transact(scope, work, deadline)
+
+    def _transact(self, scope: Scope, work: Callable[[RedisTransaction], T], deadline: float) -> T:
+        names = self._names(scope)
         for attempt in count():
             with _told():
                 client = self._client(deadline - time.monotonic())
@@ -87,6 +115,9 @@ class RedisEngine:
                     result = work(transaction)
                     if self._commit(client, names, transaction):
                         return result
+                except Behind:
+                    self._look_at.pop(scope, None)
+                    self._catch_up(scope, deadline)
                 except Again:
                     pass
             if time.monotonic() >= deadline:
@@ -95,6 +126,21 @@ class RedisEngine:
                 break
             time.sleep(random.uniform(0, min(_LONGEST_PAUSE_S, _PAUSE_S * 2 ** min(attempt, 8))))  # noqa: S311 - a pause
         raise StoreConflict("Others were in the way again and again.")
+
+    def _catch_up(self, scope: Scope, deadline: float) -> None:
+        """Index what another program has written under the names that it shares with this one, if it is time to look."""
+        names, began = self._names(scope), time.monotonic()
+        registry = names.registry(TOOL)
+        if registry is None or began < self._look_at.get(scope, 0):
+            return
+        self._look_at[scope] = began + _LOOKS_S
+        with _told():
+            found: Any = self._client(deadline - began).eval(LOOK, 2, registry, names.digests(TOOL), names.tools())
+        members = [*found[0], *found[1]]
+        for first in range(0, len(members), _TAKEN_AT_ONCE):
+            piece = members[first : first + _TAKEN_AT_ONCE]
+            self._transact(scope, lambda each: each.take_over(TOOL, piece), deadline)  # noqa: B023 - run at once
+        self._look_at[scope] = began + max(_LOOKS_S, (time.monotonic() - began) / _LOOKING)
 
     @staticmethod
     def _is_locked(client: redis.Redis) -> bool:
@@ -134,7 +180,8 @@ class RedisEngine:
         Raises:
             StoreConflict: Deletions since then are forgotten.
         """
-        names, wanted = Names(scope), {kind.encode() for kind in kinds}
+        names, wanted = self._names(scope), {kind.encode() for kind in kinds}
+        self._catch_up(scope, time.monotonic() + timeout_s)
         found: list[Change] = []
         first = 0
         with _told():
@@ -168,8 +215,9 @@ class RedisEngine:
 
     def last_change(self, scope: Scope, /, *, timeout_s: float) -> int:
         """The number of the latest change."""
+        self._catch_up(scope, time.monotonic() + timeout_s)
         with _told():
-            return int(self._client(timeout_s).hget(Names(scope).facts, "seq") or 0)
+            return int(self._client(timeout_s).hget(self._names(scope).facts, "seq") or 0)
 
     def lease(self, scope: Scope, name: str, holder: str, ttl_s: float, /, *, timeout_s: float) -> StoreLease | None:
         """Take a lease; None if somebody else has it."""
@@ -195,7 +243,7 @@ class RedisEngine:
         self, scope: Scope, act: str, lease: StoreLease, ttl_s: float, timeout_s: float
     ) -> tuple[int, float] | None:
         require_text(lease.name, lease.holder)
-        names = Names(scope)
+        names = self._names(scope)
         keys = [names.lease(lease.name), names.leases(), SCOPES_KEY]
         arguments: list[Any] = [
             act,
@@ -219,12 +267,14 @@ class RedisEngine:
 
     def export(self) -> StoreExport:
         """All there is at one moment."""
-        return RedisExport(self._client(_LIMITS_S[-1]), _told)
+        plain = self._names(Scope("", SERVICE)).plain
+        self._catch_up(Scope(plain, SERVICE), time.monotonic() + _LIMITS_S[-1])
+        return RedisExport(self._client(_LIMITS_S[-1]), plain, _told)
 
     def replace_all(self, content: StoreExport, /) -> None:
         """Make *content* all there is, whole or not at all."""
         with _told():
-            replace_all(self._client(_LIMITS_S[-1]), content)
+            replace_all(self._client(_LIMITS_S[-1]), content, self._names(Scope("", SERVICE)).plain)
 
     def close(self) -> None:
         """Release the connections."""
@@ -245,6 +295,23 @@ class RedisEngine:
 
 
 _LEASE_LOST = -3
+
+
+def _without_plain(url: str) -> tuple[str, str | None]:
+    """*url* without its `plain=TENANT`, and the tenant.
+
+    Raises:
+        ValueError: It is no name of a tenant.
+    """
+    server, _, query = url.partition("?")
+    pairs = query.split("&")
+    found = [pair.removeprefix("plain=") for pair in pairs if pair.startswith("plain=")]
+    if not found:
+        return url, None
+    if len(found) > 1 or _TENANT.fullmatch(found[0]) is None:
+        raise ValueError("write plain=TENANT, once")
+    left = "&".join(pair for pair in pairs if not pair.startswith("plain="))
+    return f"{server}?{left}" if left else server, found[0]
 
 
 def _at_once(client: redis.Redis, commands: Sequence[Sequence[Any]]) -> list[Any]:

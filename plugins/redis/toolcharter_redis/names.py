@@ -1,4 +1,4 @@
-"""The names of keys. Records of tools and usage lists of the service have the names that artificial_mind gives them.
+"""The names of keys. Records of tools and usage lists of one tenant have the names that artificial_mind gives them.
 
 Source: artificial_mind, `docs/Tools.md`: the set `tools:registry`, `tool:<id>`, `tools:{agent_id}:usage_history`.
 """
@@ -10,12 +10,16 @@ from toolcharter_stores.sql.ordered import key_bytes, value_bytes
 
 SERVICE = "toolcharter-service"
 TOOL = "tool"
+TOOL_INDEXED = "created_by"
+"""The field of a tool's record that is indexed."""
 FORM_KEY = b"toolcharter:form"
 WRITES_KEY = b"toolcharter:writes"
 """Counts the transactions of all scopes that wrote."""
 LOCK_KEY = b"toolcharter:lock"
 """Held while an archive is made that others would change without end, and while all is replaced."""
 SCOPES_KEY = b"toolcharter:scopes"
+PLAIN_KEY = b"toolcharter:plain"
+"""Holds the tenant whose tools and usage lists have the names of artificial_mind as they are."""
 Value = str | int | bool | None
 
 
@@ -24,6 +28,8 @@ class Names:
     """The keys of one scope."""
 
     scope: Scope
+    plain: str = ""
+    """The tenant whose tools and usage lists have the names of artificial_mind as they are."""
 
     @property
     def _own(self) -> bytes:
@@ -31,10 +37,12 @@ class Names:
 
     @property
     def _public(self) -> bytes | None:
-        """What stands before the names of artificial_mind: nothing for the only tenant; None for other distributions."""
+        """What stands before the names of artificial_mind: nothing for one tenant; None where they are not used."""
         if self.scope.distribution != SERVICE:
             return None
-        return f"{self.scope.tenant}:".encode() if self.scope.tenant else b""
+        if self.scope.tenant == self.plain:
+            return b""
+        return f"{self.scope.tenant}:".encode() if self.scope.tenant else None
 
     @property
     def member(self) -> bytes:
@@ -82,6 +90,14 @@ class Names:
     def registry(self, kind: str) -> bytes | None:
         """The set that has a member for each record of a kind, if there is one."""
         return self._public + b"tools:registry" if kind == TOOL and self._public is not None else None
+
+    def tools(self) -> bytes:
+        """What the name of each tool's document begins with."""
+        return (self._public or b"") + b"tool:"
+
+    def digests(self, kind: str) -> bytes:
+        """A hash: by member of `registry`, the SHA-1 of the document as it was when it was indexed."""
+        return self._own + b"digests:" + kind.encode()
 
     def list(self, name: str) -> bytes:
         """A list."""

@@ -62,6 +62,22 @@ redis.call('HSET', KEYS[3], 'forgotten', oldest[#oldest])
 return count
 """
 
+LOOK = """
+-- KEYS: the set of registered tools, the digests of those that are indexed. ARGV: what each document's name begins with.
+-- Returns the members whose document is another one than was indexed, and what was indexed and is no member any more.
+local indexed = redis.call('HGETALL', KEYS[2])
+local digests, other, gone = {}, {}, {}
+for at = 1, #indexed, 2 do digests[indexed[at]] = indexed[at + 1] end
+for _, member in ipairs(redis.call('SMEMBERS', KEYS[1])) do
+    local document, digest = redis.pcall('GET', ARGV[1] .. member), ''
+    if type(document) == 'string' then digest = redis.sha1hex(document) end
+    if digests[member] ~= digest then other[#other + 1] = member end
+    digests[member] = nil
+end
+for member in pairs(digests) do gone[#gone + 1] = member end
+return {other, gone}
+"""
+
 UNLOCK = """
 if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
 return 0

@@ -6,12 +6,14 @@ from typing import Any, NamedTuple
 import orjson
 
 from toolcharter import NewRow, Row, StoreConflict, StoreLease, StoreUnavailable
-from toolcharter_redis.names import Names, Value, change_of, in_index
+from toolcharter_redis.commands import Meta, digest_of, encoded, index_commands, meta_of, push_commands, put_commands
+from toolcharter_redis.names import TOOL_INDEXED, Names, Value, change_of, in_index
 from toolcharter_stores.sql.ordered import cursor_parts, cursor_text, key_bytes, key_of, value_bytes
 from toolcharter_stores.sql.transaction import require_text
 
 Where = Mapping[str, Value]
 _AT_ONCE = 500
+_MAX_ID_CHARS = 512
 NO_TEXT = "A store in Redis has no full text: use sqlite: or postgresql: for what searches."
 
 
@@ -19,24 +21,8 @@ class Again(Exception):
     """Others wrote while the transaction read; it is run again."""
 
 
-class Meta(NamedTuple):
-    """What is known of a record beside its document."""
-
-    version: int
-    seq: int
-    indexed: dict[str, Value]
-    secret: tuple[str, ...]
-    full_text: str
-
-    def dumped(self) -> bytes:
-        """As it is stored."""
-        return orjson.dumps([self.version, self.seq, self.indexed, self.secret, self.full_text])
-
-
-def meta_of(raw: bytes) -> Meta:
-    """What `Meta.dumped` gave."""
-    version, seq, indexed, secret, full_text = orjson.loads(raw)
-    return Meta(version, seq, indexed, tuple(secret), full_text)
+class Behind(Again):
+    """Another program has written or deleted a record that the index does not have yet, or still has."""
 
 
 Read = Callable[[Sequence[Sequence[Any]]], list[Any]]
@@ -84,10 +70,22 @@ class RedisTransaction:
         place = (kind, key)
         if place in self._mine:
             return self._mine[place]
-        raw, document = self._ask(
-            ("HGET", self._names.kind(kind), key_bytes(key)), ("GET", self._names.document(kind, key))
+        registry = self._names.registry(kind)
+        raw, (document,), *is_registered = self._ask(
+            ("HGET", self._names.kind(kind), key_bytes(key)),
+            ("MGET", self._names.document(kind, key)),
+            *([] if registry is None else [("SISMEMBER", registry, encoded(key[0]))]),
         )
-        return None if raw is None or document is None else (meta_of(raw), _decoded(document))
+        if is_registered and bool(is_registered[0]) != (raw is not None):
+            raise Behind
+        text = self._text(kind, document)
+        return None if raw is None or text is None else (meta_of(raw), text)
+
+    def _text(self, kind: str, document: bytes | None) -> str | None:
+        """A document; empty, which is no record, for one that other programs list and that is not there."""
+        if document is None:
+            return None if self._names.registry(kind) is None else ""
+        return _decoded(document)
 
     def get(self, kind: str, key: tuple[str, ...], /) -> Row | None:
         """The row with this key."""
@@ -117,21 +115,56 @@ class RedisTransaction:
             raise StoreConflict(f"The record has the version {version}, not {expected}.")
         if found is None:
             return False
+        names = self._names
+        self._forget(kind, key, found[0])
+        self.commands.append(("DEL", names.document(kind, key)))
+        if (registry := names.registry(kind)) is not None:
+            self.commands += [("SREM", registry, encoded(key[0])), ("HDEL", names.digests(kind), encoded(key[0]))]
+        return True
+
+    def _forget(self, kind: str, key: tuple[str, ...], meta: Meta) -> None:
+        """Take a record out of the index."""
         self._seq += 1
         names, named, change = self._names, key_bytes(key), change_of(kind, key)
         self.commands += [
-            ("DEL", names.document(kind, key)),
             ("HDEL", names.kind(kind), named),
             ("ZREM", names.keys(kind), named),
-            *(("ZREM", names.index(kind, field), in_index(value, key)) for field, value in found[0].indexed.items()),
+            *(("ZREM", names.index(kind, field), in_index(value, key)) for field, value in meta.indexed.items()),
             ("ZADD", names.changes, self._seq, change),
             ("ZADD", names.deletions, self._seq, change),
         ]
-        if (registry := names.registry(kind)) is not None:
-            self.commands.append(("SREM", registry, key[0]))
         self._mine[kind, key] = None
         self.deletes = True
-        return True
+
+    def take_over(self, kind: str, members: Sequence[bytes]) -> None:
+        """Index the records of *members* as another program has written them, and forget those that it has deleted.
+
+        What is no record is indexed, too: whoever reads it says so.
+        """
+        names, registry = self._names, self._names.registry(kind)
+        assert registry is not None  # noqa: S101 - members of it
+        keys = [(_id_of(member),) for member in members]
+        metas, documents, *are_there = self._ask(
+            ("HMGET", names.kind(kind), *map(key_bytes, keys)),
+            ("MGET", *(names.tools() + member for member in members)),
+            *(("SISMEMBER", registry, member) for member in members),
+        )
+        for member, key, raw, document, is_there in zip(members, keys, metas, documents, are_there, strict=True):
+            before = None if raw is None else meta_of(raw)
+            if not is_there:
+                self.commands.append(("HDEL", names.digests(kind), member))
+                if before is not None:
+                    self._forget(kind, key, before)
+                continue
+            self._seq += 1
+            text = "" if document is None else _decoded(document)
+            indexed = {TOOL_INDEXED: _indexed(text)}
+            meta = Meta(1 if before is None else before.version + 1, self._seq, indexed, (), "")
+            self.commands += index_commands(names, kind, key, meta, before)
+            digest = "" if document is None else digest_of(document)
+            self.commands += [("HSET", names.digests(kind), member, digest), ("SADD", names.parts, registry)]
+            self.commands.append(("SADD", names.parts, names.digests(kind)))
+            self._mine[kind, key] = (meta, text)
 
     def page(
         self, kind: str, /, *, where: Where, order: str, descending: bool, after: str, limit: int
@@ -214,8 +247,9 @@ class RedisTransaction:
                     ("MGET", *(self._names.document(kind, key) for key in keys)),
                 )
                 for key, raw, document in zip(keys, metas, documents, strict=True):
-                    if raw is not None and document is not None:
-                        yield key, meta_of(raw), _decoded(document)
+                    text = self._text(kind, document)
+                    if raw is not None and text is not None:
+                        yield key, meta_of(raw), text
             if len(members) < at_once:
                 return
             begin = members[-1]
@@ -281,44 +315,6 @@ class _Source(NamedTuple):
         return (b"[" + self.prefix, b"(" + self.prefix + b"\xff\xff") if self.prefix else (b"-", b"+")
 
 
-def put_commands(
-    names: Names, kind: str, key: tuple[str, ...], meta: Meta, document: str, before: Meta | None
-) -> Iterator[tuple[Any, ...]]:
-    """What writes one record."""
-    named, change = key_bytes(key), change_of(kind, key)
-    old = {} if before is None else before.indexed
-    yield ("SET", names.document(kind, key), _encoded(document))
-    yield ("HSET", names.kind(kind), named, meta.dumped())
-    yield ("ZADD", names.changes, meta.seq, change)
-    if before is None:
-        yield ("ZADD", names.keys(kind), 0, named)
-        yield ("ZREM", names.deletions, change)
-        yield ("SADD", names.parts, names.kind(kind), names.keys(kind), names.changes, names.deletions)
-        if (registry := names.registry(kind)) is not None:
-            yield ("SADD", registry, key[0])
-            yield ("SADD", names.parts, registry)
-    for field, value in meta.indexed.items():
-        index = names.index(kind, field)
-        if field in old and in_index(old[field]) == in_index(value):
-            continue
-        if field in old:
-            yield ("ZREM", index, in_index(old[field], key))
-        yield ("ZADD", index, 0, in_index(value, key))
-        yield ("SADD", names.parts, index)
-    for field in old.keys() - meta.indexed.keys():
-        yield ("ZREM", names.index(kind, field), in_index(old[field], key))
-
-
-def push_commands(names: Names, name: str, items: Sequence[str], cap: int | None) -> Iterator[tuple[Any, ...]]:
-    """What puts items at the head of a list, one after the other."""
-    place = names.list(name)
-    yield ("LPUSH", place, *map(_encoded, items))
-    if cap is not None:
-        yield ("LTRIM", place, 0, cap - 1)
-    yield ("SADD", names.lists(), name.encode(errors="surrogatepass"))
-    yield ("SADD", names.parts, place, names.lists())
-
-
 def _meets(meta: Meta, where: Where) -> bool:
     return all(
         field in meta.indexed and value_bytes(meta.indexed[field]) == value_bytes(value)
@@ -326,9 +322,26 @@ def _meets(meta: Meta, where: Where) -> bool:
     )
 
 
-def _encoded(text: str) -> bytes:
-    return text.encode(errors="surrogatepass")
-
-
 def _decoded(raw: bytes) -> str:
-    return raw.decode(errors="surrogatepass")
+    """A text; empty, which is no record and no item, for bytes that no text of ours has."""
+    try:
+        return raw.decode(errors="surrogatepass")
+    except UnicodeDecodeError:
+        return ""
+
+
+def _id_of(member: bytes) -> str:
+    """A tool's id; one that no record can have is written so that it can be told."""
+    text = member.decode(errors="backslashreplace")
+    return text if text and "\0" not in text and len(text) <= _MAX_ID_CHARS else repr(text[:64])
+
+
+def _indexed(document: str) -> Value:
+    """Who made a tool, as far as the index can hold it."""
+    try:
+        found = orjson.loads(document)
+    except orjson.JSONDecodeError:
+        return None
+    value = found.get(TOOL_INDEXED) if isinstance(found, dict) else None
+    is_plain = isinstance(value, str) and len(value) <= _MAX_ID_CHARS and "\0" not in value
+    return value if is_plain else None

@@ -43,10 +43,18 @@ class AsyncBoundStore:
         descending: bool = False,
         after: str = "",
         limit: int = 100,
+        skip_unreadable: bool = False,
     ) -> Page[R]:
         """As `Store.page`."""
         return await asyncio.to_thread(
-            self._store.page, model, where=where, order=order, descending=descending, after=after, limit=limit
+            self._store.page,
+            model,
+            where=where,
+            order=order,
+            descending=descending,
+            after=after,
+            limit=limit,
+            skip_unreadable=skip_unreadable,
         )
 
     async def count(self, model: type[StoreRecord], /, *, where: Where | None = None) -> int:

@@ -17,7 +17,7 @@ from toolcharter.api.store import (
     Where,
 )
 from toolcharter.api.store_engine import NewRow, Row, Scope, StoreEngine
-from toolcharter.errors import SpecError, StoreUnavailable, ToolError
+from toolcharter.errors import SpecError, ToolError, UnreadableRecord
 
 R = TypeVar("R", bound=StoreRecord)
 Change = Callable[[str, str], str]
@@ -96,7 +96,8 @@ def stored(model: type[R], row: Row, seals: Seals, secrets: list[str]) -> Stored
     """The record in *row*; what was unsealed is added to *secrets*.
 
     Raises:
-        StoreUnavailable: It is no record of this model, or cannot be decrypted.
+        UnreadableRecord: It is no record of this model.
+        StoreUnavailable: It cannot be decrypted.
     """
     kind = kind_of(model)
     document: str | bytes = row.document
@@ -203,10 +204,10 @@ def unreadable(kind: RecordKind, key: Iterable[str], why: str) -> NoReturn:
     """Refuse what a store holds.
 
     Raises:
-        StoreUnavailable: Always.
+        UnreadableRecord: Always.
     """
     message = f"The record {'/'.join(key)!r} of the kind {kind.name!r} cannot be read: {why}."
-    raise StoreUnavailable(message) from None
+    raise UnreadableRecord(message) from None
 
 
 def _told(error: ValidationError) -> str:

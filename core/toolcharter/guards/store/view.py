@@ -21,7 +21,7 @@ from toolcharter.api.store import (
     Where,
 )
 from toolcharter.api.store_engine import DISTRIBUTION, TENANT, EngineTransaction, Row, Scope, StoreEngine
-from toolcharter.errors import SpecError, StoreUnavailable, ToolcharterError, ToolError
+from toolcharter.errors import SpecError, StoreUnavailable, ToolcharterError, ToolError, UnreadableRecord
 from toolcharter.guards.secrets import engine as scrubber
 from toolcharter.guards.store.asynchronous import AsyncBoundStore
 from toolcharter.guards.store.rows import (
@@ -106,6 +106,7 @@ class BoundTransaction:
         descending: bool = False,
         after: str = "",
         limit: int = 100,
+        skip_unreadable: bool = False,
     ) -> Page[R]:
         """Records of a kind, by their key, or by an indexed field and then the key."""
         kind = self._kind(model)
@@ -121,7 +122,8 @@ class BoundTransaction:
             after=after,
             limit=_limit(limit),
         )
-        return Page(self._records(model, rows), following)
+        told: list[str] = []
+        return Page(self._records(model, rows, told if skip_unreadable else None), following, tuple(told))
 
     def count(self, model: type[StoreRecord], /, *, where: Where | None = None) -> int:
         """How many records `page` would give in all."""
@@ -176,12 +178,22 @@ class BoundTransaction:
             raise StoreUnavailable(f"The store has no full text, which records of the kind {kind.name!r} need.")
         return kind
 
-    def _records(self, model: type[R], rows: Sequence[Row]) -> tuple[Stored[R], ...]:
+    def _records(self, model: type[R], rows: Sequence[Row], told: list[str] | None = None) -> tuple[Stored[R], ...]:
+        """The records in *rows*; those that cannot be read are added to *told*, or raise without it."""
         secrets: list[str] = []
-        found = tuple(stored(model, row, self._seals, secrets) for row in rows)
-        if secrets:
-            scrubber.remember(secrets)
-        return found
+        found: list[Stored[R]] = []
+        try:
+            for row in rows:
+                try:
+                    found.append(stored(model, row, self._seals, secrets))
+                except UnreadableRecord as error:
+                    if told is None:
+                        raise
+                    told.append(error.message or str(error))
+        finally:
+            if secrets:
+                scrubber.remember(secrets)
+        return tuple(found)
 
 
 class BoundStore:
@@ -217,10 +229,19 @@ class BoundStore:
         descending: bool = False,
         after: str = "",
         limit: int = 100,
+        skip_unreadable: bool = False,
     ) -> Page[R]:
         """Records of a kind, by their key, or by an indexed field and then the key."""
         return self.transact(
-            lambda each: each.page(model, where=where, order=order, descending=descending, after=after, limit=limit)
+            lambda each: each.page(
+                model,
+                where=where,
+                order=order,
+                descending=descending,
+                after=after,
+                limit=limit,
+                skip_unreadable=skip_unreadable,
+            )
         )
 
     def count(self, model: type[StoreRecord], /, *, where: Where | None = None) -> int:

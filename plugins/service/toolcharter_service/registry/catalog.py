@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from pydantic import ValidationError
 
-from toolcharter import Store, StoreTransaction
+from toolcharter import Store, StoreTransaction, UnreadableRecord
 from toolcharter_service.registry.records import StoredTool, ToolOwner, ToolRecord, ToolVersion
 from toolcharter_service.registry.rules import (
     AGENT,
@@ -42,7 +42,7 @@ class Change(NamedTuple):
 def read_catalog(store: StoreTransaction) -> Catalog:
     """All records, sorted; those that cannot be read are skipped and told."""
     tools, notes = list[ToolRecord](), list[str]()
-    for written in _written(store):
+    for written in _written(store, notes):
         try:
             tools.append(written.read())
         except ValidationError as error:
@@ -52,14 +52,23 @@ def read_catalog(store: StoreTransaction) -> Catalog:
     return Catalog(tuple(sorted(tools, key=lambda one: one.id)), tuple(notes))
 
 
-def _written(store: StoreTransaction) -> Iterator[StoredTool]:
+def _written(store: StoreTransaction, notes: list[str]) -> Iterator[StoredTool]:
+    """What anybody has written as a tool; what is not even JSON with an id is added to *notes*."""
     after = ""
     while True:
-        page = store.page(StoredTool, after=after, limit=_PAGE)
+        page = store.page(StoredTool, after=after, limit=_PAGE, skip_unreadable=True)
+        notes += page.unreadable
         yield from (one.record for one in page.records)
         after = page.after
         if not after:
             return
+
+
+def _is_written(store: StoreTransaction, tool: str) -> bool:
+    try:
+        return store.get(StoredTool, tool) is not None
+    except UnreadableRecord:
+        return True
 
 
 def find(store: StoreTransaction, tool: str) -> Known | None:
@@ -68,12 +77,12 @@ def find(store: StoreTransaction, tool: str) -> Known | None:
     Raises:
         Refused: `exists`: there is one that cannot be read.
     """
-    found = store.get(StoredTool, tool)
-    if found is None:
-        return None
     try:
+        found = store.get(StoredTool, tool)
+        if found is None:
+            return None
         record = found.record.read()
-    except ValidationError:
+    except (UnreadableRecord, ValidationError):
         raise Refused(RegistryReason.EXISTS, f"There is a record {tool!r} that cannot be read.") from None
     owner = store.get(ToolOwner, tool)
     # What others have written into the store has no owner beside it.
@@ -139,7 +148,7 @@ def seed(store: Store, records: tuple[ToolRecord, ...]) -> tuple[ToolRecord, ...
     """Register those of *records* that are not there; what is there stays as it is. Returns what was missing."""
 
     def work(each: StoreTransaction) -> tuple[ToolRecord, ...]:
-        missing = tuple(one for one in records if each.get(StoredTool, one.id) is None)
+        missing = tuple(one for one in records if not _is_written(each, one.id))
         for one in missing:
             each.put(StoredTool.of(one), expected=0)
             each.put(ToolOwner(id=one.id, owner=SYSTEM if one.created_by == SYSTEM else AGENT))

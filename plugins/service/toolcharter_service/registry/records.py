@@ -121,6 +121,8 @@ class StoredTool(StoreRecord):
         given = self.model_dump(exclude_none=True)
         if not given.get("safety_level", True):
             del given["safety_level"]
+        if isinstance(runs := given.get("exec"), dict):  # HDN writes each field, and null for no words.
+            given["exec"] = {name: value for name, value in runs.items() if value is not None}
         return ToolRecord.model_validate_json(orjson.dumps(given), strict=True)
 
 

@@ -79,7 +79,7 @@ def routes(service: Service) -> APIRouter:
         tools: list[dict[str, Any]] = []
         after, more = "", True
         while more:
-            page = await store.page(StoredTool, after=after, limit=_PAGE)
+            page = await store.page(StoredTool, after=after, limit=_PAGE, skip_unreadable=True)
             tools += [stored.record.model_dump(mode="json") for stored in page.records]
             after, more = page.after, bool(page.after)
         metrics: dict[str, dict[str, Any]] = {}
@@ -99,13 +99,14 @@ def routes(service: Service) -> APIRouter:
         if principal.agents is not None and agent_id not in principal.agents:
             raise HttpProblem(403, f"The token is not for the usage of {agent_id!r}.", "forbidden")
         items = await service.store(principal.tenant).asynchronous().items(usage_list(agent_id), limit=limit)
-        return UsageHistory(agent_id=agent_id, usage=[dict(item) for item in items])
+        return UsageHistory(agent_id=agent_id, usage=[item for item in items if isinstance(item, dict)])
 
     @router.get("/calls", responses=answers(503))
     async def recent_calls(principal: Annotated[Principal, require(Role.VIEWER)]) -> RecentCalls:
         items = await service.store(principal.tenant).asynchronous().items(RECENT, limit=RECENT_MAX)
         agents = principal.agents
-        return RecentCalls(calls=[dict(item) for item in items if agents is None or item.get("agent_id") in agents])
+        calls = [item for item in items if isinstance(item, dict)]
+        return RecentCalls(calls=[one for one in calls if agents is None or one.get("agent_id") in agents])
 
     return router
 

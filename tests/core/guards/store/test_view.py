@@ -15,6 +15,7 @@ from toolcharter import (
     StoreTransaction,
     StoreUnavailable,
     ToolError,
+    UnreadableRecord,
     scrub_text,
 )
 from toolcharter.api.store import MAX_DOCUMENT_BYTES, MAX_KEY_CHARS
@@ -213,15 +214,21 @@ def test_what_cannot_be_kept_is_refused(record: Note, store: Store, engine: Memo
 def test_a_document_that_is_no_record_is_refused(store: Store, engine: MemoryEngine) -> None:
     """Its fields are named, and nothing that they hold."""
     store.put(Note(id="a"))
+    store.put(Note(id="b"))
     place = Scope("acme", "acme-notes"), "note", ("a",)
     row = engine.content.rows[place]
     for document in ('{"id": "a", "rank": "' + VALUE + '"}', '{"id": "b"}', "[]", "{", '{"id": "a", "more": 1}'):
         engine.content.rows[place] = (row[0]._replace(document=document), *row[1:])
 
-        with pytest.raises(StoreUnavailable) as refused:
+        with pytest.raises(UnreadableRecord) as refused:
             store.get(Note, "a")
+        with pytest.raises(UnreadableRecord):
+            store.page(Note)
+        skipped = store.page(Note, skip_unreadable=True)
 
         assert VALUE not in str(refused.value)
+        assert [one.record.id for one in skipped.records] == ["b"]
+        assert skipped.unreadable == (refused.value.message,)
 
 
 def test_one_kind_is_one_model(store: Store, engine: MemoryEngine) -> None:

@@ -1,0 +1,88 @@
+"""The commands that write records and lists, and what is kept of a record beside its document."""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import orjson
+
+from toolcharter_redis.names import Names, Value, change_of, in_index
+from toolcharter_stores.sql.ordered import key_bytes
+
+
+class Meta(NamedTuple):
+    """What is known of a record beside its document."""
+
+    version: int
+    seq: int
+    indexed: dict[str, Value]
+    secret: tuple[str, ...]
+    full_text: str
+
+    def dumped(self) -> bytes:
+        """As it is stored."""
+        return orjson.dumps([self.version, self.seq, self.indexed, self.secret, self.full_text])
+
+
+def meta_of(raw: bytes) -> Meta:
+    """What `Meta.dumped` gave."""
+    version, seq, indexed, secret, full_text = orjson.loads(raw)
+    return Meta(version, seq, indexed, tuple(secret), full_text)
+
+
+def put_commands(
+    names: Names, kind: str, key: tuple[str, ...], meta: Meta, document: str, before: Meta | None
+) -> Iterator[tuple[Any, ...]]:
+    """What writes one record."""
+    raw = encoded(document)
+    yield ("SET", names.document(kind, key), raw)
+    yield from index_commands(names, kind, key, meta, before)
+    if (registry := names.registry(kind)) is not None:
+        digest = digest_of(raw)
+        yield ("HSET", names.digests(kind), encoded(key[0]), digest)
+        yield ("SADD", registry, encoded(key[0]))
+        yield ("SADD", names.parts, registry, names.digests(kind))
+
+
+def index_commands(
+    names: Names, kind: str, key: tuple[str, ...], meta: Meta, before: Meta | None
+) -> Iterator[tuple[Any, ...]]:
+    """What writes all about a record but its document."""
+    named, change = key_bytes(key), change_of(kind, key)
+    old = {} if before is None else before.indexed
+    yield ("HSET", names.kind(kind), named, meta.dumped())
+    yield ("ZADD", names.changes, meta.seq, change)
+    if before is None:
+        yield ("ZADD", names.keys(kind), 0, named)
+        yield ("ZREM", names.deletions, change)
+        yield ("SADD", names.parts, names.kind(kind), names.keys(kind), names.changes, names.deletions)
+    for field, value in meta.indexed.items():
+        index = names.index(kind, field)
+        if field in old and in_index(old[field]) == in_index(value):
+            continue
+        if field in old:
+            yield ("ZREM", index, in_index(old[field], key))
+        yield ("ZADD", index, 0, in_index(value, key))
+        yield ("SADD", names.parts, index)
+    for field in old.keys() - meta.indexed.keys():
+        yield ("ZREM", names.index(kind, field), in_index(old[field], key))
+
+
+def push_commands(names: Names, name: str, items: Sequence[str], cap: int | None) -> Iterator[tuple[Any, ...]]:
+    """What puts items at the head of a list, one after the other."""
+    place = names.list(name)
+    yield ("LPUSH", place, *map(encoded, items))
+    if cap is not None:
+        yield ("LTRIM", place, 0, cap - 1)
+    yield ("SADD", names.lists(), name.encode(errors="surrogatepass"))
+    yield ("SADD", names.parts, place, names.lists())
+
+
+def encoded(text: str) -> bytes:
+    """A text as it is stored."""
+    return text.encode(errors="surrogatepass")
+
+
+def digest_of(document: bytes) -> str:
+    """What tells whether another program has written another document; `LOOK` makes the same."""
+    return hashlib.sha1(document, usedforsecurity=False).hexdigest()
