@@ -2,7 +2,7 @@
 
 A plugin implements a hook by marking a module-level function of the same name with `hookimpl`;
 the object that an extension builds may implement `discover_tools`, `check_call`, `open_sink`, `open_channel`,
-`answer_approval` and `open_runner` as methods, and is closed with the toolbox if it has a method `close`.
+`answer_approval`, `open_runner` and `read_roots` as methods, and is closed with the toolbox if it has a method `close`.
 
 Implementations are resolved when a toolbox is built and called straight, past pluggy. So an
 implementation takes just the arguments of its hook, or fewer, without defaults, and is no
@@ -195,6 +195,21 @@ def open_runner(scope: RunnerScope) -> ProgramRunner:  # type: ignore[empty-body
     Raises:
         Exception: `Denied` with `sandbox_unavailable` denies the call, and the next call tries again; so does
             anything else raised, with its type in the message. Nothing falls back to the host.
+    """
+
+
+@hookspec
+def read_roots() -> Sequence[Path]:  # type: ignore[empty-body]
+    """Say which folders outside the workspace every tool of the profile that reads files may read, too.
+
+    Called when a toolbox is built, for the object of each extension that implements it. The folders are the operator's choice,
+    by the extension's policy; they never come from a repository or a model. Nothing in them can be written.
+
+    Returns:
+        Absolute paths of folders. Programs see them only where their runner shows them.
+
+    Raises:
+        Exception: Anything raised, and a relative path, stop the start-up with the distribution's name and version.
     """
 
 

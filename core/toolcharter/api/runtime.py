@@ -184,6 +184,14 @@ class ToolRuntime(Protocol):
         """
         ...
 
+    def extension(self, name: str, /) -> Any:
+        """The object that the extension *name* of the tool's own distribution has built for this toolbox.
+
+        Raises:
+            Denied: `not_available`, if the profile does not list that extension.
+        """
+        ...
+
     @property
     def run(self) -> Runner:
         """Run a program that may act."""

@@ -117,6 +117,18 @@ class Runtime:
 
         return store_view.Access(scope, _time_for_the_store, self._require_mark)
 
+    def extension(self, name: str, /) -> Any:
+        """The object of the extension *name* of the tool's own distribution.
+
+        Raises:
+            Denied: `not_available`, if the profile does not list it.
+        """
+        found = self._state.extensions.get((self._distribution, name))
+        if found is None:
+            what = f"The profile does not list the extension {name!r}, which the tool stands on."
+            raise Denied(Reason.NOT_AVAILABLE, what, hint=f"An operator has to write `extensions: {{{name}: {{}}}}`.")
+        return found
+
     def compute(self, function: str, /, *args: Any, cpu_s: float = 10.0, memory_bytes: int = 512_000_000) -> Any:
         """Call *function* in a child process; it acts on nothing, and so may come before the mark."""
         check_deadline()

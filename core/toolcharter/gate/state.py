@@ -256,6 +256,8 @@ class ToolboxState:
     """Makes what `approval` gives, when the first call has to wait for a person."""
     discoverers: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     """What the objects of extensions implement of `discover_tools`, by the name of the extension."""
+    extensions: Mapping[tuple[str, str], Any] = field(default_factory=dict)
+    """The objects of extensions, by distribution and name of the extension."""
     late: "Late | None" = None
     """The same with what they may use; known once they have been asked."""
     has_approver: bool = False

@@ -21,7 +21,15 @@ MODULE_HOOKS = (
     "open_store",
     "open_bus",
 )
-OBJECT_HOOKS = ("discover_tools", "check_call", "open_sink", "open_channel", "answer_approval", "open_runner")
+OBJECT_HOOKS = (
+    "discover_tools",
+    "check_call",
+    "open_sink",
+    "open_channel",
+    "answer_approval",
+    "open_runner",
+    "read_roots",
+)
 
 
 class Failures:
@@ -91,6 +99,21 @@ def direct(impl: HookImpl) -> Callable[..., Any]:
     """
     function: Callable[..., Any] = impl.function
     return function if impl.argnames else lambda *_: function()
+
+
+def approver_of(manager: PluginManager) -> Callable[..., Any] | None:
+    """The one implementation of `answer_approval`.
+
+    Raises:
+        PluginError: There are two: it would be open whose answer counts.
+    """
+    found = manager.hook.answer_approval.get_hookimpls()
+    if len(found) > 1:
+        names = ", ".join(sorted(repr(impl.plugin_name) for impl in found))
+        raise PluginError(
+            [Fault("extensions", "", f"{names} all answer approvals.", "Keep one of them in the profile.")]
+        )
+    return direct(found[0]) if found else None
 
 
 def cause(error: BaseException) -> str:

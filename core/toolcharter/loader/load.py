@@ -19,18 +19,29 @@ from toolcharter.api.extension import CHECK_TIMEOUT_S, CheckPolicy, ExtensionPol
 from toolcharter.api.runner import RunnerScope
 from toolcharter.api.tool import ToolSpec
 from toolcharter.errors import Fault, PluginError
-from toolcharter.loader.hooks import OBJECT_HOOKS, Failures, cause, direct, implementation, new_manager, register
-from toolcharter.loader.module import PluginModule, load_module, unmet
-from toolcharter.loader.openers import Opener, Openers, open_bus, open_channel, open_sink, open_store, openers_of
-from toolcharter.loader.scan import TOOLS, EntryPoint, Installed, installed
-from toolcharter.loader.select import (
-    RUNNER,
-    Need,
-    channel_needs,
-    needs_of,
-    pin_faults,
-    select,
+from toolcharter.loader.hooks import (
+    OBJECT_HOOKS,
+    Failures,
+    approver_of,
+    cause,
+    direct,
+    implementation,
+    new_manager,
+    register,
 )
+from toolcharter.loader.module import PluginModule, load_module, unmet
+from toolcharter.loader.openers import (
+    Opener,
+    Openers,
+    open_bus,
+    open_channel,
+    open_sink,
+    open_store,
+    openers_of,
+    read_roots_of,
+)
+from toolcharter.loader.scan import TOOLS, EntryPoint, Installed, installed
+from toolcharter.loader.select import RUNNER, Need, channel_needs, needs_of, pin_faults, select
 
 if TYPE_CHECKING:
     from toolcharter.api.bus import Bus
@@ -109,6 +120,11 @@ class Loaded(NamedTuple):
     closers: tuple[Callable[[], object], ...] = ()
     """What the objects of extensions want called when the toolbox closes; known after `build_extensions`."""
 
+    objects: Mapping[tuple[str, str], Any] = MappingProxyType({})
+    """The objects of extensions, by distribution and name, once they are built."""
+    read_roots: tuple[Path, ...] = ()
+    """What these let be read outside the workspace."""
+
     def program_tables(self) -> "Tables":
         """What is known of programs: the core's tables, and those of these plugins."""
         return tables.CORE.with_added(self.program_files) if self.program_files else tables.CORE
@@ -127,6 +143,7 @@ class Loaded(NamedTuple):
         settings, failures = dict[str, ExtensionPolicy](), Failures()
         closers, runners = list[Callable[[], object]](), dict[str, Callable[[RunnerScope], Any]]()
         discoverers = dict[str, Callable[..., Any]]()
+        objects, roots = dict[tuple[str, str], Any](), list[Path]()
         for name, loaded in self.extension_specs.items():
             owner, plugin = f"{loaded.distribution} {loaded.version}", f"{loaded.distribution}:{loaded.module}:{name}"
             settings[plugin] = policies[name]
@@ -139,20 +156,23 @@ class Loaded(NamedTuple):
                 runners |= {} if runner is None else {name: runner}
                 discoverer = implementation(self.manager, "discover_tools", built)
                 discoverers |= {} if discoverer is None else {name: discoverer}
+                objects[loaded.distribution, name] = built
+                roots += read_roots_of(self.manager, built, owner)
                 closers += [built.close] if callable(getattr(built, "close", None)) else []
         approver = None
         with failures:
-            approver = _approver(self.manager)
+            approver = approver_of(self.manager)
         failures.stop()
-        checks = _checks(self.manager, settings)
         return self._replace(
-            checks=checks,
+            checks=_checks(self.manager, settings),
             openers=openers,
             channels=channels,
             approver=approver,
             runners=runners,
             discoverers=discoverers,
             closers=tuple(closers),
+            objects=objects,
+            read_roots=tuple(roots),
         )
 
     def open_sink(self, url: str) -> Sink:
@@ -194,8 +214,8 @@ class Loaded(NamedTuple):
         Raises:
             PluginError: As of `load_plugins`.
         """
-        missing = {name: place for name, place in channels.items() if name not in self.channels}
-        missing = {name: place for name, place in missing.items() if name not in self.extension_specs}
+        there = self.channels.keys() | self.extension_specs.keys()
+        missing = {name: place for name, place in channels.items() if name not in there}
         if not missing:
             return self
         more = load_plugins({}, others=channel_needs(missing), index=index)
@@ -366,21 +386,6 @@ def _build(spec: ExtensionSpec[Any], owner: str, workspace: Path, policy: Extens
     except Exception as error:
         what = f"building the extension {spec.name!r} failed: {cause(error)}"
         raise PluginError([Fault(owner, "", what, "Mend its settings in the profile, or take it out.")]) from error
-
-
-def _approver(manager: PluginManager) -> Callable[[ApprovalRequest], Any] | None:
-    """The one implementation of `answer_approval`.
-
-    Raises:
-        PluginError: There are two: it would be open whose answer counts.
-    """
-    found = manager.hook.answer_approval.get_hookimpls()
-    if len(found) > 1:
-        names = ", ".join(sorted(repr(impl.plugin_name) for impl in found))
-        raise PluginError(
-            [Fault("extensions", "", f"{names} all answer approvals.", "Keep one of them in the profile.")]
-        )
-    return direct(found[0]) if found else None
 
 
 def _checks(manager: PluginManager, settings: Mapping[str, ExtensionPolicy] = _NOTHING) -> tuple[Check, ...]:

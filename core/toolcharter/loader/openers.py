@@ -1,6 +1,7 @@
 """Calls the hooks that open something for a URL: sinks, channels, stores and buses. No URL is ever shown."""
 
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pluggy import PluginManager
@@ -166,3 +167,23 @@ def _open_by_scheme(openers: Openers, url: str, place: str, noun: str, parts: It
         what = f"the hook open_{noun} of {opener.owner} returned {type(opened).__name__}, which has no {missing[0]}."
         raise PluginError([Fault(place, noun, what, "The plugin's author has to mend it.")])
     return opened
+
+
+def read_roots_of(manager: PluginManager, built: object, owner: str) -> tuple[Path, ...]:
+    """What the object of an extension lets be read.
+
+    Raises:
+        PluginError: It raised, or its answer cannot be used.
+    """
+    function = implementation(manager, "read_roots", built)
+    if function is None:
+        return ()
+    try:
+        roots = tuple(map(Path, function()))
+    except Exception as error:
+        what = f"the hook read_roots: {cause(error)}"
+        raise PluginError([Fault(owner, "", what, "Mend the extension's settings in the profile.")]) from error
+    if relative := [str(root) for root in roots if not root.is_absolute()]:
+        what = f"the hook read_roots: {relative[0]!r} is no absolute path"
+        raise PluginError([Fault(owner, "", what, "Mend the extension's settings in the profile.")])
+    return roots

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from toolcharter import ConfigurationError
+from toolcharter import ConfigurationError, Toolbox
 from toolcharter.gate.build.open import open_toolbox, plan_profile
 from toolcharter.loader.scan import Installed, installed
 
@@ -102,3 +102,93 @@ def test_a_fault_in_an_extensions_policy_has_its_place(tmp_path: Path, index: In
     assert str(caught.value) == (
         f"{tmp_path}/p.yaml:5:18: extensions.words.words: expected a list, found the text 'sudo'.\nWrite [sudo]."
     )
+
+
+SHARED = '''
+"""An extension that holds what its tool shows, and lets a folder be read."""
+
+from pathlib import Path
+
+from toolcharter import ExtensionPolicy, ExtensionSpec, ToolPolicy, ToolSpec, hookimpl
+
+
+class Settings(ExtensionPolicy):
+    """What is shared."""
+
+    word: str = ""
+    roots: tuple[str, ...] = ()
+
+
+class Shared:
+    def __init__(self, workspace, policy):
+        self.policy = policy
+
+    @hookimpl
+    def read_roots(self):
+        return [Path(root) for root in self.policy.roots]
+
+
+@hookimpl
+def register_extensions():
+    return [ExtensionSpec("words", Settings, Shared)]
+
+
+def build(workspace, policy, rt):
+    def say_it(path: str = "") -> str:
+        if not path:
+            return rt.extension("words").policy.word
+        with rt.paths.open_file(path) as file:
+            return file.read(100).decode()
+
+    return say_it
+
+
+@hookimpl
+def register_tools():
+    return [ToolSpec("say_it", ToolPolicy, build)]
+'''
+
+
+@pytest.fixture
+def shared(index: Installed, tmp_path: Path) -> Installed:
+    """The same distribution, whose tool stands on its extension."""
+    (tmp_path / "site" / "toolcharter_words.py").write_text(SHARED)
+    return index
+
+
+def opened(folder: Path, index: Installed, extensions: object) -> Toolbox:
+    path = folder / "p.yaml"
+    path.write_text(json.dumps({"profile": "p", "tools": {"say_it": {}}, "extensions": extensions}))
+    workspace = folder / "ws"
+    workspace.mkdir(exist_ok=True)
+    return open_toolbox(plan_profile(path, index=index), workspace=workspace, caller=None, sinks=[lambda _: None])
+
+
+def test_a_tool_reaches_the_extension_of_its_own_distribution(tmp_path: Path, shared: Installed) -> None:
+    """Listed by the profile, it is the object that was built; else the call is denied and says what to write."""
+    with opened(tmp_path, shared, {"words": {"word": "hello"}}) as toolbox:
+        assert toolbox.call("say_it", {}).text == "hello"
+    with opened(tmp_path, shared, {}) as toolbox:
+        result = toolbox.call("say_it", {})
+    assert (result.outcome, result.reason) == ("denied", "not_available")
+    assert "extensions: {words: {}}" in str(result.hint)
+
+
+def test_read_roots_are_for_all_tools(tmp_path: Path, shared: Installed) -> None:
+    """What an extension names may be read; nothing beside it."""
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "a.txt").write_text("read")
+    (tmp_path / "b.txt").write_text("secret")
+
+    with opened(tmp_path, shared, {"words": {"roots": [str(tmp_path / "out")]}}) as toolbox:
+        assert toolbox.call("say_it", {"path": f"{tmp_path}/out/a.txt"}).text == "read"
+        assert toolbox.call("say_it", {"path": f"{tmp_path}/b.txt"}).reason == "path_outside_workspace"
+        assert toolbox.call("say_it", {"path": f"{tmp_path}/out/../b.txt"}).reason == "path_outside_workspace"
+    with opened(tmp_path, shared, {"words": {}}) as toolbox:
+        assert toolbox.call("say_it", {"path": f"{tmp_path}/out/a.txt"}).reason == "path_outside_workspace"
+
+
+def test_a_relative_read_root_stops_the_start(tmp_path: Path, shared: Installed) -> None:
+    """The fault names the distribution and the path."""
+    with pytest.raises(ConfigurationError, match=r"toolcharter-words 1.0: the hook read_roots: 'out' is no abs"):
+        opened(tmp_path, shared, {"words": {"roots": ["out"]}})

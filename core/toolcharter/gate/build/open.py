@@ -236,26 +236,24 @@ def open_state(
         hidden=profile.hidden,
         limits_for=plan.limits_for,
         discoverers=loaded.discoverers,
+        extensions=loaded.objects,
     )
     state.calls.on_close(let_imports_in)
-    for close in (
-        store.close,
-        *loaded.closers,
-        state.runners.close,
-        *(one.close for one in (notifier, rates) if one is not None),
-    ):
+    closers = (one.close for one in (notifier, rates) if one is not None)
+    for close in (store.close, *loaded.closers, state.runners.close, *closers):
         state.calls.on_close(close)
     try:
         state.paths = paths = WorkspacePaths(
             root,
             inventory=inventory,
+            read_roots=loaded.read_roots,
             read_only=PROTECTED_FROM_TOOLS,
             hidden=profile.hidden,
             check=check_deadline,
         )
         state.calls.on_close(paths.close)
         state.facts |= facts_for(plan.universe, plan.specs)
-        state.session = _session(state, plan)
+        state.session = _session(state, plan, loaded.read_roots)
     except BaseException:
         state.close()
         raise
@@ -299,11 +297,11 @@ def _approval_service(
     )
 
 
-def _session(state: ToolboxState, plan: Plan) -> "s4_session.SessionStage | None":
+def _session(state: ToolboxState, plan: Plan, read_roots: tuple[Path, ...]) -> "s4_session.SessionStage | None":
     if plan.profile.session_guards == SessionGuards():
         return None
     # Paths of its own: it looks between calls, when no deadline runs.
-    paths = WorkspacePaths(state.workspace, inventory=state.inventory, hidden=state.hidden)
+    paths = WorkspacePaths(state.workspace, read_roots=read_roots, inventory=state.inventory, hidden=state.hidden)
     state.calls.on_close(paths.close)
     return s4_session.session_stage(plan.profile.session_guards, paths, state.facts)
 

@@ -1,0 +1,185 @@
+"""`Skills`: the skills of one toolbox, which its three tools share, and what asks about those that have changed."""
+
+import asyncio
+import re
+import threading
+from collections.abc import Awaitable, Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from toolcharter import Ask, Call, Caller, Denied, Discovery, Paths, ProfileView, ToolError, ToolRuntime, hookimpl
+from toolcharter_skills.folders import Folder, Limits, Skipped, read_skill, skills_in
+from toolcharter_skills.manifest import FILE, Manifest, Unusable
+from toolcharter_skills.policy import SkillsPolicy, SkillsReason
+
+Tier = Literal["workspace", "project", "personal", "global", "built-in"]
+BUILT_IN = Path(__file__).parent / "built_in"
+_GLOB = re.compile(r"[*?\[]")
+
+
+class Root(NamedTuple):
+    """A folder of skills."""
+
+    tier: Tier
+    path: Path
+    below: Path | None
+    """Where no link may lie on the way to it; None outside the workspace."""
+
+
+class Skill(NamedTuple):
+    """One skill that there is."""
+
+    tier: Tier
+    path: Path
+    manifest: Manifest
+    files: tuple[str, ...]
+    base_dir: str
+    """What `{baseDir}` stands for: relative to the workspace, or absolute outside of it."""
+
+
+class Look(NamedTuple):
+    """What there was when the folders were last looked at."""
+
+    skills: dict[str, Skill]
+    """By name; of two with one name that of the first tier."""
+    notes: tuple[str, ...]
+
+
+class Skills:
+    """The skills of one toolbox. Safe from many threads."""
+
+    def __init__(self, workspace: Path, policy: SkillsPolicy) -> None:
+        self.policy = policy
+        self._workspace = workspace
+        self._limits = Limits(policy.max_files, policy.max_bytes)
+        self._roots = tuple(_roots(workspace, policy))
+        self._first: dict[Path, str] | None = None
+        self._look = Look({}, ())
+        self._lock = threading.Lock()
+
+    @hookimpl
+    def discover_tools(self, profile: ProfileView) -> Discovery:  # noqa: ARG002 - the hook's argument
+        """Skills are no tools: the folders are looked at when the session begins, and again when it reloads."""
+        return Discovery(folders=tuple(str(root.path) for root in self._roots), notes=self.reload().notes)
+
+    @hookimpl
+    def read_roots(self) -> list[Path]:
+        """File tools read what lies in folders of skills outside the workspace."""
+        return [root.path for root in self._roots if root.below is None and root.path.is_dir()]
+
+    @hookimpl
+    def check_call(self, call: Call) -> Awaitable[Ask | None] | None:
+        """Ask a person about a skill that is not what it was when the session began, and about commands that use it."""
+        if call.tool == "skill_get":
+            named = self._named(str(call.args.get("name", "")))
+        elif call.commands:
+            named = self._used("\n".join(call.commands))
+        else:
+            return None
+        return self._asked(named) if named else None
+
+    def reload(self) -> Look:
+        """Look at all folders again."""
+        found, notes, hashes = dict[str, Skill](), list[str](), dict[Path, str]()
+        for root in self._roots:
+            for one in skills_in(root.path, root.below, self._limits, self.policy.max_skills):
+                if isinstance(one, Skipped):
+                    notes.append(str(one))
+                    continue
+                hashes[one.path] = one.hash
+                kept = found.setdefault(one.manifest.name, self._skill(root, one))
+                if kept.path != one.path:
+                    notes.append(f"{one.path} is left out (shadowed): {kept.path} comes first.")
+        look = Look(found, tuple(notes))
+        with self._lock:
+            self._first = hashes if self._first is None else self._first
+            self._look = look
+        return look
+
+    def catalog(self, rt: ToolRuntime, *, reload: bool = False) -> Look:
+        """The skills that the present caller has: those of its lists whose text no profile hides."""
+        look = self.reload() if reload else self._look
+        mine = {
+            name: skill
+            for name, skill in look.skills.items()
+            if self.policy.permits(name, rt.caller.agent) and is_shown(rt.paths, skill)
+        }
+        return Look(mine, look.notes)
+
+    def current(self, name: str, caller: Caller) -> Skill | None:
+        """The skill *name* as it is now; None if the caller has none of this name.
+
+        Raises:
+            Unusable: It was one, and cannot be used any more.
+        """
+        skill = self._look.skills.get(name)
+        if skill is None or not self.policy.permits(name, caller.agent):
+            return None
+        root = next(one for one in self._roots if one.path == skill.path.parent)
+        return self._skill(root, read_skill(skill.path, root.below, self._limits))
+
+    def _skill(self, root: Root, found: Folder) -> Skill:
+        inside = root.below is not None
+        base = found.path.relative_to(self._workspace).as_posix() if inside else str(found.path)
+        return Skill(root.tier, found.path, found.manifest, found.files, base)
+
+    def _named(self, name: str) -> list[Path]:
+        skill = self._look.skills.get(name)
+        return [] if skill is None else [skill.path]
+
+    def _used(self, commands: str) -> list[Path]:
+        """The folders of skills that *commands* may use: those they name, or all of a root that they name or match."""
+        roots = [root.path for root in self._roots if root.path.name in commands] if self._look.skills else []
+        if _GLOB.search(commands):
+            roots = [root.path for root in self._roots]
+        skills = self._look.skills.values()
+        return [
+            skill.path
+            for skill in skills
+            if skill.path.parent in roots or f"/{skill.path.name}" in commands or f"{skill.path.name}/" in commands
+        ]
+
+    async def _asked(self, paths: Iterable[Path]) -> Ask | None:
+        changed = await asyncio.to_thread(self._changed, tuple(paths))
+        if changed is None:
+            return None
+        what = f"The skill {changed.name!r} is not what it was when the session began."
+        return Ask(SkillsReason.SKILL_CHANGED, f"{what} Look at {changed} before you agree.")
+
+    def _changed(self, paths: tuple[Path, ...]) -> Path | None:
+        """The first of *paths* whose files have changed since the session began, or were not there then."""
+        first = self._first or {}
+        for path in paths:
+            below = next(root.below for root in self._roots if root.path == path.parent)
+            now = ""
+            with suppress(Unusable):
+                now = read_skill(path, below, self._limits).hash
+            if first.get(path) != now:
+                return path
+        return None
+
+
+def is_shown(paths: Paths, skill: Skill) -> bool:
+    """Whether the profile lets the text of *skill* be read: `hidden` and protected files are none."""
+    try:
+        paths.open_file(f"{skill.base_dir}/{FILE}").__exit__(None, None, None)
+    except (Denied, ToolError):
+        return False
+    return True
+
+
+def _roots(workspace: Path, policy: SkillsPolicy) -> Iterator[Root]:
+    inside: tuple[tuple[Tier, tuple[str, ...]], ...] = (
+        ("workspace", policy.workspace_folders),
+        ("project", policy.project_folders),
+    )
+    for tier, folders in inside:
+        yield from (Root(tier, workspace / folder, workspace) for folder in folders)
+    outside: tuple[tuple[Tier, tuple[str, ...]], ...] = (
+        ("personal", policy.personal_folders),
+        ("global", policy.global_folders),
+        ("built-in", (str(BUILT_IN),) if policy.built_in else ()),
+    )
+    for tier, folders in outside:
+        yield from (Root(tier, Path(folder).expanduser(), None) for folder in folders)

@@ -1,0 +1,161 @@
+"""The folder of a skill: its files, read without following a link, and the hash that tells it from others."""
+
+import os
+import stat
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+from typing import NamedTuple
+
+from toolcharter_skills.manifest import FILE, Manifest, Unusable, manifest_of
+
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_FOLDER = os.O_RDONLY | os.O_NOFOLLOW | os.O_DIRECTORY | os.O_CLOEXEC
+_DEEPEST = 16
+_EXECUTABLE = 0o111
+
+
+class Limits(NamedTuple):
+    """How much one skill may be."""
+
+    files: int
+    size: int
+    """In bytes, of all together."""
+
+
+class Folder(NamedTuple):
+    """A skill as it is now."""
+
+    path: Path
+    manifest: Manifest
+    hash: str
+    """SHA-256, in hexadecimal, of all names, contents and executable bits."""
+    files: tuple[str, ...]
+    """Relative to the folder."""
+
+
+class Skipped(NamedTuple):
+    """What is no skill, and why."""
+
+    path: Path
+    word: str
+    """Short and stable: `no_manifest`."""
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.path} is left out ({self.word}): {self.message}."
+
+
+def skills_in(root: Path, below: Path | None, limits: Limits, most: int) -> Iterator[Folder | Skipped]:
+    """The skills in the folder *root*, by name, and what lies there that is none.
+
+    Args:
+        root: A folder of skills; there may be none.
+        below: Where no link may lie on the way to it; None if links do not matter.
+        limits: How much each skill may be.
+        most: How many entries are looked at.
+    """
+    try:
+        descriptor = _opened(root, below)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        yield Skipped(root, "unreadable", f"it cannot be read: {error.strerror}")
+        return
+    try:
+        names = sorted(name for name in os.listdir(descriptor) if not name.startswith("."))  # noqa: PTH208 - of a descriptor
+        for name in names[:most]:
+            if (found := _skill(descriptor, root / name, limits)) is not None:
+                yield found
+        if len(names) > most:
+            yield Skipped(root, "too_many", f"it holds more than {most} entries; the rest was not looked at")
+    finally:
+        os.close(descriptor)
+
+
+def read_skill(path: Path, below: Path | None, limits: Limits) -> Folder:
+    """The skill in the folder *path*.
+
+    Raises:
+        Unusable: There is none, or it cannot be used.
+    """
+    try:
+        descriptor = _opened(path.parent, below)
+    except OSError as error:
+        raise Unusable("unreadable", f"its folder cannot be read: {error.strerror}") from error
+    try:
+        found = _skill(descriptor, path, limits)
+    finally:
+        os.close(descriptor)
+    if isinstance(found, Folder):
+        return found
+    raise Unusable("no_manifest" if found is None else found.word, "it is gone" if found is None else found.message)
+
+
+def _opened(root: Path, below: Path | None) -> int:
+    trusted = root if below is None else below
+    descriptor = os.open(trusted, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    for part in () if below is None else root.relative_to(below).parts:
+        try:
+            inner = os.open(part, _FOLDER, dir_fd=descriptor)
+        finally:
+            os.close(descriptor)
+        descriptor = inner
+    return descriptor
+
+
+def _skill(root: int, path: Path, limits: Limits) -> Folder | Skipped | None:
+    """What lies at *path*; None for a file, which nobody takes for a skill."""
+    try:
+        kind = os.stat(path.name, dir_fd=root, follow_symlinks=False).st_mode
+        if stat.S_ISLNK(kind):
+            return Skipped(path, "is_link", "it is a link, and a skill is a folder")
+        if not stat.S_ISDIR(kind):
+            return None
+        descriptor = os.open(path.name, _FOLDER, dir_fd=root)
+    except OSError as error:
+        return Skipped(path, "unreadable", f"it cannot be read: {error.strerror}")
+    try:
+        return _read(descriptor, path, limits)
+    except Unusable as error:
+        return Skipped(path, error.word, error.message)
+    except OSError as error:
+        return Skipped(path, "unreadable", f"a file of it cannot be read: {error.strerror}")
+    finally:
+        os.close(descriptor)
+
+
+def _read(descriptor: int, path: Path, limits: Limits) -> Folder:
+    digest, left, names, manifest = sha256(), limits.size, list[str](), b""
+    for name, data, is_executable in _files(descriptor, "", limits, 0):
+        left -= len(data)
+        names.append(name)
+        if left < 0 or len(names) > limits.files:
+            raise Unusable("too_large", f"it is larger than {limits.files} files and {limits.size} bytes")
+        encoded = os.fsencode(name)
+        digest.update(f"{len(encoded)} {len(data)} {is_executable:d}\n".encode() + encoded + data)
+        manifest = data if name == FILE else manifest
+    if FILE not in names:
+        raise Unusable("no_manifest", f"there is no {FILE} in it")
+    return Folder(path, manifest_of(path.name, manifest), digest.hexdigest(), tuple(names))
+
+
+def _files(folder: int, above: str, limits: Limits, depth: int) -> Iterator[tuple[str, bytes, bool]]:
+    if depth > _DEEPEST:
+        raise Unusable("too_large", f"folders are nested more than {_DEEPEST} deep")
+    for name in sorted(os.listdir(folder)):
+        kind = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
+        if stat.S_ISDIR(kind):
+            inner = os.open(name, _FOLDER, dir_fd=folder)
+            try:
+                yield from _files(inner, f"{above}{name}/", limits, depth + 1)
+            finally:
+                os.close(inner)
+        elif stat.S_ISREG(kind):
+            with os.fdopen(os.open(name, _READ, dir_fd=folder), "rb") as file:
+                status = os.fstat(file.fileno())
+                if not stat.S_ISREG(status.st_mode):
+                    raise Unusable("not_regular", f"{above}{name} is no file any more")
+                yield f"{above}{name}", file.read(limits.size + 1), bool(status.st_mode & _EXECUTABLE)
+        else:
+            raise Unusable("not_regular", f"{above}{name!r} is neither a file nor a folder")

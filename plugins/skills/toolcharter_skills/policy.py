@@ -1,0 +1,65 @@
+"""What a profile says of skills: where they lie, and which of them an agent has."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field, field_validator
+
+from toolcharter import CheckPolicy, DiscovererPolicy
+
+_ALL = "*"
+
+
+class SkillsReason(StrEnum):
+    """Why the extension sends a call to a person."""
+
+    SKILL_CHANGED = "skill_changed"
+
+
+class SkillsPolicy(DiscovererPolicy, CheckPolicy):
+    """Where skills lie, and which of them an agent has."""
+
+    workspace_folders: tuple[str, ...] = ("skills",)
+    """Folders of skills, relative to the workspace."""
+    project_folders: tuple[str, ...] = (".agents/skills",)
+    """The same, of the project's own agents, relative to the workspace; behind those."""
+    personal_folders: tuple[str, ...] = ()
+    """Folders of the user, such as `~/.agents/skills`; behind those of the workspace."""
+    global_folders: tuple[str, ...] = ()
+    """Folders of the machine; behind those of the user."""
+    built_in: bool = True
+    """Whether the skills that come with this plugin are there; behind all others."""
+    allow: tuple[str, ...] | None = None
+    """Which skills there are, by name: absent all, `[]` none, `["*"]` all."""
+    agents: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    """The same for one agent, by its name; it has what both lists name."""
+    max_skills: Annotated[int, Field(ge=0, le=10_000)] = 500
+    """How many folders of a tier are looked at."""
+    max_files: Annotated[int, Field(ge=1, le=10_000)] = 500
+    """How many files one skill may have."""
+    max_bytes: Annotated[int, Field(ge=1, le=1_000_000_000)] = 8_000_000
+    """How large they may be together, in bytes."""
+
+    @field_validator("workspace_folders", "project_folders")
+    @classmethod
+    def _inside(cls, folders: tuple[str, ...]) -> tuple[str, ...]:
+        for folder in folders:
+            parts = Path(folder).parts
+            if parts[:1] in {(), ("/",), ("~",)} or ".." in parts:
+                raise ValueError(f"{folder!r} is no folder below the workspace")
+        return folders
+
+    @field_validator("personal_folders", "global_folders")
+    @classmethod
+    def _absolute(cls, folders: tuple[str, ...]) -> tuple[str, ...]:
+        for folder in folders:
+            parts = Path(folder).parts
+            if parts[:1] not in {("/",), ("~",)} or ".." in parts:
+                raise ValueError(f"{folder!r} is neither absolute nor below `~`")
+        return folders
+
+    def permits(self, name: str, agent: str | None) -> bool:
+        """Whether *agent* may have the skill *name*."""
+        lists = [self.allow, self.agents.get(agent or "")]
+        return all(one is None or name in one or _ALL in one for one in lists)
