@@ -39,7 +39,11 @@ if TYPE_CHECKING:
     from toolcharter.api.call import Invocation as Invocation
     from toolcharter.api.call import ToolResult as ToolResult
     from toolcharter.api.call import TraceContext as TraceContext
+    from toolcharter.api.channel import Attachment as Attachment
     from toolcharter.api.channel import Channel as Channel
+    from toolcharter.api.channel import ChannelUrl as ChannelUrl
+    from toolcharter.api.channel import Deliverable as Deliverable
+    from toolcharter.api.channel import Message as Message
     from toolcharter.api.channel import Notification as Notification
     from toolcharter.api.channel import Pause as Pause
     from toolcharter.api.channel import Sender as Sender
@@ -199,7 +203,7 @@ _HOMES = {
     "toolcharter.api.approval": "ApprovalAnswer ApprovalRequest Approver",
     "toolcharter.api.bus": "Bus BusLease Delivery Queue Subscription bus_name",
     "toolcharter.api.call": "TRACE Ask Call Caller Decision Deny Invocation ToolResult TraceContext",
-    "toolcharter.api.channel": "Channel Notification Pause Sender",
+    "toolcharter.api.channel": "Attachment Channel ChannelUrl Deliverable Message Notification Pause Sender",
     "toolcharter.api.discovery": "CapabilityBounds DiscovererPolicy Discovery DiscoveryRuntime ProfileView",
     "toolcharter.api.explanation": "Explanation",
     "toolcharter.api.extension": "CheckPolicy ExtensionPolicy ExtensionSpec Sink",

@@ -233,11 +233,12 @@ def open_sink(url: str) -> Sink | None:
 
 @hookspec(firstresult=True)
 def open_channel(url: str) -> Channel:  # type: ignore[empty-body]
-    """Open the channel on which the notifications for *url* go.
+    """Open the channel on which the notifications and messages for *url* go.
 
     Called when a toolbox is built whose profile or ceilings have a `notify` entry that names the plugin's
-    entry point under `deliver`, once for each URL there, and in no other plugin; that plugin is not
-    imported before. Check the URL here, and connect to nothing: threads that deliver do that later.
+    entry point under `deliver`, or a tool whose policy does so in `delivers_on`, once for each URL there, and in no
+    other plugin; that plugin is not imported before. Called again when a tool delivers a message. Check the URL here, and
+    connect to nothing: threads that deliver do that later.
 
     Args:
         url: As the operator wrote it under `url`; it never comes from a repository or a model.

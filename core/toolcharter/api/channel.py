@@ -1,5 +1,6 @@
-"""`Channel`: the way on which a plugin delivers notifications to one URL."""
+"""`Channel`: the way on which a plugin delivers notifications and messages to one URL."""
 
+from base64 import b64encode
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -24,6 +25,51 @@ class Notification(NamedTuple):
         return {**self.fields, "notify": {"match": self.match}}
 
 
+class Attachment(NamedTuple):
+    """A file that goes with a message."""
+
+    name: str
+    """Without a folder."""
+    content_type: str
+    """Such as `image/png`."""
+    content: bytes
+
+
+class Message(NamedTuple):
+    """What an agent writes to somebody."""
+
+    to: str
+    """Whom, as the channel names people and conversations; empty for whoever the URL is for."""
+    text: str
+    """Scrubbed of secrets."""
+    fields: Mapping[str, Any]
+    """Who writes: `agent`, `user`, `session`, `reason`; those that are known."""
+    delivery: str
+    """The same for each attempt, and for no other message."""
+    media: tuple[Attachment, ...] = ()
+
+    def payload(self) -> dict[str, Any]:
+        """What is delivered by channels that carry JSON."""
+        media = [
+            {"name": one.name, "content_type": one.content_type, "base64": b64encode(one.content).decode()}
+            for one in self.media
+        ]
+        return {**self.fields, "message": {"to": self.to, "text": self.text, "media": media}}
+
+
+Deliverable = Notification | Message
+"""What channels deliver; both have a `delivery` and a `payload()`."""
+
+
+class ChannelUrl(NamedTuple):
+    """Where a tool may deliver messages, as its policy says."""
+
+    deliver: str
+    """`log`, or the name of a plugin's entry point that implements `open_channel`."""
+    url: str = ""
+    """For that plugin; or `secret:NAME` for a URL that the caller's tenant keeps."""
+
+
 class Sender(Protocol[T_contra]):
     """What one thread delivers with; the thread opens it, and no other thread uses it."""
 
@@ -42,12 +88,13 @@ class Sender(Protocol[T_contra]):
 
 
 class Channel(Protocol):
-    """Where notifications of one URL go. It holds no connection and no thread, so that a fork's child may use it."""
+    """Where what is for one URL goes. It holds no connection and no thread, so that a fork's child may use it."""
 
-    def connect(self) -> Sender[Notification]:
+    def connect(self) -> Sender[Deliverable]:
         """Make what a thread delivers with; called in that thread, when it has something to deliver.
 
         Raises:
-            Exception: Anything raised counts as the loss of one notification; the next one tries again.
+            Exception: Anything raised counts as the loss of one notification, the next one tries again, and as an error
+                of the tool that would send a message.
         """
         ...

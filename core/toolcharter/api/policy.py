@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     import ast
     import inspect
     import textwrap
+
+    from toolcharter.api.channel import ChannelUrl
 else:
     ast = lazy("ast")
     inspect = lazy("inspect")
@@ -98,6 +100,13 @@ class ToolPolicy(BaseModel):
         """The absolute files and folders that the plugin writes and later believes, such as a folder of records.
 
         No toolbox is built where one of them lies in the workspace, where tools could write it. By default there is none.
+        """
+        return ()
+
+    def delivers_on(self) -> Iterable["ChannelUrl"]:
+        """The channels on which the tool may deliver messages: their plugins are loaded, and `rt.channel` opens them.
+
+        By default there are none.
         """
         return ()
 

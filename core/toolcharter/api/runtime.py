@@ -13,6 +13,7 @@ from toolcharter.api.paths import OpenFolder, Paths
 from toolcharter.api.runner import Detached, ProcessLimits, Running, TerminalSize
 
 if TYPE_CHECKING:
+    from toolcharter.api.channel import ChannelUrl, Message, Sender
     from toolcharter.api.network import Http
     from toolcharter.api.store import Store
 
@@ -189,6 +190,16 @@ class ToolRuntime(Protocol):
 
         Raises:
             Denied: `not_available`, if the profile does not list that extension.
+        """
+        ...
+
+    def channel(self, where: "ChannelUrl", /) -> "Sender[Message]":
+        """What delivers messages on one of the channels that the tool's policy names in `delivers_on`; close it.
+
+        Raises:
+            NotDelivered: It cannot be opened. The URL is not shown.
+            StoreUnavailable: The URL is a secret, and there is none.
+            Denied: Before the mark of a staged body.
         """
         ...
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType, NoneType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from toolcharter.api.call import Invocation
+from toolcharter.api.call import Ask, Call, Invocation
 from toolcharter.api.policy import ToolPolicy
 from toolcharter.api.runtime import ToolRuntime
 from toolcharter.api.words import KINDS, RULE_PREFIXES, SAFETY_LEVELS, Kind, Safety
@@ -73,6 +73,8 @@ class ToolSpec(Generic[P]):
     """Pure; what rules see of a call. Default: the `action` argument, no commands."""
     advertise: Callable[[P, dict[str, Any]], dict[str, Any]] | None
     """Narrows the schema that the model is shown; validation stays as wide as it is."""
+    asks: Callable[[P, Call], Ask | None] | None
+    """Pure; why a person has to agree to a call, whatever the profile allows. None: nobody has to."""
     fingerprint: str | None
     """A hash of the tool's code and definition, where the distribution's version does not identify them: of tools that are
     discovered. Part of the profile's digest and of approvals that are kept."""
@@ -101,6 +103,7 @@ class ToolSpec(Generic[P]):
         description: str | None = None,
         invocation: Callable[[Mapping[str, Any]], Invocation] | None = None,
         advertise: Callable[[P, dict[str, Any]], dict[str, Any]] | None = None,
+        asks: Callable[[P, Call], Ask | None] | None = None,
         fingerprint: str | None = None,
         records: "Collection[type[StoreRecord]]" = (),
     ) -> None:
@@ -150,6 +153,7 @@ _TYPES: dict[str, tuple[Any, str]] = {
     "description": ((str, NoneType), "text"),
     "invocation": ((Callable, NoneType), "a function"),
     "advertise": ((Callable, NoneType), "a function"),
+    "asks": ((Callable, NoneType), "a function"),
     "fingerprint": ((str, NoneType), "text"),
     "records": (tuple, "a collection of models"),
 }

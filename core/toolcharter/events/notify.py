@@ -14,7 +14,7 @@ from time import monotonic
 from typing import Any, NamedTuple, get_args
 
 from toolcharter._fork import renew_in_child
-from toolcharter.api.channel import Channel, Notification, Pause, Sender
+from toolcharter.api.channel import Channel, Deliverable, Message, Notification, Pause, Sender
 from toolcharter.errors import ConfigurationError, Fault
 from toolcharter.events.delivery import QUEUE_MAX, DeliveryQueue, Losses
 from toolcharter.profile.settings import Notify, Outcome
@@ -63,15 +63,16 @@ class LogSender:
     def __init__(self) -> None:
         self._logger = logging.getLogger(LOGGER)
 
-    def send(self, notification: Notification, _pause: Pause) -> None:
+    def send(self, item: Deliverable, _pause: Pause) -> None:
         """Log one record; the attribute `notification` has all that a channel would be given."""
-        told = notification.fields.get
-        self._logger.warning(
-            "%r: tool %r, action %r, outcome %r, reason %r, call %r",
-            notification.match,
-            *map(told, ("tool", "action", "outcome", "reason", "call_id")),
-            extra={"notification": notification.payload()},  # one name, which no field of an event can clash with
-        )
+        told = item.fields.get
+        if isinstance(item, Message):
+            text, values = "message to %r from agent %r: %r", [item.to, told("agent"), item.text]
+        else:
+            text = "%r: tool %r, action %r, outcome %r, reason %r, call %r"
+            values = [item.match, *map(told, ("tool", "action", "outcome", "reason", "call_id"))]
+        # One name, which no field of an event can clash with.
+        self._logger.warning(text, *values, extra={"notification": item.payload()})
 
     def close(self) -> None:
         """Nothing is held."""

@@ -22,18 +22,21 @@ from toolcharter.guards.process import GovernedRunner
 
 if TYPE_CHECKING:
     from toolcharter.api import store_engine
+    from toolcharter.api.channel import ChannelUrl, Message, Sender
     from toolcharter.api.network import Http
     from toolcharter.api.store import Store
     from toolcharter.gate import http
     from toolcharter.guards.shell.git import settings as git_settings
     from toolcharter.guards.store import secrets
     from toolcharter.guards.store import view as store_view
+    from toolcharter.loader import openers
 else:
     http = lazy("toolcharter.gate.http")
     git_settings = lazy("toolcharter.guards.shell.git.settings")
     store_engine = lazy("toolcharter.api.store_engine")
     secrets = lazy("toolcharter.guards.store.secrets")
     store_view = lazy("toolcharter.guards.store.view")
+    openers = lazy("toolcharter.loader.openers")
 
 
 class Runtime:
@@ -105,6 +108,11 @@ class Runtime:
     def secret(self, text: str, /) -> str:
         """What *text* stands for: the secret that `secret:NAME` names, or itself."""
         return secrets.secret_value(lambda: secrets.secrets_of(self._state.store.handle.view, self._access), text)
+
+    def channel(self, where: "ChannelUrl", /) -> "Sender[Message]":
+        """What delivers messages on a channel that the tool's policy names."""
+        self._require_mark()
+        return openers.sender_of(where, self.secret, self._state.open_channel)
 
     @cached_property
     def _store(self) -> "Store":

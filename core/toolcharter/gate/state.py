@@ -15,7 +15,14 @@ from toolcharter._fork import renew_in_child
 from toolcharter._lazy import lazy
 from toolcharter.api.call import Caller, ToolResult
 from toolcharter.api.runner import RunnerScope
-from toolcharter.errors import ConfigurationError, Fault, StoreUnavailable, ToolboxClosed, ToolcharterError
+from toolcharter.errors import (
+    ConfigurationError,
+    Fault,
+    NotDelivered,
+    StoreUnavailable,
+    ToolboxClosed,
+    ToolcharterError,
+)
 from toolcharter.events.contract import TOOLBOX_CLOSE, TOOLBOX_OPEN
 from toolcharter.events.emitter import Emitter
 from toolcharter.events.lines import LineFormat
@@ -33,6 +40,7 @@ from toolcharter.profile.model import HOST, Limits
 from toolcharter.profile.settings import HiddenGlob
 
 if TYPE_CHECKING:
+    from toolcharter.api.channel import Channel
     from toolcharter.api.runtime import Reload
     from toolcharter.api.store_engine import StoreEngine
     from toolcharter.api.tool import ToolSpec
@@ -127,6 +135,10 @@ class ToolboxView(Protocol):
     async def acall(self, name: str, args: Mapping[str, Any], /) -> ToolResult:
         """A governed call from asynchronous code."""
         ...
+
+
+def _no_channel(name: str, _url: str, _place: str) -> "Channel":
+    raise NotDelivered(f"This toolbox does not know the channel {name!r}.")
 
 
 def _no_store(_: str) -> "StoreEngine":
@@ -254,6 +266,8 @@ class ToolboxState:
     """False for the state of a reloaded toolbox: it borrows sinks, runners and session guards, and must not close them."""
     open_approval: "Callable[[ToolboxState], ApprovalService] | None" = None
     """Makes what `approval` gives, when the first call has to wait for a person."""
+    open_channel: "Callable[[str, str, str], Channel]" = _no_channel
+    """Opens the channel of a name and a URL; the last argument says who asks."""
     discoverers: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     """What the objects of extensions implement of `discover_tools`, by the name of the extension."""
     extensions: Mapping[tuple[str, str], Any] = field(default_factory=dict)

@@ -6,15 +6,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pluggy import PluginManager
 
-from toolcharter.api.channel import Channel, Notification, Sender
+from toolcharter._lazy import lazy
+from toolcharter.api.channel import Channel, ChannelUrl, Deliverable, Message, Sender
 from toolcharter.api.extension import Sink
 from toolcharter.api.words import is_secret_reference
-from toolcharter.errors import Fault, PluginError
+from toolcharter.errors import Fault, NotDelivered, PluginError
 from toolcharter.loader.hooks import cause, implementation
 
 if TYPE_CHECKING:
     from toolcharter.api.bus import Bus
     from toolcharter.api.store_engine import StoreEngine
+    from toolcharter.events import notify
+else:
+    notify = lazy("toolcharter.events.notify")
 
 _HIDDEN = "(the URL)"
 _OF_ENGINES = ("keeps_state_in", "migrate", "require_current", "transact", "seal", "unseal", "close")
@@ -82,7 +86,7 @@ class _SecretChannel(NamedTuple):
 
     open: Callable[[], Channel]
 
-    def connect(self) -> Sender[Notification]:
+    def connect(self) -> Sender[Deliverable]:
         """As `Channel.connect`; a secret that the store does not give is a loss, too."""
         return self.open().connect()
 
@@ -90,6 +94,30 @@ class _SecretChannel(NamedTuple):
 def channel_of(url: str, secret: Callable[[str], str], open_: Callable[[str], Channel]) -> Channel:
     """What *open_* gives for *url*: now, or for the URL that *secret* gives, once there is something to deliver."""
     return _SecretChannel(lambda: open_(secret(url))) if is_secret_reference(url) else open_(url)
+
+
+def sender_of(
+    where: ChannelUrl, secret: Callable[[str], str], open_: Callable[[str, str, str], Channel]
+) -> Sender[Message]:
+    """What delivers messages on a channel that a tool's policy names.
+
+    Args:
+        where: The channel.
+        secret: Gives the URL, where that is a secret of the caller's tenant.
+        open_: Opens the channel of a name and a URL; the last argument says who asks.
+
+    Raises:
+        NotDelivered: It cannot be opened; the URL is not shown.
+        StoreUnavailable: The secret is not there.
+    """
+    if where.deliver == notify.LOG:
+        return notify.LogSender()
+    url = secret(where.url)
+    try:
+        return open_(where.deliver, url, "the tool's policy").connect()
+    except Exception as error:
+        what = f"The channel {where.deliver!r} cannot be opened: {cause(error)}".replace(url or _HIDDEN, _HIDDEN)
+        raise NotDelivered(what) from error
 
 
 def open_channel(openers: Openers, name: str, url: str, place: str) -> Channel:

@@ -6,7 +6,7 @@ addresses are reached: the URL comes from a profile or from an administrator, ne
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from toolcharter import Channel, Notification, Sender, hookimpl, lazy
+from toolcharter import Channel, Deliverable, Sender, hookimpl, lazy
 from toolcharter_webhook.endpoint import Endpoint, parse_endpoint
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ class WebhookChannel(NamedTuple):
 
     endpoint: Endpoint
 
-    def connect(self) -> Sender[Notification]:
+    def connect(self) -> Sender[Deliverable]:
         """A sender; it connects when it sends."""
         return sender.WebhookSender(self.endpoint)
 

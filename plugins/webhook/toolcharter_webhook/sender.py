@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 import httpx
 
-from toolcharter import NotDelivered, Notification, Pause
+from toolcharter import Deliverable, NotDelivered, Pause
 from toolcharter_webhook.endpoint import Endpoint
 
 TIMEOUT_S = 5.0
@@ -52,15 +52,15 @@ class WebhookSender:
         if endpoint.authorization is not None:
             self._headers["Authorization"] = endpoint.authorization
 
-    def send(self, notification: Notification, pause: Pause) -> None:
-        """Deliver *notification*, with up to `ATTEMPTS` attempts.
+    def send(self, item: Deliverable, pause: Pause) -> None:
+        """Deliver *item*, with up to `ATTEMPTS` attempts.
 
         Raises:
             NotDelivered: The other side refused it, or could not be reached, or *pause* said to give up.
         """
-        body = json.dumps(notification.payload(), default=str).encode()
+        body = json.dumps(item.payload(), default=str).encode()
         # A host may choose a call's id, and a header is no place for every character.
-        delivery = quote(notification.delivery, safe="", errors="backslashreplace")
+        delivery = quote(item.delivery, safe="", errors="backslashreplace")
         attempt = 1
         while (failed := self._attempt(body, delivery)) is not None:
             if failed.final or attempt == ATTEMPTS or pause(self._wait_s(attempt, failed)):

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from toolcharter.events import notify
     from toolcharter.gate.approvals import asking, ledger
     from toolcharter.gate.build import late
-    from toolcharter.gate.stages import s4_session, s5_approval
+    from toolcharter.gate.stages import s4_checks, s4_session, s5_approval
     from toolcharter.guards.rates import binding
     from toolcharter.loader import stores
 else:
@@ -54,6 +54,7 @@ else:
     ledger = lazy("toolcharter.gate.approvals.ledger")
     asking = lazy("toolcharter.gate.approvals.asking")
     late = lazy("toolcharter.gate.build.late")
+    s4_checks = lazy("toolcharter.gate.stages.s4_checks")
     s4_session = lazy("toolcharter.gate.stages.s4_session")
     s5_approval = lazy("toolcharter.gate.stages.s5_approval")
     binding = lazy("toolcharter.guards.rates.binding")
@@ -223,7 +224,8 @@ def open_state(
         files=plan.files,
         required=profile.events.required,
         args_detail=profile.events.args,
-        checks=loaded.checks,
+        checks=(*loaded.checks, *s4_checks.checks_of_tools(loaded.specs, plan.policies)),
+        open_channel=loaded.open_channel,
         rates=rates,
         notifier=notifier,
         tables=loaded.program_tables() if loaded.program_files else None,

@@ -4,7 +4,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from toolcharter.api.tool import ToolSpec
 from toolcharter.errors import ConfigurationError, Fault, PluginError
 from toolcharter.loader.discover import NOTHING, Discovered, Ground, Late, discover, has_discoverers
 from toolcharter.loader.load import Loaded, LoadedExtension, LoadedTool, load_plugins
+from toolcharter.loader.openers import channel_of
 from toolcharter.loader.origin import profile_folders
 from toolcharter.loader.scan import Installed, installed
 from toolcharter.loader.select import channel_needs, store_need
@@ -164,6 +165,7 @@ def plan_profile(
     policies = dict(_policies(source, "tools", chosen.tools, loaded.specs, faults))
     extensions = dict(_policies(source, "extensions", chosen.all_extensions, loaded.extension_specs, faults))
     rules = dict(_tool_rules(source, loaded, policies, faults))
+    loaded = _with_channels_of_tools(loaded, policies, source, index, faults)
     plan = Plan(
         chosen, loaded, policies, extensions, ceilings, workspace, source.files, rules, index=index, store_url=store_url
     )
@@ -182,6 +184,25 @@ def _channels(profile: Profile, ceilings: Iterable[Ceiling]) -> dict[str, str]:
     """The channels that notifications name, each with the place of the first entry that does."""
     entries = [*profile.notify, *(entry for ceiling in ceilings for entry in ceiling.notify)]
     return {entry.deliver: entry.place for entry in reversed(entries) if entry.deliver != "log"}
+
+
+def _with_channels_of_tools(
+    loaded: Loaded, policies: Mapping[str, Any], source: ProfileSource, index: Installed, faults: list[Fault]
+) -> Loaded:
+    """*loaded* with the plugins of the channels on which tools may deliver messages; what cannot be used goes to *faults*."""
+    named = [
+        (one, source.places.of("tools", name))
+        for name, policy in policies.items()
+        for one in policy.delivers_on()
+        if one.deliver != "log"
+    ]
+    try:
+        loaded = loaded.with_channels({one.deliver: place for one, place in named}, index)
+        for one, place in named:
+            channel_of(one.url, str, partial(loaded.open_channel, one.deliver, place=place))
+    except PluginError as error:
+        faults += error.faults
+    return loaded
 
 
 def _store_url(profile: Profile, faults: list[Fault]) -> str:

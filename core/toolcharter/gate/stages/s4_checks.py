@@ -1,6 +1,6 @@
 """Stage 4, the checks of plugins: each may deny a call or ask for a human; what fails denies."""
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from functools import partial
 from inspect import isawaitable
 from time import monotonic
@@ -11,10 +11,22 @@ from toolcharter.api.reasons import Reason
 from toolcharter.errors import Denied
 from toolcharter.gate.call import CallContext
 from toolcharter.gate.waiting import LoopThread, awaited, is_caller_cancellation, refuse_inside_loop, wait_for
-from toolcharter.loader.load import Check
+from toolcharter.loader.load import Check, LoadedTool
 
 Answer = None | Deny | Ask
 _ANSWERS = frozenset({Deny, Ask})
+
+
+def checks_of_tools(tools: Mapping[str, LoadedTool], policies: Mapping[str, Any]) -> Iterator[Check]:
+    """What has a person agree to the calls of which a tool itself wants that."""
+    for name, tool in tools.items():
+        if tool.spec.asks is not None:
+            ask = partial(tool.spec.asks, policies[name])
+            yield Check(f"{tool.distribution}:{name}", partial(_asked_by, name, ask))
+
+
+def _asked_by(name: str, ask: Callable[[Call], Ask | None], call: Call) -> Ask | None:
+    return ask(call) if call.tool == name else None
 
 
 class NoAnswer(Exception):
