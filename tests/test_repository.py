@@ -169,6 +169,7 @@ SMALL = {
     "gate/observers.py": "pytest loads it in each project that has toolcharter installed, and nothing beside it",
     "gate/stages/s6_limits.py": "each stage of a call is a module",
     "gate/tool.py": "what the stages, the pipeline and the building of tools share, between them in the gate's layers",
+    "guards/paths/scope.py": "what paths of the disk and those with virtual files share, below both",
     "profile/names.py": "how names are written, below all that reads a profile",
 }
 """Modules of the core with 40 lines or less that are no package's face, and why each is one."""

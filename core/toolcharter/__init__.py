@@ -120,6 +120,8 @@ if TYPE_CHECKING:
     from toolcharter.api.tool import ToolSpec as ToolSpec
     from toolcharter.api.trace import read_trace as read_trace
     from toolcharter.api.trace import within_trace as within_trace
+    from toolcharter.api.virtual import VirtualFile as VirtualFile
+    from toolcharter.api.virtual import VirtualFolder as VirtualFolder
     from toolcharter.api.words import is_secret_reference as is_secret_reference
     from toolcharter.api.words import secret_name as secret_name
     from toolcharter.errors import BusUnavailable as BusUnavailable
@@ -222,6 +224,7 @@ _HOMES = {
     ),
     "toolcharter.api.tool": "ToolSpec",
     "toolcharter.api.trace": "read_trace within_trace",
+    "toolcharter.api.virtual": "VirtualFile VirtualFolder",
     "toolcharter.api.words": "is_secret_reference secret_name",
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}

@@ -2,7 +2,8 @@
 
 A plugin implements a hook by marking a module-level function of the same name with `hookimpl`;
 the object that an extension builds may implement `discover_tools`, `check_call`, `open_sink`, `open_channel`,
-`answer_approval`, `open_runner` and `read_roots` as methods, and is closed with the toolbox if it has a method `close`.
+`answer_approval`, `open_runner`, `read_roots` and `route_path` as methods, and is closed with the toolbox if it has a
+method `close`.
 
 Implementations are resolved when a toolbox is built and called straight, past pluggy. So an
 implementation takes just the arguments of its hook, or fewer, without defaults, and is no
@@ -16,17 +17,19 @@ from typing import TYPE_CHECKING, Any
 import pluggy
 
 from toolcharter.api.approval import Answer, ApprovalAnswer, ApprovalRequest
-from toolcharter.api.call import Ask, Call, Deny
+from toolcharter.api.call import Ask, Call, Caller, Deny
 from toolcharter.api.channel import Channel
 from toolcharter.api.discovery import Discovery, DiscoveryRuntime, ProfileView
 from toolcharter.api.extension import ExtensionSpec, Sink
 from toolcharter.api.runner import ProgramRunner, RunnerScope
 from toolcharter.api.tool import ToolSpec
+from toolcharter.api.virtual import VirtualFile, VirtualFolder
 
 if TYPE_CHECKING:
     import click
 
     from toolcharter.api.bus import Bus
+    from toolcharter.api.runtime import ToolRuntime
     from toolcharter.api.store_engine import StoreEngine
 
 PROJECT = "toolcharter"
@@ -210,6 +213,32 @@ def read_roots() -> Sequence[Path]:  # type: ignore[empty-body]
 
     Raises:
         Exception: Anything raised, and a relative path, stop the start-up with the distribution's name and version.
+    """
+
+
+@hookspec(firstresult=True)
+def route_path(path: str, caller: Caller, rt: "ToolRuntime") -> VirtualFile | VirtualFolder | None:
+    """Say what lies at a path of the workspace that an extension keeps elsewhere than on the disk.
+
+    Called whenever a tool opens a path through `rt.paths`, before the disk is looked at, for the object of each extension
+    that the profile lists, in the order of the profile; the first `VirtualFile` counts. The path guard has judged the
+    path by then, and judges what is changed as it does on the disk. Programs see the disk alone. Answer by the path's text, at
+    once: it is asked for every name of a listing, too. What has to be looked up is for the methods of the answer.
+
+    Args:
+        path: Relative to the workspace, with `/`, without `.`, `..` and links; `.` is the workspace.
+        caller: Who makes the call.
+        rt: As a tool of the extension's distribution would have it within this call: `rt.store` is the distribution's,
+            and nothing is written before the mark of the tool that asks. Its `paths` are those of the disk.
+
+    Returns:
+        A `VirtualFile` for a path that the extension takes, whether there is a file or not; a `VirtualFolder` for each
+        folder in which there may be such paths; None for all others, which are the disk's.
+
+    Raises:
+        Exception: `Denied` and `ToolError` end the call with their reasons. Anything else raised, by the hook or by
+            a method of its answer, and any other answer, is an error with `route_failed`. Nothing falls through to
+            the disk.
     """
 
 

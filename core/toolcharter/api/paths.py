@@ -72,6 +72,14 @@ class OpenFolder(_Managed, Protocol):
         """The folder's entries by name, without those that are protected."""
         ...
 
+    def is_on_disk(self) -> bool:
+        """Whether the folder lies on the disk, so that a program can look into it."""
+        ...
+
+    def virtual(self) -> Iterator[str]:
+        """The files at any depth below the folder that lie on no disk, by their paths relative to it. No program sees them."""
+        ...
+
 
 class Entry(NamedTuple):
     """One name in a folder; links are named, never followed."""

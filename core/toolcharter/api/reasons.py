@@ -52,6 +52,8 @@ class GuardReason(StrEnum):
     NOT_EMPTY = "not_empty"
     CHANGED_MEANWHILE = "changed_meanwhile"
     HARD_LINK = "hard_link"
+    VIRTUAL_PATH = "virtual_path"
+    ROUTE_FAILED = "route_failed"
     PATH_LOCKED = "path_locked"
     LOCKS_UNAVAILABLE = "locks_unavailable"
     STORE_UNAVAILABLE = "store_unavailable"
@@ -161,6 +163,10 @@ GUARD_REASONS: dict[GuardReason, ReasonInfo] = {
         "error", "Somebody else changed the file between the look at it and the write.", retryable=True
     ),
     GuardReason.HARD_LINK: ReasonInfo("denied", "The file has other names, which may lie outside the workspace."),
+    GuardReason.VIRTUAL_PATH: ReasonInfo(
+        "error", "The file lies on no disk, where it could be moved or become a folder."
+    ),
+    GuardReason.ROUTE_FAILED: ReasonInfo("error", "The extension that keeps the file elsewhere has failed."),
     GuardReason.PATH_LOCKED: ReasonInfo(
         "denied", "Another agent or session has locked the path for a while.", retryable=True
     ),

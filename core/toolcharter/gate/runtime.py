@@ -1,6 +1,6 @@
 """`Runtime`: what a constructor is handed. Everything it gives is bound to the present call."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -10,6 +10,7 @@ from toolcharter.api.call import Caller, ToolResult
 from toolcharter.api.paths import Paths
 from toolcharter.api.reasons import Reason
 from toolcharter.api.runtime import Reload, Runner
+from toolcharter.api.virtual import VirtualFolder
 from toolcharter.errors import ConfigurationError, Denied, NotGated, ToolError
 from toolcharter.gate.call import CURRENT, CallContext, new_call_id
 from toolcharter.gate.redact import redact_args, redact_name
@@ -26,12 +27,14 @@ if TYPE_CHECKING:
     from toolcharter.api.network import Http
     from toolcharter.api.store import Store
     from toolcharter.gate import http
+    from toolcharter.guards.paths import routed
     from toolcharter.guards.shell.git import settings as git_settings
     from toolcharter.guards.store import secrets
     from toolcharter.guards.store import view as store_view
     from toolcharter.loader import openers
 else:
     http = lazy("toolcharter.gate.http")
+    routed = lazy("toolcharter.guards.paths.routed")
     git_settings = lazy("toolcharter.guards.shell.git.settings")
     store_engine = lazy("toolcharter.api.store_engine")
     secrets = lazy("toolcharter.guards.store.secrets")
@@ -51,11 +54,22 @@ class Runtime:
         staged: bool,
         bounded: bool = True,
         distribution: str = "toolcharter",
+        is_route: bool = False,
     ) -> None:
         self._state = state
         self._distribution = distribution
         self.leases = WorkspaceLeases(state.workspace, lambda: self.caller, self._deadline)
-        self._paths: Paths = paths.acting(self._require_mark, self.leases, _note_change)
+        disk = paths.acting(self._require_mark, self.leases, _note_change)
+        self._paths: Paths = disk
+        if state.routes and not is_route:
+            others = {
+                route.distribution: Runtime(
+                    state, paths, view, staged=staged, bounded=bounded, distribution=route.distribution, is_route=True
+                )
+                for route in state.routes
+            }
+            asked = [(route.function, others[route.distribution]) for route in state.routes]
+            self._paths = routed.RoutedPaths(disk, lambda path: _routed(asked, path, current_call().caller))
         self._view = view
         self._staged = staged
         self._bounded = bounded
@@ -250,6 +264,18 @@ class Runtime:
         if not taken and self._state.required:
             raise Denied(Reason.AUDIT_UNAVAILABLE, "An event sink that the profile requires cannot be written.")
         return ctx
+
+
+def _routed(asked: Sequence[tuple[Callable[..., Any], Runtime]], path: str, caller: Caller) -> Any:
+    """What the first route that takes *path* answers; folders of several hold what each of them has."""
+    folders: list[VirtualFolder] = []
+    for function, rt in asked:
+        answer = function(path, caller, rt)
+        if isinstance(answer, VirtualFolder):
+            folders.append(answer)
+        elif answer is not None:
+            return answer
+    return routed.JoinedFolder(folders) if len(folders) > 1 else folders[0] if folders else None
 
 
 def current_call() -> CallContext:

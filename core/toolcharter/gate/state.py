@@ -31,6 +31,7 @@ from toolcharter.gate.redact import ArgsDetail, redact_id
 from toolcharter.gate.runners import Runners
 from toolcharter.gate.waiting import LoopThread
 from toolcharter.guards.inventory import Inventory
+from toolcharter.loader.hooks import PathRoute
 from toolcharter.loader.imports import child_search_path
 from toolcharter.loader.load import Check
 from toolcharter.policy.availability import AvailabilityPlan, ToolCatalog
@@ -272,6 +273,8 @@ class ToolboxState:
     """What the objects of extensions implement of `discover_tools`, by the name of the extension."""
     extensions: Mapping[tuple[str, str], Any] = field(default_factory=dict)
     """The objects of extensions, by distribution and name of the extension."""
+    routes: tuple[PathRoute, ...] = ()
+    """What keeps files elsewhere than on the disk."""
     late: "Late | None" = None
     """The same with what they may use; known once they have been asked."""
     has_approver: bool = False

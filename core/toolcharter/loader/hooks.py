@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from inspect import Parameter, signature
-from typing import Any
+from typing import Any, NamedTuple
 
 from pluggy import HookImpl, PluginManager
 
@@ -29,7 +29,17 @@ OBJECT_HOOKS = (
     "answer_approval",
     "open_runner",
     "read_roots",
+    "route_path",
 )
+
+
+class PathRoute(NamedTuple):
+    """One implementation of `route_path`, to be called straight."""
+
+    distribution: str
+    """Whose records its `rt.store` has."""
+    function: Callable[..., Any]
+    """Takes the path, the caller and the runtime."""
 
 
 class Failures:

@@ -22,6 +22,7 @@ from toolcharter.errors import Fault, PluginError
 from toolcharter.loader.hooks import (
     OBJECT_HOOKS,
     Failures,
+    PathRoute,
     approver_of,
     cause,
     direct,
@@ -29,7 +30,7 @@ from toolcharter.loader.hooks import (
     new_manager,
     register,
 )
-from toolcharter.loader.module import PluginModule, load_module, unmet
+from toolcharter.loader.module import PluginModule, load_module, program_files_of, unmet
 from toolcharter.loader.openers import (
     Opener,
     Openers,
@@ -117,6 +118,8 @@ class Loaded(NamedTuple):
     discoverers: Mapping[str, Callable[..., Any]] = _NOTHING
     """What the objects of extensions implement of `discover_tools`, by the name of the extension; known after
     `build_extensions`."""
+    routes: tuple[PathRoute, ...] = ()
+    """What keeps files elsewhere, in the order of the profile; known after `build_extensions`."""
     closers: tuple[Callable[[], object], ...] = ()
     """What the objects of extensions want called when the toolbox closes; known after `build_extensions`."""
 
@@ -142,7 +145,7 @@ class Loaded(NamedTuple):
         openers, channels = dict(self.openers), dict(self.channels)
         settings, failures = dict[str, ExtensionPolicy](), Failures()
         closers, runners = list[Callable[[], object]](), dict[str, Callable[[RunnerScope], Any]]()
-        discoverers = dict[str, Callable[..., Any]]()
+        discoverers, routes = dict[str, Callable[..., Any]](), list[PathRoute]()
         objects, roots = dict[tuple[str, str], Any](), list[Path]()
         for name, loaded in self.extension_specs.items():
             owner, plugin = f"{loaded.distribution} {loaded.version}", f"{loaded.distribution}:{loaded.module}:{name}"
@@ -158,6 +161,8 @@ class Loaded(NamedTuple):
                 discoverers |= {} if discoverer is None else {name: discoverer}
                 objects[loaded.distribution, name] = built
                 roots += read_roots_of(self.manager, built, owner)
+                route = implementation(self.manager, "route_path", built)
+                routes += [] if route is None else [PathRoute(loaded.distribution, route)]
                 closers += [built.close] if callable(getattr(built, "close", None)) else []
         approver = None
         with failures:
@@ -170,6 +175,7 @@ class Loaded(NamedTuple):
             approver=approver,
             runners=runners,
             discoverers=discoverers,
+            routes=tuple(routes),
             closers=tuple(closers),
             objects=objects,
             read_roots=tuple(roots),
@@ -281,7 +287,7 @@ def load_plugins(
     for plugin in modules.values():
         with failures:
             loaded = loaded._replace(
-                program_files=(*loaded.program_files, *_program_files(plugin, manager, loaded.program_files))
+                program_files=(*loaded.program_files, *program_files_of(plugin, manager, loaded.program_files))
             )
     failures.stop()
     return loaded
@@ -324,27 +330,6 @@ def _loaded(chosen: Mapping[Need, EntryPoint], modules: Mapping[str, PluginModul
         stores=stores,
         buses=buses,
     )
-
-
-def _program_files(plugin: PluginModule, manager: PluginManager, others: tuple[Path, ...]) -> tuple[Path, ...]:
-    """The tables of programs that a plugin brings.
-
-    Raises:
-        PluginError: They cannot be used beside the core's and those in *others*.
-    """
-    function = implementation(manager, "register_programs", plugin.module)
-    if function is None:
-        return ()
-
-    try:
-        files = tuple(map(Path, function()))
-        tables.CORE.with_added((*others, *files))
-    except Exception as error:
-        what = f"the hook register_programs: {cause(error)}"
-        raise PluginError(
-            [Fault(plugin.entry.owner, "", what, "The plugin's author has to mend its tables.")]
-        ) from error
-    return files
 
 
 def _shared_modules(entries: Iterable[EntryPoint]) -> Iterator[Fault]:

@@ -2,17 +2,24 @@
 
 from collections.abc import Collection, Iterator, Mapping
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from pluggy import PluginManager
 
+from toolcharter._lazy import lazy
 from toolcharter.api.extension import ExtensionSpec
 from toolcharter.api.tool import ToolSpec
 from toolcharter.errors import Fault, PluginError
 from toolcharter.loader.hooks import MODULE_HOOKS, cause, implementation, register
 from toolcharter.loader.scan import EXTENSIONS, TOOLS, EntryPoint, Installed
 from toolcharter.loader.select import BUS, CHANNEL, RUNNER, SINK, STORE, Need
+
+if TYPE_CHECKING:
+    from toolcharter.guards.shell.programs import tables
+else:
+    tables = lazy("toolcharter.guards.shell.programs.tables")
 
 _EXAMPLES = {STORE: "sqlite:", BUS: "nats://127.0.0.1:4222"}
 _OPENING = ("open_sink", "open_channel", "open_store", "open_bus")
@@ -134,3 +141,24 @@ def unmet(need: Need, plugin: PluginModule, manager: PluginManager, extensions: 
         what = f"{module} of {owner} implements no hook open_channel, so it delivers no notification."
         fix = f"List {need.name!r} under extensions if its object does, or write `deliver: log`."
         yield Fault(need.place, need.path, what, fix)
+
+
+def program_files_of(plugin: PluginModule, manager: PluginManager, others: tuple[Path, ...]) -> tuple[Path, ...]:
+    """The tables of programs that a plugin brings.
+
+    Raises:
+        PluginError: They cannot be used beside the core's and those in *others*.
+    """
+    function = implementation(manager, "register_programs", plugin.module)
+    if function is None:
+        return ()
+
+    try:
+        files = tuple(map(Path, function()))
+        tables.CORE.with_added((*others, *files))
+    except Exception as error:
+        what = f"the hook register_programs: {cause(error)}"
+        raise PluginError(
+            [Fault(plugin.entry.owner, "", what, "The plugin's author has to mend its tables.")]
+        ) from error
+    return files

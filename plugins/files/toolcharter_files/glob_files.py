@@ -87,6 +87,9 @@ def _found(rt: ToolRuntime, places: list[Scope]) -> tuple[list[str], bool]:
     found: set[str] = set()
     cut = False
     for scope in places:
+        found.update(map(scope.path, scope.virtual()))
+        if not scope.folder.is_on_disk():
+            continue
         names, incomplete = list_names(rt, scope.folder, scope.globs)
         found.update(scope.path(name) for name in names if scope.takes(name))
         cut = cut or incomplete

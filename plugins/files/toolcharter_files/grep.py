@@ -10,7 +10,7 @@ from typing import Annotated, NamedTuple
 
 from pydantic import BaseModel, Field
 
-from toolcharter import Denied, OpenFile, Paths, ToolError, ToolRuntime, ToolSpec
+from toolcharter import Denied, OpenFile, Paths, Reason, ToolError, ToolRuntime, ToolSpec
 from toolcharter_files.common import (
     MAX_LINE_CHARS,
     PATH_ALIASES,
@@ -124,7 +124,7 @@ def build(
             except ToolError as error:
                 places, file = [], stack.enter_context(_one_file(paths, path, error))
             ctx.policy_passed()
-            hits, cut = _in_file(rt, file, policy, options) if file else _in_folders(rt, places, policy, options)
+            hits, cut = _in_file(rt, file, policy, options) if file else _in_folders(rt, paths, places, policy, options)
         lines = list(islice(_read(paths, hits, policy, min(context, policy.max_context)), limit + 1))
         truncated = cut or len(lines) > limit
         shown = lines[:limit]
@@ -179,17 +179,60 @@ def _in_file(rt: ToolRuntime, file: OpenFile, policy: GrepPolicy, options: list[
     return {file.path: {(each.line, each.raw) for each in found}}, cut
 
 
-def _in_folders(rt: ToolRuntime, places: list[Scope], policy: GrepPolicy, options: list[str]) -> tuple[Hits, bool]:
-    hits: Hits = {}
-    cut = False
+def _in_folders(
+    rt: ToolRuntime, paths: Paths, places: list[Scope], policy: GrepPolicy, options: list[str]
+) -> tuple[Hits, bool]:
+    virtual = {scope.path(name) for scope in places for name in scope.virtual()}
+    hits, cut = _in_virtual(rt, paths, sorted(virtual), policy, options)
     limits = [f"--max-filesize={policy.max_file_bytes}", *options]
     for scope in places:
+        if not scope.folder.is_on_disk():
+            continue
         found, incomplete = search_folder(rt, scope.folder, scope.globs, limits)
         cut = cut or incomplete
         for name, group in groupby(found, key=lambda each: each.name):
             if scope.takes(name):
                 hits.setdefault(scope.path(name), set()).update((each.line, each.raw) for each in group)
     return hits, cut
+
+
+def _in_virtual(
+    rt: ToolRuntime, paths: Paths, names: list[str], policy: GrepPolicy, options: list[str]
+) -> tuple[Hits, bool]:
+    """Hits in files that lie on no disk: many of them are searched as one text, as no program finds them itself."""
+    hits: Hits = {}
+    cut, text, lines = False, bytearray(), list[tuple[str, int]]()
+
+    def search() -> bool:
+        found, incomplete = search_bytes(rt, bytes(text), options) if text else ([], False)
+        for each in found:
+            path, number = lines[each.line - 1]
+            hits.setdefault(path, set()).add((number, each.raw))
+        text.clear()
+        lines.clear()
+        return incomplete
+
+    for name in names:
+        content = _virtual_content(paths, name, policy.max_file_bytes)
+        if not content or b"\0" in content:
+            continue
+        if len(text) + len(content) > policy.max_file_bytes:
+            cut = search() or cut
+        content = content.removesuffix(b"\n") + b"\n"
+        text += content
+        lines += [(name, number) for number in range(1, content.count(b"\n") + 1)]
+    return hits, search() or cut
+
+
+def _virtual_content(paths: Paths, name: str, most: int) -> bytes:
+    """What is to be searched; nothing of a file that is hidden, gone by now or too large."""
+    try:
+        with paths.open_file(name) as file:
+            return file.read(most) if file.size <= most else b""
+    except (Denied, ToolError) as error:
+        if error.reason not in {Reason.PROTECTED_PATH, "path_not_found"}:
+            raise
+        return b""
 
 
 def _read(paths: Paths, hits: Hits, policy: GrepPolicy, context: int) -> Iterator[Line]:

@@ -160,7 +160,7 @@ def _similar(rt: ToolRuntime, paths: Paths, path: str) -> str | None:
     glob = Glob(".", escaped(wanted), anchored=False)
     try:
         with paths.open_folder() as folder:
-            names = [name for name in list_names(rt, folder, [glob])[0] if folder.shows(name)]
+            names = [*folder.virtual(), *(name for name in list_names(rt, folder, [glob])[0] if folder.shows(name))]
     except ToolError:
         return None
     near = [one_line(name) for name in names if PurePosixPath(name).name == wanted][:MAX_HINTS]

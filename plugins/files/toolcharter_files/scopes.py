@@ -1,6 +1,6 @@
 """Where a search goes: each glob's own folder, opened before the mark, and what it looks for there."""
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import NamedTuple
 
@@ -22,6 +22,10 @@ class Scope(NamedTuple):
     def takes(self, name: str) -> bool:
         """Whether *name*, relative to the folder, is wanted and not protected."""
         return self.folder.shows(name) and self.matches(representable(name))
+
+    def virtual(self) -> Iterator[str]:
+        """What is wanted of the files that lie on no disk, relative to the folder."""
+        return (name for name in self.folder.virtual() if self.matches(representable(name)))
 
     def path(self, name: str) -> str:
         """*name* as a path that `rt.paths` opens."""

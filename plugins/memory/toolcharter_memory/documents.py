@@ -8,6 +8,7 @@ from typing import Annotated, NamedTuple
 from pydantic import Field
 
 from toolcharter import Caller, Store, StoreTransaction, StoreUnavailable, ToolError, ToolPolicy, scrub_text
+from toolcharter_memory.caches import WRITES
 from toolcharter_memory.chunks import Chunk, chunks_of
 from toolcharter_memory.places import Place, places_of
 from toolcharter_memory.records import ChunkMark, MemoryChunk, MemoryDocument, Span, Trust
@@ -149,12 +150,14 @@ def write(
         return document
 
     try:
-        return store.transact(work)
+        written = store.transact(work)
     except StoreUnavailable:
         # A store without full text keeps documents all the same; nobody can search them.
         if not index:
             raise
         return write(store, writer, path, change, index=False)
+    WRITES.note()
+    return written
 
 
 def delete(rows: StoreTransaction, place: Place, path: str) -> bool:

@@ -21,7 +21,7 @@ from toolcharter_memory.documents import (
     write,
 )
 from toolcharter_memory.places import DAILY, MAIN, TOPIC, WORLD, places_of
-from toolcharter_memory.showing import Passage, PassageData, passage_data, passages_of, shown
+from toolcharter_memory.showing import Excerpt, ExcerptData, excerpt_data, excerpts_of, shown
 
 Action = Literal["recall", "remember", "reflect", "update_world"]
 MAX_DAYS = 366
@@ -49,7 +49,7 @@ class MemoryData(TypedDict, total=False):
     path: str
     written: int
     """In bytes."""
-    passages: list[PassageData]
+    excerpts: list[ExcerptData]
     truncated: bool
 
 
@@ -130,21 +130,21 @@ def _day(today: date, back: int) -> str:
 
 def _recall(ctx: ToolContext, policy: MemoryPolicy, found: list[Found]) -> str:
     room, truncated = policy.max_recall_bytes, False
-    passages: list[Passage] = []
+    excerpts: list[Excerpt] = []
     for one in found:
-        for passage in passages_of(one):
-            size = len(passage.text.encode())
+        for excerpt in excerpts_of(one):
+            size = len(excerpt.text.encode())
             if size > room:
                 truncated = True
                 continue
             room -= size
-            passages.append(passage)
+            excerpts.append(excerpt)
     if not found:
-        return ctx.ok("Nothing was remembered yet.", data=MemoryData(passages=[], truncated=False))
-    text = shown(passages)
+        return ctx.ok("Nothing was remembered yet.", data=MemoryData(excerpts=[], truncated=False))
+    text = shown(excerpts)
     if truncated:
         text += "\n[truncated: there is more; use memory_search or memory_get]"
-    data = MemoryData(passages=[passage_data(one) for one in passages], truncated=truncated)
+    data = MemoryData(excerpts=[excerpt_data(one) for one in excerpts], truncated=truncated)
     return ctx.ok(text, data=data, truncated=truncated)
 
 

@@ -10,7 +10,7 @@ from pydantic import Field
 from toolcharter import Reason, ToolError, ToolPolicy, ToolRuntime, ToolSpec
 from toolcharter_memory.documents import Found, find
 from toolcharter_memory.places import MAX_PATH_CHARS, memory_path
-from toolcharter_memory.showing import Passage, PassageData, passage_data, passages_of, shown
+from toolcharter_memory.showing import Excerpt, ExcerptData, excerpt_data, excerpts_of, shown
 
 MAX_LINES = 2_000
 
@@ -33,7 +33,7 @@ class MemoryGetData(TypedDict):
     """The structured result."""
 
     path: str
-    passages: list[PassageData]
+    excerpts: list[ExcerptData]
     total_lines: int
     truncated: bool
 
@@ -81,22 +81,22 @@ def build(workspace: Path, policy: MemoryGetPolicy, rt: ToolRuntime) -> Callable
         if first > max(total, 1):
             raise ToolError(f"{wanted!r} has {total} lines.", reason=Reason.INVALID_ARGUMENTS)
         shown_lines = _within(found, first, first + (lines or MAX_LINES) - 1)
-        passages, truncated = _fitting(shown_lines, policy.max_bytes)
-        text = shown(passages) or "There is no text in these lines."
+        excerpts, truncated = _fitting(shown_lines, policy.max_bytes)
+        text = shown(excerpts) or "There is no text in these lines."
         if truncated:
             text += "\n[truncated: there is more; ask for fewer lines, or for those from a later one]"
         data = MemoryGetData(
-            path=wanted, passages=[passage_data(one) for one in passages], total_lines=total, truncated=truncated
+            path=wanted, excerpts=[excerpt_data(one) for one in excerpts], total_lines=total, truncated=truncated
         )
         return ctx.ok(text, data=data, truncated=truncated)
 
     return memory_get
 
 
-def _within(found: Found, first: int, last: int) -> list[Passage]:
+def _within(found: Found, first: int, last: int) -> list[Excerpt]:
     """What was written in the lines *first* to *last*."""
-    kept: list[Passage] = []
-    for one in passages_of(found):
+    kept: list[Excerpt] = []
+    for one in excerpts_of(found):
         start, end = max(first, one.start_line), min(last, one.end_line)
         if start <= end:
             lines = one.text.split("\n")[start - one.start_line : end - one.start_line + 1]
@@ -104,10 +104,10 @@ def _within(found: Found, first: int, last: int) -> list[Passage]:
     return kept
 
 
-def _fitting(passages: list[Passage], most: int) -> tuple[list[Passage], bool]:
-    """Whole lines of *passages*, up to *most* bytes, and whether that is not all."""
-    kept: list[Passage] = []
-    for one in passages:
+def _fitting(excerpts: list[Excerpt], most: int) -> tuple[list[Excerpt], bool]:
+    """Whole lines of *excerpts*, up to *most* bytes, and whether that is not all."""
+    kept: list[Excerpt] = []
+    for one in excerpts:
         if (size := len(one.text.encode())) <= most:
             kept.append(one)
             most -= size

@@ -9,7 +9,7 @@ from pydantic import Field
 from toolcharter import Reason, StoreTransaction, ToolError, ToolPolicy, ToolRuntime, ToolSpec
 from toolcharter_memory import search
 from toolcharter_memory.records import MemoryChunk
-from toolcharter_memory.showing import Passage, PassageData, passage_data, shown
+from toolcharter_memory.showing import Excerpt, ExcerptData, excerpt_data, shown
 
 MAX_QUERY_CHARS = 1_000
 
@@ -26,7 +26,7 @@ class MemorySearchPolicy(ToolPolicy):
 class MemorySearchData(TypedDict):
     """The structured result."""
 
-    hits: list[PassageData]
+    hits: list[ExcerptData]
 
 
 def build(workspace: Path, policy: MemorySearchPolicy, rt: ToolRuntime) -> Callable[..., str]:  # noqa: ARG001 - `rt.store`
@@ -34,7 +34,7 @@ def build(workspace: Path, policy: MemorySearchPolicy, rt: ToolRuntime) -> Calla
 
     def memory_search(
         query: str,
-        maxResults: Annotated[int, Field(ge=1, le=50)] = 6,  # noqa: N803 - the argument's name in source 004
+        maxResults: Annotated[int, Field(ge=1, le=50)] = 6,  # noqa: N803 - GoClaw's name of it
         minScore: Annotated[float, Field(ge=0, le=1)] = 0.0,  # noqa: N803 - as above
     ) -> str:
         """Search what was remembered: MEMORY.md and the notes in memory/. Use it before you answer from memory.
@@ -51,12 +51,12 @@ def build(workspace: Path, policy: MemorySearchPolicy, rt: ToolRuntime) -> Calla
         ctx.policy_passed()
         wanted, least = min(maxResults, policy.max_results), max(minScore, policy.min_score)
 
-        def work(rows: StoreTransaction) -> list[Passage]:
+        def work(rows: StoreTransaction) -> list[Excerpt]:
             found = search.by_words(rows, rt.caller, query, wanted)
             return search.best(rows, rt.caller, found.values(), wanted, least)
 
         hits = rt.store.transact(work)
-        data = MemorySearchData(hits=[passage_data(one) for one in hits])
+        data = MemorySearchData(hits=[excerpt_data(one) for one in hits])
         return ctx.ok(shown(hits) or "Nothing that was remembered fits.", data=data)
 
     return memory_search

@@ -69,3 +69,26 @@ class MemoryChunk(StoreRecord):
     store_kind: ClassVar[RecordKind] = RecordKind(
         "memory_chunks", ("agent", "owner", "path", "number"), indexed=("place",), full_text=("word", "text")
     )
+
+
+class AgentContextFile(StoreRecord):
+    """A file such as `SOUL.md` as all users of an agent have it."""
+
+    agent: str
+    file: str
+    content: str
+    span: Span
+
+    store_kind: ClassVar[RecordKind] = RecordKind("agent_context_files", ("agent", "file"))
+
+
+class UserContextFile(StoreRecord):
+    """The same of one user."""
+
+    agent: str
+    user: str
+    file: str
+    content: str
+    span: Span
+
+    store_kind: ClassVar[RecordKind] = RecordKind("user_context_files", ("agent", "user", "file"))

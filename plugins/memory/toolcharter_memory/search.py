@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from toolcharter import Caller, StoreTransaction
 from toolcharter_memory.places import WORLD, Place, places_of
 from toolcharter_memory.records import MemoryChunk, MemoryDocument
-from toolcharter_memory.showing import Passage
+from toolcharter_memory.showing import Excerpt
 
 MAX_QUERY_WORDS = 16
 """How many different words of a query count."""
@@ -37,7 +37,7 @@ def memories_of(caller: Caller) -> tuple[Place, ...]:
     return (*places_of(caller, ""), *places_of(caller, WORLD))
 
 
-def by_words(rows: StoreTransaction, caller: Caller, query: str, wanted: int) -> dict[tuple[str, ...], Passage]:
+def by_words(rows: StoreTransaction, caller: Caller, query: str, wanted: int) -> dict[tuple[str, ...], Excerpt]:
     """Chunks that hold words of *query*, by their key; each with a score from 0 to 1.
 
     Args:
@@ -53,7 +53,7 @@ def by_words(rows: StoreTransaction, caller: Caller, query: str, wanted: int) ->
         if len(hits) < wanted and len(words) > 1:
             hits = [*hits, *(one for word in words for one in _search(rows, place, [word]))]
         found |= {(one.agent, one.owner, one.path, one.number): one for one in hits}
-    return {key: passage_of(one, text_score(one.text, words)) for key, one in found.items()}
+    return {key: excerpt_of(one, text_score(one.text, words)) for key, one in found.items()}
 
 
 def _search(rows: StoreTransaction, place: Place, words: Sequence[str]) -> list[MemoryChunk]:
@@ -71,13 +71,13 @@ def text_score(text: str, words: Sequence[str]) -> float:
     return sum(counted[word] / (counted[word] + length) for word in words) / len(words)
 
 
-def passage_of(chunk: MemoryChunk, score: float) -> Passage:
+def excerpt_of(chunk: MemoryChunk, score: float) -> Excerpt:
     """A chunk as it is shown."""
     place = Place(chunk.agent, chunk.owner)
-    return Passage(place, chunk.path, chunk.start_line, chunk.end_line, chunk.text, chunk.span, score)
+    return Excerpt(place, chunk.path, chunk.start_line, chunk.end_line, chunk.text, chunk.span, score)
 
 
-def best(rows: StoreTransaction, caller: Caller, found: Iterable[Passage], limit: int, least: float) -> list[Passage]:
+def best(rows: StoreTransaction, caller: Caller, found: Iterable[Excerpt], limit: int, least: float) -> list[Excerpt]:
     """The best of *found*: what is global counts only where the user has no copy of the document."""
     scored = [
         one._replace(score=(one.score or 0.0) * (PERSONAL if one.place.is_personal else 1.0))

@@ -14,8 +14,8 @@ PASSAGE_KEYS = {"path", "start_line", "end_line", "text", "scope", "author", "se
 
 
 def texts(data: Any) -> list[tuple[str, str]]:
-    """Path and text of each passage."""
-    return [(one["path"], one["text"]) for one in data["passages"]]
+    """Path and text of each excerpt."""
+    return [(one["path"], one["text"]) for one in data["excerpts"]]
 
 
 @ON_BOTH
@@ -30,17 +30,17 @@ def test_what_is_written_is_recalled_in_order(call: Call) -> None:
     result = call("memory", action="recall")
 
     assert result.outcome == "ok"
-    passages = [(path, re.sub(r"\d\d:\d\d:\d\d", "T", text)) for path, text in texts(result.data)]
-    daily = passages[2][0]
+    excerpts = [(path, re.sub(r"\d\d:\d\d:\d\d", "T", text)) for path, text in texts(result.data)]
+    daily = excerpts[2][0]
     assert re.fullmatch(r"memory/daily/\d{4}-\d\d-\d\d\.md", daily)
-    assert passages == [
+    assert excerpts == [
         ("memory/world/deploy.md", "Tuesdays."),
         ("MEMORY.md", "# Kim\n\nA gardener."),
         (daily, "## T UTC\n\nKim likes tea."),
         (daily, "## T UTC\n\nKim drinks it green."),
     ]
     assert result.data["truncated"] is False
-    assert all(one.keys() == PASSAGE_KEYS for one in result.data["passages"])
+    assert all(one.keys() == PASSAGE_KEYS for one in result.data["excerpts"])
 
 
 def test_every_passage_says_who_wrote_it(call: Call) -> None:
@@ -52,7 +52,7 @@ def test_every_passage_says_who_wrote_it(call: Call) -> None:
 
     written = [
         (one["author"], one["session"], one["trust"], one["scope"], one["start_line"], one["end_line"])
-        for one in result.data["passages"]
+        for one in result.data["excerpts"]
     ]
     assert written == [
         ("agent ada, user kim", "s1", "untrusted", "personal", 1, 3),
@@ -87,7 +87,7 @@ def test_nothing_crosses_users_and_agents(call: Call) -> None:
 
     for agent, user in pairs:
         caller = Caller(agent=agent, user=user)
-        recalled = call("memory", caller, action="recall").data["passages"]
+        recalled = call("memory", caller, action="recall").data["excerpts"]
         hits = call("memory_search", caller, query="note main world of", maxResults=20).data["hits"]
         mine = {f"note of {agent} {user}", f"main of {agent} {user}"} | {
             f"world of {one} {user}" for one in ("ada", "bob")
@@ -95,7 +95,7 @@ def test_nothing_crosses_users_and_agents(call: Call) -> None:
         for found in (recalled, hits):
             assert {one["text"].rpartition("\n")[2] for one in found} == mine
     assert call("memory", Caller(agent="ada"), action="recall").text == "Nothing was remembered yet."
-    assert call("memory", Caller(agent="ada", user="kim", tenant="other"), action="recall").data["passages"] == []
+    assert call("memory", Caller(agent="ada", user="kim", tenant="other"), action="recall").data["excerpts"] == []
 
 
 def test_names_do_not_run_into_each_other(call: Call) -> None:
@@ -103,7 +103,7 @@ def test_names_do_not_run_into_each_other(call: Call) -> None:
     call("memory", Caller(agent="a", user="b:c"), action="reflect", content="secret garden")
 
     for agent, user in (("a:user:b", "c"), ("ab", ":c"), ("a", "b"), ("a", "global"), ("all", "b:c")):
-        assert call("memory", Caller(agent=agent, user=user), action="recall").data["passages"] == []
+        assert call("memory", Caller(agent=agent, user=user), action="recall").data["excerpts"] == []
 
 
 def test_what_is_global_gives_way_to_the_users_own(call: Call) -> None:
@@ -115,9 +115,9 @@ def test_what_is_global_gives_way_to_the_users_own(call: Call) -> None:
     after = call("memory", action="recall")
     lou = call("memory", Caller(agent="ada", user="lou"), action="recall")
 
-    assert [(one["text"], one["scope"]) for one in before.data["passages"]] == [("For everybody.", "global")]
-    assert [(one["text"], one["scope"]) for one in after.data["passages"]] == [("For Kim.", "personal")]
-    assert [(one["text"], one["scope"]) for one in lou.data["passages"]] == [("For everybody.", "global")]
+    assert [(one["text"], one["scope"]) for one in before.data["excerpts"]] == [("For everybody.", "global")]
+    assert [(one["text"], one["scope"]) for one in after.data["excerpts"]] == [("For Kim.", "personal")]
+    assert [(one["text"], one["scope"]) for one in lou.data["excerpts"]] == [("For everybody.", "global")]
 
 
 def test_secrets_are_masked_before_they_are_kept(call: Call) -> None:
@@ -142,7 +142,7 @@ def test_what_is_written_over_untrusted_text_stays_untrusted(box: Boxes) -> None
 
     found = trusted("memory", {"action": "recall"})
 
-    assert [(one["path"][:9], one["trust"]) for one in found.data["passages"]] == [
+    assert [(one["path"][:9], one["trust"]) for one in found.data["excerpts"]] == [
         ("MEMORY.md", "untrusted"),
         ("memory/da", "trusted"),
     ]
@@ -168,7 +168,7 @@ def test_what_is_refused_writes_nothing(call: Call, args: dict[str, Any], outcom
     result = call("memory", **args)
 
     assert (result.outcome, result.reason) == (outcome, reason)
-    assert call("memory", action="recall").data["passages"] == []
+    assert call("memory", action="recall").data["excerpts"] == []
 
 
 def test_bounds_hold(box: Boxes) -> None:
@@ -225,7 +225,7 @@ def test_a_dry_run_writes_nothing(box: Boxes) -> None:
     decision = toolbox.decide("memory", {"action": "reflect", "content": "x"})
 
     assert decision.outcome == "allow"
-    assert toolbox.call("memory", {"action": "recall"}).data["passages"] == []
+    assert toolbox.call("memory", {"action": "recall"}).data["excerpts"] == []
 
 
 def test_lines_of_a_document(call: Call) -> None:
@@ -236,7 +236,7 @@ def test_lines_of_a_document(call: Call) -> None:
     rest = call("memory_get", path="./MEMORY.md", **{"from": 4})
     beyond = call("memory_get", path="MEMORY.md", **{"from": 5})
 
-    assert [(one["start_line"], one["end_line"], one["text"]) for one in got.data["passages"]] == [(2, 3, "two\nthree")]
+    assert [(one["start_line"], one["end_line"], one["text"]) for one in got.data["excerpts"]] == [(2, 3, "two\nthree")]
     assert texts(rest.data) == [("MEMORY.md", "four")]
     assert (beyond.outcome, beyond.reason) == ("error", "invalid_arguments")
 

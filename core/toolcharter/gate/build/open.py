@@ -212,13 +212,12 @@ def open_state(
     notifier, rates = _notifier(plan, loaded, secret), _rates(plan, secret)
     answering = approver or loaded.approver or last_approver
     scope = RunnerScope(root, inventory.places, HiddenFiles(root, profile.hidden))
-    emitter = Emitter([open_sink(sink, loaded.open_sink) for sink in sinks])
     state = ToolboxState(
         profile=profile.name,
         digest=plan.digest,
         workspace=root,
         lines=LineFormat(profile.name, plan.digest, profile.runner, redact_id),
-        emitter=emitter,
+        emitter=Emitter([open_sink(sink, loaded.open_sink) for sink in sinks]),
         policy=compile_policy(profile, ceilings, plan.tool_rules),
         availability=compile_availability(profile, plan.universe),
         files=plan.files,
@@ -239,6 +238,7 @@ def open_state(
         limits_for=plan.limits_for,
         discoverers=loaded.discoverers,
         extensions=loaded.objects,
+        routes=loaded.routes,
     )
     state.calls.on_close(let_imports_in)
     closers = (one.close for one in (notifier, rates) if one is not None)

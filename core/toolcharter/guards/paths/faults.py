@@ -100,6 +100,33 @@ def hard_link(path: str) -> Denied:
     return Denied("hard_link", what, hint="Write a new file, or have the link broken by a person.")
 
 
+def no_folder(path: str) -> ToolError:
+    """The error for a file where a folder is named."""
+    return ToolError(f"{shown(path)} is not a folder, or something on the way to it is not.", reason="not_directory")
+
+
+def nowhere(path: str) -> ToolError:
+    """The error for a folder that no program can be started in."""
+    return ToolError(f"{shown(path)} lies on no disk; programs see the disk alone.", reason="path_not_found")
+
+
+def virtual(path: str, why: str) -> ToolError:
+    """The error for what cannot be done with a file that lies on no disk."""
+    what = f"{shown(path)} lies on no disk: {why}."
+    return ToolError(what, reason="virtual_path", hint="Read, write, edit or delete it as a file.")
+
+
+def holds_virtual(path: str) -> ToolError:
+    """The error for a folder that is not all on the disk."""
+    what = f"{shown(path)} holds files that lie on no disk: it can be neither moved nor deleted."
+    return ToolError(what, reason="virtual_path", hint="Delete or write its files one by one.")
+
+
+def route_failed(path: str, why: str) -> ToolError:
+    """The error for an extension that cannot say what lies at *path*."""
+    return ToolError(f"What lies at {shown(path)} cannot be told: {why}.", reason="route_failed")
+
+
 def exists(path: str) -> ToolError:
     """The error for a place that is taken."""
     return ToolError(f"{shown(path)} exists already.", reason="path_exists")

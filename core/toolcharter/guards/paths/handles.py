@@ -158,6 +158,14 @@ class HeldFolder(Handle):
         """What a program may skip below the folder, in the syntax of gitignore(5) without case."""
         return self._hidden()
 
+    def is_on_disk(self) -> bool:
+        """It does."""
+        return True
+
+    def virtual(self) -> Iterator[str]:
+        """None: see `RoutedPaths`."""
+        return iter(())
+
     def entries(self) -> Iterator[Entry]:
         """The entries by name, without those that are protected."""
         # A descriptor of its own: a copy of this one would share its place in the listing.

@@ -46,6 +46,16 @@ def collapsed(parts: Parts) -> Parts:
     return tuple(names)
 
 
+def climbs(parts: Parts) -> bool:
+    """Whether *parts* lead above where they begin, if only to come back."""
+    depth = 0
+    for part in parts:
+        depth += -1 if part == ".." else part != "."
+        if depth < 0:
+            return True
+    return False
+
+
 def check_text(path: str) -> None:
     """Refuse what no file can be called.
 

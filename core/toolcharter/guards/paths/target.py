@@ -12,7 +12,7 @@ from itertools import chain
 from stat import S_ISDIR, S_ISLNK, S_ISREG
 from typing import NamedTuple, Protocol
 
-from toolcharter.api.paths import PlaceKind
+from toolcharter.api.paths import OpenPlace, PlaceKind
 from toolcharter.errors import ToolError
 from toolcharter.guards.paths import faults
 from toolcharter.guards.paths.atomic_write import Changed, content, replace, require_same
@@ -139,12 +139,15 @@ class WriteTarget(Handle):
             remove = os.rmdir if self.kind == "folder" else os.unlink
             remove(self._found.name, dir_fd=folder)
 
-    def move(self, target: "WriteTarget") -> None:
+    def move(self, target: OpenPlace) -> None:
         """Rename to *target*, which is new, or the file to be replaced; its missing folders are made.
 
         Raises:
-            ToolError: `changed_meanwhile`, `write_failure`; `invalid_path`, for a folder that would lie in itself.
+            ToolError: `changed_meanwhile`, `write_failure`; `invalid_path`, for a folder that would lie in itself;
+                `virtual_path`, for a target on no disk.
         """
+        if not isinstance(target, WriteTarget):
+            raise faults.virtual(target.path, "nothing can be moved to it")
         found = target._found  # noqa: SLF001 - of the same class
         if found.names[: len(self._found.place)] == self._found.place:
             raise faults.from_write_error(OSError(errno.EINVAL, ""), self.path)

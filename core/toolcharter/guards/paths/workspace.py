@@ -6,18 +6,18 @@ from collections.abc import Callable, Sequence
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from stat import S_ISDIR, S_ISLNK, S_ISREG
-from typing import NamedTuple
 
 from toolcharter.api.paths import PlaceUse
 from toolcharter.guards.inventory import Inventory
 from toolcharter.guards.paths import faults
 from toolcharter.guards.paths.git_dirs import SIGNS, is_repository, lies_in_repository
 from toolcharter.guards.paths.handles import FILE_FLAGS, FOLDER_FLAGS, Content, HeldFile, HeldFolder, Root
-from toolcharter.guards.paths.hidden import HiddenNames, Twins, holds_any, twins_of
+from toolcharter.guards.paths.hidden import HiddenNames, holds_any, twins_of
 from toolcharter.guards.paths.locks import WorkspaceLeases
 from toolcharter.guards.paths.names import Parts, Protection, absolute_parts, below, check_text, collapsed, split
 from toolcharter.guards.paths.place_walk import Found, PlaceWalk, look
 from toolcharter.guards.paths.roots import Openers, Roots, kernel_openers
+from toolcharter.guards.paths.scope import Plan, Scope
 from toolcharter.guards.paths.target import LOOKING, MAX_DEPTH, WriteGuard, WriteTarget, no_leases, unwatched
 from toolcharter.guards.paths.uses import FOLLOWS, check_use
 from toolcharter.guards.paths.walk import Walk
@@ -26,33 +26,6 @@ from toolcharter.profile.settings import HiddenGlob
 _NO_FOLDER = OSError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
 PLANS = 256
 """How many recent paths one view keeps analysed."""
-
-
-class Plan(NamedTuple):
-    """A path, analysed as text: where to start, what to walk. Says nothing about what lies there."""
-
-    root: Root
-    parts: Parts
-    encoded: bytes
-    names: Parts
-    """Where *parts* lead, if no link lies on the way."""
-    shown: str
-    """The same as results show it."""
-    conditions: tuple[bytes, ...]
-    """The file is hidden if it holds one of these."""
-
-
-class Scope(NamedTuple):
-    """How far one view goes."""
-
-    inventory: Inventory
-    read_roots: tuple[Path, ...]
-    protected: tuple[str, ...]
-    read_only: tuple[str, ...]
-    check: Callable[[], None]
-    leave: WriteGuard
-    hidden: HiddenNames
-    twins: Twins  # of hidden files
 
 
 class View:
@@ -185,6 +158,27 @@ class View:
         concerned = self._unchanged.concerns if with_below else self._unchanged.covers
         parts = (tuple(part for part in name if part != ".") for name in names if name is not None)
         return not any(concerned(held.parts, each, self._unchanged_places) for each in parts)
+
+    def plan_of(self, path: str) -> Plan | None:
+        """*path* as text, for what lies on no disk; None if it is not one of the workspace.
+
+        Raises:
+            Denied: `path_outside_workspace`, `protected_path`.
+            ToolError: `invalid_path`.
+        """
+        self._check()
+        plan = self._plan(path)
+        return plan if plan.root is self._roots.workspace else None
+
+    def guard_of(self, path: str, plan: Plan) -> WriteGuard:
+        """What is asked around a change of what lies on no disk.
+
+        Raises:
+            Denied: `protected_path`.
+        """
+        if self._unchanged.covers(plan.root.held().parts, plan.names, self._unchanged_places):
+            raise faults.read_only(path)
+        return self._scope.leave
 
     def close(self) -> None:
         """Close all roots; calls that still run finish with the descriptors that they hold."""

@@ -1,0 +1,387 @@
+"""`RoutedPaths`: `rt.paths` of a profile whose extensions keep some of the files elsewhere.
+
+The path guard judges every path first: what is outside, hidden or protected is refused whatever lies there. Then the routes
+are asked, and only what none of them takes is looked for on the disk. A route that fails fails the call.
+"""
+
+import os
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from typing_extensions import override
+
+from toolcharter.api.paths import Entry, OpenFile, OpenFolder, OpenPlace, Paths, PlaceKind, PlaceUse
+from toolcharter.api.virtual import VirtualFile, VirtualFolder
+from toolcharter.errors import Denied, ToolcharterError, ToolError
+from toolcharter.guards.paths import faults
+from toolcharter.guards.paths.handles import Content
+from toolcharter.guards.paths.locks import Touched
+from toolcharter.guards.paths.names import climbs
+from toolcharter.guards.paths.scope import Plan
+from toolcharter.guards.paths.target import WriteGuard
+from toolcharter.guards.paths.workspace import View
+
+Answer = VirtualFile | VirtualFolder | None
+Ask = Callable[[str], Answer]
+"""What lies at a path relative to the workspace, with `/` and without links; `.` is the workspace. None for the disk."""
+MAX_BELOW = 100_000
+"""How many virtual files may lie below one folder."""
+MAX_DEPTH = 100
+
+
+class RoutedPaths:
+    """A view of a workspace with virtual files. Satisfies `Paths`.
+
+    Args:
+        disk: The same without them.
+        ask: What lies on no disk.
+    """
+
+    def __init__(self, disk: View, ask: Ask) -> None:
+        self._disk = disk
+        self._ask = ask
+
+    def narrowed(
+        self, *, read_roots: Sequence[Path] = (), protected: Sequence[str] = (), read_only: Sequence[str] = ()
+    ) -> Paths:
+        """As `View.narrowed`; a virtual file is protected by its name, as one of the disk."""
+        disk = self._disk.narrowed(read_roots=read_roots, protected=protected, read_only=read_only)
+        return RoutedPaths(disk, self._ask)
+
+    def changeable(self, path: str) -> bool:
+        """As `View.changeable`: what programs may change is on the disk."""
+        return self._disk.changeable(path)
+
+    def open_file(self, path: str) -> OpenFile:
+        """As `View.open_file`; a link that leads to a virtual file gives that."""
+        plan, answer = self._planned(path)
+        if plan is None:
+            return self._disk.open_file(path)
+        if answer is None:
+            file = self._disk.open_file(path)
+            if file.path == plan.shown or file.path.startswith("/"):
+                return file
+            file.close()
+            return self.open_file(file.path) if self.at(file.path) is not None else self._disk.open_file(path)
+        if isinstance(answer, VirtualFolder):
+            return self._disk.open_file(path)  # which says what a folder is
+        _require_file(path)
+        return VirtualOpenFile(plan.shown, _content(path, plan, answer))
+
+    def open_folder(self, path: str = ".") -> OpenFolder:
+        """As `View.open_folder`, with the virtual files in it."""
+        plan, answer = self._planned(path)
+        if plan is None:
+            return self._disk.open_folder(path)
+        if isinstance(answer, VirtualFile):
+            raise faults.no_folder(path)
+        try:
+            disk = self._disk.open_folder(path)
+        except ToolError as error:
+            if answer is None or error.reason != "path_not_found" or not _entries(plan.shown, answer):
+                raise
+            return RoutedFolder(self, None, plan.shown, answer)
+        if disk.path != plan.shown:
+            answer = None if disk.path.startswith("/") else self.at(disk.path)
+        return RoutedFolder(self, disk, disk.path, answer) if isinstance(answer, VirtualFolder) else disk
+
+    def open_place(self, path: str, use: PlaceUse = "write") -> OpenPlace:
+        """As `View.open_place`. A virtual file is written and deleted; it is not moved, and nothing is moved to it.
+
+        Raises:
+            ToolError: `virtual_path`.
+        """
+        plan, answer = self._planned(path)
+        if plan is not None and isinstance(answer, VirtualFile):
+            return self._place(path, plan, answer, use)
+        if use != "make" and isinstance(answer, VirtualFolder) and _entries(path, answer):
+            raise faults.is_directory(path) if use == "write" else faults.holds_virtual(path)
+        place = self._disk.open_place(path, use)
+        if plan is None or place.path == plan.shown or self.at(place.path) is None:
+            return place
+        place.close()
+        return self.open_place(place.path, use)
+
+    def _planned(self, path: str) -> tuple[Plan | None, Answer]:
+        """*path* as text, None if it is not one of the workspace, and what lies there on no disk."""
+        plan = self._disk.plan_of(path)
+        if plan is None:
+            return None, None
+        if climbs(plan.parts):
+            # Where it leads is the disk's to say; what it then is called is asked for.
+            return plan._replace(shown=""), None
+        return plan, self.at(plan.shown)
+
+    def at(self, path: str) -> Answer:
+        """What lies at *path* on no disk.
+
+        Raises:
+            ToolError: `route_failed`.
+        """
+        with _told(path):
+            answer = self._ask(path)
+        if answer is None or isinstance(answer, VirtualFile | VirtualFolder):
+            return answer
+        raise faults.route_failed(path, f"its extension answered {type(answer).__name__}")
+
+    def shows(self, path: str) -> bool:
+        """Whether a virtual file at *path* is neither hidden nor protected."""
+        try:
+            return self._disk.plan_of(path) is not None
+        except (Denied, ToolError):
+            return False
+
+    def _place(self, path: str, plan: Plan, file: VirtualFile, use: PlaceUse) -> "VirtualPlace":
+        _require_file(path)
+        if use in {"move", "receive"}:
+            raise faults.virtual(path, "it cannot be moved, and nothing can be moved to it")
+        guard = self._disk.guard_of(path, plan)
+        with _told(path):
+            exists = file.exists()
+        before = _content(path, plan, file) if exists else None
+        if use == "make":
+            raise faults.exists(path) if exists else faults.virtual(path, "no folder can be made there")
+        if use == "delete" and before is None:
+            raise faults.missing(path)
+        guard.look([Touched(plan.shown)])
+        return VirtualPlace(plan.shown, file, before, guard)
+
+
+class JoinedFolder(VirtualFolder):
+    """A folder in which several extensions keep files; of one name, the first counts."""
+
+    def __init__(self, folders: Sequence[VirtualFolder]) -> None:
+        self._folders = folders
+
+    @override
+    def entries(self) -> Iterator[Entry]:
+        """What is in all of them."""
+        found: dict[str, Entry] = {}
+        for folder in self._folders:
+            for one in folder.entries():
+                found.setdefault(one.name, one)
+        return iter(found.values())
+
+
+class _Held:
+    """A context manager that has nothing to let go of."""
+
+    __slots__ = ("path",)
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class VirtualOpenFile(_Held):
+    """The content of a virtual file. Satisfies `OpenFile`."""
+
+    __slots__ = ("_data", "_fd", "size")
+
+    def __init__(self, path: str, data: bytes) -> None:
+        self.path = path
+        self.size = len(data)
+        self._data = data
+        self._fd = -1
+
+    def fileno(self) -> int:
+        """A descriptor of a copy in memory; closed with the file."""
+        if self._fd < 0:
+            self._fd = os.memfd_create("virtual", os.MFD_CLOEXEC)
+            os.write(self._fd, self._data)
+            os.lseek(self._fd, 0, os.SEEK_SET)
+        return self._fd
+
+    def read(self, max_bytes: int, offset: int = 0) -> bytes:
+        """At most *max_bytes* from *offset*; empty at the end."""
+        return self._data[offset : offset + max_bytes]
+
+    def close(self) -> None:
+        """Close the descriptor; a second time does nothing."""
+        fd, self._fd = self._fd, -1
+        if fd >= 0:
+            os.close(fd)
+
+    def __del__(self) -> None:
+        self.close()
+
+
+class RoutedFolder(_Held):
+    """A folder with virtual files in it, which may lie on no disk itself. Satisfies `OpenFolder`."""
+
+    def __init__(self, paths: RoutedPaths, disk: OpenFolder | None, path: str, answer: VirtualFolder) -> None:
+        super().__init__(path)
+        self._paths = paths
+        self._disk = disk
+        self._answer = answer
+
+    def fileno(self) -> int:
+        """The descriptor of what is on the disk.
+
+        Raises:
+            ToolError: `path_not_found`: nothing is.
+        """
+        if self._disk is None:
+            raise faults.nowhere(self.path)
+        return self._disk.fileno()
+
+    def is_on_disk(self) -> bool:
+        """Whether the folder lies on the disk, too."""
+        return self._disk is not None
+
+    def shows(self, name: str, content: Content = "present") -> bool:
+        """As `HeldFolder.shows`, of what is on the disk: virtual files take the place of files there."""
+        return self._disk is not None and self._disk.shows(name, content) and not self._is_taken(name)
+
+    def hidden(self) -> tuple[str, ...]:
+        """As `HeldFolder.hidden`."""
+        return () if self._disk is None else self._disk.hidden()
+
+    def entries(self) -> Iterator[Entry]:
+        """Those on the disk and the virtual ones, by name."""
+        on_disk = () if self._disk is None else self._disk.entries()
+        found = {one.name: one for one in on_disk if not self._is_taken(one.name)}
+        for one in _entries(self.path, self._answer):
+            if self._paths.shows(self._below(one.name)) and not (one.kind == "folder" and one.name in found):
+                found[one.name] = one
+        return iter(sorted(found.values(), key=lambda entry: entry.name))
+
+    def virtual(self) -> Iterator[str]:
+        """The virtual files at any depth below the folder, relative to it.
+
+        Raises:
+            ToolError: `route_failed`, for too many.
+        """
+        for count, name in enumerate(self._virtual("", self._answer, 0)):
+            if count >= MAX_BELOW:
+                raise faults.route_failed(self.path, f"its extension names more than {MAX_BELOW} files")
+            yield name
+
+    def close(self) -> None:
+        """Let go of what is on the disk."""
+        if self._disk is not None:
+            self._disk.__exit__(None, None, None)
+
+    def _virtual(self, prefix: str, folder: VirtualFolder, depth: int) -> Iterator[str]:
+        for one in sorted(_entries(self.path, folder)):
+            name = f"{prefix}{one.name}"
+            if one.kind == "file":
+                if self._paths.shows(self._below(name)):
+                    yield name
+            elif depth < MAX_DEPTH:
+                answer = self._paths.at(self._below(name))
+                if isinstance(answer, VirtualFolder):
+                    yield from self._virtual(f"{name}/", answer, depth + 1)
+
+    def _is_taken(self, name: str) -> bool:
+        return isinstance(self._paths.at(self._below(name)), VirtualFile)
+
+    def _below(self, name: str) -> str:
+        return name if self.path == "." else f"{self.path}/{name}"
+
+
+class VirtualPlace(_Held):
+    """Where a virtual file lies or would. Satisfies `OpenPlace`."""
+
+    def __init__(self, path: str, file: VirtualFile, before: bytes | None, guard: WriteGuard) -> None:
+        super().__init__(path)
+        self.kind: PlaceKind = "missing" if before is None else "file"
+        self.size = len(before or b"")
+        self._file = file
+        self._before = before
+        self._guard = guard
+
+    def read(self, max_bytes: int) -> bytes:
+        """At most *max_bytes* from the file's beginning."""
+        return (self._before or b"")[:max_bytes]
+
+    def below(self) -> Iterator[str]:
+        """Nothing."""
+        return iter(())
+
+    def write(self, data: bytes, *, append: bool = False) -> None:
+        """Make *data* the file's content, or its end, all at once.
+
+        Raises:
+            ToolError: `changed_meanwhile`, `route_failed`, and as the extension says.
+        """
+        with self._changing():
+            self._file.write((self._before or b"") + data if append else data, self._before)
+
+    def delete(self) -> None:
+        """Take the file away; as `write`."""
+        with self._changing():
+            self._file.delete(self._before or b"")
+
+    def move(self, target: OpenPlace) -> None:
+        """Refused.
+
+        Raises:
+            ToolError: `virtual_path`, always.
+        """
+        raise faults.virtual(self.path, f"it cannot be moved to {target.path!r}")
+
+    def make_folder(self) -> None:
+        """Refused.
+
+        Raises:
+            ToolError: `virtual_path`, always.
+        """
+        raise faults.virtual(self.path, "no folder can be made there")
+
+    @contextmanager
+    def _changing(self) -> Generator[None]:
+        self._guard.act()
+        with self._guard.writing([Touched(self.path)], alone=False), _told(self.path):
+            try:
+                yield
+            except NotImplementedError as error:
+                raise faults.read_only(self.path) from error
+        self._guard.done()
+
+
+@contextmanager
+def _told(path: str) -> Generator[None]:
+    """Tell what an extension fails with as an error of the call: nothing falls through to the disk."""
+    try:
+        yield
+    except ToolcharterError:
+        raise
+    except Exception as error:
+        raise faults.route_failed(path, f"its extension raised {type(error).__name__}") from error
+
+
+def _content(path: str, plan: Plan, file: VirtualFile) -> bytes:
+    with _told(path):
+        data = file.read()
+    if not isinstance(data, bytes):
+        raise faults.route_failed(path, f"its extension read {type(data).__name__}, not bytes")
+    if any(text in data for text in plan.conditions):
+        raise faults.hidden(path)
+    return data
+
+
+def _entries(path: str, folder: VirtualFolder) -> list[Entry]:
+    with _told(path):
+        found = list(folder.entries())
+    if not all(isinstance(one, Entry) for one in found):
+        raise faults.route_failed(path, "its extension lists something else than entries")
+    return found
+
+
+def _require_file(path: str) -> None:
+    if path.endswith(("/", "/.")):
+        raise faults.no_folder(path)

@@ -1,0 +1,144 @@
+"""What was read lately, for a while: bounded, and let go of as soon as the store tells a change.
+
+This process's own changes are seen at once, those of others within a second.
+"""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
+from time import monotonic
+from typing import Any, NamedTuple, TypeVar
+
+from toolcharter import Store, StoreConflict, StoreRecord
+
+T = TypeVar("T")
+TTL_S = 300.0
+"""How long something is kept at most. Source: 004, internal/tools/context_file_interceptor.go."""
+MAX_ENTRIES = 200
+"""How many agents' files, or documents, are kept. Source: as above."""
+MAX_CHARS = 65_536
+"""Longer texts are read from the store each time."""
+LOOK_EACH_S = 1.0
+"""How often the store is asked whether others have changed something, in seconds."""
+_MOST_CHANGES = 100
+
+
+class Writes:
+    """Counts what this process has written, so that its caches look at once."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def note(self) -> None:
+        """Something was written."""
+        self.count += 1
+
+
+WRITES = Writes()
+"""Of this process: tools and extension objects of several toolboxes know nothing else of each other."""
+
+
+class _Entry(NamedTuple):
+    agent: str
+    value: Any
+    loaded_at: float
+
+
+class _Seen(NamedTuple):
+    """How far the changes of one tenant are known."""
+
+    seq: int
+    writes: int
+    at: float
+
+
+class Cache:
+    """Keeps what belongs to agents of tenants. Thread-safe.
+
+    Args:
+        models: The records that it is made of; the first part of each one's key is the agent.
+        max_entries: How many values it keeps; the one that was not asked for longest goes first.
+        ttl_s: How long one is kept at most, in seconds.
+        clock: As `time.monotonic`.
+    """
+
+    def __init__(
+        self,
+        models: Sequence[type[StoreRecord]],
+        *,
+        max_entries: int = MAX_ENTRIES,
+        ttl_s: float = TTL_S,
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
+        self._models = models
+        self._max_entries = max_entries
+        self._ttl_s = ttl_s
+        self._clock = clock
+        self._entries: OrderedDict[tuple[str, Hashable], _Entry] = OrderedDict()
+        self._seen: dict[str, _Seen] = {}
+        self._drops = 0
+        self._lock = threading.Lock()
+
+    def get(self, store: Store, tenant: str, agent: str, key: Hashable, load: Callable[[], T]) -> T:
+        """The value of *key*, from *load* if it is not known or may have changed.
+
+        Args:
+            store: Tells changes.
+            tenant: Whose it is.
+            agent: The first part of the keys of the records that it is made of.
+            key: Of the value.
+            load: Reads it from the store.
+        """
+        now = self._clock()
+        self._look(store, tenant, now)
+        with self._lock:
+            found = self._entries.get((tenant, key))
+            drops = self._drops
+            if found is not None and now - found.loaded_at < self._ttl_s:
+                self._entries.move_to_end((tenant, key))
+                value: T = found.value
+                return value
+        value = load()
+        with self._lock:
+            is_large = isinstance(value, str) and len(value) > MAX_CHARS
+            if drops == self._drops and not is_large:  # else it may be older than a change that was told meanwhile
+                self._entries[tenant, key] = _Entry(agent, value, now)
+                self._entries.move_to_end((tenant, key))
+                while len(self._entries) > self._max_entries:
+                    self._entries.popitem(last=False)
+        return value
+
+    def clear(self, tenant: str, agents: frozenset[str] | None = None) -> None:
+        """Forget what is kept of a tenant, or of some agents."""
+        with self._lock:
+            self._drops += 1
+            for key, entry in list(self._entries.items()):
+                if key[0] == tenant and (agents is None or entry.agent in agents):
+                    del self._entries[key]
+
+    def _look(self, store: Store, tenant: str, now: float) -> None:
+        """Forget what was changed since the last look."""
+        seen, writes = self._seen.get(tenant), WRITES.count
+        if seen is not None and seen.writes == writes and now - seen.at < LOOK_EACH_S:
+            return
+        if seen is None:
+            self._note(tenant, _Seen(store.last_change(), writes, now))
+            self.clear(tenant)
+            return
+        try:
+            changes = store.changes(seen.seq, models=self._models, limit=_MOST_CHANGES)
+        except StoreConflict:
+            changes = ()
+            self.clear(tenant)
+            self._note(tenant, _Seen(store.last_change(), writes, now))
+            return
+        if changes:
+            self.clear(tenant, None if len(changes) == _MOST_CHANGES else frozenset(one.key[0] for one in changes))
+        self._note(tenant, _Seen(max((seen.seq, *(one.seq for one in changes))), writes, now))
+
+    def _note(self, tenant: str, seen: _Seen) -> None:
+        with self._lock:
+            if len(self._seen) > self._max_entries:
+                self._seen.clear()
+                self._entries.clear()
+            self._seen[tenant] = seen

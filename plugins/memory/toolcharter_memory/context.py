@@ -1,0 +1,198 @@
+"""Context files: which there are, whose a caller reads and writes, and how they are kept.
+
+Source: 004, internal/tools/context_file_interceptor.go. There whoever has no type writes the agent's own files, and so may agents that
+are predefined; here that takes `allow_agent_files`, and predefined agents never do.
+"""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Literal, NamedTuple
+
+from typing_extensions import override
+
+from toolcharter import Caller, Denied, Reason, Store, StoreTransaction, ToolError, ToolRuntime, VirtualFile
+from toolcharter_memory.caches import WRITES, Cache
+from toolcharter_memory.documents import KeepingPolicy, Writer, scrubbed
+from toolcharter_memory.records import AgentContextFile, UserContextFile
+
+FILES = ("SOUL.md", "IDENTITY.md", "AGENTS.md", "TOOLS.md", "HEARTBEAT.md", "USER.md", "BOOTSTRAP.md")
+"""In exact case, at the workspace's root alone."""
+BOOTSTRAP = "BOOTSTRAP.md"
+Level = Literal["user", "agent"]
+
+
+class Access(NamedTuple):
+    """Where a caller reads a file, the first that is not empty, and where it writes one."""
+
+    read: tuple[Level, ...]
+    write: Level | None
+    """None for what may be read only."""
+
+
+def context_file(path: str) -> str | None:
+    """The context file that *path*, relative to the workspace, names; None if it names none."""
+    return path if path in FILES else None
+
+
+def access_of(caller: Caller, file: str, *, allow_agent_files: bool) -> Access:
+    """Whose *file* a caller reads and writes."""
+    is_own = caller.agent_type == "open" or (caller.agent_type == "predefined" and file == "USER.md")
+    if caller.user and is_own:
+        return Access(("user", "agent"), "user")
+    writes_agents = allow_agent_files and caller.agent_type != "predefined"
+    return Access(("agent",), "agent" if writes_agents else None)
+
+
+class Kept(NamedTuple):
+    """The context files of an agent, or of a user with it, by name."""
+
+    files: Mapping[str, str]
+
+
+def load(store: Store, agent: str, user: str | None) -> Kept:
+    """What is kept of *agent* for *user*, or for all."""
+
+    def work(rows: StoreTransaction) -> Kept:
+        return Kept({file: text for file in FILES if (text := _stored(rows, agent, user, file)) is not None})
+
+    return store.transact(work)
+
+
+def _stored(rows: StoreTransaction, agent: str, user: str | None, file: str) -> str | None:
+    if user is None:
+        found = rows.get(AgentContextFile, agent, file)
+        return None if found is None else found.record.content
+    own = rows.get(UserContextFile, agent, user, file)
+    return None if own is None else own.record.content
+
+
+class ContextFile(VirtualFile):
+    """One context file as one caller has it."""
+
+    def __init__(
+        self, file: str, caller: Caller, rt: ToolRuntime, policy: KeepingPolicy, access: Access, cache: Cache
+    ) -> None:
+        self._file = file
+        self._caller = caller
+        self._rt = rt
+        self._policy = policy
+        self._access = access
+        self._cache = cache
+
+    @override
+    def exists(self) -> bool:
+        return bool(self._texts())
+
+    @override
+    def read(self) -> bytes:
+        return _first(self._texts()).encode()
+
+    @override
+    def write(self, data: bytes, before: bytes | None, /) -> None:
+        text = text_of(data, self._policy)
+        agent, user = self._whose("write" if text or self._file != BOOTSTRAP else "delete")
+
+        def work(rows: StoreTransaction) -> None:
+            self._require_same(rows, before)
+            if not text and self._file == BOOTSTRAP:
+                _delete(rows, agent, user, self._file)
+                return
+            span = Writer(self._caller, self._policy).span(1)
+            record: AgentContextFile | UserContextFile
+            if user is None:
+                record = AgentContextFile(agent=agent, file=self._file, content=text, span=span)
+            else:
+                record = UserContextFile(agent=agent, user=user, file=self._file, content=text, span=span)
+            rows.put(record)
+
+        self._rt.store.transact(work)
+        WRITES.note()
+
+    @override
+    def delete(self, before: bytes, /) -> None:
+        agent, user = self._whose("delete")
+
+        def work(rows: StoreTransaction) -> None:
+            self._require_same(rows, before)
+            if not _delete(rows, agent, user, self._file):
+                raise Denied(Reason.PROTECTED_PATH, f"{self._file!r} is the agent's own: it may be read only.")
+
+        self._rt.store.transact(work)
+        WRITES.note()
+
+    def _whose(self, use: Literal["write", "delete"]) -> tuple[str, str | None]:
+        """Agent and user of what is changed.
+
+        Raises:
+            Denied: `protected_path`.
+        """
+        agent, level = self._caller.agent or "", self._access.write
+        if level is None and use == "delete" and self._file == BOOTSTRAP and self._caller.user:
+            level = "user"  # The first run is over, also for a predefined agent.
+        if level is None:
+            message = f"{self._file!r} is the agent's own: this caller may read it only."
+            raise Denied(Reason.PROTECTED_PATH, message)
+        return agent, self._caller.user if level == "user" else None
+
+    def _texts(self) -> list[str]:
+        """What there is of the file, in the order in which it is read."""
+        agent, found = self._caller.agent or "", list[str]()
+        for level in self._access.read:
+            user = self._caller.user if level == "user" else None
+            read = partial(load, self._rt.store, agent, user)
+            kept = self._cache.get(self._rt.store, self._caller.tenant, agent, (agent, user), read)
+            if self._file in kept.files:
+                found.append(kept.files[self._file])
+        return found
+
+    def _require_same(self, rows: StoreTransaction, before: bytes | None) -> None:
+        agent = self._caller.agent or ""
+        users = [self._caller.user if level == "user" else None for level in self._access.read]
+        stored = (_stored(rows, agent, user, self._file) for user in users)
+        found = [text for text in stored if text is not None]
+        require_same(self._file, _first(found).encode() if found else None, before)
+
+
+def _delete(rows: StoreTransaction, agent: str, user: str | None, file: str) -> bool:
+    return (
+        rows.delete(AgentContextFile, agent, file) if user is None else rows.delete(UserContextFile, agent, user, file)
+    )
+
+
+def _first(texts: list[str]) -> str:
+    return next(filter(None, texts), "")
+
+
+def text_of(data: bytes, policy: KeepingPolicy) -> str:
+    """*data* as it is kept.
+
+    Raises:
+        ToolError: `write_failure`, as the tools that write files have no other reason for it.
+    """
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        raise ToolError("Only text in UTF-8 is kept here.", reason="write_failure") from None
+    if "\0" in text:
+        raise ToolError("Only text without NUL is kept here.", reason="write_failure")
+    try:
+        return scrubbed(text, policy)
+    except ToolError as error:
+        raise unwritten(error) from error
+
+
+def unwritten(error: ToolError) -> ToolError:
+    """*error* as a tool that writes files may say it."""
+    return ToolError(str(error), reason="write_failure", hint=error.hint)
+
+
+def require_same(path: str, there: bytes | None, before: bytes | None) -> None:
+    """Refuse to write over what the tool has not seen.
+
+    Raises:
+        ToolError: `changed_meanwhile`.
+    """
+    if there != before:
+        message = f"{path!r} was changed meanwhile; nothing was written."
+        hint = "Look at it again, then repeat the call."
+        raise ToolError(message, reason="changed_meanwhile", hint=hint, retryable=True)
