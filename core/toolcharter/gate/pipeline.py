@@ -41,6 +41,7 @@ from toolcharter.policy.rule_input import RuleInput
 
 if TYPE_CHECKING:
     from toolcharter.gate.stages import s6_limits
+    from toolcharter.gate.stages.s4_session import SessionStage
     from toolcharter.guards.rates.answers import Keys
 else:
     s6_limits = lazy("toolcharter.gate.stages.s6_limits")
@@ -173,6 +174,11 @@ class CallPipeline:
         question = await self.weigh(ctx)
         if question is not None:
             await self.state.approval.request(self, ctx, question)
+        if self._session is not None and ctx.outcome is None:
+            found = self._session.answer(self.call_of(ctx), self.keys(ctx).session)
+            if found is not None:
+                self._answer(ctx, self._session, found)
+                return
         if ctx.outcome is None and self.limits is not None:
             if self.limits.waits:
                 await s6_limits.acquire(self.limits, ctx, self.keys(ctx))
@@ -180,6 +186,16 @@ class CallPipeline:
                 s6_limits.refuse_if_limited(ctx, answer)
         if ctx.outcome is None and self._session is not None:
             self._session.count(ctx, self.call_of(ctx), self.keys(ctx).session)
+            if ctx.outcome is None:
+                self._session.enter(self.call_of(ctx))
+
+    def _answer(self, ctx: CallContext, session: "SessionStage", found: ToolResult) -> None:
+        """End *ctx* as the same read has ended before; it counts as a call, yet in no rate limit, as nothing runs."""
+        session.count(ctx, self.call_of(ctx), self.keys(ctx).session)
+        if ctx.outcome is None:
+            ctx.adopt(found)
+            ctx.passed = True
+            ctx.fields = {**ctx.fields, "cached": True}
 
     async def weigh(self, ctx: CallContext) -> Ask | None:
         """Stage 4: heed the checks and the session guards; returns what a person has to be asked, if anything."""
@@ -243,4 +259,5 @@ class CallPipeline:
 
     def _remember(self, ctx: CallContext, result: ToolResult) -> None:
         if self._session is not None and ctx.stage != "arguments":
-            self._session.remember(self.call_of(ctx), self.keys(ctx).session, result)
+            session = self.keys(ctx).session
+            self._session.remember(self.call_of(ctx), session, result, goes_on=ctx.abandoned)

@@ -108,6 +108,7 @@ def _guards(memory: SessionGuards) -> dict[str, Any]:
         "same_result": _given(memory.same_result),
         "no_progress": _given(memory.no_progress),
         "read_streak": {**_given(streak), **exploring},
+        "cached_reads": _given(memory.cached_reads),
         **{key: [_given(item) for item in getattr(memory, key)] for key in lists},
     }
     return {key: value for key, value in guards.items() if value}

@@ -134,10 +134,8 @@ def _hidden_glob(text: str, _: Reading) -> HiddenGlob:
 def _hides_something(globs: tuple[HiddenGlob, ...]) -> tuple[HiddenGlob, ...]:
     """The list replaces the default: exceptions alone would hide nothing."""
     if globs and all(one.glob.startswith("!") and one.containing is None for one in globs):
-        raise fault(
-            "only exceptions are listed: this list replaces the default, so that nothing would be hidden.",
-            "List what to hide, too; or write [] to hide nothing.",
-        )
+        what = "only exceptions are listed: this list replaces the default, so that nothing would be hidden."
+        raise fault(what, "List what to hide, too; or write [] to hide nothing.")
     return globs
 
 
@@ -242,6 +240,14 @@ class ReadStreak(NamedTuple):
     """The same for who reads something new with more than 6 of 10 reads."""
 
 
+@form("a mapping", empty="Write `seconds: 30`.")
+class CachedReads(NamedTuple):
+    """Reads that are answered from memory; None is off."""
+
+    seconds: Seconds | None = None
+    """How long an answer holds; every call that may have effects ends it before."""
+
+
 @form("a mapping")
 class DependsOn(NamedTuple):
     """Calls that need an earlier one."""
@@ -298,6 +304,8 @@ class SessionGuards(NamedTuple):
     """The same call with the same result, several times among the latest 30 calls."""
     read_streak: ReadStreak = ReadStreak()
     """Reads without end, with no change between them."""
+    cached_reads: CachedReads = CachedReads()
+    """The same read once more, answered from memory."""
 
 
 _Patterns = Annotated[tuple[RuleText, ...], OneOrMore(Words("a list of patterns such as ['git:push']")), _MATCH]

@@ -142,6 +142,7 @@ def profiles(draw: st.DrawFn) -> dict[str, Any]:
             same_result=STREAK,
             no_progress=STREAK,
             read_streak=some(warn=COUNTS, deny=COUNTS, exploring=STREAK).filter(bool),
+            cached_reads=some(seconds=SECONDS).filter(bool),
             depends_on=st.lists(
                 some({"match": MATCHES, "needs": MATCHES}, message=TEXTS, args=st.lists(TEXTS, max_size=2)), max_size=2
             ),

@@ -100,7 +100,7 @@ def test_the_digest_is_that_of_canonical_json() -> None:
         '"distributions":{"a":"1"},"events":{"args":"full","required":false},"extensions":{},"groups":{},'
         '"hidden":[{"containing":"KEY","glob":"*.pem"}],"limits":{"max_output_chars":null,"timeout_s":30.0,"truncate":null},"missing_ok":["a","b"],"mode":"policy",'
         '"notify":[],"plugins":{},"profile":"p","rates":{' + rates + '},"runner":null,'
-        '"session_guards":{"after_call":[],"depends_on":[],"no_progress":{"deny":null,"warn":null},"read_before_write":{"argument":"path","mode":"off",'
+        '"session_guards":{"after_call":[],"cached_reads":{"seconds":null},"depends_on":[],"no_progress":{"deny":null,"warn":null},"read_before_write":{"argument":"path","mode":"off",'
         '"reads":["read_file"],"writes":["write_file","edit_file"]},'
         '"read_streak":{"deny":null,"exploring":{"deny":null,"warn":null},"warn":null},"repeated_calls":{"deny":null,"warn":null},'
         '"same_result":{"deny":null,"warn":null},"skip_duplicate":[]},'
@@ -176,6 +176,7 @@ session_guards:
   same_result: {deny: 4}
   no_progress: {warn: 7}
   read_streak: {deny: 12, exploring: {deny: 36}}
+  cached_reads: {seconds: 30}
   depends_on: [{match: git:push, needs: git:commit, message: Commit first., args: [branch]}]
   skip_duplicate: [{match: git:log, args: [action]}]
   after_call: [{match: git:commit, message: Push it., outcomes: [ok, error]}]
@@ -220,6 +221,7 @@ CHANGES = [
     ("no_progress: {warn: 7}", "no_progress: {deny: 7}"),
     ("{deny: 12, ", "{warn: 12, "),
     ("exploring: {deny: 36}", "exploring: {deny: 37}"),
+    ("seconds: 30", "seconds: 31"),
     ("needs: git:commit", "needs: git:add"),
     ("Commit first.", "Add first."),
     ("args: [branch]", "args: []"),

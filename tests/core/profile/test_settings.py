@@ -11,6 +11,7 @@ from toolcharter.profile.settings import (
     AfterCall,
     Approvals,
     Availability,
+    CachedReads,
     CallerPattern,
     Capabilities,
     Ceiling,
@@ -61,16 +62,17 @@ def test_every_key_becomes_its_setting(write) -> None:
         ReadBeforeWrite("strict", ("git",), ("git",), "file"),
         Repeats(3, 5),
         Repeats(None, 4),
-        (DependsOn(at("git:push", "19:24"), at("git:commit", "19:41"), "Commit first.", ("branch",)),),
-        (SkipDuplicate(at("git:log", "20:28"), ("action",)),),
-        (AfterCall(at("git:commit", "21:24"), "Push it.", ("ok", "error")),),
+        (DependsOn(at("git:push", "20:24"), at("git:commit", "20:41"), "Commit first.", ("branch",)),),
+        (SkipDuplicate(at("git:log", "21:28"), ("action",)),),
+        (AfterCall(at("git:commit", "22:24"), "Push it.", ("ok", "error")),),
         Repeats(7, None),
         ReadStreak(None, 12, Repeats(None, 36)),
+        CachedReads(30),
     )
     assert profile.rates == Rates(Rate(1), {"git": Rate(None, 2)}, {"b*": Rate(None, None, 3)}, "agent")
     assert profile.notify == (
-        Notify((at("git:push", "23:10"),), place="p.yaml:23:10"),
-        Notify((at("*", "23:31"),), "webhook", "https://a.invalid/", ("denied",), "p.yaml:23:22"),
+        Notify((at("git:push", "24:10"),), place="p.yaml:24:10"),
+        Notify((at("*", "24:31"),), "webhook", "https://a.invalid/", ("denied",), "p.yaml:24:22"),
     )
 
 

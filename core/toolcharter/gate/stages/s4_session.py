@@ -1,7 +1,7 @@
 """Stage 4, the guards that remember a session's calls: what matches, what a path leads to, whose call it is."""
 
 import os
-from collections.abc import Callable, Collection, Hashable, Mapping
+from collections.abc import Callable, Collection, Container, Hashable, Mapping
 from typing import TypeVar
 
 from toolcharter.api.call import Call, Deny, ToolResult
@@ -9,6 +9,7 @@ from toolcharter.api.paths import Paths
 from toolcharter.api.reasons import GuardReason, Reason
 from toolcharter.errors import ToolError
 from toolcharter.gate.call import CallContext, as_json
+from toolcharter.guards.session.cached import CachedReads
 from toolcharter.guards.session.guards import ActiveSessionGuards
 from toolcharter.guards.session.state import with_notes
 from toolcharter.policy.matching import Matcher
@@ -23,8 +24,12 @@ T = TypeVar("T")
 class SessionStage:
     """The guards that remember a session's calls: asked before each call, notified after it."""
 
-    def __init__(self, guards: ActiveSessionGuards) -> None:
+    def __init__(
+        self, guards: ActiveSessionGuards, cached: CachedReads | None = None, known: Container[str] = ()
+    ) -> None:
         self._guards = guards
+        self._cached = cached
+        self._known = known
         self.switched_on = guards.switched_on
         """The keys of the profile that are, for people."""
 
@@ -43,8 +48,28 @@ class SessionStage:
         if verdict is not None:
             ctx.refuse("guard", verdict.reason, verdict.message, hint=verdict.hint)
 
-    def remember(self, call: Call, session: str, result: ToolResult) -> None:
-        """Let the guards learn of a call that has ended, and add their lines for the model to the result."""
+    def answer(self, call: Call, session: str) -> ToolResult | None:
+        """What memory answers instead of the call's body; None lets that run."""
+        if self._cached is None or call.tool not in self._known:
+            return None
+        return self._cached.answer(session, call)
+
+    def enter(self, call: Call) -> None:
+        """The call enters its body."""
+        if self._cached is not None:
+            self._cached.entered(call, has_effects=has_effects(call))
+
+    def remember(self, call: Call, session: str, result: ToolResult, *, goes_on: bool = False) -> None:
+        """Let the guards learn of a call that has ended, and add their lines for the model to the result.
+
+        Args:
+            call: The call.
+            session: Whose.
+            result: Without notes; gets them.
+            goes_on: The body was given up and runs on: whatever it does comes later.
+        """
+        if self._cached is not None and not goes_on:
+            self._cached.ended(session, call, result)
         result.text = with_notes(result.text, self._guards.after(session, call, result.outcome, result.text))
 
     def forget(self, session: str, call_ids: Collection[str]) -> None:
@@ -63,7 +88,9 @@ def session_stage(settings: SessionGuards, paths: Paths, facts: Mapping[str, Too
         return lambda call: matches(facts[call.tool], RuleInput(call.action, as_json(call.args), call.commands))
 
     guards = ActiveSessionGuards(settings, matcher=matcher, identify=lambda path: _identity(paths, path))
-    return SessionStage(guards) if guards.active else None
+    seconds = settings.cached_reads.seconds
+    cached = None if seconds is None else CachedReads(seconds)
+    return SessionStage(guards, cached, facts) if guards.active or cached else None
 
 
 def _canonical(settings: ReadBeforeWrite, facts: Mapping[str, ToolFacts]) -> ReadBeforeWrite:

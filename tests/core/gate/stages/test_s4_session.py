@@ -13,7 +13,12 @@ from toolcharter.gate.toolbox import Toolbox
 from toolcharter.profile.rules import parse_rule
 from toolcharter.profile.settings import (
     AfterCall,
+    Availability,
+    CachedReads,
+    CallerPattern,
     DependsOn,
+    Rate,
+    Rates,
     ReadBeforeWrite,
     Repeats,
     SessionGuards,
@@ -120,6 +125,60 @@ class TestMemory:
         one.forget_results()
 
         assert (named, outcomes(one), outcomes(other)) == ("ok denied", "ok ok", "denied denied")
+
+    def test_reads_are_answered_from_memory(self, make_toolbox, events, tmp_path: Path) -> None:
+        """Without the body, for everybody to see in the event; a write ends it, a limit does not count it."""
+
+        def look(rt: Any) -> Callable[[str], str]:
+            def body(path: str) -> str:
+                ctx = rt.start("look", path=path)
+                with rt.paths.open_file(path) as file:
+                    text = file.read(100).decode()
+                return str(ctx.ok(text, data={"text": text}))
+
+            return body
+
+        def change(path: str) -> str:
+            (tmp_path / path).write_text("new")
+            return "written"
+
+        (tmp_path / "a.txt").write_text("old")
+        toolbox = make_toolbox(
+            spec_with_runtime(look, capabilities={"fs:read"}),
+            spec_of(change, capabilities={"fs:write"}),
+            session_guards=SessionGuards(cached_reads=CachedReads(600), repeated_calls=Repeats(deny=4)),
+            rates=Rates(tools={"look": Rate(calls_per_session=2)}),
+        )
+
+        first = toolbox.call("look", {"path": "a.txt"})
+        (tmp_path / "a.txt").write_text("elsewhere")  # what toolcharter does not see holds until the time is over
+        second = toolbox.call("look", {"path": "a.txt"})
+        flags = [
+            event.get("fields", {}).get("cached", False) for event in events if event["event"] == "hook.tool.after"
+        ]
+        toolbox.call("change", {"path": "a.txt"})
+        third = toolbox.call("look", {"path": "a.txt"})
+
+        assert [(one.text, one.data) for one in (first, second)] == [("old", {"text": "old"})] * 2
+        assert flags == [False, True]
+        assert first.call_id != second.call_id
+        assert (third.outcome, third.text) == ("ok", "new")
+        assert toolbox.call("look", {"path": "b.txt"}).reason == "rate_limited"
+        assert [toolbox.call("look", {"path": "a.txt"}).reason for _ in range(2)] == [None, None]
+        assert toolbox.call("look", {"path": "a.txt"}).reason == "repeated_call"
+
+    def test_what_is_denied_is_not_answered_from_memory(self, make_toolbox) -> None:
+        """Each call passes rules and checks before anything is looked up; others' answers are not given."""
+        toolbox = make_toolbox(
+            ACT,
+            session_guards=SessionGuards(cached_reads=CachedReads(600)),
+            availability=(Availability(CallerPattern(agent=("kept-out",)), deny=("act",)),),
+        )
+        insider, outsider = (toolbox.for_caller(Caller(agent=name)) for name in ("insider", "kept-out"))
+
+        assert insider.call("act", {"what": "a"}).outcome == "ok"
+        assert insider.call("act", {"what": "a"}).outcome == "ok"
+        assert outsider.call("act", {"what": "a"}).outcome == "denied"
 
     def test_without_guards_there_is_nothing_to_forget(self, make_toolbox) -> None:
         """A host need not know what the profile remembers."""

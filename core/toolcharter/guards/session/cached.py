@@ -1,0 +1,106 @@
+"""`cached_reads`: the same read once more is answered from memory, for a short time, and while nothing can have changed.
+
+What a call reads is what its capabilities say: the workspace, the network, and nothing else. One memory serves all sessions of a
+toolbox, for what one of them writes is another's, too; yet each answer goes only to the caller who had it. It is emptied by
+every call that may have effects, when that begins and when it ends, and no answer is given or kept while one is under way.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import replace
+from threading import Lock
+from time import monotonic
+from typing import NamedTuple
+
+from toolcharter._fork import renew_in_child
+from toolcharter.api.call import Call, Caller, ToolResult
+from toolcharter.guards.session.state import of_call
+
+MAX_ANSWERS = 256
+"""How many answers are kept; the oldest go first."""
+MAX_CHARS = 100_000
+"""Longer answers are not kept."""
+READS = frozenset({"fs:read", "net:read"})
+_HARMLESS = READS | {"text"}
+
+Key = tuple[Caller, bytes]
+
+
+class _Kept(NamedTuple):
+    result: ToolResult
+    until: float
+
+
+class CachedReads:
+    """The answers of one toolbox. Thread-safe."""
+
+    def __init__(self, seconds: float, clock: Callable[[], float] = monotonic) -> None:
+        self._seconds = seconds
+        self._clock = clock
+        self._kept: OrderedDict[Key, _Kept] = OrderedDict()
+        self._reading: dict[int, tuple[Call, int]] = {}
+        """The reads under way by the `id` of the call, each with the age in which it began."""
+        self._acting: dict[int, Call] = {}
+        self._age = 0
+        """How often something may have changed."""
+        self._lock = Lock()
+        renew_in_child(self)
+
+    def renew(self) -> None:
+        """In a fork's child: what is under way is the parent's."""
+        self._lock = Lock()
+        self._acting.clear()
+        self._reading.clear()
+        self._kept.clear()
+
+    def answer(self, session: str, call: Call) -> ToolResult | None:
+        """What the same read has been answered before, if that still holds."""
+        if not is_read(call):
+            return None
+        key = _key(session, call)
+        with self._lock:
+            kept = self._kept.get(key)
+            if kept is None or self._acting:
+                return None
+            if self._clock() >= kept.until:
+                del self._kept[key]
+                return None
+            return kept.result
+
+    def entered(self, call: Call, *, has_effects: bool) -> None:
+        """A call enters its tool."""
+        with self._lock:
+            if has_effects:
+                self._acting[id(call)] = call
+                self._forget()
+            elif is_read(call):
+                self._reading[id(call)] = call, self._age
+
+    def ended(self, session: str, call: Call, result: ToolResult) -> None:
+        """A call has ended; one that has not entered its tool leaves no trace."""
+        with self._lock:
+            if self._acting.pop(id(call), None) is not None:
+                self._forget()
+                return
+            _, began = self._reading.pop(id(call), (call, -1))
+            if began != self._age or self._acting or result.outcome != "ok" or len(result.text) > MAX_CHARS:
+                return
+            key = _key(session, call)
+            self._kept.pop(key, None)
+            self._kept[key] = _Kept(replace(result), self._clock() + self._seconds)
+            if len(self._kept) > MAX_ANSWERS:
+                self._kept.popitem(last=False)
+
+    def _forget(self) -> None:
+        self._age += 1
+        self._kept.clear()
+
+
+def is_read(call: Call) -> bool:
+    """Whether *call* does nothing but read what another call of this toolbox could have changed."""
+    words = call.capabilities
+    return call.kind == "builtin" and words is not None and bool(words & READS) and words <= _HARMLESS
+
+
+def _key(session: str, call: Call) -> Key:
+    return call.caller, of_call(f"{session}\0{call.tool}", call.action, call.args)

@@ -1,0 +1,122 @@
+"""`finalize_task`: an agent says that a task is worked out, and hands over what it comes to.
+
+The tool acts on nothing. Its call is what a host waits for, and its checked packet what that host gets: the profile says by
+listing the tool which agents may end a task, and by its policy what has to be in the packet.
+
+Source: linggen, whose action `finalize_task` has this packet.
+"""
+
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Literal, TypedDict
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from toolcharter import ToolError, ToolPolicy, ToolRuntime, ToolSpec, hookimpl
+
+_Line = Annotated[str, Field(min_length=1, max_length=2_000)]
+_Lines = Annotated[list[_Line], Field(max_length=200)]
+Part = Literal["user_stories", "acceptance_criteria", "mermaid_wireframe"]
+
+
+class FinalizePolicy(ToolPolicy):
+    """What one profile wants of a packet."""
+
+    required: tuple[Part, ...] = ()
+    """Parts besides the title that may not be empty."""
+    max_chars: Annotated[int, Field(ge=1, le=1_000_000)] = 20_000
+    """The most characters of all texts of a packet together."""
+
+
+class FinalizeReason(StrEnum):
+    """Why a packet is not taken."""
+
+    PACKET_INCOMPLETE = "packet_incomplete"
+    PACKET_TOO_LARGE = "packet_too_large"
+
+
+class Packet(BaseModel):
+    """What a task comes to."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    title: Annotated[
+        str, Field(min_length=1, max_length=300, pattern=r"\S", description="What the task is, in a line.")
+    ]
+    user_stories: _Lines = Field(default_factory=list, description="Who wants to do what, and why; a sentence each.")
+    acceptance_criteria: _Lines = Field(
+        default_factory=list, description="How to see that it is done; a sentence each."
+    )
+    mermaid_wireframe: Annotated[str, Field(max_length=20_000)] | None = Field(
+        default=None, description="A sketch, as a diagram of Mermaid."
+    )
+
+
+class PacketData(TypedDict):
+    """The packet, as a host gets it."""
+
+    title: str
+    user_stories: list[str]
+    acceptance_criteria: list[str]
+    mermaid_wireframe: str | None
+
+
+class FinalizeData(TypedDict):
+    """The structured result."""
+
+    packet: PacketData
+
+
+def build(workspace: Path, policy: FinalizePolicy, rt: ToolRuntime) -> Callable[[Packet], str]:  # noqa: ARG001 - it reads nothing
+    """Bind `finalize_task` to one profile's policy."""
+
+    def finalize_task(packet: Packet) -> str:
+        """Hand over what the task comes to. Call it once, when all is worked out; nothing is done by it.
+
+        Args:
+            packet: The title, and what else belongs to it.
+        """
+        found: PacketData = {
+            "title": packet.title.strip(),
+            "user_stories": packet.user_stories,
+            "acceptance_criteria": packet.acceptance_criteria,
+            "mermaid_wireframe": packet.mermaid_wireframe,
+        }
+        ctx = rt.start("finalize_task", title=found["title"])
+        missing = [part for part in policy.required if not found[part]]
+        if missing:
+            message = f"The packet lacks {', '.join(missing)}."
+            raise ToolError(message, reason=FinalizeReason.PACKET_INCOMPLETE, hint="Work that out, and call again.")
+        texts = (
+            found["title"],
+            *found["user_stories"],
+            *found["acceptance_criteria"],
+            found["mermaid_wireframe"] or "",
+        )
+        if (size := sum(map(len, texts))) > policy.max_chars:
+            message = f"The packet has {size} characters, and may have {policy.max_chars}."
+            raise ToolError(message, reason=FinalizeReason.PACKET_TOO_LARGE, hint="Say it shorter.")
+        ctx.policy_passed()
+        return ctx.ok(f"The task is handed over: {found['title']}", data=FinalizeData(packet=found))
+
+    return finalize_task
+
+
+SPEC = ToolSpec(
+    "finalize_task",
+    FinalizePolicy,
+    build,
+    reasons=FinalizeReason,
+    capabilities={"task:finalize"},
+    safety="low",
+    staged=True,
+    group="sessions",
+    output=FinalizeData,
+)
+
+
+@hookimpl
+def register_tools() -> list[ToolSpec[FinalizePolicy]]:
+    """The one tool of this distribution."""
+    return [SPEC]
