@@ -175,7 +175,9 @@ def test_members_are_listed(heading: str, kind: type) -> None:
         "limits_for",
         "pipeline_for",
         "is_busy",
-    }  # for the commands of toolcharter, and for live toolboxes
+        "agents",
+        "for_agent",
+    }  # for the commands of toolcharter, for live toolboxes and for agents that tools start
     assert listed - inherited == {name for name in vars(kind) if not name.startswith("_")} - our_own
 
 

@@ -21,6 +21,12 @@ if sys.version_info < (3, 11):  # noqa: UP036 - pip checks it, PYTHONPATH and co
 
 if TYPE_CHECKING:
     from toolcharter._lazy import lazy as lazy
+    from toolcharter.api.agents import AgentRequest as AgentRequest
+    from toolcharter.api.agents import AgentResult as AgentResult
+    from toolcharter.api.agents import Agents as Agents
+    from toolcharter.api.agents import AgentTask as AgentTask
+    from toolcharter.api.agents import GovernedTools as GovernedTools
+    from toolcharter.api.agents import RunningAgent as RunningAgent
     from toolcharter.api.approval import ApprovalAnswer as ApprovalAnswer
     from toolcharter.api.approval import ApprovalRequest as ApprovalRequest
     from toolcharter.api.approval import Approver as Approver
@@ -35,6 +41,7 @@ if TYPE_CHECKING:
     from toolcharter.api.call import Call as Call
     from toolcharter.api.call import Caller as Caller
     from toolcharter.api.call import Decision as Decision
+    from toolcharter.api.call import Delegation as Delegation
     from toolcharter.api.call import Deny as Deny
     from toolcharter.api.call import Invocation as Invocation
     from toolcharter.api.call import ToolResult as ToolResult
@@ -99,6 +106,16 @@ if TYPE_CHECKING:
     from toolcharter.api.runtime import ToolRuntime as ToolRuntime
     from toolcharter.api.secret import CORE_RECORDS as CORE_RECORDS
     from toolcharter.api.secret import SecretRecord as SecretRecord
+    from toolcharter.api.sessions import SESSION_RECORDS as SESSION_RECORDS
+    from toolcharter.api.sessions import Inbox as Inbox
+    from toolcharter.api.sessions import InboxItem as InboxItem
+    from toolcharter.api.sessions import InboxRecord as InboxRecord
+    from toolcharter.api.sessions import SessionMessage as SessionMessage
+    from toolcharter.api.sessions import SessionRecord as SessionRecord
+    from toolcharter.api.sessions import Sessions as Sessions
+    from toolcharter.api.sessions import Usage as Usage
+    from toolcharter.api.sessions import key_part as key_part
+    from toolcharter.api.sessions import session_key as session_key
     from toolcharter.api.store import AsyncStore as AsyncStore
     from toolcharter.api.store import Change as Change
     from toolcharter.api.store import Page as Page
@@ -202,9 +219,10 @@ _HOMES = {
     "toolcharter.loader.imports": "python_command",
     "toolcharter.loader.stores": "open_bus open_store",
     "toolcharter.profile.settings_file": "SettingsFile read_settings",
+    "toolcharter.api.agents": "AgentRequest AgentResult AgentTask Agents GovernedTools RunningAgent",
     "toolcharter.api.approval": "ApprovalAnswer ApprovalRequest Approver",
     "toolcharter.api.bus": "Bus BusLease Delivery Queue Subscription bus_name",
-    "toolcharter.api.call": "TRACE Ask Call Caller Decision Deny Invocation ToolResult TraceContext",
+    "toolcharter.api.call": "TRACE Ask Call Caller Decision Delegation Deny Invocation ToolResult TraceContext",
     "toolcharter.api.channel": "Attachment Channel ChannelUrl Deliverable Message Notification Pause Sender",
     "toolcharter.api.discovery": "CapabilityBounds DiscovererPolicy Discovery DiscoveryRuntime ProfileView",
     "toolcharter.api.explanation": "Explanation",
@@ -218,6 +236,9 @@ _HOMES = {
     "toolcharter.api.runner": "Detached Ended HiddenPath Job ProcessLimits ProgramRunner RunnerScope Running TerminalSize",
     "toolcharter.api.runtime": "Completed Reload ToolContext ToolRuntime",
     "toolcharter.api.secret": "CORE_RECORDS SecretRecord",
+    "toolcharter.api.sessions": (
+        "SESSION_RECORDS Inbox InboxItem InboxRecord SessionMessage SessionRecord Sessions Usage key_part session_key"
+    ),
     "toolcharter.api.store": "AsyncStore Change Page RecordKind Store StoreLease StoreRecord StoreTransaction Stored",
     "toolcharter.api.store_engine": (
         "EngineTransaction ExportedFence ExportedItem ExportedRow NewRow Row Scope StoreEngine StoreExport"

@@ -2,8 +2,8 @@
 
 A plugin implements a hook by marking a module-level function of the same name with `hookimpl`;
 the object that an extension builds may implement `discover_tools`, `check_call`, `open_sink`, `open_channel`,
-`answer_approval`, `open_runner`, `read_roots` and `route_path` as methods, and is closed with the toolbox if it has a
-method `close`.
+`answer_approval`, `open_runner`, `read_roots`, `route_path` and `run_agent` as methods, and is closed with the toolbox
+if it has a method `close`.
 
 Implementations are resolved when a toolbox is built and called straight, past pluggy. So an
 implementation takes just the arguments of its hook, or fewer, without defaults, and is no
@@ -28,6 +28,7 @@ from toolcharter.api.virtual import VirtualFile, VirtualFolder
 if TYPE_CHECKING:
     import click
 
+    from toolcharter.api.agents import AgentResult, AgentTask
     from toolcharter.api.bus import Bus
     from toolcharter.api.runtime import ToolRuntime
     from toolcharter.api.store_engine import StoreEngine
@@ -239,6 +240,24 @@ def route_path(path: str, caller: Caller, rt: "ToolRuntime") -> VirtualFile | Vi
         Exception: `Denied` and `ToolError` end the call with their reasons. Anything else raised, by the hook or by
             a method of its answer, and any other answer, is an error with `route_failed`. Nothing falls through to
             the disk.
+    """
+
+
+@hookspec(firstresult=True)
+def run_agent(task: "AgentTask") -> "AgentResult | Awaitable[AgentResult]":  # type: ignore[empty-body]
+    """Run an agent that a tool has started: ask its model, make the calls that it wants, until it has answered.
+
+    Called for each agent, in a thread of its own. Only the object of an extension that the profile lists implements it,
+    and only one of them. An asynchronous implementation runs on an event loop of its own.
+
+    Args:
+        task: The agent, its tools, and how long it may take.
+
+    Returns:
+        Its last answer, with what it has used.
+
+    Raises:
+        Exception: The agent has failed: a `ToolError` or `Denied` with its reason, anything else with `tool_error`.
     """
 
 

@@ -27,6 +27,15 @@ Stage = Literal[
 ToolChecks = Literal["passed", "denied", "asked", "error", "not_evaluated"]
 
 
+class Delegation(NamedTuple):
+    """What an agent that another one has started got from it."""
+
+    top: "Caller"
+    """The first agent of the chain. Calls count among its calls where limits are concerned."""
+    tools: tuple[str, ...]
+    """The only tools that the agent was left, by name, sorted."""
+
+
 @dataclass(frozen=True, slots=True)
 class Caller:
     """Who calls; a toolbox hands out a cheap view for each."""
@@ -49,6 +58,8 @@ class Caller:
     """Whether that conversation is one person's or a group's."""
     agent_type: Literal["open", "predefined"] | None = None
     """Whether each user makes the agent their own, or all have the same one."""
+    delegation: Delegation | None = None
+    """What it got of the agent that started it; None for one that a host has started."""
 
     def apart(self, name: str) -> str:
         """*name*, such as that of a session, as a key that no name of another tenant gives.

@@ -12,7 +12,9 @@ from toolcharter.api.tool import ToolSpec
 if TYPE_CHECKING:
     import httpx
 
+    from toolcharter.api.agents import Agents
     from toolcharter.api.network import HttpLimits, NetworkPolicy
+    from toolcharter.api.sessions import Inbox
     from toolcharter.api.store import Store
 
 
@@ -120,6 +122,14 @@ class DiscoveryRuntime(Protocol):
         Raises:
             StoreUnavailable: There is no such secret, it cannot be decrypted, or the store cannot be reached.
         """
+        ...
+
+    def agents_for(self, caller: Caller, /) -> "Agents":
+        """Starts agents beside calls, such as those of a schedule: as `rt.agents` in a call of *caller*."""
+        ...
+
+    def inbox_for(self, caller: Caller, /) -> "Inbox":
+        """What sessions of the tenant of *caller* are told in their next turn, by default that of *caller*."""
         ...
 
     def announce(self) -> None:

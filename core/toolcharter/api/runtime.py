@@ -13,8 +13,10 @@ from toolcharter.api.paths import OpenFolder, Paths
 from toolcharter.api.runner import Detached, ProcessLimits, Running, TerminalSize
 
 if TYPE_CHECKING:
+    from toolcharter.api.agents import Agents
     from toolcharter.api.channel import ChannelUrl, Message, Sender
     from toolcharter.api.network import Http
+    from toolcharter.api.sessions import Inbox
     from toolcharter.api.store import Store
 
 
@@ -310,6 +312,16 @@ class ToolRuntime(Protocol):
             Denied: `not_available`, if no discoverer's policy says `extend: true`.
             ToolError: The session has no `LiveToolbox`, or what was found cannot be used; all stays as it was.
         """
+        ...
+
+    @property
+    def agents(self) -> "Agents":
+        """Starts agents that get no more than the caller of the present call has."""
+        ...
+
+    @property
+    def inbox(self) -> "Inbox":
+        """What sessions are told in their next turn."""
         ...
 
     def on_close(self, callback: Callable[[], None], /) -> None:

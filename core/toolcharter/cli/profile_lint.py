@@ -13,10 +13,9 @@ from toolcharter.profile.settings import DEFAULT_HIDDEN
 
 if TYPE_CHECKING:
     from toolcharter.api import policy as api_policy
-    from toolcharter.cli import history
+    from toolcharter.cli import history, tool_signature
     from toolcharter.gate.approvals import always_offered
     from toolcharter.gate.build import open as build_open
-    from toolcharter.gate.build import tool_signature
     from toolcharter.gate.build.open import Plan
     from toolcharter.guards.paths import hidden
     from toolcharter.loader import listing, scan
@@ -33,7 +32,7 @@ else:
     history = lazy("toolcharter.cli.history")
     always_offered = lazy("toolcharter.gate.approvals.always_offered")
     build_open = lazy("toolcharter.gate.build.open")
-    tool_signature = lazy("toolcharter.gate.build.tool_signature")
+    tool_signature = lazy("toolcharter.cli.tool_signature")
     hidden = lazy("toolcharter.guards.paths.hidden")
     listing = lazy("toolcharter.loader.listing")
     scan = lazy("toolcharter.loader.scan")

@@ -23,9 +23,9 @@ from toolcharter.events.lines import LineFormat
 from toolcharter.events.sinks import SinkLike
 from toolcharter.gate.build.inventory import require_store_outside
 from toolcharter.gate.build.late import LateRuntime, discover_late
-from toolcharter.gate.build.open import build_tools_into, existing_folder, open_state, plan_for
-from toolcharter.gate.build.plan import Plan, with_discovered
-from toolcharter.gate.redact import redact_id
+from toolcharter.gate.build.open import build_tools_into, open_state, plan_for
+from toolcharter.gate.build.plan import Plan, existing_folder, with_discovered
+from toolcharter.gate.redact import redact_id, scrubbed
 from toolcharter.gate.state import ProfileStore, ToolboxState
 from toolcharter.gate.toolbox import Toolbox
 from toolcharter.loader.discover import extenders
@@ -37,8 +37,13 @@ from toolcharter.profile.globs import fold
 if TYPE_CHECKING:
     import asyncio
 
+    from toolcharter.api import sessions
+    from toolcharter.api.sessions import InboxItem, Role, Usage
+    from toolcharter.gate import agents
     from toolcharter.guards.store.handle import StoreHandle
 else:
+    sessions = lazy("toolcharter.api.sessions")
+    agents = lazy("toolcharter.gate.agents")
     asyncio = lazy("asyncio")
 
 Subscriber = Callable[[Toolbox], object]
@@ -147,6 +152,33 @@ class LiveToolbox:
         key = object()
         self._subscribers[key] = subscriber
         return lambda: self._subscribers.pop(key, None) and None
+
+    def record(self, role: "Role", text: str, usage: "Usage | None" = None, *, caller: Caller | None = None) -> None:
+        """Add a message to the session's record, which the tools about sessions read; scrubbed of secrets.
+
+        Args:
+            role: Who says it.
+            text: Cut at 100,000 characters.
+            usage: What a model has used for it.
+            caller: Whose session, if it is not the one that the toolbox was built for.
+
+        Raises:
+            StoreUnavailable: The store cannot be reached.
+        """
+        caller = caller or self._caller
+        agents.sessions_of(self._base, caller).record(caller, role, scrubbed(text)[0], usage)
+
+    def inbox(self, *, caller: Caller | None = None) -> "tuple[InboxItem, ...]":
+        """What the session has to be told in this turn: results of agents, fired jobs, messages. Each item is given once.
+
+        Args:
+            caller: As for `record`.
+
+        Raises:
+            StoreUnavailable: The store cannot be reached.
+        """
+        caller = caller or self._caller
+        return agents.sessions_of(self._base, caller).take(sessions.session_key(caller))
 
     def settle(self) -> None:
         """Wait for tools that are under way, as long as their discoverers say: for a session of a single command."""

@@ -68,7 +68,8 @@ class CallPipeline:
         self._session = state.session
         self.limits = None if state.rates is None else state.rates.bind(spec.name, caller.agent)
         """The rate limits that concern it; None if there are none."""
-        self._keys = None if self.limits is None and self._session is None else s6_limits.keys_of(caller)
+        self._keys = None if self.limits is None else s6_limits.keys_of(caller)
+        self._own_session = "" if self._session is None else s6_limits.session_of(caller)
         self.is_watched = self._checks is not None or self._session is not None
         """Whether anything but a rate limit applies between policy and the body of every call."""
         self.verify = verifier_for(state.profile, spec, tool.function, tool.reasons, strict=state.strict)
@@ -175,7 +176,7 @@ class CallPipeline:
         if question is not None:
             await self.state.approval.request(self, ctx, question)
         if self._session is not None and ctx.outcome is None:
-            found = self._session.answer(self.call_of(ctx), self.keys(ctx).session)
+            found = self._session.answer(self.call_of(ctx), self._session_of(ctx))
             if found is not None:
                 self._answer(ctx, self._session, found)
                 return
@@ -185,13 +186,13 @@ class CallPipeline:
             elif (answer := self.limits.take(self.keys(ctx))) is not None:
                 s6_limits.refuse_if_limited(ctx, answer)
         if ctx.outcome is None and self._session is not None:
-            self._session.count(ctx, self.call_of(ctx), self.keys(ctx).session)
+            self._session.count(ctx, self.call_of(ctx), self._session_of(ctx))
             if ctx.outcome is None:
                 self._session.enter(self.call_of(ctx))
 
     def _answer(self, ctx: CallContext, session: "SessionStage", found: ToolResult) -> None:
         """End *ctx* as the same read has ended before; it counts as a call, yet in no rate limit, as nothing runs."""
-        session.count(ctx, self.call_of(ctx), self.keys(ctx).session)
+        session.count(ctx, self.call_of(ctx), self._session_of(ctx))
         if ctx.outcome is None:
             ctx.adopt(found)
             ctx.passed = True
@@ -204,7 +205,7 @@ class CallPipeline:
             ctx.refuse("check", objection.reason, objection.message, hint=objection.hint)
             return None
         if self._session is not None:
-            self._session.check(ctx, self.call_of(ctx), self.keys(ctx).session)
+            self._session.check(ctx, self.call_of(ctx), self._session_of(ctx))
             if ctx.outcome is not None:
                 return None
         if objection is not None:
@@ -236,6 +237,10 @@ class CallPipeline:
         known = self._keys
         return known if known is not None and ctx.root is self.caller else s6_limits.keys_of(ctx.root)
 
+    def _session_of(self, ctx: CallContext) -> str:
+        """The session whose calls the guards remember together with *ctx*."""
+        return self._own_session if ctx.root is self.caller else s6_limits.session_of(ctx.root)
+
     def call_of(self, ctx: CallContext) -> Call:
         """The call as checks and guards see it, made once."""
         if ctx.seen is None:
@@ -259,5 +264,5 @@ class CallPipeline:
 
     def _remember(self, ctx: CallContext, result: ToolResult) -> None:
         if self._session is not None and ctx.stage != "arguments":
-            session = self.keys(ctx).session
+            session = self._session_of(ctx)
             self._session.remember(self.call_of(ctx), session, result, goes_on=ctx.abandoned)

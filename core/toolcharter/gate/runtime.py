@@ -23,16 +23,19 @@ from toolcharter.guards.process import GovernedRunner
 
 if TYPE_CHECKING:
     from toolcharter.api import store_engine
+    from toolcharter.api.agents import Agents
     from toolcharter.api.channel import ChannelUrl, Message, Sender
     from toolcharter.api.network import Http
+    from toolcharter.api.sessions import Inbox
     from toolcharter.api.store import Store
-    from toolcharter.gate import http
+    from toolcharter.gate import agents, http
     from toolcharter.guards.paths import routed
     from toolcharter.guards.shell.git import settings as git_settings
     from toolcharter.guards.store import secrets
     from toolcharter.guards.store import view as store_view
     from toolcharter.loader import openers
 else:
+    agents = lazy("toolcharter.gate.agents")
     http = lazy("toolcharter.gate.http")
     routed = lazy("toolcharter.guards.paths.routed")
     git_settings = lazy("toolcharter.guards.shell.git.settings")
@@ -228,6 +231,19 @@ class Runtime:
             return self._state.reload()
         except ConfigurationError as error:
             raise ToolError(f"Nothing was reloaded, and all tools are as they were: {error}") from error
+
+    @property
+    def agents(self) -> "Agents":
+        """Starts agents for the present call."""
+        self._require_mark()
+        ctx = current_call()
+        return agents.AgentLauncher(self._state, ctx.caller, ctx.call_id)
+
+    @property
+    def inbox(self) -> "Inbox":
+        """What sessions are told of in their next turn."""
+        self._require_mark()
+        return agents.SessionInbox(self._state, self.caller)
 
     def on_close(self, callback: Callable[[], None], /) -> None:
         """Call *callback* when the toolbox closes, the last registered first."""

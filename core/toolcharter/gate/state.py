@@ -3,7 +3,7 @@
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib import import_module
@@ -41,6 +41,7 @@ from toolcharter.profile.model import HOST, Limits
 from toolcharter.profile.settings import HiddenGlob
 
 if TYPE_CHECKING:
+    from toolcharter.api.agents import AgentTask, RunningAgent
     from toolcharter.api.channel import Channel
     from toolcharter.api.runtime import Reload
     from toolcharter.api.store_engine import StoreEngine
@@ -72,6 +73,8 @@ class CallRegistry:
     def __init__(self) -> None:
         self.live: dict[int, tuple[CallContext, Callable[[CallContext], object]]] = {}
         """Calls under way with what interrupts each, by identity. Setting and deleting a key is atomic."""
+        self.agents: set[RunningAgent] = set()
+        """The agents that tools have started; `close` cancels them."""
         self.closed = False
         self._callbacks: list[Callable[[], object]] = []
         self._closing = threading.Lock()
@@ -82,6 +85,7 @@ class CallRegistry:
         for ctx, _ in self.live.values():
             ctx.try_finish()
         self.live.clear()
+        self.agents.clear()
 
     def require_open(self) -> None:
         """Refuse what comes after `close`."""
@@ -92,8 +96,8 @@ class CallRegistry:
         """Run *callback* when the toolbox closes, before those registered earlier."""
         self._callbacks.append(callback)
 
-    def close(self) -> bool:
-        """Let no call begin any more, let those under way end, and interrupt the rest.
+    def close(self, wait_s: float) -> bool:
+        """Let no call begin any more, let those under way end for *wait_s* seconds, and interrupt the rest.
 
         Returns:
             False if it was closed already.
@@ -108,7 +112,9 @@ class CallRegistry:
             if self.closed:
                 return False
             self.closed = True
-        give_up = monotonic() + CLOSE_WAIT_S
+        for agent in list(self.agents):
+            agent.cancel()
+        give_up = monotonic() + wait_s
         while self.live and monotonic() < give_up:
             sleep(0.005)
         for ctx, interrupt in list(self.live.values()):
@@ -127,7 +133,11 @@ class CallRegistry:
 
 
 class ToolboxView(Protocol):
-    """The tools of a toolbox as one caller may use them, for tools that call other tools."""
+    """The tools of a toolbox as one caller may use them, for tools that call other tools and start agents."""
+
+    def __iter__(self) -> Iterator[str]:
+        """The names of those that the caller sees."""
+        ...
 
     def call(self, name: str, args: Mapping[str, Any], /) -> ToolResult:
         """A governed call."""
@@ -135,6 +145,19 @@ class ToolboxView(Protocol):
 
     async def acall(self, name: str, args: Mapping[str, Any], /) -> ToolResult:
         """A governed call from asynchronous code."""
+        ...
+
+    @property
+    def agents(self) -> "set[RunningAgent]":
+        """The agents under way on it."""
+        ...
+
+    def for_agent(self, caller: Caller, /) -> "ToolboxView":
+        """The same tools for an agent, whose calls can be ended without those of others."""
+        ...
+
+    def close_shared(self, wait_s: float, /) -> list[Exception]:
+        """Let no call begin any more, and end those under way after *wait_s* seconds."""
         ...
 
 
@@ -268,13 +291,15 @@ class ToolboxState:
     open_approval: "Callable[[ToolboxState], ApprovalService] | None" = None
     """Makes what `approval` gives, when the first call has to wait for a person."""
     open_channel: "Callable[[str, str, str], Channel]" = _no_channel
-    """Opens the channel of a name and a URL; the last argument says who asks."""
+    """Opens the channel of a name and a URL for whom the last argument names."""
     discoverers: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     """What the objects of extensions implement of `discover_tools`, by the name of the extension."""
     extensions: Mapping[tuple[str, str], Any] = field(default_factory=dict)
     """The objects of extensions, by distribution and name of the extension."""
     routes: tuple[PathRoute, ...] = ()
     """What keeps files elsewhere than on the disk."""
+    agent_host: "Callable[[AgentTask], Any] | None" = None
+    """What runs agents; None if no extension does."""
     late: "Late | None" = None
     """The same with what they may use; known once they have been asked."""
     has_approver: bool = False
@@ -350,13 +375,13 @@ class ToolboxState:
             self.emitter.emit(self.lines.frame(TOOLBOX_CLOSE, self.opened_for, closed))
         self.emitter.close()
 
-    def close(self) -> list[Exception]:
-        """Let calls under way end, release everything, and return what went wrong meanwhile.
+    def close(self, wait_s: float | None = None) -> list[Exception]:
+        """Let calls under way end for *wait_s* seconds, by default `CLOSE_WAIT_S`, release everything, and return what went wrong meanwhile.
 
         Raises:
             ToolcharterError: One of the calls under way is the one that would close them.
         """
-        if not self.calls.close():
+        if not self.calls.close(CLOSE_WAIT_S if wait_s is None else wait_s):
             return []
         if "approval" in self.__dict__:
             self.approval.close()

@@ -25,6 +25,7 @@ from toolcharter.profile.model import Limits
 if TYPE_CHECKING:
     import asyncio
 
+    from toolcharter.api.agents import RunningAgent
     from toolcharter.api.explanation import Explanation
     from toolcharter.gate import explain
     from toolcharter.gate.build import tool_function
@@ -141,8 +142,13 @@ class Toolbox(Mapping[str, Tool]):
 
     @property
     def is_busy(self) -> bool:
-        """Whether a call is under way; for our own commands."""
-        return bool(self._state.calls.live)
+        """Whether a call or an agent is under way; for our own commands."""
+        return bool(self._state.calls.live or self._state.calls.agents)
+
+    @property
+    def agents(self) -> "set[RunningAgent]":
+        """The agents under way on it. For the gate."""
+        return self._state.calls.agents
 
     @property
     def has_approver(self) -> bool:
@@ -211,6 +217,10 @@ class Toolbox(Mapping[str, Tool]):
         """A cheap view of the same tools for *caller*; closing it closes the toolbox."""
         return Toolbox(self._state, self._tools, self._names, caller)
 
+    def for_agent(self, caller: Caller) -> "Toolbox":
+        """The same tools for an agent, whose calls can be ended without those of others: closing it closes nothing else."""
+        return Toolbox(self._state.child(), self._tools, self._names, caller)
+
     def call(
         self, name: str, args: Mapping[str, Any], *, call_id: str | None = None, parent_id: str | None = None
     ) -> ToolResult:
@@ -264,7 +274,7 @@ class Toolbox(Mapping[str, Tool]):
         """
         session = self._state.session
         if session is not None:
-            session.forget(s6_limits.keys_of(self._caller).session, call_ids)
+            session.forget(s6_limits.session_of(self._caller), call_ids)
 
     def close(self) -> None:
         """Let calls under way end, close what tools hold, and flush the sinks.
@@ -276,9 +286,9 @@ class Toolbox(Mapping[str, Tool]):
         if errors:
             raise ExceptionGroup("tools raised while the toolbox closed", errors)
 
-    def close_shared(self) -> list[Exception]:
-        """`close`, which returns what tools raised; for our own commands."""
-        return self._state.close()
+    def close_shared(self, wait_s: float | None = None) -> list[Exception]:
+        """`close`, which returns what tools raised; calls under way get *wait_s* seconds, by default 5. For our own commands."""
+        return self._state.close(wait_s)
 
     def __enter__(self) -> Self:
         return self

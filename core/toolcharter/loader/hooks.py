@@ -30,6 +30,7 @@ OBJECT_HOOKS = (
     "open_runner",
     "read_roots",
     "route_path",
+    "run_agent",
 )
 
 
@@ -111,18 +112,16 @@ def direct(impl: HookImpl) -> Callable[..., Any]:
     return function if impl.argnames else lambda *_: function()
 
 
-def approver_of(manager: PluginManager) -> Callable[..., Any] | None:
-    """The one implementation of `answer_approval`.
+def only(manager: PluginManager, hook: str, what_it_does: str) -> Callable[..., Any] | None:
+    """The one implementation of *hook*, which *what_it_does* says in a fault.
 
     Raises:
         PluginError: There are two: it would be open whose answer counts.
     """
-    found = manager.hook.answer_approval.get_hookimpls()
+    found = getattr(manager.hook, hook).get_hookimpls()
     if len(found) > 1:
         names = ", ".join(sorted(repr(impl.plugin_name) for impl in found))
-        raise PluginError(
-            [Fault("extensions", "", f"{names} all answer approvals.", "Keep one of them in the profile.")]
-        )
+        raise PluginError([Fault("extensions", "", f"{names} all {what_it_does}.", "Keep one of them in the profile.")])
     return direct(found[0]) if found else None
 
 

@@ -23,11 +23,11 @@ from toolcharter.loader.hooks import (
     OBJECT_HOOKS,
     Failures,
     PathRoute,
-    approver_of,
     cause,
     direct,
     implementation,
     new_manager,
+    only,
     register,
 )
 from toolcharter.loader.module import PluginModule, load_module, program_files_of, unmet
@@ -42,9 +42,10 @@ from toolcharter.loader.openers import (
     read_roots_of,
 )
 from toolcharter.loader.scan import TOOLS, EntryPoint, Installed, installed
-from toolcharter.loader.select import RUNNER, Need, channel_needs, needs_of, pin_faults, select
+from toolcharter.loader.select import RUNNER, Need, channel_needs, needs_of, pin_faults, select, shared_modules
 
 if TYPE_CHECKING:
+    from toolcharter.api.agents import AgentTask
     from toolcharter.api.bus import Bus
     from toolcharter.api.store_engine import StoreEngine
     from toolcharter.guards.shell.programs import tables
@@ -107,6 +108,8 @@ class Loaded(NamedTuple):
     """Tables of programs beside the core's."""
     approver: Callable[[ApprovalRequest], Any] | None = None
     """What answers approvals, if one of the extensions does; known after `build_extensions`."""
+    agent_host: "Callable[[AgentTask], Any] | None" = None
+    """What runs agents, if one of the extensions does; known after `build_extensions`."""
     runners: Mapping[str, Callable[[RunnerScope], Any]] = _NOTHING
     """What opens runners, by the name of the extension; known after `build_extensions`."""
     channels: Openers = _NOTHING
@@ -164,15 +167,18 @@ class Loaded(NamedTuple):
                 route = implementation(self.manager, "route_path", built)
                 routes += [] if route is None else [PathRoute(loaded.distribution, route)]
                 closers += [built.close] if callable(getattr(built, "close", None)) else []
-        approver = None
+        approver = agent_host = None
         with failures:
-            approver = approver_of(self.manager)
+            approver = only(self.manager, "answer_approval", "answer approvals")
+        with failures:
+            agent_host = only(self.manager, "run_agent", "run agents")
         failures.stop()
         return self._replace(
             checks=_checks(self.manager, settings),
             openers=openers,
             channels=channels,
             approver=approver,
+            agent_host=agent_host,
             runners=runners,
             discoverers=discoverers,
             routes=tuple(routes),
@@ -270,7 +276,7 @@ def load_plugins(
     """
     index = index or installed()
     chosen, faults = select([*needs_of(profile_tools, extensions, sinks, runner), *others], index, missing_ok)
-    failures = Failures([*faults, *pin_faults(pins, index), *_shared_modules(chosen.values())])
+    failures = Failures([*faults, *pin_faults(pins, index), *shared_modules(chosen.values())])
     failures.stop()
 
     manager, modules = new_manager(), dict[str, PluginModule]()
@@ -330,15 +336,6 @@ def _loaded(chosen: Mapping[Need, EntryPoint], modules: Mapping[str, PluginModul
         stores=stores,
         buses=buses,
     )
-
-
-def _shared_modules(entries: Iterable[EntryPoint]) -> Iterator[Fault]:
-    first: dict[str, EntryPoint] = {}
-    for entry in dict.fromkeys(entries):
-        other = first.setdefault(entry.module, entry)
-        if other.metadata_dir != entry.metadata_dir:
-            what = f"the entry point {entry.name!r} names {entry.module!r}, as does one of {other.owner}."
-            yield Fault(entry.owner, "", what, "Uninstall one of the two distributions.")
 
 
 def _alias_faults(tools: Iterable[LoadedTool]) -> Iterator[Fault]:

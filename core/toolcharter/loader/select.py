@@ -250,3 +250,13 @@ def _fits(version: str, wanted: "SpecifierSet") -> bool:
         return wanted.contains(packaging_version.Version(version), prereleases=True)
     except packaging_version.InvalidVersion:
         return False
+
+
+def shared_modules(entries: Iterable[EntryPoint]) -> Iterator[Fault]:
+    """Modules that entry points of two distributions name: it would be open whose code runs."""
+    first: dict[str, EntryPoint] = {}
+    for entry in dict.fromkeys(entries):
+        other = first.setdefault(entry.module, entry)
+        if other.metadata_dir != entry.metadata_dir:
+            what = f"the entry point {entry.name!r} names {entry.module!r}, as does one of {other.owner}."
+            yield Fault(entry.owner, "", what, "Uninstall one of the two distributions.")

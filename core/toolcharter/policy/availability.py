@@ -88,6 +88,9 @@ class Hidden(NamedTuple):
     """The entry's `file:line:column`."""
 
 
+_NOT_LEFT = Hidden("tools", "what the agent that started this one has left it", None, "")
+
+
 class _Who(NamedTuple):
     """The callers that an entry is for."""
 
@@ -139,18 +142,29 @@ class AvailabilityPlan:
         if faults := list(_replacement_faults(entries, lambda *path: entries[int(path[1])].place)):
             raise ConfigurationError(faults)
         self._names = {fold(name): name for name in universe.tools}
-        lists = Lists(universe)
+        self._lists = lists = Lists(universe)
         self._entries = tuple(_compiled(entry, lists) for entry in entries)
         # Callers differ in session and user; the entries that they match seldom do.
         self._view = lru_cache(_MOST_VIEWS)(self._view_of)
 
     def of(self, caller: Caller) -> Mapping[str, Hidden | None]:
         """For every tool, in the universe's order: None if *caller* sees it, else the first thing that hides it."""
-        return self._view(self._active(caller))
+        view = self._view(self._active(caller))
+        if caller.delegation is None:
+            return view
+        left = frozenset(map(fold, caller.delegation.tools))
+        return {name: hidden or (None if fold(name) in left else _NOT_LEFT) for name, hidden in view.items()}
+
+    def named(self, items: Iterable[str]) -> frozenset[str]:
+        """The tools that *items* cover, by their names: names, globs over names, `group:NAME`, `toolset:NAME`."""
+        return frozenset(self._names[key] for key in self._lists.tools_of(items))
 
     def why(self, tool: str, caller: Caller) -> tuple[Hidden, ...]:
         """Everything that hides *tool*, which the universe has, from *caller*: denies, then narrowings, in file order."""
-        return tuple(_hiders(self._in_force(self._active(caller)), fold(tool)))
+        hiders = tuple(_hiders(self._in_force(self._active(caller)), fold(tool)))
+        delegation = caller.delegation
+        left_out = delegation is not None and fold(tool) not in map(fold, delegation.tools)
+        return (*hiders, _NOT_LEFT) if left_out else hiders
 
     def entries_for(self, caller: Caller) -> tuple[Availability, ...]:
         """The entries that decide for *caller*, without those that another replaces."""

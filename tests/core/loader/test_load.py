@@ -294,7 +294,7 @@ def test_a_checks_policy_reaches_its_check(site, load, tmp_path) -> None:
         pytest.param(
             "type('Late', (), {'register_tools': hookimpl(lambda self: [])})()",
             "'register_tools' is marked as an implementation of the unknown hook 'register_tools'.\n"
-            "Did you mean 'discover_tools'? Hooks here: discover_tools, check_call, open_sink, open_channel, answer_approval, open_runner, read_roots, route_path.",
+            "Did you mean 'discover_tools'? Hooks here: discover_tools, check_call, open_sink, open_channel, answer_approval, open_runner, read_roots, route_path, run_agent.",
             id="too-late",
         ),
     ],

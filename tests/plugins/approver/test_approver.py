@@ -83,7 +83,7 @@ def test_the_service_is_sent_the_whole_question(service, toolbox_for, tmp_path) 
     (asked,) = service.asked
     assert (len(asked.pop("digest")), len(asked.pop("nonce")), len(asked.pop("always_until"))) == (64, 32, 20)
     nobody: dict[str, str | None] = dict.fromkeys(
-        ("provider", "group", "session", "project", "channel", "chat", "peer", "agent_type")
+        ("provider", "group", "session", "project", "channel", "chat", "peer", "agent_type", "delegation")
     )
     nobody |= {"tenant": ""}
     caller = {"agent": "a1", "user": "u1", **nobody, "depth": 0}

@@ -8,6 +8,7 @@ from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
 from toolcharter._lazy import lazy
+from toolcharter.api.call import Caller
 from toolcharter.api.network import HttpLimits, NetworkPolicy
 from toolcharter.api.reasons import Reason
 from toolcharter.api.runner import ProcessLimits, Running
@@ -25,7 +26,10 @@ if TYPE_CHECKING:
     import httpx
 
     from toolcharter.api import store_engine
+    from toolcharter.api.agents import Agents
+    from toolcharter.api.sessions import Inbox
     from toolcharter.api.store import Store
+    from toolcharter.gate import agents
     from toolcharter.guards.network import transport
     from toolcharter.guards.secrets import engine
     from toolcharter.guards.shell.git import settings as git_settings
@@ -34,6 +38,7 @@ if TYPE_CHECKING:
     from toolcharter.guards.store.handle import StoreHandle
     from toolcharter.guards.store.view import BoundStore
 else:
+    agents = lazy("toolcharter.gate.agents")
     engine = lazy("toolcharter.guards.secrets.engine")
     git_settings = lazy("toolcharter.guards.shell.git.settings")
     store_engine = lazy("toolcharter.api.store_engine")
@@ -99,6 +104,14 @@ class LateRuntime:
         """The toolbox's store."""
         return self._state.store.handle
 
+    def agents_for(self, caller: Caller, /) -> "Agents":
+        """Starts agents for *caller*, beside calls."""
+        return agents.AgentLauncher(self._state, caller, None)
+
+    def inbox_for(self, caller: Caller, /) -> "Inbox":
+        """What sessions are told in their next turn."""
+        return agents.SessionInbox(self._state, caller)
+
     def keep_secret(self, values: Iterable[str], /) -> None:
         """Mask *values* from now on."""
         engine.remember(tuple(values))
@@ -147,6 +160,8 @@ class ExtensionRuntime:
         self.caller = shared.opened_for
         self.spawn = shared.spawn
         self.transport = shared.transport
+        self.agents_for = shared.agents_for
+        self.inbox_for = shared.inbox_for
         self.keep_secret = shared.keep_secret
         self.announce = shared.announce
         self.shared = shared

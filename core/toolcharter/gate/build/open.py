@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from functools import partial
 from math import inf
 from pathlib import Path
@@ -21,7 +20,7 @@ from toolcharter.events.emitter import Emitter
 from toolcharter.events.lines import LineFormat
 from toolcharter.events.sinks import CORE_SCHEMES, SinkLike, open_sink
 from toolcharter.gate.build.inventory import inventory_of, require_state_outside
-from toolcharter.gate.build.plan import Plan, plan_profile
+from toolcharter.gate.build.plan import Plan, existing_folder, plan_profile
 from toolcharter.gate.build.tool_function import inspect_function
 from toolcharter.gate.redact import redact_id
 from toolcharter.gate.runners import PROTECTED_FROM_TOOLS, Runners
@@ -239,6 +238,7 @@ def open_state(
         discoverers=loaded.discoverers,
         extensions=loaded.objects,
         routes=loaded.routes,
+        agent_host=loaded.agent_host,
     )
     state.calls.on_close(let_imports_in)
     closers = (one.close for one in (notifier, rates) if one is not None)
@@ -300,9 +300,9 @@ def _approval_service(
 
 
 def _session(state: ToolboxState, plan: Plan, read_roots: tuple[Path, ...]) -> "s4_session.SessionStage | None":
+    """The guards that remember, on paths of their own: they look between calls, when no deadline runs."""
     if plan.profile.session_guards == SessionGuards():
         return None
-    # Paths of its own: it looks between calls, when no deadline runs.
     paths = WorkspacePaths(state.workspace, read_roots=read_roots, inventory=state.inventory, hidden=state.hidden)
     state.calls.on_close(paths.close)
     return s4_session.session_stage(plan.profile.session_guards, paths, state.facts)
@@ -381,20 +381,3 @@ def _build(state: ToolboxState, plan: Plan, loaded: LoadedTool, runtime: Runtime
         timeout_s=inf if limits.timeout_s is None else limits.timeout_s,
         reasons=None if own_reasons is None else own_reasons | _ALWAYS_PERMITTED,
     )
-
-
-def existing_folder(workspace: str | Path) -> Path:
-    """The real path of a workspace.
-
-    Raises:
-        ConfigurationError: It is no folder, or none that the process may enter.
-    """
-    with suppress(OSError, ValueError):
-        root = Path(os.path.realpath(workspace, strict=True))
-        if root.is_dir() and os.access(root, os.X_OK):
-            return root
-        if root.is_dir():
-            what = f"{str(workspace)!r} may not be entered: Permission denied."
-            raise ConfigurationError([Fault("workspace", "", what, "Name a folder of yours with --workspace.")])
-    fault = Fault("workspace", "", f"{str(workspace)!r} is no folder.", "Name an existing folder with --workspace.")
-    raise ConfigurationError([fault])

@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -363,3 +364,20 @@ def with_discovered(plan: Plan, workspace: Path | None, installed: Iterable[str]
     policies |= {name: tool.spec.policy.from_profile({}) for name, tool in discovered.tools.items()}
     loaded = registered._replace(specs={**specs, **discovered.tools}, aliases={**aliases, **discovered.aliases})
     return replace(plan, loaded=loaded, policies=policies, discovered=discovered)
+
+
+def existing_folder(workspace: str | Path) -> Path:
+    """The real path of a workspace.
+
+    Raises:
+        ConfigurationError: It is no folder, or none that the process may enter.
+    """
+    with suppress(OSError, ValueError):
+        root = Path(os.path.realpath(workspace, strict=True))
+        if root.is_dir() and os.access(root, os.X_OK):
+            return root
+        if root.is_dir():
+            what = f"{str(workspace)!r} may not be entered: Permission denied."
+            raise ConfigurationError([Fault("workspace", "", what, "Name a folder of yours with --workspace.")])
+    fault = Fault("workspace", "", f"{str(workspace)!r} is no folder.", "Name an existing folder with --workspace.")
+    raise ConfigurationError([fault])

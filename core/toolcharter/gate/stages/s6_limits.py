@@ -17,9 +17,15 @@ _UNNAMED = "-"
 
 
 def keys_of(caller: Caller) -> Keys:
-    """The session and the agent among whose calls those of *caller* count."""
-    session, agent = caller.session or caller.agent or _UNNAMED, caller.agent or caller.session or _UNNAMED
-    return Keys(caller.apart(session), caller.apart(agent))
+    """The session and the agent among whose calls those of *caller* count. A started agent's count among the first one's."""
+    if caller.delegation is not None:
+        caller = caller.delegation.top
+    return Keys(session_of(caller), caller.apart(caller.agent or caller.session or _UNNAMED))
+
+
+def session_of(caller: Caller) -> str:
+    """The session whose calls guards remember together with those of *caller*. A started agent has its own."""
+    return caller.apart(caller.session or caller.agent or _UNNAMED)
 
 
 async def acquire(limits: "BoundLimits", ctx: CallContext, keys: Keys) -> None:

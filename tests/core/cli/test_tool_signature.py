@@ -7,7 +7,7 @@ import pytest
 from tests.core.gate.conftest import MakeToolbox, spec_of
 
 from toolcharter.api.call import Invocation
-from toolcharter.gate.build.tool_signature import known_tools
+from toolcharter.cli.tool_signature import known_tools
 from toolcharter.policy.lint.coverage import ToolSignature
 from toolcharter.profile.settings import Availability
 

@@ -1,0 +1,211 @@
+"""Agents that tools start: what runs each, what it sees, how it ends, and what sessions are told meanwhile."""
+
+import threading
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from inspect import isawaitable
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from toolcharter._lazy import lazy
+from toolcharter.api.agents import AgentRequest, AgentResult, AgentTask, RunningAgent
+from toolcharter.api.call import TRACE, Caller, Delegation
+from toolcharter.api.reasons import Reason
+from toolcharter.api.sessions import SESSION_RECORDS, Sessions, session_key
+from toolcharter.errors import Denied, ToolcharterError, ToolError
+from toolcharter.gate.redact import scrubbed
+from toolcharter.gate.state import ToolboxState, ToolboxView
+
+if TYPE_CHECKING:
+    import asyncio
+else:
+    asyncio = lazy("asyncio")
+
+_LOOKS_S = 0.05
+"""How often an asynchronous agent is looked at for whether it has been cancelled, in seconds."""
+
+
+class AgentLauncher:
+    """`rt.agents` for one caller."""
+
+    def __init__(self, state: ToolboxState, parent: Caller, parent_id: str | None) -> None:
+        self._state = state
+        self._parent = parent
+        self._parent_id = parent_id
+
+    def start(
+        self, request: AgentRequest, /, *, on_end: Callable[[RunningAgent], object] | None = None
+    ) -> "AgentThread":
+        """Start an agent that sees what its parent sees, at one more depth, less what *request* keeps from it.
+
+        Raises:
+            Denied: `not_available`, if no extension of the profile runs agents.
+            ToolboxClosed: The toolbox is closed.
+        """
+        state = self._state
+        state.calls.require_open()
+        host, view = state.agent_host, state.view
+        if host is None or view is None:
+            message = "No extension of the profile runs agents: it has to list one that implements `run_agent`."
+            raise Denied(Reason.NOT_AVAILABLE, message)
+        present = view(self._parent)
+        toolbox = present.for_agent(self._child(request, view))
+        deadline = monotonic() + request.timeout_s
+        agent = AgentThread(host, present.agents, toolbox, deadline, on_end)
+        agent.begin(
+            AgentTask(
+                agent=request.agent or self._parent.agent or "",
+                prompt=request.prompt,
+                message=request.message,
+                model=request.model,
+                toolbox=toolbox,
+                max_iterations=request.max_iterations,
+                deadline=deadline,
+                is_cancelled=agent.has_to_stop,
+                parent_id=self._parent_id,
+            )
+        )
+        return agent
+
+    def _child(self, request: AgentRequest, view: Callable[[Caller], ToolboxView]) -> Caller:
+        parent = self._parent
+        child = replace(
+            parent,
+            agent=request.agent or parent.agent,
+            session=request.session or parent.session,
+            depth=parent.depth + 1,
+        )
+        named = self._state.availability.named
+        left = {*view(parent)} & {*view(child)}
+        left = left if request.tools is None else left & named(request.tools)
+        top = parent if parent.delegation is None else parent.delegation.top
+        return replace(child, delegation=Delegation(top, tuple(sorted(left - named(request.deny)))))
+
+
+class AgentThread:
+    """One agent, in a thread of its own that ends with it. Satisfies `RunningAgent`."""
+
+    def __init__(
+        self,
+        host: Callable[[AgentTask], Any],
+        agents: set[RunningAgent],
+        toolbox: ToolboxView,
+        deadline: float,
+        on_end: Callable[[RunningAgent], object] | None,
+    ) -> None:
+        """Begin nothing yet.
+
+        Args:
+            host: What runs it.
+            agents: Those of the toolbox, which cancels them when it closes; it is among them until it ends.
+            toolbox: Its own view of the tools, closed when it ends, so that no call of it begins later.
+            deadline: When it has to have ended, on `monotonic`'s clock.
+            on_end: Called when it has ended.
+        """
+        self._host = host
+        self._agents = agents
+        self._toolbox = toolbox
+        self._deadline = deadline
+        self._on_end = on_end
+        self._has_ended = threading.Event()
+        self._outcome: AgentResult | ToolcharterError | None = None
+        self._settling = threading.Lock()
+
+    def begin(self, task: AgentTask) -> None:
+        """Start the thread, and what ends the agent when its time is up."""
+        self._agents.add(self)
+        trace = TRACE.get()
+
+        def run() -> None:
+            TRACE.set(trace)
+            try:
+                self._settle(self._result_of(task))
+            except ToolcharterError as error:
+                self._settle(error)
+            except BaseException as error:  # noqa: BLE001 - a host's code; its thread must end with an outcome
+                self._settle(ToolError(f"The agent failed: {type(error).__name__}."))
+
+        def end_in_time() -> None:
+            if not self._has_ended.wait(max(0.0, self._deadline - monotonic())):
+                self._settle(ToolError("The agent took longer than it may.", reason=Reason.TIMED_OUT))
+
+        for target in (run, end_in_time):
+            threading.Thread(target=target, name="toolcharter-agent", daemon=True).start()
+
+    @property
+    def is_done(self) -> bool:
+        """Whether it has ended."""
+        return self._has_ended.is_set()
+
+    def has_to_stop(self) -> bool:
+        """Whether it has to stop: it was cancelled, or its time is up."""
+        return self._has_ended.is_set()
+
+    def cancel(self) -> None:
+        """Have it stop: its calls under way are ended, and no other begins."""
+        self._settle(ToolError("The agent was cancelled.", reason=Reason.CANCELLED))
+
+    def wait(self, timeout_s: float) -> bool:
+        """Wait for its end; returns whether it has come."""
+        return self._has_ended.wait(min(timeout_s, threading.TIMEOUT_MAX))
+
+    def result(self) -> AgentResult:
+        """What came of it.
+
+        Raises:
+            ToolError: `cancelled`, `timed_out`, or what went wrong.
+        """
+        outcome = self._outcome
+        if outcome is None:
+            raise ToolError("The agent is still at work.", retryable=True)
+        if isinstance(outcome, ToolcharterError):
+            raise outcome
+        return outcome
+
+    def _result_of(self, task: AgentTask) -> AgentResult:
+        given = self._host(task)
+        if isawaitable(given):
+            given = asyncio.run(self._until_stopped(given))
+        if not isinstance(given, AgentResult):
+            raise ToolError(f"The extension that runs agents gave {type(given).__name__}, which is no AgentResult.")
+        return given
+
+    async def _until_stopped(self, run: Awaitable[Any]) -> Any:
+        task = asyncio.ensure_future(run)
+        while not task.done() and not self.has_to_stop():
+            await asyncio.wait({task}, timeout=_LOOKS_S)
+        if not task.done():
+            task.cancel()
+            await asyncio.wait({task})
+            raise ToolError("The agent was cancelled.", reason=Reason.CANCELLED)
+        return task.result()
+
+    def _settle(self, outcome: AgentResult | ToolcharterError) -> None:
+        """Keep the first outcome, end the agent's calls, and tell whoever waits for it."""
+        with self._settling:
+            if self._outcome is not None:
+                return
+            self._outcome = outcome
+        self._toolbox.close_shared(0.0)
+        self._agents.discard(self)
+        self._has_ended.set()
+        if self._on_end is not None:
+            threading.Thread(target=self._on_end, args=(self,), name="toolcharter-agent", daemon=True).start()
+
+
+class SessionInbox:
+    """`rt.inbox` for one caller. Satisfies `Inbox`."""
+
+    def __init__(self, state: ToolboxState, caller: Caller) -> None:
+        self._state = state
+        self._caller = caller
+
+    def put(self, text: str, /, *, source: str, session: str = "", key: str = "") -> bool:
+        """Leave *text* for a session, which gets it once; returns whether it was left."""
+        sessions = sessions_of(self._state, self._caller)
+        return sessions.put(session or session_key(self._caller), scrubbed(source)[0], scrubbed(text)[0], key)
+
+
+def sessions_of(state: ToolboxState, caller: Caller) -> Sessions:
+    """The sessions of the caller's tenant."""
+    return Sessions(state.store.handle.bound(caller.tenant, SESSION_RECORDS))
