@@ -1,31 +1,80 @@
-"""Which arrays of a line are known word for word: `a=(x y); a+=(z)`, read by `"${a[@]}"`, `${#a[@]}`, `${!a[@]}`, `${a[0]}`.
+"""Which arrays of a line are known word for word: `a=(x y); a+=(z)`, `declare -A m=([k]=v); m[l]=w`, and what reads them.
 
 Known is an array whose name stands nowhere in the source but in such assignments, in front of anything that could repeat
 or skip them, and in such uses; and the source holds no word of bash that could set a variable by a name made up at run
-time. A subscript is `@`, `*` or a number: bash evaluates any other as arithmetic, which may run commands.
-Source: bash(1), "Arrays".
+time. Bash evaluates the subscript of an indexed array as arithmetic, which may run commands: there it is `@`, `*` or a
+number. That of an associative array is a text, where nothing but an expansion or an assignment holds it.
+Source: bash(1), "Arrays", "ARITHMETIC EVALUATION".
 """
 
 import re
-from typing import Final
+from collections.abc import Mapping
+from typing import Final, NamedTuple
 
 from toolcharter.guards.shell.nodes import Word
 
 _SETTERS: Final = re.compile(
     r"(?<![\w./-])(?:read|mapfile|readarray|getopts|let|eval|source|trap|declare|typeset|local|export|readonly|unset|alias|enable"
-    r"|builtin|command|coproc|wait|shopt|select|function|IFS|BASH\w*|COMPREPLY|\.(?=[ \t]))(?![\w-])|printf[ \t]+[^'\"a-zA-Z%]"
-    r"|\$'|\(\(|(?<!=)\(\)|\{[A-Za-z_]\w*\}[<>]|[\w\"'](?:\"\"|'')|(?<!\w)\\\w"
+    r"|builtin|command|coproc|wait|shopt|select|IFS|BASH\w*|COMPREPLY|\.(?=[ \t]))(?![\w-])|printf[ \t]+[^'\"a-zA-Z%]"
+    r"|\$'|\(\(|\{[A-Za-z_]\w*\}[<>]|[\w\"'](?:\"\"|'')|(?<!\w)\\\w"
+)
+_DEFINES: Final = re.compile(r"(?<![\w./-])function(?![\w-])|(?<!=)\(\)")
+# These set nothing but the names behind them, which are looked at; a sum in a substitution is looked at, too.
+_NAMING: Final = re.compile(
+    r"(?<![\w./-])(?:(?:declare|typeset|local)(?=[ \t]+-[aA][ \t]+[A-Za-z_]|[ \t]+[A-Za-z_]\w*=\()"
+    r"|(?:IFS=[^ \t\n;()`$]*[ \t]+)?read(?=(?:[ \t]+-r?a?)?(?:[ \t]+[a-z_]\w*)+[ \t]*(?:[;\n)]|<))"
+    r"|(?:mapfile|readarray)(?=[ \t]+-t[ \t]+[a-z_]\w*[ \t]*(?:[;\n)]|<))"
+    r"|unset(?=[ \t]+'[a-z_]\w*\[[\w.-]+\]'[ \t]*(?:[;\n)]|\Z)))|\(\((?=[^()]*\)\))"
 )
 _REPEATING: Final = re.compile(r"(?<![\w.-])(?:for|while|until|if|case)(?![\w-])|&&|\|\||&|\|")
-_USE: Final = re.compile(r"\$\{(?:[#!]?%s\[[@*]\]|#?%s\[[0-9]+\])\}")
-_WHOLE: Final = re.compile(
-    r"""(?P<quote>"?)\$\{(?P<keys>!?)(?P<name>[A-Za-z_]\w*)\[(?P<all>[@*])\]\}(?P=quote)(?=[ \t\n|&;)]|\Z)"""
+KEY: Final = r"(?:(?![@*]\])[A-Za-z0-9_.,:/@%+-]+|'[^'\\\]\[]*'|\"[^\"\\$`\]\[]*\")"
+"""A subscript that is one text."""
+VARIABLE: Final = r"\"?\$(?:[a-z_]\w*|[1-9]|\{[a-z_]\w*\})\"?"
+"""One that is a variable and nothing else."""
+DEFAULT: Final = r":?[-+][A-Za-z0-9_@%+=:,./ -]*"
+CUT: Final = r":[ ]?[0-9]{1,4}(?::[0-9]{1,4})?"
+_ANY: Final = rf"(?:{KEY}|{VARIABLE})"
+_USE: Final = re.compile(
+    rf"\$\{{(?:[#!]?%s\[[@*]\]|%s\[[@*]\]{CUT}|#?%s\[-?[0-9]+\]|%s\[{_ANY}\](?:{DEFAULT})?)\}}"
+    rf"|(?<![\w.-])(?:-v[ \t]+%s\[{_ANY}\](?=[ \t]+\]\])|unset[ \t]+'%s\[[\w.-]+\]')"
 )
-_ELEMENT: Final = re.compile(r"\[([0-9]{1,4})\]\}")
+_FILLED: Final = r"(?<![\w./-])(?:read[ \t]+-r?a|(?:mapfile|readarray)[ \t]+-t)[ \t]+%s(?=[ \t]*(?:[;\n<]|\Z))"
+_FLAG: Final = re.compile(r"(?<=declare) -a(?= )|(?<=typeset) -a(?= )|(?<=local) -a(?= )")
+_DECLARED: Final = r"(?<![\w./-])(?:declare|typeset|local)[ \t]+-[aA][ \t]+%s(?=[ \t]*(?:[;\n)&|]|\Z))"
+_SET: Final = rf"(?<![\w$])%s(?:\[{_ANY}\]\+?=(?!\()|\+?=\()"
+_WHOLE: Final = re.compile(
+    r"""(?P<quote>"?)\$\{(?P<keys>!?)(?P<name>[A-Za-z_]\w*)\[(?P<all>[@*])\](?P<cut>:[ ]?[0-9]{1,4}(?::[0-9]{1,4})?)?\}(?P=quote)(?=[ \t\n|&;)]|\Z)"""
+)
 _COUNT: Final = re.compile(r"\[(?:[@*]|[0-9]{1,4})\]\}")
+# With a zero in front, bash takes it for an octal number.
+_INDEX: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,3})")
 _QUOTED: Final = re.compile(r"""(?P<text>'[^']*'|"(?:[^"\\]|\\[nt])*")|"(?:[^"\\]|\\.)*"|\\.""", re.DOTALL)
 _QUOTES_DIFFER: Final = re.compile(r"`|\$[('\"]|<<|(?<![^ \t\n;|&()])#")
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_@%+=:,./-]+")
+
+
+def any_of(name: str) -> str:
+    """What stands, among variables, for whatever an element of the array *name* holds."""
+    return f"{name}[*]"
+
+
+def keys_of(name: str) -> str:
+    """What stands, among variables, for whatever the keys of the associative array *name* are."""
+    return f"{name}[!]"
+
+
+class Setting(NamedTuple):
+    """One assignment to an array or to an element."""
+
+    words: tuple[Word, ...]
+    keys: tuple[Word | None, ...]
+    """The subscript of each word, if it has one."""
+    adds: bool
+    """Whether it is written with `+=`."""
+    is_element: bool
+    """Whether it sets one element: `a[0]=x`."""
+    is_associative: bool = False
+    """Whether it stands behind `declare -A`."""
 
 
 class Arrays:
@@ -33,74 +82,150 @@ class Arrays:
 
     def __init__(self, source: str) -> None:
         self._source = source
-        self._texts: dict[str, tuple[str, ...]] = {}
-        self.pending: dict[str, tuple[str, ...] | None] = {}
-        """What has been assigned, by the form of the assignment, until it is known when that happens; None for words that
-        are not known."""
+        self._rest: str | None = None
+        self._texts: dict[str, dict[str, str]] = {}
+        self._versions: dict[str, int] = {}
+        self._kinds: dict[str, bool] = {}
+        self.pending: dict[str, Setting | None] = {}
+        """What has been assigned, by the form of the assignment, until it is known when that happens; None for one that is
+        written twice."""
+        self.keys: list[Word | None] = []
+        """The subscripts of the words of the array that has been read last."""
+        self.loose: set[str] = set()
+        """Arrays that have been assigned to where they may be indexed: `declare -A` fails behind that."""
+        self.looped: set[str] = set()
+        """Those that a loop declares as associative, perhaps behind what it does to them further on."""
         self.is_used = False
         """Whether what an array holds has been put in its place."""
 
-    def learn(self, name: str, form: str, known: frozenset[str]) -> frozenset[str]:
-        """Remember the pending assignment *form*, which happens once and now: *known* with the array, if it is known."""
-        words = self.pending.get(form)
-        is_more = form.startswith(f"{name}+=")
-        if words is None or not self._is_apart(name) or is_more is not (name in self._texts):
-            return known
-        if is_more:
-            held = self._held(name, known)
-            if held is None:
-                return known
-            words = (*held, *words)
-        self._texts[name] = words
-        del self.pending[form]
-        return known | {name, _state(name, words)}
+    def declare(self, name: str, known: frozenset[str]) -> frozenset[str]:
+        """Remember that the array *name* is made here, with nothing in it: *known* with that, if it is for certain."""
+        # Nobody else gives a meaning to a name of the line's own, so that the environment holds none.
+        return self._keep(name, {}, known) if name not in self._texts and self._is_apart(name) else known
 
-    def _held(self, name: str, known: frozenset[str]) -> tuple[str, ...] | None:
-        """What the array holds here; None where words have been added to it in another process alone."""
+    def learn(self, name: str, setting: Setting, known: frozenset[str]) -> frozenset[str]:
+        """Remember what *setting* makes of the array *name*, which happens once and now: *known* with that, if it is known."""
+        is_more = setting.adds or setting.is_element
+        held = self._held(name, known) if is_more else {}
+        is_known = held is not None and self._is_apart(name)
+        found = self._set(held or {}, setting, is_associative=self.is_associative(name)) if is_known else None
+        if found is not None:
+            return self._keep(name, found, known)
+        if name in self._texts:
+            self._versions[name] += 1
+        return known
+
+    def _keep(self, name: str, texts: dict[str, str], known: frozenset[str]) -> frozenset[str]:
+        self._versions[name] = self._versions.get(name, 0) + 1
+        self._texts[name] = texts
+        return known | {name, self._state(name)}
+
+    def _state(self, name: str) -> str:
+        return f"{name}[{self._versions[name]}]"
+
+    def is_associative(self, name: str) -> bool:
+        """Whether the source declares *name* as an associative array, wherever that is, and never as another one."""
+        if name not in self._kinds:
+            pattern = rf"(?<![\w./-])(?:declare|typeset|local)(?:[ \t]+-([aA]))?[ \t]+{name}(?!\w)"
+            self._kinds[name] = {*re.findall(pattern, self._source)} == {"A"}
+        return self._kinds[name]
+
+    @staticmethod
+    def _set(held: Mapping[str, str], setting: Setting, *, is_associative: bool) -> dict[str, str] | None:
+        """What an array holds that held *held*, behind *setting*; None if that is not known."""
+        texts = dict(held)
+        place = max(map(int, texts), default=-1) + 1 if not is_associative else 0
+        for word, key in zip(setting.words, setting.keys, strict=True):
+            index = str(place) if key is None else key.text
+            if word.text is None or index is None or (is_associative if key is None else False):
+                return None
+            if not is_associative:
+                if not _INDEX.fullmatch(index) or index.startswith("-"):
+                    return None
+                index = str(int(index))
+                place = int(index) + 1
+            texts[index] = texts.get(index, "") + word.text if setting.is_element and setting.adds else word.text
+        return texts if is_associative else {key: texts[key] for key in sorted(texts, key=int)}
+
+    def _held(self, name: str, known: frozenset[str]) -> dict[str, str] | None:
+        """What the array holds here; None where it has been changed in another process alone."""
         texts = self._texts.get(name)
-        return texts if texts is not None and _state(name, texts) in known else None
+        return texts if texts is not None and self._state(name) in known else None
+
+    def is_understood(self, name: str) -> bool:
+        """Whether *name* stands nowhere but where it is understood, and nothing sets a variable in another way."""
+        if self._rest is None:
+            self._rest = _NAMING.sub(lambda found: "\0" * len(found.group()), self._source)
+        if _SETTERS.search(self._rest):
+            return False
+        return len(re.findall(rf"(?<![\w./]){name}(?![\w./])", self._without_uses(name))) == len(self._ends(name))
+
+    def _without_uses(self, name: str) -> str:
+        rest = re.sub(_USE.pattern.replace("%s", name), lambda found: "\0" * len(found.group()), self._source)
+        rest = re.sub(_DECLARED.replace("%s", name), lambda found: "\0" * len(found.group()), rest)
+        rest = re.sub(_FILLED.replace("%s", name), lambda found: "\0" * len(found.group()), rest)
+        rest = _FLAG.sub(lambda found: "\0" * len(found.group()), rest)
+        return without_prose(rest, name)
+
+    def _ends(self, name: str) -> list[int]:
+        return [found.end() for found in re.finditer(_SET.replace("%s", name), self._without_uses(name))]
 
     def _is_apart(self, name: str) -> bool:
-        """Whether *name* stands nowhere but where it is understood, and nothing sets a variable in another way."""
-        if _SETTERS.search(self._source):
+        """Whether it is understood, and set before anything that could repeat that or skip it."""
+        if not self.is_understood(name) or _DEFINES.search(self._source):
             return False
-        rest = re.sub(_USE.pattern.replace("%s", name), lambda found: "\0" * len(found.group()), self._source)
-        rest = without_prose(rest, name)
-        ends = [found.end() for found in re.finditer(rf"(?<![\w$]){name}\+?=\(", rest)]
-        names = len(re.findall(rf"(?<![\w./]){name}(?![\w./])", rest))
-        return len(ends) == names and _REPEATING.search(rest, 0, ends[-1]) is None
+        if re.search(rf"(?<![\w.-])unset[ \t]+'{name}\[|{_FILLED.replace('%s', name)}", self._source):
+            return False
+        ends = self._ends(name) or [found.end() for found in re.finditer(_DECLARED.replace("%s", name), self._source)]
+        return _REPEATING.search(self._without_uses(name), 0, ends[-1]) is None
 
-    def whole(self, source: str, at: int, known: frozenset[str]) -> tuple[int, tuple[str, ...]] | None:
-        """Where the word at position *at* ends and the words that it becomes, if it is all of an array in *known*."""
+    def whole(
+        self, source: str, at: int, known: frozenset[str], *, ordered: bool
+    ) -> tuple[int, tuple[str, ...]] | None:
+        """Where the word at position *at* ends and the words that it becomes, if it is all of an array in *known*.
+
+        Args:
+            source: That holds it.
+            at: A position.
+            known: What is known there.
+            ordered: Whether it matters which word comes first, which of an associative array nobody can tell.
+        """
         found = _WHOLE.match(source, at)
-        texts = None if found is None else self._held(found["name"], known)
-        if found is None or texts is None:
+        held = None if found is None else self._held(found["name"], known)
+        if found is None or held is None or (found["keys"] and found["cut"]):
             return None
-        if found["keys"]:
-            texts = tuple(map(str, range(len(texts))))
+        is_associative = self.is_associative(found["name"])
+        if is_associative and (found["cut"] or (ordered and len(held) > 1)):
+            return None
+        texts = tuple(held if found["keys"] else held.values())
+        if found["cut"]:
+            if list(held) != [str(place) for place in range(len(held))]:
+                return None
+            start, _, count = found["cut"][1:].partition(":")
+            texts = texts[int(start) :][: int(count) if count else None]
         if not found["quote"] and not all(map(_PLAIN.fullmatch, texts)):
             return None
         self.is_used = True
         is_joined = found["quote"] and found["all"] == "*"
         return found.end(), (" ".join(texts),) if is_joined else texts
 
-    def element(
-        self, name: str, source: str, at: int, known: frozenset[str], *, quoted: bool
-    ) -> tuple[int, str] | None:
-        """Where the subscript at position *at* ends with its brace, and the text of that element, if both are known."""
-        found = _ELEMENT.match(source, at)
-        texts = None if found is None else self._held(name, known)
-        if found is None or texts is None:
+    def element(self, name: str, key: str, known: frozenset[str]) -> str | None:
+        """The text of the element *key*, if it and its array are known."""
+        held = self._held(name, known)
+        if held is None:
             return None
-        place = int(found[1])
-        if place >= len(texts) or not (quoted or _PLAIN.fullmatch(texts[place])):
-            return None
-        self.is_used = True
-        return found.end(), texts[place]
+        if not self.is_associative(name):
+            if not _INDEX.fullmatch(key):
+                return None
+            place = int(key) if not key.startswith("-") else max(map(int, held), default=-1) + 1 + int(key)
+            key = str(place)
+        text = held.get(key)
+        self.is_used = self.is_used or text is not None
+        return text
 
-
-def _state(name: str, texts: tuple[str, ...]) -> str:
-    return f"{name}[{len(texts)}]"
+    def looked_up(self, name: str, key: str) -> str:
+        """The text of the element *key* of an array that was known where a loop has read it: no loop changes one."""
+        return self._texts[name][key]
 
 
 def without_prose(source: str, name: str) -> str:
@@ -124,9 +249,3 @@ def end_of_count(source: str, at: int) -> int | None:
     """Where the subscript at position *at* ends with its brace, behind `${#a`: it evaluates nothing, and gives a number."""
     found = _COUNT.match(source, at)
     return None if found is None else found.end()
-
-
-def texts_of(words: list[Word]) -> tuple[str, ...] | None:
-    """What *words* are; None if that is not known of each."""
-    texts = tuple(word.text for word in words if word.text is not None)
-    return texts if len(texts) == len(words) else None

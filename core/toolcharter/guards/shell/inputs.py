@@ -27,7 +27,9 @@ _LINTERS: Final = frozenset(
     shellcheck stylelint vulture yamllint""".split()
 )
 _PYTHON: Final = frozenset({"python", "python3"})
-_SHELL_ONLY: Final = frozenset({":", "[[", "break", "continue", "mapfile", "read", "readarray", "shopt", "sleep"})
+_SHELL_ONLY: Final = frozenset(
+    {":", "[[", "break", "continue", "declare", "local", "mapfile", "read", "readarray", "shopt", "sleep", "typeset"}
+)
 _GIT_READERS: Final = frozenset({"blame", "diff", "grep", "log", "ls-files", "rev-list", "rev-parse", "show", "status"})
 
 

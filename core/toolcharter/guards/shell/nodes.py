@@ -48,6 +48,10 @@ TOP: Final = "top"
 """In place of whose name a word is, if it is a variable that holds that place, or nothing: no part of a longer word."""
 
 
+CHECKED: Final = "variable"
+"""In place of whose name a word is, if it names a variable, or an element of an array, and nothing in it is evaluated."""
+
+
 _PLAIN_NAMES: Final = frozenset({"docker", "gh", "git", "kubectl", "place"})
 """Whose names begin with no dash."""
 _TAKE_NAMES: Final = {"gh_endpoint": "gh", "kube_resource": "kubectl"}

@@ -7,16 +7,18 @@ from typing import TYPE_CHECKING, Final
 from toolcharter._lazy import lazy
 from toolcharter.api.command import PathAccess
 from toolcharter.guards.shell.assignments import is_own
-from toolcharter.guards.shell.nodes import FRESH, SUBSTITUTED, TOP, TOP_OF_REPOSITORY, Command, Redirection, Word
+from toolcharter.guards.shell.nodes import SUBSTITUTED, TOP, Command, Redirection, Word
 from toolcharter.guards.shell.parse.scanner import Scanner
-from toolcharter.guards.shell.parse.word_parts import OUTPUT, is_glob, literal, made_of
+from toolcharter.guards.shell.parse.word_parts import MARK, is_glob, literal, made_of
 from toolcharter.guards.shell.places import objection
 from toolcharter.guards.shell.setters import DECLARING, is_array, set_by
-from toolcharter.guards.shell.settled import DATE, DERIVED, MARK, NUMBER, Gained, Value, number_of
+from toolcharter.guards.shell.settled import NUMBER, Gained, Value
+from toolcharter.guards.shell.valued import value_of
 
 if TYPE_CHECKING:
-    from toolcharter.guards.shell import inputs, listed, listings, named
+    from toolcharter.guards.shell import elements, inputs, listed, listings, named
 else:
+    elements = lazy("toolcharter.guards.shell.elements")
     listed = lazy("toolcharter.guards.shell.listed")
     listings = lazy("toolcharter.guards.shell.listings")
     inputs = lazy("toolcharter.guards.shell.inputs")
@@ -24,8 +26,6 @@ else:
 
 _WHOLE: Final = frozenset({"docker", "kubectl"})
 """Whose names part of a name may be no name of."""
-# Nobody else has such a file: mktemp makes it anew, or prints nothing. Source: mktemp(1) of coreutils 9.1.
-_MADE: Final = re.compile(r'"?\$\(mktemp\)"?')
 _GLOB_SIGNS: Final = frozenset("*?[")
 _DIGITS: Final = re.compile(r"[0-9]{1,15}")
 # Without quotes, bash makes the same word of them.
@@ -66,6 +66,9 @@ def settle(scanner: Scanner, at: int) -> Gained:
     names = set_by(command.words)
     if names is None:
         return Gained(before, before)
+    can_be_read = all(map(_can_be_read, command.redirections))
+    if elements.sets_arrays(scanner, command, names, can_be_read=can_be_read):
+        return Gained(scanner.set_names, scanner.set_names)
     gained = set(before)
     for name, value, is_learnt in _values(scanner, command, names):
         if not is_learnt:
@@ -74,7 +77,7 @@ def settle(scanner: Scanner, at: int) -> Gained:
         scanner.put(name, value if is_own(name) else None)
         if value is not None and is_own(name):
             gained.add(name)
-    is_certain = not command.redirections or all(map(_can_be_read, command.redirections))
+    is_certain = can_be_read
     if command.words[0].text not in DECLARING and command.words[0].text != "printf":
         # From what cannot be read, such as a folder, `read` sets nothing.
         # A pipe can always be read, but what stands behind `}` may take its place.
@@ -93,44 +96,15 @@ def _can_be_read(redirection: Redirection) -> bool:
 def _assigned(scanner: Scanner, command: Command) -> None:
     for name, value, form in command.assignments:
         if form in scanner.arrays.pending:
-            if is_own(name) and name not in scanner.set_values:
-                scanner.set_names = scanner.arrays.learn(name, form, scanner.set_names)
+            elements.assigned(scanner, name, form)
             continue
-        found = _value_of(scanner, value, adds=not form.startswith(f"{name}="))
+        found = value_of(scanner, value, adds=not form.startswith(f"{name}="))
         if found is None or not is_own(name):
             continue
         scanner.put(name, found)
         expression = scanner.sums.get(value.form.strip('"'))
         if form.startswith(f"{name}=") and not (expression is not None and expression.may_fail):
             scanner.set_names |= {name}
-
-
-def _value_of(scanner: Scanner, word: Word, *, adds: bool = False) -> Value | None:
-    """What a variable holds that is set to *word*; None if that is not known."""
-    at = len(scanner.commands) - 1
-    is_deep = bool(scanner.branches or scanner.within)
-    expression = scanner.sums.get(word.form.strip('"'))
-    if expression is not None and not adds:
-        return number_of(expression)
-    if word.text is not None:
-        return Value(word.text, None, at) if not adds else Value(None, None, at, is_shown=True)
-    if word.is_output and _MADE.fullmatch(word.form) and not (adds or is_deep):
-        return Value(None, FRESH, at)
-    if word.pattern in {NUMBER, DATE} or word.is_output:
-        is_number = not adds and (word.pattern == NUMBER or word.is_number)
-        named_by = "" if adds else word.named_by
-        if not adds and scanner.here and TOP_OF_REPOSITORY.fullmatch(f'"{word.form.strip(chr(34))}"'):
-            named_by = TOP
-        pattern = None if adds else word.pattern
-        is_told = pattern == DATE
-        return Value(
-            None, pattern, at, is_number, is_shown=is_deep or adds, named_by=named_by, may_be_empty=not is_told
-        )
-    names = [part.name for part in word.parts if part.name and part.name != OUTPUT]
-    if not names:
-        return None
-    needs = frozenset(name.lstrip(MARK + DERIVED).partition(DERIVED)[0] for name in names if name.startswith(MARK))
-    return Value(None, None, at, is_shown=True, needs=needs)
 
 
 def _values(scanner: Scanner, command: Command, names: tuple[str, ...]) -> Iterator[tuple[str, Value | None, bool]]:
@@ -146,7 +120,7 @@ def _values(scanner: Scanner, command: Command, names: tuple[str, ...]) -> Itera
             continue  # A name alone keeps its value.
         text = None if word.text is None else word.text.removeprefix(f"{name}=")
         value = word._replace(form=word.form.partition("=")[2], text=text, is_number=False)
-        yield name, _value_of(scanner, value), text is not None
+        yield name, value_of(scanner, value), text is not None
 
 
 def _read_names(scanner: Scanner, at: int) -> str:
@@ -224,6 +198,8 @@ def of_loop(scanner: Scanner, name: str, words: Sequence[Word], positions: range
         return None
     named_by = ""
     needs: frozenset[str] = frozenset()
+    if len(words) == 1 and (value := elements.of_loop(scanner, words[0])) is not None:
+        return value
     if len(words) == 1 and words[0].text is None and words[0].pattern is None:
         printer = scanner.commands[positions.start : positions.stop]
         if not (_ONE_OUTPUT.fullmatch(words[0].form) and named.is_chain(printer, positions.start)):

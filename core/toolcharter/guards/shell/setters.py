@@ -26,6 +26,7 @@ _FLAGS: Final[Mapping[str, re.Pattern[str]]] = {
     "mapfile": re.compile(r"-t"),
     "readarray": re.compile(r"-t"),
     **{name: re.compile(r"-r") for name in DECLARING - {"export"}},
+    **{name: re.compile(r"-[raA]") for name in ("declare", "typeset", "local")},
 }
 """By program, its options without a value that change nothing of what it sets."""
 # `-t 0` sets nothing, and `-u` may read from nowhere.
@@ -105,11 +106,14 @@ def _read(words: Sequence[Word], program: str) -> tuple[str, ...] | None:
 
 def _declared(words: Sequence[Word], program: str) -> tuple[str, ...] | None:
     texts = [word.text for word in words]
+    is_array = texts[:1] in (["-a"], ["-A"])
     while texts and texts[0] is not None and texts[0].startswith("-"):
         if program == "export" or not _FLAGS[program].fullmatch(texts[0]):
             return None
         texts, words = texts[1:], words[1:]
     names = list(_declared_names(words))
+    if is_array and any("=" in (text or "") for text in texts):
+        return None
     return tuple(names) if len(names) == len(words) else None
 
 

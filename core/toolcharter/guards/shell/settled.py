@@ -7,40 +7,29 @@ Source: bash(1), "PARAMETERS", "SHELL BUILTIN COMMANDS".
 """
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from operator import or_
 from typing import Final, NamedTuple
 
 from toolcharter.guards.shell.derived import made as derived_of
+from toolcharter.guards.shell.effects import names_what_it_sets
 from toolcharter.guards.shell.nodes import FRESH, TOP, Command, Word
-from toolcharter.guards.shell.parse.cwd import only_tells
-from toolcharter.guards.shell.parse.word_parts import OUTPUT, is_glob, made_of, named_by
+from toolcharter.guards.shell.parse.word_parts import MARK, OUTPUT, is_glob, made_of, named_by
 from toolcharter.guards.shell.places import escaped
 from toolcharter.guards.shell.setters import Sum, set_by
 
-MARK: Final = "="
-"""What a part's name begins with whose variable the line has set."""
 DERIVED: Final = "~"
 """Stands behind `MARK`, and again behind the variable, in `${f%.txt}`: what follows is made of the value by it."""
+LIST: Final = f"{DERIVED}@"
+"""Stands behind `MARK` and all that an array holds where each element becomes a word that nothing parts or expands."""
 MATCHED: Final = "BASH_REMATCH"
 """The array that holds what a regular expression has matched last."""
 # Neither blanks nor globs, tildes or braces: without quotes, bash makes the same word of them.
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_@%+=:,./-]+")
-# They run text that may set anything, or evaluate what names more.
-_ALTERERS: Final = frozenset(
-    {
-        *("eval", "source", ".", "trap", "alias", "enable", "builtin", "command"),
-        *("wait", "let", "mapfile", "readarray", "getopts", "coproc", "set", "shopt"),
-    }
-)
 _DIGITS: Final = re.compile(r"[0-9]{1,15}")
 _INTEGER: Final = re.compile(r"-?[0-9]{1,15}")
 _NAMERS: Final = frozenset({"read", "export", "readonly", "unset", "declare", "typeset", "local"})
-_GLOB_SETTINGS: Final = frozenset({"nullglob", "failglob", "globstar"})
-_EVALUATING: Final = frozenset({"-v", "-R"})
 _OPERATOR: Final = re.compile(r"-[vR]")
-_HARMLESS_SETTINGS: Final = re.compile(r"[-+][euvx]+o?|pipefail|errexit|nounset|verbose|xtrace|[-+]o")
-
 # What others read, they may run, install or keep; `cp` would write into the workspace what a redirection had to mention.
 _FILTERS: Final = frozenset(
     """[ [[ awk basename cat cmp column comm cut diff du echo egrep fgrep file fold grep head join jq ls md5sum nl od paste
@@ -93,7 +82,7 @@ def united(one: Value | None, other: Value | None) -> Value | None:
     if one is None or other is None:
         return None
     pattern = NUMBER if _is_count(one) and _is_count(other) else None
-    is_number = _is_numeric(one) and _is_numeric(other)
+    is_number = holds_number(one) and holds_number(other)
     return Value(None, pattern, other.at, is_number, is_shown=True, needs=one.needs | other.needs)
 
 
@@ -101,7 +90,8 @@ def _is_count(value: Value) -> bool:
     return value.pattern == NUMBER or (value.text is not None and _DIGITS.fullmatch(value.text) is not None)
 
 
-def _is_numeric(value: Value) -> bool:
+def holds_number(value: Value) -> bool:
+    """Whether *value* is a number or nothing."""
     return value.is_number or (value.text is not None and _INTEGER.fullmatch(value.text) is not None)
 
 
@@ -124,7 +114,7 @@ def _without_doubtful_numbers(found: dict[str, Value]) -> dict[str, Value]:
         is_done = True
         for name, one in found.items():
             parts = [found[need] for need in one.needs]
-            if one.is_number and not all(map(_is_numeric, parts)):
+            if one.is_number and not all(map(holds_number, parts)):
                 found[name], is_done = one._replace(is_number=False, pattern=None), False
             elif one.pattern is not None and one.needs and not all(map(_is_count, parts)):
                 found[name], is_done = one._replace(pattern=None), False
@@ -133,7 +123,7 @@ def _without_doubtful_numbers(found: dict[str, Value]) -> dict[str, Value]:
 
 def are_numbers(names: Iterable[str], values: Mapping[str, Value]) -> bool:
     """Whether *values* hold a number for each of *names*."""
-    return all(name in values and _is_numeric(values[name]) for name in names)
+    return all(name in values and holds_number(values[name]) for name in names)
 
 
 def settled(
@@ -176,83 +166,18 @@ def _bodies(command: Command) -> list[Word]:
     return [one.body for one in command.redirections if one.body is not None]
 
 
-def names_what_it_sets(command: Command) -> bool:
-    """Whether it is plain from the words of *command* which variables it sets."""
-    if any("{" in one.descriptor for one in command.redirections):
-        return False
-    if not command.words or set_by(command.words) is not None:
-        return True
-    name, words = command.words[0].text, command.words[1:]
-    if name in _HARMLESS_IF:
-        return _HARMLESS_IF[name](words)
-    return name is not None and name not in _ALTERERS
-
-
-def _sets_options(words: Sequence[Word]) -> bool:
-    """Of `set`: whether it gives no words to `$1`, and no strange way to the shell."""
-    return all(_HARMLESS_SETTINGS.fullmatch(word.text or "") for word in words)
-
-
-def _tests_plainly(words: Sequence[Word]) -> bool:
-    """Of `test`: whether it evaluates no name."""
-    return all(word.text not in _EVALUATING and _stays_one(word) for word in words)
-
-
-def _names(words: Sequence[Word]) -> bool:
-    """Of `read` and its like: whether all words are plain names."""
-    return all(map(_is_plain_name, words))
-
-
-def _declares(words: Sequence[Word]) -> bool:
-    """Of `declare` and its like: whether all words are plain names, and no option makes them more."""
-    return _names(words) and not _has_options(words)
-
-
-def _prints(words: Sequence[Word]) -> bool:
-    """Of `printf`: whether it prints, and sets nothing."""
-    return not _has_options(words[:1])
-
-
-def _looks_up(words: Sequence[Word]) -> bool:
-    """Of `command`: whether it only tells what a name stands for."""
-    return [word.text for word in words[:1]] in (["-v"], ["-V"]) and not words[2:]
-
-
-def _changes_globs(words: Sequence[Word]) -> bool:
-    """Of `shopt`: whether it changes nothing but which names a glob stands for."""
-    return len(words) > 1 and words[0].text in {"-s", "-u"} and all(word.text in _GLOB_SETTINGS for word in words[1:])
-
-
-def _runs_at_the_end(words: Sequence[Word]) -> bool:
-    """Of `trap`: whether its text runs when everything else has, or only says something."""
-    if not all(word.is_literal for word in words):
-        return False
-    return [word.text for word in words[1:]] in (["EXIT"], ["0"]) or only_tells([word.text for word in words])
-
-
-def _waits(words: Sequence[Word]) -> bool:
-    """Of `wait`: whether it names no variable."""
-    return not _has_options(words)
-
-
-def _is_plain_name(word: Word) -> bool:
-    return word.text is not None and "[" not in word.text
-
-
-def _has_options(words: Sequence[Word]) -> bool:
-    return any((word.text or "-").startswith("-") for word in words)
-
-
-def _stays_one(word: Word) -> bool:
-    """Whether *word* is no text that could turn out to be an operator and its operand."""
-    return not word.splits or (len(word.parts) == 1 and word.parts[0].name.startswith(MARK))
+def _is_element(command: Command, word: Word) -> bool:
+    """Whether *command* is `unset`, and *word* an element of an array."""
+    return command.words[0].text == "unset" and "[" in (word.text or "")
 
 
 def _are_apart(values: Mapping[str, Value], commands: Iterable[Command]) -> bool:
     """Whether no command that names variables names one of *values* in letters that the source does not show."""
     namers = (one for one in commands if one.words and one.words[0].text in _NAMERS and set_by(one.words) is None)
-    texts = [word.text or "" for one in namers for word in one.words[1:]]
-    return not any(re.search(rf"(?<![A-Za-z0-9_]){name}(?![A-Za-z0-9_])", text) for text in texts for name in values)
+    texts = [word.text or "" for one in namers for word in one.words[1:] if not _is_element(one, word)]
+    # A text that removes an element is no name: what the array holds may be less then, and no more.
+    names = {name.partition("[")[0] for name in values}
+    return not any(re.search(rf"(?<![A-Za-z0-9_]){name}(?![A-Za-z0-9_])", text) for text in texts for name in names)
 
 
 def _settled(command: Command, values: Mapping[str, Value], commands: Sequence[Command]) -> Command:
@@ -324,6 +249,8 @@ def _told(word: Word, held: Sequence[Value]) -> Word:
         pattern = _joined(word, held)
     if pattern:
         return word._replace(parts=(), pattern=pattern, splits=False)
+    if all(part.is_quoted or part.name.endswith(LIST) for part in word.parts if part.name) and word.splits:
+        return word._replace(parts=(), is_shown=is_shown)
     given = iter(held)
     stay = [part.name != OUTPUT and _stays_number(part.name, next(given)) for part in word.parts if part.name]
     quotes = [part.is_quoted for part in word.parts if part.name]
@@ -382,17 +309,3 @@ def _text(name: str, text: str, values: Mapping[str, Value]) -> str | None:
     if value is None or not name.startswith(MARK + DERIVED):
         return value
     return derived_of(value, name.lstrip(MARK + DERIVED).partition(DERIVED)[2])
-
-
-_HARMLESS_IF: Final[dict[str | None, Callable[[Sequence[Word]], bool]]] = {
-    "command": _looks_up,
-    "printf": _prints,
-    "set": _sets_options,
-    "shopt": _changes_globs,
-    "trap": _runs_at_the_end,
-    "wait": _waits,
-    **dict.fromkeys(("test", "[", "[["), _tests_plainly),
-    **dict.fromkeys(("read", "unset"), _names),
-    **dict.fromkeys(("export", "readonly", "declare", "typeset", "local"), _declares),
-}
-"""By program, what its words have to be for it to set only what they name."""

@@ -132,6 +132,8 @@ class Call:
         for one in self._inside:
             if one.program != "local":
                 yield "exit" if one.program == "return" else one.program
+            elif self._is_flagged(one):
+                yield "declare"
 
     def text(self) -> str:
         """What does the same."""
@@ -279,7 +281,7 @@ class Call:
                 continue
             if len(use.words) != len(use.spans) or not use.words[1:]:
                 raise UncertainError
-            for start, end in use.spans[1:]:
+            for start, end in use.spans[1 + self._is_flagged(use) :]:
                 named = _NAME.match(self._source, start, end)
                 if named is None or self._source[named.end() : end][:1] not in {"", "="} or not is_own(named.group()):
                     raise UncertainError
@@ -293,6 +295,11 @@ class Call:
             if not is_own(found[name]):
                 raise UncertainError
         return found
+
+    @staticmethod
+    def _is_flagged(use: Use) -> bool:
+        """Whether it is `local -A` or `local -a`, which is written as `declare`."""
+        return [word.text for word in use.words[1:2]] in (["-A"], ["-a"])
 
     def _check_scope(self, name: str) -> None:
         """Refuse one that is not certainly the function's own wherever it is looked at."""
@@ -313,9 +320,12 @@ class Call:
         body = self._source[start:end]
         is_strange = _NAMING.search(body) is not None
         declared = [(one.start, one.end) for one in self._inside if one.program == "local"]
+        heads = {span[0] for one in self._inside if one.program == "local" for span in one.spans}
         for name, other in self._local.items():
             for found in re.finditer(_whole(name), body):
                 place = (start + found.start(), start + found.end())
+                if place[0] in heads:
+                    continue
                 if place in self._notes.named:
                     yield (*place, other)
                 elif is_strange and not any(one <= place[0] < last for one, last in declared):
@@ -327,7 +337,8 @@ class Call:
         for use in self._inside:
             if use.program != "local":
                 continue
-            words = [self._source[start:end].partition("=") for start, end in use.spans[1:]]
+            flag = self._is_flagged(use)
+            words = [self._source[start:end].partition("=") for start, end in use.spans[1 + flag :]]
             names = [name for name, _, _ in words]
             if self._source[use.spans[-1][1] : use.end].strip() or use.start != use.spans[0][0] or not use.is_bare:
                 raise UncertainError
@@ -335,11 +346,12 @@ class Call:
                 raise UncertainError
             if not _ENDS.match(self._source, use.end):
                 raise UncertainError
-            yield use.spans[0][0], use.spans[1][0], ""
-            for (start, end), (name, equals, _) in zip(use.spans[1:], words, strict=True):
+            yield (*use.spans[0], "declare") if flag else (use.spans[0][0], use.spans[1][0], "")
+            for (start, end), (name, equals, _) in zip(use.spans[1 + flag :], words, strict=True):
                 if not equals and re.search(rf"\$\{{{name}[-+]", body):
                     raise UncertainError
-                yield start, end if not equals else start + len(name), self._local[name] + ("" if equals else "=")
+                behind = "" if equals or flag else "="
+                yield start, end if not equals else start + len(name), self._local[name] + behind
 
 
 def _lasts(use: Use) -> bool:

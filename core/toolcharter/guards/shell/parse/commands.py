@@ -15,11 +15,13 @@ from toolcharter.guards.shell.parse.notes import Notes, Use
 from toolcharter.guards.shell.parse.redirections import read_redirection
 from toolcharter.guards.shell.parse.scanner import Feeding, Scanner, Span
 from toolcharter.guards.shell.parse.word_parts import is_glob, literal
-from toolcharter.guards.shell.parse.words import read_assignment, read_words
+from toolcharter.guards.shell.parse.words import read_assignment, read_declared, read_words
 
 if TYPE_CHECKING:
     from toolcharter.guards.shell import remembered
+    from toolcharter.guards.shell.parse import subscripts
 else:
+    subscripts = lazy("toolcharter.guards.shell.parse.subscripts")
     remembered = lazy("toolcharter.guards.shell.remembered")
 
 # A whole command of words that the shell takes as they are, up to what ends it.
@@ -34,6 +36,7 @@ _PROGRAM = re.compile(r"[!-~]+")
 _ELSEWHERE = re.compile(
     r"OLDPWD|CDPATH|(?<![\w-])(?:printf[ \t]+-|eval|source|alias|enable|builtin|command|declare|typeset|read|mapfile|readarray|getopts|unset|trap)(?![\w-])"
 )
+_ARRAY = re.compile(r"[A-Za-z_]\w*\+?=\(", re.ASCII)
 _DECLARING = frozenset({"export", "declare", "typeset", "local", "readonly"})
 
 
@@ -83,6 +86,15 @@ def _simple(scanner: Scanner) -> Flow:
             assignments.append(assignment)
         else:
             at = scanner.at
+            if words and words[0].text in _DECLARING and _ARRAY.match(scanner.source, at):
+                word = read_declared(scanner, words)
+                if word is None:
+                    raise scanner.fail("An array is declared in a way that is not understood.")
+                words.append(word)
+                spans.append((at, scanner.at))
+                end = scanner.at
+                scanner.blanks()
+                continue
             scanner.names_program, scanner.takes_names = not spans, scanner.lists and bool(spans)
             words += read_words(scanner)
             scanner.names_program = scanner.takes_names = False
@@ -129,7 +141,7 @@ def _is_over(scanner: Scanner) -> bool:
     return character in ";|\n)"
 
 
-def _check(scanner: Scanner, words: Sequence[Word], spans: Sequence[Span], *, timed: bool) -> None:
+def _check(scanner: Scanner, words: list[Word], spans: Sequence[Span], *, timed: bool) -> None:
     if not timed:
         scanner.programs.add(spans[0])
     if not words:
@@ -148,6 +160,8 @@ def _check(scanner: Scanner, words: Sequence[Word], spans: Sequence[Span], *, ti
         _is_test(scanner, spans)
     elif program in _DECLARING:
         _declare(scanner, words[1:])
+    elif program == "unset":
+        words[1:] = [subscripts.checked(scanner, word) if "[" in (word.text or "") else word for word in words[1:]]
 
 
 def _is_test(scanner: Scanner, spans: Sequence[Span]) -> None:

@@ -118,9 +118,14 @@ def _function(scanner: Scanner, name: str, start: int, depth: int) -> Flow:
     if scanner.bare() not in _BODIES and not scanner.source.startswith("(", scanner.at):
         raise scanner.fail("The body of a function is not understood.")
     before, moved, scanner.here = scanner.here, scanner.moves, ()
+    names = scanner.set_names
+    if any(one.startswith("function ") for one in scanner.within):
+        # It may run when the other one has ended, and with that the arrays of its own.
+        scanner.set_names = frozenset(one for one in names if "[" not in one)
     with scanner.deeper():
         branching(scanner, read_compound, f"function {name}")
         inside = scanner.depth + 1
+    scanner.set_names = names
     notes.definitions.append(Definition(name, start, body, notes.closed, notes.end, inside, is_plain))
     here = before if scanner.moves == moved else ()
     return Flow(here, here)

@@ -5,19 +5,28 @@ Source: POSIX.1-2024, shell command language, 2.9.4; bash(1), "Conditional Const
 
 import re
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
-from toolcharter.guards.shell.nodes import Word
+from toolcharter._lazy import lazy
+from toolcharter.guards.shell.nodes import CHECKED, Word
 from toolcharter.guards.shell.parse.commands import add_command
 from toolcharter.guards.shell.parse.cwd import Flow
 from toolcharter.guards.shell.parse.scanner import Scanner
-from toolcharter.guards.shell.parse.word_parts import OUTPUT, VALUE, literal
+from toolcharter.guards.shell.parse.word_parts import MARK, OUTPUT, VALUE, literal
 from toolcharter.guards.shell.parse.words import read_word
-from toolcharter.guards.shell.settled import DERIVED, MARK, MATCHED, Value
+from toolcharter.guards.shell.settled import DERIVED, MATCHED, NUMBER, Value
+
+if TYPE_CHECKING:
+    from toolcharter.guards.shell.parse import subscripts
+else:
+    subscripts = lazy("toolcharter.guards.shell.parse.subscripts")
 
 ELSEWHERE = "A loop runs over names that may lie outside of the workspace."
 NAMED = re.compile(r"\$\{?[!#]?([A-Za-z_][A-Za-z0-9_]*)")
 # Operands of these are evaluated, or name variables.
 _EVALUATING = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R", "-t"})
+_COMPARING = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge"})
+_INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,15})")
 _EXPRESSION = re.compile(
     r"(?:[A-Za-z0-9_.,:/@%+*?^|()\[\]{}=-]|\$(?=[)| \t\n])|\\[.+*?^$|()\[\]{}/\\-])+(?=[ \t\n])", re.ASCII
 )
@@ -123,17 +132,41 @@ def read_test(scanner: Scanner) -> Flow:
     with scanner.collecting():
         scanner.newlines()
         while scanner.bare() != "]]":
-            words.append(_test_word(scanner))
+            word = _test_word(scanner)
+            words.append(subscripts.checked(scanner, word) if words[-1].text == "-v" else word)
             scanner.newlines()
         scanner.close("]]")
         words.append(literal("]]"))
-        if any(word.text in _EVALUATING for word in words):
+        if any(word.text in _EVALUATING and not _is_harmless(scanner, words, at) for at, word in enumerate(words)):
             scanner.mark_unsupported("A condition evaluates its operands.")
         if scanner.settles:
             _note_matches(scanner, words)
         scanner.tests.add((start, scanner.at))
         add_command(scanner, start, tuple(words))
     return Flow(scanner.here, scanner.here)
+
+
+def _is_harmless(scanner: Scanner, words: Sequence[Word], at: int) -> bool:
+    """Whether the operator at position *at* evaluates nothing: `[[ -v m[key] ]]`, `[[ $count -gt 0 ]]`."""
+    if words[at].text == "-v":
+        return words[at + 1].named_by == CHECKED
+    if words[at].text == "-t":
+        return _INTEGER.fullmatch(words[at + 1].text or "") is not None
+    return words[at].text in _COMPARING and _is_number(scanner, words[at - 1]) and _is_number(scanner, words[at + 1])
+
+
+def _is_number(scanner: Scanner, word: Word) -> bool:
+    """Whether *word* is a number; the line relies on what a variable in it holds."""
+    if word.text is not None:
+        return _INTEGER.fullmatch(word.text) is not None
+    parts = [part for part in word.parts if part.name or part.text]
+    name = parts[0].name.removeprefix(MARK) if len(parts) == 1 else ""
+    if not parts:
+        return word.is_number or word.pattern == NUMBER
+    if name not in scanner.set_names:
+        return False
+    scanner.computed.add(name)
+    return True
 
 
 def _note_matches(scanner: Scanner, words: Sequence[Word]) -> None:

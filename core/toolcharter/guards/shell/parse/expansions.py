@@ -4,8 +4,10 @@ Source: bash(1), "EXPANSION"; POSIX.1-2024, shell command language, 2.6.
 """
 
 import re
+from typing import TYPE_CHECKING
 
-from toolcharter.guards.shell.arrays import end_of_count
+from toolcharter._lazy import lazy
+from toolcharter.guards.shell.arrays import any_of, end_of_count
 from toolcharter.guards.shell.assignments import is_own
 from toolcharter.guards.shell.derived import made_of_glob
 from toolcharter.guards.shell.nodes import Word
@@ -14,9 +16,14 @@ from toolcharter.guards.shell.parse.parameters import SHOWN, hints_of, parameter
 from toolcharter.guards.shell.parse.scanner import Scanner
 from toolcharter.guards.shell.parse.source import read_substitution, read_text_between_backticks
 from toolcharter.guards.shell.parse.substitutions import listed_names, substituted
-from toolcharter.guards.shell.parse.word_parts import MAX_HINTS, Piece, combined
+from toolcharter.guards.shell.parse.word_parts import MARK, MAX_HINTS, Piece, combined
 from toolcharter.guards.shell.setters import Sum, sum_of
-from toolcharter.guards.shell.settled import DERIVED, MARK, MATCHED, NUMBER, number_of
+from toolcharter.guards.shell.settled import DERIVED, MATCHED, NUMBER, number_of
+
+if TYPE_CHECKING:
+    from toolcharter.guards.shell.parse import subscripts
+else:
+    subscripts = lazy("toolcharter.guards.shell.parse.subscripts")
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]|[@*#?$!-]")
 _BRACED_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?$!-]")
@@ -165,10 +172,9 @@ def _braced(scanner: Scanner, *, quoted: bool) -> Piece:
     name = _braced_name(scanner)
     if not is_indirect and scanner.take("}"):
         return parameter(scanner, name, quoted=quoted)
-    if not is_indirect:
-        element = None if scanner.names_program else _element(scanner, name, quoted=quoted)
-        if (found := element or _changed(scanner, name, quoted=quoted)) is not None:
-            return found
+    element = None if scanner.names_program else _element(scanner, name, quoted=quoted, keys=is_indirect)
+    if (found := element or (None if is_indirect else _changed(scanner, name, quoted=quoted))) is not None:
+        return found
     if is_indirect or not (operator := _DEFAULT.match(scanner.source, scanner.at)):
         scanner.mark_unsupported("An expansion does more than to insert a value.")
         _operand(scanner, quoted=quoted)
@@ -212,8 +218,12 @@ def _given(scanner: Scanner, name: str, end: int, *, quoted: bool) -> Piece:
     return Piece("", quoted, is_known=False, splits=not quoted or any(one.splits for one in operand), hints=hints)
 
 
-def _element(scanner: Scanner, name: str, *, quoted: bool) -> Piece | None:
-    """Read `[0]}`, if it stands here and the line has set that element, or it is a status."""
+def _element(scanner: Scanner, name: str, *, quoted: bool, keys: bool) -> Piece | None:
+    """Read `[0]}`, if it stands here and the line has set that element, or it is a status; `[@]}`, for *keys*, too."""
+    if not scanner.source.startswith("[", scanner.at):
+        return None
+    if keys:
+        return subscripts.read_keys(scanner, name, quoted=quoted)
     if name == "PIPESTATUS" and (statuses := _STATUSES.match(scanner.source, scanner.at)):
         scanner.at = statuses.end()
         splits = "IFS" in scanner.source
@@ -222,11 +232,7 @@ def _element(scanner: Scanner, name: str, *, quoted: bool) -> Piece | None:
         scanner.at = match.end()
         derived = MARK + DERIVED + name + DERIVED + match.group()
         return Piece("", quoted, is_known=False, splits=not quoted, name=derived)
-    found = scanner.arrays.element(name, scanner.source, scanner.at, scanner.set_names, quoted=quoted)
-    if found is None:
-        return None
-    scanner.at, text = found
-    return Piece(text)
+    return subscripts.read_element(scanner, name, quoted=quoted)
 
 
 def _braced_name(scanner: Scanner) -> str:
@@ -242,7 +248,9 @@ def _length(scanner: Scanner, *, quoted: bool) -> Piece:
         name = _braced_name(scanner)
         if (end := end_of_count(scanner.source, scanner.at)) is not None:
             scanner.at = end
-            return Piece("", quoted, is_known=False, splits=not quoted, pattern=NUMBER)
+            is_number = "IFS" not in scanner.source
+            splits = not (quoted or is_number)
+            return Piece("", quoted, is_known=False, splits=splits, pattern=NUMBER, is_number=is_number)
         if scanner.take("}"):
             # What the line itself has set is no secret, nor is its length; of what it has found, that may tell something.
             pattern = NUMBER if name in scanner.set_names and "IFS" not in scanner.source else None
@@ -357,6 +365,11 @@ def _arithmetic_part(scanner: Scanner, open_: int, texts: list[str]) -> int:
         is_apart = not texts or _WORD_CHARACTER.match(texts[-1][-1:]) is None
         piece = read_dollar(scanner, quoted=True) if character == "$" else read_backticks(scanner, quoted=True)
         is_apart = is_apart and _WORD_CHARACTER.match(scanner.source, scanner.at) is None
+        if piece.name.endswith("]") and DERIVED not in piece.name:
+            # An element: all that the array holds have to be numbers.
+            array = piece.name.removeprefix(MARK)
+            scanner.computed.add(any_of(array.partition("[")[2][:-1]) if array == piece.name else array)
+            piece = piece._replace(is_number=True)
         texts.append(_operand_of(piece) if is_apart else _NO_NUMBER)
         return 0
     if character == "(":

@@ -192,6 +192,8 @@ def _listed(source: str, notes: Notes, start: int, printer: str) -> tuple[int, i
     use = next(
         (one for one in notes.uses if one.start <= start < one.end and (start in {span[0] for span in one.spans})), None
     )
-    if use is None or use.program not in {"echo", "printf"}:
+    if use is None:
         raise UncertainError
-    return start, source.index('"', start + 1) + 1, f'"$({printer})"'
+    # Behind other programs, somebody looks whether a shell would part or expand the names.
+    quote = '"' if use.program in {"echo", "printf"} else ""
+    return start, source.index('"', start + 1) + 1, f"{quote}$({printer}){quote}"

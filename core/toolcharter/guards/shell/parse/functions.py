@@ -9,12 +9,12 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
+from toolcharter.guards.shell.effects import names_what_it_sets
 from toolcharter.guards.shell.nodes import Command
 from toolcharter.guards.shell.parse.calls import Call, UncertainError, edited
 from toolcharter.guards.shell.parse.notes import Notes, Use
 from toolcharter.guards.shell.parse.scanner import Scanner
 from toolcharter.guards.shell.programs.tables import CORE
-from toolcharter.guards.shell.settled import names_what_it_sets
 
 MAX_STEPS: Final = 6
 """How deep functions may call functions, and one."""
@@ -80,6 +80,8 @@ def leave_functions_alone(commands: Sequence[Command], names: frozenset[str]) ->
 
 def _leaves_alone(command: Command, names: frozenset[str]) -> bool:
     program = command.words[0].text if command.words else ""
+    if program in {"declare", "typeset"} and [word.text for word in command.words[1:2]] in (["-a"], ["-A"]):
+        return names_what_it_sets(command)
     if program in _LOOKERS:
         return False
     if program == "command":

@@ -5,10 +5,12 @@ Whatever is not certain leaves the words that hold the variable unknown. Source:
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from toolcharter._lazy import lazy
+from toolcharter.guards.shell.arrays import Arrays
 from toolcharter.guards.shell.assignments import is_own
 from toolcharter.guards.shell.nodes import ENDLESS, MAX_COMMANDS, Command, Part, Word
 from toolcharter.guards.shell.parse.conditionals import ELSEWHERE, branching, holds_found
@@ -28,7 +30,8 @@ else:
     remembered = lazy("toolcharter.guards.shell.remembered")
 
 _VARIABLE = re.compile(r"[a-z_][a-z0-9_]*|[A-Z](?=[ \t\n;])")
-_NUMBERS = re.compile(r"[\w \t+\-*/%<>=!&|]*;", re.ASCII)
+_NUMBERS = re.compile(r"(?:[\w \t+\-*/%<>=!&|]|\$\{#[A-Za-z_]\w*\[@\]\})*;", re.ASCII)
+_COUNT = re.compile(r"\$\{#\w+\[@\]\}")
 # Five digits, and no fewer: what nobody starts that often.
 _MANY = re.compile(r"[0-9]{5}")
 _MANY_WORDS = re.compile(r"\{-?[0-9]+\.\.-?[0-9]{5}|[\"]?(?:\$\(|`)[ \t]*(?:seq|jot)\b[^|;)`]*[0-9]{5}")
@@ -124,7 +127,7 @@ def _counting(scanner: Scanner) -> None:
         if found is None:
             raise scanner.fail("A loop over numbers is not understood.")
         scanner.at, condition = found.end(), found.group()
-        expression = compute(scanner, condition[:-1])
+        expression = compute(scanner, _COUNT.sub(" 1 ", condition[:-1]))
         if expression is not None:
             scanner.set_names |= expression.certain
     read_arithmetic(scanner)
@@ -175,7 +178,8 @@ def _for_parts(scanner: Scanner) -> None:
         scanner.mark_unsupported("A loop variable may get another value in the loop.")
     is_certain = name in scanner.loops and _is_certain(scanner, start)
     _leave(scanner, name, start, is_certain=is_certain)
-    scanner.commands[start:] = written_out(scanner.commands, start, name, values if is_certain else ())
+    written = written_out(scanner.commands, start, name, values if is_certain else (), scanner.arrays)
+    scanner.commands[start:] = written
 
 
 def _leave(scanner: Scanner, name: str, start: int, *, is_certain: bool) -> None:
@@ -200,7 +204,9 @@ def _loop_words(scanner: Scanner) -> list[Word]:
         words = []
         scanner.blanks()
         while not scanner.is_break() and not scanner.source.startswith("#", scanner.at):
+            scanner.looping_at = scanner.depth
             words += read_words(scanner)
+            scanner.looping_at = -1
             scanner.blanks()
         scanner.comment()
         if not scanner.source.startswith((";", "\n"), scanner.at):
@@ -220,9 +226,16 @@ def _is_certain(scanner: Scanner, start: int) -> bool:
     return not in_function and stays(scanner.commands[start:], scanner.commands)
 
 
-def may_set(body: Iterable[Command], commands: Iterable[Command]) -> bool:
+def may_set(body: Sequence[Command], commands: Sequence[Command]) -> bool:
     """Whether a command may set a variable that a loop with this *body*, the last of all *commands*, has set."""
-    return _any_runs([one for one in body if not _prints(one)], _SETTERS) or _any_runs(commands, _ALTERERS)
+    others = [*commands[: len(commands) - len(body)]]
+    altering = [one for one in others if not _makes_arrays(one)]
+    return _any_runs([one for one in body if not _prints(one)], _SETTERS) or _any_runs([*altering, *body], _ALTERERS)
+
+
+def _makes_arrays(command: Command) -> bool:
+    """Whether it declares arrays, and nothing else: in front of a loop, that leaves the loop's variable alone."""
+    return [word.text for word in command.words[1:2]] in (["-a"], ["-A"]) and set_by(command.words) is not None
 
 
 def _any_runs(commands: Iterable[Command], names: frozenset[str]) -> bool:
@@ -257,7 +270,9 @@ def _prints(command: Command) -> bool:
     return [word.text for word in words[:1]] == ["printf"] and not (words[-1].text or "-").startswith("-")
 
 
-def written_out(commands: Sequence[Command], start: int, name: str, values: Sequence[str]) -> list[Command]:
+def written_out(
+    commands: Sequence[Command], start: int, name: str, values: Sequence[str], arrays: Arrays
+) -> list[Command]:
     """The body of a loop, once for each of *values*.
 
     Args:
@@ -265,6 +280,7 @@ def written_out(commands: Sequence[Command], start: int, name: str, values: Sequ
         start: A position.
         name: The loop's variable.
         values: None, if they cannot be determined.
+        arrays: Of which elements may be looked up by the variable.
     """
     body = commands[start:]
     if not any(_holds(word, name) for command in body for word in (*command.words, *command.inputs)):
@@ -272,12 +288,19 @@ def written_out(commands: Sequence[Command], start: int, name: str, values: Sequ
     if not values or start + len(body) * len(values) > _MOST:
         return [_without(command, name) for command in body]
     return [
-        _with(command, name, value, start, turn * len(body)) for turn, value in enumerate(values) for command in body
+        _with(command, partial(_filled, name=name, value=value, arrays=arrays), name, start, turn * len(body))
+        for turn, value in enumerate(values)
+        for command in body
     ]
 
 
 def _holds(word: Word, name: str) -> bool:
-    return any(part.name == name for part in word.parts)
+    return any(_is_of(part, name) for part in word.parts)
+
+
+def _is_of(part: Part, name: str) -> bool:
+    """Whether it is the variable *name*, or an element that this stands for: `${m[$k]}`."""
+    return part.name == name or part.name.startswith(f"{name}[")
 
 
 def _unknown(word: Word, name: str) -> Word:
@@ -289,12 +312,12 @@ def _without(command: Command, name: str) -> Command:
     return command._replace(words=tuple(_unknown(word, name) for word in command.words))
 
 
-def _with(command: Command, name: str, value: str, start: int, offset: int) -> Command:
+def _with(command: Command, fill: Callable[[Word], Word], name: str, start: int, offset: int) -> Command:
     first, rest = command.words[:1], command.words[1:]
-    command = command.with_inputs(lambda word: _filled(word, name, value))
+    command = command.with_inputs(fill)
     return command._replace(
         # What names a program stays unknown.
-        words=(*(_unknown(word, name) for word in first), *(_filled(word, name, value) for word in rest)),
+        words=(*(_unknown(word, name) for word in first), *map(fill, rest)),
         stdin_from=_moved(command.stdin_from, start, offset),
         substitutes=_moved(command.substitutes, start, offset),
     )
@@ -304,13 +327,20 @@ def _moved(positions: Sequence[int], start: int, offset: int) -> tuple[int, ...]
     return tuple(one + offset if one >= start else one for one in positions)
 
 
-def _filled(word: Word, name: str, value: str) -> Word:
+def _filled(word: Word, name: str, value: str, arrays: Arrays) -> Word:
     """*word* where the variable *name* has this *value*."""
     if not _holds(word, name):
         return word
-    if not _PLAIN.fullmatch(value) and any(part.name == name and not part.is_quoted for part in word.parts):
+    texts = [
+        (value if part.name == name else arrays.looked_up(part.name[len(name) + 1 : -1], value))
+        if _is_of(part, name)
+        else ""
+        for part in word.parts
+    ]
+    given = tuple(zip(word.parts, texts, strict=True))
+    if any(_is_of(part, name) and not part.is_quoted and not _PLAIN.fullmatch(text) for part, text in given):
         return word._replace(parts=())
-    parts = tuple(Part(value) if part.name == name else part for part in word.parts)
+    parts = tuple(Part(text) if _is_of(part, name) else part for part, text in given)
     if any(part.name for part in parts):
         return word._replace(parts=parts)
     return made_of(parts, [part.text for part in parts])

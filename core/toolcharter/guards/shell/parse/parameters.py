@@ -4,8 +4,8 @@ Source: bash(1), "PARAMETERS".
 """
 
 from toolcharter.guards.shell.parse.scanner import Scanner
-from toolcharter.guards.shell.parse.word_parts import Piece
-from toolcharter.guards.shell.settled import MARK, NUMBER
+from toolcharter.guards.shell.parse.word_parts import MARK, Piece
+from toolcharter.guards.shell.settled import NUMBER
 
 _USUAL = {"HOME": ("~",), "PWD": (".",)}
 """What variables are before anything is assigned to them."""

@@ -105,6 +105,8 @@ class Scanner:
     """The words of the array that has been read last."""
     names_program: bool
     """Whether the word being read names a program: what arrays hold is not put in its place."""
+    looping_at: int
+    """How deep the reading stood when it began a word of a loop: which of these comes first does not matter."""
     takes_names: bool
     """Whether the word being read may become names that a command prints."""
     notes: "Notes | None"
@@ -167,7 +169,7 @@ class Scanner:
         self.lists = self.settles = self.names_program = self.takes_names = self.is_timed = False
         self.set_names = frozenset()
         self.gained = settled.Gained(frozenset(), frozenset())
-        self.expression_at = self.tested_at = self._bare_at = self.statement = -1
+        self.expression_at = self.tested_at = self.looping_at = self._bare_at = self.statement = -1
         self._bare = ""
         self.source = source
         self.workspace = workspace

@@ -5,10 +5,11 @@ Source: POSIX.1-2024, shell command language, 2.6.3; bash(1), "Command Substitut
 
 import re
 
+from toolcharter.guards.shell.effects import names_what_it_sets
 from toolcharter.guards.shell.nodes import MAX_COMMANDS, TOP, Command, NotUnderstood, Script
 from toolcharter.guards.shell.parse.crosscheck import check
 from toolcharter.guards.shell.parse.scanner import Scanner
-from toolcharter.guards.shell.settled import are_numbers, certain_values, names_what_it_sets, settled
+from toolcharter.guards.shell.settled import are_numbers, certain_values, settled
 
 # Source: date(1) of coreutils 9.1.
 _DATE = re.compile(r"(?:-u )?\+%[YmdHMSsjF](?:[-_.T:]?%[YmdHMSsjFT])*Z?")
@@ -30,6 +31,8 @@ def read_source(scanner: Scanner) -> Script:
         scanner.mark_unsupported("An array is assigned.")
     if scanner.arrays.is_used and (scanner.functions or not all(map(names_what_it_sets, scanner.commands))):
         raise NotUnderstood("It cannot be determined what an array holds where it is used: write its words out.")
+    if not scanner.arrays.loose.isdisjoint(scanner.arrays.looped):
+        raise NotUnderstood("A loop may declare an indexed array as an associative one, which fails.")
     _put_values(scanner)
     if scanner.is_posix and any(map(_may_alias, scanner.commands)):
         raise NotUnderstood("Other shells than bash look at aliases in scripts, too.")

@@ -16,6 +16,8 @@ MAX_HINTS = 16
 _MAX_HINT_CHARS = 1000
 _MAX_HINTED_PIECES = 50
 
+MARK = "="
+"""What a part's name begins with whose variable the line has set."""
 OUTPUT = "$"
 """The name of a part that is what commands print."""
 _ESCAPED = re.compile(r"[\\*?\[\]]")
@@ -187,7 +189,7 @@ def named_by(whose: str, texts: Sequence[str]) -> str:
 def _tells_nothing(piece: Piece) -> bool:
     """Whether it holds nothing but what the line itself says and does."""
     # Of a variable that the line has set before, only `settled` tells.
-    return piece.is_known or piece.is_output or piece.pattern is not None or piece.name[:1] not in {"", "="}
+    return piece.is_known or piece.is_output or piece.pattern is not None or piece.name[:1] not in {"", MARK}
 
 
 def _parts(pieces: Sequence[Piece]) -> tuple[Part, ...]:

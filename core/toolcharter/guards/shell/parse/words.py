@@ -4,8 +4,10 @@ Source: bash(1), "QUOTING", "PARAMETERS"; POSIX.1-2024, shell command language, 
 """
 
 import re
+from typing import TYPE_CHECKING
 
-from toolcharter.guards.shell.arrays import texts_of
+from toolcharter._lazy import lazy
+from toolcharter.guards.shell.arrays import Setting
 from toolcharter.guards.shell.charset import check_unquoted
 from toolcharter.guards.shell.nodes import SUBSTITUTED, Assignment, Word
 from toolcharter.guards.shell.parse.braces import words_of
@@ -27,12 +29,18 @@ from toolcharter.guards.shell.parse.word_parts import (
     word_of,
 )
 
+if TYPE_CHECKING:
+    from toolcharter.guards.shell.parse import subscripts
+else:
+    subscripts = lazy("toolcharter.guards.shell.parse.subscripts")
+
 _RUN = re.compile(r"[^ \t\n|&;()<>'\"\\$`]+")
 # Words that are one text: of characters that `shlex.quote` leaves alone, or within one pair of quotes.
 _PLAIN = re.compile(r"[A-Za-z0-9_@%+:,./-][A-Za-z0-9_@%+=:,./-]*(?=[ \t\n|&;)]|\Z)")
 _QUOTED = re.compile(r"""(?:'([^']*)'|"([^"\\$`]*)")(?=[ \t\n|&;)]|\Z)""")
 _ASSIGNS = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\+?=)")
 _SUBSCRIPT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\[")
+_DECLARING = frozenset({"declare", "typeset", "local"})
 
 
 def read_words(scanner: Scanner, mode: Mode = ARGUMENT) -> list[Word]:
@@ -69,7 +77,7 @@ def read_words(scanner: Scanner, mode: Mode = ARGUMENT) -> list[Word]:
 def _array_words(scanner: Scanner) -> list[Word] | None:
     """Read `"${a[@]}"`, if it stands here and the line has set the array."""
     start = scanner.at
-    found = scanner.arrays.whole(scanner.source, start, scanner.set_names)
+    found = scanner.arrays.whole(scanner.source, start, scanner.set_names, ordered=scanner.looping_at != scanner.depth)
     if found is None:
         return None
     scanner.at, texts = found
@@ -151,11 +159,16 @@ def _process(scanner: Scanner, pieces: list[Piece]) -> Piece:
     return Piece("", is_known=False, pattern=SUBSTITUTED if kind == "<" else None)
 
 
-def read_assignment(scanner: Scanner) -> Assignment | None:
-    """Read an assignment, if one stands here."""
+def read_assignment(scanner: Scanner, *, declares: bool | None = None) -> Assignment | None:
+    """Read an assignment, if one stands here.
+
+    Args:
+        scanner: Where to.
+        declares: Whether it stands behind `declare -A`; None if it stands behind no such word.
+    """
     start = scanner.at
     if _SUBSCRIPT.match(scanner.source, start):
-        raise scanner.fail("A subscript is evaluated as arithmetic.")
+        return _read_element_assignment(scanner)
     found = _ASSIGNS.match(scanner.source, start)
     if found is None:
         return None
@@ -165,38 +178,75 @@ def read_assignment(scanner: Scanner) -> Assignment | None:
     name, operator = found.groups()
     if operator == "+=":
         scanner.bash_only("An assignment with '+='")
-    value = _value(scanner)
+    value = _value(scanner, name, is_associative=bool(declares))
     scanner.note(start)
     form = f"{name}={value.form}" if value.is_literal and operator == "=" else scanner.source[start : scanner.at]
     if value.form.startswith("(") and value.splits:
-        is_again = form in scanner.arrays.pending
-        scanner.arrays.pending[form] = None if is_again else texts_of(scanner.assigned)
+        is_again, keys = form in scanner.arrays.pending, tuple(scanner.arrays.keys)
+        setting = Setting(tuple(scanner.assigned), keys, operator == "+=", is_element=False)
+        scanner.arrays.pending[form] = None if is_again else setting
     scanner.learn(name, value, adds=operator == "+=")
     return Assignment(name, value, form)
 
 
-def _value(scanner: Scanner) -> Word:
+def _read_element_assignment(scanner: Scanner) -> Assignment:
+    """Read `name[key]=value`, of which `name[` stands here."""
+    start, target = scanner.at, subscripts.read_target(scanner)
+    value = read_value(scanner)
+    scanner.note(start)
+    form = scanner.source[start : scanner.at]
+    setting = Setting((value,), (target.key,), target.adds, is_element=True)
+    scanner.arrays.pending[form] = None if form in scanner.arrays.pending else setting
+    scanner.learn(target.name, value)
+    return Assignment(target.name, value, form)
+
+
+def read_declared(scanner: Scanner, words: list[Word]) -> Word | None:
+    """Read `name=(...)` behind the *words* `declare`, `declare -A` and their like, if it stands here."""
+    texts = [word.text for word in words]
+    if texts[0] not in _DECLARING or texts[1:] not in ([], ["-a"], ["-A"]):
+        return None
+    start, is_associative = scanner.at, texts[1:] == ["-A"]
+    assignment = read_assignment(scanner, declares=is_associative)
+    if assignment is None:
+        return None
+    return Word(scanner.source[start : scanner.at], splits=True, hints=assignment.value.hints)
+
+
+def _value(scanner: Scanner, name: str, *, is_associative: bool) -> Word:
     start = scanner.at
     if scanner.source.startswith("(", start):
-        words = _array(scanner)
+        words = _array(scanner, name, is_associative=is_associative)
         if not scanner.is_break():
             raise scanner.fail("Something follows the end of an array.")
         hints = tuple(word.text for word in words if word.text is not None)[:MAX_HINTS]
         return Word(scanner.source[start : scanner.at], splits=True, hints=hints)
-    # Values of assignments are not split.
+    return read_value(scanner)
+
+
+def read_value(scanner: Scanner) -> Word:
+    """Read the value of an assignment, which is not split."""
+    start = scanner.at
     pieces = [piece._replace(splits=False) if piece.splits else piece for piece in _pieces(scanner)]
     return word_of(pieces, scanner.source[start : scanner.at])
 
 
-def _array(scanner: Scanner) -> list[Word]:
+def _array(scanner: Scanner, name: str, *, is_associative: bool) -> list[Word]:
     scanner.bash_only("An array")
     words: list[Word] = []
+    keys: list[Word | None] = []
     scanner.at += 1
     scanner.newlines()
     while not scanner.take(")"):
         if scanner.source.startswith("[", scanner.at):
-            raise scanner.fail("A subscript is evaluated as arithmetic.")
-        words += read_words(scanner)
+            start = scanner.at
+            keys.append(subscripts.read_key(scanner, name, is_associative=is_associative))
+            words.append(read_value(scanner))
+            scanner.note(start)
+        else:
+            found = read_words(scanner)
+            words += found
+            keys += [None] * len(found)
         scanner.newlines()
-    scanner.assigned = words
+    scanner.assigned, scanner.arrays.keys = words, keys
     return words

@@ -8,7 +8,7 @@ from typing import Final
 from toolcharter.api.command import PathAccess, Requirement
 from toolcharter.guards.shell import languages, places
 from toolcharter.guards.shell.assignments import objection as assignment_objection
-from toolcharter.guards.shell.nodes import FRESH, SUBSTITUTED, Assignment, Inner, Word
+from toolcharter.guards.shell.nodes import CHECKED, FRESH, SUBSTITUTED, Assignment, Inner, Word
 from toolcharter.guards.shell.programs import outputs
 from toolcharter.guards.shell.programs.table import Role
 from toolcharter.guards.shell.programs.unknown import ask_paths
@@ -314,7 +314,7 @@ class RequirementCollector:
     def take_name(self, _: Role, word: Word) -> None:
         """A variable's name, perhaps with a value: an index between brackets would be evaluated."""
         name = (word.text or "").partition("=")[0].removesuffix("+")
-        if not (name.isascii() and name.isidentifier()):
+        if word.named_by != CHECKED and not (name.isascii() and name.isidentifier()):
             self.need(word, "is no plain name of a variable")
 
     def take_script(self, _: Role, word: Word) -> None:

@@ -1,0 +1,120 @@
+"""Which commands set no more variables than their words name: no text that they run, and no name that is made up.
+
+Source: bash(1), "SHELL BUILTIN COMMANDS".
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from toolcharter.guards.shell.nodes import CHECKED, Command, Word
+from toolcharter.guards.shell.parse.cwd import only_tells
+from toolcharter.guards.shell.parse.word_parts import MARK
+from toolcharter.guards.shell.setters import set_by
+
+# They run text that may set anything, or evaluate what names more.
+_ALTERERS: Final = frozenset(
+    {
+        *("eval", "source", ".", "trap", "alias", "enable", "builtin", "command"),
+        *("wait", "let", "mapfile", "readarray", "getopts", "coproc", "set", "shopt"),
+    }
+)
+_GLOB_SETTINGS: Final = frozenset({"nullglob", "failglob", "globstar"})
+_EVALUATING: Final = frozenset({"-v", "-R"})
+_HARMLESS_SETTINGS: Final = re.compile(r"[-+][euvx]+o?|pipefail|errexit|nounset|verbose|xtrace|[-+]o")
+
+
+def names_what_it_sets(command: Command) -> bool:
+    """Whether it is plain from the words of *command* which variables it sets."""
+    if any("{" in one.descriptor for one in command.redirections):
+        return False
+    if not command.words or set_by(command.words) is not None:
+        return True
+    name, words = command.words[0].text, command.words[1:]
+    if name in _HARMLESS_IF:
+        return _HARMLESS_IF[name](words)
+    return name is not None and name not in _ALTERERS
+
+
+def _sets_options(words: Sequence[Word]) -> bool:
+    """Of `set`: whether it gives no words to `$1`, and no strange way to the shell."""
+    return all(_HARMLESS_SETTINGS.fullmatch(word.text or "") for word in words)
+
+
+def _tests_plainly(words: Sequence[Word]) -> bool:
+    """Of `test`: whether it evaluates no name."""
+    return all(
+        (_stays_one(word) and word.text not in _EVALUATING)
+        or (word.text == "-v" and [one.named_by for one in words[at + 1 : at + 2]] == [CHECKED])
+        for at, word in enumerate(words)
+    )
+
+
+def _names(words: Sequence[Word]) -> bool:
+    """Of `read` and its like: whether all words are plain names."""
+    return all(map(_is_plain_name, words))
+
+
+def _removes(words: Sequence[Word]) -> bool:
+    """Of `unset`: whether all words are plain names, or elements of arrays of which nothing is evaluated."""
+    return all(_is_plain_name(word) or word.named_by == CHECKED for word in words)
+
+
+def _declares(words: Sequence[Word]) -> bool:
+    """Of `declare` and its like: whether all words are plain names, and no option makes them more."""
+    return _names(words) and not _has_options(words)
+
+
+def _prints(words: Sequence[Word]) -> bool:
+    """Of `printf`: whether it prints, and sets nothing."""
+    return not _has_options(words[:1])
+
+
+def _looks_up(words: Sequence[Word]) -> bool:
+    """Of `command`: whether it only tells what a name stands for."""
+    return [word.text for word in words[:1]] in (["-v"], ["-V"]) and not words[2:]
+
+
+def _changes_globs(words: Sequence[Word]) -> bool:
+    """Of `shopt`: whether it changes nothing but which names a glob stands for."""
+    return len(words) > 1 and words[0].text in {"-s", "-u"} and all(word.text in _GLOB_SETTINGS for word in words[1:])
+
+
+def _runs_at_the_end(words: Sequence[Word]) -> bool:
+    """Of `trap`: whether its text runs when everything else has, or only says something."""
+    if not all(word.is_literal for word in words):
+        return False
+    return [word.text for word in words[1:]] in (["EXIT"], ["0"]) or only_tells([word.text for word in words])
+
+
+def _waits(words: Sequence[Word]) -> bool:
+    """Of `wait`: whether it names no variable."""
+    return not _has_options(words)
+
+
+def _is_plain_name(word: Word) -> bool:
+    return word.text is not None and "[" not in word.text
+
+
+def _has_options(words: Sequence[Word]) -> bool:
+    return any((word.text or "-").startswith("-") for word in words)
+
+
+def _stays_one(word: Word) -> bool:
+    """Whether *word* is no text that could turn out to be an operator and its operand."""
+    return not word.splits or (len(word.parts) == 1 and word.parts[0].name.startswith(MARK))
+
+
+_HARMLESS_IF: Final[dict[str | None, Callable[[Sequence[Word]], bool]]] = {
+    "command": _looks_up,
+    "printf": _prints,
+    "set": _sets_options,
+    "shopt": _changes_globs,
+    "trap": _runs_at_the_end,
+    "wait": _waits,
+    **dict.fromkeys(("test", "[", "[["), _tests_plainly),
+    "read": _names,
+    "unset": _removes,
+    **dict.fromkeys(("export", "readonly", "declare", "typeset", "local"), _declares),
+}
+"""By program, what its words have to be for it to set only what they name."""

@@ -1,0 +1,176 @@
+"""Reads subscripts: `a[0]=x`, `m[key]=x`, `([key]=x)`, `${m[$k]}`, `[[ -v m[key] ]]`.
+
+In an array that may be indexed, bash evaluates a subscript as arithmetic, which runs what a variable holds: `a[x]` where
+`x` is `b[$(reboot)]`. There it has to be a number. In an associative one it is a text that is expanded once, but not in
+arithmetic, nor behind `-v` and `unset`, where bash expands it again: there it has to stand in the line.
+Source: bash(1), "Arrays", "ARITHMETIC EVALUATION", `unset`, "CONDITIONAL EXPRESSIONS".
+"""
+
+import re
+from typing import Final, NamedTuple
+
+from toolcharter.guards.shell.arrays import CUT, DEFAULT, KEY, any_of, keys_of
+from toolcharter.guards.shell.nodes import CHECKED, Word
+from toolcharter.guards.shell.parse.parameters import hints_of, parameter
+from toolcharter.guards.shell.parse.scanner import Scanner
+from toolcharter.guards.shell.parse.word_parts import MARK, MAX_HINTS, Piece, literal, word_of
+from toolcharter.guards.shell.settled import DERIVED, LIST
+
+_NAME: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)\[")
+_TEXT: Final = re.compile(rf"(?P<key>{KEY})\]")
+_VARIABLE: Final = re.compile(
+    r"(?P<quote>\"?)(?P<variable>\$(?:[a-z_][A-Za-z0-9_]*|[1-9]|\{[a-z_][A-Za-z0-9_]*\}))(?P=quote)\]"
+)
+_OPERATOR: Final = re.compile(r"\+?=(?!\()")
+_ALL: Final = re.compile(rf"\[(?P<all>[@*])\](?:{CUT})?\}}")
+_END: Final = re.compile(rf"(?P<default>{DEFAULT})?\}}")
+_INDEX: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,3})")
+_PLAIN: Final = re.compile(r"[A-Za-z0-9_@%+=:,./-]+")
+_TESTED: Final = re.compile(r"(?P<name>[a-z_][A-Za-z0-9_]*)(?:\[(?P<key>[A-Za-z0-9_.-]+)\])?")
+_WHY: Final = "A subscript is evaluated as arithmetic."
+
+
+class Target(NamedTuple):
+    """What stands before the value in `name[key]=value`."""
+
+    name: str
+    key: Word
+    adds: bool
+
+
+def read_target(scanner: Scanner) -> Target:
+    """Read `name[key]=` or `name[key]+=`, of which `name[` stands here."""
+    start, found = scanner.at, _NAME.match(scanner.source, scanner.at)
+    if found is None or not scanner.settles:
+        raise scanner.fail(_WHY)
+    name, scanner.at = found[1], found.end() - 1
+    key = _subscript(scanner)
+    operator = None if key is None else _OPERATOR.match(scanner.source, scanner.at)
+    if key is None or operator is None or not _is_permitted(scanner, name, key):
+        scanner.at = start
+        raise scanner.fail(_WHY)
+    scanner.bash_only("An array")
+    if scanner.notes is not None:
+        scanner.notes.named.add(found.span(1))
+    scanner.at = operator.end()
+    return Target(name, key, operator.group() == "+=")
+
+
+def read_key(scanner: Scanner, name: str, *, is_associative: bool) -> Word:
+    """Read `[key]=` among the words of the array *name*, which `declare -A` may stand before; it begins here."""
+    start = scanner.at
+    key = _subscript(scanner) if scanner.settles else None
+    if key is None or not (is_associative or _is_permitted(scanner, name, key)) or not scanner.take("="):
+        scanner.at = start
+        raise scanner.fail(_WHY)
+    return key
+
+
+def _subscript(scanner: Scanner) -> Word | None:
+    """Read `[key]`, a text or a variable; None if it is more."""
+    start = scanner.at + 1
+    if found := _TEXT.match(scanner.source, start):
+        scanner.at = found.end()
+        return literal(found["key"].strip("'\""))
+    if found := _VARIABLE.match(scanner.source, start):
+        name = found["variable"].strip("${}")
+        scanner.compared.add(name)
+        if scanner.notes is not None:
+            scanner.notes.expanded(scanner.source, *found.span("variable"), quoted=True)
+        scanner.at = found.end()
+        return word_of([parameter(scanner, name, quoted=True)], found["variable"])
+    return None
+
+
+def _is_permitted(scanner: Scanner, name: str, key: Word) -> bool:
+    """Whether *key* is no more than a text or a number to the array *name*; the line relies on that."""
+    if keys_of(name) in scanner.set_names or (key.text is not None and _INDEX.fullmatch(key.text)):
+        return True
+    variable = _variable(key)
+    if variable not in scanner.set_names:
+        return False
+    scanner.computed.add(variable)
+    return True
+
+
+def _variable(key: Word) -> str:
+    """The variable that *key* is, or that its text names."""
+    return key.form.strip("${}") if key.text is None else key.text
+
+
+def checked(scanner: Scanner, word: Word) -> Word:
+    """*word*, which stands behind `-v` or `unset`, as `CHECKED` if it is a variable, or an element and nothing is evaluated."""
+    found = _TESTED.fullmatch(word.text or "")
+    if found is None or not scanner.settles:
+        return word
+    is_plain = found["key"] is None or _is_permitted(scanner, found["name"], literal(found["key"]))
+    return word._replace(named_by=CHECKED) if is_plain else word
+
+
+def read_element(scanner: Scanner, name: str, *, quoted: bool) -> Piece | None:
+    """Read from the `[` in `${name[key]}`, if it is understood; None, and nothing is read, if it is not."""
+    start = scanner.at
+    piece = _all(scanner, name, quoted=quoted) or _one(scanner, name, quoted=quoted)
+    if piece is None:
+        scanner.at = start
+    else:
+        scanner.check_body()
+    return piece
+
+
+def read_keys(scanner: Scanner, name: str, *, quoted: bool) -> Piece | None:
+    """Read from the `[` in `${!name[@]}`, if the array is associative for certain."""
+    found = _ALL.match(scanner.source, scanner.at)
+    if found is None or ":" in found.group() or keys_of(name) not in scanner.set_names:
+        return None
+    scanner.at = found.end()
+    return _every(keys_of(name), found["all"], quoted=quoted)
+
+
+def _all(scanner: Scanner, name: str, *, quoted: bool) -> Piece | None:
+    found = _ALL.match(scanner.source, scanner.at)
+    if found is None or any_of(name) not in scanner.set_names:
+        return None
+    scanner.at = found.end()
+    return _every(any_of(name), found["all"], quoted=quoted)._replace(hints=hints_of(scanner, name))
+
+
+def _every(variable: str, sign: str, *, quoted: bool) -> Piece:
+    """All of an array: between quotes one word, or by `@` one for each element."""
+    if quoted and sign == "@":
+        return Piece("", is_quoted=False, is_known=False, splits=True, name=MARK + variable + LIST)
+    return Piece("", quoted, is_known=False, splits=not quoted, name=MARK + variable)
+
+
+def _one(scanner: Scanner, name: str, *, quoted: bool) -> Piece | None:
+    key = _subscript(scanner)
+    end = None if key is None else _END.match(scanner.source, scanner.at)
+    if key is None or end is None or not _is_permitted(scanner, name, key):
+        return None
+    scanner.at, default = end.end(), end["default"] or ""
+    text = _text_of(scanner, name, key)
+    if text is not None and not default.lstrip(":").startswith("+") and (text or not default):
+        return Piece(text) if quoted or _PLAIN.fullmatch(text) else None
+    variable = _variable(key)
+    texts = [scanner.arrays.element(name, one, scanner.set_names) for one in scanner.loops.get(variable, ())]
+    if key.text is None and texts and all(texts) and not default:
+        hints = tuple(one for one in texts if one)[:MAX_HINTS]
+        return Piece("", quoted, is_known=False, splits=not quoted, name=f"{variable}[{name}]", hints=hints)
+    if any_of(name) not in scanner.set_names:
+        return None
+    # What stands in its place, if it is nothing, may be no number.
+    is_number = not default or re.fullmatch(r":?-[0-9]+", default) is not None
+    held = MARK + any_of(name) if is_number else MARK + DERIVED + any_of(name) + DERIVED + default
+    return Piece("", quoted, is_known=False, splits=not quoted, name=held, hints=hints_of(scanner, name))
+
+
+def _text_of(scanner: Scanner, name: str, key: Word) -> str | None:
+    """The text of the element *key*, if that is known; the line relies on what a variable in it holds."""
+    if key.text is not None:
+        return scanner.arrays.element(name, key.text, scanner.set_names)
+    variable = _variable(key)
+    value = scanner.set_values.get(variable) if variable in scanner.set_names else None
+    text = None if value is None or value.text is None else scanner.arrays.element(name, value.text, scanner.set_names)
+    if text is not None:
+        scanner.relied.add(variable)
+    return text

@@ -1,0 +1,43 @@
+"""What a variable holds that is set to a word.
+
+Source: bash(1), "PARAMETERS".
+"""
+
+import re
+from typing import Final
+
+from toolcharter.guards.shell.nodes import FRESH, TOP, TOP_OF_REPOSITORY, Word
+from toolcharter.guards.shell.parse.scanner import Scanner
+from toolcharter.guards.shell.parse.word_parts import MARK, OUTPUT
+from toolcharter.guards.shell.settled import DATE, DERIVED, NUMBER, Value, number_of
+
+# Nobody else has such a file: mktemp makes it anew, or prints nothing. Source: mktemp(1) of coreutils 9.1.
+_MADE: Final = re.compile(r'"?\$\(mktemp\)"?')
+
+
+def value_of(scanner: Scanner, word: Word, *, adds: bool = False) -> Value | None:
+    """What a variable holds that is set to *word*; None if that is not known."""
+    at = len(scanner.commands) - 1
+    is_deep = bool(scanner.branches or scanner.within)
+    expression = scanner.sums.get(word.form.strip('"'))
+    if expression is not None and not adds:
+        return number_of(expression)
+    if word.text is not None:
+        return Value(word.text, None, at) if not adds else Value(None, None, at, is_shown=True)
+    if word.is_output and _MADE.fullmatch(word.form) and not (adds or is_deep):
+        return Value(None, FRESH, at)
+    if word.pattern in {NUMBER, DATE} or word.is_output:
+        is_number = not adds and (word.pattern == NUMBER or word.is_number)
+        named_by = "" if adds else word.named_by
+        if not adds and scanner.here and TOP_OF_REPOSITORY.fullmatch(f'"{word.form.strip(chr(34))}"'):
+            named_by = TOP
+        pattern = None if adds else word.pattern
+        is_told = pattern == DATE
+        return Value(
+            None, pattern, at, is_number, is_shown=is_deep or adds, named_by=named_by, may_be_empty=not is_told
+        )
+    names = [part.name for part in word.parts if part.name and part.name != OUTPUT]
+    if not names:
+        return None
+    needs = frozenset(name.lstrip(MARK + DERIVED).partition(DERIVED)[0] for name in names if name.startswith(MARK))
+    return Value(None, None, at, is_shown=True, needs=needs)
