@@ -1,6 +1,7 @@
 """Documents to chunks: at blank lines, at most 1,000 characters, none with the text of two writers."""
 
 import re
+import unicodedata
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from typing import NamedTuple
@@ -9,6 +10,8 @@ from toolcharter_memory.records import Span
 
 MAX_CHARS = 1_000
 """How long a chunk is at most. Source: 004, internal/store/pg/memory_docs.go."""
+
+_WORD = re.compile(r"\w+")
 
 
 class Chunk(NamedTuple):
@@ -75,3 +78,9 @@ def _pieces(lines: list[str], first: int) -> Iterator[tuple[int, int, str]]:
 def _cut(line: str) -> list[str]:
     """A line in pieces of at most `MAX_CHARS`, at blanks where there are some."""
     return re.findall(rf"(?s:.{{1,{MAX_CHARS}}}(?= |$)|.{{1,{MAX_CHARS}}})", line) or [line]
+
+
+def words_of(text: str) -> list[str]:
+    """The words of *text* without case and accents, as stores compare them."""
+    parts = unicodedata.normalize("NFKD", text.casefold())
+    return _WORD.findall("".join(each for each in parts if not unicodedata.combining(each)).casefold())

@@ -1,17 +1,28 @@
 """Reading and writing documents: scrubbed, bounded, with who wrote what. A document and its chunks change at once."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated, NamedTuple
 
 from pydantic import Field
 
-from toolcharter import Caller, Store, StoreTransaction, StoreUnavailable, ToolError, ToolPolicy, scrub_text
+from toolcharter import (
+    Caller,
+    Denied,
+    StoreTransaction,
+    StoreUnavailable,
+    ToolError,
+    ToolRuntime,
+    scrub_text,
+)
 from toolcharter_memory.caches import WRITES
-from toolcharter_memory.chunks import Chunk, chunks_of
+from toolcharter_memory.chunks import chunks_of
+from toolcharter_memory.embedding import EmbeddingPolicy
+from toolcharter_memory.indexing import add_vectors, numbered, write_chunks
 from toolcharter_memory.places import Place, places_of
-from toolcharter_memory.records import ChunkMark, MemoryChunk, MemoryDocument, Span, Trust
+from toolcharter_memory.records import MemoryChunk, MemoryDocument, Span, Trust
 
 MAX_AUTHOR_CHARS = 200
 MAX_SPANS = 2_000
@@ -19,7 +30,7 @@ MAX_SPANS = 2_000
 _PAGE = 1_000
 
 
-class KeepingPolicy(ToolPolicy):
+class KeepingPolicy(EmbeddingPolicy):
     """What one profile lets be written into a memory."""
 
     trust: Trust = "untrusted"
@@ -111,12 +122,12 @@ def scrubbed(text: str, policy: KeepingPolicy) -> str:
 
 
 def write(
-    store: Store, writer: Writer, path: str, change: Callable[[str | None], str], *, index: bool = True
+    rt: ToolRuntime, writer: Writer, path: str, change: Callable[[str | None], str], *, index: bool = True
 ) -> MemoryDocument:
     """Write the document at *path*, and its chunks if it is `.md`.
 
     Args:
-        store: Where.
+        rt: Where, and what makes vectors.
         writer: Who.
         path: Of the document.
         change: Makes the new content of the old one, which is None if there is none; may raise to write nothing.
@@ -136,27 +147,30 @@ def write(
         _require_room(rows, place, writer.policy, content, is_new=old is None)
         spans = _spans(before, content, writer)
         chunks = list(chunks_of(content, spans)) if index and path.endswith(".md") else []
-        marks = _write_chunks(rows, place, path, old, chunks) if chunks or (old and old.chunks) else ()
         document = MemoryDocument(
             agent=place.agent,
             owner=place.owner,
             path=path,
             content=content,
             spans=spans,
-            chunks=tuple(marks),
+            chunks=write_chunks(rows, place, path, () if old is None else old.chunks, chunks),
             place=place.digest,
         )
         rows.put(document)
         return document
 
     try:
-        written = store.transact(work)
+        written = rt.store.transact(work)
     except StoreUnavailable:
         # A store without full text keeps documents all the same; nobody can search them.
         if not index:
             raise
-        return write(store, writer, path, change, index=False)
+        return write(rt, writer, path, change, index=False)
     WRITES.note()
+    if writer.policy.embeddings is not None:
+        # Found by its words it is already; what fails here is made up for when the text is written again.
+        with suppress(Denied, ToolError):
+            add_vectors(rt, writer.policy.embeddings, written)
     return written
 
 
@@ -166,7 +180,7 @@ def delete(rows: StoreTransaction, place: Place, path: str) -> bool:
     if stored is None:
         return False
     for number in range(len(stored.record.chunks)):
-        rows.delete(MemoryChunk, *place, path, _numbered(number))
+        rows.delete(MemoryChunk, *place, path, numbered(number))
     return rows.delete(MemoryDocument, *place, path)
 
 
@@ -193,42 +207,3 @@ def _spans(before: MemoryDocument | None, content: str, writer: Writer) -> tuple
     span = writer.span(1)
     distrusted = any(one.trust == "untrusted" for one in before.spans)
     return (span.model_copy(update={"trust": "untrusted"}) if distrusted else span,)
-
-
-def _write_chunks(
-    rows: StoreTransaction, place: Place, path: str, old: MemoryDocument | None, chunks: Sequence[Chunk]
-) -> list[ChunkMark]:
-    """Write the chunks that are not as they were, and return what is known of all."""
-    before = () if old is None else old.chunks
-    marks: list[ChunkMark] = []
-    changed: list[int] = []
-    for number, chunk in enumerate(chunks):
-        if number < len(before) and before[number].digest == chunk.digest:
-            marks.append(before[number])
-        else:
-            marks.append(ChunkMark(digest=chunk.digest, has_vector=False))
-            changed.append(number)
-    for number in changed:
-        chunk = chunks[number]
-        rows.put(
-            MemoryChunk(
-                agent=place.agent,
-                owner=place.owner,
-                path=path,
-                number=_numbered(number),
-                start_line=chunk.start_line,
-                end_line=chunk.end_line,
-                text=chunk.text,
-                span=chunk.span,
-                place=place.digest,
-                word=place.digest,
-                vector="",
-            )
-        )
-    for number in range(len(chunks), len(before)):
-        rows.delete(MemoryChunk, *place, path, _numbered(number))
-    return marks
-
-
-def _numbered(number: int) -> str:
-    return f"{number:05d}"

@@ -41,7 +41,7 @@ class DocumentFile(VirtualFile):
             return text
 
         try:
-            write(self._rt.store, Writer(self._caller, self._policy), self._path, change)
+            write(self._rt, Writer(self._caller, self._policy), self._path, change)
         except ToolError as error:
             if error.reason not in set(KeepingReason):
                 raise

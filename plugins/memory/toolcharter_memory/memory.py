@@ -81,7 +81,7 @@ def build(workspace: Path, policy: MemoryPolicy, rt: ToolRuntime) -> Callable[..
         path, text = _target(action, topic), _required(content, action)
         change = scrubbed(text, policy)
         ctx.policy_passed()
-        written = write(rt.store, Writer(rt.caller, policy), path, lambda old: _changed(action, old, change))
+        written = write(rt, Writer(rt.caller, policy), path, lambda old: _changed(action, old, change))
         size = len(written.content.encode())
         return ctx.ok(f"Written to {path} ({size} bytes).", data=MemoryData(path=path, written=size))
 

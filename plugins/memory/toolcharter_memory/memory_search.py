@@ -1,4 +1,4 @@
-"""`memory_search`: find what was remembered, by its words."""
+"""`memory_search`: find what was remembered, by its words and, where an endpoint makes vectors, by its meaning."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -6,15 +6,16 @@ from typing import Annotated, TypedDict
 
 from pydantic import Field
 
-from toolcharter import Reason, StoreTransaction, ToolError, ToolPolicy, ToolRuntime, ToolSpec
+from toolcharter import Denied, Reason, StoreTransaction, ToolError, ToolRuntime, ToolSpec
 from toolcharter_memory import search
+from toolcharter_memory.embedding import EmbeddingPolicy, Vector, embed
 from toolcharter_memory.records import MemoryChunk
 from toolcharter_memory.showing import Excerpt, ExcerptData, excerpt_data, shown
 
 MAX_QUERY_CHARS = 1_000
 
 
-class MemorySearchPolicy(ToolPolicy):
+class MemorySearchPolicy(EmbeddingPolicy):
     """How far one profile lets `memory_search` go."""
 
     max_results: Annotated[int, Field(ge=1, le=50)] = 20
@@ -27,6 +28,8 @@ class MemorySearchData(TypedDict):
     """The structured result."""
 
     hits: list[ExcerptData]
+    note: str | None
+    """Why the words alone were searched, where vectors should have been, too."""
 
 
 def build(workspace: Path, policy: MemorySearchPolicy, rt: ToolRuntime) -> Callable[..., str]:  # noqa: ARG001 - `rt.store`
@@ -51,15 +54,31 @@ def build(workspace: Path, policy: MemorySearchPolicy, rt: ToolRuntime) -> Calla
         ctx.policy_passed()
         wanted, least = min(maxResults, policy.max_results), max(minScore, policy.min_score)
 
+        vector, note = _vector_of(rt, policy, query)
+        model = "" if policy.embeddings is None else policy.embeddings.digest
+
         def work(rows: StoreTransaction) -> list[Excerpt]:
-            found = search.by_words(rows, rt.caller, query, wanted)
-            return search.best(rows, rt.caller, found.values(), wanted, least)
+            by_text = search.by_words(rows, rt.caller, query, wanted)
+            by_meaning = {} if vector is None else search.by_vector(rows, rt.caller, model, vector, wanted)
+            return search.best(rows, rt.caller, search.together(by_text, by_meaning), wanted, least)
 
         hits = rt.store.transact(work)
-        data = MemorySearchData(hits=[excerpt_data(one) for one in hits])
-        return ctx.ok(shown(hits) or "Nothing that was remembered fits.", data=data)
+        data = MemorySearchData(hits=[excerpt_data(one) for one in hits], note=note)
+        text = shown(hits) or "Nothing that was remembered fits."
+        return ctx.ok(text if note is None else f"{text}\n[{note}]", data=data)
 
     return memory_search
+
+
+def _vector_of(rt: ToolRuntime, policy: MemorySearchPolicy, query: str) -> tuple[Vector | None, str | None]:
+    """The vector of *query*, or why there is none."""
+    if policy.embeddings is None:
+        return None, None
+    try:
+        (vector,) = embed(rt, policy.embeddings, [query])
+    except (Denied, ToolError) as error:
+        return None, f"searched by words alone: {error}"
+    return vector, None
 
 
 SPEC = ToolSpec(

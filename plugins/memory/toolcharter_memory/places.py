@@ -28,6 +28,11 @@ class Place(NamedTuple):
         return "p" + sha256(f"{len(self.agent)}:{self.agent}{self.owner}".encode()).hexdigest()[:31]
 
     @property
+    def mark(self) -> str:
+        """The beginning of `digest`, short enough to stand before each word; almost never that of another place."""
+        return self.digest[:9]
+
+    @property
     def is_personal(self) -> bool:
         """Whether it is a user's own."""
         return self.owner != _GLOBAL

@@ -61,13 +61,33 @@ class MemoryChunk(StoreRecord):
     text: str
     span: Span
     place: str
-    word: str
-    """Stands in the full text of each chunk of a memory and in no other, so that a search reads no others."""
-    vector: str
+    words: str
+    """Those of the text, each with the memory's mark before it: a search for one meets no other memory's."""
+    vector: str = ""
     """Of 32-bit floats, in base64, of length 1; empty without an embedding."""
+    cell: str = ""
+    """Where vectors near it lie; empty without one."""
 
     store_kind: ClassVar[RecordKind] = RecordKind(
-        "memory_chunks", ("agent", "owner", "path", "number"), indexed=("place",), full_text=("word", "text")
+        "memory_chunks", ("agent", "owner", "path", "number"), indexed=("place", "cell"), full_text=("words",)
+    )
+
+
+class MemoryCell(StoreRecord):
+    """Vectors of one memory and one model that lie near each other."""
+
+    agent: str
+    owner: str
+    model: str
+    number: str
+    scope: str
+    """The memory and the model, by which all cells of both are found."""
+    centre: str
+    count: int
+    """Of its members, those that are gone by now included."""
+
+    store_kind: ClassVar[RecordKind] = RecordKind(
+        "memory_cells", ("agent", "owner", "model", "number"), indexed=("scope",)
     )
 
 

@@ -3,33 +3,30 @@
 Source: 004, internal/store/pg/memory_search.go, for the weights and the user's copy.
 """
 
-import re
-import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from toolcharter import Caller, StoreTransaction
+from toolcharter_memory.cells import Cells
+from toolcharter_memory.chunks import words_of
+from toolcharter_memory.embedding import Vector
 from toolcharter_memory.places import WORLD, Place, places_of
 from toolcharter_memory.records import MemoryChunk, MemoryDocument
 from toolcharter_memory.showing import Excerpt
 
+Key = tuple[str, str, str, str]
+"""Of a chunk."""
 MAX_QUERY_WORDS = 16
 """How many different words of a query count."""
-CANDIDATES = 100
-"""How many chunks of one memory are looked at for all words, and for each word alone."""
+TEXT_WEIGHT = 0.3
+VECTOR_WEIGHT = 0.7
+"""What words and vectors count together; where only one of the two has found anything, it counts alone."""
 PERSONAL = 1.2
 """How much more the user's own counts."""
 _SATURATION = 1.2
 _LENGTH = 0.5
 _USUAL_WORDS = 120
 """Of BM25: how soon a word's repetition counts no more, how much a chunk's length does, and a usual length in words."""
-_WORD = re.compile(r"\w+")
-
-
-def words_of(text: str) -> list[str]:
-    """The words of *text* without case and accents, as stores compare them."""
-    parts = unicodedata.normalize("NFKD", text.casefold())
-    return _WORD.findall("".join(each for each in parts if not unicodedata.combining(each)).casefold())
 
 
 def memories_of(caller: Caller) -> tuple[Place, ...]:
@@ -37,7 +34,7 @@ def memories_of(caller: Caller) -> tuple[Place, ...]:
     return (*places_of(caller, ""), *places_of(caller, WORLD))
 
 
-def by_words(rows: StoreTransaction, caller: Caller, query: str, wanted: int) -> dict[tuple[str, ...], Excerpt]:
+def by_words(rows: StoreTransaction, caller: Caller, query: str, wanted: int) -> dict[Key, Excerpt]:
     """Chunks that hold words of *query*, by their key; each with a score from 0 to 1.
 
     Args:
@@ -47,18 +44,39 @@ def by_words(rows: StoreTransaction, caller: Caller, query: str, wanted: int) ->
         wanted: Where fewer chunks than this hold all words, those with some are looked for, too.
     """
     words = list(dict.fromkeys(words_of(query)))[:MAX_QUERY_WORDS]
-    found: dict[tuple[str, ...], MemoryChunk] = {}
+    found: dict[Key, MemoryChunk] = {}
     for place in memories_of(caller) if words else ():
-        hits = _search(rows, place, words)
+        hits = _search(rows, place, words, 2 * wanted)
         if len(hits) < wanted and len(words) > 1:
-            hits = [*hits, *(one for word in words for one in _search(rows, place, [word]))]
-        found |= {(one.agent, one.owner, one.path, one.number): one for one in hits}
+            hits = [*hits, *(one for word in words for one in _search(rows, place, [word], 2 * wanted))]
+        found |= {_key(one): one for one in hits}
     return {key: excerpt_of(one, text_score(one.text, words)) for key, one in found.items()}
 
 
-def _search(rows: StoreTransaction, place: Place, words: Sequence[str]) -> list[MemoryChunk]:
-    asked, where = " ".join([place.digest, *words]), {"place": place.digest}
-    return [one.record for one in rows.search(MemoryChunk, asked, where=where, limit=CANDIDATES)]
+def by_vector(rows: StoreTransaction, caller: Caller, model: str, vector: Vector, wanted: int) -> dict[Key, Excerpt]:
+    """Chunks whose vectors are near *vector*, by their key; each with a score from 0 to 1."""
+    near = (one for place in memories_of(caller) for one in Cells(rows, place, model).near(vector, 2 * wanted))
+    return {_key(one.chunk): excerpt_of(one.chunk, one.score) for one in near}
+
+
+def together(by_text: Mapping[Key, Excerpt], by_meaning: Mapping[Key, Excerpt]) -> list[Excerpt]:
+    """What both have found, with one score for each."""
+    if not by_text or not by_meaning:
+        return [*by_text.values(), *by_meaning.values()]
+    scores: dict[Key, float] = {}
+    for found, weight in ((by_text, TEXT_WEIGHT), (by_meaning, VECTOR_WEIGHT)):
+        for key, one in found.items():
+            scores[key] = scores.get(key, 0.0) + weight * (one.score or 0.0)
+    return [(by_text.get(key) or by_meaning[key])._replace(score=score) for key, score in scores.items()]
+
+
+def _key(chunk: MemoryChunk) -> Key:
+    return chunk.agent, chunk.owner, chunk.path, chunk.number
+
+
+def _search(rows: StoreTransaction, place: Place, words: Sequence[str], limit: int) -> list[MemoryChunk]:
+    asked = " ".join(f"{place.mark}{word}" for word in words)
+    return [one.record for one in rows.search(MemoryChunk, asked, where={"place": place.digest}, limit=limit)]
 
 
 def text_score(text: str, words: Sequence[str]) -> float:

@@ -1,0 +1,136 @@
+"""Finding vectors near another without looking at all: each lies in a cell, and only the nearest cells are looked through.
+
+A cell that becomes too large is split in two by its members' distances (2-means). So a search looks at one vector for each cell,
+and at those of a few cells, however many there are: inverted files, as vector databases have them, grown one split at a time.
+"""
+
+from collections.abc import Iterator, Sequence
+from heapq import nlargest
+from typing import NamedTuple
+
+from toolcharter import StoreTransaction
+from toolcharter_memory.embedding import Vector, dot, packed, unit, unpacked
+from toolcharter_memory.places import Place
+from toolcharter_memory.records import MemoryCell, MemoryChunk
+
+MAX_MEMBERS = 256
+"""How many vectors a cell has at most; one with more is split."""
+PROBES = 8
+"""How many cells a search looks through: with fewer than this there is nothing to leave out."""
+_ROUNDS = 4
+_PAGE = 1_000
+
+
+class Near(NamedTuple):
+    """A chunk and how near it is."""
+
+    chunk: MemoryChunk
+    score: float
+    """The cosine of the angle between the two; 0 for what is not near."""
+
+
+class Cells:
+    """The cells of one memory for one model of vectors, within a transaction."""
+
+    def __init__(self, rows: StoreTransaction, place: Place, model: str) -> None:
+        self._rows = rows
+        self._place = place
+        self._model = model
+        self._kept = {one.number: one for one in self._pages()}
+        self._centres = {number: unpacked(one.centre) for number, one in self._kept.items()}
+
+    def add(self, chunk: MemoryChunk, vector: Vector) -> None:
+        """Keep *chunk* with its vector in the nearest cell, which is split if it has become too large."""
+        number = self._nearest(vector)
+        if number is None:
+            number = self._made(vector)
+        cell = self._kept[number] = self._kept[number].model_copy(update={"count": self._kept[number].count + 1})
+        self._rows.put(cell)
+        self._rows.put(chunk.model_copy(update={"vector": packed(vector), "cell": self._name(number)}))
+        if cell.count > MAX_MEMBERS:
+            self._split(number)
+
+    def near(self, vector: Vector, wanted: int) -> list[Near]:
+        """The chunks nearest to *vector*, the nearest first."""
+        fitting = [number for number, centre in self._centres.items() if len(centre) == len(vector)]
+        chosen = nlargest(PROBES, fitting, key=lambda number: dot(self._centres[number], vector))
+        scored = (
+            Near(chunk, max(0.0, dot(found, vector))) for number in chosen for chunk, found in self._members(number)
+        )
+        return nlargest(wanted, scored, key=lambda one: one.score)
+
+    def _pages(self) -> Iterator[MemoryCell]:
+        after = ""
+        while True:
+            page = self._rows.page(MemoryCell, where={"scope": self._name("")}, after=after, limit=_PAGE)
+            yield from (one.record for one in page.records)
+            after = page.after
+            if not after:
+                return
+
+    def _name(self, number: str) -> str:
+        return f"{self._place.digest}-{self._model}-{number}"
+
+    def _nearest(self, vector: Vector) -> str | None:
+        fitting = [number for number, centre in self._centres.items() if len(centre) == len(vector)]
+        return max(fitting, key=lambda number: dot(self._centres[number], vector), default=None)
+
+    def _made(self, centre: Vector) -> str:
+        number = f"{len(self._kept):06d}"
+        self._centres[number] = centre
+        self._kept[number] = MemoryCell(
+            agent=self._place.agent,
+            owner=self._place.owner,
+            model=self._model,
+            number=number,
+            scope=self._name(""),
+            centre=packed(centre),
+            count=0,
+        )
+        return number
+
+    def _members(self, number: str) -> list[tuple[MemoryChunk, Vector]]:
+        page = self._rows.page(MemoryChunk, where={"cell": self._name(number)}, limit=_PAGE)
+        return [(one.record, unpacked(one.record.vector)) for one in page.records]
+
+    def _split(self, number: str) -> None:
+        """Part a cell's members in two; those that were deleted or written over since are counted no more."""
+        members = self._members(number)
+        if len(members) <= MAX_MEMBERS:
+            self._recount(number, len(members))
+            return
+        near, far = _parted([vector for _, vector in members])
+        other = self._made(_centre([members[index][1] for index in far]))
+        self._centres[number] = _centre([members[index][1] for index in near])
+        for index in far:
+            self._rows.put(members[index][0].model_copy(update={"cell": self._name(other)}))
+        self._recount(number, len(near))
+        self._recount(other, len(far))
+
+    def _recount(self, number: str, count: int) -> None:
+        changed = {"count": count, "centre": packed(self._centres[number])}
+        self._kept[number] = self._kept[number].model_copy(update=changed)
+        self._rows.put(self._kept[number])
+
+
+def _parted(vectors: Sequence[Vector]) -> tuple[list[int], list[int]]:
+    """The places of *vectors* in two groups, none of them empty, by which of two centres is nearer."""
+    one = vectors[0]
+    other = min(vectors, key=lambda vector: dot(vector, one))
+    near, far = list(range(0, len(vectors), 2)), list(range(1, len(vectors), 2))
+    for _ in range(_ROUNDS):
+        sides = [dot(vector, one) >= dot(vector, other) for vector in vectors]
+        if all(sides) or not any(sides):
+            break  # All alike: any halves will do.
+        near = [index for index, is_near in enumerate(sides) if is_near]
+        far = [index for index, is_near in enumerate(sides) if not is_near]
+        one, other = _centre([vectors[index] for index in near]), _centre([vectors[index] for index in far])
+    return near, far
+
+
+def _centre(vectors: Sequence[Vector]) -> Vector:
+    summed = [sum(column) for column in zip(*vectors, strict=True)]
+    try:
+        return unit(type(vectors[0])("f", summed))
+    except ValueError:
+        return vectors[0]  # They cancel out.

@@ -1,0 +1,160 @@
+"""Vectors of texts, from an endpoint that speaks OpenAI's protocol. Which one is the profile's choice, never a model's.
+
+Source: OpenAI's API reference, "Create embeddings".
+"""
+
+import array
+import base64
+import json
+import math
+from collections.abc import Callable, Sequence
+from hashlib import sha256
+from operator import mul
+from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from toolcharter import HttpLimits, NetworkPolicy, ToolError, ToolPolicy, ToolRuntime, is_secret_reference, secret_name
+
+if TYPE_CHECKING:
+    Vector = array.array[float]
+else:
+    Vector = array.array  # which takes no parameter before Python 3.12
+BATCH = 64
+"""How many texts one request has."""
+MAX_DIMENSIONS = 4_096
+_LIMITS = HttpLimits(timeout_s=30.0, max_bytes=16_000_000, max_redirects=0)
+_OK = 200
+_PORTS = {"https": 443, "http": 80}
+
+
+class Embeddings(BaseModel):
+    """Who makes vectors of texts."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    url: str
+    """Where the protocol begins, such as `https://api.openai.com/v1`; `/embeddings` is added."""
+    model: str
+    """As the endpoint calls it."""
+    key: str = ""
+    """`secret:NAME`, sent as `Authorization: Bearer`; empty for an endpoint that wants none."""
+    dimensions: Annotated[int, Field(ge=1, le=MAX_DIMENSIONS)] | None = None
+    """How many numbers a vector shall have, for models that let that be chosen."""
+    allowed_private: tuple[str, ...] = ()
+    """As of any `NetworkPolicy`: where the endpoint may listen though it is not public."""
+
+    @field_validator("key")
+    @classmethod
+    def _is_reference(cls, key: str) -> str:
+        if key and not is_secret_reference(key):
+            raise ValueError("write secret:NAME; a key itself stands in no profile")
+        if key:
+            secret_name(key)
+        return key
+
+    @field_validator("url")
+    @classmethod
+    def _is_url(cls, url: str) -> str:
+        parts = urlsplit(url)
+        if parts.scheme not in _PORTS or not parts.hostname or parts.username or parts.query or parts.fragment:
+            raise ValueError("write https://HOST/PATH or http://HOST:PORT/PATH")
+        return url.rstrip("/")
+
+    @property
+    def digest(self) -> str:
+        """A word for what makes vectors comparable: those of two models are not."""
+        return sha256(f"{self.url} {self.model} {self.dimensions}".encode()).hexdigest()[:8]
+
+    def network(self) -> NetworkPolicy:
+        """What may be reached: the endpoint alone."""
+        parts = urlsplit(self.url)
+        return NetworkPolicy(
+            allowed_domains=(parts.hostname or "",),
+            ports=(parts.port or _PORTS[parts.scheme],),
+            allowed_private=self.allowed_private,
+        )
+
+
+class EmbeddingPolicy(ToolPolicy):
+    """What one profile says of vectors."""
+
+    embeddings: Embeddings | None = None
+    """Who makes vectors, so that texts are found by their meaning; without it by their words alone."""
+
+
+def embed(rt: ToolRuntime, settings: Embeddings, texts: Sequence[str]) -> list[Vector]:
+    """A vector of length 1 for each of *texts*.
+
+    Raises:
+        ToolError: The endpoint answered something else; what `rt.http.fetch` raises.
+        Denied: As `rt.http.fetch`; the key is missing.
+    """
+    headers = {"Content-Type": "application/json", "Accept": "application/json"}
+    if settings.key:
+        headers["Authorization"] = f"Bearer {rt.secret(settings.key)}"
+    found: list[Vector] = []
+    for start in range(0, len(texts), BATCH):
+        asked: dict[str, Any] = {"model": settings.model, "input": list(texts[start : start + BATCH])}
+        if settings.dimensions is not None:
+            asked["dimensions"] = settings.dimensions
+        answer = rt.http.fetch(
+            f"{settings.url}/embeddings",
+            settings.network(),
+            method="POST",
+            headers=headers,
+            content=json.dumps(asked).encode(),
+            limits=_LIMITS,
+        )
+        if answer.status != _OK or answer.truncated:
+            raise ToolError(f"The endpoint for embeddings answered with status {answer.status}.")
+        found += _vectors(answer.body, len(asked["input"]))
+    if len({len(vector) for vector in found}) > 1:
+        raise ToolError("The endpoint for embeddings gave vectors of different lengths.")
+    return found
+
+
+def _vectors(body: bytes, wanted: int) -> list[Vector]:
+    """The vectors of an answer, in the order of the texts."""
+    try:
+        data = sorted(json.loads(body)["data"], key=lambda one: one["index"])
+        found = [unit(array.array("f", map(float, one["embedding"]))) for one in data]
+        is_whole = [one["index"] for one in data] == list(range(wanted))
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
+        is_whole, found = False, []
+    if not is_whole or not all(0 < len(vector) <= MAX_DIMENSIONS for vector in found):
+        raise ToolError("The endpoint for embeddings answered something else than one vector for each text.")
+    return found
+
+
+def unit(vector: Vector) -> Vector:
+    """*vector* with length 1.
+
+    Raises:
+        ValueError: It has no direction.
+    """
+    length = math.sqrt(dot(vector, vector))
+    if not math.isfinite(length) or length == 0:
+        raise ValueError("a vector of zeros, or not of numbers")
+    return array.array("f", (one / length for one in vector))
+
+
+def _dot(one: Sequence[float], other: Sequence[float]) -> float:
+    return float(sum(map(mul, one, other)))
+
+
+dot: Callable[[Sequence[float], Sequence[float]], float] = getattr(math, "sumprod", _dot)
+"""The sum of products, of as many numbers on either side; Python 3.12 has it built in."""
+
+
+def packed(vector: Vector) -> str:
+    """*vector* as text: its 32-bit floats, as this kind of machine has them."""
+    return base64.b64encode(vector.tobytes()).decode()
+
+
+def unpacked(text: str) -> Vector:
+    """The vector that was packed."""
+    vector: Vector = array.array("f")
+    vector.frombytes(base64.b64decode(text))
+    return vector

@@ -1,0 +1,124 @@
+"""A document's chunks in the store: those that are as they were stay, and with them their vectors."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from toolcharter import StoreTransaction, ToolRuntime
+from toolcharter_memory.cells import Cells
+from toolcharter_memory.chunks import Chunk, words_of
+from toolcharter_memory.embedding import Embeddings, Vector, embed
+from toolcharter_memory.places import Place
+from toolcharter_memory.records import ChunkMark, MemoryChunk, MemoryDocument
+
+AT_ONCE = 64
+"""How many vectors one transaction adds."""
+
+
+class _Kept(NamedTuple):
+    """The vector of a text, and where it lies."""
+
+    vector: str
+    cell: str
+
+
+_NO_VECTOR = _Kept("", "")
+
+
+def write_chunks(
+    rows: StoreTransaction, place: Place, path: str, before: Sequence[ChunkMark], chunks: Sequence[Chunk]
+) -> tuple[ChunkMark, ...]:
+    """Write those of a document's chunks that are not as they were, and return what is known of all."""
+    changed = [
+        number for number, chunk in enumerate(chunks) if number >= len(before) or before[number].digest != chunk.digest
+    ]
+    gone = range(len(chunks), len(before))
+    vectors = _vectors(rows, place, path, [number for number in (*changed, *gone) if number < len(before)], before)
+    marks = list(before[: len(chunks)])
+    for number in changed:
+        chunk = chunks[number]
+        kept = vectors.get(chunk.text, _NO_VECTOR)
+        rows.put(
+            MemoryChunk(
+                agent=place.agent,
+                owner=place.owner,
+                path=path,
+                number=numbered(number),
+                start_line=chunk.start_line,
+                end_line=chunk.end_line,
+                text=chunk.text,
+                span=chunk.span,
+                place=place.digest,
+                words=" ".join(f"{place.mark}{word}" for word in words_of(chunk.text)),
+                vector=kept.vector,
+                cell=kept.cell,
+            )
+        )
+        marks[number : number + 1] = [ChunkMark(digest=chunk.digest, has_vector=bool(kept.vector))]
+    for number in gone:
+        rows.delete(MemoryChunk, *place, path, numbered(number))
+    return tuple(marks)
+
+
+def _vectors(
+    rows: StoreTransaction, place: Place, path: str, numbers: Sequence[int], marks: Sequence[ChunkMark]
+) -> Mapping[str, _Kept]:
+    """The vectors of chunks that are about to be written over, by their texts: a text that has moved keeps its own."""
+    found: dict[str, _Kept] = {}
+    for number in numbers:
+        if marks[number].has_vector:
+            stored = rows.get(MemoryChunk, *place, path, numbered(number))
+            if stored is not None:
+                found[stored.record.text] = _Kept(stored.record.vector, stored.record.cell)
+    return found
+
+
+def add_vectors(rt: ToolRuntime, settings: Embeddings, document: MemoryDocument) -> None:
+    """Ask for the vectors that a document's chunks lack, and keep them.
+
+    Raises:
+        ToolError: They cannot be had, or others were in the way again and again.
+        Denied: The endpoint may not be reached, or the store cannot be.
+    """
+    place, path = Place(document.agent, document.owner), document.path
+    missing = [number for number, mark in enumerate(document.chunks) if not mark.has_vector]
+    for start in range(0, len(missing), AT_ONCE):
+        numbers = missing[start : start + AT_ONCE]
+        texts = rt.store.transact(partial(_texts, place=place, path=path, numbers=numbers))
+        vectors = dict(zip(texts, embed(rt, settings, texts), strict=True))
+        rt.store.transact(
+            partial(_keep, place=place, path=path, model=settings.digest, numbers=numbers, vectors=vectors)
+        )
+
+
+def _texts(rows: StoreTransaction, place: Place, path: str, numbers: Sequence[int]) -> list[str]:
+    """The different texts of chunks that are still there."""
+    found = (rows.get(MemoryChunk, *place, path, numbered(number)) for number in numbers)
+    return list(dict.fromkeys(one.record.text for one in found if one is not None))
+
+
+def _keep(
+    rows: StoreTransaction,
+    place: Place,
+    path: str,
+    model: str,
+    numbers: Sequence[int],
+    vectors: Mapping[str, Vector],
+) -> None:
+    """Add vectors to the chunks that still have the texts of which they are."""
+    stored = rows.get(MemoryDocument, *place, path)
+    if stored is None:
+        return
+    cells, marks = Cells(rows, place, model), list(stored.record.chunks)
+    for number in numbers:
+        chunk = rows.get(MemoryChunk, *place, path, numbered(number))
+        vector = None if chunk is None else vectors.get(chunk.record.text)
+        if chunk is not None and vector is not None and number < len(marks):
+            cells.add(chunk.record, vector)
+            marks[number] = marks[number].model_copy(update={"has_vector": True})
+    rows.put(stored.record.model_copy(update={"chunks": tuple(marks)}))
+
+
+def numbered(number: int) -> str:
+    """*number* as the key of a chunk has it."""
+    return f"{number:05d}"
