@@ -177,6 +177,7 @@ def test_members_are_listed(heading: str, kind: type) -> None:
         "is_busy",
         "agents",
         "for_agent",
+        "touching",
     }  # for the commands of toolcharter, for live toolboxes and for agents that tools start
     assert listed - inherited == {name for name in vars(kind) if not name.startswith("_")} - our_own
 

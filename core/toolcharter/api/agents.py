@@ -23,7 +23,7 @@ class AgentRequest(NamedTuple):
     tools: tuple[str, ...] | None = None
     """The only tools that it gets, as `availability` of a profile names tools; None: all that its parent sees."""
     deny: tuple[str, ...] = ()
-    """Tools that it does not get, named likewise: `toolset:subagent-deny`."""
+    """Tools that it does not get, named likewise: `toolset:subagent-deny`; `cap:fs:write` is every tool that may touch that."""
     max_iterations: int = 20
     """How often its model may be asked."""
     timeout_s: float = 600.0

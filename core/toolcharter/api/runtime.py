@@ -177,6 +177,13 @@ class ToolRuntime(Protocol):
         """
         ...
 
+    def lasting_store(self) -> "Store":
+        """`store` for what goes on after the present call, such as an agent that it starts; to be taken behind the mark.
+
+        It is of this call's tenant, and works as long as the toolbox is open.
+        """
+        ...
+
     def secret(self, text: str, /) -> str:
         """What *text* stands for: with `secret:NAME` the secret of that name, which the caller's tenant keeps; else itself.
 

@@ -24,6 +24,9 @@ else:
 _LOOKS_S = 0.05
 """How often an asynchronous agent is looked at for whether it has been cancelled, in seconds."""
 
+_CAP = "cap:"
+"""What begins an item of `AgentRequest.deny` that is a glob over capabilities."""
+
 
 class AgentLauncher:
     """`rt.agents` for one caller."""
@@ -78,8 +81,10 @@ class AgentLauncher:
         named = self._state.availability.named
         left = {*view(parent)} & {*view(child)}
         left = left if request.tools is None else left & named(request.tools)
+        closed = tuple(item.removeprefix(_CAP) for item in request.deny if item.startswith(_CAP))
+        denied = named(item for item in request.deny if not item.startswith(_CAP)) | view(parent).touching(closed)
         top = parent if parent.delegation is None else parent.delegation.top
-        return replace(child, delegation=Delegation(top, tuple(sorted(left - named(request.deny)))))
+        return replace(child, delegation=Delegation(top, tuple(sorted(left - denied))))
 
 
 class AgentThread:

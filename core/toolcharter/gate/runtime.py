@@ -122,6 +122,11 @@ class Runtime:
         """Records that outlive the process."""
         return self._store
 
+    def lasting_store(self) -> "Store":
+        """`store` for what goes on after the present call."""
+        self._require_mark()
+        return self._state.store.handle.bound(current_call().caller.tenant, self._distribution)
+
     def secret(self, text: str, /) -> str:
         """What *text* stands for: the secret that `secret:NAME` names, or itself."""
         return secrets.secret_value(lambda: secrets.secrets_of(self._state.store.handle.view, self._access), text)

@@ -147,6 +147,10 @@ class ToolboxView(Protocol):
         """A governed call from asynchronous code."""
         ...
 
+    def touching(self, words: Iterable[str], /) -> frozenset[str]:
+        """The tools that may touch what one of *words* covers, globs over capabilities."""
+        ...
+
     @property
     def agents(self) -> "set[RunningAgent]":
         """The agents under way on it."""

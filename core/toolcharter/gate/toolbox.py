@@ -1,6 +1,6 @@
 """`Toolbox`: the tools built for one profile and workspace, as one caller may use them; `Tool` is one of them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from copy import deepcopy
 from functools import cached_property
 from pathlib import Path
@@ -20,6 +20,7 @@ from toolcharter.gate.state import ToolboxState
 from toolcharter.gate.tool import BuiltTool
 from toolcharter.policy.evaluate import unknown_tool
 from toolcharter.policy.rule_input import ToolFacts
+from toolcharter.profile.globs import parse_glob
 from toolcharter.profile.model import Limits
 
 if TYPE_CHECKING:
@@ -144,6 +145,19 @@ class Toolbox(Mapping[str, Tool]):
     def is_busy(self) -> bool:
         """Whether a call or an agent is under way; for our own commands."""
         return bool(self._state.calls.live or self._state.calls.agents)
+
+    def touching(self, words: Iterable[str]) -> frozenset[str]:
+        """The tools that may touch what one of *words* covers, globs over capabilities; what declares none may touch anything.
+
+        For the gate.
+        """
+        globs = tuple(map(parse_glob, words))
+        declared = {name: tool.spec.all_capabilities() for name, tool in self._tools.items()} if globs else {}
+        return frozenset(
+            name
+            for name, touched in declared.items()
+            if touched is None or any(glob.matches(word) for glob in globs for word in touched)
+        )
 
     @property
     def agents(self) -> "set[RunningAgent]":

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from tests.core.guards.session.conftest import call_of
+from tests.rows import each_row
 
 from toolcharter.api.call import Deny
 from toolcharter.guards.session import ActiveSessionGuards
@@ -86,7 +87,7 @@ def make_calls(make_memory) -> Callable[[ReadStreak], Calls]:
 USUAL = ReadStreak(8, 12, exploring=Repeats(24, 36))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("reads", "different", "level"),
     [
         pytest.param(7, 1, None, id="few"),
@@ -109,7 +110,7 @@ def test_reading_on(reads, different, level, make_calls) -> None:
     assert levels[-1] == level
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("words", "kind", "counts"),
     [
         pytest.param({"fs:read"}, "builtin", 6, id="reads"),

@@ -1,0 +1,61 @@
+"""Starting a subagent, beside building a toolbox with the same tools over the same store."""
+
+import json
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from toolcharter import Caller, build_tools, open_store
+from toolcharter_agents.states import Subagent
+
+_FOLDER = tempfile.TemporaryDirectory(prefix="tc")
+_PLACE = Path(_FOLDER.name)
+_URL = f"sqlite://{_PLACE / 'store.sqlite3'}"
+_PROFILE = _PLACE / "orchestrator.yaml"
+_WORKSPACE = _PLACE / "workspace"
+_WORKSPACE.mkdir()
+_MANY = {"max_concurrent": 1000, "max_children": 1000}
+_PROFILE.write_text(
+    json.dumps(
+        {
+            "profile": "orchestrator",
+            "store": _URL,
+            "tools": {
+                "read_file": {},
+                "grep": {},
+                "edit_file": {},
+                "sessions_list": {},
+                "spawn": _MANY,
+                "subagents": _MANY,
+                "team_tasks": {},
+            },
+            "extensions": {"scripted": {"runs": [{"answer": "done"}]}},
+        }
+    )
+)
+_ADA = Caller(agent="ada", user="kim")
+_events: list[dict[str, Any]] = []
+_toolbox = build_tools(_PROFILE, workspace=_WORKSPACE, caller=_ADA, events=_events.append)
+_store = open_store(_URL).bound("", "toolcharter-agents")
+
+
+def spawn() -> None:
+    """Have a subagent accepted."""
+    result = _toolbox.call("spawn", {"task": "look"})
+    assert result.outcome == "ok", result.text
+
+
+def build() -> None:
+    """Build a toolbox, and close it."""
+    build_tools(_PROFILE, workspace=_WORKSPACE, caller=_ADA, events=_events.append).close()
+
+
+def after_batch() -> None:
+    """Let the subagents end."""
+    _events.clear()
+    while _store.count(Subagent, where={"is_active": True}):
+        time.sleep(0.005)
+
+
+OPERATIONS = {"spawn": spawn, "build": build}

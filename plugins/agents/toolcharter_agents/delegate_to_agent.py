@@ -1,0 +1,109 @@
+"""`delegate_to_agent`: have another agent do a task, and wait for its answer.
+
+Source: linggen's tool of the same name, and its `delegate_targets`; there an empty list is everybody, here nobody.
+"""
+
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
+
+from toolcharter import ToolRuntime, ToolSpec
+from toolcharter_agents.agent_files import Agent, Names, is_listed, read_agents
+from toolcharter_agents.launching import Launcher, LaunchPolicy, Order
+from toolcharter_agents.names import agent_of, same_name
+from toolcharter_agents.states import SpawnReason
+from toolcharter_agents.subagents import answer_of, run
+
+GRANTED: dict[str, tuple[str, ...]] = {
+    "Patch": ("cap:fs:write",),
+    "Finalize": ("finalize_task",),
+    "Delegate": ("delegate_to_agent", "sessions_spawn", "spawn", "subagents"),
+}
+"""What an agent does not get whose `policy` lacks the word."""
+
+
+class DelegatePolicy(LaunchPolicy):
+    """How far one profile lets `delegate_to_agent` go."""
+
+    folders: tuple[Path, ...] = ()
+    """Where the agents' files are; `.toolcharter/agents` of the workspace by default."""
+    targets: Names = ()
+    """The agents that may be delegated to, or `*`; none by default."""
+
+
+class DelegateReason(StrEnum):
+    """Why `delegate_to_agent` refuses."""
+
+    TARGET_NOT_ALLOWED = "target_not_allowed"
+    UNKNOWN_AGENT = "unknown_agent"
+    DEPTH_LIMIT = SpawnReason.DEPTH_LIMIT
+    CONCURRENT_LIMIT = SpawnReason.CONCURRENT_LIMIT
+    CHILDREN_LIMIT = SpawnReason.CHILDREN_LIMIT
+    TASK_TOO_LONG = SpawnReason.TASK_TOO_LONG
+    MAX_ITERATIONS = SpawnReason.MAX_ITERATIONS
+    SUBAGENT_FAILED = "subagent_failed"
+
+
+def build(workspace: Path, policy: DelegatePolicy, rt: ToolRuntime) -> Callable[..., str]:
+    """Bind `delegate_to_agent` to one profile's policy. A file that cannot be read stops the start."""
+    agents = read_agents(workspace, policy.folders)
+    launcher = Launcher(policy, rt)
+
+    def delegate_to_agent(
+        target_agent_id: Annotated[str, Field(min_length=1, max_length=64)], task: Annotated[str, Field(min_length=1)]
+    ) -> str:
+        """Have another agent do a task, and wait for its answer.
+
+        Args:
+            target_agent_id: The agent's name.
+            task: What it has to do, with all that it has to know.
+        """
+        ctx = rt.start("delegate_to_agent", target_agent_id=target_agent_id)
+        if not may_delegate(agents, policy.targets, agent_of(rt.caller), target_agent_id):
+            return ctx.deny(DelegateReason.TARGET_NOT_ALLOWED, f"Nothing may be delegated to {target_agent_id!r}.")
+        launcher.require_depth(task)
+        target = agents.get(same_name(target_agent_id))
+        if target is None:
+            return ctx.error(f"There is no agent {target_agent_id!r}.", reason=DelegateReason.UNKNOWN_AGENT)
+        ctx.policy_passed()
+        return answer_of(ctx, run(launcher, rt, order_of(target, task)))
+
+    return delegate_to_agent
+
+
+def may_delegate(agents: dict[str, Agent], targets: Names, agent: str, target: str) -> bool:
+    """Whether the profile, and the file of the agent that calls, if it has one, let it delegate to *target*."""
+    own = agents.get(same_name(agent))
+    return is_listed(target, targets) and (own is None or own.may_delegate_to(target))
+
+
+def order_of(target: Agent, task: str) -> Order:
+    """The subagent that *target* is: its own prompt, model and tools, less what its policy does not grant."""
+    lacking = tuple(name for grant, names in GRANTED.items() if grant not in target.grants for name in names)
+    return Order(
+        task,
+        model=target.model,
+        target=target.name,
+        prompt=target.prompt,
+        tools=target.tools,
+        deny=lacking,
+        max_iterations=target.max_iterations,
+        is_told=True,
+    )
+
+
+SPEC = ToolSpec(
+    "delegate_to_agent",
+    DelegatePolicy,
+    build,
+    reasons=DelegateReason,
+    capabilities={"agent:spawn"},
+    safety="high",
+    staged=True,
+    isolate=True,  # it waits for an agent, and asynchronous callers must not
+    group="sessions",
+    argument_aliases={"target": "target_agent_id", "agent_id": "target_agent_id", "agent": "target_agent_id"},
+)

@@ -1,0 +1,358 @@
+"""Starting, ending and telling of subagents: records in the store for all workers, threads for those of this process."""
+
+import threading
+import time
+from contextlib import suppress
+from secrets import token_hex
+from typing import Annotated, Literal, NamedTuple, TypeAlias
+
+from pydantic import Field
+
+from toolcharter import (
+    AgentRequest,
+    Caller,
+    Denied,
+    RunningAgent,
+    SessionMessage,
+    SessionRecord,
+    Store,
+    StoreConflict,
+    StoreTransaction,
+    StoreUnavailable,
+    ToolcharterError,
+    ToolError,
+    ToolPolicy,
+    ToolRuntime,
+    scrub_text,
+)
+from toolcharter_agents.agent_files import Iterations
+from toolcharter_agents.announcing import ANNOUNCER, Place
+from toolcharter_agents.names import Actor, agent_of, subagent_key
+from toolcharter_agents.running import ALIVE_S, CANCELLED, RUNNING, Launched
+from toolcharter_agents.states import ENDED, Archive, Limits, SpawnReason, State, Subagent, overdue, refusal
+
+MAX_RESULT_CHARS = 16_000
+_SETTLES_S = 10.0
+_SPARE_S = 0.1
+_TRIES_S = (0.1, 0.5, 2.0, 5.0, 0.0)
+"""How long is waited after each try to write an end; then the record is left, and is failed when its time is up."""
+_LOOKS_S = 0.05
+_MOST = 200
+_FEW = 20
+
+Role = Literal["user", "assistant"]
+Seconds = Annotated[float, Field(gt=0, le=86_400)]
+Number = Annotated[int, Field(ge=1, le=1000)]
+
+
+class LaunchPolicy(ToolPolicy):
+    """What the tools that start agents have in common."""
+
+    max_depth: Annotated[int, Field(ge=1, le=10)] = 1
+    """How deep agents may start agents."""
+    max_concurrent: Number = 8
+    """How many may run at once for all parents of the tenant, over all workers."""
+    max_children: Number = 5
+    """How many of them may be one parent's."""
+    max_iterations: Iterations = 20
+    """How often the model of one is asked; who has not finished by then has failed."""
+    archive_after_min: Annotated[float, Field(gt=0, le=100_000)] = 60.0
+    """After how many minutes one that has ended leaves the list."""
+    timeout_s: Seconds = 600.0
+    """How long one may take, in seconds."""
+    max_task_chars: Annotated[int, Field(ge=1, le=100_000)] = 16_000
+    """How long a task may be, in characters."""
+    model: str = ""
+    """The model that subagents are run with; the host's own by default."""
+
+    def limits(self) -> Limits:
+        """How many there may be."""
+        return Limits(self.max_depth, self.max_concurrent, self.max_children)
+
+
+class Order(NamedTuple):
+    """A subagent that is to be started."""
+
+    task: str
+    label: str = ""
+    model: str = ""
+    target: str = ""
+    prompt: str = ""
+    tools: tuple[str, ...] | None = None
+    deny: tuple[str, ...] = ()
+    max_iterations: int | None = None
+    is_told: bool = False
+    """Whether the caller waits for its end, and needs no word of it."""
+
+
+DENIED = ("toolset:subagent-deny",)
+"""What no subagent gets."""
+LEAF_DENIED = ("toolset:leaf-deny", "delegate_to_agent", "subagents")
+"""What one at the last depth does not get either."""
+
+
+class Launcher:
+    """Starts the subagents of one tool."""
+
+    def __init__(self, policy: LaunchPolicy, rt: ToolRuntime) -> None:
+        self._policy = policy
+        self._rt = rt
+        self._own: dict[str, Launched] = {}
+        rt.on_close(self._close)
+
+    def require_depth(self, task: str) -> None:
+        """Refuse what needs no look at the store: an agent at the last depth, a task that is too long.
+
+        Raises:
+            Denied: `depth_limit`.
+            ToolError: `task_too_long`.
+        """
+        depth = self._rt.caller.depth
+        if found := refusal(self._policy.limits(), depth, 0, 0):
+            raise Denied(*found)
+        if len(task) > self._policy.max_task_chars:
+            most = f"A task has at most {self._policy.max_task_chars} characters."
+            raise ToolError(most, reason=SpawnReason.TASK_TOO_LONG)
+
+    def listed(self, actor: Actor) -> list[Subagent]:
+        """The subagents of a session that are not archived, nor ought to be, the latest first."""
+        now, archive = time.time(), Archive(self._policy.archive_after_min * 60)
+        found = children(self._rt.store, actor)
+        return [one for one in found if State.ARCHIVED not in {one.state, overdue(one, now, archive)}]
+
+    def start(self, order: Order) -> Launched:
+        """Start a subagent, and return at once.
+
+        Raises:
+            Denied: `concurrent_limit`, `children_limit`; `not_available`, if no host runs agents.
+        """
+        rt, caller, archive = self._rt, self._rt.caller, Archive(self._policy.archive_after_min * 60)
+        place = Place(caller.tenant, rt.lasting_store(), rt.inbox)
+        record = rt.store.transact(lambda records: self._admitted(records, order))
+        if record.state == State.REJECTED:
+            raise Denied(record.reason or SpawnReason.CONCURRENT_LIMIT, record.result)
+        has_settled = threading.Event()
+
+        def ended(agent: RunningAgent) -> None:
+            try:
+                settle(place, record.id, agent, archive, _session_of(record, caller))
+            finally:
+                has_settled.set()
+                self._own.pop(record.id, None)
+                RUNNING.drop(record.id)
+
+        depth = record.depth
+        deny = (*DENIED, *order.deny, *(LEAF_DENIED if depth >= self._policy.max_depth else ()))
+        request = AgentRequest(
+            message=order.task,
+            agent=order.target,
+            prompt=order.prompt,
+            model=record.model,
+            session=record.session,
+            tools=order.tools,
+            deny=deny,
+            max_iterations=order.max_iterations or self._policy.max_iterations,
+            timeout_s=self._policy.timeout_s,
+        )
+        try:
+            agent = rt.agents.start(request, on_end=ended)
+        except ToolcharterError as error:
+            settle(place, record.id, error, archive, None)
+            raise
+        launched = Launched(record.id, agent, has_settled)
+        self._own[record.id] = launched
+        if agent.is_done:  # Before it was noted: nobody would take it off again.
+            self._own.pop(record.id, None)
+        else:
+            RUNNING.add(launched, place.store, _session_of(record, caller))
+        return launched
+
+    def _admitted(self, records: StoreTransaction, order: Order) -> Subagent:
+        """The record of a new subagent: running, or rejected by a limit."""
+        policy, caller, now = self._policy, self._rt.caller, time.time()
+        active = running_now(records, now)
+        actor, number = Actor.of(caller), token_hex(4)
+        label = order.label or number
+        owner = order.target or agent_of(caller)
+        session = subagent_key(owner, label)
+        if any(one.session == session for one in active) or records.get(SessionRecord, session) is not None:
+            session = subagent_key(owner, f"{label}-{number}")
+        found = refusal(policy.limits(), caller.depth, len(active), sum(one.parent == actor.session for one in active))
+        record = Subagent(
+            id=number,
+            parent=actor.session,
+            agent=actor.agent,
+            user=actor.user,
+            session=session,
+            label=label,
+            task=order.task,
+            target=order.target,
+            model=order.model or policy.model,
+            state=State.SPAWNING,
+            is_active=True,
+            depth=caller.depth + 1,
+            created=now,
+            sequence=int(now * 1_000_000),
+            alive_until=now + ALIVE_S,
+            is_told=order.is_told,
+        )
+        if found is not None:
+            record = record.moved(State.REJECTED, now, reason=str(found[0]), result=found[1], is_told=True)
+        else:
+            record = record.moved(State.RUNNING, now)
+        records.put(record, expected=0)
+        return record
+
+    def _close(self) -> None:
+        """End the tool's subagents with the toolbox: their parent ends."""
+        launched = list(self._own.values())
+        for one in launched:
+            one.agent.cancel()
+        until = time.monotonic() + _SETTLES_S
+        for one in launched:
+            one.has_settled.wait(max(0.0, until - time.monotonic()))
+        ANNOUNCER.flush()
+
+
+def _session_of(one: Subagent, caller: Caller) -> SessionRecord:
+    """The record of the session of a subagent that *caller* has started."""
+    return SessionRecord(
+        session=one.session,
+        agent=one.target or one.agent,
+        user=one.user,
+        label=one.label,
+        parent=one.parent,
+        model=one.model,
+        channel=caller.channel or "",
+        chat=caller.chat or "",
+        peer=caller.peer or "",
+        created=int(one.created),
+        updated=int(one.created),
+    )
+
+
+def running_now(records: StoreTransaction, now: float) -> list[Subagent]:
+    """The subagents that are running; those whose worker is gone have failed."""
+    running = []
+    for one in records.page(Subagent, where={"is_active": True}, limit=_MOST).records:
+        if overdue(one.record, now, Archive()) is None:
+            running.append(one.record)
+        else:
+            lost = one.record.moved(State.FAILED, now, reason="worker_lost", result="Its worker is gone.")
+            records.put(lost, expected=one.version)
+    return running
+
+
+def put_away(records: StoreTransaction, now: float, archive: Archive) -> None:
+    """Archive what ended long ago, and forget what was archived long ago; a few of each at a time."""
+    for state in ENDED:
+        for one in records.page(Subagent, where={"state": state}, order="sequence", limit=_FEW).records:
+            if overdue(one.record, now, archive) is not None:
+                records.put(one.record.moved(State.ARCHIVED, now), expected=one.version)
+    for one in records.page(Subagent, where={"state": State.ARCHIVED}, order="sequence", limit=_FEW).records:
+        if one.record.ended + archive.forget_after_s <= now:
+            records.delete(Subagent, one.record.id, expected=one.version)
+
+
+Ended: TypeAlias = "RunningAgent | ToolcharterError"
+"""What has ended, or why it has not begun."""
+
+
+def settle(place: Place, number: str, outcome: Ended, archive: Archive, session: SessionRecord | None) -> None:
+    """Write how a subagent has ended, and have its parent told; a store that is away is asked again for a while."""
+    for pause_s in _TRIES_S:
+        try:
+            ended = place.store.transact(lambda records: _settled(records, number, outcome, session))
+        except (StoreConflict, StoreUnavailable):
+            time.sleep(pause_s)
+            continue
+        if ended is not None and not ended.is_told:
+            ANNOUNCER.add(place, ended)
+        with suppress(StoreConflict, StoreUnavailable):  # the next end does it
+            place.store.transact(lambda records: put_away(records, time.time(), archive))
+        return
+
+
+def _settled(records: StoreTransaction, number: str, outcome: Ended, session: SessionRecord | None) -> Subagent | None:
+    """The record of a subagent that has ended, with its end, unless it says so already."""
+    found = records.get(Subagent, number)
+    if found is None:
+        return None
+    state, text, reason, used = _end_of(outcome)
+    now, one = time.time(), found.record
+    if one.state == State.RUNNING:
+        one = one.moved(state, now, result=text, reason=reason)
+    one = one.model_copy(update={"iterations": used[0], "input_tokens": used[1], "output_tokens": used[2]})
+    records.put(one, expected=found.version)
+    if session is not None:
+        _record_session(records, one, session, int(now))
+    return one
+
+
+def _end_of(outcome: "RunningAgent | ToolcharterError") -> tuple[State, str, str | None, tuple[int, int, int]]:
+    """State, text and reason of an end; iterations and tokens."""
+    try:
+        if isinstance(outcome, ToolcharterError):
+            raise outcome
+        result = outcome.result()
+    except ToolcharterError as error:
+        reason = str(getattr(error, "reason", "") or "tool_error")
+        if reason == "cancelled":
+            return State.CANCELLED, CANCELLED, reason, (0, 0, 0)
+        return State.FAILED, _kept(str(error)), reason, (0, 0, 0)
+    used = (result.iterations, result.input_tokens, result.output_tokens)
+    text = _kept(result.text)
+    if result.is_exhausted:
+        return State.FAILED, text, SpawnReason.MAX_ITERATIONS, used
+    return State.COMPLETED, text, None, used
+
+
+def _kept(text: str) -> str:
+    """*text* as it is kept: without secrets, and not too long."""
+    return scrub_text(text)[0][:MAX_RESULT_CHARS]
+
+
+def _record_session(records: StoreTransaction, one: Subagent, session: SessionRecord, now: int) -> None:
+    """Complete the record of the subagent's session: what it was asked, and what it answered."""
+    found = records.get(SessionRecord, session.session)
+    before = session if found is None else found.record
+    if before.is_completed:
+        return
+    number = before.messages
+    said: tuple[tuple[Role, str], ...] = (("user", one.task), ("assistant", one.result))
+    for role, text in said:
+        number += 1
+        message = SessionMessage(session=one.session, number=f"{number:010}", role=role, text=_kept(text), at=now)
+        records.put(message)
+    changes = {
+        "messages": number,
+        "input_tokens": before.input_tokens + one.input_tokens,
+        "output_tokens": before.output_tokens + one.output_tokens,
+        "updated": now,
+        "is_completed": True,
+    }
+    records.put(before.model_copy(update=changes), expected=0 if found is None else found.version)
+
+
+def children(store: Store, actor: Actor, *, limit: int = _MOST) -> list[Subagent]:
+    """The subagents of a caller's session, the latest first."""
+    page = store.page(Subagent, where={"parent": actor.session}, order="sequence", descending=True, limit=limit)
+    own = (one.record for one in page.records)
+    return [one for one in own if (one.agent, one.user) == (actor.agent, actor.user)]
+
+
+def wait(launched: Launched, rt: ToolRuntime) -> None:
+    """Wait for the end of a subagent as long as the present call goes on; then it is cancelled.
+
+    Raises:
+        ToolError: `timed_out`.
+    """
+    try:
+        while not launched.agent.wait(_LOOKS_S) and time.monotonic() < rt.deadline - _SPARE_S:
+            continue
+    finally:
+        is_done = launched.agent.is_done
+        launched.agent.cancel()  # the call is over, or was itself cancelled, and so is what it waits for
+    launched.has_settled.wait(_SETTLES_S)
+    if not is_done:
+        raise ToolError("The subagent takes longer than the call may.", reason="timed_out")

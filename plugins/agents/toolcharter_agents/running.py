@@ -1,0 +1,113 @@
+"""The subagents under way in this process, and what ends those that run elsewhere."""
+
+import threading
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import NamedTuple
+
+from toolcharter import RunningAgent, SessionRecord, Store, StoreTransaction, ToolcharterError
+from toolcharter_agents.states import State, Subagent
+
+ALIVE_S = 30.0
+"""How long a worker is believed to be there after it said so, in seconds."""
+LOOKS_S = 1.0
+"""How often a worker looks at the records of its subagents: how late it hears of a cancellation elsewhere."""
+CANCELLED = "cancelled during execution"
+
+
+class Launched(NamedTuple):
+    """A subagent under way in this process."""
+
+    id: str
+    agent: RunningAgent
+    has_settled: threading.Event
+    """Set once its record says how it ended."""
+
+
+class Running:
+    """The subagents under way in this process, and the thread that looks whether other workers have ended them.
+
+    One for the process: a tool that cancels is another one than that which has started them.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._known: dict[str, tuple[Launched, Store]] = {}
+        self._new: list[tuple[Store, SessionRecord]] = []
+        self._is_watched = False
+        self._has_new = threading.Event()
+
+    def add(self, launched: Launched, store: Store, session: SessionRecord) -> None:
+        """Look after one more, and write the record of its session."""
+        with self._lock:
+            self._known[launched.id] = (launched, store)
+            self._new.append((store, session))
+            self._has_new.set()
+            if self._is_watched:
+                return
+            self._is_watched = True
+        threading.Thread(target=self._watch, name="toolcharter-subagents", daemon=True).start()
+
+    def get(self, number: str) -> Launched | None:
+        """One that runs in this process."""
+        known = self._known.get(number)
+        return None if known is None else known[0]
+
+    def drop(self, number: str) -> None:
+        """Look after it no longer."""
+        with self._lock:
+            self._known.pop(number, None)
+
+    def _watch(self) -> None:
+        while True:
+            self._has_new.wait(LOOKS_S)
+            with self._lock:
+                self._has_new.clear()
+                new, self._new = self._new, []
+                known = [one for one in self._known.values() if not one[0].agent.is_done]
+                self._known = {launched.id: (launched, store) for launched, store in known}
+                self._is_watched = bool(known)
+            for store, session in new:
+                with suppress(ToolcharterError):  # its end writes it, too
+                    store.put(session, expected=0)
+            if not known:
+                return
+            for launched, store in known:
+                try:
+                    look_after(launched, store)
+                except ToolcharterError:
+                    continue  # The store is away; what it says then is looked at when it is back.
+
+
+def look_after(launched: Launched, store: Store) -> None:
+    """End a subagent whose record says that it has ended, and say of any other that its worker is there."""
+    found = store.get(Subagent, launched.id)
+    now = time.time()
+    if found is None or found.record.state != State.RUNNING:
+        launched.agent.cancel()
+    elif found.record.alive_until < now + ALIVE_S * 2 / 3:
+        store.put(found.record.model_copy(update={"alive_until": now + ALIVE_S}), expected=found.version)
+
+
+RUNNING = Running()
+
+
+def cancelled(store: Store, ids: Iterable[str], *, text: str = CANCELLED) -> list[str]:
+    """Cancel subagents that are running, wherever they do; returns those that were."""
+    done = []
+    for number in ids:
+
+        def write(records: StoreTransaction, number: str = number) -> bool:
+            found = records.get(Subagent, number)
+            if found is None or found.record.state != State.RUNNING:
+                return False
+            one = found.record.moved(State.CANCELLED, time.time(), result=text, reason="cancelled", is_told=True)
+            records.put(one, expected=found.version)
+            return True
+
+        if store.transact(write):
+            done.append(number)
+        if (launched := RUNNING.get(number)) is not None:
+            launched.agent.cancel()
+    return done

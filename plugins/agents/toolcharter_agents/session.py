@@ -1,0 +1,69 @@
+"""`session`: a peek at the other sessions of the agent.
+
+Source: Duragent's tool of the same name: 10 sessions, 1 to 50 messages.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal
+
+from toolcharter import ToolPolicy, ToolRuntime, ToolSpec
+from toolcharter_agents.records import (
+    SessionReason,
+    history,
+    lines_of,
+    newest,
+    own_session,
+    require_own,
+    shown,
+    text_of,
+)
+
+MAX_SESSIONS = 10
+MAX_MESSAGES = 50
+
+
+class SessionPolicy(ToolPolicy):
+    """`session` has no knobs: it looks at sessions of the agent itself."""
+
+
+def build(workspace: Path, policy: SessionPolicy, rt: ToolRuntime) -> Callable[..., str]:  # noqa: ARG001 - `rt.store`
+    """Bind `session`."""
+
+    def session(action: Literal["list", "read"], session_id: str = "", limit: int = 20) -> str:
+        """Look at the agent's other sessions.
+
+        Args:
+            action: list: the latest 10 that have not ended; read (session_id, limit): the latest messages of one.
+            session_id: Its key, as list shows it.
+            limit: How many messages, 1 to 50; what is outside counts as the nearer of the two.
+        """
+        ctx = rt.start("session", action=action)
+        data: dict[str, Any]
+        if action == "list":
+            ctx.policy_passed()
+            sessions = [shown(one) for one in newest(rt.store, rt.caller, MAX_SESSIONS, is_completed=False)]
+            return ctx.ok(lines_of(sessions), data={"sessions": sessions})
+        if not session_id:
+            return ctx.error("read needs a session_id.", reason="invalid_arguments", hint="Call list for the keys.")
+        require_own(rt.caller, session_id)
+        ctx.policy_passed()
+        record = own_session(rt.store, rt.caller, session_id)
+        found = history(rt.store, record.session, min(max(limit, 1), MAX_MESSAGES), include_tools=True)
+        data = {"session": record.session, "messages": found.messages}
+        return ctx.ok(text_of(found), data=data, truncated=found.truncated)
+
+    return session
+
+
+SPEC = ToolSpec(
+    "session",
+    SessionPolicy,
+    build,
+    reasons=SessionReason,
+    capabilities={"list": {"session:read"}, "read": {"session:read"}},
+    safety="low",
+    staged=True,
+    group="sessions",
+    argument_aliases={"session_key": "session_id", "id": "session_id"},
+)

@@ -1,0 +1,61 @@
+"""`session_status`: what is known of the present session, or of another one of the agent."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from toolcharter import SessionRecord, ToolPolicy, ToolRuntime, ToolSpec
+from toolcharter_agents.names import Actor
+from toolcharter_agents.records import SessionReason, own_session, require_own
+
+
+class SessionStatusPolicy(ToolPolicy):
+    """`session_status` has no knobs: it looks at sessions of the agent itself."""
+
+
+def build(workspace: Path, policy: SessionStatusPolicy, rt: ToolRuntime) -> Callable[..., str]:  # noqa: ARG001 - `rt.store`
+    """Bind `session_status`."""
+
+    def session_status(session_key: str = "") -> str:
+        """Say what is known of a session: model, provider, channel, messages, tokens, compactions, label, last change.
+
+        Args:
+            session_key: Another session of the agent; the present one by default.
+        """
+        ctx = rt.start("session_status", session_key=session_key)
+        actor = Actor.of(rt.caller)
+        require_own(rt.caller, session_key)
+        ctx.policy_passed()
+        if session_key in {"", actor.session}:
+            found = rt.store.get(SessionRecord, actor.session)
+            is_own = found is not None and (found.record.agent, found.record.user) == (actor.agent, actor.user)
+            record = found.record if found is not None and is_own else SessionRecord(session=actor.session)
+        else:
+            record = own_session(rt.store, rt.caller, session_key)
+        data: dict[str, Any] = {
+            "session": record.session,
+            "model": record.model,
+            "provider": record.provider,
+            "channel": record.channel,
+            "messages": record.messages,
+            "input_tokens": record.input_tokens,
+            "output_tokens": record.output_tokens,
+            "compactions": record.compactions,
+            "label": record.label,
+            "updated": record.updated,
+        }
+        return ctx.ok("\n".join(f"{name}: {value}" for name, value in data.items()), data=data)
+
+    return session_status
+
+
+SPEC = ToolSpec(
+    "session_status",
+    SessionStatusPolicy,
+    build,
+    reasons=SessionReason,
+    capabilities={"session:read"},
+    safety="low",
+    staged=True,
+    group="sessions",
+)

@@ -1,0 +1,55 @@
+"""`sessions_history`: the messages of a session of the agent."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
+
+from toolcharter import ToolPolicy, ToolRuntime, ToolSpec
+from toolcharter_agents.records import SessionReason, history, own_session, require_own, text_of
+
+
+class SessionsHistoryPolicy(ToolPolicy):
+    """How far one profile lets `sessions_history` go."""
+
+    max_messages: Annotated[int, Field(ge=1, le=1000)] = 100
+    """The most messages that one answer shows."""
+
+
+def build(workspace: Path, policy: SessionsHistoryPolicy, rt: ToolRuntime) -> Callable[..., str]:  # noqa: ARG001 - `rt.store`
+    """Bind `sessions_history` to one profile's policy."""
+
+    def sessions_history(
+        session_key: str,
+        limit: Annotated[int, Field(ge=1)] = 20,
+        include_tools: bool = False,  # noqa: FBT001, FBT002 - called by name
+    ) -> str:
+        """Show the latest messages of one of the agent's sessions, 4,000 characters of each and 80 KB in all.
+
+        Args:
+            session_key: Its key, as sessions_list shows it.
+            limit: How many messages.
+            include_tools: Show results of tools, too.
+        """
+        ctx = rt.start("sessions_history", session_key=session_key)
+        require_own(rt.caller, session_key)
+        ctx.policy_passed()
+        record = own_session(rt.store, rt.caller, session_key)
+        found = history(rt.store, record.session, min(limit, policy.max_messages), include_tools=include_tools)
+        data = {"session": record.session, "messages": found.messages}
+        return ctx.ok(text_of(found), data=data, truncated=found.truncated)
+
+    return sessions_history
+
+
+SPEC = ToolSpec(
+    "sessions_history",
+    SessionsHistoryPolicy,
+    build,
+    reasons=SessionReason,
+    capabilities={"session:read"},
+    safety="low",
+    staged=True,
+    group="sessions",
+)

@@ -1,0 +1,52 @@
+"""`sessions_list`: the sessions of the agent."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
+
+from toolcharter import ToolPolicy, ToolRuntime, ToolSpec
+from toolcharter_agents.records import lines_of, newest, shown
+
+
+class SessionsListPolicy(ToolPolicy):
+    """How far one profile lets `sessions_list` go."""
+
+    max_sessions: Annotated[int, Field(ge=1, le=1000)] = 100
+    """The most that one answer lists."""
+
+
+def build(workspace: Path, policy: SessionsListPolicy, rt: ToolRuntime) -> Callable[..., str]:  # noqa: ARG001 - `rt.store`
+    """Bind `sessions_list` to one profile's policy."""
+
+    def sessions_list(
+        limit: Annotated[int, Field(ge=1)] = 20, active_minutes: Annotated[int, Field(ge=1)] | None = None
+    ) -> str:
+        """List the agent's sessions, the latest first.
+
+        Args:
+            limit: How many at most.
+            active_minutes: Only those in which something was said within so many minutes.
+        """
+        ctx = rt.start("sessions_list", limit=limit)
+        ctx.policy_passed()
+        since = 0 if active_minutes is None else int(time.time()) - 60 * active_minutes
+        found = newest(rt.store, rt.caller, min(limit, policy.max_sessions), since=since)
+        sessions = [shown(one) for one in found]
+        return ctx.ok(lines_of(sessions), data={"sessions": sessions})
+
+    return sessions_list
+
+
+SPEC = ToolSpec(
+    "sessions_list",
+    SessionsListPolicy,
+    build,
+    reasons=(),
+    capabilities={"session:read"},
+    safety="low",
+    staged=True,
+    group="sessions",
+)

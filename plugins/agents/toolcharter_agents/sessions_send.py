@@ -1,0 +1,72 @@
+"""`sessions_send`: a message into the inbox of another session of the agent."""
+
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
+
+from toolcharter import ToolPolicy, ToolRuntime, ToolSpec
+from toolcharter_agents.names import Actor
+from toolcharter_agents.records import SessionReason, by_label, own_session, require_own
+
+
+class SessionsSendPolicy(ToolPolicy):
+    """How far one profile lets `sessions_send` go."""
+
+    max_message_chars: Annotated[int, Field(ge=1, le=20_000)] = 4_000
+    """How long a message may be, in characters."""
+
+
+class SendReason(StrEnum):
+    """Why `sessions_send` refuses."""
+
+    OTHER_AGENT = SessionReason.OTHER_AGENT
+    SESSION_NOT_FOUND = SessionReason.SESSION_NOT_FOUND
+    OWN_SESSION = "own_session"
+    MESSAGE_TOO_LONG = "message_too_long"
+    INBOX_FULL = "inbox_full"
+
+
+def build(workspace: Path, policy: SessionsSendPolicy, rt: ToolRuntime) -> Callable[..., str]:  # noqa: ARG001 - `rt.inbox`
+    """Bind `sessions_send` to one profile's policy."""
+
+    def sessions_send(message: Annotated[str, Field(min_length=1)], session_key: str = "", label: str = "") -> str:
+        """Send a message to another session of the agent, which reads it in its next turn, as data.
+
+        Args:
+            message: The text.
+            session_key: To which session; or
+            label: its label: the latest session that has it.
+        """
+        ctx = rt.start("sessions_send", session_key=session_key, label=label)
+        if bool(session_key) == bool(label):
+            return ctx.error("Give either session_key or label.", reason="invalid_arguments")
+        if len(message) > policy.max_message_chars:
+            most = f"A message has at most {policy.max_message_chars} characters."
+            return ctx.error(most, reason=SendReason.MESSAGE_TOO_LONG)
+        caller, actor = rt.caller, Actor.of(rt.caller)
+        require_own(caller, session_key)
+        if session_key == actor.session:
+            return ctx.error("This is the session itself.", reason=SendReason.OWN_SESSION)
+        ctx.policy_passed()
+        record = own_session(rt.store, caller, session_key) if session_key else by_label(rt.store, caller, label)
+        if record.session == actor.session:
+            return ctx.error("This is the session itself.", reason=SendReason.OWN_SESSION)
+        rt.inbox.put(message, source=f"session {actor.session}", session=record.session)
+        return ctx.ok(f"Sent to {record.session}.", data={"session": record.session})
+
+    return sessions_send
+
+
+SPEC = ToolSpec(
+    "sessions_send",
+    SessionsSendPolicy,
+    build,
+    reasons=SendReason,
+    capabilities={"session:write"},
+    safety="medium",
+    staged=True,
+    group="sessions",
+)

@@ -1,0 +1,79 @@
+"""`sessions_spawn` and `spawn`: start a subagent and go on; its result comes to the inbox."""
+
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
+
+from toolcharter import ToolRuntime, ToolSpec
+from toolcharter_agents.agent_files import Names, is_listed
+from toolcharter_agents.launching import Launcher, LaunchPolicy, Order
+from toolcharter_agents.states import SpawnReason
+
+Task = Annotated[str, Field(min_length=1)]
+Label = Annotated[str, Field(max_length=64)]
+Model = Annotated[str, Field(max_length=128)]
+
+
+class SpawnPolicy(LaunchPolicy):
+    """How far one profile lets `sessions_spawn` and `spawn` go."""
+
+    models: Names = ()
+    """The models that a call may name, or `*`; none by default: then a subagent is run with `model`."""
+
+
+class SpawnToolReason(StrEnum):
+    """Why they refuse."""
+
+    DEPTH_LIMIT = SpawnReason.DEPTH_LIMIT
+    CONCURRENT_LIMIT = SpawnReason.CONCURRENT_LIMIT
+    CHILDREN_LIMIT = SpawnReason.CHILDREN_LIMIT
+    MODEL_NOT_ALLOWED = SpawnReason.MODEL_NOT_ALLOWED
+    TASK_TOO_LONG = SpawnReason.TASK_TOO_LONG
+
+
+def _constructor(name: str) -> Callable[[Path, SpawnPolicy, ToolRuntime], Callable[..., str]]:
+    def build(workspace: Path, policy: SpawnPolicy, rt: ToolRuntime) -> Callable[..., str]:  # noqa: ARG001 - `rt.agents`
+        """Bind the tool to one profile's policy."""
+        launcher = Launcher(policy, rt)
+
+        def spawn(task: Task, label: Label = "", model: Model = "") -> str:
+            """Start a subagent that works at a task while you go on. It is accepted at once; its result comes later.
+
+            Args:
+                task: What it has to do, with all that it has to know.
+                label: A short name for it.
+                model: The model that it is run with, if the profile lets you choose.
+            """
+            ctx = rt.start(name, label=label)
+            launcher.require_depth(task)
+            if model and not is_listed(model, policy.models):
+                return ctx.deny(SpawnReason.MODEL_NOT_ALLOWED, f"The profile does not let {model!r} be chosen.")
+            ctx.policy_passed()
+            launched = launcher.start(Order(task, label, model))
+            text = f"Subagent {launched.id} was accepted. Its result comes to your inbox when it has ended."
+            return ctx.ok(text, data={"status": "accepted", "id": launched.id})
+
+        spawn.__name__ = name
+        return spawn
+
+    return build
+
+
+def _spec(name: str) -> ToolSpec[SpawnPolicy]:
+    return ToolSpec(
+        name,
+        SpawnPolicy,
+        _constructor(name),
+        reasons=SpawnToolReason,
+        capabilities={"agent:spawn"},
+        safety="high",
+        staged=True,
+        group="sessions",
+    )
+
+
+SPEC = _spec("sessions_spawn")
+SPAWN = _spec("spawn")

@@ -1,0 +1,184 @@
+"""`subagents`: look at subagents, run one and wait for it, cancel and steer them."""
+
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from toolcharter import ToolContext, ToolError, ToolRuntime, ToolSpec
+from toolcharter_agents.launching import Launcher, LaunchPolicy, Order, children, wait
+from toolcharter_agents.names import Actor
+from toolcharter_agents.running import RUNNING, cancelled
+from toolcharter_agents.states import SpawnReason, State, Subagent
+
+MAX_STEER_CHARS = 4_000
+SETTLES_S = 0.5
+"""How long a cancelled subagent may take to end before another takes its place, in seconds."""
+STEERED = "(steered)"
+
+
+class SubagentsPolicy(LaunchPolicy):
+    """How far one profile lets `subagents` go."""
+
+
+class SubagentsReason(StrEnum):
+    """Why `subagents` refuses."""
+
+    DEPTH_LIMIT = SpawnReason.DEPTH_LIMIT
+    CONCURRENT_LIMIT = SpawnReason.CONCURRENT_LIMIT
+    CHILDREN_LIMIT = SpawnReason.CHILDREN_LIMIT
+    TASK_TOO_LONG = SpawnReason.TASK_TOO_LONG
+    MAX_ITERATIONS = SpawnReason.MAX_ITERATIONS
+    SUBAGENT_NOT_FOUND = "subagent_not_found"
+    NOT_RUNNING = "not_running"
+    MESSAGE_TOO_LONG = "message_too_long"
+    SUBAGENT_FAILED = "subagent_failed"
+
+
+def build(workspace: Path, policy: SubagentsPolicy, rt: ToolRuntime) -> Callable[..., str]:  # noqa: ARG001 - `rt.agents`
+    """Bind `subagents` to one profile's policy."""
+    launcher = Launcher(policy, rt)
+
+    def subagents(
+        action: Literal["list", "run", "cancel", "steer"],
+        id: Annotated[str, Field(max_length=64)] = "",  # noqa: A002 - as GoClaw has it
+        task: str = "",
+        label: Annotated[str, Field(max_length=64)] = "",
+        message: str = "",
+    ) -> str:
+        """Look after the subagents that you have started.
+
+        Args:
+            action: list; run (task, label): start one and wait for its result; cancel (id); steer (id, message): cancel it
+                and start it anew with another message.
+            id: Which subagent, as list names it; for cancel also all or last.
+            task: What the subagent has to do.
+            label: A short name for it.
+            message: What it is to do instead, up to 4,000 characters.
+        """
+        ctx = rt.start("subagents", action=action, id=id)
+        actor = Actor.of(rt.caller)
+        if action == "list":
+            ctx.policy_passed()
+            found = [shown(one) for one in launcher.listed(actor)]
+            return ctx.ok("\n".join(map(line_of, found)) or "There are no subagents.", data={"subagents": found})
+        if action == "run":
+            _require("task", task)
+            launcher.require_depth(task)
+            ctx.policy_passed()
+            return answer_of(ctx, run(launcher, rt, Order(task, label, is_told=True)))
+        _require("id", id)
+        if action == "cancel":
+            ctx.policy_passed()
+            ended = cancelled(rt.store, [one.id for one in _chosen(children(rt.store, actor), id)])
+            return ctx.ok(f"Cancelled: {', '.join(ended) or 'none'}.", data={"cancelled": ended})
+        _require("message", message)
+        if len(message) > MAX_STEER_CHARS:
+            most = f"A message has at most {MAX_STEER_CHARS} characters."
+            return ctx.error(most, reason=SubagentsReason.MESSAGE_TOO_LONG)
+        launcher.require_depth(message)
+        ctx.policy_passed()
+        before = _chosen(children(rt.store, actor), id)[0]
+        number = _steered(launcher, rt, before, message)
+        return ctx.ok(f"Subagent {number} goes on instead.", data={"id": number, "cancelled": [before.id]})
+
+    return subagents
+
+
+def _require(name: str, value: str) -> None:
+    if not value:
+        raise ToolError(f"This action needs a {name}.", reason="invalid_arguments")
+
+
+def run(launcher: Launcher, rt: ToolRuntime, order: Order) -> Subagent:
+    """Start a subagent and wait for its end.
+
+    Raises:
+        Denied: A limit.
+        ToolError: `timed_out`, if the call may not take so long.
+    """
+    launched = launcher.start(order)
+    wait(launched, rt)
+    found = rt.store.get(Subagent, launched.id)
+    if found is None:
+        raise ToolError("The subagent's record is gone.", reason=SubagentsReason.SUBAGENT_FAILED)
+    return found.record
+
+
+def answer_of(ctx: ToolContext, one: Subagent) -> str:
+    """The result of a subagent as that of the call which has waited for it."""
+    if one.state == State.COMPLETED:
+        return ctx.ok(one.result, data=shown(one))
+    reason = one.reason if one.reason in _PASSED_ON else str(SubagentsReason.SUBAGENT_FAILED)
+    return ctx.error(f"The subagent is {one.state}: {one.result}", reason=reason, data=shown(one))
+
+
+_PASSED_ON = {"timed_out", "cancelled", "max_iterations"}
+
+
+def _chosen(own: list[Subagent], number: str) -> list[Subagent]:
+    """Those of a caller's own subagents that are meant and run.
+
+    Raises:
+        ToolError: `subagent_not_found`, also for those of others; `not_running`.
+    """
+    running = [one for one in own if one.state == State.RUNNING]
+    if number in {"all", "last"}:
+        return running if number == "all" else running[:1] or _refuse("There is no subagent.", "not_running")
+    named = next((one for one in own if one.id == number), None)
+    if named is None:
+        return _refuse(f"There is no subagent {number!r}.", SubagentsReason.SUBAGENT_NOT_FOUND)
+    return [named] if named in running else _refuse(f"It is {named.state}.", SubagentsReason.NOT_RUNNING)
+
+
+def _refuse(message: str, reason: str) -> list[Subagent]:
+    raise ToolError(message, reason=reason)
+
+
+def _steered(launcher: Launcher, rt: ToolRuntime, one: Subagent, message: str) -> str:
+    """Start a subagent anew with another message, once it has ended or half a second has passed."""
+    before = RUNNING.get(one.id)
+    cancelled(rt.store, [one.id], text="steered")
+    if before is not None:
+        before.agent.wait(SETTLES_S)
+    label = one.label if one.label.endswith(STEERED) else f"{one.label} {STEERED}"
+    return launcher.start(Order(message, label, one.model)).id
+
+
+def shown(one: Subagent) -> dict[str, Any]:
+    """A subagent as the answers show it."""
+    kept = ("id", "label", "state", "task", "target", "model", "session", "reason", "result", "iterations")
+    return {
+        **{name: value for name in kept if (value := getattr(one, name)) is not None},
+        "state": str(one.state),
+        "tokens": one.input_tokens + one.output_tokens,
+        "created": int(one.created),
+    }
+
+
+def line_of(one: dict[str, Any]) -> str:
+    """A subagent as a line."""
+    reason = f" ({one['reason']})" if one.get("reason") else ""
+    return f"[{one['id']}] {one['label']}: {one['state']}{reason}"
+
+
+SPEC = ToolSpec(
+    "subagents",
+    SubagentsPolicy,
+    build,
+    reasons=SubagentsReason,
+    capabilities={
+        "list": {"agent:read"},
+        "run": {"agent:spawn"},
+        "cancel": {"agent:spawn"},
+        "steer": {"agent:spawn"},
+    },
+    safety="high",
+    staged=True,
+    isolate=True,  # `run` waits for an agent, and asynchronous callers must not
+    group="sessions",
+    aliases=("subagent",),
+    argument_aliases={"subagent_id": "id"},
+)

@@ -1,0 +1,101 @@
+"""`team_message`: a message to another agent of the team, for its latest session."""
+
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
+
+from toolcharter import SessionRecord, ToolError, ToolPolicy, ToolRuntime, ToolSpec
+from toolcharter_agents.agent_files import Names, is_listed
+from toolcharter_agents.names import Actor, agent_of, same_name
+
+EVERYBODY = "all"
+
+
+class TeamMessagePolicy(ToolPolicy):
+    """How far one profile lets `team_message` go."""
+
+    members: Names = ()
+    """The agents that may be written to; none by default."""
+    max_message_chars: Annotated[int, Field(ge=1, le=20_000)] = 4_000
+    """How long a message may be, in characters."""
+
+
+class TeamMessageReason(StrEnum):
+    """Why `team_message` refuses."""
+
+    NOT_IN_TEAM = "not_in_team"
+    NO_SESSION = "no_session"
+    MESSAGE_TOO_LONG = "message_too_long"
+    INBOX_FULL = "inbox_full"
+
+
+def build(workspace: Path, policy: TeamMessagePolicy, rt: ToolRuntime) -> Callable[..., str]:  # noqa: ARG001 - `rt.inbox`
+    """Bind `team_message` to one profile's policy."""
+
+    def team_message(
+        to: Annotated[str, Field(min_length=1, max_length=64)], text: Annotated[str, Field(min_length=1)]
+    ) -> str:
+        """Write to another agent of the team, which reads it as data in the next turn of its latest session.
+
+        Args:
+            to: The agent's name; all: each other agent of the team.
+            text: The message.
+        """
+        ctx = rt.start("team_message", to=to)
+        me = same_name(agent_of(rt.caller))
+        if to == EVERYBODY:
+            names = tuple(name for name in policy.members if same_name(name) != me and name != "*")
+        elif is_listed(to, policy.members):
+            names = (to,)
+        else:
+            return ctx.deny(TeamMessageReason.NOT_IN_TEAM, f"The profile has no member {to!r}.")
+        if len(text) > policy.max_message_chars:
+            most = f"A message has at most {policy.max_message_chars} characters."
+            return ctx.error(most, reason=TeamMessageReason.MESSAGE_TOO_LONG)
+        ctx.policy_passed()
+        sessions = [found for name in names if (found := _session_of(name, rt)) is not None]
+        if not sessions:
+            return ctx.error(
+                f"No session of {to!r} has begun yet.", reason=TeamMessageReason.NO_SESSION, retryable=True
+            )
+        ctx.policy_passed()
+        reached = []
+        for session in sessions:
+            try:
+                rt.inbox.put(text, source=f"team member {agent_of(rt.caller)}", session=session.session)
+            except ToolError:
+                if len(sessions) == 1:
+                    raise
+            else:
+                reached.append(session.agent)
+        return ctx.ok(f"Sent to {', '.join(reached) or 'nobody'}.", data={"reached": reached})
+
+    return team_message
+
+
+def _session_of(name: str, rt: ToolRuntime) -> SessionRecord | None:
+    """The latest session of the agent with the caller's own user."""
+    user = Actor.of(rt.caller).user
+    page = rt.store.page(
+        SessionRecord,
+        where={"agent": name, "user": user, "is_completed": False},
+        order="updated",
+        descending=True,
+        limit=1,
+    )
+    return page.records[0].record if page.records else None
+
+
+SPEC = ToolSpec(
+    "team_message",
+    TeamMessagePolicy,
+    build,
+    reasons=TeamMessageReason,
+    capabilities={"team:write"},
+    safety="medium",
+    staged=True,
+    group="team",
+)
