@@ -1,0 +1,12 @@
+"""What reaches people: the tool `message`, and the channels `smtp` and `local`, which notifications use, too."""
+
+from typing import Any
+
+from toolcharter import ToolSpec, hookimpl
+from toolcharter_messages import message
+
+
+@hookimpl
+def register_tools() -> list[ToolSpec[Any]]:
+    """The tool of this distribution."""
+    return [message.SPEC]

@@ -1,0 +1,93 @@
+"""`LineSender`: JSON lines to a file or a socket that nobody else may write to."""
+
+import fcntl
+import json
+import os
+import socket
+import stat
+from contextlib import suppress
+from pathlib import Path
+
+from toolcharter import Deliverable, NotDelivered, Pause
+
+TIMEOUT_S = 5.0
+MAX_BYTES = 50_000_000
+"""How large a file may become, in bytes: then it becomes `NAME.1`, in place of the one before."""
+_OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
+
+
+class LineSender:
+    """Delivers to one path. Nothing is held between lines, so that a file may be moved away."""
+
+    def __init__(self, path: Path, *, max_bytes: int = MAX_BYTES) -> None:
+        self._path = path
+        self._max_bytes = max_bytes
+
+    def send(self, item: Deliverable, _pause: Pause) -> None:
+        """Deliver *item* as one line.
+
+        Raises:
+            NotDelivered: The path cannot be written to, or is not the user's own.
+        """
+        line = json.dumps({"delivery": item.delivery, **item.payload()}, default=str).encode() + b"\n"
+        try:
+            found = self._found()
+            if found is not None and stat.S_ISSOCK(found.st_mode):
+                self._to_socket(line)
+            else:
+                self._to_file(line)
+        except OSError as error:
+            raise NotDelivered(f"the local channel: {os.strerror(error.errno or 0)}") from error
+
+    def _found(self) -> os.stat_result | None:
+        """What lies there.
+
+        Raises:
+            NotDelivered: It is not the user's own, or neither a file nor a socket; or others may replace it.
+        """
+        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _require_own(self._path.parent.stat(), "its folder")
+        try:
+            found = self._path.lstat()
+        except FileNotFoundError:
+            return None
+        if not (stat.S_ISREG(found.st_mode) or stat.S_ISSOCK(found.st_mode)):
+            raise NotDelivered("the local channel: what lies there is neither a file nor a socket")
+        _require_own(found, "it")
+        return found
+
+    def _to_socket(self, line: bytes) -> None:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            connection.settimeout(TIMEOUT_S)
+            connection.connect(str(self._path))
+            connection.sendall(line)
+
+    def _to_file(self, line: bytes) -> None:
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+        descriptor = os.open(self._path, flags, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            found = os.fstat(descriptor)
+            if not stat.S_ISREG(found.st_mode):
+                raise NotDelivered("the local channel: what lies there is no file")
+            _require_own(found, "it")
+            if found.st_size and found.st_size + len(line) > self._max_bytes:
+                self._path.rename(f"{self._path}.1")
+                self._to_file(line)
+                return
+            written = os.write(descriptor, line)
+            if written < len(line):
+                with suppress(OSError):
+                    os.ftruncate(descriptor, found.st_size)
+                raise NotDelivered("the local channel: the disk is full")
+        finally:
+            os.close(descriptor)
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+def _require_own(found: os.stat_result, what: str) -> None:
+    sticky = stat.S_ISDIR(found.st_mode) and found.st_mode & stat.S_ISVTX
+    if found.st_uid not in {os.geteuid(), 0} or (found.st_mode & _OTHERS_MAY_WRITE and not sticky):
+        raise NotDelivered(f"the local channel: {what} belongs to others, or others may write there")

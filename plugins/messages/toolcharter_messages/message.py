@@ -1,0 +1,183 @@
+"""The tool `message`: a file to the conversation, or a message to another one."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from secrets import token_hex
+from time import monotonic, sleep
+from typing import Any, NamedTuple, TypedDict
+
+from toolcharter import (
+    Ask,
+    Call,
+    Caller,
+    ChannelUrl,
+    Denied,
+    Message,
+    NotDelivered,
+    Sender,
+    ToolError,
+    ToolRuntime,
+    ToolSpec,
+    scrub_text,
+)
+from toolcharter_messages.media import Parts, parts_of, read_media
+from toolcharter_messages.policy import Action, MessagePolicy, MessageReason, Way
+
+MAX_REASON = 500
+
+
+class MessageData(TypedDict):
+    """What became of a message."""
+
+    status: str
+    """`sent`; or `handed_over`: the host delivers the files with the reply."""
+    channel: str
+    target: str
+    media: list[str]
+
+
+class Route(NamedTuple):
+    """Where a message goes."""
+
+    channel: str
+    target: str
+    way: Way | None
+    """None for the conversation that the host itself has."""
+    is_own: bool
+
+
+def route_of(policy: MessagePolicy, caller: Caller, channel: str, target: str) -> Route:
+    """Where a message for *channel* and *target* goes, by default to the current chat.
+
+    Raises:
+        ToolError: `no_chat`.
+    """
+    channel, target = channel or caller.channel or "", target or caller.chat or ""
+    if not channel or not target:
+        raise ToolError("There is no current chat: name `channel` and `target`.", reason=MessageReason.NO_CHAT)
+    is_own = (channel, target) == (caller.channel, caller.chat)
+    return Route(channel, target, policy.channels.get(channel), is_own)
+
+
+def build(_workspace: Path, policy: MessagePolicy, rt: ToolRuntime) -> Callable[..., str]:
+    """Make the tool for one policy."""
+    paths = rt.paths.narrowed(protected=policy.protected)
+
+    def message(
+        action: Action,
+        message: str,
+        channel: str = "",
+        target: str = "",
+        forward: bool = False,  # noqa: FBT001, FBT002 - given by name
+        forward_reason: str = "",
+    ) -> str:
+        """Send a file to the current chat, or a message to another one. Text for the current chat is your reply: just write it.
+
+        Args:
+            action: send.
+            message: The text. `MEDIA:path` sends a file of the workspace with it; a path with blanks stands in quotes.
+            channel: Which channel; by default the current one.
+            target: Which chat of it; by default the current one.
+            forward: True only if the user asked for a message to another chat.
+            forward_reason: What the user has said that asks for it.
+        """
+        ctx = rt.start("message", action=action)
+        route, parts = route_of(policy, rt.caller, channel, target), parts_of(message)
+        _require_sendable(route, parts, policy)
+        if not route.is_own:
+            _require_forward(route, forward=forward, reason=forward_reason)
+        media = read_media(paths, parts.paths, policy)
+        ctx.policy_passed()
+        named = list(parts.paths)
+        data = MessageData(status="sent", channel=route.channel, target=route.target, media=named)
+        if route.way is None:
+            data["status"] = "handed_over"
+            told = "\n".join(f"MEDIA:{path}" for path in named)
+            return ctx.ok("The files are delivered with your reply.", user_text=told, data=data)
+        text, _ = scrub_text(parts.text)
+        item = Message(route.target, text, _fields(rt.caller, forward_reason), f"{ctx.call_id}-{token_hex(6)}", media)
+        try:
+            _deliver(rt, route.way, item)
+        except NotDelivered as error:
+            return ctx.error(f"It was not delivered: {error}", reason=MessageReason.NOT_DELIVERED, retryable=True)
+        said = f"Sent to {route.channel} {route.target}."
+        return ctx.ok(said, user_text=None if route.is_own else f"{said} {forward_reason}", data=data)
+
+    return message
+
+
+def _require_sendable(route: Route, parts: Parts, policy: MessagePolicy) -> None:
+    if route.is_own and parts.text:
+        what = "You answer this chat already: write the text in your reply. Only MEDIA:path can be sent here."
+        raise ToolError(what, reason=MessageReason.TEXT_IS_THE_REPLY)
+    if not parts.text and not parts.paths:
+        raise ToolError("The message is empty.", reason=MessageReason.NOTHING_TO_SEND)
+    if len(parts.text) > policy.max_chars:
+        what = f"The text has {len(parts.text)} characters, and may have {policy.max_chars}."
+        raise ToolError(what, reason=MessageReason.MESSAGE_TOO_LONG)
+
+
+def _require_forward(route: Route, *, forward: bool, reason: str) -> None:
+    """Refuse a message to another chat that the policy does not name, or that nobody has asked for.
+
+    Raises:
+        Denied: `channel_not_allowed`, `target_not_allowed`, `forward_needed`.
+    """
+    if route.way is None:
+        raise Denied(MessageReason.CHANNEL_NOT_ALLOWED, "The profile names no such channel.")
+    if not route.way.reaches(route.target):
+        raise Denied(MessageReason.TARGET_NOT_ALLOWED, "The profile lets nobody write to that chat.")
+    if not forward or not reason.strip() or len(reason) > MAX_REASON:
+        hint = "If the user asked for it, say forward=true and quote their words in forward_reason."
+        raise Denied(MessageReason.FORWARD_NEEDED, "This is not the chat that you are in.", hint=hint)
+
+
+def _fields(caller: Caller, reason: str) -> Mapping[str, Any]:
+    known = {"agent": caller.agent, "user": caller.user, "session": caller.session, "reason": scrub_text(reason)[0]}
+    return {name: value for name, value in known.items() if value}
+
+
+def _deliver(rt: ToolRuntime, way: Way, item: Message) -> None:
+    """Deliver *item* within the time of the call.
+
+    Raises:
+        NotDelivered: It was not.
+    """
+
+    def pause(seconds: float) -> bool:
+        if monotonic() + seconds >= rt.deadline:
+            return True
+        sleep(seconds)
+        return False
+
+    sender: Sender[Message] = rt.channel(ChannelUrl(way.deliver, way.url))
+    try:
+        sender.send(item, pause)
+    finally:
+        sender.close()
+
+
+def asks(policy: MessagePolicy, call: Call) -> Ask | None:
+    """A person's word for what leaves the conversation, where the policy does not waive it."""
+    try:
+        route = route_of(policy, call.caller, call.args.get("channel") or "", call.args.get("target") or "")
+    except ToolError:
+        return None  # the tool itself says what is wrong
+    if route.is_own or (route.way is not None and route.way.unattended and route.way.reaches(route.target)):
+        return None
+    return Ask(MessageReason.ANOTHER_CHAT, f"A message to {route.target!r} on {route.channel!r}.")
+
+
+SPEC = ToolSpec(
+    "message",
+    MessagePolicy,
+    build,
+    reasons=MessageReason,
+    capabilities={"send": {"fs:read", "message:send"}},
+    safety="high",
+    staged=True,
+    isolate=True,  # a server may be slow, and asynchronous callers must not wait for it
+    group="messaging",
+    output=MessageData,
+    asks=asks,
+)

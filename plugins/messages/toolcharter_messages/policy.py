@@ -1,0 +1,70 @@
+"""How far one profile lets `message` go, and why it refuses."""
+
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from fnmatch import fnmatchcase
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from toolcharter import ChannelUrl, ToolPolicy
+
+Count = Annotated[int, Field(ge=1)]
+
+
+class Way(ToolPolicy):
+    """One channel."""
+
+    deliver: str = "log"
+    """`log`, or a plugin that delivers: `smtp`, `local`, `webhook`."""
+    url: str = ""
+    """For that plugin; `secret:NAME` for one that the caller's tenant keeps."""
+    targets: tuple[str, ...] = ()
+    """Globs over the targets that may be written to beside the current chat."""
+    unattended: bool = False
+    """Whether messages to these targets need no person's word."""
+
+    def reaches(self, target: str) -> bool:
+        """Whether *target* may be written to."""
+        return any(fnmatchcase(target, one) for one in self.targets)
+
+
+class MessagePolicy(ToolPolicy):
+    """How far one profile lets `message` go."""
+
+    channels: Mapping[str, Way] = {}
+    """The channels by the names that callers and calls have for them; none by default."""
+    max_chars: Count = 10_000
+    """How long a text may be."""
+    max_files: Annotated[int, Field(ge=0)] = 5
+    """How many files one message may take."""
+    max_file_bytes: Count = 10_000_000
+    """How large each of them may be."""
+    protected: tuple[str, ...] = (".git", ".env", ".env.*", ".toolcharter")
+    """Name globs, without case, for any part of a path: no such file is sent."""
+
+    def delivers_on(self) -> Iterable[ChannelUrl]:
+        """The channels, so that their plugins are there."""
+        return [ChannelUrl(one.deliver, one.url) for one in self.channels.values()]
+
+
+class MessageReason(StrEnum):
+    """Why `message` refuses a call or calls it failed; the first four deny, and for the last one a person is asked."""
+
+    CHANNEL_NOT_ALLOWED = "channel_not_allowed"
+    TARGET_NOT_ALLOWED = "target_not_allowed"
+    FORWARD_NEEDED = "forward_needed"
+    HOLDS_A_SECRET = "holds_a_secret"  # noqa: S105 - a reason
+
+    NO_CHAT = "no_chat"
+    TEXT_IS_THE_REPLY = "text_is_the_reply"
+    NOTHING_TO_SEND = "nothing_to_send"
+    MESSAGE_TOO_LONG = "message_too_long"
+    TOO_MANY_FILES = "too_many_files"
+    FILE_TOO_LARGE = "file_too_large"
+    NOT_DELIVERED = "not_delivered"
+
+    ANOTHER_CHAT = "another_chat"
+
+
+Action = Literal["send"]
