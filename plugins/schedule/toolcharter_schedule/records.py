@@ -5,10 +5,10 @@ the time that it was due at, and only where there is none yet: that is what make
 processes.
 """
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, ClassVar, Literal
 
-from toolcharter import Caller, RecordKind, StoreRecord
+from toolcharter import Caller, Delegation, RecordKind, StoreRecord
 from toolcharter_schedule.timing import NEVER, SECOND, At, Cron, Every, described, shown
 
 State = Literal["waiting", "running", "ok", "error", "denied", "missed", "lost", "ended"]
@@ -49,15 +49,20 @@ class Creator(StoreRecord):
     chat: str | None = None
     peer: Literal["direct", "group"] | None = None
     agent_type: Literal["open", "predefined"] | None = None
+    left: tuple[str, ...] | None = None
+    """The only tools that whoever started them had left them; None for an agent that a host has started."""
 
     @classmethod
     def of(cls, caller: Caller) -> "Creator":
         """*caller* as a record keeps it."""
-        return cls(**asdict(caller))
+        facts = asdict(replace(caller, delegation=None))
+        del facts["delegation"]
+        return cls(**facts, left=None if caller.delegation is None else caller.delegation.tools)
 
     def caller(self) -> Caller:
         """The caller of each run."""
-        return Caller(**self.model_dump())
+        caller = Caller(**self.model_dump(exclude={"left"}))
+        return caller if self.left is None else replace(caller, delegation=Delegation(caller, self.left))
 
 
 def owner_of(caller: Caller) -> str:

@@ -57,6 +57,7 @@ def test_three_facts_suffice() -> None:
         "invocation": None,
         "advertise": None,
         "fingerprint": None,
+        "asks": None,
         "records": (),
     }
 

@@ -4,12 +4,15 @@ from enum import StrEnum
 from typing import Any, Literal
 
 import pytest
+from tests.core.gate import conftest
 from tests.core.gate.conftest import MakeToolbox, spec_of
 
 from toolcharter.api.call import Invocation
 from toolcharter.cli.tool_signature import known_tools
 from toolcharter.policy.lint.coverage import ToolSignature
 from toolcharter.profile.settings import Availability
+
+events, make_toolbox = conftest.events, conftest.make_toolbox
 
 
 class Switch(StrEnum):
