@@ -12,8 +12,9 @@ from toolcharter.guards.shell.arrays import any_of, keys_of
 from toolcharter.guards.shell.assignments import is_own
 from toolcharter.guards.shell.nodes import Command, Word
 from toolcharter.guards.shell.parse.scanner import Scanner
+from toolcharter.guards.shell.places import objection
 from toolcharter.guards.shell.setters import DECLARING, is_array
-from toolcharter.guards.shell.settled import Value, holds_number
+from toolcharter.guards.shell.settled import LIST, Value, holds_number
 from toolcharter.guards.shell.valued import value_of
 
 _ALL: Final = re.compile(r'"\$\{(!?)([A-Za-z_][A-Za-z0-9_]*)\[@\]\}"')
@@ -68,6 +69,13 @@ def _is_known(scanner: Scanner, name: str) -> bool:
     return is_own(name) and name not in scanner.set_values and scanner.arrays.is_understood(name)
 
 
+def _may_list_elsewhere(scanner: Scanner, word: Word) -> bool:
+    """Whether bash may look outside of the workspace for the names that *word* stands for, or whether that is not known."""
+    if word.pattern is None:
+        return not any(part.name.endswith(LIST) for part in word.parts)
+    return objection(word.pattern, scanner.here, scanner.workspace, is_pattern=True) is not None
+
+
 def _begin(scanner: Scanner, name: str, *, is_associative: bool) -> None:
     """Take *name* for an array from here on."""
     nothing = Value(None, None, len(scanner.commands) - 1, is_number=True, is_shown=True, may_be_empty=True)
@@ -82,12 +90,18 @@ def assigned(scanner: Scanner, name: str, form: str, *, is_associative: bool = F
     setting = scanner.arrays.pending[form]
     if setting is None or not _is_known(scanner, name):
         return
+    # Bash looks for the names that words without a subscript stand for.
+    globs = [word for word, key in zip(setting.words, setting.keys, strict=True) if key is None and word.splits]
+    if any(_may_list_elsewhere(scanner, word) for word in globs):
+        return
     if is_associative and not scanner.arrays.is_associative(name):
         return
     if not (setting.adds or setting.is_element):
         _begin(scanner, name, is_associative=is_associative)
     scanner.set_names = scanner.arrays.learn(name, setting, scanner.set_names)
     del scanner.arrays.pending[form]
+    for word in globs:
+        scanner.look_for(word.pattern or "")
     if keys_of(name) not in scanner.set_names:
         scanner.arrays.loose.add(name)
     for word, key in zip(setting.words, setting.keys, strict=True):

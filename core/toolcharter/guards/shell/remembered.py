@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from toolcharter._lazy import lazy
-from toolcharter.api.command import PathAccess
 from toolcharter.guards.shell.assignments import is_own
 from toolcharter.guards.shell.nodes import SUBSTITUTED, TOP, Command, Redirection, Word
 from toolcharter.guards.shell.parse.scanner import Scanner
@@ -168,14 +167,6 @@ def is_top(scanner: Scanner, word: Word) -> bool:
         return False
     scanner.tops.add(name)
     return True
-
-
-def look_for(scanner: Scanner, pattern: str) -> None:
-    """Note the folders in which bash looks for names: a link on the way may lead out."""
-    folder = pattern.rpartition("/")[0]
-    if folder:
-        path = folder if folder.startswith("/") else f"./{folder}"
-        scanner.reaches.append(PathAccess(path, is_pattern=True, folders=scanner.here))
 
 
 def may_list_elsewhere(scanner: Scanner, word: Word) -> bool:

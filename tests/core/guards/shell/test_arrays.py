@@ -133,6 +133,14 @@ REFUSED = [
     'a=(/etc passwd); cat "${a[0]}/passwd"',
     'b=(-o); cat x; sort "${b[@]}" out x',
     "a=(PATH); PATH=(x y); cat x",
+    # Bash looks for the names itself, and the number of them tells what lies there.
+    'a=(/*); echo "${#a[@]}"',
+    'a=(/*) a+=();echo "${#a[@]}"',
+    'a=(x); a+=(../*); echo "${#a[@]}"',
+    'declare -a a=(/etc/*); echo "${#a[@]}"',
+    'x="/etc/*"; a=($x); echo "${#a[@]}"',
+    'a=($(cat x)); echo "${#a[@]}"',
+    'cd ..; a=(*); echo "${#a[@]}"',
     "m['$(reboot)']=1; cat x",
     "m[$(ls)]=1; cat x",
     "m[a]=1; cat x",
@@ -240,6 +248,8 @@ SHOWN = [
     'a=(x y); echo "${#a[@]}"',
     'mapfile -t a < b.txt; echo "${#a[@]}"',
     'a=(x y); echo "${#a[0]}"',
+    'a=(src/*.py); a+=(*.md); echo "${#a[@]}"',
+    'declare -A m=([k]=/*); echo "${#m[@]}"',
 ]
 
 

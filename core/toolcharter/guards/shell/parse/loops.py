@@ -161,7 +161,7 @@ def _for_parts(scanner: Scanner) -> None:
     if any(remembered.may_list_elsewhere(scanner, word) for word in words if value is None or word.pattern is not None):
         scanner.mark_unsupported(ELSEWHERE)
     for word in words:
-        remembered.look_for(scanner, word.pattern or "")
+        scanner.look_for(word.pattern or "")
         scanner.learn(name, word if word.pattern is None else word._replace(hints=(word.pattern,)))
     start = len(scanner.commands)
     if len(words) == 1 and words[0].pattern is not None:

@@ -224,6 +224,13 @@ class Scanner:
         """Variable *name*, which has just been forgotten, is set to this *value*."""
         self.set_values[name] = settled.united(self._before[name], value) if name in self._before else value
 
+    def look_for(self, pattern: str) -> None:
+        """Note the folders in which bash looks for names: a link on the way may lead out."""
+        folder = pattern.rpartition("/")[0]
+        if folder:
+            path = folder if folder.startswith("/") else f"./{folder}"
+            self.reaches.append(PathAccess(path, is_pattern=True, folders=self.here))
+
     def fail(self, why: str) -> NotUnderstood:
         """What to raise: *why*, and where."""
         return NotUnderstood(f"{why} (at {self.source[self.at : self.at + _SHOWN]!r})")
