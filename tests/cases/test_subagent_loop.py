@@ -222,11 +222,11 @@ def test_ends_are_joined(row: dict[str, Any], make_world: Worlds, monkeypatch: p
     for name in "abc":
         world.call("spawn", task="x", label=name)
     world.host.may_answer.set()
-    until(lambda: sum(len(ended) for _, ended in announcing.ANNOUNCER._waiting.values()) == 3)
+    until(lambda: set(world.states().values()) == {"completed"})
 
-    announcing.ANNOUNCER.flush()
+    world.live.close()
 
-    assert len(world.told(ADA)) == row["expect"]["announcements"]
+    assert len(make_world().told(ADA)) == row["expect"]["announcements"]
 
 
 def test_every_row_is_run() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from toolcharter import Inbox, Store, StoreTransaction, ToolcharterError
-from toolcharter_agents.states import State, Subagent
+from toolcharter_agents.states import ENDED, State, Subagent
 
 JOINED_S = 1.0
 """How long the first end waits for others, in seconds."""
@@ -30,65 +30,74 @@ Key = tuple[str, str]
 
 
 class Announcer:
-    """Joins the ends of one parent's subagents.
+    """Has the parents of a tool's subagents told of ends, those of a second together.
 
-    One for the process: the subagents of one parent are started by several tools.
+    What is told stands in the records, so that ends by another tool, or on a worker that is gone, are told as well, and
+    none twice.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._waiting: dict[Key, tuple[Place, list[Subagent]]] = {}
+        self._waiting: dict[Key, tuple[Place, int]] = {}
+        """With how many ends wait."""
         self._timers: dict[Key, threading.Timer] = {}
+        self._telling = threading.Lock()
 
-    def add(self, place: Place, ended: Subagent) -> None:
-        """Tell of *ended* within a second."""
-        key = (place.tenant, ended.parent)
+    def add(self, place: Place, parent: str) -> None:
+        """Tell *parent* of an end within a second."""
+        key = (place.tenant, parent)
         with self._lock:
-            _, waiting = self._waiting.setdefault(key, (place, []))
-            waiting.append(ended)
-            if len(waiting) < MOST:
-                if len(waiting) == 1:
+            _, number = self._waiting.get(key, (place, 0))
+            self._waiting[key] = (place, number + 1)
+            if number + 1 < MOST:
+                if not number:
                     timer = self._timers[key] = threading.Timer(JOINED_S, self._tell, (key,))
                     timer.daemon = True
                     timer.start()
                 return
         self._tell(key)
 
-    def flush(self) -> None:
-        """Tell at once of all that waits."""
+    def close(self) -> None:
+        """Tell at once of all that waits, and use no store any more once this returns."""
         for key in list(self._waiting):
             self._tell(key)
+        with self._telling:
+            return
 
     def _tell(self, key: Key) -> None:
-        with self._lock:
-            place, ended = self._waiting.pop(key, (None, []))
-            timer = self._timers.pop(key, None)
-        if timer is not None:
-            timer.cancel()
-        if place is not None:
-            tell(place, ended)
+        with self._telling:
+            with self._lock:
+                place, _ = self._waiting.pop(key, (None, 0))
+                timer = self._timers.pop(key, None)
+            if timer is not None:
+                timer.cancel()
+            if place is not None:
+                tell(place, key[1])
 
 
-def tell(place: Place, ended: Sequence[Subagent]) -> None:
-    """Leave one item for the parent of *ended*. What no inbox takes is still in the list of subagents."""
-    parent = ended[0].parent
-    try:
-        place.inbox.put(
-            text_of(ended, roster(place.store, parent), time.time()),
-            source="subagents",
-            session=parent,
-            key=f"subagents:{','.join(one.id for one in ended)}",
-        )
-        place.store.transact(lambda records: _mark(records, ended))
-    except ToolcharterError:
-        return
+def tell(place: Place, parent: str) -> None:
+    """Leave an item for *parent* with the ends that it has not heard of. What no inbox takes stands in the list of subagents."""
+    for _ in range(_ROSTER):
+        try:
+            ended = place.store.transact(lambda records: _untold(records, parent))
+            if ended:
+                text = text_of(ended, roster(place.store, parent), time.time())
+                place.inbox.put(text, source="subagents", session=parent)
+        except ToolcharterError:
+            return
+        if len(ended) < MOST:
+            return
 
 
-def _mark(records: StoreTransaction, ended: Sequence[Subagent]) -> None:
-    for one in ended:
-        found = records.get(Subagent, one.id)
-        if found is not None:
-            records.put(found.record.told(), expected=found.version)
+def _untold(records: StoreTransaction, parent: str) -> list[Subagent]:
+    """The ends that *parent* has not been told of, at most 20, the oldest first; from now on it has."""
+    untold: list[Subagent] = []
+    page = records.page(Subagent, where={"parent": parent, "is_told": False}, order="sequence", limit=100)
+    for one in page.records:
+        if one.record.state in ENDED and len(untold) < MOST:
+            records.put(one.record.told(), expected=one.version)
+            untold.append(one.record)
+    return untold
 
 
 def roster(store: Store, parent: str) -> list[Subagent]:
@@ -111,6 +120,3 @@ def text_of(ended: Sequence[Subagent], others: Sequence[Subagent], now: float) -
             f" {one.input_tokens} + {one.output_tokens} tokens:\n{result}"
         )
     return "\n\n".join((*parts, f"All subagents: {names or 'none'}."))
-
-
-ANNOUNCER = Announcer()

@@ -26,7 +26,7 @@ from toolcharter import (
     scrub_text,
 )
 from toolcharter_agents.agent_files import Iterations
-from toolcharter_agents.announcing import ANNOUNCER, Place
+from toolcharter_agents.announcing import Announcer, Place
 from toolcharter_agents.names import Actor, agent_of, subagent_key
 from toolcharter_agents.running import ALIVE_S, CANCELLED, RUNNING, Launched
 from toolcharter_agents.states import ENDED, Archive, Limits, SpawnReason, State, Subagent, overdue, refusal
@@ -91,13 +91,19 @@ LEAF_DENIED = ("toolset:leaf-deny", "delegate_to_agent", "subagents")
 """What one at the last depth does not get either."""
 
 
+Ended: TypeAlias = "RunningAgent | ToolcharterError"
+"""What has ended, or why it has not begun."""
+
+
 class Launcher:
     """Starts the subagents of one tool."""
 
     def __init__(self, policy: LaunchPolicy, rt: ToolRuntime) -> None:
         self._policy = policy
         self._rt = rt
-        self._own: dict[str, Launched] = {}
+        self._own: dict[str, threading.Event] = {}
+        """Those under way, each with what is set once its record says how it ended."""
+        self._announcer = Announcer()
         rt.on_close(self._close)
 
     def require_depth(self, task: str) -> None:
@@ -126,20 +132,21 @@ class Launcher:
         Raises:
             Denied: `concurrent_limit`, `children_limit`; `not_available`, if no host runs agents.
         """
-        rt, caller, archive = self._rt, self._rt.caller, Archive(self._policy.archive_after_min * 60)
+        rt, caller = self._rt, self._rt.caller
         place = Place(caller.tenant, rt.lasting_store(), rt.inbox)
         record = rt.store.transact(lambda records: self._admitted(records, order))
         if record.state == State.REJECTED:
             raise Denied(record.reason or SpawnReason.CONCURRENT_LIMIT, record.result)
-        has_settled = threading.Event()
+        has_settled = self._own[record.id] = threading.Event()
+        session = _session_of(record, caller)
 
-        def ended(agent: RunningAgent) -> None:
+        def ended(outcome: Ended) -> None:
             try:
-                settle(place, record.id, agent, archive, _session_of(record, caller))
+                self._settle(place, record.id, outcome, session)
             finally:
-                has_settled.set()
-                self._own.pop(record.id, None)
                 RUNNING.drop(record.id)
+                self._own.pop(record.id, None)
+                has_settled.set()
 
         depth = record.depth
         deny = (*DENIED, *order.deny, *(LEAF_DENIED if depth >= self._policy.max_depth else ()))
@@ -157,14 +164,11 @@ class Launcher:
         try:
             agent = rt.agents.start(request, on_end=ended)
         except ToolcharterError as error:
-            settle(place, record.id, error, archive, None)
+            ended(error)
             raise
         launched = Launched(record.id, agent, has_settled)
-        self._own[record.id] = launched
-        if agent.is_done:  # Before it was noted: nobody would take it off again.
-            self._own.pop(record.id, None)
-        else:
-            RUNNING.add(launched, place.store, _session_of(record, caller))
+        if not agent.is_done:
+            RUNNING.add(launched, place.store, session)
         return launched
 
     def _admitted(self, records: StoreTransaction, order: Order) -> Subagent:
@@ -203,15 +207,32 @@ class Launcher:
         records.put(record, expected=0)
         return record
 
+    def _settle(self, place: Place, number: str, outcome: Ended, session: SessionRecord) -> None:
+        """Write how a subagent has ended, and have its parent told; a store that is away is asked again for a while."""
+        archive = Archive(self._policy.archive_after_min * 60)
+        for pause_s in _TRIES_S:
+            try:
+                ended = place.store.transact(lambda records: _settled(records, number, outcome, session))
+            except (StoreConflict, StoreUnavailable):
+                time.sleep(pause_s)
+                continue
+            if ended is not None and not ended.is_told:
+                self._announcer.add(place, ended.parent)
+            with suppress(StoreConflict, StoreUnavailable):  # the next end does it
+                place.store.transact(lambda records: put_away(records, time.time(), archive))
+            return
+
     def _close(self) -> None:
-        """End the tool's subagents with the toolbox: their parent ends."""
-        launched = list(self._own.values())
-        for one in launched:
-            one.agent.cancel()
+        """End the tool's subagents with the toolbox, for their parent ends, and use the store no longer."""
+        own = dict(self._own)
+        for number in own:
+            if (launched := RUNNING.get(number)) is not None:
+                launched.agent.cancel()
         until = time.monotonic() + _SETTLES_S
-        for one in launched:
-            one.has_settled.wait(max(0.0, until - time.monotonic()))
-        ANNOUNCER.flush()
+        for has_settled in own.values():
+            has_settled.wait(max(0.0, until - time.monotonic()))
+        RUNNING.leave(own, _SETTLES_S)
+        self._announcer.close()
 
 
 def _session_of(one: Subagent, caller: Caller) -> SessionRecord:
@@ -254,26 +275,7 @@ def put_away(records: StoreTransaction, now: float, archive: Archive) -> None:
             records.delete(Subagent, one.record.id, expected=one.version)
 
 
-Ended: TypeAlias = "RunningAgent | ToolcharterError"
-"""What has ended, or why it has not begun."""
-
-
-def settle(place: Place, number: str, outcome: Ended, archive: Archive, session: SessionRecord | None) -> None:
-    """Write how a subagent has ended, and have its parent told; a store that is away is asked again for a while."""
-    for pause_s in _TRIES_S:
-        try:
-            ended = place.store.transact(lambda records: _settled(records, number, outcome, session))
-        except (StoreConflict, StoreUnavailable):
-            time.sleep(pause_s)
-            continue
-        if ended is not None and not ended.is_told:
-            ANNOUNCER.add(place, ended)
-        with suppress(StoreConflict, StoreUnavailable):  # the next end does it
-            place.store.transact(lambda records: put_away(records, time.time(), archive))
-        return
-
-
-def _settled(records: StoreTransaction, number: str, outcome: Ended, session: SessionRecord | None) -> Subagent | None:
+def _settled(records: StoreTransaction, number: str, outcome: Ended, session: SessionRecord) -> Subagent | None:
     """The record of a subagent that has ended, with its end, unless it says so already."""
     found = records.get(Subagent, number)
     if found is None:
@@ -284,12 +286,11 @@ def _settled(records: StoreTransaction, number: str, outcome: Ended, session: Se
         one = one.moved(state, now, result=text, reason=reason)
     one = one.model_copy(update={"iterations": used[0], "input_tokens": used[1], "output_tokens": used[2]})
     records.put(one, expected=found.version)
-    if session is not None:
-        _record_session(records, one, session, int(now))
+    _record_session(records, one, session, int(now))
     return one
 
 
-def _end_of(outcome: "RunningAgent | ToolcharterError") -> tuple[State, str, str | None, tuple[int, int, int]]:
+def _end_of(outcome: Ended) -> tuple[State, str, str | None, tuple[int, int, int]]:
     """State, text and reason of an end; iterations and tokens."""
     try:
         if isinstance(outcome, ToolcharterError):

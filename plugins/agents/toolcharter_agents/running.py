@@ -25,6 +25,15 @@ class Launched(NamedTuple):
     """Set once its record says how it ended."""
 
 
+class _Known(NamedTuple):
+    """What is known of one that is looked after."""
+
+    launched: Launched
+    store: Store
+    session: SessionRecord | None
+    """The record of its session, until that is written."""
+
+
 class Running:
     """The subagents under way in this process, and the thread that looks whether other workers have ended them.
 
@@ -33,16 +42,16 @@ class Running:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._known: dict[str, tuple[Launched, Store]] = {}
-        self._new: list[tuple[Store, SessionRecord]] = []
+        self._using = threading.Lock()
+        """Held while the thread uses stores."""
+        self._known: dict[str, _Known] = {}
         self._is_watched = False
         self._has_new = threading.Event()
 
     def add(self, launched: Launched, store: Store, session: SessionRecord) -> None:
         """Look after one more, and write the record of its session."""
         with self._lock:
-            self._known[launched.id] = (launched, store)
-            self._new.append((store, session))
+            self._known[launched.id] = _Known(launched, store, session)
             self._has_new.set()
             if self._is_watched:
                 return
@@ -52,32 +61,46 @@ class Running:
     def get(self, number: str) -> Launched | None:
         """One that runs in this process."""
         known = self._known.get(number)
-        return None if known is None else known[0]
+        return None if known is None else known.launched
 
     def drop(self, number: str) -> None:
         """Look after it no longer."""
         with self._lock:
             self._known.pop(number, None)
 
+    def leave(self, numbers: Iterable[str], timeout_s: float) -> None:
+        """Look after these no longer, and do not use their store once this returns."""
+        for number in numbers:
+            self.drop(number)
+        if self._using.acquire(timeout=timeout_s):
+            self._using.release()
+
     def _watch(self) -> None:
         while True:
             self._has_new.wait(LOOKS_S)
             with self._lock:
                 self._has_new.clear()
-                new, self._new = self._new, []
-                known = [one for one in self._known.values() if not one[0].agent.is_done]
-                self._known = {launched.id: (launched, store) for launched, store in known}
-                self._is_watched = bool(known)
-            for store, session in new:
-                with suppress(ToolcharterError):  # its end writes it, too
-                    store.put(session, expected=0)
-            if not known:
+                self._known = {number: one for number, one in self._known.items() if not one.launched.agent.is_done}
+                numbers = [*self._known]
+                self._is_watched = bool(numbers)
+            if not numbers:
                 return
-            for launched, store in known:
-                try:
-                    look_after(launched, store)
-                except ToolcharterError:
-                    continue  # The store is away; what it says then is looked at when it is back.
+            for number in numbers:
+                with self._using:
+                    self._look_after(number)
+
+    def _look_after(self, number: str) -> None:
+        known = self._known.get(number)
+        if known is None or known.launched.agent.is_done:
+            return
+        if known.session is not None:
+            with suppress(ToolcharterError):  # its end writes it, too
+                known.store.put(known.session, expected=0)
+            with self._lock:
+                if number in self._known:
+                    self._known[number] = known._replace(session=None)
+        with suppress(ToolcharterError):  # the store is away; what it says then is looked at when it is back
+            look_after(known.launched, known.store)
 
 
 def look_after(launched: Launched, store: Store) -> None:

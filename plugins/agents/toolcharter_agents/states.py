@@ -77,7 +77,9 @@ def refusal(limits: Limits, depth: int, running: int, children: int) -> tuple[Sp
 class Subagent(StoreRecord):
     """A subagent. Times are seconds since 1970."""
 
-    store_kind: ClassVar = RecordKind("subagent", ("id",), indexed=("parent", "is_active", "state", "sequence"))
+    store_kind: ClassVar = RecordKind(
+        "subagent", ("id",), indexed=("parent", "is_active", "is_told", "state", "sequence")
+    )
 
     id: str
     parent: str

@@ -10,6 +10,7 @@ from tests.rows import each_row
 from tests.waiting import until
 
 from toolcharter import AgentResult, AgentTask, Caller, Denied, SessionMessage, SessionRecord, Store
+from toolcharter.gate.agents import SessionInbox
 from toolcharter_agents import announcing, running, subagents
 from toolcharter_agents.states import State, Subagent
 
@@ -37,6 +38,18 @@ def record(store: Store, number: str) -> Subagent:
     return found.record
 
 
+def heard(world: World) -> list[str]:
+    """What the parent is told next."""
+    texts: list[str] = []
+
+    def look() -> bool:
+        texts.extend(world.told())
+        return bool(texts)
+
+    until(look)
+    return texts
+
+
 def ended(store: Store, number: str) -> Subagent:
     until(lambda: record(store, number).state != State.RUNNING)
     return record(store, number)
@@ -50,8 +63,7 @@ def test_accepted_at_once_and_told_later(world: World, store: Store) -> None:
     assert world.told() == []
     world.host.may_answer.set()
     one = ended(store, number)
-    until(lambda: record(store, number).is_told)
-    (text,) = world.told()
+    (text,) = heard(world)
 
     assert (one.state, one.result, one.iterations, one.input_tokens, one.output_tokens) == (
         "completed",
@@ -148,15 +160,15 @@ def test_used_up_iterations_are_a_failure(world: World, store: Store) -> None:
     assert world.states() == {"count": "failed"}
 
 
-def test_run_waits_for_the_result(world: World) -> None:
+def test_run_waits_for_the_result(world: World, make_world: Worlds) -> None:
     """It comes as the result of the call, and not to the inbox as well."""
     world.host.may_answer.set()
 
     result = world.call("subagents", action="run", task="x", label="now")
 
     assert (result.outcome, result.text, result.data["state"], result.data["tokens"]) == ("ok", "done", "completed", 7)
-    announcing.ANNOUNCER.flush()
-    assert world.told() == []
+    world.live.close()
+    assert make_world().told() == []
 
 
 def test_a_call_that_may_not_wait_so_long_ends_its_agent(make_world: Worlds, store: Store) -> None:
@@ -255,41 +267,44 @@ def test_steered(world: World, store: Store) -> None:
     assert world.call("subagents", action="steer", id=number, message="x" * 4_000).outcome == "ok"
 
 
-def test_ends_of_a_second_come_together(world: World, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One item tells of all of them, and of who else there is."""
+def test_ends_of_a_second_come_together(make_world: Worlds, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One item tells of all of them, by whichever tool they were started, and of who else there is."""
     monkeypatch.setattr(announcing, "JOINED_S", 60.0)
-    numbers = [spawned(world, name) for name in "abc"]
+    world = make_world()
+    numbers = [
+        spawned(world, name, tool=tool) for name, tool in (("a", "spawn"), ("b", "sessions_spawn"), ("c", "spawn"))
+    ]
     world.host.may_answer.set()
     for number in numbers:
         ended(store, number)
-    until(lambda: sum(len(waiting) for _, waiting in announcing.ANNOUNCER._waiting.values()) == 3)
 
-    announcing.ANNOUNCER.flush()
-    (text,) = world.told()
+    world.live.close()
+    (text,) = make_world().told()
 
     assert text.startswith("3 subagents have ended.")
-    assert "All subagents: c completed, b completed, a completed." in text
+    assert text.endswith("All subagents: c completed, b completed, a completed.")
 
 
-def test_twenty_ends_wait_for_no_more(world: World, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An item that is full is left at once."""
+def test_twenty_ends_are_told_at_once(world: World, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An item has room for 20, and one that is full waits for no more; ends that a lost worker left are told with them."""
     monkeypatch.setattr(announcing, "JOINED_S", 60.0)
-    place = announcing.Place("", store, _inbox(world))
+    place = announcing.Place("", store, SessionInbox(world.live._base, ADA))
+    announcer = announcing.Announcer()
     for number in range(21):
-        announcing.ANNOUNCER.add(place, _ended(store, str(number)))
+        _ended(store, str(number))
+    for _ in range(19):
+        announcer.add(place, ADAS)
+    assert world.told() == []
 
-    (text,) = world.told()
+    announcer.add(place, ADAS)
 
-    assert text.startswith("20 subagents have ended.")
-    assert len(text) < 20_000
-    announcing.ANNOUNCER.flush()
-    assert world.told()[0].startswith("A subagent has ended.")
-
-
-def _inbox(world: World) -> Any:
-    from toolcharter.gate.agents import SessionInbox  # noqa: PLC0415
-
-    return SessionInbox(world.live._base, ADA)
+    first, second = world.told()
+    assert first.startswith("20 subagents have ended.")
+    assert len(first) < 20_000
+    assert second.startswith("A subagent has ended.")
+    announcer.add(place, ADAS)
+    announcer.close()
+    assert world.told() == []
 
 
 def _ended(store: Store, number: str) -> Subagent:
@@ -378,7 +393,10 @@ def test_a_subagents_session_is_kept(world: World, store: Store) -> None:
 def test_a_child_sees_no_more_than_its_parent(make_world: Worlds) -> None:
     """Less what subagents never get; at the last depth nothing that starts others; a call is denied, not unknown."""
     tools = ["spawn", "sessions_spawn", "subagents", "sessions_list", "sessions_send", "session_status", "team_tasks"]
-    world = make_world({name: {} for name in tools}, availability=[{"for": {"agent": "ada"}, "deny": ["team_tasks"]}])
+    world = make_world(
+        {name: {} for name in tools},
+        availability=[{"for": {"agent": "ada"}, "deny": ["team_tasks"]}],
+    )
     seen: list[set[str]] = []
     reasons: list[str | None] = []
 
