@@ -175,7 +175,8 @@ def test_members_are_listed(heading: str, kind: type) -> None:
         "limits_for",
         "pipeline_for",
         "is_busy",
-        "agents",
+        "admit",
+        "dismiss",
         "for_agent",
         "touching",
     }  # for the commands of toolcharter, for live toolboxes and for agents that tools start

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 from tests.cases.conftest import Bench, tool_of
-from tests.plugins.agents.conftest import ADA, ADAS, Worlds, make_world, sqlite, store, store_url
+from tests.plugins.agents.conftest import ADA, ADAS, Worlds, make_world, store
+from tests.plugins.conftest import sqlite, store_url
 from tests.samples import row_params, sample_rows
 from tests.waiting import until
 

@@ -1,10 +1,10 @@
 """Agents that tools start: what `rt.agents` takes and gives, and what the hook `run_agent` takes and gives."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from toolcharter.api.call import ToolResult
+from toolcharter.api.call import Caller, ToolResult
 
 
 class AgentRequest(NamedTuple):
@@ -127,4 +127,28 @@ class Agents(Protocol):
         Raises:
             Denied: `not_available`, if no extension of the profile runs agents.
         """
+        ...
+
+
+class ToolboxView(GovernedTools, Protocol):
+    """The tools of a toolbox as one caller may use them, for the gate itself: for tools that call others and start agents."""
+
+    def touching(self, words: Iterable[str], /) -> frozenset[str]:
+        """The tools that may touch what one of *words* covers, globs over capabilities."""
+        ...
+
+    def admit(self, agent: RunningAgent, /) -> None:
+        """Note an agent that was started on it, and cancel it when it closes."""
+        ...
+
+    def dismiss(self, agent: RunningAgent, /) -> None:
+        """Forget an agent that has ended."""
+        ...
+
+    def for_agent(self, caller: Caller, /) -> "ToolboxView":
+        """The same tools for an agent, whose calls can be ended without those of others."""
+        ...
+
+    def close_shared(self, wait_s: float, /) -> list[Exception]:
+        """Let no call begin any more, and end those under way after *wait_s* seconds."""
         ...

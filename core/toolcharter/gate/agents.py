@@ -8,13 +8,13 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from toolcharter._lazy import lazy
-from toolcharter.api.agents import AgentRequest, AgentResult, AgentTask, RunningAgent
+from toolcharter.api.agents import AgentRequest, AgentResult, AgentTask, RunningAgent, ToolboxView
 from toolcharter.api.call import TRACE, Caller, Delegation
 from toolcharter.api.reasons import Reason
 from toolcharter.api.sessions import SESSION_RECORDS, Sessions, session_key
 from toolcharter.errors import Denied, ToolcharterError, ToolError
 from toolcharter.gate.redact import scrubbed
-from toolcharter.gate.state import ToolboxState, ToolboxView
+from toolcharter.gate.state import ToolboxState
 
 if TYPE_CHECKING:
     import asyncio
@@ -54,7 +54,7 @@ class AgentLauncher:
         present = view(self._parent)
         toolbox = present.for_agent(self._child(request, view))
         deadline = monotonic() + request.timeout_s
-        agent = AgentThread(host, present.agents, toolbox, deadline, on_end)
+        agent = AgentThread(host, present, toolbox, deadline, on_end)
         agent.begin(
             AgentTask(
                 agent=request.agent or self._parent.agent or "",
@@ -93,7 +93,7 @@ class AgentThread:
     def __init__(
         self,
         host: Callable[[AgentTask], Any],
-        agents: set[RunningAgent],
+        present: ToolboxView,
         toolbox: ToolboxView,
         deadline: float,
         on_end: Callable[[RunningAgent], object] | None,
@@ -102,13 +102,13 @@ class AgentThread:
 
         Args:
             host: What runs it.
-            agents: Those of the toolbox, which cancels them when it closes; it is among them until it ends.
+            present: The toolbox that it is started on, which cancels it when it closes.
             toolbox: Its own view of the tools, closed when it ends, so that no call of it begins later.
             deadline: When it has to have ended, on `monotonic`'s clock.
             on_end: Called when it has ended.
         """
         self._host = host
-        self._agents = agents
+        self._present = present
         self._toolbox = toolbox
         self._deadline = deadline
         self._on_end = on_end
@@ -117,8 +117,12 @@ class AgentThread:
         self._settling = threading.Lock()
 
     def begin(self, task: AgentTask) -> None:
-        """Start the thread, and what ends the agent when its time is up."""
-        self._agents.add(self)
+        """Start the thread, and what ends the agent when its time is up.
+
+        Raises:
+            ToolboxClosed: The toolbox is closed.
+        """
+        self._present.admit(self)
         trace = TRACE.get()
 
         def run() -> None:
@@ -191,11 +195,13 @@ class AgentThread:
             if self._outcome is not None:
                 return
             self._outcome = outcome
-        self._toolbox.close_shared(0.0)
-        self._agents.discard(self)
-        self._has_ended.set()
-        if self._on_end is not None:
-            threading.Thread(target=self._on_end, args=(self,), name="toolcharter-agent", daemon=True).start()
+        try:
+            self._toolbox.close_shared(0.0)
+        finally:
+            self._present.dismiss(self)
+            self._has_ended.set()
+            if self._on_end is not None:
+                threading.Thread(target=self._on_end, args=(self,), name="toolcharter-agent", daemon=True).start()
 
 
 class SessionInbox:

@@ -64,7 +64,8 @@ class CallPipeline:
         self._redact_args = REDACTORS[state.args_detail]
         view = state.policy.for_tool(tool.facts, state.availability.of(caller).get(spec.name))
         self.policy = s3_policy.PolicyStage(tool, view, state.tables, str(state.workspace))
-        self._checks = Checks(state.checks, state.loop) if state.checks else None
+        checks = tuple(check for check in state.checks if check.tool in {None, spec.name})
+        self._checks = Checks(checks, state.loop) if checks else None
         self._session = state.session
         self.limits = None if state.rates is None else state.rates.bind(spec.name, caller.agent)
         """The rate limits that concern it; None if there are none."""

@@ -16,14 +16,14 @@ from toolcharter.gate.call import CURRENT, CallContext, new_call_id
 from toolcharter.gate.redact import redact_args, redact_name
 from toolcharter.gate.stages.s8_result import ResultBuilder
 from toolcharter.gate.stages.s9_record import CallRecorder
-from toolcharter.gate.state import ToolboxState, ToolboxView
+from toolcharter.gate.state import ToolboxState
 from toolcharter.guards.paths.locks import WorkspaceLeases
 from toolcharter.guards.paths.workspace import View as WorkspaceView
 from toolcharter.guards.process import GovernedRunner
 
 if TYPE_CHECKING:
     from toolcharter.api import store_engine
-    from toolcharter.api.agents import Agents
+    from toolcharter.api.agents import Agents, ToolboxView
     from toolcharter.api.channel import ChannelUrl, Message, Sender
     from toolcharter.api.network import Http
     from toolcharter.api.sessions import Inbox
@@ -52,7 +52,7 @@ class Runtime:
         self,
         state: ToolboxState,
         paths: WorkspaceView,
-        view: Callable[[Caller], ToolboxView],
+        view: "Callable[[Caller], ToolboxView]",
         *,
         staged: bool,
         bounded: bool = True,

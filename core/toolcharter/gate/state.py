@@ -3,17 +3,17 @@
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from time import monotonic, sleep
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from toolcharter._fork import renew_in_child
 from toolcharter._lazy import lazy
-from toolcharter.api.call import Caller, ToolResult
+from toolcharter.api.call import Caller
 from toolcharter.api.runner import RunnerScope
 from toolcharter.errors import (
     ConfigurationError,
@@ -41,7 +41,7 @@ from toolcharter.profile.model import HOST, Limits
 from toolcharter.profile.settings import HiddenGlob
 
 if TYPE_CHECKING:
-    from toolcharter.api.agents import AgentTask, RunningAgent
+    from toolcharter.api.agents import AgentTask, RunningAgent, ToolboxView
     from toolcharter.api.channel import Channel
     from toolcharter.api.runtime import Reload
     from toolcharter.api.store_engine import StoreEngine
@@ -92,6 +92,17 @@ class CallRegistry:
         if self.closed:
             raise ToolboxClosed("the toolbox is closed; build another with build_tools()")
 
+    def admit(self, agent: "RunningAgent") -> None:
+        """Note *agent*, which `close` cancels.
+
+        Raises:
+            ToolboxClosed: It is too late: what is noted after `close` has looked would be cancelled by nobody.
+        """
+        self.agents.add(agent)
+        if self.closed:
+            self.agents.discard(agent)
+            self.require_open()
+
     def on_close(self, callback: Callable[[], object]) -> None:
         """Run *callback* when the toolbox closes, before those registered earlier."""
         self._callbacks.append(callback)
@@ -130,39 +141,6 @@ class CallRegistry:
             except Exception as error:  # noqa: BLE001 - the others must run too
                 errors.append(error)
         return errors
-
-
-class ToolboxView(Protocol):
-    """The tools of a toolbox as one caller may use them, for tools that call other tools and start agents."""
-
-    def __iter__(self) -> Iterator[str]:
-        """The names of those that the caller sees."""
-        ...
-
-    def call(self, name: str, args: Mapping[str, Any], /) -> ToolResult:
-        """A governed call."""
-        ...
-
-    async def acall(self, name: str, args: Mapping[str, Any], /) -> ToolResult:
-        """A governed call from asynchronous code."""
-        ...
-
-    def touching(self, words: Iterable[str], /) -> frozenset[str]:
-        """The tools that may touch what one of *words* covers, globs over capabilities."""
-        ...
-
-    @property
-    def agents(self) -> "set[RunningAgent]":
-        """The agents under way on it."""
-        ...
-
-    def for_agent(self, caller: Caller, /) -> "ToolboxView":
-        """The same tools for an agent, whose calls can be ended without those of others."""
-        ...
-
-    def close_shared(self, wait_s: float, /) -> list[Exception]:
-        """Let no call begin any more, and end those under way after *wait_s* seconds."""
-        ...
 
 
 def _no_channel(name: str, _url: str, _place: str) -> "Channel":

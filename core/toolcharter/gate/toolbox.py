@@ -159,10 +159,17 @@ class Toolbox(Mapping[str, Tool]):
             if touched is None or any(glob.matches(word) for glob in globs for word in touched)
         )
 
-    @property
-    def agents(self) -> "set[RunningAgent]":
-        """The agents under way on it. For the gate."""
-        return self._state.calls.agents
+    def admit(self, agent: "RunningAgent") -> None:
+        """Note an agent that was started on it, and cancel it when it closes. For the gate.
+
+        Raises:
+            ToolboxClosed: It is closed.
+        """
+        self._state.calls.admit(agent)
+
+    def dismiss(self, agent: "RunningAgent") -> None:
+        """Forget an agent that has ended. For the gate."""
+        self._state.calls.agents.discard(agent)
 
     @property
     def has_approver(self) -> bool:

@@ -86,6 +86,8 @@ class Check(NamedTuple):
     """Whether a call passes where the check fails."""
     timeout_s: float = CHECK_TIMEOUT_S
     """How long its awaitable may take, in seconds."""
+    tool: str | None = None
+    """The only tool whose calls it looks at; None: all."""
 
 
 class Loaded(NamedTuple):

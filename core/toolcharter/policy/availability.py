@@ -149,11 +149,7 @@ class AvailabilityPlan:
 
     def of(self, caller: Caller) -> Mapping[str, Hidden | None]:
         """For every tool, in the universe's order: None if *caller* sees it, else the first thing that hides it."""
-        view = self._view(self._active(caller))
-        if caller.delegation is None:
-            return view
-        left = frozenset(map(fold, caller.delegation.tools))
-        return {name: hidden or (None if fold(name) in left else _NOT_LEFT) for name, hidden in view.items()}
+        return self._view(self._active(caller), None if caller.delegation is None else caller.delegation.tools)
 
     def named(self, items: Iterable[str]) -> frozenset[str]:
         """The tools that *items* cover, by their names: names, globs over names, `group:NAME`, `toolset:NAME`."""
@@ -162,9 +158,9 @@ class AvailabilityPlan:
     def why(self, tool: str, caller: Caller) -> tuple[Hidden, ...]:
         """Everything that hides *tool*, which the universe has, from *caller*: denies, then narrowings, in file order."""
         hiders = tuple(_hiders(self._in_force(self._active(caller)), fold(tool)))
-        delegation = caller.delegation
-        left_out = delegation is not None and fold(tool) not in map(fold, delegation.tools)
-        return (*hiders, _NOT_LEFT) if left_out else hiders
+        if caller.delegation is None or fold(tool) in map(fold, caller.delegation.tools):
+            return hiders
+        return (*hiders, _NOT_LEFT)
 
     def entries_for(self, caller: Caller) -> tuple[Availability, ...]:
         """The entries that decide for *caller*, without those that another replaces."""
@@ -178,9 +174,12 @@ class AvailabilityPlan:
     def _in_force(self, active: tuple[int, ...]) -> list[_Compiled]:
         return [self._entries[index] for index in active]
 
-    def _view_of(self, active: tuple[int, ...]) -> Mapping[str, Hidden | None]:
+    def _view_of(self, active: tuple[int, ...], left: tuple[str, ...] | None) -> Mapping[str, Hidden | None]:
         entries = self._in_force(active)
         view = {name: next(_hiders(entries, key), None) for key, name in self._names.items()}
+        if left is not None:
+            kept = frozenset(map(fold, left))
+            view = {name: hidden or (None if fold(name) in kept else _NOT_LEFT) for name, hidden in view.items()}
         return MappingProxyType(view)
 
 

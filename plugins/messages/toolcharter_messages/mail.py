@@ -13,7 +13,7 @@ from random import random
 from typing import NamedTuple
 
 from toolcharter import Deliverable, Message, NotDelivered, Pause
-from toolcharter_messages.smtp import Server, is_address
+from toolcharter_messages.server import Server, is_address
 
 TIMEOUT_S = 10.0
 """How long to wait for each answer of the server, in seconds."""

@@ -1,7 +1,7 @@
-"""Tools for time: `schedule` and `cron` make jobs, which the extension `schedule` fires.
+"""Tools for time: `schedule` and `cron` make jobs, and `Engine` says which are due.
 
-Each time of a job runs once over all processes that share a store. A run acts as the job's creator, under the profile as it
-is then, and never with a tool more than its creator had.
+Each time of a job is written down once over all processes that share a store. Nothing of this distribution looks for jobs that
+are due on its own yet: whoever drives an `Engine` runs them.
 """
 
 from typing import Any

@@ -2,13 +2,12 @@
 
 import json
 import threading
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.plugins.stores.places import PostgresqlPlaces, RedisPlaces, SqlitePlaces, postgresql_places, redis_places
 
 from toolcharter import AgentResult, AgentTask, Caller, LiveToolbox, Store, ToolResult, open_live, open_store
 
@@ -72,34 +71,6 @@ class World:
 
 
 Worlds = Callable[..., World]
-
-
-@pytest.fixture(scope="session")
-def sqlite(tmp_path_factory: pytest.TempPathFactory) -> SqlitePlaces:
-    """One folder for all tests."""
-    return SqlitePlaces(tmp_path_factory.mktemp("sqlite"))
-
-
-@pytest.fixture(scope="session")
-def postgresql() -> Generator[PostgresqlPlaces]:
-    """One server for all tests."""
-    with postgresql_places() as places:
-        yield places
-
-
-@pytest.fixture(scope="session")
-def redis() -> Generator[RedisPlaces]:
-    """One server for all tests."""
-    with redis_places() as places:
-        yield places
-
-
-@pytest.fixture
-def store_url(request: pytest.FixtureRequest, sqlite: SqlitePlaces) -> str:
-    """An empty store: of SQLite, or of what the test asks for by `ON_ALL`."""
-    kind = getattr(request, "param", "sqlite")
-    url: str = sqlite.new() if kind == "sqlite" else request.getfixturevalue(kind).new()
-    return url
 
 
 @pytest.fixture

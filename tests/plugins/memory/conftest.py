@@ -1,13 +1,12 @@
 """The memory tools, built by the real gate over a real store: SQLite, and PostgreSQL for what stores could do in ways of their own."""
 
 import json
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
-from tests.plugins.stores.places import PostgresqlPlaces, SqlitePlaces, postgresql_places
 
 from toolcharter import Caller, Toolbox, ToolResult, build_tools
 
@@ -19,27 +18,6 @@ class Call(Protocol):
 
 
 Boxes = Callable[..., Toolbox]
-
-
-@pytest.fixture(scope="session")
-def sqlite(tmp_path_factory: pytest.TempPathFactory) -> SqlitePlaces:
-    """One folder for all tests."""
-    return SqlitePlaces(tmp_path_factory.mktemp("sqlite"))
-
-
-@pytest.fixture(scope="session")
-def postgresql() -> Generator[PostgresqlPlaces]:
-    """One server for all tests."""
-    with postgresql_places() as places:
-        yield places
-
-
-@pytest.fixture
-def store_url(request: pytest.FixtureRequest, sqlite: SqlitePlaces) -> str:
-    """An empty store: of SQLite, or of what the test asks for by `ON_BOTH`."""
-    kind = getattr(request, "param", "sqlite")
-    url: str = sqlite.new() if kind == "sqlite" else request.getfixturevalue(kind).new()
-    return url
 
 
 @pytest.fixture

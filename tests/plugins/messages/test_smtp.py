@@ -8,7 +8,8 @@ from tests.rows import each_row
 
 from toolcharter import Attachment, Message, NotDelivered, Notification
 from toolcharter_messages.mail import MailSender
-from toolcharter_messages.smtp import is_address, open_channel, parse_server
+from toolcharter_messages.server import is_address, parse_server
+from toolcharter_messages.smtp import open_channel
 
 pytestmark = pytest.mark.slow
 

@@ -5,41 +5,16 @@ from itertools import count
 
 import pytest
 from tests.plugins.stores.places import (
-    REDIS,
     PostgresqlPlaces,
     RedisPlaces,
     Rows,
     SqlitePlaces,
-    postgresql_places,
-    redis_places,
 )
 
 from toolcharter import Scope, StoreEngine, open_store
 
 ENGINES = ("sqlite", "postgresql", "redis")
 _TENANTS = count()
-
-
-@pytest.fixture(scope="session")
-def postgresql() -> Generator[PostgresqlPlaces]:
-    """One server for all tests."""
-    with postgresql_places() as places:
-        yield places
-
-
-@pytest.fixture(scope="session")
-def sqlite(tmp_path_factory: pytest.TempPathFactory) -> SqlitePlaces:
-    """One folder for all tests."""
-    return SqlitePlaces(tmp_path_factory.mktemp("sqlite"))
-
-
-@pytest.fixture(scope="session")
-def redis() -> Generator[RedisPlaces]:
-    """One server for all tests."""
-    if REDIS is None:
-        pytest.skip("redis-server is not installed: apt-get install redis-server")
-    with redis_places() as places:
-        yield places
 
 
 @pytest.fixture(scope="session", params=ENGINES)

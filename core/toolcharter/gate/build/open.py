@@ -27,7 +27,7 @@ from toolcharter.gate.runners import PROTECTED_FROM_TOOLS, Runners
 from toolcharter.gate.runtime import Runtime, check_deadline
 from toolcharter.gate.stages.s1_arguments import ArgumentReader
 from toolcharter.gate.stages.s8_result import OutputLimit
-from toolcharter.gate.state import ProfileStore, ToolboxState, ToolboxView
+from toolcharter.gate.state import ProfileStore, ToolboxState
 from toolcharter.gate.tool import BuiltTool
 from toolcharter.gate.toolbox import Toolbox
 from toolcharter.guards.paths import WorkspacePaths
@@ -42,6 +42,7 @@ from toolcharter.profile.model import Limits
 from toolcharter.profile.settings import Approvals, Notify, Rates, SessionGuards
 
 if TYPE_CHECKING:
+    from toolcharter.api.agents import ToolboxView
     from toolcharter.events import notify
     from toolcharter.gate.approvals import asking, ledger
     from toolcharter.gate.build import late
@@ -345,7 +346,7 @@ def _runtime(home: ToolboxState, base: ToolboxState, loaded: LoadedTool) -> Runt
     bounded = base.facts[loaded.spec.name].is_bounded
     assert home.paths is not None  # noqa: S101 - opened with the base; for the type checkers
 
-    def view(caller: Caller) -> ToolboxView:
+    def view(caller: Caller) -> "ToolboxView":
         assert base.view is not None  # noqa: S101 - as above, before any call
         return base.view(caller)
 

@@ -1,6 +1,6 @@
 """Stage 4, the checks of plugins: each may deny a call or ask for a human; what fails denies."""
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Iterator, Mapping
 from functools import partial
 from inspect import isawaitable
 from time import monotonic
@@ -21,12 +21,7 @@ def checks_of_tools(tools: Mapping[str, LoadedTool], policies: Mapping[str, Any]
     """What has a person agree to the calls of which a tool itself wants that."""
     for name, tool in tools.items():
         if tool.spec.asks is not None:
-            ask = partial(tool.spec.asks, policies[name])
-            yield Check(f"{tool.distribution}:{name}", partial(_asked_by, name, ask))
-
-
-def _asked_by(name: str, ask: Callable[[Call], Ask | None], call: Call) -> Ask | None:
-    return ask(call) if call.tool == name else None
+            yield Check(f"{tool.distribution}:{name}", partial(tool.spec.asks, policies[name]), tool=name)
 
 
 class NoAnswer(Exception):
