@@ -47,6 +47,11 @@ class SpecVerifier:
         if self.strict:
             self._hold(ctx, result)
 
+    def asked(self, reason: str) -> None:
+        """Look at the reason for which a person is to be asked: it is the tool's own if its `asks` gave it."""
+        if self.notify is not None and reason in (self.spec.own_reasons() or ()):
+            self.notify(reason)
+
     def _hold(self, ctx: CallContext, result: ToolResult | None) -> None:
         name = self.spec.name
         if ctx.stage == "tool" and self.reasons is not None and ctx.reason not in self.reasons:

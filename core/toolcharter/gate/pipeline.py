@@ -211,6 +211,8 @@ class CallPipeline:
                 return None
         if objection is not None:
             ctx.asked_by_check = True
+            if self.verify is not None:
+                self.verify.asked(objection.reason)
             return objection
         decision = ctx.decision
         return Ask(decision.reason or "", decision.message) if decision.outcome == "ask" else None

@@ -138,7 +138,7 @@ class CronJobs:
             changes["agent"] = self._agent(patch["agentId"])
         if "deleteAfterRun" in patch:
             changes["delete_after_run"] = patch["deleteAfterRun"]
-        changes |= {name: patch[name] for name in ("deliver", "channel", "to") if name in patch}
+        changes |= {name: patch.get(name) for name in ("deliver", "channel", "to") if name in patch}
         if "disabled" in patch:
             changes["enabled"] = not patch["disabled"]
         if "schedule" in patch:
@@ -264,7 +264,7 @@ SPEC = ToolSpec(
     "cron",
     CronPolicy,
     build,
-    reasons=ScheduleReason,
+    reasons=set(ScheduleReason) - {ScheduleReason.INVALID_TIME, ScheduleReason.UNKNOWN_PROCESS},  # those of `schedule`
     capabilities=dict.fromkeys(get_args(CronAction), frozenset({"schedule"})),
     safety="high",
     staged=True,

@@ -97,13 +97,20 @@ def advertise(policy: SchedulePolicy, schema: dict[str, Any]) -> dict[str, Any]:
     return advertised(policy.allowed_actions, schema)
 
 
+_OF_CRON = {
+    ScheduleReason.OTHER_AGENT,
+    ScheduleReason.DELIVERY_NOT_ALLOWED,
+    ScheduleReason.IS_RUNNING,
+    ScheduleReason.UNKNOWN_ZONE,
+}
+"""Reasons of what `cron` alone can be asked."""
 CAPABILITIES = dict.fromkeys(get_args(ScheduleAction), frozenset({"schedule"}))
 
 SPEC = ToolSpec(
     "schedule",
     SchedulePolicy,
     build,
-    reasons=ScheduleReason,
+    reasons=set(ScheduleReason) - _OF_CRON,
     capabilities=CAPABILITIES,
     safety="high",
     staged=True,

@@ -1,14 +1,15 @@
 """Agents as files: what is read, what stops the start, and how far one may delegate."""
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.plugins.agents.conftest import ADA, World, Worlds
+from tests.plugins.agents.conftest import ADA, BOB, World, Worlds
 from tests.rows import each_row
 
-from toolcharter import AgentResult, AgentTask, Caller, ConfigurationError
+from toolcharter import AgentResult, AgentTask, Caller, ConfigurationError, ToolError
 from toolcharter_agents.agent_files import HOME, read_agents
 
 CODER = """\
@@ -165,6 +166,43 @@ def test_whom_an_agent_may_delegate_to(
 
     assert result.reason == reason
     assert len(world.host.tasks) == (reason is None)
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_delegate_counts_among_subagents(make_world: Worlds) -> None:
+    """Depth, all of the tenant and the parent's own limit it, in this order."""
+    limits = {"max_concurrent": 2, "max_children": 1}
+    world = make_world({"delegate_to_agent": {"targets": ["*"], **limits}, "spawn": limits})
+
+    def refused(caller: Caller = ADA, task: str = "x") -> str | None:
+        return world.call("delegate_to_agent", caller, target_agent_id="coder", task=task).reason
+
+    assert world.call("spawn", task="x").outcome == "ok"
+    assert refused() == "children_limit"
+    assert world.call("spawn", BOB, task="x").outcome == "ok"
+    assert refused() == "concurrent_limit"
+    assert refused(Caller(agent="ada", depth=1)) == "depth_limit"
+    assert refused(task="x" * 16_001) == "task_too_long"
+
+
+@pytest.mark.usefixtures("folder")
+def test_what_becomes_of_a_delegate_is_told(make_world: Worlds) -> None:
+    """Also that it has used up its iterations, or failed."""
+    world = delegating(make_world, ["*"])
+    outcomes: Iterator[AgentResult | ToolError] = iter(
+        [AgentResult("so far", is_exhausted=True), ToolError("No model answers.")]
+    )
+
+    def run(_: AgentTask) -> AgentResult:
+        outcome = next(outcomes)
+        if isinstance(outcome, ToolError):
+            raise outcome
+        return outcome
+
+    world.live._base.agent_host = run
+    reasons = [world.call("delegate_to_agent", target_agent_id="coder", task="x").reason for _ in range(2)]
+
+    assert reasons == ["max_iterations", "subagent_failed"]
 
 
 @pytest.mark.usefixtures("folder")

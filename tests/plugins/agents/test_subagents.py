@@ -9,7 +9,7 @@ from tests.plugins.agents.stores import ON_ALL
 from tests.rows import each_row
 from tests.waiting import until
 
-from toolcharter import AgentResult, AgentTask, Caller, Denied, SessionMessage, SessionRecord, Store
+from toolcharter import AgentResult, AgentTask, Caller, Denied, SessionMessage, SessionRecord, Store, ToolError
 from toolcharter.gate.agents import SessionInbox
 from toolcharter_agents import announcing, running, subagents
 from toolcharter_agents.states import State, Subagent
@@ -131,6 +131,30 @@ def test_limits_in_their_order(make_world: Worlds, store: Store) -> None:
         "running",
         "running",
     ]
+
+
+def test_sessions_spawn_has_the_same_limits(make_world: Worlds) -> None:
+    """In the same order."""
+    world = make_world({"sessions_spawn": {"max_concurrent": 2, "max_children": 1}})
+    spawned(world, tool="sessions_spawn")
+    asked = [(ADA, "children_limit"), (CHILD, "depth_limit")]
+    assert [world.call("sessions_spawn", caller, task="x").reason for caller, _ in asked] == [why for _, why in asked]
+    spawned(world, caller=BOB, tool="sessions_spawn")
+    assert world.call("sessions_spawn", LEE, task="x").reason == "concurrent_limit"
+
+
+@each_row("tool", ["spawn", "sessions_spawn", "subagents"])
+def test_a_task_is_bounded(tool: str, world: World) -> None:
+    action = {"action": "run"} if tool == "subagents" else {}
+    assert world.call(tool, task="x" * 16_001, **action).reason == "task_too_long"
+
+
+def test_a_run_that_fails_says_so(world: World) -> None:
+    def run(_: AgentTask) -> AgentResult:
+        raise ToolError("No model answers.")
+
+    world.live._base.agent_host = run
+    assert world.call("subagents", action="run", task="x").reason == "subagent_failed"
 
 
 @ON_ALL

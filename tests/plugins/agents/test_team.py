@@ -9,6 +9,7 @@ from tests.plugins.agents.stores import ON_ALL
 from tests.rows import each_row
 
 from toolcharter import Caller, ToolResult
+from toolcharter.api import sessions
 
 EVE = Caller(agent="eve", user="kim")
 
@@ -148,6 +149,16 @@ def test_teams_are_bounded_and_apart(make_world: Worlds) -> None:
     assert full.reason == "too_many_tasks"
     create(world)
     assert other.call("team_tasks", action="search").data["tasks"] == []
+
+
+def test_a_full_inbox_takes_no_message(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who sends is told so, and may send again later."""
+    monkeypatch.setattr(sessions, "MAX_WAITING", 1)
+    world.said("hello", BOB)
+
+    results = [world.call("team_message", to="bob", text=text) for text in ("one", "two")]
+
+    assert [result.reason for result in results] == [None, "inbox_full"]
 
 
 def test_messages_reach_the_latest_session_of_a_member(world: World) -> None:

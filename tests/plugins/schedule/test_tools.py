@@ -113,6 +113,7 @@ def test_an_owner_has_so_many_jobs(box: Callable[..., Toolbox]) -> None:
     first = schedule(tools, every_seconds=90, message="x").data["id"]
     assert add(tools).outcome == "ok"
     assert outcome(schedule(tools, every_seconds=90, message="x")) == ("denied", "too_many_jobs")
+    assert outcome(add(tools)) == ("denied", "too_many_jobs")
 
     other = tools.for_caller(Caller(agent="ada", user="ute"))
     assert schedule(other, every_seconds=90, message="x").outcome == "ok"
@@ -187,6 +188,11 @@ def test_a_run_of_a_job_makes_no_jobs(box: Callable[..., Toolbox]) -> None:
         pytest.param({"schedule": {"kind": "every", "everyMs": 1}}, ("error", "too_frequent"), id="too often"),
         pytest.param(
             {"schedule": {"kind": "cron", "expr": "0 9 * * *", "tz": "Mars/Base"}}, ("error", "unknown_zone"), id="Mars"
+        ),
+        pytest.param({"schedule": {"kind": "cron", "expr": "0 9"}}, ("error", "invalid_cron"), id="two fields"),
+        pytest.param({"schedule": {"kind": "cron", "expr": "0 0 30 2 *"}}, ("error", "never_due"), id="no such day"),
+        pytest.param(
+            {"schedule": {"kind": "at", "atMs": 29_348_006_400_000}}, ("error", "time_too_far"), id="far ahead"
         ),
         pytest.param({"schedule": {"kind": "sometimes"}}, ("error", "invalid_arguments"), id="another kind"),
     ],
