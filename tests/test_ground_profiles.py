@@ -18,7 +18,17 @@ from tests.sandbox.dockerd import Dockerd
 dockerd = sandbox.dockerd
 
 Calls = list[tuple[str, dict[str, Any]]]
-READING = {"fs:read", "fs:lock", "net:read", "text"}
+READING = {
+    "fs:read",
+    "fs:lock",
+    "net:read",
+    "text",
+    "memory:read",
+    "session:read",
+    "agent:read",
+    "team:read",
+    "skills:read",
+}
 FILE_TOOLS: dict[str, Callable[[str], list[dict[str, Any]]]] = {
     "write_file": lambda path: [{"path": path, "content": "x"}],
     "edit_file": lambda path: [{"path": path, "old_string": "e", "new_string": "x"}],
@@ -34,9 +44,18 @@ LINES = (
     "sed -n 'w {0}' src/main.py",
 )
 TOOLS_THAT_CHANGE = {
+    "assistant": {"write_file", "edit_file", "memory", "schedule", "cron", "message"},
     "coder": {*FILE_TOOLS, "bash", "git"},
     "fixer": {"git"},
     "minimal": set[str](),
+    "orchestrator": {
+        "sessions_send",
+        "sessions_spawn",
+        "subagents",
+        "delegate_to_agent",
+        "team_tasks",
+        "finalize_task",
+    },
     "releaser": {"git"},
     "researcher": {"write_file", "edit_file", "make_dir"},
     "reviewer": {"git"},
@@ -144,7 +163,9 @@ def with_remote(profile: str, folder: Path) -> str:
 
 @pytest.mark.needs_program("git")
 @pytest.mark.needs_program("bwrap", package="bubblewrap")
-@pytest.mark.parametrize("profile", TOOLS_THAT_CHANGE)
+@pytest.mark.parametrize(
+    "profile", [name for name, tools in TOOLS_THAT_CHANGE.items() if tools & {*FILE_TOOLS, "git", "bash"}]
+)
 def test_no_tool_of_a_shipped_profile_changes_what_the_gate_believes(
     project: Project, tmp_path: Path, profile: str
 ) -> None:
@@ -163,14 +184,20 @@ def test_no_tool_of_a_shipped_profile_changes_what_the_gate_believes(
     assert succeeded == (["tag", "push"] if profile == "releaser" else [])
 
 
-@pytest.mark.parametrize("path", ["research/profiles/own.yaml", "research/profiles/new.yaml", "research/admin.yaml"])
-def test_a_folder_that_may_be_written_may_hold_what_may_not(project: Project, path: str) -> None:
-    """`researcher` writes its notes, and no profile or policy that lies among them."""
-    project.variables["TOOLCHARTER_ADMIN_POLICY"] = str(project.top / "research/admin.yaml")
-    (project.top / "research/admin.yaml").write_text("deny: ['bash:dd *']\n")
-    calls = [("write_file", {"path": name, "content": "x"}) for name in (path, "research/notes.md")]
+@pytest.mark.parametrize(("profile", "folder"), [("researcher", "research"), ("assistant", "notes")])
+@pytest.mark.parametrize("path", ["profiles/own.yaml", "profiles/new.yaml", "admin.yaml"])
+def test_a_folder_that_may_be_written_may_hold_what_may_not(
+    project: Project, profile: str, folder: str, path: str
+) -> None:
+    """These profiles write notes, and no profile or policy that lies among them."""
+    notes = project.top / folder
+    (notes / "profiles").mkdir(parents=True, exist_ok=True)
+    (notes / "profiles/own.yaml").write_text("profile: own-notes\ntools: {list_files: {}}\n")
+    (notes / "admin.yaml").write_text("deny: ['bash:dd *']\n")
+    project.variables["TOOLCHARTER_ADMIN_POLICY"] = str(notes / "admin.yaml")
+    calls = [("write_file", {"path": f"{folder}/{name}", "content": "x"}) for name in (path, "notes.md")]
 
-    answers = project.calls("researcher", *calls, start="research")
+    answers = project.calls(profile, *calls, start=folder)
 
     assert [answer[:2] for answer in answers] == [("denied", "protected_path"), ("ok", None)]
 
