@@ -1,4 +1,4 @@
-# make run     set up `.venv` and drive the calls of three agents through their profiles
+# make run     set up `.venv` and drive the calls of three agents through their profiles, then a day of two that remember and delegate
 # make test    all tests on one Python; on the other versions from 3.11 to 3.13 that are there, those that depend on the version
 #              (PYTHONS="3.11" narrows, ARGS="-k git" selects)
 # make lint    ruff, mypy, pyright, import-linter
@@ -47,6 +47,7 @@ unexport VIRTUAL_ENV
 run: python
 	@$(PYTHON) scripts/environment.py run
 	@$(BIN)/python examples/sessions.py
+	@$(BIN)/python examples/day.py
 
 test: python
 	@$(PYTHON) scripts/matrix.py $(ARGS)

@@ -1,4 +1,4 @@
-"""examples/sessions.py, which `make run` runs: the calls of three agents."""
+"""What `make run` runs: examples/sessions.py, the calls of three agents, and examples/day.py, a day of two that remember and delegate."""
 
 import fcntl
 import json
@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 SCRIPT = Path("examples/sessions.py")
+_ENDS = {"hook.tool.after", "hook.policy.deny"}
 NO_BWRAP = "No bubblewrap was found, so the coder's programs did not run. Install it: apt-get install bubblewrap"
 
 
@@ -24,10 +25,10 @@ def _one_at_a_time(project_root: Path) -> Iterator[None]:
         yield
 
 
-def run(project_root: Path, **variables: str) -> "subprocess.CompletedProcess[str]":
+def run(project_root: Path, script: Path = SCRIPT, **variables: str) -> "subprocess.CompletedProcess[str]":
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("COV", "PYTEST"))}
     return subprocess.run(
-        [sys.executable, SCRIPT],
+        [sys.executable, script],
         cwd=project_root,
         env={**environment, **variables},
         capture_output=True,
@@ -141,3 +142,15 @@ def test_a_session_that_cannot_begin_ends_with_its_status(project_root: Path, ca
 
     assert status == 2
     assert "no-such-profile" in capfd.readouterr().err
+
+
+def test_a_day_ends_as_it_must(project_root: Path) -> None:
+    """What the page orders is denied or asked, what subagents say comes as data, and all of it is told by events."""
+    ran = run(project_root, Path("examples/day.py"))
+
+    assert (ran.stderr, ran.returncode) == ("", 0)
+    last = ran.stdout.splitlines()[-1]
+    events = [json.loads(line) for line in (project_root / last.rpartition(" ")[2]).read_text().splitlines()]
+    ended = {(event["tool"], event.get("reason")) for event in events if event["event"] in _ENDS}
+    assert {("schedule", "approval_denied"), ("message", "channel_not_allowed"), ("memory", None)} <= ended
+    assert "    > The train leaves on Tuesdays." in ran.stdout.splitlines()
