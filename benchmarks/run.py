@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 
+import assistants
 import calls
 import deciding
 import event_files
@@ -39,6 +40,7 @@ TOPICS = {
     "Hosts": through_hosts.ROWS,
     "Stores": storing.ROWS,
     "Service": service.ROWS,
+    "Assistants": assistants.ROWS,
     "Endurance": lasting.ROWS,
 }
 

@@ -1,0 +1,23 @@
+"""What agents cost that live longer than one answer: their memory beside a small one, and files that are kept elsewhere."""
+
+from measure import Bench, Row, Subject, ratio
+
+_REMEMBERING = "ours/remembering.py"
+
+
+def _search(bench: Bench) -> float:
+    subject = Subject(_REMEMBERING, variables=(("BENCH_CHUNKS", str(bench.many(100_000))),))
+    with bench.workers(subject) as (worker,):
+        return bench.ratio(bench.sample(worker, "many"), bench.sample(worker, "few"))
+
+
+_SMALL = Subject(_REMEMBERING, variables=(("BENCH_CHUNKS", "1000"),))
+
+ROWS = (
+    Row("search of a memory in 100,000 chunks / in 1,000", _search, 5),
+    Row(
+        "read of a file that a plugin keeps / of one on the disk",
+        ratio((_SMALL, "routed read"), (_SMALL, "plain read")),
+        1.5,
+    ),
+)
