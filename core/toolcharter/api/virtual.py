@@ -1,11 +1,12 @@
 """Virtual files: what an extension's `route_path` answers for paths whose content it keeps elsewhere than on the disk."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 
 from toolcharter.api.paths import Entry
 
 
-class VirtualFile:
+class VirtualFile(ABC):
     """A file that lies on no disk. Methods are called while a call is under way; what they raise is the call's error.
 
     What is there by now may differ from what was read: `write` and `delete` are told what the tool has seen, and raise
@@ -16,9 +17,9 @@ class VirtualFile:
         """Whether there is such a file."""
         return True
 
+    @abstractmethod
     def read(self) -> bytes:
         """The content; of a file that does not exist an empty text, or a `ToolError` with `path_not_found`."""
-        raise NotImplementedError
 
     def write(self, data: bytes, before: bytes | None, /) -> None:
         """Make *data* the content. A file whose class has no such method may be read only.
@@ -34,9 +35,9 @@ class VirtualFile:
         raise NotImplementedError
 
 
-class VirtualFolder:
+class VirtualFolder(ABC):
     """A folder that holds virtual files, beside what lies there on the disk."""
 
+    @abstractmethod
     def entries(self) -> Iterable[Entry]:
         """The virtual files and folders directly in it that exist, in any order."""
-        raise NotImplementedError

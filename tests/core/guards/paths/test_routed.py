@@ -342,10 +342,8 @@ def _raises(_: str) -> Any:
         (lambda _: Failing(), "file place"),
         (lambda _: Wrong(), "file place"),
         (lambda _: WrongFolder(), "entries place"),
-        (lambda _: VirtualFolder(), "entries place"),
-        (lambda _: VirtualFile(), "file place"),
     ],
-    ids=["raises", "answers text", "fails", "reads text", "lists text", "lists nothing", "reads nothing"],
+    ids=["raises", "answers text", "fails", "reads text", "lists text"],
 )
 def test_a_failure_is_an_error_and_no_way_to_the_disk(routed: Routed, ask: Callable[[str], Any], uses: str) -> None:
     """Whatever fails, the file on the disk is not read in its place."""
