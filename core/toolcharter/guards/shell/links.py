@@ -21,6 +21,8 @@ _CARRIERS: Final = frozenset({"cp", "mv", "rsync"})
 _EXTRACTORS: Final = frozenset({"tar", "gtar", "bsdtar", "unzip", "cpio"})
 _LN_CLUSTER: Final = re.compile(r"-[bdFfiLnPrsTv]*([tS])(.*)", re.DOTALL)
 _EXTRACTING: Final = re.compile(r"--(?:extract|get)|-?[A-Za-z]*[xi][A-Za-z]*")
+# No letter stands in front of the `O` that would take it for its value.
+_TO_OUTPUT: Final = re.compile(r"--to-stdout|-?[xvtzjJZkw]*O[xvtzjJZkw]*f?")
 _UNPACKED: Final = re.compile(r"--directory(?:=.*)?|--one-top-level(?:=.*)?|-?[A-Za-z]*C.*|-d.*", re.DOTALL)
 _SHOWING_MEMBERS: Final = frozenset({"-l", "-p", "-t", "-v", "-z", "-Z"})
 _ORDERED: Final = frozenset({"subshell", "substitution"})
@@ -196,7 +198,8 @@ def _unpacked(name: str, words: Sequence[str]) -> list[str]:
     if name == "unzip":
         unpacks = not any(word[:2] in _SHOWING_MEMBERS for word in words)
     else:
-        unpacks = any(map(_EXTRACTING.fullmatch, (*words[:1], *(word for word in words[1:] if word[:1] == "-"))))
+        options = (*words[:1], *(word for word in words[1:] if word[:1] == "-"))
+        unpacks = any(map(_EXTRACTING.fullmatch, options)) and not any(map(_TO_OUTPUT.fullmatch, options))
     if not unpacks:
         return []
     return ["/**"] if any(map(_UNPACKED.fullmatch, words)) else ["**"]

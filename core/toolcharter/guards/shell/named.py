@@ -63,8 +63,14 @@ def named_by_words(texts: Sequence[str]) -> str:
 
 
 def is_chain(commands: Sequence[Command], start: int) -> bool:
-    """Whether *commands* are one pipeline of simple commands, the first of them at position *start*."""
-    inputs = (tuple(range(start, place)) for place in range(start, start + len(commands)))
+    """Whether *commands* are one pipeline of simple commands, the first of them at position *start*.
+
+    That one may read what is written before it; it has to be a command that does not.
+    """
+    outer = commands[0].stdin_from if commands else ()
+    if any(one >= start for one in outer):
+        return False
+    inputs = ((*outer, *range(start, place)) for place in range(start, start + len(commands)))
     same = {(one.within, one.folders) for one in commands}
     return len(same) == 1 and all(
         one.stdin_from == fed and not one.substitutes for one, fed in zip(commands, inputs, strict=True)

@@ -8,10 +8,10 @@ from toolcharter._lazy import lazy
 from toolcharter.guards.shell.assignments import is_own
 from toolcharter.guards.shell.nodes import SUBSTITUTED, TOP, Command, Redirection, Word
 from toolcharter.guards.shell.parse.scanner import Scanner
-from toolcharter.guards.shell.parse.word_parts import MARK, is_glob, literal, made_of
+from toolcharter.guards.shell.parse.word_parts import ARGUMENT, MARK, Piece, is_glob, literal, made_of, word_of
 from toolcharter.guards.shell.places import objection
 from toolcharter.guards.shell.setters import DECLARING, is_array, set_by
-from toolcharter.guards.shell.settled import NUMBER, Gained, Value
+from toolcharter.guards.shell.settled import LIST, NUMBER, Gained, Value
 from toolcharter.guards.shell.valued import value_of
 
 if TYPE_CHECKING:
@@ -25,10 +25,14 @@ else:
 
 _WHOLE: Final = frozenset({"docker", "kubectl"})
 """Whose names part of a name may be no name of."""
+_BLANKS: Final = frozenset(" \t\n")
 _GLOB_SIGNS: Final = frozenset("*?[")
+_QUOTED_WHOLE: Final = re.compile(r'"[^"]*"')
 _DIGITS: Final = re.compile(r"[0-9]{1,15}")
 # Without quotes, bash makes the same word of them.
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_@%+=:,./-]+")
+# A word or a glob among blanks in a value: bash splits and expands it as if the line said it.
+_ENTRY: Final = re.compile(r"[A-Za-z0-9_*?][A-Za-z0-9_@%+=:,./*?-]*")
 _ONE_OUTPUT: Final = re.compile(r"\$\([^`]*\)", re.DOTALL)
 _WORD: Final = r" [A-Za-z0-9_@%+=:,./{}~^-]+"
 _PLAIN_PRINTERS: Final = tuple(
@@ -173,7 +177,18 @@ def may_list_elsewhere(scanner: Scanner, word: Word) -> bool:
     """Whether bash itself may look outside for the names that *word*, of a loop, stands for: no command shows it."""
     if word.pattern is not None:
         return objection(word.pattern, scanner.here, scanner.workspace, is_pattern=True) is not None
-    return word.text is None and not _GLOB_SIGNS.isdisjoint(word.form) and word.prefix[:1] in {"", "/", "~", "."}
+    if word.text is not None:
+        return False
+    # Without quotes, bash takes the signs of a glob in what a variable or a command gives for one, wherever that leads.
+    return not _GLOB_SIGNS.isdisjoint(word.form) or (word.splits and not _never_globs(word))
+
+
+def _never_globs(word: Word) -> bool:
+    """Whether nothing in *word* that is not known can hold the sign of a glob where bash looks for one."""
+    if word.is_number or word.named_by or _QUOTED_WHOLE.fullmatch(word.form):
+        return True
+    unknown = [part for part in word.parts if part.name]
+    return bool(unknown) and all(part.is_quoted or part.name.endswith(LIST) for part in unknown)
 
 
 def of_loop(scanner: Scanner, name: str, words: Sequence[Word], positions: range) -> Value | None:
@@ -209,20 +224,29 @@ def of_loop(scanner: Scanner, name: str, words: Sequence[Word], positions: range
 
 def with_values(scanner: Scanner, words: Sequence[Word]) -> list[Word]:
     """*words* of a loop with the texts of variables that the line has set before; it relies on these."""
-    found: list[Word] = []
-    for word in words:
-        names = [part.name for part in word.parts if part.name]
-        held = [scanner.set_values.get(name.removeprefix(MARK)) for name in names if name.startswith(MARK)]
-        texts = [one.text for one in held if one is not None and one.text is not None]
-        if not scanner.settles or not names or len(texts) != len(names) or not all(map(_PLAIN.fullmatch, texts)):
-            found.append(word)
-            continue
-        given = iter(texts)
-        found.append(made_of(word.parts, [next(given) if part.name else part.text for part in word.parts]))
-        scanner.relied.update(
-            name.removeprefix(MARK) for name in names
-        )  # What is set once has a text, and no other one.
+    return [one for word in words for one in _with_value(scanner, word)] if scanner.settles else list(words)
+
+
+def _with_value(scanner: Scanner, word: Word) -> list[Word]:
+    names = [part.name for part in word.parts if part.name]
+    held = [scanner.set_values.get(name.removeprefix(MARK)) for name in names if name.startswith(MARK)]
+    texts = [one.text for one in held if one is not None and one.text is not None]
+    if not names or len(texts) != len(names):
+        return [word]
+    given = iter(texts)
+    if all(map(_PLAIN.fullmatch, texts)):
+        found = [made_of(word.parts, [next(given) if part.name else part.text for part in word.parts])]
+    elif len(word.parts) == 1 and not word.parts[0].is_quoted and _is_row(texts[0]) and "IFS" not in scanner.source:
+        found = [word_of([Piece(one, is_quoted=False)], one, ARGUMENT) for one in texts[0].split()]
+    else:
+        return [word]
+    scanner.relied.update(name.removeprefix(MARK) for name in names)  # What is set once has a text, and no other one.
     return found
+
+
+def _is_row(text: str) -> bool:
+    """Whether *text* is words and globs, with nothing between them but what bash parts words at."""
+    return _BLANKS.issuperset(one for one in text if one.isspace()) and all(map(_ENTRY.fullmatch, text.split()))
 
 
 def _with_known(scanner: Scanner, command: Command) -> tuple[Command, frozenset[str]]:

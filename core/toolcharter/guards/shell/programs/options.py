@@ -68,6 +68,8 @@ def divide(words: Sequence[Word], table: Table, asking: RequirementCollector) ->
         walk.place += 1
         if walk.module is not None:
             return Divided(words[walk.place :], frozenset(walk.given), walk.module)
+    if table.conditions:
+        walk.ask_conditions()
     if table.behind is not None:
         return Divided(operands, frozenset(walk.given), behind=words[walk.place :])
     for word in words[walk.place :]:
@@ -83,6 +85,7 @@ class _Walk:
         self.words = words
         self.place = 0
         self.given: set[str] = set()
+        self._words_of: dict[str, Word] = {}
         self.module: Word | None = None
         self._table = table
         self._options = table.options
@@ -178,14 +181,35 @@ class _Walk:
                 # Digits cannot be options; with any of them tree, too, takes the rest for the value.
                 if self._table.separate and not _is_decimal(rest):
                     self._asking.need(word, "holds options behind one that takes the next word")
+                if self._may_be_flag(takes) and any(map(self._does_more, rest)):
+                    self._asking.need(word, "may hold options behind one whose value may be left out")
                 self._attached(word, takes, rest)
                 return
             self._separate(word, takes)
 
+    def _may_be_flag(self, takes: Takes) -> bool:
+        """Whether it may be that a short option takes no value, and the long one that shares its key in the table does."""
+        if not takes.is_attached or takes.is_named:
+            return False
+        return any(name.startswith("--") for name, one in self._options.items() if one is takes)
+
+    def _does_more(self, letter: str) -> bool:
+        """Whether the option of this *letter* takes a value or has to be mentioned."""
+        takes = self._options.get("-" + letter)
+        return takes is not None and (takes.is_named or bool(takes.roles))
+
     def _note(self, word: Word, takes: Takes) -> None:
         self.given.add(takes.name)
+        self._words_of[takes.name] = word
         if takes.is_named:
             self._asking.need(word, "is an option that a rule has to mention")
+
+    def ask_conditions(self) -> None:
+        """Ask for options that have to be mentioned because of others, which are given or are not."""
+        for options, others, is_given in self._table.conditions:
+            for name in options & self._words_of.keys():
+                if self.given.isdisjoint(others) != is_given:
+                    self._asking.need(self._words_of[name], "is an option that a rule has to mention")
 
     def _separate(self, word: Word, takes: Takes) -> None:
         """*word* is an option whose values, if it takes any, are words of their own."""

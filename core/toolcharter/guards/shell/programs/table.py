@@ -105,6 +105,8 @@ class Table(NamedTuple):
     operands: Operands = NO_OPERANDS
     operands_if: tuple[tuple[frozenset[str], Operands], ...] = ()
     """Other roles if one of the options (by `Takes.name`) is given; the first that applies counts."""
+    conditions: tuple[tuple[frozenset[str], frozenset[str], bool], ...] = ()
+    """Options (by `Takes.name`) that have to be mentioned if one of others is given, or, where it says False, if none is."""
     subcommands: Mapping[str, "Table"] = MappingProxyType({})
     patterns: "tuple[tuple[str, Table], ...]" = ()
     """Of style `subcommands`, by what they begin with, the subcommands that are written with a star (`describe-*`)."""

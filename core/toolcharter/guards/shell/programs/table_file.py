@@ -13,6 +13,8 @@
     "--[no-]pager" = ""                       # both spellings
     [operands_if]
     "-c --check" = ["!read*"]                 # the roles if one of these options is given
+    [named_if]
+    "-o --output" = "-f --force"              # to be mentioned if one of these is given; [named_unless]: if none is
     [prefixes]
     "if=" = "read"                            # what words are that begin like this: the value follows
 
@@ -65,7 +67,7 @@ _OPTION_SETS = (
 _KEYS = frozenset(
     {*_FLAGS, "style", "options", "predicates", "operands", "operands_if", "sub", "prefixes", "abbreviations"}
     | {"transparent", "use", "modules", "arguments_from", "input_operands", "behind", "at_least", *_OPTION_SETS}
-    | {"unshadowed"}
+    | {"unshadowed", "named_if", "named_unless"}
 )
 _FILE_KEYS = frozenset({"programs", "source", "groups"})
 _NONE = "none"
@@ -135,6 +137,10 @@ def _table_of(document: Mapping[str, Any], groups: _Groups, *, abbreviates: bool
         predicates=_options(_mapping(document, "predicates")),
         operands=_operands(document.get("operands", []), "operands"),
         operands_if=_operands_if(_mapping(document, "operands_if"), options),
+        conditions=(
+            *_conditions(document, "named_if", options, is_given=True),
+            *_conditions(document, "named_unless", options, is_given=False),
+        ),
         subcommands=MappingProxyType({name: sub for name, sub in subcommands.items() if not name.endswith("*")}),
         patterns=tuple((name[:-1], sub) for name, sub in subcommands.items() if name.endswith("*")),
         behind=behind,
@@ -311,6 +317,18 @@ def _operands_if(
         (frozenset(_names(tuple(_spellings(key)), options)), _operands(value, f"operands_if.{key}"))
         for key, value in document.items()
     )
+
+
+def _conditions(
+    document: Mapping[str, Any], key: str, options: Mapping[str, Takes], *, is_given: bool
+) -> Iterator[tuple[frozenset[str], frozenset[str], bool]]:
+    for spellings, others in _mapping(document, key).items():
+        sides = (tuple(_spellings(one)) for one in (spellings, _text(others, f"{key}.{spellings}")))
+        named, given = ((frozenset(_names(one, options)), frozenset(one)) for one in sides)
+        for names, written in (named, given):
+            if any(takes.name in names and one not in written for one, takes in options.items()):
+                raise TableError(f"`{key}` names some spellings of an option and not all of them")
+        yield named[0], given[0], is_given
 
 
 def _names(spellings: tuple[str, ...], options: Mapping[str, Takes]) -> Iterator[str]:

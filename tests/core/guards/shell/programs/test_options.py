@@ -159,6 +159,26 @@ def test_first_word_may_be_a_bundle(bench: Bench, words, needs, reaches) -> None
     assert bench.asked(table, *words) == (needs, reaches)
 
 
+def test_an_option_is_mentioned_because_of_another(bench: Bench) -> None:
+    """Where it is given, or where it is not; wherever both stand."""
+    table = (
+        '[options]\n"-a" = ""\n"-b" = ""\n"-c" = ""\n"-d" = ""\n[named_if]\n"-a" = "-b"\n[named_unless]\n"-c" = "-d"\n'
+    )
+
+    assert bench.asked(table, "-a")[0] == bench.asked(table, "-b")[0] == []
+    assert bench.asked(table, "-ba")[0] == bench.asked(table, "-b", "-ba")[0] == ["-ba"]
+    assert bench.asked(table, "-c")[0] == ["-c"]
+    assert bench.asked(table, "-cd")[0] == bench.asked(table, "-d", "-c")[0] == []
+
+
+def test_what_a_flag_may_hide_in_a_cluster_is_mentioned(bench: Bench) -> None:
+    """A short option that shares its key with a long one may take no value of its own."""
+    table = '[options]\n"-u --update" = "text?"\n"-I" = "text?"\n"-c" = "read"\n"-r" = ""\n'
+
+    assert bench.asked(table, "-uc")[0] == ["-uc"]
+    assert bench.asked(table, "-u7")[0] == bench.asked(table, "-ur")[0] == bench.asked(table, "-Ic")[0] == []
+
+
 def test_options_change_the_roles_of_operands(bench: Bench) -> None:
     """Wherever they stand; the first that applies counts."""
     table = 'operands = ["text", "read*"]\n[options]\n"-e" = "text"\n"-o" = ""\n[operands_if]\n"-e" = ["read*"]\n"-o" = []\n'

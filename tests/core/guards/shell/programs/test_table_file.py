@@ -169,6 +169,11 @@ def test_subcommands_with_a_star_are_known_by_how_they_begin() -> None:
         pytest.param('[options]\n" " = ""', "an option has no spelling", id="no spelling"),
         pytest.param('[options]\n"-a" = ""\n"-b -a" = ""', "'-a' stands in the table twice", id="spelling twice"),
         pytest.param('[options]\n"-a" = "text text?"', "'-a': only a single value may be left out", id="two values"),
+        pytest.param(
+            '[options]\n"-a --all" = ""\n"-b" = ""\n[named_if]\n"-b" = "-a"',
+            "`named_if` names some spellings of an option and not all of them",
+            id="a condition on one spelling",
+        ),
         pytest.param('[operands_if]\n"-a" = []', "'-a' is no option of the table", id="operands of no option"),
         pytest.param('requires = ["-a"]', "'-a' is no option of the table", id="requires no option"),
         pytest.param('use = ["g"]', "there is no [groups.g]", id="no group"),
