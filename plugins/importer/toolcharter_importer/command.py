@@ -1,0 +1,102 @@
+"""`toolcharter import`: files of other systems become profiles; what these do not say is told."""
+
+import json
+from pathlib import Path
+
+import click
+
+from toolcharter import ConfigurationError, Fault
+from toolcharter_importer.draft import Draft, as_name, installed
+from toolcharter_importer.formats import FORMATS, format_of, imported
+from toolcharter_importer.writing import require_sound, written
+
+_LEFT_OUT = 1
+
+
+@click.command("import")
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE...")
+@click.option("--from", "kind", type=click.Choice(list(FORMATS)), help="What the files are; default: what is in them.")
+@click.option("--name", metavar="NAME", help="The name of the profile, of a single file; default: the source's.")
+@click.option(
+    "--output", type=click.Path(path_type=Path), metavar="DIR", help="Write DIR/NAME.yaml, not standard output."
+)
+@click.option("--force", is_flag=True, help="With --output: overwrite files that are there.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON: profiles with their text and what they do not say.")
+def command(
+    files: tuple[Path, ...],
+    kind: str | None,
+    name: str | None,
+    output: Path | None,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Turn files of Duragent, HDN, llm_agent and GoClaw into profiles.
+
+    FILE is a policy.yaml, agent.yaml, tools_bootstrap.json, config.json, a file of custom tools or a profile of llm_agent. Each key that
+    a profile has no equal for is named with its place; nothing becomes wider. Exit status 1 if something was left out, 2 if nothing was
+    imported.
+    """
+    if name and len(files) > 1:
+        raise click.UsageError("--name is for a single file.")
+    if name and as_name(name) != name:
+        raise click.UsageError("--name has letters, digits, `_` and `-` alone, at most 64.")
+    there = installed()
+    drafts = [imported(file, kind or _kind_of(file), there, name) for file in files]
+    texts = [(draft.name, written(draft)) for draft in drafts]
+    _require_apart(drafts)
+    require_sound(texts)
+    if output is not None:
+        _write(output, texts, force=force)
+    if as_json:
+        click.echo(json.dumps(_described(drafts, texts), indent=2, ensure_ascii=False))
+    elif output is None:
+        click.echo("---\n".join(text for _, text in texts), nl=False)
+    notes = [note for draft in drafts for note in draft.notes]
+    for note in notes:
+        click.echo(str(note), err=True)
+    click.get_current_context().exit(_LEFT_OUT if any(note.kind == "left out" for note in notes) else 0)
+
+
+def _kind_of(file: Path) -> str:
+    kind = format_of(file)
+    if kind is None:
+        what = "it is none of the files that are known by what is in them."
+        raise ConfigurationError([Fault(str(file), "", what, f"Say --from: {', '.join(FORMATS)}.")])
+    return kind
+
+
+def _require_apart(drafts: list[Draft]) -> None:
+    names = [draft.name for draft in drafts]
+    for draft in drafts:
+        if names.count(draft.name) > 1:
+            what = f"several of the files become a profile named {draft.name!r}."
+            raise ConfigurationError([Fault(str(draft.source.file), "", what, "Import them one by one, with --name.")])
+
+
+def _write(folder: Path, texts: list[tuple[str, str]], *, force: bool) -> None:
+    """All of the files, or none if one of them is there."""
+    places = [(folder / f"{name}.yaml", text) for name, text in texts]
+    faults = [
+        Fault(str(place), "", "the file is there.", "Say --force to overwrite it.")
+        for place, _ in places
+        if place.exists()
+    ]
+    if faults and not force:
+        raise ConfigurationError(faults)
+    folder.mkdir(parents=True, exist_ok=True)
+    for place, text in places:
+        with place.open("w" if force else "x", encoding="utf-8") as file:
+            file.write(text)
+        click.echo(f"{place}: written.", err=True)
+
+
+def _described(drafts: list[Draft], texts: list[tuple[str, str]]) -> list[dict[str, object]]:
+    return [
+        {
+            "profile": name,
+            "source": str(draft.source.file),
+            "yaml": text,
+            "notes": [note._asdict() for note in draft.notes],
+        }
+        for draft, (name, text) in zip(drafts, texts, strict=True)
+    ]

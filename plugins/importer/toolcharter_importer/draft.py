@@ -1,0 +1,86 @@
+"""A profile in the making, and what is installed for it."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+import importlib_metadata
+
+from toolcharter_importer.source import Note, Source
+
+_ORDER: Final = (
+    "profile", "description", "mode", "tools", "deny", "ask", "allow", "availability", "toolsets", "limits", "notify",
+    "extensions", "missing_ok",
+)  # fmt: skip
+_NAME_CHARS: Final = 64
+
+
+class Installed(NamedTuple):
+    """What plugins of this installation provide."""
+
+    tools: frozenset[str]
+    extensions: frozenset[str]
+
+
+def installed() -> Installed:
+    """What the entry points of this installation name; nothing is imported."""
+    found = importlib_metadata.entry_points()
+    return Installed(
+        frozenset(entry.name for entry in found.select(group="toolcharter")),
+        frozenset(entry.name for entry in found.select(group="toolcharter.extensions")),
+    )
+
+
+@dataclass
+class Draft:
+    """What a profile will say."""
+
+    source: Source
+    there: Installed
+    name: str
+    keys: dict[str, Any] = field(default_factory=dict)
+    notes: list[Note] = field(default_factory=list)
+    """Notes of other files than *source*."""
+
+    def tool(self, name: str, policy: dict[str, Any] | None, *path: str | int) -> bool:
+        """List the tool *name*, or leave what is at *path* out since nothing provides it."""
+        if name not in self.there.tools:
+            self.source.leave(*path, why=f"no installed plugin provides a tool named {name!r}.")
+            return False
+        self.keys.setdefault("tools", {})[name] = policy or {}
+        return True
+
+    def declare(self, name: str, tool: dict[str, Any], *path: str | int) -> bool:
+        """Declare a tool of kind `cli` that calls may use."""
+        if "cli_tools" not in self.there.extensions:
+            self.source.leave(*path, why="the plugin toolcharter-cli-tools is not installed.")
+            return False
+        self.keys.setdefault("extensions", {}).setdefault("cli_tools", {}).setdefault("tools", {})[name] = tool
+        return True
+
+    def add(self, key: str, found: Iterable[Any]) -> None:
+        """Put what is not there yet at the end of the list *key*."""
+        there = self.keys.setdefault(key, [])
+        there += [one for one in found if one not in there]
+        if not there:
+            del self.keys[key]
+
+    def whole(self) -> dict[str, Any]:
+        """The profile, with the keys in their order."""
+        keys = {"profile": self.name, "tools": {}, **self.keys}
+        return {key: keys[key] for key in _ORDER if key in keys}
+
+
+def as_name(text: str) -> str:
+    """*text* as the name of a profile or a tool: other characters become `-`."""
+    kept = "".join(char if char.isascii() and (char.isalnum() or char in "_-") else "-" for char in text)
+    return kept.strip("-")[:_NAME_CHARS] or "imported"
+
+
+def named(source: Source, *path: str | int, default: str) -> str:
+    """The name at *path*, or *default*, as that of a profile."""
+    written = source.text(*path, default=default)
+    name = as_name(written)
+    if name != written:
+        source.leave(*path, why=f"the name of a profile has letters, digits, `_` and `-` alone: it is {name!r}.")
+    return name

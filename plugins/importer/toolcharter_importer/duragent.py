@@ -1,0 +1,255 @@
+"""Duragent: `policy.yaml` of one tier, and `agent.yaml` with the policies of all three.
+
+Source: giosakti/duragent, book/src/guides/tools-and-policies.md; crates/duragent/src/agent/policy.rs and spec.rs.
+"""
+
+import os
+from pathlib import Path
+from typing import Any, Final
+
+from toolcharter_importer import patterns
+from toolcharter_importer.draft import Draft, Installed, as_name, named
+from toolcharter_importer.source import Source
+
+API: Final = "duragent/v1alpha1"
+UNSPOKEN: Final = "Duragent has no such key in this file that a profile has, too."
+_MODES: Final = ("dangerous", "ask", "restrict")
+_HOST: Final = "a profile says nothing of models and prompts; they belong to the agent's host."
+_BUILT_IN: Final[dict[str, dict[str, Any]]] = {
+    "bash": {},
+    "background_process": {"allow_input": True},
+    "memory": {},
+    "reload_tools": {},
+    "schedule": {"allowed_actions": ["create", "list", "cancel"]},
+    "session": {},
+    "web": {},
+}
+_OF_HOST: Final = {
+    "access": "who may speak to an agent is for the channel that it listens on.",
+    "hooks": "write `session_guards`: `depends_on`, `skip_duplicate` and `after_call`.",
+    "instructions": _HOST,
+    "model": _HOST,
+    "soul": _HOST,
+    "system_prompt": _HOST,
+}
+
+
+def read_policy(file: Path, there: Installed, name: str | None) -> Draft:
+    """The profile of one `policy.yaml`: rules without tools, for profiles that extend it."""
+    source = Source(file)
+    draft = Draft(source, there, name or as_name(file.stem))
+    if not _take_policy(draft, source):
+        source.narrow(
+            why="`mode` is not written, which means `dangerous` there and `policy` here; write it if you mean it."
+        )
+    _finish_rules(draft, source.texts("allow"))
+    return draft
+
+
+def read_agent(file: Path, there: Installed, name: str | None) -> Draft:
+    """The profile of `agent.yaml`, with the policies of its workspace, of its folder and of its user."""
+    source = Source(file)
+    draft = Draft(source, there, name or named(source, "metadata", "name", default=file.absolute().parent.name))
+    _require_kind(source, "Agent")
+    _take_metadata(draft, source)
+    source.mapping("spec")
+    for key, why in _OF_HOST.items():
+        if source.at("spec", key) is not None:
+            source.leave("spec", key, why=why)
+    _take_memory(draft, source)
+    for number, _ in enumerate(source.items("spec", "tools")):
+        _take_tool(draft, source, number, file.parent)
+    _take_session(draft, source)
+    _take_found_tools(draft, file.parent)
+    _take_tiers(draft, file.parent)
+    return draft
+
+
+def _take_metadata(draft: Draft, source: Source) -> None:
+    source.mapping("metadata")
+    if description := source.text("metadata", "description").strip():
+        draft.keys["description"] = description
+    for key in ("version", "labels"):
+        if source.at("metadata", key) is not None:
+            source.leave("metadata", key, why="a profile has a name and a description alone.")
+
+
+def _take_memory(draft: Draft, source: Source) -> None:
+    if source.at("spec", "memory") is None:
+        return
+    source.mapping("spec", "memory")
+    draft.tool("memory", {}, "spec", "memory")
+    if source.at("spec", "memory", "backend") is not None:
+        source.leave("spec", "memory", "backend", why="memories are records of the profile's `store`.")
+
+
+def _take_session(draft: Draft, source: Source) -> None:
+    source.mapping("spec", "session")
+    context = ("spec", "session", "context")
+    source.mapping(*context)
+    cut = source.text(*context, "tool_result_truncation")
+    if cut in {"head", "tail", "both"}:
+        draft.keys.setdefault("limits", {})["truncate"] = cut
+    elif cut:
+        source.leave(*context, "tool_result_truncation", why="there are `head`, `tail` and `both`.")
+    if source.at(*context, "max_tool_result_tokens") is not None:
+        source.leave(*context, "max_tool_result_tokens", why="`limits.max_output_chars` counts characters, not tokens.")
+
+
+def _take_tool(draft: Draft, source: Source, number: int, folder: Path) -> None:
+    path = ("spec", "tools", number)
+    source.mapping(*path)
+    kind, name = source.text(*path, "type"), source.text(*path, "name")
+    if kind == "builtin" and name in _BUILT_IN:
+        if draft.tool(name, dict(_BUILT_IN[name]), *path):
+            _narrow_built_in(draft, name, *path)
+    elif kind == "cli" and name:
+        _take_cli(draft, source, number, folder)
+    elif kind == "mcp":
+        source.leave(
+            *path, why="name the server in `extensions.mcp_bridge.servers`; Duragent has no format for it yet."
+        )
+    else:
+        source.leave(*path, why="Duragent has no such tool.")
+
+
+def _narrow_built_in(draft: Draft, name: str, *path: str | int) -> None:
+    if name == "schedule":
+        draft.source.narrow(*path, why="jobs send messages; `allow_tasks: true` lets them start agents, too.")
+    if name == "reload_tools":
+        draft.keys.setdefault("extensions", {}).setdefault("cli_tools", {})["extend"] = True
+
+
+def _take_cli(draft: Draft, source: Source, number: int, folder: Path) -> None:
+    path = ("spec", "tools", number)
+    name, command = source.text(*path, "name"), source.text(*path, "command")
+    if as_name(name) != name:
+        source.leave(*path, why="the name of a tool has letters, digits, `_` and `-` alone, at most 64.")
+        return
+    program = folder / command
+    if not command or not program.is_file():
+        source.leave(*path, why="the command is not there, beside the agent.")
+        return
+    tool: dict[str, Any] = {"command": os.path.abspath(program)}  # noqa: PTH100 - as it is written, links and all
+    if description := source.text(*path, "description"):
+        tool["description"] = description
+    if readme := source.text(*path, "readme"):
+        if (folder / readme).is_file():
+            tool["readme"] = os.path.abspath(folder / readme)  # noqa: PTH100 - as above
+        else:
+            source.leave(*path, "readme", why="the file is not there, beside the agent.")
+    draft.declare(name, tool, *path)
+
+
+def _take_found_tools(draft: Draft, folder: Path) -> None:
+    """Duragent finds `tools/NAME/run` beside the agent by itself."""
+    tools = folder / "tools"
+    if tools.is_dir() and "cli_tools" in draft.there.extensions:
+        found = draft.keys.setdefault("extensions", {}).setdefault("cli_tools", {})
+        found |= {"extend": True, "agent_folders": [str(tools.absolute())]}
+
+
+def _take_tiers(draft: Draft, folder: Path) -> None:
+    """The policies of the workspace, of the agent and of its user: lists united, the mode of the last that has one."""
+    has_mode, allowed = False, list[str]()
+    for file in _tiers(folder):
+        tier = Source(file)
+        has_mode = _take_policy(draft, tier) or has_mode
+        allowed += tier.texts("allow")
+        draft.notes += tier.finish(UNSPOKEN)
+    if not has_mode:
+        why = "no policy of this agent has a `mode`, which means `dangerous` there and `policy` here; write it if you mean it."
+        draft.source.narrow(why=why)
+    _finish_rules(draft, allowed)
+
+
+def _tiers(folder: Path) -> list[Path]:
+    above = [parent / ".duragent" / "policy.yaml" for parent in (folder.parent, *folder.absolute().parents[1:3])]
+    above += [parent / "policy.yaml" for parent in folder.absolute().parents[:3] if parent.name == ".duragent"]
+    workspace = [file for file in above if file.is_file()][:1]
+    own = [folder / "policy.yaml", folder / "policy.local.yaml"]
+    return workspace + [file for file in own if file.is_file()]
+
+
+def _require_kind(source: Source, kind: str) -> None:
+    """Duragent reads files of its own version alone; what another means is not known."""
+    source.mapping()
+    for key, wanted in (("apiVersion", API), ("kind", kind)):
+        if source.text(key, default=wanted) != wanted:
+            raise source.fault(key, what=f"{wanted!r} is expected here.", fix="Nothing was imported.")
+
+
+def _take_policy(draft: Draft, source: Source) -> bool:
+    """The rules of one tier; whether it has a mode."""
+    _require_kind(source, "Policy")
+    mode = source.text("mode")
+    if mode and mode not in _MODES:
+        raise source.fault("mode", what=f"there are {', '.join(_MODES)}.", fix="Mend the file; nothing was imported.")
+    if mode:
+        draft.keys["mode"] = mode
+    denied = source.texts("deny")
+    draft.add("deny", [rule for pattern in denied for rule in patterns.forbidding(pattern)])
+    draft.add("deny", [rule for pattern in denied for rule in patterns.on_lines(pattern)])
+    for number, pattern in enumerate(source.texts("allow")):
+        _take_allow(draft, source, number, pattern)
+    _take_notify(draft, source)
+    return bool(mode)
+
+
+def _take_allow(draft: Draft, source: Source, number: int, pattern: str) -> None:
+    rules = patterns.permitting(pattern)
+    draft.add("allow", rules)
+    if not rules:
+        source.leave("allow", number, why="nothing here has a name that it matches.")
+    elif patterns.permits_spawning(pattern):
+        why = "what `background_process` spawns needs rules of `bash:`, as command lines do."
+        source.narrow("allow", number, why=why)
+    elif not (pattern.endswith("*") and rules == [pattern]):
+        source.narrow("allow", number, why="it matches anywhere in the text there, and the whole of it here.")
+
+
+def _take_notify(draft: Draft, source: Source) -> None:
+    source.mapping("notify")
+    if not source.flag("notify", "enabled", default=False):
+        for key in ("patterns", "deliveries"):
+            if source.at("notify", key):
+                source.leave("notify", key, why="notifications are not enabled.")
+            source.items("notify", key)
+        return
+    found = [rule for pattern in source.texts("notify", "patterns") or ["*"] for rule in patterns.forbidding(pattern)]
+    deliveries = source.items("notify", "deliveries")
+    draft.add("notify", [{"match": found}] if not deliveries else [])
+    for number, _ in enumerate(deliveries):
+        _take_delivery(draft, source, number, found)
+
+
+def _take_delivery(draft: Draft, source: Source, number: int, found: list[Any]) -> None:
+    path = ("notify", "deliveries", number)
+    source.mapping(*path)
+    kind, url = source.text(*path, "type"), source.text(*path, "url")
+    if kind == "log":
+        draft.add("notify", [{"match": found}])
+    elif kind == "webhook" and "webhook" not in draft.there.extensions:
+        source.leave(*path, why="the plugin toolcharter-webhook is not installed.")
+    elif kind == "webhook" and url.startswith(("http://", "https://")):
+        draft.add("notify", [{"match": found, "deliver": "webhook", "url": url}])
+    else:
+        source.leave(*path, why="there are `log`, and `webhook` with the URL of a web server.")
+
+
+def _finish_rules(draft: Draft, patterns_of_allow: list[str]) -> None:
+    """What only all tiers together say: who may spawn, and which names come later."""
+    mode = draft.keys.get("mode")
+    if mode in {"ask", "restrict"} and not any(map(patterns.permits_spawning, patterns_of_allow)):
+        # A rule of `bash:` covers what is spawned, too; there it is another tool.
+        draft.add("ask" if mode == "ask" else "deny", [f"{patterns.BACKGROUND}:spawn"])
+    _require_names(draft)
+
+
+def _require_names(draft: Draft) -> None:
+    """Names in rules that nothing provides come later, or never."""
+    declared = draft.keys.get("extensions", {}).get("cli_tools", {}).get("tools", {})
+    rules = [rule for key in ("deny", "ask", "allow") for rule in draft.keys.get(key, ()) if isinstance(rule, str)]
+    known = {one.lower() for one in (*draft.there.tools, *declared)}
+    named = dict.fromkeys(map(patterns.literal_name, rules))
+    draft.add("missing_ok", [name for name in named if name is not None and name.lower() not in known])

@@ -1,0 +1,256 @@
+"""GoClaw: `config.json`, whose pipeline of allow lists and denies becomes `availability`.
+
+Source: nextlevelbuilder/goclaw, docs/03-tools-system.md, internal/config/config.go and internal/tools/policy.go.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from toolcharter_importer import goclaw_parts as parts
+from toolcharter_importer.draft import Draft, Installed, as_name
+from toolcharter_importer.source import Source
+
+UNSPOKEN: Final = "GoClaw has no such key that a profile has, too."
+_TOOLSETS: Final = ("full", "coding", "messaging", "minimal")
+_BASE: Final = "base"
+_NATIVE: Final[dict[str, tuple[str, dict[str, Any]]]] = {
+    "read_file": ("read_file", {}),
+    "write_file": ("write_file", {}),
+    "edit_file": ("edit_file", {}),
+    "list_files": ("list_files", {}),
+    "search": ("grep", {}),
+    "glob": ("glob", {}),
+    "exec": ("bash", {}),
+    "process": ("background_process", {"allow_input": True}),
+    "web_search": ("web", {}),
+    "web_fetch": ("web", {}),
+    "memory_search": ("memory_search", {}),
+    "memory_get": ("memory_get", {}),
+    "sessions_list": ("sessions_list", {}),
+    "sessions_history": ("sessions_history", {}),
+    "sessions_send": ("sessions_send", {}),
+    "sessions_spawn": ("sessions_spawn", {}),
+    "subagents": ("subagents", {}),
+    "session_status": ("session_status", {}),
+    "canvas": ("canvas", {}),
+    "cron": ("cron", {"allowed_actions": ["status", "list", "add", "update", "remove", "run", "runs"]}),
+    "gateway": ("gateway", {}),
+    "message": ("message", {}),
+    "nodes": ("nodes", {}),
+    "agents_list": ("agents_list", {}),
+    "skill_search": ("skill_search", {}),
+    "image": ("image", {}),
+    "tts": ("tts", {}),
+    "spawn": ("spawn", {}),
+}
+"""GoClaw's own tools, the tool of ours that each is, and the policy that it has by default."""
+_SUBAGENTS: Final = {
+    "archiveAfterMinutes": "archive_after_min",
+    "maxChildrenPerAgent": "max_children",
+    "maxConcurrent": "max_concurrent",
+    "maxSpawnDepth": "max_depth",
+}
+_WEB: Final = {"web_search": "search", "web_fetch": "fetch"}
+_GROUPS: Final = (
+    "fs",
+    "runtime",
+    "web",
+    "memory",
+    "sessions",
+    "ui",
+    "automation",
+    "messaging",
+    "nodes",
+    "goclaw",
+    "mcp",
+)
+_LEFT: Final = {
+    "bindings": "who speaks to which agent is for the channels that it listens on.",
+    "channels": "who may speak to an agent is for the channel that it listens on.",
+    "cron": "the tool `cron` has its own numbers: `max_jobs`, `timezone`, `grace_s`.",
+    "data_dir": "records lie in the profile's `store`.",
+    "database": "records lie in the profile's `store`.",
+    "gateway": "the service has a configuration of its own: `toolcharter serve --config`.",
+    "providers": "a profile says nothing of models and their keys.",
+    "sessions": "sessions are those of the agent's host.",
+    "tailscale": "the service has a configuration of its own.",
+    "telemetry": "events go where `--events` says: `otel:` is a sink.",
+    "tts": "the tool `tts` has a policy of its own.",
+}
+
+
+def read_config(file: Path, there: Installed, name: str | None) -> Draft:
+    """The profile of a configuration: all its agents and providers, apart by `availability`."""
+    source = Source(file)
+    source.mapping()
+    draft = Draft(source, there, name or as_name(file.stem))
+    _leave_others(source)
+    source.mapping("tools")
+    draft.keys["tools"] = {}
+    _take_native(draft)
+    _take_memory(draft, source)
+    _take_subagents(draft, source)
+    _take_pipeline(draft, source)
+    parts.take_approval(draft, source)
+    parts.take_servers(draft, source)
+    parts.take_limits(draft, source)
+    return draft
+
+
+def _leave_others(source: Source) -> None:
+    for key, why in _LEFT.items():
+        if source.at(key) is not None:
+            source.leave(key, why=why)
+    source.mapping("agents")
+    for key in source.mapping("agents", "defaults"):
+        if key not in {"memory", "subagents"}:
+            why = "a profile says nothing of models, workspaces and contexts; name a `runner` for programs."
+            source.leave("agents", "defaults", key, why=why)
+
+
+def _take_native(draft: Draft) -> None:
+    """Every tool that GoClaw registers, as far as it is installed; the pipeline says who sees which."""
+    tools = draft.keys["tools"]
+    for name, policy in _NATIVE.values():
+        if name in draft.there.tools:
+            tools[name] = dict(policy)
+    if draft.source.flag("tools", "browser", "enabled", default=False) and "browser" in draft.there.tools:
+        tools["browser"] = {}
+
+
+def _take_memory(draft: Draft, source: Source) -> None:
+    path = ("agents", "defaults", "memory")
+    source.mapping(*path)
+    if not source.flag(*path, "enabled", default=True):
+        for name in ("memory_search", "memory_get"):
+            draft.keys["tools"].pop(name, None)
+
+
+def _take_subagents(draft: Draft, source: Source) -> None:
+    """The limits of subagents, which the tools that start them have in their policies."""
+    path = ("agents", "defaults", "subagents")
+    source.mapping(*path)
+    limits = {ours: number for theirs, ours in _SUBAGENTS.items() if (number := source.number(*path, theirs)) > 0}
+    for name in ("sessions_spawn", "spawn", "subagents"):
+        if limits and name in draft.keys["tools"]:
+            draft.keys["tools"][name] = dict(limits)
+    if source.at(*path, "model") is not None:
+        source.leave(*path, "model", why="the tools that start subagents have `model` in their policies.")
+
+
+def _take_pipeline(draft: Draft, source: Source) -> None:
+    entries = list(_level(draft, source, {}, "tools"))
+    for agent in source.mapping("agents", "list"):
+        _leave_agent(draft, source, agent)
+        entries += _level(draft, source, {"agent": agent}, "agents", "list", agent, "tools")
+    depth = source.number("agents", "defaults", "subagents", "maxSpawnDepth", default=1) or 1
+    entries.append({"for": {"depth": ">=1"}, "deny": ["toolset:subagent-deny"]})
+    entries.append({"for": {"depth": f">={depth}"}, "deny": ["toolset:leaf-deny"]})
+    draft.add("availability", entries)
+    if draft.keys["tools"].get("web", {}).get("allowed_actions") == []:
+        del draft.keys["tools"]["web"]
+
+
+def _leave_agent(draft: Draft, source: Source, agent: str) -> None:
+    for key in source.mapping("agents", "list", agent):
+        path = ("agents", "list", agent, key)
+        if key == "skills" and "skills" in draft.there.extensions:
+            of_agents = draft.keys.setdefault("extensions", {}).setdefault("skills", {}).setdefault("agents", {})
+            of_agents[agent] = source.texts(*path)
+        elif key != "tools":
+            source.leave(*path, why="a profile says which tools the agent gets, and no more of it.")
+
+
+def _level(draft: Draft, source: Source, who: dict[str, str], *path: str | int) -> Iterator[dict[str, Any]]:
+    """The entries of one level of the pipeline: for all, for an agent, for a provider, or for both."""
+    source.mapping(*path)
+    if any("*" in name for name in who.values()):
+        raise source.fault(
+            *path, what="a name holds a star.", fix="Here it would stand for any text. Nothing was imported."
+        )
+    yield from _profile(source, who, *path)
+    for key, item in (("allow", "tools"), ("deny", "deny"), ("alsoAllow", "also_allow")):
+        names = _names(draft, source, item, *path, key)
+        if item == "also_allow" and names and source.at("tools", "deny"):
+            source.narrow(*path, key, why="it undoes no deny here.")
+        if source.items(*path, key):
+            yield {**_for(who), item: names}
+    for provider in source.mapping(*path, "byProvider"):
+        yield from _level(draft, source, {**who, "provider": provider}, *path, "byProvider", provider)
+
+
+def _profile(source: Source, who: dict[str, str], *path: str | int) -> Iterator[dict[str, Any]]:
+    name = source.text(*path, "profile")
+    if not name:
+        return
+    if name not in _TOOLSETS:
+        fix = f"There are {', '.join(_TOOLSETS)}; GoClaw takes any other for `full`. Nothing was imported."
+        raise source.fault(*path, "profile", what="there is no such profile.", fix=fix)
+    if "agent" in who:
+        source.narrow(*path, "profile", why="GoClaw does not look at the profile of an agent; here it narrows.")
+    entry = {**_for(who), "tools": [f"toolset:{name}"]}
+    if not who:
+        yield {"name": _BASE, **entry}
+    elif "agent" not in who and source.at("tools", "profile"):
+        yield {**_for(who), "replaces": _BASE, "tools": [f"toolset:{name}"]}
+    else:
+        yield entry
+
+
+def _for(who: dict[str, str]) -> dict[str, Any]:
+    return {"for": {fact: _any_case(name) for fact, name in who.items()}} if who else {}
+
+
+def _any_case(name: str) -> str | list[str]:
+    """GoClaw writes the names of agents in small letters, whatever the file says; here case counts."""
+    return name if name == name.lower() else [name, name.lower()]
+
+
+def _names(draft: Draft, source: Source, item: str, *path: str | int) -> list[str]:
+    """The items of a list by our names: of a list that grants those that are there, of one that denies all.
+
+    A name that nothing here has may be that of a server's tool.
+    """
+    found: list[str] = []
+    for number, written in enumerate(source.texts(*path)):
+        known = _known(draft, written)
+        if known is not None:
+            found += _of_web(draft, source, item, *path, number) if written in _WEB else [known]
+        elif item == "deny":
+            found += _in_servers(written)
+            source.narrow(
+                *path, number, why="no tool here has this name; those of servers that end with it are denied."
+            )
+        else:
+            source.leave(*path, number, why="no installed plugin provides a tool or group of this name.")
+    return list(dict.fromkeys(found))
+
+
+def _of_web(draft: Draft, source: Source, item: str, *path: str | int) -> list[str]:
+    """Searching and fetching are actions of one tool here, whose policy is the same for all callers."""
+    action = _WEB[source.text(*path)]
+    named = {*source.texts(*path[:-1]), "group:web" if item == "deny" else ""}
+    both = named >= set(_WEB) or named & {"group:web", "group:goclaw"}
+    web = draft.keys["tools"]["web"]
+    kept = {action} if item != "deny" else {*_WEB.values()} - {action}
+    if not both:
+        web["allowed_actions"] = [one for one in web.get("allowed_actions", _WEB.values()) if one in kept]
+        source.narrow(
+            *path, why="searching and fetching are one tool here, `web`, with the same actions for all callers."
+        )
+    return ["web"] if both or item != "deny" else []
+
+
+def _known(draft: Draft, written: str) -> str | None:
+    group = written.removeprefix("group:")
+    if group != written:
+        servers = draft.source.at("tools", "mcp_servers") or {}
+        return written if group in _GROUPS or group.removeprefix("mcp:") in servers else None
+    name = _NATIVE.get(written, (written, {}))[0]
+    return name if name in draft.there.tools else None
+
+
+def _in_servers(written: str) -> list[str]:
+    name = as_name(written.rpartition("__")[2].removeprefix("group:"))
+    return [f"mcp__*{name}"]

@@ -1,0 +1,141 @@
+"""HDN's `tools_bootstrap.json`: records of its registry. Its own tools become ours, its commands tools of the profile.
+
+Source: stevef1uk/artificial_mind, docs/Tools.md and hdn/tools.go.
+"""
+
+import re
+from pathlib import Path
+from typing import Any, Final
+
+from toolcharter_importer.draft import Draft, Installed, as_name
+from toolcharter_importer.source import Source
+
+UNSPOKEN: Final = "a record of HDN has no such key that a profile has, too."
+OWN: Final = {
+    "tool_codegen": "codegen",
+    "tool_docker_build": "docker_build",
+    "tool_docker_exec": "execute_code",
+    "tool_docker_list": "docker_list",
+    "tool_exec": "bash",
+    "tool_file_read": "read_file",
+    "tool_file_write": "write_file",
+    "tool_html_scraper": "html_scraper",
+    "tool_http_get": "http_get",
+    "tool_json_parse": "json_parse",
+    "tool_ls": "list_files",
+    "tool_register": "register",
+    "tool_text_search": "text_search",
+}
+"""HDN's identifiers, and the tools that do here what its built-in handlers do there."""
+_PLACEHOLDER: Final = re.compile(r"\{([^{}]*)\}")
+_TYPES: Final = {
+    "any": "string", "array": "array", "bool": "boolean", "boolean": "boolean", "float": "number", "int": "integer",
+    "integer": "integer", "json": "object", "number": "number", "object": "object", "string": "string",
+}  # fmt: skip
+_SAFETY: Final = ("low", "medium", "high")
+_UNLISTED: Final = "commands need rules of `bash:`; write which may run."
+
+
+def read_bootstrap(file: Path, there: Installed, name: str | None) -> Draft:
+    """The profile of a file of records. Of several with one identifier the last counts, as there."""
+    source = Source(file)
+    draft = Draft(source, there, name or as_name(file.stem))
+    seen: dict[str, int] = {}
+    for number, _ in enumerate(source.items()):
+        source.mapping(number)
+        identifier = source.text(number, "id").lower()
+        if identifier in seen:
+            source.leave(seen[identifier], why="another record of this identifier follows, which counts.")
+        seen[identifier] = number
+    for number in sorted(seen.values()):
+        _take_record(draft, source, number)
+    return draft
+
+
+def _take_record(draft: Draft, source: Source, number: int) -> None:
+    identifier = source.text(number, "id")
+    for key in ("name", "created_by", "created_at", "output_schema"):
+        if source.at(number, key) is not None:
+            source.leave(number, key, why="a tool of a profile has no such fact; the registry of the service has it.")
+    if identifier in OWN:
+        _take_own(draft, source, number, OWN[identifier])
+        return
+    source.mapping(number, "exec")
+    kind = source.text(number, "exec", "type").lower()
+    if as_name(identifier) != identifier:
+        source.leave(number, why="the name of a tool has letters, digits, `_` and `-` alone, at most 64.")
+    elif kind == "cmd":
+        _take_command(draft, source, number, identifier)
+    else:
+        source.leave(
+            number, why="only `exec.type: cmd` can stand in a profile; the registry of the service takes images."
+        )
+
+
+def _take_own(draft: Draft, source: Source, number: int, name: str) -> None:
+    if not draft.tool(name, {}, number):
+        return
+    for key in ("description", "input_schema", "permissions", "safety_level", "exec"):
+        if source.at(number, key) is not None:
+            source.leave(number, key, why="HDN's own handler looks at none of it; the tool here says its own.")
+    if name in {"bash", "execute_code"}:
+        source.narrow(number, why=_UNLISTED)
+
+
+def _take_command(draft: Draft, source: Source, number: int, name: str) -> None:
+    command, words = source.text(number, "exec", "cmd"), source.texts(number, "exec", "args")
+    missing = _why_not(command, words)
+    if missing:
+        source.leave(number, why=missing)
+        return
+    used = {found for word in words for found in _PLACEHOLDER.findall(word)}
+    parameters, stdin = _parameters(source, number, used)
+    if missing := next((f"the argument {one!r} is not declared." for one in used if one not in parameters), ""):
+        source.leave(number, why=missing)
+        return
+    tool: dict[str, Any] = {"command": command, "args": words, "parameters": parameters}
+    if stdin:
+        tool["stdin"] = "stdin"
+    if description := source.text(number, "description"):
+        tool["description"] = description
+    tool |= {"capabilities": _capabilities(source, number), "safety": _safety(source, number)}
+    if draft.declare(name, tool, number):
+        draft.add("allow", [f"cli:{name}"])
+
+
+def _why_not(command: str, words: list[str]) -> str:
+    if any("{{" in word for word in words):
+        return "`{{` is never filled in there."
+    if "/" in command and not Path(command).is_absolute():
+        return "a path of a command is absolute."
+    if Path(command).is_absolute() and not Path(command).is_file():
+        return "the command is not on this machine."
+    return "" if command and command.isprintable() else "there is no command."
+
+
+def _parameters(source: Source, number: int, used: set[str]) -> tuple[dict[str, Any], bool]:
+    """The arguments of the command, and whether one is its standard input; what no word uses has no effect there."""
+    found: dict[str, Any] = {}
+    for key in source.mapping(number, "input_schema"):
+        written = source.text(number, "input_schema", key)
+        kind = _TYPES.get(written.rstrip("?").lower(), "array" if written.rstrip("?").endswith("[]") else "")
+        if (key not in used and key != "stdin") or not key.isidentifier():
+            source.leave(number, "input_schema", key, why="no word of the command uses it.")
+        elif not kind:
+            source.leave(number, "input_schema", key, why="the type is none that an argument here can have.")
+        else:
+            found[key] = {"type": kind, "required": not written.endswith("?")}
+    return found, "stdin" in found and "stdin" not in used
+
+
+def _capabilities(source: Source, number: int) -> list[str]:
+    """What the record says, and that a program runs: no tool here does without saying so."""
+    return sorted({*source.texts(number, "permissions"), "proc:exec"})
+
+
+def _safety(source: Source, number: int) -> str:
+    level = source.text(number, "safety_level", default="high").lower()
+    if level not in _SAFETY:
+        source.narrow(number, "safety_level", why="there are low, medium and high; this is high.")
+        return "high"
+    return level

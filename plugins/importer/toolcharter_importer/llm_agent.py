@@ -1,0 +1,98 @@
+"""llm_agent: `config/profiles/NAME.yml`, whose tools have typed policies as ours have.
+
+Source: amcaughan/llm_agent, src/agent/tools/README.md, git.py and config/profiles.
+"""
+
+from pathlib import Path
+from typing import Any, Final
+
+from toolcharter_importer.draft import Draft, Installed, named
+from toolcharter_importer.source import Source
+
+UNSPOKEN: Final = "llm_agent has no such key that a profile has, too."
+_NAMES: Final = {"git": "git", "list_dir": "list_files", "read_file": "read_file"}
+_HOST: Final = "a profile says nothing of models and prompts; they belong to the agent's host."
+_LEFT: Final = {
+    "backend": _HOST,
+    "model": _HOST,
+    "system_prompt": _HOST,
+    "task_templates": "a profile has no prompts; skills or the host's own templates do.",
+    "token_budget": "`limits` count calls and characters, not tokens.",
+    "logging": "every call leaves its events; `events` says how much they show, and no switch hides a denial.",
+}
+_NUMBERS: Final = {"max_output_chars": 1, "max_files": 1, "max_since_chars": 1, "context_lines": 0}
+"""The numbers of git's policy, and the least that each may be here."""
+_MOST_CONTEXT: Final = 20
+_FLAGS: Final = {"enforce_prefix_for_writes": True, "allow_push": False, "allow_worktree_dirty": False}
+_ACTIONS: Final = {
+    "status": "status", "log": "log", "show": "show", "rev_parse": "rev_parse", "diff": "diff", "push": "push",
+    "diff_since": "diff_since", "create_branch": "create_branch", "checkout": "checkout", "commit": "commit",
+}  # fmt: skip
+
+
+def read_profile(file: Path, there: Installed, name: str | None) -> Draft:
+    """The profile of one of its profiles."""
+    source = Source(file)
+    source.mapping()
+    draft = Draft(source, there, name or named(source, "name", default=file.stem))
+    if description := source.text("description").strip():
+        draft.keys["description"] = description
+    for key, why in _LEFT.items():
+        if source.at(key) is not None:
+            source.leave(key, why=why)
+    for tool in source.mapping("tools"):
+        _take_tool(draft, source, tool)
+    return draft
+
+
+def _take_tool(draft: Draft, source: Source, tool: str) -> None:
+    path = ("tools", tool)
+    source.mapping(*path)
+    if tool not in _NAMES:
+        source.leave(*path, why="llm_agent comes with git, list_dir and read_file; another tool is a plugin of yours.")
+        return
+    policy = _git_policy(source, *path) if tool == "git" else {}
+    if draft.tool(_NAMES[tool], policy, *path) and tool != "git":
+        source.narrow(*path, why="it takes any path there, and those of the workspace alone here.")
+
+
+def _git_policy(source: Source, *path: str | int) -> dict[str, Any]:
+    policy: dict[str, Any] = {}
+    if source.at(*path, "allowed_actions") is not None:
+        policy["allowed_actions"] = _actions(source, *path, "allowed_actions")
+    if (prefix := source.at(*path, "managed_branch_prefix")) is not None:
+        policy["managed_branch_prefix"] = source.text(*path, "managed_branch_prefix") if prefix else ""
+    for key, least in _NUMBERS.items():
+        if source.at(*path, key) is not None:
+            _take_number(policy, source, least, *path, key)
+    for key in _FLAGS:
+        if source.at(*path, key) is not None:
+            policy[key] = source.flag(*path, key, default=False)
+    if policy.get("allow_push"):
+        source.narrow(*path, "allow_push", why="it pushes anywhere there; `allowed_remotes` names where to here.")
+    return policy
+
+
+def _actions(source: Source, *path: str | int) -> list[str]:
+    found = []
+    for number, written in enumerate(source.texts(*path)):
+        action = _ACTIONS.get(written.strip().lower())
+        if action is None:
+            source.leave(*path, number, why="the tool git has no such action here.")
+        elif action not in found:
+            found.append(action)
+    return found
+
+
+def _take_number(policy: dict[str, Any], source: Source, least: int, *path: str | int) -> None:
+    """A number, which may be written as text there."""
+    written = source.at(*path)
+    value = int(written) if isinstance(written, str) and written.strip().isdecimal() else source.number(*path)
+    if value < least:
+        raise source.fault(
+            *path, what=f"at least {least} is expected here.", fix="Mend the file; nothing was imported."
+        )
+    policy[str(path[-1])] = min(value, _MOST_CONTEXT) if path[-1] == "context_lines" else value
+    source.carry(*path)
+    if policy[str(path[-1])] != value:
+        source.narrow(*path, why=f"the most here is {_MOST_CONTEXT}.")

@@ -1,0 +1,119 @@
+"""Duragent's patterns as rules: those that forbid cover no less here, those that permit no more.
+
+There a pattern is `TYPE:GLOB`, and both parts match anywhere in the text: `cli:deploy` is `predeploy`, too. A command line is
+compared as one text, as it was written; here each command of it is, in its normal form.
+Source: giosakti/duragent, crates/duragent/src/agent/policy_eval.rs.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+TYPES: Final = ("bash", "builtin", "cli", "mcp")
+BACKGROUND: Final = "background_process"
+"""There a built-in tool, here one that runs commands."""
+_BACKGROUND_ACTIONS: Final = (
+    "spawn", "list", "status", "log", "capture", "send_keys", "write", "kill", "watch", "unwatch",
+)  # fmt: skip
+_SPECIAL: Final = re.compile(r"[\\.+*?()|\[\]{}^$]")
+_PARENTHESIS: Final = re.compile(r"[()]")
+_NO_NAME: Final = re.compile(r"[^A-Za-z0-9_*:-]")
+_OF_SERVERS: Final = re.compile(r"[./]+")
+"""What the names of a server's tools may hold there; here it becomes something else."""
+_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
+def matches(pattern: str, text: str) -> bool:
+    """Whether the parts of *pattern* between stars occur in *text* in their order, as Duragent compares."""
+    at = 0
+    for part in pattern.split("*"):
+        found = text.find(part, at)
+        if found < 0:
+            return False
+        at = found + len(part)
+    return True
+
+
+def parted(pattern: str) -> tuple[tuple[str, ...], str]:
+    """The types of tools that *pattern* is about, and the rest of it."""
+    kind, colon, rest = pattern.partition(":")
+    if not colon:
+        return TYPES, pattern
+    return tuple(one for one in TYPES if kind == "*" or matches(kind, one)), rest
+
+
+def forbidding(pattern: str) -> list[Any]:
+    """Rules of `deny`, `ask` or `notify` that match whatever *pattern* matches."""
+    return list(dict.fromkeys(_forbidding(pattern)))
+
+
+def on_lines(pattern: str) -> list[dict[str, Any]]:
+    """The rule of `deny` for what *pattern* matches in a command line as it was written, across several commands."""
+    types, rest = parted(pattern)
+    if "bash" not in types or not rest.strip("*"):
+        return []
+    return [{"rule": "bash", "when": {"command": {"type": "string", "pattern": regex(rest)}}}]
+
+
+def _forbidding(pattern: str) -> Iterator[str]:
+    types, rest = parted(pattern)
+    glob = _anywhere(rest)
+    if types == TYPES and not _PARENTHESIS.search(rest):
+        yield f"*:{glob}"
+        return
+    for kind in types:
+        if kind == "bash":
+            yield f"{kind}:{glob}"
+        elif (named := _OF_SERVERS.sub("*", glob)) == _NO_NAME.sub("", named):
+            yield f"{kind}:{named}"
+    if "builtin" in types:
+        yield from (
+            f"{BACKGROUND}:{action}" for action in _BACKGROUND_ACTIONS if matches(rest, f"{BACKGROUND}:{action}")
+        )
+
+
+def permitting(pattern: str) -> list[str]:
+    """Rules of `allow` that cover nothing that *pattern* does not match."""
+    types, rest = parted(pattern)
+    glob = _escaped(rest)
+    is_text = bool(glob) and glob == glob.strip()  # no command begins or ends with a blank
+    found = [f"{kind}:{glob}" for kind in types if is_text and (kind == "bash" or not _NO_NAME.search(rest))]
+    if "builtin" in types:
+        found += [
+            f"{BACKGROUND}:{action}"
+            for action in _BACKGROUND_ACTIONS[1:]
+            if re.fullmatch(regex(rest), f"{BACKGROUND}:{action}")
+        ]
+    return found
+
+
+def permits_spawning(pattern: str) -> bool:
+    """Whether *pattern* permits to start any command in the background."""
+    types, rest = parted(pattern)
+    return "builtin" in types and matches(rest, f"{BACKGROUND}:spawn")
+
+
+def literal_name(rule: str) -> str | None:
+    """The tool that a rule of `allow` names without a star, which has to exist or be in `missing_ok`."""
+    kind, _, rest = rule.partition(":")
+    if "*" in rule or kind in {"bash", "*"}:
+        return None
+    name = rest if kind in {"cli", "mcp"} else rest.partition(":")[0] if kind == "builtin" else kind
+    if kind == "mcp":
+        server, _, tool = rest.partition(":")
+        name = f"mcp__{server}__{tool}"
+    return name if _NAME.fullmatch(name) else None
+
+
+def regex(glob: str) -> str:
+    """A regular expression for what *glob* matches, to be looked for anywhere."""
+    return r"[\s\S]*".join(_SPECIAL.sub(r"\\\g<0>", part) for part in glob.split("*") if part) or r"[\s\S]*"
+
+
+def _anywhere(glob: str) -> str:
+    return re.sub(r"\*+", "*", f"*{_escaped(glob)}*")
+
+
+def _escaped(glob: str) -> str:
+    """Only a star is special there; here a backslash is, too."""
+    return glob.replace("\\", "\\\\")

@@ -1,0 +1,63 @@
+"""A profile as YAML that our reader reads, and whether it would start."""
+
+import re
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+from typing_extensions import override
+
+from toolcharter import build_tools
+from toolcharter_importer.draft import Draft
+from toolcharter_importer.source import Note
+
+_PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*")
+"""Text that needs no quotes, unless YAML has another meaning for the word."""
+
+
+class _Dumper(yaml.SafeDumper):
+    """Quotes what YAML readers disagree about, and never writes an alias."""
+
+    @override
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def _text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", value, None if _PLAIN.fullmatch(value) else '"')
+
+
+_Dumper.add_representer(str, _text)
+
+
+def written(draft: Draft) -> str:
+    """The profile of *draft*, below what it does not say."""
+    said = [f"# {_one_line(note)}" for note in draft.notes]
+    head = [f"# Imported from {draft.source.file.name} by `toolcharter import`.", *said]
+    body: str = yaml.dump(draft.whole(), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)
+    return "\n".join(head) + f"\n{body}"
+
+
+def _one_line(note: Note) -> str:
+    """A note without the folder, and without anything that ends a comment's line."""
+    _, line, column = note.place.rsplit(":", 2)
+    return " ".join(f"{line}:{column}: {note.key or 'the file'}: {note.kind}: {note.why}".split())
+
+
+def require_sound(texts: Sequence[tuple[str, str]]) -> None:
+    """Build each profile, as `toolcharter profiles --check` does.
+
+    Args:
+        texts: Names of profiles, and their text.
+
+    Raises:
+        ConfigurationError: One would not start; with every fault.
+    """
+    with tempfile.TemporaryDirectory(prefix="toolcharter-import-") as folder:
+        for name, text in texts:
+            file = Path(folder, f"{name}.yaml")
+            file.write_text(text, encoding="utf-8")
+            with build_tools(file, workspace=folder, events=lambda _event: None):
+                pass

@@ -1,0 +1,2 @@
+#!/bin/sh
+exec grep -rn -e "$1" .
