@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from toolcharter.api.agents import AgentTask as AgentTask
     from toolcharter.api.agents import GovernedTools as GovernedTools
     from toolcharter.api.agents import RunningAgent as RunningAgent
+    from toolcharter.api.allowance import Allowance as Allowance
     from toolcharter.api.approval import ApprovalAnswer as ApprovalAnswer
     from toolcharter.api.approval import ApprovalRequest as ApprovalRequest
     from toolcharter.api.approval import Approver as Approver
@@ -220,6 +221,7 @@ _HOMES = {
     "toolcharter.loader.stores": "open_bus open_store",
     "toolcharter.profile.settings_file": "SettingsFile read_settings",
     "toolcharter.api.agents": "AgentRequest AgentResult AgentTask Agents GovernedTools RunningAgent",
+    "toolcharter.api.allowance": "Allowance",
     "toolcharter.api.approval": "ApprovalAnswer ApprovalRequest Approver",
     "toolcharter.api.bus": "Bus BusLease Delivery Queue Subscription bus_name",
     "toolcharter.api.call": "TRACE Ask Call Caller Decision Delegation Deny Invocation ToolResult TraceContext",

@@ -34,6 +34,8 @@ class Delegation(NamedTuple):
     """The first agent of the chain. Calls count among its calls where limits are concerned."""
     tools: tuple[str, ...]
     """The only tools that the agent was left, by name, sorted."""
+    may_ask: bool = True
+    """Whether people may be asked about its calls; if not, what a person would have to permit is denied, as at night."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,8 @@ from toolcharter.api.tool import ToolSpec
 if TYPE_CHECKING:
     import httpx
 
-    from toolcharter.api.agents import Agents
+    from toolcharter.api.agents import Agents, GovernedTools
+    from toolcharter.api.allowance import Allowance
     from toolcharter.api.network import HttpLimits, NetworkPolicy
     from toolcharter.api.sessions import Inbox
     from toolcharter.api.store import Store
@@ -130,6 +131,18 @@ class DiscoveryRuntime(Protocol):
 
     def inbox_for(self, caller: Caller, /) -> "Inbox":
         """What sessions of the tenant of *caller* are told in their next turn, by default that of *caller*."""
+        ...
+
+    def tools_for(self, caller: Caller, /) -> "GovernedTools":
+        """The present tools, as *caller* may use them beside calls: each call of them goes through the gate.
+
+        Raises:
+            Denied: `not_available`, as long as the toolbox is being built.
+        """
+        ...
+
+    def allowance_for(self, caller: Caller, /) -> "Allowance":
+        """What the profile permits *caller* now, to hold to it what runs later on its behalf; errors as of `tools_for`."""
         ...
 
     def announce(self) -> None:

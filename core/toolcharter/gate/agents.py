@@ -83,8 +83,8 @@ class AgentLauncher:
         left = left if request.tools is None else left & named(request.tools)
         closed = tuple(item.removeprefix(_CAP) for item in request.deny if item.startswith(_CAP))
         denied = named(item for item in request.deny if not item.startswith(_CAP)) | view(parent).touching(closed)
-        top = parent if parent.delegation is None else parent.delegation.top
-        return replace(child, delegation=Delegation(top, tuple(sorted(left - denied))))
+        above = parent.delegation or Delegation(parent, ())
+        return replace(child, delegation=above._replace(tools=tuple(sorted(left - denied))))
 
 
 class AgentThread:

@@ -47,6 +47,9 @@ else:
     s6_limits = lazy("toolcharter.gate.stages.s6_limits")
 
 
+UNATTENDED = "A person would have to agree, and nobody is asked about what runs unattended, such as a job."
+
+
 class CallPipeline:
     """The calls of one tool for one caller; made on first use, kept by the toolbox's view."""
 
@@ -70,6 +73,7 @@ class CallPipeline:
         self.limits = None if state.rates is None else state.rates.bind(spec.name, caller.agent)
         """The rate limits that concern it; None if there are none."""
         self._keys = None if self.limits is None else s6_limits.keys_of(caller)
+        self._may_ask = caller.delegation is None or caller.delegation.may_ask
         self._own_session = "" if self._session is None else s6_limits.session_of(caller)
         self.is_watched = self._checks is not None or self._session is not None
         """Whether anything but a rate limit applies between policy and the body of every call."""
@@ -209,13 +213,17 @@ class CallPipeline:
             self._session.check(ctx, self.call_of(ctx), self._session_of(ctx))
             if ctx.outcome is not None:
                 return None
+        decision = ctx.decision
         if objection is not None:
             ctx.asked_by_check = True
             if self.verify is not None:
                 self.verify.asked(objection.reason)
-            return objection
-        decision = ctx.decision
-        return Ask(decision.reason or "", decision.message) if decision.outcome == "ask" else None
+        elif decision.outcome == "ask":
+            objection = Ask(decision.reason or "", decision.message)
+        if objection is not None and not self._may_ask:
+            ctx.refuse("approval", Reason.APPROVAL_UNAVAILABLE, UNATTENDED)
+            return None
+        return objection
 
     def confine(self, ctx: CallContext) -> None:
         """Stage 4 for a call that a saved approval allows: refuse it if its commands lead elsewhere than they seem to."""

@@ -42,6 +42,7 @@ from toolcharter.profile.settings import HiddenGlob
 
 if TYPE_CHECKING:
     from toolcharter.api.agents import AgentTask, RunningAgent, ToolboxView
+    from toolcharter.api.allowance import Allowance
     from toolcharter.api.channel import Channel
     from toolcharter.api.runtime import Reload
     from toolcharter.api.store_engine import StoreEngine
@@ -264,6 +265,8 @@ class ToolboxState:
     """The workspace's files."""
     view: "Callable[[Caller], ToolboxView] | None" = None
     """The present tools, as a caller may use them."""
+    allowance: "Callable[[], Allowance] | None" = None
+    """What the profile permits whoever sees all of them."""
     reload: "Callable[[], Reload] | None" = None
     """Looks for tools again; None if the toolbox never changes."""
     limits_for: Callable[[str], Limits] = lambda _: Limits()

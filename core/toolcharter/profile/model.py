@@ -27,7 +27,11 @@ from toolcharter.profile.settings import (
 if TYPE_CHECKING:
     import hashlib
     import json
+
+    from toolcharter.api import allowance as allowances
+    from toolcharter.api.allowance import Allowance
 else:
+    allowances = lazy("toolcharter.api.allowance")
     hashlib = lazy("hashlib")
     json = lazy("json")
 
@@ -194,8 +198,47 @@ class Profile:
             **({} if self.store is None else {"store": self.store.without_password()}),
             **({"discovered": dict(discovered)} if discovered else {}),
         }
-        text = json.dumps(effective, sort_keys=True, separators=(",", ":"), allow_nan=False)
-        return hashlib.sha256(text.encode()).hexdigest()
+        return digest_of(effective)
+
+    def allowance(
+        self,
+        policies: Mapping[str, Mapping[str, Any]],
+        extensions: Mapping[str, Mapping[str, Any]],
+        ceilings: Sequence[Ceiling] = (),
+        discovered: Mapping[str, str] = MappingProxyType({}),
+    ) -> "Allowance":
+        """What this profile permits, to be compared with what it permits later; arguments as of `digest`."""
+        base = {
+            "runner": self.runner,
+            "limits": self.limits._asdict(),
+            "tool_limits": {name: limits._asdict() for name, limits in self.tool_limits.items()},
+            "mode": self.mode,
+            "capabilities": values_of(self.capabilities),
+            "toolsets": dict(self.toolsets),
+            "groups": dict(self.groups),
+            "session_guards": values_of(self.session_guards),
+            "rates": values_of(self.rates),
+            "hidden": values_of(self.hidden),
+            "ceilings": values_of(tuple(ceilings)),
+        }
+        return allowances.Allowance(
+            base=digest_of(base),
+            deny=tuple(map(canonical, values_of(self.deny))),
+            ask=tuple(map(canonical, values_of(self.ask))),
+            allow=tuple(map(canonical, values_of(self.allow))),
+            extensions={name: digest_of(dict(policy)) for name, policy in extensions.items()},
+            tools={name: digest_of([dict(policy), discovered.get(name)]) for name, policy in policies.items()},
+        )
+
+
+def canonical(value: Any) -> str:
+    """JSON types as the one text that stands for them."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def digest_of(value: Any) -> str:
+    """SHA-256 of JSON types, in hexadecimal."""
+    return hashlib.sha256(canonical(value).encode()).hexdigest()
 
 
 def values_of(setting: Any) -> Any:

@@ -1,16 +1,21 @@
-"""Tools for time: `schedule` and `cron` make jobs, and `Engine` says which are due.
+"""Tools for time: `schedule` and `cron` make jobs, the extension `scheduler` runs them.
 
-Each time of a job is written down once over all processes that share a store. Nothing of this distribution looks for jobs that
-are due on its own yet: whoever drives an `Engine` runs them.
+Each time of a job is written down once over all processes that share a store, and runs in one of them.
 """
 
 from typing import Any
 
-from toolcharter import ToolSpec, hookimpl
-from toolcharter_schedule import cron_tool, schedule_tool
+from toolcharter import ExtensionSpec, ToolSpec, hookimpl
+from toolcharter_schedule import cron_tool, schedule_tool, scheduler
 
 
 @hookimpl
 def register_tools() -> list[ToolSpec[Any]]:
     """The two tools of this distribution."""
     return [schedule_tool.SPEC, cron_tool.SPEC]
+
+
+@hookimpl
+def register_extensions() -> list[ExtensionSpec[Any]]:
+    """What runs their jobs."""
+    return [scheduler.SPEC]

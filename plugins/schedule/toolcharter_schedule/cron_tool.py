@@ -11,8 +11,17 @@ from pydantic import Field
 from toolcharter import Denied, ToolContext, ToolError, ToolRuntime, ToolSpec
 from toolcharter_schedule.delivery import require_delivery
 from toolcharter_schedule.fired import next_due
-from toolcharter_schedule.jobs import Jobs, new_id
-from toolcharter_schedule.making import Wanted, advertised, make_job, require_allowed, require_text
+from toolcharter_schedule.jobs import Jobs
+from toolcharter_schedule.making import (
+    SCHEDULER,
+    Wanted,
+    advertised,
+    held,
+    make_job,
+    narrowed,
+    require_allowed,
+    require_text,
+)
 from toolcharter_schedule.policy import CronAction, CronPolicy
 from toolcharter_schedule.reasons import ScheduleReason
 from toolcharter_schedule.records import Job, Retry
@@ -74,7 +83,8 @@ class Asked(TypedDict):
 class CronJobs:
     """The actions, each for the caller of the present call."""
 
-    def __init__(self, policy: CronPolicy, rt: ToolRuntime, jobs: Jobs) -> None:
+    def __init__(self, workspace: Path, policy: CronPolicy, rt: ToolRuntime, jobs: Jobs) -> None:
+        self._workspace = workspace
         self._policy = policy
         self._rt = rt
         self._jobs = jobs
@@ -101,7 +111,7 @@ class CronJobs:
         now = self._jobs.now_ms
         timing = self._timing(wish["schedule"], now)
         wanted = Wanted("cron", _name(wish["name"]), timing, "task", wish["message"], RETRY)
-        job = make_job(self._rt, self._policy, wanted, new_id(), now)
+        job = make_job(self._rt, self._policy, wanted, self._workspace, now)
         job = job.model_copy(
             update={
                 "deliver": wish.get("deliver", False),
@@ -113,7 +123,7 @@ class CronJobs:
         )
         job = require_delivery(job, self._policy)
         ctx.policy_passed()
-        return {"job": self._jobs.create(job).shown()}
+        return {"job": self._jobs.create(held(self._rt, job)).shown()}
 
     def update(self, ctx: ToolContext, asked: Asked) -> Any:
         """Another name, time, text or delivery; a job that was stopped goes on with `disabled: false`."""
@@ -123,8 +133,9 @@ class CronJobs:
             raise ToolError("`update` needs `patch`.", reason=ScheduleReason.INVALID_JOB)
         key = asked["jobId"]
         self._patched(self._jobs.own(key).record, patch)
+        self._rt.extension(SCHEDULER)
         ctx.policy_passed()
-        return {"job": self._jobs.change(key, lambda job: self._patched(job, patch)).shown()}
+        return {"job": self._jobs.change(key, lambda job: narrowed(self._rt, self._patched(job, patch))).shown()}
 
     def _patched(self, job: Job, patch: Patch) -> Job:
         now = self._jobs.now_ms
@@ -218,10 +229,10 @@ ACTIONS: Mapping[str, Callable[[CronJobs, ToolContext, Asked], Any]] = {
 
 
 def build(
-    _workspace: Path, policy: CronPolicy, rt: ToolRuntime, clock: Callable[[], float] = time
+    workspace: Path, policy: CronPolicy, rt: ToolRuntime, clock: Callable[[], float] = time
 ) -> Callable[..., str]:
     """Make the tool for one policy."""
-    jobs = CronJobs(policy, rt, Jobs(rt, policy, clock))
+    jobs = CronJobs(workspace, policy, rt, Jobs(rt, policy, clock))
 
     def cron(
         action: CronAction,

@@ -47,14 +47,22 @@ class Taken(NamedTuple):
     run: Run
 
 
+class _Quiet(NamedTuple):
+    """Nothing is to be done before a time, unless a record is changed."""
+
+    until_ms: int
+    change: int
+
+
 class Engine:
-    """The jobs of one store.
+    """The jobs of one place in a store.
 
     Args:
         store: Whose records.
         clock: Unix time in seconds.
         worker: A name that no other process has.
-        lasts_s: How long a run may last, in seconds: after that, its process is taken for dead.
+        lasts_s: After how many seconds without `renew` the process of a run is taken for dead.
+        place: The profile and the workspace whose jobs these are, as `place_of` makes it.
         keep_runs: How many ended runs of a job are kept.
         chance: At least 0 and below 1; varies when runs are tried again.
     """
@@ -66,6 +74,7 @@ class Engine:
         clock: Callable[[], float],
         worker: str,
         lasts_s: float,
+        place: str = "",
         keep_runs: int = 50,
         chance: Callable[[], float] = random,
     ) -> None:
@@ -75,8 +84,11 @@ class Engine:
         self._lasts_ms = milliseconds(lasts_s)
         self._keep_runs = keep_runs
         self._chance = chance
+        self._here = {"place": place}
         self._seen_ms: int | None = None
-        self._own: set[tuple[str, str]] = set()
+        self._quiet: _Quiet | None = None
+        self._own: dict[tuple[str, str], int] = {}
+        """The runs of this process, and until when each is taken for alive."""
 
     def now_ms(self) -> int:
         """The time in milliseconds."""
@@ -92,7 +104,39 @@ class Engine:
         # What was planned while the clock was ahead, in this process or in one before it, would be late by as much.
         if self._seen_ms is None or now < self._seen_ms - SET_BACK_MS:
             self._plan_anew(now)
+            self._quiet = None
         self._seen_ms = now
+        change, quiet = self._store.last_change(), self._quiet
+        if quiet is not None and now < quiet.until_ms and change == quiet.change:
+            return []
+        self._begin_all(now)
+        taken = self._take_all(now, room)
+        self._quiet = _Quiet(self._next_ms(), change)
+        return taken
+
+    def renew(self) -> None:
+        """Show that this process lives; to be called several times in `lasts_s`.
+
+        Raises:
+            StoreUnavailable: The store cannot be reached.
+        """
+        now = self.now_ms()
+        for key, until in tuple(self._own.items()):
+            if not self._lasts_ms // 2 <= until - now <= self._lasts_ms:
+                with suppress(StoreConflict):
+                    is_ours = self._store.transact(partial(self._renew, key=key, until=now + self._lasts_ms))
+                    if key in self._own and is_ours:
+                        self._own[key] = now + self._lasts_ms
+
+    def _renew(self, tx: StoreTransaction, key: tuple[str, str], until: int) -> bool:
+        stored = tx.get(Run, *key)
+        if stored is None or stored.record.state != "running" or stored.record.worker != self._worker:
+            return False
+        tx.put(stored.record.model_copy(update={"at": until}), expected=stored.version)
+        return True
+
+    def _begin_all(self, now: int) -> None:
+        """Write the runs of all jobs that are due."""
         for _ in range(MAX_PAGES):
             due = self._due(now)
             for job in due:
@@ -100,6 +144,8 @@ class Engine:
                     self._store.transact(partial(self._begin, key=job.id, now=now))
             if len(due) < PAGE:
                 break
+
+    def _take_all(self, now: int, room: int) -> list[Taken]:
         taken: list[Taken] = []
         for run in self._open_until(now):
             if len(taken) == room:
@@ -108,22 +154,28 @@ class Engine:
                 one = self._store.transact(partial(self._take, seen=run, now=now))
                 if one is not None:
                     taken.append(one)
-                    self._own.add((one.run.job, one.run.time))
+                    self._own[one.run.job, one.run.time] = one.run.at
         return taken
 
+    def _next_ms(self) -> int:
+        """When something is due next."""
+        jobs = self._store.page(Job, where=self._here, order="due", limit=1).records
+        runs = self._store.page(Run, where=self._here, order="at", limit=1).records
+        return min([stored.record.due for stored in jobs] + [stored.record.at for stored in runs], default=NEVER)
+
     def _due(self, now: int) -> list[Job]:
-        found = self._store.page(Job, order="due", limit=PAGE).records
+        found = self._store.page(Job, where=self._here, order="due", limit=PAGE).records
         return [stored.record for stored in found if stored.record.due <= now]
 
     def _open_until(self, now: int) -> list[Run]:
-        found = self._store.page(Run, order="at", limit=PAGE).records
+        found = self._store.page(Run, where=self._here, order="at", limit=PAGE).records
         return [stored.record for stored in found if stored.record.at <= now]
 
     def _plan_anew(self, now: int) -> None:
         """Let no job wait for longer than until its next time after *now*."""
         after = ""
         while True:
-            page = self._store.page(Job, after=after, limit=PAGE)
+            page = self._store.page(Job, where=self._here, after=after, limit=PAGE)
             for stored in page.records:
                 job = stored.record
                 due = next_due(job.timing, job.fired, now) if job.enabled else NEVER
@@ -133,7 +185,7 @@ class Engine:
             after = page.after
             if not after:
                 break
-        for stored_run in self._store.page(Run, order="at", limit=1_000).records:
+        for stored_run in self._store.page(Run, where=self._here, order="at", limit=1_000).records:
             run = stored_run.record
             latest = now if run.state == "waiting" else now + self._lasts_ms
             if run.state in OPEN and run.at > latest:
@@ -154,7 +206,7 @@ class Engine:
         known = tx.get(Run, job.id, time_key(due))
         changes: dict[str, object] = {}
         if known is None or known.record.state == "missed":
-            run = Run(job=job.id, time=time_key(due), due=due, at=now, state="waiting")
+            run = Run(job=job.id, place=job.place, time=time_key(due), due=due, at=now, state="waiting")
             if error:
                 run = run.model_copy(update={"state": "missed", "at": NEVER, "ended_ms": now, "error": error})
                 changes |= {"last_state": "missed", "last_error": error}
@@ -207,7 +259,7 @@ class Engine:
             StoreUnavailable: The store cannot be reached; the run counts as lost when its time is over.
         """
         self._store.transact(lambda tx: self._finish(tx, taken, outcome))
-        self._own.discard((taken.run.job, taken.run.time))
+        self._own.pop((taken.run.job, taken.run.time), None)
 
     def _finish(self, tx: StoreTransaction, taken: Taken, outcome: Outcome) -> None:
         stored, of = tx.get(Run, taken.run.job, taken.run.time), tx.get(Job, taken.job.id)

@@ -133,7 +133,7 @@ class Jobs:
                 raise ToolError(f"The job {key!r} is running.", reason=ScheduleReason.IS_RUNNING)
             if not even_if_not_due:
                 return job.enabled and job.due <= now
-            run = Run(job=job.id, time=time_key(now, asked=True), due=now, at=now, state="waiting")
+            run = Run(job=job.id, place=job.place, time=time_key(now, asked=True), due=now, at=now, state="waiting")
             tx.put(run, expected=0)
             # A job that is over runs once more, and stays over.
             tx.put(job.model_copy(update={"running": run.time}), expected=found.version)

@@ -1,16 +1,20 @@
 """Making a job of what a call asks for: the same for both tools."""
 
 from collections.abc import Collection
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from toolcharter import Denied, ToolError, ToolRuntime
 from toolcharter_schedule.fired import next_due
+from toolcharter_schedule.jobs import new_id
 from toolcharter_schedule.policy import JobsPolicy
 from toolcharter_schedule.reasons import ScheduleReason
-from toolcharter_schedule.records import Creator, Job, Retry, owner_of
+from toolcharter_schedule.records import Creator, Job, Retry, owner_of, place_of
 from toolcharter_schedule.timing import At, Cron, Every, milliseconds
 
 PROCESSES = "background_process"
+SCHEDULER = "scheduler"
+"""The extension that runs jobs."""
 
 
 class Wanted(NamedTuple):
@@ -22,6 +26,21 @@ class Wanted(NamedTuple):
     work: Literal["message", "task"]
     text: str
     retry: Retry
+    process: str = ""
+
+
+def held(rt: ToolRuntime, job: Job) -> Job:
+    """*job* with what its creator may do now, to which its runs are held; after the mark."""
+    return job.model_copy(update={"allowance": rt.extension(SCHEDULER).permitted(rt.caller)})
+
+
+def narrowed(rt: ToolRuntime, job: Job) -> Job:
+    """*job* with no tool that who changes it does not have: a subagent, say, which writes its text anew."""
+    now = rt.extension(SCHEDULER).permitted(rt.caller)
+    if job.allowance is None or now is None:
+        return job.model_copy(update={"allowance": None})
+    tools = dict(job.allowance.tools.items() & now.tools.items())
+    return job.model_copy(update={"allowance": job.allowance.model_copy(update={"tools": tools})})
 
 
 def require_allowed(action: str, allowed: Collection[str]) -> None:
@@ -48,17 +67,18 @@ def require_text(work: str, text: str, policy: JobsPolicy) -> None:
         raise ToolError(what, reason=ScheduleReason.INVALID_JOB)
 
 
-def make_job(rt: ToolRuntime, policy: JobsPolicy, wanted: Wanted, key: str, now_ms: int, *, process: str = "") -> Job:
+def make_job(rt: ToolRuntime, policy: JobsPolicy, wanted: Wanted, workspace: Path, now_ms: int) -> Job:
     """The job that the present caller wants; nothing is kept yet.
 
     Raises:
-        Denied: `tasks_not_allowed`.
+        Denied: `tasks_not_allowed`; `not_available`, if the profile lists nothing that runs jobs.
         ToolError: `invalid_job`.
     """
     require_text(wanted.work, wanted.text, policy)
+    rt.extension(SCHEDULER)
     caller = rt.caller
     return Job(
-        id=key,
+        id=new_id(),
         owner=owner_of(caller),
         creator=Creator.of(caller),
         made_by=wanted.made_by,
@@ -67,10 +87,11 @@ def make_job(rt: ToolRuntime, policy: JobsPolicy, wanted: Wanted, key: str, now_
         work=wanted.work,
         text=wanted.text,
         profile=rt.profile,
+        place=place_of(rt.profile, workspace),
         deny=policy.task_deny,
         retry=wanted.retry,
         grace_ms=milliseconds(policy.grace_s),
-        process=process,
+        process=wanted.process,
         created_ms=now_ms,
         due=next_due(wanted.timing, (), now_ms),
     )

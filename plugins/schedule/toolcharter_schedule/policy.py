@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 
-from toolcharter import ToolError, ToolPolicy
+from toolcharter import ExtensionPolicy, ToolError, ToolPolicy
 from toolcharter_schedule.timing import Bounds, require_zone
 
 Count = Annotated[int, Field(ge=1)]
@@ -67,3 +67,20 @@ class CronPolicy(JobsPolicy):
     pass, too."""
     agents: tuple[str, ...] = ()
     """Other agents that may be named as `agentId`."""
+
+
+class SchedulerPolicy(ExtensionPolicy):
+    """How the jobs of one profile are run."""
+
+    look_s: Annotated[float, Field(gt=0, le=60)] = 1.0
+    """How often is looked for what is due, in seconds."""
+    concurrent: Count = 4
+    """How many jobs run at once in one toolbox."""
+    task_timeout_s: Annotated[float, Field(gt=0, le=86_400)] = 600.0
+    """How long a task may take, in seconds."""
+    max_iterations: Count = 20
+    """How often the model of a task may be asked."""
+    heartbeat_s: Annotated[float, Field(ge=60, le=31 * 86_400)] | None = None
+    """How often an agent does what HEARTBEAT.md says, in seconds; None: never."""
+    heartbeat_agents: tuple[str, ...] = ()
+    """Which agents do; empty: the one that the session was opened for."""

@@ -6,9 +6,11 @@ processes.
 """
 
 from dataclasses import asdict, replace
+from hashlib import sha256
+from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from toolcharter import Caller, Delegation, RecordKind, StoreRecord
+from toolcharter import Allowance, Caller, Delegation, RecordKind, StoreRecord
 from toolcharter_schedule.timing import NEVER, SECOND, At, Cron, Every, described, shown
 
 State = Literal["waiting", "running", "ok", "error", "denied", "missed", "lost", "ended"]
@@ -60,9 +62,14 @@ class Creator(StoreRecord):
         return cls(**facts, left=None if caller.delegation is None else caller.delegation.tools)
 
     def caller(self) -> Caller:
-        """The caller of each run."""
+        """The creator, as they called."""
         caller = Caller(**self.model_dump(exclude={"left"}))
         return caller if self.left is None else replace(caller, delegation=Delegation(caller, self.left))
+
+
+def place_of(profile: str, workspace: Path) -> str:
+    """Where jobs run: in a toolbox of the same profile and workspace, in whichever process."""
+    return sha256(f"{len(profile)}:{profile}:{workspace}".encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def owner_of(caller: Caller) -> str:
@@ -70,10 +77,30 @@ def owner_of(caller: Caller) -> str:
     return f"{len(caller.agent or '')}:{caller.agent or ''}:{caller.user or ''}"
 
 
+class Permitted(StoreRecord):
+    """An `Allowance` as a record keeps it."""
+
+    base: str
+    deny: tuple[str, ...]
+    ask: tuple[str, ...]
+    allow: tuple[str, ...]
+    extensions: dict[str, str]
+    tools: dict[str, str]
+
+    @classmethod
+    def of(cls, allowance: Allowance) -> "Permitted":
+        """*allowance* to be kept."""
+        return cls.model_validate(allowance._asdict())
+
+    def allowance(self) -> Allowance:
+        """What was kept."""
+        return Allowance(**self.model_dump())
+
+
 class Job(StoreRecord):
     """Something to do at times to come."""
 
-    store_kind: ClassVar[RecordKind] = RecordKind("schedule_job", key=("id",), indexed=("due", "owner"))
+    store_kind: ClassVar[RecordKind] = RecordKind("schedule_job", key=("id",), indexed=("due", "owner", "place"))
 
     id: str
     owner: str
@@ -84,8 +111,10 @@ class Job(StoreRecord):
     work: Literal["message", "task"]
     text: str
     profile: str
-    tools: dict[str, str] | None = None
-    """What the creator could see, by name, each with the digest of what it was allowed; None: nothing is known."""
+    place: str = ""
+    """The profile and the workspace whose toolboxes run it, as `place_of` makes it."""
+    allowance: Permitted | None = None
+    """What the profile permitted its creator then; None: nothing is known, and no task runs."""
     deny: tuple[str, ...] = ()
     """What a task never gets."""
     retry: Retry = Retry()
@@ -137,9 +166,10 @@ class Job(StoreRecord):
 class Run(StoreRecord):
     """One time that a job was due."""
 
-    store_kind: ClassVar[RecordKind] = RecordKind("schedule_run", key=("job", "time"), indexed=("at", "job"))
+    store_kind: ClassVar[RecordKind] = RecordKind("schedule_run", key=("job", "time"), indexed=("at", "job", "place"))
 
     job: str
+    place: str = ""
     time: str
     """When it was due, as digits that sort; with an `f` where somebody asked for it."""
     due: int

@@ -4,13 +4,13 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 from time import time
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field
 
 from toolcharter import ToolError, ToolRuntime, ToolSpec
-from toolcharter_schedule.jobs import Jobs, new_id
-from toolcharter_schedule.making import Wanted, advertised, make_job, require_allowed, require_process
+from toolcharter_schedule.jobs import Jobs
+from toolcharter_schedule.making import Wanted, advertised, held, make_job, require_allowed, require_process
 from toolcharter_schedule.policy import ScheduleAction, SchedulePolicy
 from toolcharter_schedule.reasons import ScheduleReason
 from toolcharter_schedule.records import Retry
@@ -20,7 +20,7 @@ Delay = Annotated[int, Field(ge=SECOND, le=30 * SECOND)]
 
 
 def build(
-    _workspace: Path, policy: SchedulePolicy, rt: ToolRuntime, clock: Callable[[], float] = time
+    workspace: Path, policy: SchedulePolicy, rt: ToolRuntime, clock: Callable[[], float] = time
 ) -> Callable[..., str]:
     """Make the tool for one policy."""
     jobs = Jobs(rt, policy, clock)
@@ -70,12 +70,13 @@ def build(
         retry = Retry(times=max_retries, least_ms=retry_delay_ms, most_ms=max(retry_delay_ms, max_retry_delay_ms))
         if bool(message) == bool(task):
             raise ToolError("Give one of `message` and `task`.", reason=ScheduleReason.INVALID_JOB)
-        wanted = Wanted("schedule", "", timing, "message" if message else "task", message or task, retry)
-        job = make_job(rt, policy, wanted, new_id(), jobs.now_ms, process=process_handle)
+        work: Literal["message", "task"] = "message" if message else "task"
+        wanted = Wanted("schedule", "", timing, work, message or task, retry, process_handle)
+        job = make_job(rt, policy, wanted, workspace, jobs.now_ms)
         ctx.policy_passed()
         if process_handle:
             require_process(rt, process_handle)
-        jobs.create(job)
+        jobs.create(held(rt, job))
         kind = "one-shot" if isinstance(timing, At) else "recurring"
         return ctx.ok(f"Created {kind} schedule: {job.id}, due {shown(job.due)}", data=job.shown())
 

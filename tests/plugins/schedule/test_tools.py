@@ -33,6 +33,7 @@ def box(workspace: Path, tmp_path: Path) -> Iterator[Callable[..., Toolbox]]:
         def build(**changes: dict[str, Any]) -> Toolbox:
             tools = {name: {**policy, **changes.get(name, {})} for name, policy in ALL.items()}
             profile = {"profile": "test", "store": f"sqlite:///{tmp_path}/store.db", "tools": tools}
+            profile["extensions"] = {"scheduler": {}}
             (tmp_path / "test.yaml").write_text(json.dumps(profile))
             opened = build_tools(tmp_path / "test.yaml", workspace=workspace, caller=UMA, events=lambda _: None)
             return stack.enter_context(opened)

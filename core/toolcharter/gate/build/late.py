@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     import httpx
 
     from toolcharter.api import store_engine
-    from toolcharter.api.agents import Agents
+    from toolcharter.api.agents import Agents, ToolboxView
+    from toolcharter.api.allowance import Allowance
     from toolcharter.api.sessions import Inbox
     from toolcharter.api.store import Store
     from toolcharter.gate import agents
@@ -112,6 +113,19 @@ class LateRuntime:
         """What sessions are told in their next turn."""
         return agents.SessionInbox(self._state, caller)
 
+    def tools_for(self, caller: Caller, /) -> "ToolboxView":
+        """The present tools, as *caller* may use them."""
+        if self._state.view is None:
+            raise Denied(Reason.NOT_AVAILABLE, "The toolbox is not there yet.")
+        return self._state.view(caller)
+
+    def allowance_for(self, caller: Caller, /) -> "Allowance":
+        """What the profile permits *caller* now."""
+        seen = {*self.tools_for(caller)}
+        assert self._state.allowance is not None  # noqa: S101 - it comes with the view; for the type checkers
+        whole = self._state.allowance()
+        return whole._replace(tools={name: digest for name, digest in whole.tools.items() if name in seen})
+
     def keep_secret(self, values: Iterable[str], /) -> None:
         """Mask *values* from now on."""
         engine.remember(tuple(values))
@@ -162,6 +176,8 @@ class ExtensionRuntime:
         self.transport = shared.transport
         self.agents_for = shared.agents_for
         self.inbox_for = shared.inbox_for
+        self.tools_for = shared.tools_for
+        self.allowance_for = shared.allowance_for
         self.keep_secret = shared.keep_secret
         self.announce = shared.announce
         self.shared = shared

@@ -338,7 +338,7 @@ def build_tools_into(
     for name, loaded in plan.loaded.specs.items():
         home = state if name in plan.discovered.tools else base
         tools[name] = kept.get(name) or _build(home, plan, loaded, _runtime(home, base, loaded))
-    base.view = toolbox.for_caller
+    base.view, base.allowance = toolbox.for_caller, lambda: plan.allowance
     return toolbox
 
 

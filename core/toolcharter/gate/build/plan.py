@@ -34,6 +34,7 @@ from toolcharter.profile.rules import Rule, RuleError, parse_rule
 from toolcharter.profile.settings import Ceiling
 
 if TYPE_CHECKING:
+    from toolcharter.api.allowance import Allowance
     from toolcharter.profile import faults as wording
 else:
     wording = lazy("toolcharter.profile.faults")
@@ -69,6 +70,12 @@ class Plan:
         return self.profile.digest(
             policies, extensions, self.loaded.distributions, self.ceilings, self.discovered.fingerprints
         )
+
+    @cached_property
+    def allowance(self) -> "Allowance":
+        """What the profile permits whoever sees all tools."""
+        policies, extensions = _dumped(self.policies), _dumped(self.extensions)
+        return self.profile.allowance(policies, extensions, self.ceilings, self.discovered.fingerprints)
 
     @property
     def may_ask(self) -> bool:

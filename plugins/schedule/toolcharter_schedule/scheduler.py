@@ -1,0 +1,134 @@
+"""The extension `scheduler`: runs the jobs of `schedule` and `cron`, and HEARTBEAT.md, as long as a session lasts.
+
+It looks for what is due once in a while, in a thread of its own. Any number of processes may do so over one store: each
+time of a job runs in one of them.
+"""
+
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from time import time
+from uuid import uuid4
+
+from toolcharter import (
+    Caller,
+    Denied,
+    Discovery,
+    DiscoveryRuntime,
+    ExtensionSpec,
+    ProfileView,
+    StoreConflict,
+    ToolcharterError,
+    hookimpl,
+)
+from toolcharter_schedule.engine import Engine, Taken
+from toolcharter_schedule.firing import Firing
+from toolcharter_schedule.heartbeat import Heartbeats
+from toolcharter_schedule.making import SCHEDULER
+from toolcharter_schedule.policy import SchedulerPolicy
+from toolcharter_schedule.records import Permitted, place_of
+
+LASTS_S = 60.0
+"""After how many seconds without a sign of life the process of a run is taken for dead."""
+_ENDS_S = 5.0
+"""How long runs under way are waited for when the session ends, in seconds."""
+
+
+class Scheduler:
+    """What fires the jobs of one toolbox.
+
+    Args:
+        policy: How often it looks, and what a task may take.
+        clock: Unix time in seconds.
+    """
+
+    def __init__(self, policy: SchedulerPolicy, clock: Callable[[], float]) -> None:
+        self._policy = policy
+        self._clock = clock
+        self._stopping = threading.Event()
+        self._rt: DiscoveryRuntime | None = None
+        self._place = ""
+        self._looking: threading.Thread | None = None
+        self._running: set[threading.Thread] = set()
+        self._engine: Engine | None = None
+
+    @hookimpl
+    def discover_tools(self, profile: ProfileView, workspace: Path | None, rt: DiscoveryRuntime | None) -> Discovery:
+        """Begin to look for what is due, if the toolbox is that of a session. There are no tools."""
+        if rt is not None and workspace is not None and self._rt is None:
+            self._rt, self._place = rt, place_of(profile.name, workspace)
+            if rt.is_live:
+                self._looking = threading.Thread(target=self._look_on, name="toolcharter-scheduler", daemon=True)
+                self._looking.start()
+        return Discovery()
+
+    def permitted(self, caller: Caller) -> Permitted | None:
+        """What the profile permits *caller* now; None where nothing is known of it."""
+        return None if self._rt is None else Permitted.of(self._rt.allowance_for(caller))
+
+    def close(self) -> None:
+        """Look no more, and wait a while for what is under way; the toolbox has ended its calls already."""
+        self._stopping.set()
+        for thread in (self._looking, *tuple(self._running)):
+            if thread is not None and thread is not threading.current_thread():
+                thread.join(_ENDS_S)
+
+    def _look_on(self) -> None:
+        # A command of one call is over before the first look: it begins nothing that it could not end.
+        while not self._stopping.wait(self._policy.look_s):
+            with suppress(ToolcharterError, StoreConflict):  # the store comes back, or the next look says the same
+                self.look(self._begin)
+
+    def look(self, begin: Callable[[Firing, Engine, Taken], object]) -> None:
+        """Call *begin* with each run that this process has to begin now.
+
+        Raises:
+            StoreUnavailable: The store cannot be reached.
+        """
+        rt = self._rt
+        if rt is None or not _is_there(rt):
+            return
+        if self._engine is None:
+            heartbeats = Heartbeats(rt, self._policy, self._place, self._clock)
+            heartbeats.settle()
+            self._engine = Engine(rt.store, clock=self._clock, worker=uuid4().hex, lasts_s=LASTS_S, place=self._place)
+        engine, firing = self._engine, Firing(rt, self._policy)
+        engine.renew()
+        for taken in engine.tick(self._policy.concurrent - len(self._running)):
+            begin(firing, engine, taken)
+
+    def _begin(self, firing: Firing, engine: Engine, taken: Taken) -> None:
+        def run() -> None:
+            try:
+                perform(firing, engine, taken)
+            finally:
+                self._running.discard(threading.current_thread())
+
+        thread = threading.Thread(target=run, name="toolcharter-job", daemon=True)
+        self._running.add(thread)
+        thread.start()
+
+
+def perform(firing: Firing, engine: Engine, taken: Taken) -> None:
+    """Run *taken*, and write what came of it; where that cannot be written, the run is taken for that of a dead process."""
+    outcome = firing.perform(taken)
+    with suppress(ToolcharterError):
+        engine.finish(taken, outcome)
+
+
+def _is_there(rt: DiscoveryRuntime) -> bool:
+    """Whether the toolbox is built."""
+    try:
+        rt.tools_for(rt.caller)
+    except Denied:
+        return False
+    return True
+
+
+def build(workspace: Path, policy: SchedulerPolicy) -> Scheduler:  # noqa: ARG001 - it comes with the discovery
+    """What fires the jobs of one toolbox."""
+    return Scheduler(policy, time)
+
+
+SPEC = ExtensionSpec(SCHEDULER, SchedulerPolicy, build)
