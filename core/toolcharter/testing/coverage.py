@@ -108,7 +108,7 @@ class ReasonCoverage:
         """Everything, in types that a worker of pytest-xdist can send."""
         return {
             "listed": [(profile, tool, declared) for (profile, tool), declared in self._listed.items()],
-            "shown": [(profile, *key, reason) for profile, key, reason in sorted(self._shown)],
+            "shown": [(profile, *key, str(reason)) for profile, key, reason in sorted(self._shown)],
             "demanded": [(*key, reasons) for key, reasons in self._demanded.items()],
         }
 

@@ -58,6 +58,17 @@ class TenantConfig(ToolPolicy):
     """By name; `*` stands for those without an entry."""
 
 
+class InterpretConfig(ToolPolicy):
+    """Whether agents may hand code to `POST /api/v1/interpret/execute`, and what becomes of it."""
+
+    enabled: bool = False
+    """Whether code runs at all; the agent's profile has to list and allow `execute_code`, too."""
+    proposals: bool = False
+    """Whether code that has run may be proposed as a tool, which an approver reviews."""
+    max_pending: Annotated[int, Field(ge=1, le=500)] = 50
+    """How many proposals of a tenant may wait for a review."""
+
+
 class ServiceConfig(ToolPolicy):
     """All of the file."""
 
@@ -71,6 +82,7 @@ class ServiceConfig(ToolPolicy):
     hosts: tuple[str, ...] = ()
     """The names that clients use, for `Host` and `Origin`; loopback's are always served on a loopback address."""
     auth: AuthConfig = AuthConfig()
+    interpret: InterpretConfig = InterpretConfig()
     stop_s: Annotated[float, Field(ge=0, le=600)] = 10.0
     """How long calls under way may go on when the service stops, in seconds."""
     tenants: Annotated[Mapping[Name, TenantConfig], Field(min_length=1)]

@@ -45,7 +45,9 @@ def session(
     monkeypatch.setattr("toolcharter.loader.stores.open_engine", lambda *_, **__: engine)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
-    def open_session(*, agent: str | None = None, policy: dict[str, Any] | None = None, **keys: Any) -> LiveToolbox:
+    def open_session(
+        *, agent: str | None = None, policy: dict[str, Any] | None = None, approver: Any = None, **keys: Any
+    ) -> LiveToolbox:
         profile = {
             "profile": "p",
             "runner": "host",
@@ -58,7 +60,11 @@ def session(
         file.write_text(json.dumps(profile))
         (tmp_path / "ws").mkdir(exist_ok=True)
         live = open_live(
-            file, workspace=tmp_path / "ws", caller=Caller(agent=agent, tenant=TENANT), events=lambda _: None
+            file,
+            workspace=tmp_path / "ws",
+            caller=Caller(agent=agent, tenant=TENANT),
+            events=lambda _: None,
+            approver=approver,
         )
         request.addfinalizer(live.close)
         return live

@@ -13,6 +13,7 @@ from toolcharter_service.auth.origins import OriginGuard, served_hosts
 from toolcharter_service.calls.running import Calls
 from toolcharter_service.calls.stored import StoredCalls
 from toolcharter_service.custom import routes as custom_routes
+from toolcharter_service.generated import routes as generated_routes
 from toolcharter_service.http import calls, events, health, invoke, metrics
 from toolcharter_service.http.document import complete_document
 from toolcharter_service.http.lean import LeanPaths, lean_table
@@ -37,6 +38,7 @@ ROUTERS: tuple[Callable[[Service], APIRouter], ...] = (
     watch.routes,
     tool_routes.routes,
     custom_routes.routes,
+    generated_routes.routes,
     worker_routes.routes,
     monitor.routes,
 )

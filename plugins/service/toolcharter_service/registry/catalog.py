@@ -96,29 +96,34 @@ def register(store: Store, record: ToolRecord, actor: Actor, now: str) -> Change
     Raises:
         Refused: `exists`.
     """
+    return store.transact(lambda each: register_within(each, record, actor, now))
 
-    def work(each: StoreTransaction) -> Change:
-        known = find(each, record.id)
-        may_register(record, known, actor)
-        written = record
-        if known is not None:
-            written = record.model_copy(update={"created_at": known.record.created_at or record.created_at})
-            if written == known.record:
-                return Change(written, is_new=False, version=known.version)
-            each.put(
-                ToolVersion(
-                    id=record.id,
-                    number=f"{known.version:010}",
-                    record=known.record,
-                    replaced_at=now,
-                    replaced_by=actor.name,
-                )
+
+def register_within(each: StoreTransaction, record: ToolRecord, actor: Actor, now: str) -> Change:
+    """The same as a part of a transaction.
+
+    Raises:
+        Refused: `exists`.
+    """
+    known = find(each, record.id)
+    may_register(record, known, actor)
+    written = record
+    if known is not None:
+        written = record.model_copy(update={"created_at": known.record.created_at or record.created_at})
+        if written == known.record:
+            return Change(written, is_new=False, version=known.version)
+        each.put(
+            ToolVersion(
+                id=record.id,
+                number=f"{known.version:010}",
+                record=known.record,
+                replaced_at=now,
+                replaced_by=actor.name,
             )
-        version = each.put(StoredTool.of(written), expected=0 if known is None else known.version)
-        each.put(ToolOwner(id=record.id, owner=owner_of(written, actor)))
-        return Change(written, known is None, version)
-
-    return store.transact(work)
+        )
+    version = each.put(StoredTool.of(written), expected=0 if known is None else known.version)
+    each.put(ToolOwner(id=record.id, owner=owner_of(written, actor)))
+    return Change(written, known is None, version)
 
 
 def delete(store: Store, tool: str, actor: Actor, now: str) -> ToolRecord:

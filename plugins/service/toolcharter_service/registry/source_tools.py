@@ -180,7 +180,7 @@ _ALL: Final = (
         _listed,
     ),
     SourceTool(
-        None,
+        "codegen",
         _record(
             "tool_codegen",
             "Codegen",
@@ -190,7 +190,7 @@ _ALL: Final = (
             ("llm",),
             "medium",
         ),
-        lacks="No installed tool writes code: the agent's own model does.",
+        _fields("code"),
     ),
     SourceTool(
         None,
@@ -206,7 +206,7 @@ _ALL: Final = (
         lacks="No installed tool builds images: an operator does, and names them in the profile.",
     ),
     SourceTool(
-        None,
+        "register",
         _record(
             "tool_register",
             "Register Tool",
@@ -216,7 +216,7 @@ _ALL: Final = (
             ("registry:write",),
             "low",
         ),
-        lacks="No installed tool registers tools: POST /api/v1/tools does.",
+        _fields("ok", "id"),
     ),
     SourceTool(
         "json_parse",

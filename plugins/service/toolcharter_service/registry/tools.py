@@ -21,6 +21,7 @@ from toolcharter import (
     ToolSpec,
     code_arguments,
 )
+from toolcharter_service.generated.rule import PREFIX, is_generated, is_genuine
 from toolcharter_service.registry.answers import answer
 from toolcharter_service.registry.names import taken_name
 from toolcharter_service.registry.placeholders import as_text, filled, names_in
@@ -48,7 +49,7 @@ def fingerprint(record: BaseModel, *more: object) -> str:
 def schema_of(record: ToolRecord) -> dict[str, Any]:
     """The JSON Schema of the arguments of a record with `exec`: those it names, those its words need, and `stdin`."""
     schema = json_schema(record.input_schema)
-    needed = names_in(record.exec.args if record.exec else ())
+    needed = names_in(record.exec.args if record.exec and not is_generated(record) else ())
     properties = {**dict.fromkeys(needed, _ANYTHING), **schema["properties"]}
     properties |= {name: _ANYTHING for name in needed if not properties[name]}
     properties.setdefault(STDIN, {"type": "string", "description": "What the tool reads from its standard input."})
@@ -66,6 +67,8 @@ def spec_of(record: ToolRecord, policy: RegistryPolicy) -> ToolSpec[ToolPolicy]:
     program = record.exec
     if program is None:
         raise ValueError(f"the record {record.id!r} runs nothing")
+    if is_generated(record) and not is_genuine(record):
+        raise ValueError("its id is the hash of generated code, and something else would run")
 
     def build(workspace: Path, _: ToolPolicy, rt: ToolRuntime) -> Callable[..., ToolResult]:  # noqa: ARG001 - as above
         return _body(record, program, policy, rt)
@@ -82,15 +85,15 @@ def spec_of(record: ToolRecord, policy: RegistryPolicy) -> ToolSpec[ToolPolicy]:
         isolate=True,  # a program may take minutes, and the callers of asynchronous code must not wait for it
         path_arguments=(),  # the record does not say which of its arguments are paths
         parameters=schema_of(record),
-        invocation=partial(_invocation, program),
+        invocation=partial(_invocation, program, is_literal=is_generated(record)),
         description=record.description or record.name or f"The registered tool {record.id}.",
         fingerprint=fingerprint(record),
     )
 
 
-def _invocation(program: ToolExec, args: Mapping[str, Any]) -> Invocation:
+def _invocation(program: ToolExec, args: Mapping[str, Any], *, is_literal: bool) -> Invocation:
     """What a call would run, for the floor and for rules of `deny`."""
-    argv = _argv(program, args, checks=False)
+    argv = _argv(program, args, checks=False, is_literal=is_literal)
     read = as_text(STDIN, args) if args.get(STDIN) is not None else ""
     if read and program.type == "cmd" and argv[0].rpartition("/")[2] in _SHELLS:
         return Invocation(commands=(f"{join(argv)} <<<{quote(read)}",))
@@ -99,8 +102,11 @@ def _invocation(program: ToolExec, args: Mapping[str, Any]) -> Invocation:
     return Invocation(commands=(("docker", "run", "--rm", program.image, *argv) if is_own else argv,))
 
 
-def _argv(program: ToolExec, args: Mapping[str, Any], *, checks: bool = True) -> tuple[str, ...]:
-    words = filled(program.args, args, dashing=() if checks else tuple(args))
+def _argv(
+    program: ToolExec, args: Mapping[str, Any], *, checks: bool = True, is_literal: bool = False
+) -> tuple[str, ...]:
+    """The words that run; those of a generated tool as they are, for braces are a part of its code."""
+    words = program.args if is_literal else filled(program.args, args, dashing=() if checks else tuple(args))
     return (program.cmd, *words) if program.cmd else words
 
 
@@ -111,7 +117,7 @@ def _body(record: ToolRecord, program: ToolExec, policy: RegistryPolicy, rt: Too
 
     def call(**given: Any) -> ToolResult:
         ctx = rt.start(record.id, **given)
-        argv = _argv(program, given)
+        argv = _argv(program, given, is_literal=is_generated(record))
         if program.type == "image" and not program.cmd:
             argv = ("", *argv)  # the image's own program
         stdin = as_text(STDIN, given) if given.get(STDIN) is not None else ""
@@ -120,6 +126,8 @@ def _body(record: ToolRecord, program: ToolExec, policy: RegistryPolicy, rt: Too
                 Reason.SANDBOX_UNAVAILABLE,
                 "A tool of type 'image' runs in a container; the profile says no `runner: docker`.",
             )
+        if is_generated(record) and not rt.is_sandboxed:
+            raise Denied(Reason.SANDBOX_UNAVAILABLE, "A generated tool runs in a sandbox only; `runner:` names none.")
         ctx.policy_passed()
         run = rt.run if "fs:write" in granted else rt.inspect
         done = run(
@@ -143,6 +151,9 @@ def checked(record: ToolRecord) -> ToolRecord:
     """
     if record.exec is None:
         return record
+    if is_generated(record) and not is_genuine(record):
+        what = f"An id that begins with {PREFIX!r} is the hash of generated code, which a person has read."
+        raise Refused(RegistryReason.INVALID_RECORD, what)
     if taken := taken_name(record.id):
         raise Refused(RegistryReason.NAME_CONFLICT, f"{record.id!r} is the name of the installed tool {taken!r}.")
     try:

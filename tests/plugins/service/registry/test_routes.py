@@ -126,7 +126,7 @@ def test_refusals(http: httpx.Client) -> None:
     assert refused("tool_http_get", url="http://127.0.0.1/") == (403, "private_address", True)
     assert refused("tool_exec", cmd="rm -rf /") == (403, "denied_by_floor", True)
     assert refused("tool_exec", cmd="sleep 20") == (504, "timed_out", True)
-    assert refused("tool_codegen", spec="x") == (501, "not_implemented", False)
+    assert refused("tool_codegen", spec="x") == (501, "not_implemented", True)
     assert refused("tool_docker_list", type="images") == (501, "not_implemented", True)
     assert refused("nope") == (404, "unknown_tool", False)
 

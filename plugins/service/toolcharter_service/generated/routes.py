@@ -1,0 +1,246 @@
+"""The routes of generated tools: run code in the sandbox, which may propose a tool; and the review of what was proposed.
+
+Both are off unless the configuration says `interpret`.
+"""
+
+import asyncio
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Path, Query, Request
+from pydantic import BaseModel, ConfigDict, Field
+
+from toolcharter import Caller, StoreConflict, StoreTransaction, ToolResult
+from toolcharter_service.auth import CallerScope, Principal, Role, require
+from toolcharter_service.auth.admin_routes import page_of
+from toolcharter_service.calls.callers import caller_of
+from toolcharter_service.calls.running import Calls, new_call_id
+from toolcharter_service.generated.records import ProposalStatus, ToolProposal
+from toolcharter_service.generated.rule import record_of, why_not
+from toolcharter_service.http.problems import HttpProblem, answers
+from toolcharter_service.registry.catalog import register_within
+from toolcharter_service.registry.invoke import STATUSES, answer_of
+from toolcharter_service.registry.records import ToolRecord
+from toolcharter_service.registry.reload import Renewals, now
+from toolcharter_service.registry.routes import problem_of
+from toolcharter_service.registry.rules import Actor, Refused
+from toolcharter_service.registry.tools import checked
+from toolcharter_service.service import Service
+
+RUNS = "execute_code"
+"""The tool that runs the code: the agent's profile says whether it may, and where."""
+ProposalId = Annotated[str, Path(pattern=r"^gen_[0-9a-f]{1,64}$")]
+Invoker = Annotated[Principal, require(Role.CALLER, scope=CallerScope.INVOKE_TOOL)]
+
+
+class InterpretBody(BaseModel):
+    """Code that is to run once."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    language: Literal["python", "bash", "javascript"] = "python"
+    code: Annotated[str, Field(min_length=1, max_length=100_000)]
+    description: Annotated[str, Field(max_length=2_000)] = ""
+    """What a tool of it would be for."""
+    timeout_ms: Annotated[int, Field(ge=1, le=3_600_000)] | None = None
+    session_id: Annotated[str, Field(min_length=1, max_length=128)] | None = None
+
+
+class Interpreted(BaseModel):
+    """What came of the code, and whether a tool was proposed."""
+
+    success: bool
+    call_id: str
+    result: Any
+    tool_candidate: bool
+    proposed_tool: str | None
+    """The id of the proposal, which waits for a review."""
+    why_not: str | None
+    """Why none was proposed."""
+
+
+class Proposal(BaseModel):
+    """A proposal as reviewers see it."""
+
+    id: str
+    tool: ToolRecord
+    code: str
+    agent: str
+    proposed_by: str
+    proposed_at: str
+    call_id: str
+    status: ProposalStatus
+    reviewed_by: str | None
+    reviewed_at: str | None
+    note: str | None
+
+
+class Proposals(BaseModel):
+    """One page of them, the latest first."""
+
+    proposals: tuple[Proposal, ...]
+    after: str
+
+
+class ReviewBody(BaseModel):
+    """What a reviewer decides. The id of the proposal is a hash of the code that was read."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    decision: Literal["approve", "reject"]
+    note: Annotated[str, Field(max_length=2_000)] | None = None
+
+
+class GeneratedRoutes:
+    """What the routes do."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._renewals = Renewals.of(service)
+
+    async def execute(self, request: Request, principal: Invoker, body: InterpretBody) -> Interpreted:
+        """Run code in the sandbox of the agent's profile, as a call of `execute_code`."""
+        if not self._service.config.interpret.enabled:
+            raise HttpProblem(403, "The configuration says no `interpret: {enabled: true}`.", "interpret_disabled")
+        caller, call_id = caller_of(self._service, principal, request, session=body.session_id), new_call_id()
+        args: dict[str, Any] = {"language": body.language, "code": body.code}
+        if body.timeout_ms is not None:
+            args["timeout_ms"] = body.timeout_ms
+        calls = self._service.part(Calls)
+        work = calls.make(principal, caller, RUNS, args, call_id=call_id, headers=request.headers)
+        result = await calls.attended(request, work, call_id)
+        shown = answer_of(RUNS, args, result)
+        why = await asyncio.to_thread(self._propose, principal, caller, body, result)
+        proposed = why if why.startswith("gen_") else None
+        return Interpreted(
+            success=result.outcome == "ok",
+            call_id=result.call_id,
+            result=shown,
+            tool_candidate=proposed is not None,
+            proposed_tool=proposed,
+            why_not=None if proposed else why,
+        )
+
+    def _propose(self, principal: Principal, caller: Caller, body: InterpretBody, result: ToolResult) -> str:
+        """The id of what was proposed, or why nothing was."""
+        if not self._service.config.interpret.proposals:
+            return "the configuration says no `interpret: {proposals: true}`"
+        if result.outcome != "ok" or body.language != "python":
+            return "a tool is made of Python that has run without an error"
+        if (why := why_not(body.code)) is not None:
+            return why
+        try:
+            record = checked(record_of(body.code, "", body.description, now()))
+        except Refused as refused:
+            return refused.message
+        proposal = ToolProposal(
+            id=record.id,
+            record=record,
+            code=body.code,
+            agent=caller.agent or "*",
+            proposed_by=principal.name,
+            user=principal.user or "",
+            token_id=principal.token_id or "",
+            call_id=result.call_id,
+            proposed_at=now(),
+        )
+        return self._kept(principal.tenant, proposal)
+
+    def _kept(self, tenant: str, proposal: ToolProposal) -> str:
+        most = self._service.config.interpret.max_pending
+
+        def work(each: StoreTransaction) -> str:
+            known = each.get(ToolProposal, proposal.id)
+            if known is not None:
+                is_waiting = known.record.status == "pending"
+                return proposal.id if is_waiting else f"a person has reviewed it already: {known.record.status}"
+            if len(each.page(ToolProposal, where={"status": "pending"}, limit=most).records) >= most:
+                return f"{most} proposals wait for a review already"
+            each.put(proposal, expected=0)
+            return proposal.id
+
+        try:
+            return self._service.store(tenant).transact(work)
+        except StoreConflict:
+            return "somebody else proposes the same just now"
+
+    async def listed(
+        self,
+        principal: Annotated[Principal, require(Role.APPROVER)],
+        status: Annotated[ProposalStatus | None, Query()] = None,
+        after: Annotated[str, Query(max_length=2_000)] = "",
+        limit: Annotated[int, Query(ge=1, le=500)] = 100,
+    ) -> Proposals:
+        """What was proposed, the latest first, with the code."""
+        store = self._service.store(principal.tenant).asynchronous()
+        where: dict[str, str] = {} if status is None else {"status": status}
+        records, follows = await page_of(store, ToolProposal, where, after, limit, latest="proposed_at")
+        return Proposals(proposals=tuple(_shown(one) for one in records if _concerns(principal, one)), after=follows)
+
+    async def review(
+        self, proposal_id: ProposalId, body: ReviewBody, principal: Annotated[Principal, require(Role.APPROVER)]
+    ) -> Proposal:
+        """Make a tool of a proposal, or reject it; once, and by somebody else than who proposed it."""
+        try:
+            found = await asyncio.to_thread(self._reviewed, principal, proposal_id, body)
+        except Refused as refused:
+            raise problem_of(refused) from None
+        except StoreConflict:
+            raise HttpProblem(409, "Somebody else has just reviewed it.", "reviewed") from None
+        action = "tool.created" if found.status == "approved" else "tool.rejected"
+        self._renewals.told(principal.tenant, found.record, action, principal.name)
+        if found.status == "approved":
+            await self._renewals.renew(principal.tenant)
+        return _shown(found)
+
+    def _reviewed(self, principal: Principal, proposal_id: str, body: ReviewBody) -> ToolProposal:
+        """Write the review and the tool together: neither is there without the other."""
+
+        def work(each: StoreTransaction) -> ToolProposal:
+            known = each.get(ToolProposal, proposal_id)
+            if known is None or not _concerns(principal, known.record):
+                raise HttpProblem(404, f"There is no proposal {proposal_id!r}.", "unknown_proposal")
+            proposal = known.record
+            _require_reviewable(proposal, principal)
+            status: ProposalStatus = "rejected"
+            if body.decision == "approve":
+                status = "approved"
+                register_within(each, checked(proposal.record), Actor(principal.name, proposal.agent), now())
+            update = {"status": status, "reviewed_by": principal.name, "reviewed_at": now(), "note": body.note}
+            reviewed = proposal.model_copy(update=update)
+            each.put(reviewed, expected=known.version)
+            return reviewed
+
+        return self._service.store(principal.tenant).transact(work)
+
+
+def _require_reviewable(proposal: ToolProposal, principal: Principal) -> None:
+    """Refuse a review of one's own, and a second one.
+
+    Raises:
+        HttpProblem: 403 or 409.
+    """
+    own = {proposal.proposed_by, proposal.user} - {""}
+    if {principal.name, principal.user} & own or (principal.token_id and principal.token_id == proposal.token_id):
+        raise HttpProblem(403, "Nobody reviews what they have proposed.", "own_proposal")
+    if proposal.status != "pending":
+        raise HttpProblem(409, f"{proposal.reviewed_by} has reviewed it already.", "reviewed")
+
+
+def _concerns(principal: Principal, proposal: ToolProposal) -> bool:
+    """Whether *principal* may see it: who is bound to agents sees theirs alone."""
+    return principal.agents is None or proposal.agent in principal.agents
+
+
+def _shown(proposal: ToolProposal) -> Proposal:
+    kept = proposal.model_dump(include=set(Proposal.model_fields))
+    return Proposal.model_validate({**kept, "tool": proposal.record})
+
+
+def routes(service: Service) -> APIRouter:
+    """The routes."""
+    made = GeneratedRoutes(service)
+    router = APIRouter(prefix="/api/v1", tags=["generated tools"])
+    router.add_api_route("/interpret/execute", made.execute, methods=["POST"], responses=answers(*STATUSES))
+    router.add_api_route("/proposals", made.listed, methods=["GET"], responses=answers())
+    router.add_api_route("/proposals/{proposal_id}", made.review, methods=["POST"], responses=answers(404, 409))
+    return router
