@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from toolcharter.api.call import Caller, ToolResult
+from toolcharter.api.call import Caller, Decision, ToolResult
 
 
 class AgentRequest(NamedTuple):
@@ -132,6 +132,10 @@ class Agents(Protocol):
 
 class ToolboxView(GovernedTools, Protocol):
     """The tools of a toolbox as one caller may use them, for the gate itself: for tools that call others and start agents."""
+
+    async def adecide(self, name: str, args: Mapping[str, Any], /) -> Decision:
+        """What a call would meet."""
+        ...
 
     def touching(self, words: Iterable[str], /) -> frozenset[str]:
         """The tools that may touch what one of *words* covers, globs over capabilities."""

@@ -7,7 +7,7 @@ world only through these, already bound to the workspace, limits and deadline of
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from toolcharter.api.call import Caller, ToolResult
+from toolcharter.api.call import Caller, Decision, ToolResult
 from toolcharter.api.leases import Leases
 from toolcharter.api.paths import OpenFolder, Paths
 from toolcharter.api.runner import Detached, ProcessLimits, Running, TerminalSize
@@ -310,6 +310,10 @@ class ToolRuntime(Protocol):
 
     async def acall(self, tool: str, args: Mapping[str, Any], /) -> ToolResult:
         """The same from asynchronous code."""
+        ...
+
+    async def adecide(self, tool: str, args: Mapping[str, Any], /) -> Decision:
+        """What `acall` would meet now; nothing is executed, counted or logged, so it may come before the mark."""
         ...
 
     def reload(self) -> Reload:

@@ -6,7 +6,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from toolcharter._lazy import lazy
-from toolcharter.api.call import Caller, ToolResult
+from toolcharter.api.call import Caller, Decision, ToolResult
 from toolcharter.api.paths import Paths
 from toolcharter.api.reasons import Reason
 from toolcharter.api.runtime import Reload, Runner
@@ -221,6 +221,11 @@ class Runtime:
         """The same from asynchronous code."""
         self._require_mark()
         return await self._view(current_call().caller).acall(tool, args)
+
+    async def adecide(self, tool: str, args: Mapping[str, Any], /) -> Decision:
+        """What `acall` would meet now."""
+        check_deadline()
+        return await self._view(current_call().caller).adecide(tool, args)
 
     def reload(self) -> Reload:
         """Have the tools that discoverers find looked for again.

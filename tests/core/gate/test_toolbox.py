@@ -164,6 +164,28 @@ async def test_an_asynchronous_tool_awaits_another(make_toolbox, events) -> None
     assert [event["tool"] for event in events] == ["outer", "outer", "agreet", "agreet", "agreet", "outer"]
 
 
+async def test_a_tool_asks_what_another_call_would_meet(make_toolbox, events) -> None:
+    """`rt.adecide` tells before the mark, for the caller of the call, and executes and logs nothing."""
+    decided = []
+
+    def outer(rt):
+        async def tool() -> str:
+            ctx = rt.start("outer")
+            for name, args in (("agreet", {"name": "Ann"}), ("agreet", {"nme": ""}), ("nobody", {})):
+                decision = await rt.adecide(name, args)
+                decided.append((decision.outcome, decision.reason))
+            ctx.policy_passed()
+            return ctx.ok("decided")
+
+        return tool
+
+    toolbox = make_toolbox(spec_with_runtime(outer, staged=True), spec_of(agreet))
+
+    assert (await toolbox.acall("outer", {})).outcome == "ok"
+    assert decided == [("allow", None), ("error", "invalid_arguments"), ("deny", "unknown_tool")]
+    assert {event["tool"] for event in events} == {"outer"}
+
+
 def test_a_tools_function_runs_only_through_the_gate(tmp_path, make_toolbox) -> None:
     """Called directly it has no runtime to lean on."""
     kept = []

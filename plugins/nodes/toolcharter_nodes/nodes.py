@@ -1,0 +1,211 @@
+"""The tool `nodes`: a stored graph of calls, made call by call and run as a whole."""
+
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple, get_args
+
+from pydantic import Field
+
+from toolcharter import Denied, Reason, ToolContext, ToolError, ToolRuntime, ToolSpec
+from toolcharter_nodes.graphs import Node, NodeGraph, connected
+from toolcharter_nodes.kept import Graphs
+from toolcharter_nodes.policy import Action, NodesPolicy, NodesReason
+from toolcharter_nodes.references import read_reference
+from toolcharter_nodes.running import GraphRun, require_tool
+
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{0,64}$")]
+_IS_RUNNING: ContextVar[bool] = ContextVar("toolcharter_nodes_is_running", default=False)
+"""Whether what happens here is part of a run: a graph that ran graphs would grow with each level."""
+
+
+class Asked(NamedTuple):
+    """What an action is given, beside its name."""
+
+    graph: str
+    node: str
+    tool: str
+    arguments: dict[str, Any]
+    source: str
+    target: str
+    argument: str
+
+    def require(self, *names: str) -> None:
+        """Refuse a call without one of these.
+
+        Raises:
+            ToolError: `missing_argument`, with all of them.
+        """
+        missing = [name for name in names if not getattr(self, name)]
+        if missing:
+            raise ToolError(f"The action needs {', '.join(missing)}.", reason=NodesReason.MISSING_ARGUMENT)
+
+
+class Actions:
+    """The actions, each for the caller of the present call."""
+
+    def __init__(self, rt: ToolRuntime, policy: NodesPolicy) -> None:
+        self._rt = rt
+        self._policy = policy
+        self._graphs = Graphs(rt, policy)
+
+    async def create(self, ctx: ToolContext, asked: Asked) -> str:
+        """An empty graph."""
+        asked.require("graph")
+        ctx.policy_passed()
+        return _said(ctx, "Created", await self._graphs.create(asked.graph))
+
+    async def add(self, ctx: ToolContext, asked: Asked) -> str:
+        """A call."""
+        asked.require("graph", "node", "tool")
+        require_tool(asked.tool, self._policy)
+        node = Node(name=asked.node, tool=asked.tool, arguments=asked.arguments)
+
+        def with_node(graph: NodeGraph) -> NodeGraph:
+            if any(one.name == node.name for one in graph.nodes):
+                what = f"The graph has a node {node.name!r} already; delete it first."
+                raise ToolError(what, reason=NodesReason.ALREADY_EXISTS)
+            return graph.with_node(node, self._policy)
+
+        return await self._changed(ctx, asked.graph, with_node)
+
+    async def connect(self, ctx: ToolContext, asked: Asked) -> str:
+        """What one call gives as an argument of another, or one call behind another."""
+        asked.require("graph", "source", "target")
+        source = read_reference(asked.source if "." in asked.source else f"{asked.source}.text")
+
+        def with_edge(graph: NodeGraph) -> NodeGraph:
+            graph.node(source.node)
+            return graph.with_node(connected(graph.node(asked.target), source, asked.argument), self._policy)
+
+        return await self._changed(ctx, asked.graph, with_edge)
+
+    async def list(self, ctx: ToolContext, asked: Asked) -> str:
+        """The caller's graphs, or the nodes of one."""
+        ctx.policy_passed()
+        graphs = [await self._graphs.own(asked.graph)] if asked.graph else await self._graphs.all()
+        if asked.graph:
+            data: Any = {"graph": asked.graph, "nodes": [node.shown() for node in graphs[0].nodes]}
+            return ctx.ok(json.dumps(data, indent=2, ensure_ascii=False), data=data)
+        data = {"graphs": [{"graph": one.name, "nodes": [node.name for node in one.nodes]} for one in graphs]}
+        lines = [f"{one.name}: {', '.join(node.name for node in one.nodes) or 'no nodes'}" for one in graphs]
+        return ctx.ok("\n".join(lines) or "There are no graphs.", data=data)
+
+    async def delete(self, ctx: ToolContext, asked: Asked) -> str:
+        """A graph, or one node of it."""
+        asked.require("graph")
+        if asked.node:
+            return await self._changed(ctx, asked.graph, lambda graph: graph.without(asked.node))
+        await self._graphs.own(asked.graph)
+        ctx.policy_passed()
+        await self._graphs.delete(asked.graph)
+        return ctx.ok(f"Deleted the graph {asked.graph!r}.", data={"graph": asked.graph, "nodes": []})
+
+    async def run(self, ctx: ToolContext, asked: Asked) -> str:
+        """All calls of a graph, each through the gate."""
+        asked.require("graph")
+        if _IS_RUNNING.get():
+            raise Denied(NodesReason.NESTED_RUN, "A graph runs no graphs.")
+        run = GraphRun(self._rt, self._policy, await self._graphs.own(asked.graph))
+        token = _IS_RUNNING.set(True)
+        try:
+            await run.decide_known()
+            ctx.policy_passed()
+            await run.run()
+        finally:
+            _IS_RUNNING.reset(token)
+        data = {"graph": asked.graph, **run.data()}
+        if run.is_overtime:
+            return ctx.error(run.text(), reason=Reason.TIMED_OUT, data=data)
+        if any(step.state == "failed" for step in run.steps):
+            return ctx.error(run.text(), reason=NodesReason.NODE_FAILED, data=data)
+        return ctx.ok(run.text(), data=data)
+
+    async def _changed(self, ctx: ToolContext, name: str, change: Callable[[NodeGraph], NodeGraph]) -> str:
+        """Change a graph: tried on what is there before the mark, then once more in a transaction."""
+        change(await self._graphs.own(name))
+        ctx.policy_passed()
+        return _said(ctx, "Changed", await self._graphs.change(name, change))
+
+
+def _said(ctx: ToolContext, verb: str, graph: NodeGraph) -> str:
+    names = ", ".join(node.name for node in graph.nodes)
+    text = f"{verb} the graph {graph.name!r}: {names or 'no nodes'}."
+    return ctx.ok(text, data={"graph": graph.name, "nodes": [node.name for node in graph.nodes]})
+
+
+ACTIONS: Mapping[Action, Callable[[Actions, ToolContext, Asked], Awaitable[str]]] = {
+    "create": Actions.create,
+    "add": Actions.add,
+    "connect": Actions.connect,
+    "list": Actions.list,
+    "run": Actions.run,
+    "delete": Actions.delete,
+}
+
+
+def build(_workspace: Path, policy: NodesPolicy, rt: ToolRuntime) -> Callable[..., Awaitable[str]]:
+    """Bind `nodes` to one profile's policy."""
+    actions = Actions(rt, policy)
+
+    async def nodes(
+        action: Action,
+        graph: Name = "",
+        node: Name = "",
+        tool: Annotated[str, Field(max_length=128)] = "",
+        arguments: dict[str, Any] = {},  # noqa: B006 - never changed
+        source: Annotated[str, Field(max_length=500)] = "",
+        target: Name = "",
+        argument: Annotated[str, Field(max_length=128)] = "",
+    ) -> str:
+        """Put several calls of tools together into a graph, in which what one gives goes into the arguments of others.
+
+        Args:
+            action: create (graph); add (graph, node, tool, arguments): a call; connect (graph, source, target,
+                argument): what source gives becomes an argument of target; without argument, target only waits for it; list (graph): your graphs, or the nodes of one; run (graph): all calls, each behind those that it
+                needs; delete (graph, node): a graph, or one node of it.
+            graph: The graph's name.
+            node: The node's name.
+            tool: Which tool the node calls.
+            arguments: What it is called with. {"$output": "NODE.text"} or {"$output": "NODE.data.KEY.0"} stands for what
+                another node has given.
+            source: The node that gives, or what of it: NODE.text, NODE.data.KEY.0; its text if nothing is said.
+            target: The node that takes.
+            argument: Which argument of target.
+        """
+        ctx = rt.start("nodes", action=action, graph=graph)
+        if action not in policy.allowed_actions:
+            hint = f"Allowed: {', '.join(policy.allowed_actions) or 'nothing'}."
+            raise Denied(NodesReason.ACTION_NOT_ALLOWED, hint=hint)
+        asked = Asked(graph, node, tool, arguments, source, target, argument)
+        return await ACTIONS[action](actions, ctx, asked)
+
+    return nodes
+
+
+def advertise(policy: NodesPolicy, schema: dict[str, Any]) -> dict[str, Any]:
+    """Show the model only the actions that its profile allows."""
+    properties = schema.get("properties", {})
+    narrowed = {**properties, "action": {**properties.get("action", {}), "enum": list(policy.allowed_actions)}}
+    return {**schema, "properties": narrowed}
+
+
+_READS = frozenset({"nodes:read"})
+CAPABILITIES: Mapping[str, frozenset[str]] = {
+    **dict.fromkeys(get_args(Action), _READS | {"nodes:write"}),
+    "list": _READS,
+    "run": _READS | {"nodes:run"},
+}
+
+SPEC = ToolSpec(
+    "nodes",
+    NodesPolicy,
+    build,
+    reasons=NodesReason,
+    capabilities=CAPABILITIES,
+    safety="medium",
+    staged=True,
+    group="automation",
+    advertise=advertise,
+)
