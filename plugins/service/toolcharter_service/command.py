@@ -2,7 +2,10 @@
 
 import logging
 import os
+import signal
 import sys
+import threading
+from functools import partial
 from pathlib import Path
 
 import click
@@ -12,6 +15,7 @@ from uvicorn.supervisors import Multiprocess
 
 from toolcharter import open_store
 from toolcharter_service.config import ANY_AGENT, ConfigFile, ServiceConfig, read_config, url_of
+from toolcharter_service.gateway import Control
 from toolcharter_service.http.app import create_app
 from toolcharter_service.http.protocol import PatientProtocol
 from toolcharter_service.service import Service
@@ -96,7 +100,11 @@ def opened(file: ConfigFile, *, dev: bool = False) -> Service:
 
 def worker_app() -> FastAPI:
     """The application of one of several workers, each of which reads the configuration itself."""
-    return create_app(opened(read_config(os.environ[_CONFIG])))
+    service = opened(read_config(os.environ[_CONFIG]))
+    # The process above starts workers and ends them; it takes a hang-up as a wish for new ones.
+    parent = os.getppid()
+    service.control = Control(lambda: os.kill(parent, signal.SIGTERM), lambda: os.kill(parent, signal.SIGHUP))
+    return create_app(service)
 
 
 def _uvicorn(app: FastAPI | str, config: ServiceConfig, workers: int | None) -> uvicorn.Config:
@@ -125,6 +133,16 @@ def _run(app: FastAPI, config: ServiceConfig, workers: int | None) -> None:
     service: Service = app.state.service
     service.build()
     server = uvicorn.Server(_uvicorn(app, config, workers))
+    begins_again = threading.Event()
+
+    def end(*, again: bool) -> None:
+        if again:
+            begins_again.set()
+        server.should_exit = True
+
+    service.control = Control(partial(end, again=False), partial(end, again=True))
     server.run()
     if not server.started:
         sys.exit(3)
+    if begins_again.is_set():
+        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])  # noqa: S606 - this very command line

@@ -24,6 +24,7 @@ from toolcharter import (
 )
 from toolcharter.hosts import Emitter, Host, open_sinks
 from toolcharter_service.config import ANY_AGENT, AgentConfig, ConfigFile, url_of
+from toolcharter_service.gateway import Control, building_for
 from toolcharter_service.steadiness import Steadiness
 
 P = TypeVar("P")
@@ -82,6 +83,8 @@ class Service:
     def __init__(self, file: ConfigFile, *, stores: Stores, dev: bool = False) -> None:
         self.worker = uuid4().hex
         """Names this process among the workers, and never another one."""
+        self.control: Control | None = None
+        """How the process is stopped and restarted; None where somebody else runs it."""
         self.stopping = asyncio.Event()
         """Set when the service begins to stop: event streams end, and calls have `stop_s` seconds."""
         self.tenant_sinks: list[Callable[[str], Sink]] = []
@@ -302,14 +305,15 @@ class Service:
         with self._lock:
             known = self._boxes.get(place)
             if known is None:
-                box = open_live(
-                    place.profile,
-                    workspace=place.workspace,
-                    caller=Caller(agent=place.agent or None, tenant=place.tenant),
-                    events=[*self.sinks, *(make(place.tenant) for make in self.tenant_sinks)],
-                    approver=None if self.approver is None else self.approver(place.tenant),
-                    stores=self._stores if isinstance(self._stores, StoreHandle) else None,
-                )
+                with building_for(self):
+                    box = open_live(
+                        place.profile,
+                        workspace=place.workspace,
+                        caller=Caller(agent=place.agent or None, tenant=place.tenant),
+                        events=[*self.sinks, *(make(place.tenant) for make in self.tenant_sinks)],
+                        approver=None if self.approver is None else self.approver(place.tenant),
+                        stores=self._stores if isinstance(self._stores, StoreHandle) else None,
+                    )
                 known = self._boxes[place] = _Open(box, Host.over(box))
             return known
 

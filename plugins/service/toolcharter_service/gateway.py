@@ -1,0 +1,191 @@
+"""The tool `gateway`: how the service does, its agents and settings; it has it look for tools again, restart and stop.
+
+Each call waits for a person, whatever a profile says, and nothing here changes a policy. A tool sees its own tenant alone;
+outside a service there is nothing to see.
+"""
+
+import json
+import os
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, get_args
+
+from toolcharter import (
+    Ask,
+    Call,
+    ConfigurationError,
+    Denied,
+    Reason,
+    ToolboxClosed,
+    ToolError,
+    ToolPolicy,
+    ToolRuntime,
+    ToolSpec,
+    hookimpl,
+    scrub_text,
+)
+
+Action = Literal["status", "agents", "config_get", "reload", "restart", "stop"]
+MASK = "***"
+_OPEN = frozenset({"listen", "hosts", "stop_s", "tenants"})
+"""The settings that are shown as they are, but for other tenants; of others the form alone is."""
+
+
+class GatewayPolicy(ToolPolicy):
+    """What of the service one profile lets `gateway` see and do."""
+
+    allowed_actions: tuple[Action, ...] = ()
+    """What may be done; each time a person has to agree besides."""
+
+
+class GatewayReason(StrEnum):
+    """Why `gateway` refuses a call, or asks about it."""
+
+    ACTION_NOT_ALLOWED = "action_not_allowed"
+    OPERATES_SERVICE = "operates_service"
+    """For this a person is asked about every call."""
+    UNKNOWN_SETTING = "unknown_setting"
+
+
+class Control(NamedTuple):
+    """How the process is ended, once the calls under way have ended."""
+
+    stop: Callable[[], object]
+    restart: Callable[[], object]
+
+
+_SERVICE: ContextVar[Any] = ContextVar("toolcharter_service_of_tools", default=None)
+
+
+@contextmanager
+def building_for(service: object) -> Generator[None]:
+    """Let the tools that are built meanwhile know their service."""
+    token = _SERVICE.set(service)
+    try:
+        yield
+    finally:
+        _SERVICE.reset(token)
+
+
+def build(_workspace: Path, policy: GatewayPolicy, rt: ToolRuntime) -> Callable[..., str]:
+    """Make the tool for one policy, and for the service whose toolbox this is."""
+    service = _SERVICE.get()
+
+    def gateway(action: Action, path: str = "") -> str:
+        """See and operate the service that runs these tools. A person has to agree to each call.
+
+        Args:
+            action: status; agents; config_get (path), with secrets masked; reload: look for tools again; restart; stop.
+            path: Which setting, its parts joined with dots; by default all of them.
+        """
+        ctx = rt.start("gateway", action=action)
+        if action not in policy.allowed_actions:
+            hint = f"Allowed: {', '.join(policy.allowed_actions) or 'nothing'}."
+            raise Denied(GatewayReason.ACTION_NOT_ALLOWED, hint=hint)
+        if service is None or (action in {"restart", "stop"} and service.control is None):
+            raise Denied(Reason.NOT_AVAILABLE, "These tools run in no service that could do that.")
+        shown = _shown(service, rt.caller.tenant, path) if action == "config_get" else None
+        ctx.policy_passed()
+        data = _DOES[action](service, rt.caller.tenant) if shown is None else shown
+        return ctx.ok(json.dumps(data, indent=2), data=data)
+
+    return gateway
+
+
+def _status(service: Any, tenant: str) -> dict[str, Any]:
+    return {
+        "worker": service.worker,
+        "process": os.getpid(),
+        "dev": service.dev,
+        "stopping": service.stopping.is_set(),
+        "toolboxes": sum(1 for _ in service.toolboxes(tenant)),
+        "agents": len(service.agents(tenant)),
+    }
+
+
+def _agents(service: Any, tenant: str) -> dict[str, Any]:
+    agents = service.agents(tenant).items()
+    return {"agents": [{"agent": name, "profile": one.profile, "workspace": one.workspace} for name, one in agents]}
+
+
+def _reload(service: Any, tenant: str) -> dict[str, Any]:
+    """Look for tools again in all toolboxes of the tenant; profiles are not read again."""
+    tools, failed = set[str](), list[str]()
+    for box in service.toolboxes(tenant):
+        try:
+            tools.update(box.reload().tools)
+        except (ConfigurationError, ToolboxClosed) as error:
+            failed.append(scrub_text(str(error))[0])
+    return {"tools": sorted(tools), "failed": failed}
+
+
+def _restart(service: Any, _: str) -> dict[str, Any]:
+    service.control.restart()
+    return {"restarting": True}
+
+
+def _stop(service: Any, _: str) -> dict[str, Any]:
+    service.control.stop()
+    return {"stopping": True}
+
+
+_DOES: Mapping[str, Callable[[Any, str], dict[str, Any]]] = {
+    "status": _status,
+    "agents": _agents,
+    "reload": _reload,
+    "restart": _restart,
+    "stop": _stop,
+}
+
+
+def _shown(service: Any, tenant: str, path: str) -> Any:
+    """The setting at *path*, without secrets and other tenants.
+
+    Raises:
+        ToolError: `unknown_setting`.
+    """
+    written = service.config.model_dump(mode="json")
+    found: Any = {name: value if name in _OPEN else _masked(value) for name, value in written.items()}
+    found["tenants"] = {name: one for name, one in written["tenants"].items() if name == tenant}
+    for part in path.split(".") if path else ():
+        if not isinstance(found, dict) or part not in found:
+            raise ToolError(f"There is no setting {path[:100]!r}.", reason=GatewayReason.UNKNOWN_SETTING)
+        found = found[part]
+    return found
+
+
+def _masked(value: Any) -> Any:
+    """*value* with each text masked: what a URL or a field of `auth` says, no list of secret names knows."""
+    if isinstance(value, dict):
+        return {name: _masked(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [_masked(one) for one in value]
+    return MASK if isinstance(value, str) else value
+
+
+def asks(_: GatewayPolicy, call: Call) -> Ask:
+    """A person's word for each call."""
+    return Ask(GatewayReason.OPERATES_SERVICE, f"{call.action} of the service that all agents share.")
+
+
+SPEC = ToolSpec(
+    "gateway",
+    GatewayPolicy,
+    build,
+    reasons=GatewayReason,
+    capabilities=dict.fromkeys(get_args(Action), frozenset({"gateway"})),
+    safety="high",
+    staged=True,
+    isolate=True,  # a reload asks servers
+    group="automation",
+    asks=asks,
+)
+
+
+@hookimpl
+def register_tools() -> list[ToolSpec[GatewayPolicy]]:
+    """The one tool of this distribution."""
+    return [SPEC]
