@@ -1,15 +1,18 @@
-"""`toolcharter guard`: real processes, real settings files, a home of its own."""
+"""`toolcharter guard`: real settings files, a home of its own; processes where an agent starts one."""
 
 import json
 import os
 import subprocess
 import sys
 import tomllib
+from contextlib import chdir
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner, Result
 
+from toolcharter.cli.group import toolcharter
 from toolcharter_guard import client
 from toolcharter_guard.agents import AGENTS
 from toolcharter_guard.settings import PLACES, SettingsError, changed
@@ -31,15 +34,21 @@ class Desk:
         self.home.mkdir()
         self.project.mkdir()
 
-    def run(self, *words: str, stdin: str = "", cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-        environment = {"HOME": str(self.home), "PATH": os.environ["PATH"]}
+    def run(self, *words: str, stdin: str = "") -> Result:
+        """The command in this process, as its user types it."""
+        environment = {"HOME": str(self.home), "XDG_STATE_HOME": None}
+        with chdir(self.project):
+            return CliRunner().invoke(toolcharter, ["guard", *words], input=stdin, env=environment)
+
+    def start(self, *words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+        """The command as a process of its own."""
         return subprocess.run(
             [sys.executable, "-m", "toolcharter", "guard", *words],
             input=stdin,
             capture_output=True,
             text=True,
-            env=environment,
-            cwd=cwd or self.project,
+            env={"HOME": str(self.home), "PATH": os.environ["PATH"]},
+            cwd=self.project,
             check=False,
         )
 
@@ -66,7 +75,7 @@ def test_an_entry_is_added_and_removed_and_others_stay(agent: str, desk: Desk) -
     again = desk.run("install", agent, "--yes")
     removed = desk.run("uninstall", agent, "--yes")
 
-    assert (installed.returncode, again.returncode, removed.returncode) == (0, 0, 0), installed.stderr
+    assert (installed.exit_code, again.exit_code, removed.exit_code) == (0, 0, 0), installed.stderr
     assert "+" in installed.stdout
     assert text.count("guard") >= 1
     assert "nothing to change" in again.stdout
@@ -86,7 +95,7 @@ def _others(agent: str, text: str) -> Any:
 @pytest.mark.parametrize("agent", [agent for agent in AGENTS if agent != "opencode"])
 def test_the_installed_command_answers(agent: str, desk: Desk) -> None:
     """The very line that the settings hold, as the agent would start it, denies a push."""
-    assert desk.run("install", agent, "--project", "--yes").returncode == 0
+    assert desk.run("install", agent, "--project", "--yes").exit_code == 0
     text = (desk.project / PLACES[agent].project).read_text()
     settings = tomllib.loads(text) if agent == "codex" else json.loads(text)
     (line,) = {found for found in _commands(settings["hooks"]) if "guard hook" in found}
@@ -128,7 +137,7 @@ def test_settings_that_are_not_understood_stay_as_they_are(agent: str, text: str
 
     done = desk.run("install", agent, "--yes")
 
-    assert (done.returncode, file.read_text()) == (2, text)
+    assert (done.exit_code, file.read_text()) == (2, text)
     assert "stays as it is" in done.stderr
     with pytest.raises(SettingsError):
         changed(agent, file, "toolcharter guard hook x")
@@ -148,15 +157,15 @@ def test_a_profile_with_faults_is_not_installed(desk: Desk) -> None:
 
     done = desk.run("install", "codex", "--profile", "./bad.yaml", "--yes")
 
-    assert (done.returncode, (desk.home / ".codex").exists()) == (2, False)
+    assert (done.exit_code, (desk.home / ".codex").exists()) == (2, False)
     assert "tols" in done.stderr
 
 
 def test_status_says_where_the_guard_is(desk: Desk) -> None:
     """For each agent the user's settings and the project's."""
-    desk.run("install", "claude-code", "--yes")
+    desk.start("install", "claude-code", "--yes")
 
-    done = desk.run("status")
+    done = desk.start("status")
 
     lines = {tuple(line.split(": ")[:2]) for line in done.stdout.splitlines()}
     assert done.returncode == 0
@@ -174,7 +183,7 @@ def test_status_tells_what_became_of_an_entry(agent: str, desk: Desk) -> None:
     def state() -> tuple[int, str]:
         done = desk.run("status")
         (line,) = [line for line in done.stdout.splitlines() if str(file) in line]
-        return done.returncode, line.split(": ")[1]
+        return done.exit_code, line.split(": ")[1]
 
     assert state() == (0, "guarded")
     file.write_text(text.replace("guarded", "observed"))
@@ -207,7 +216,7 @@ def test_status_tells_that_hooks_are_switched_off(agent: str, more: Any, desk: D
 
     done = desk.run("status")
 
-    assert done.returncode == 1
+    assert done.exit_code == 1
     assert "SWITCHED OFF by" in done.stdout
 
 
@@ -223,14 +232,14 @@ def test_status_tells_that_hooks_are_switched_off(agent: str, more: Any, desk: D
 def test_status_tells_where_else_hooks_are_switched_off(agent: str, name: str, desk: Desk) -> None:
     """In a file beside the one that holds the entry."""
     desk.run("install", agent, "--yes")
-    assert desk.run("status").returncode == 0
+    assert desk.run("status").exit_code == 0
     file = desk.home.parent / name
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text('{"disableAllHooks": true}')
 
     done = desk.run("status")
 
-    assert done.returncode == 1
+    assert done.exit_code == 1
     assert f"SWITCHED OFF by disableAllHooks = true in {file}" in done.stdout
 
 
@@ -272,7 +281,7 @@ def test_an_entry_of_somebody_else_is_told_apart(desk: Desk) -> None:
 )
 def test_what_cannot_be_judged_is_blocked(stdin: str, words: tuple[str, ...], desk: Desk) -> None:
     """Exit status 2, which every agent takes as a block, with the reason on standard error; never a pass in silence."""
-    done = desk.run("hook", "claude-code", *words, stdin=stdin)
+    done = desk.start("hook", "claude-code", *words, stdin=stdin)
 
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.strip()
@@ -280,7 +289,7 @@ def test_what_cannot_be_judged_is_blocked(stdin: str, words: tuple[str, ...], de
 
 def test_events_go_to_the_users_state_folder(desk: Desk) -> None:
     """Where the project's tools cannot write."""
-    done = desk.run("hook", "codex", stdin=desk.message("git push"))
+    done = desk.start("hook", "codex", stdin=desk.message("git push"))
 
     file = desk.home / ".local/state/toolcharter/guard.jsonl"
     assert (done.returncode, "no_push" in file.read_text()) == (0, True)
