@@ -120,7 +120,7 @@ def test_a_program_in_the_configuration_never_runs(repo, use_all, trap: str, can
 
     results = use_all(arm)
 
-    assert [] == ran(canary)
+    assert ran(canary) == []
     assert {each.outcome for each in results.values()} == {"ok"}
 
 
@@ -141,7 +141,7 @@ def test_hooks_never_run(repo, use_all, trap: str, canary: Path, place: str) -> 
 
     results = use_all(arm)
 
-    assert [] == ran(canary)
+    assert ran(canary) == []
     assert {each.outcome for each in results.values()} == {"ok"}
 
 
