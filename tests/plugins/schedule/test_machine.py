@@ -89,6 +89,11 @@ class Jobs(RuleBasedStateMachine):
             attempts.add(taken.run.attempt)
             self.under_way.append((which, taken))
 
+    @rule(which=st.integers(0, 1))
+    def renew(self, which: int) -> None:
+        """What is renewed is nobody else's for as long as a run lasts."""
+        self.workers[which].renew()
+
     @precondition(lambda self: self.under_way)
     @rule(data=st.data(), outcome=st.sampled_from([*OUTCOMES, "ok"]))
     def end(self, data: st.DataObject, outcome: str) -> None:
