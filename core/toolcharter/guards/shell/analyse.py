@@ -159,7 +159,12 @@ def _is_still(commands: Iterable[object], analyser: "_Analyser") -> bool:
     """Whether nothing that would run changes what there is to list, or prints more than the listing."""
     if analyser.functions or any(isinstance(one, str) and "|&" in one for one in commands):
         return False
-    needs = (need.form for reading in analyser.readings for need in reading.demand.needs)
+    needs = (
+        need.form
+        for command, reading in zip(analyser.commands, analyser.readings, strict=True)
+        for need in reading.demand.needs
+        if not inputs.is_linter_of(command, need.form)
+    )
     return inputs.ASKING.issuperset(needs) and inputs.change_no_names(analyser.commands)
 
 
@@ -359,7 +364,7 @@ def _judged(command: Command, reading: Reading) -> AnalysedCommand:
         reading.folders or command.folders,
         demand.is_known,
         bare(command, demand.needs) if has_more else None,
-        reading.is_transparent,
+        reading.is_transparent and not needs,
         command.within,
         deny_forms(command, reading),
         demand.listings,

@@ -15,7 +15,7 @@ from toolcharter.guards.shell.nodes import Word
 
 _SETTERS: Final = re.compile(
     r"(?<![\w./-])(?:read|mapfile|readarray|getopts|let|eval|source|trap|declare|typeset|local|export|readonly|unset|alias|enable"
-    r"|builtin|command|coproc|wait|shopt|select|IFS|BASH\w*|COMPREPLY|\.(?=[ \t]))(?![\w-])|printf[ \t]+[^'\"a-zA-Z%]"
+    r"|builtin|command|coproc|wait|shopt|select|IFS|BASH\w*|COMPREPLY|\.(?=[ \t]))(?![\w-])|printf[ \t]+(?!--[ \t]+['\"%a-zA-Z])[^'\"a-zA-Z%]"
     r"|\$'|\(\(|\{[A-Za-z_]\w*\}[<>]|[\w\"'](?:\"\"|'')|(?<!\w)\\\w"
 )
 _DEFINES: Final = re.compile(r"(?<![\w./-])function(?![\w-])|(?<!=)\(\)")

@@ -67,7 +67,7 @@ def _declares(words: Sequence[Word]) -> bool:
 
 def _prints(words: Sequence[Word]) -> bool:
     """Of `printf`: whether it prints, and sets nothing."""
-    return not _has_options(words[:1])
+    return not _has_options(words[:1]) or [word.text for word in words[:1]] == ["--"]
 
 
 def _looks_up(words: Sequence[Word]) -> bool:

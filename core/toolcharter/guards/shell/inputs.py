@@ -26,11 +26,19 @@ _LINTERS: Final = frozenset(
     """bandit codespell eslint flake8 hadolint markdownlint markdownlint-cli2 prettier pylint pyright rubocop ruff
     shellcheck stylelint vulture yamllint""".split()
 )
+_SHELLS: Final = frozenset({"bash", "sh"})
 _PYTHON: Final = frozenset({"python", "python3"})
 _SHELL_ONLY: Final = frozenset(
     {":", "[[", "break", "continue", "declare", "local", "mapfile", "read", "readarray", "shopt", "sleep", "typeset"}
 )
-_GIT_READERS: Final = frozenset({"blame", "diff", "grep", "log", "ls-files", "rev-list", "rev-parse", "show", "status"})
+_STARTERS: Final = ("npx", "bunx", "pnpx")
+_READING: Final = {
+    "git": frozenset({"blame", "diff", "grep", "log", "ls-files", "rev-list", "rev-parse", "show", "status"}),
+    "docker": frozenset({"images", "inspect", "logs", "port", "ps", "top"}),
+    "kubectl": frozenset({"describe", "get", "logs", "top"}),
+    **dict.fromkeys(_STARTERS, _LINTERS),
+}
+"""By program, subcommands that do the same, and tools of the project that it starts."""
 
 
 ASKING: Final = frozenset({"read", "mapfile", "readarray", "shopt"})
@@ -158,14 +166,25 @@ def _filled(words: Sequence[Word], holding: Sequence[int], word: Word) -> tuple[
 
 
 def resolved(reading: Reading, readings: Sequence[Reading], listings: tuple[ListedNames, ...]) -> Reading:
-    """The reading of a command that runs in several ways: *readings*; *reading* if it starts or evaluates something."""
-    if any(one.inner or one.scripts or one.runs_input for one in (reading, *readings)):
+    """The reading of a command that runs in several ways: *readings*; *reading* if it starts or evaluates something.
+
+    But for what it asks for itself, as for `npx eslint`: what that gets is among its own words.
+    """
+    if any(one.scripts or one.runs_input for one in (reading, *readings)):
+        return reading
+    if any(not inner.is_asked_for for one in (reading, *readings) for inner in one.inner):
         return reading
     demands = [one.demand for one in readings]
     needs = tuple(dict.fromkeys(need for demand in demands for need in demand.needs))
     reaches = tuple(dict.fromkeys(reach for demand in demands for reach in demand.reaches))
     kept = tuple(dict.fromkeys(word for demand in demands for word in demand.kept))
-    return Reading(Requirements(needs, reaches, reading.demand.is_known, listings, kept))
+    return Reading(Requirements(needs, reaches, reading.demand.is_known, listings, kept), reading.inner)
+
+
+def is_linter_of(command: Command, form: str) -> bool:
+    """Whether *command* starts, by `npx` or its like, the linter that is written as *form*, which a rule has to mention."""
+    texts = [word.text for word in command.words[:2]]
+    return texts[1:] == [form] and form in _LINTERS and texts[0] in _STARTERS
 
 
 def change_no_names(commands: Iterable[Command]) -> bool:
@@ -180,5 +199,7 @@ def _changes_no_name(command: Command) -> bool:
     is_reader = is_reader or name in _SHELL_ONLY
     # It makes files in `__pycache__` alone.
     is_reader = is_reader or (name in _PYTHON and (subcommand, module) == ("-m", "py_compile"))
-    is_reader = is_reader or (name == "git" and subcommand in _GIT_READERS)
+    # They look at the syntax alone.
+    is_reader = is_reader or (name in _SHELLS and subcommand == "-n" and not command.words[3:])
+    is_reader = is_reader or subcommand in _READING.get(name or "", ())
     return is_reader and all(one.operator.startswith("<") or one.form in _HARMLESS for one in command.redirections)

@@ -16,6 +16,7 @@ from toolcharter.guards.shell.listings import Output, chain_output, drops_lines
 from toolcharter.guards.shell.nodes import Command, Word
 
 _ONE_OUTPUT: Final = re.compile(r"\$\([^`]*\)", re.DOTALL)
+_ONE_LINE: Final = re.compile(r"(?:head|tail) (?:-1|-n ?1)")
 _SILENT: Final = frozenset(
     "[ [[ test : true false basename break continue date dirname du echo ls printf pwd sleep stat".split()
 )
@@ -61,6 +62,8 @@ class Listed(NamedTuple):
     """What has to hold of the names on disk."""
     is_quoted: bool
     """Whether it stands for one word in quotes alone."""
+    is_row: bool = False
+    """Whether it holds one name a line, so that it stands for these without quotes alone."""
 
 
 def of_words(words: Sequence[Word], commands: Sequence[Command], start: int, source: str) -> Listed | None:
@@ -75,6 +78,14 @@ def of_words(words: Sequence[Word], commands: Sequence[Command], start: int, sou
     if any(one.substitutes for one in commands) or not all(map(drops_lines, commands[1:])):
         return None
     return _listed(chain_output(commands))
+
+
+def of_value(word: Word, commands: Sequence[Command], start: int, source: str) -> Listed | None:
+    """What a variable stands for that is set to *word*, if that is what *commands*, from position *start* on, print: names."""
+    form = word.form[1:-1] if word.form.startswith('"') else word.form
+    found = of_words([word._replace(form=form)], commands, start, source)
+    last = " ".join(one.text or "$" for one in commands[-1].words) if commands else ""
+    return None if found is None else found._replace(is_row=_ONE_LINE.fullmatch(last) is None)
 
 
 def of_read(commands: Sequence[Command], at: int, source: str) -> tuple[str, Listed] | None:

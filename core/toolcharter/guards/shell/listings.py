@@ -37,6 +37,7 @@ _FIND_TESTS: Final = frozenset(
 )
 _FIND_PRINTS: Final = frozenset({"-print", "-print0"})
 _LS_OPTIONS: Final = re.compile(r"-[1rtSUd]+")
+_CHOOSES: Final = re.compile(r"--(?:include|exclude|exclude-dir)=")
 _GREP_OPTIONS: Final = re.compile(r"-[rlLisIwvxEFGPZ]+|--(?:include|exclude|exclude-dir)=.*")
 _RG_OPTIONS: Final = re.compile(r"-[liswSFv0]+|--(?:files|hidden|glob=.*|type=.*)")
 _RG_PAIRS: Final = frozenset({"-g", "--glob", "-t", "--type", "-T", "--type-not"})
@@ -63,6 +64,7 @@ _NULL_FILTERS: Final = {
     "uniq": re.compile(r"-[ud]?z[ud]?"),
 }
 _PATTERN_FILTERS: Final = frozenset({"grep", "egrep", "fgrep"})
+_LISTS_MATCHING: Final = re.compile(r"-[lLiwvxsEFP]+")
 _PATTERN_OPTIONS: Final = re.compile(r"-[vEFPiwx]*e?")
 
 
@@ -112,10 +114,20 @@ def drops_lines(command: Command) -> bool:
     texts = [word.text or "" for word in command.words]
     if not all(word.is_literal for word in command.words) or not texts:
         return False
+    if texts[0] == "xargs":
+        return _keeps_matching(texts[1:])
     if texts[0] in _PATTERN_FILTERS:
         return len(texts) > 1 and bool(texts[-1]) and _is_pattern(texts[1:])
     known = _LINE_FILTERS.get(texts[0])
     return known is not None and known.fullmatch(" ".join(texts[1:])) is not None
+
+
+def _keeps_matching(texts: Sequence[str]) -> bool:
+    """Whether *texts*, behind `xargs`, have grep print those of the names that it reads of which the files match."""
+    texts = texts[texts[:1] == ["-r"] :]
+    options = texts[1:-1]
+    lists = texts[:1] and texts[0] in _PATTERN_FILTERS and not {"l", "L"}.isdisjoint("".join(options))
+    return bool(lists) and all(map(_LISTS_MATCHING.fullmatch, options)) and texts[-1][:1] not in {"", "-"}
 
 
 def drops_names(command: Command) -> bool:
@@ -227,7 +239,11 @@ def _matches(words: Sequence[Word], folders: tuple[str, ...], kind: str, *, is_n
 
 
 def _grep(words: Sequence[Word], folders: tuple[str, ...]) -> Output | None:
-    options, operands = _divided(words, _GREP_OPTIONS)
+    # Wherever they stand, these say which files are searched.
+    chosen = (
+        [] if any(word.text == "--" for word in words) else [one for one in words if _CHOOSES.match(one.text or "")]
+    )
+    options, operands = _divided([*chosen, *(one for one in words if one not in chosen)], _GREP_OPTIONS)
     letters = "".join(one for one in options if not one.startswith("--"))
     if not operands or operands[0].text is None or {"l", "L"}.isdisjoint(letters):
         return None
@@ -307,6 +323,13 @@ def _git(words: Sequence[Word], folders: tuple[str, ...]) -> Output | None:
     return Output((_word(_HERE, ""),), (listed,), is_null)
 
 
+def _docker(words: Sequence[Word], _: tuple[str, ...]) -> Output | None:
+    """Names of containers and images: no paths, and no options."""
+    texts = ["docker", *(word.text or "-" for word in words)]
+    whose = named.named_by_words(texts)
+    return Output((Word("", splits=True, named_by=whose),)) if whose else None
+
+
 def _matching(texts: Sequence[str], folders: tuple[str, ...]) -> Output | None:
     """What `git grep -l PATTERN` prints: names of tracked files."""
     end = texts.index("--") if "--" in texts else len(texts)
@@ -371,6 +394,7 @@ _READERS: Final[dict[str, Callable[[Sequence[Word], tuple[str, ...]], Output | N
     "rg": _rg,
     "fd": _fd,
     "git": _git,
+    "docker": _docker,
     "echo": _echo,
     "printf": _printf,
 }

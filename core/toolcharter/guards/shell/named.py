@@ -20,17 +20,19 @@ _SELECTED: Final = (
 )
 # Not of secrets, nor of a file, which may be about these: by such a name, they would be shown.
 _OBJECTS: Final = r"(?!(?:[A-Za-z0-9.-]+,)*[Ss]ecrets?\b)[A-Za-z][A-Za-z0-9.,-]*"
+_ONE_NAME: Final = r"(?:-o |-o=|-o|--output |--output=)jsonpath={\.items\[[0-9]+\]\.metadata\.name}"
 _PRINTERS: Final = tuple(
     (re.compile(one), whose)
     for one, whose in (
-        (rf"docker (?:ps|images|network ls)(?!.* --format)(?:{_WORD})* (?:-a?q|--quiet)(?:{_WORD})*", "docker"),
+        (rf"docker (?:ps|images|network ls)(?!.* --format)(?:{_WORD})* (?:-a?qf?|--quiet)(?:{_WORD})*", "docker"),
         (rf"docker ps(?:{_WORD})* --format {{{{\.(?:Names?|ID)}}}}", "docker"),
         (rf"kubectl get(?=.* {_AS_NAMES}(?: |\Z))(?: (?:{_AS_NAMES}|{_SELECTED}|{_OBJECTS}))+", "kubectl"),
+        (rf"kubectl get(?: (?:{_SELECTED}|{_OBJECTS}))+ {_ONE_NAME}(?: (?:{_SELECTED}))*", "kubectl"),
         (r"git rev-parse(?: (?:--verify|--short(?:=[0-9]+)?))* (?:HEAD|@)(?:[~^][0-9]*)*", "git"),
         (rf"git merge-base {_REVISION} {_REVISION}", "git"),
         (rf"git rev-list(?: (?:--all|--reverse|--no-merges|{_COUNTED}|{_REVISION}))*", "git"),
         (
-            rf"git log(?=.* {_HASHES}(?: |\Z))(?: (?:--all|--reverse|--no-merges|{_COUNTED}|{_HASHES}|{_REVISION}))*",
+            rf"git log(?=.* {_HASHES}(?: |\Z))(?: (?:--all|--reverse|--no-merges|{_COUNTED}|{_HASHES}|{_REVISION}))*(?: --(?:{_WORD})+)?",
             "git",
         ),
         (r"gh (?:pr|issue|run) view(?: [0-9]+)? --json number (?:-q|--jq) \.number", "gh"),

@@ -105,9 +105,29 @@ def _assigned(scanner: Scanner, command: Command) -> None:
         if found is None or not is_own(name):
             continue
         scanner.put(name, found)
+        _note_names(scanner, name, value, found)
         expression = scanner.sums.get(value.form.strip('"'))
         if form.startswith(f"{name}=") and not (expression is not None and expression.may_fail):
             scanner.set_names |= {name}
+
+
+def _note_names(scanner: Scanner, name: str, word: Word, value: Value) -> None:
+    """Take the variable *name*, which is set to *word*, for the names on disk that commands print there, if they do.
+
+    It has to hold this *value* to the end of the line.
+    """
+    positions = scanner.commands[-1].substitutes
+    is_first = scanner.set_values.get(name) is value and not (scanner.branches or scanner.within)
+    if not (scanner.lists and is_first and positions):
+        return
+    start = positions[0]
+    if positions != tuple(range(start, len(scanner.commands) - 1)):
+        return
+    names = listed.of_value(word, scanner.commands[start:-1], start, scanner.source)
+    if names is not None:
+        scanner.listed[name] = names
+        scanner.lasting[name] = value
+        scanner.listings = (*(scanner.listings or ()), *names.names)
 
 
 def _values(scanner: Scanner, command: Command, names: tuple[str, ...]) -> Iterator[tuple[str, Value | None, bool]]:

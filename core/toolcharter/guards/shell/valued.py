@@ -32,7 +32,7 @@ def value_of(scanner: Scanner, word: Word, *, adds: bool = False) -> Value | Non
         if not adds and scanner.here and TOP_OF_REPOSITORY.fullmatch(f'"{word.form.strip(chr(34))}"'):
             named_by = TOP
         pattern = None if adds else word.pattern
-        is_told = pattern == DATE
+        is_told = pattern in {NUMBER, DATE}
         return Value(
             None, pattern, at, is_number, is_shown=is_deep or adds, named_by=named_by, may_be_empty=not is_told
         )

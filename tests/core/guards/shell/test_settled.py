@@ -116,7 +116,7 @@ SHOWN = [
     'make; rc=$?; echo "$rc"',
 ]
 NOT_SHOWN = [
-    "n=$(ls); echo $n",
+    "n=$(cat f); echo $n",
     'ls && n=$(ls); echo "$n"; ls',
     'n=$(ls) | ls; echo "$n"',
     'echo "$n"',

@@ -22,7 +22,7 @@ _GLOB_SETTINGS = frozenset({"nullglob", "failglob"})
 # They move nowhere.
 _ACTIVATES = re.compile(r"(?:\./)?(?:\.?[A-Za-z0-9_][A-Za-z0-9_.-]*/){1,4}bin/activate|~/\.nvm/nvm\.sh")
 _AT_THE_END = frozenset({"EXIT", "0"})
-_TOLD = _AT_THE_END | {"ERR"}
+_TOLD = _AT_THE_END | {"ERR", "INT", "TERM", "HUP", "SIGINT", "SIGTERM", "SIGHUP"}
 _TELLING = re.compile(
     r"""(?:echo(?: (?:[A-Za-z0-9_.,:/%=+-]+|"(?:[^"\\`$]|\$(?:LINENO|BASH_COMMAND|\?))*"|\$(?:LINENO|BASH_COMMAND|\?)))+(?: >&2)?(?:; )?)+"""
     r"""(?:exit(?: [0-9]{1,3}| \$\?)?)?"""

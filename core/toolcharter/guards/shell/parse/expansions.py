@@ -12,7 +12,7 @@ from toolcharter.guards.shell.assignments import is_own
 from toolcharter.guards.shell.derived import made_of_glob
 from toolcharter.guards.shell.nodes import Word
 from toolcharter.guards.shell.parse.ansi import unescaped
-from toolcharter.guards.shell.parse.parameters import SHOWN, hints_of, parameter
+from toolcharter.guards.shell.parse.parameters import SHOWN, hints_of, is_number_with, parameter
 from toolcharter.guards.shell.parse.scanner import Scanner
 from toolcharter.guards.shell.parse.source import read_substitution, read_text_between_backticks
 from toolcharter.guards.shell.parse.substitutions import listed_names, substituted
@@ -52,12 +52,11 @@ _WORD_CHARACTER = re.compile(r"\w")
 
 def read_dollar(scanner: Scanner, *, quoted: bool) -> Piece:
     """Read what the `$` here begins."""
-    if scanner.notes is None:
-        return _dollar(scanner, quoted=quoted)
     start = scanner.at
     piece = _dollar(scanner, quoted=quoted)
-    scanner.notes.expanded(scanner.source, start, scanner.at, quoted=quoted)
-    return piece
+    if scanner.notes is not None:
+        scanner.notes.expanded(scanner.source, start, scanner.at, quoted=quoted)
+    return piece._replace(splits=False) if start == scanner.tested_at and piece.splits else piece
 
 
 def _dollar(scanner: Scanner, *, quoted: bool) -> Piece:
@@ -188,7 +187,9 @@ def _braced(scanner: Scanner, *, quoted: bool) -> Piece:
     derived, is_output = "", False
     pattern = made_of_glob(scanner.patterns.get(name, ""), scanner.source[start : scanner.at - 1]) if quoted else None
     if all(one.is_known for one in operand):
-        if name in scanner.set_names:
+        if is_number_with(scanner, name, scanner.source[start : scanner.at - 1]):
+            derived = MARK + name
+        elif name in scanner.set_names:
             derived = MARK + DERIVED + name + DERIVED + scanner.source[start : scanner.at - 1]
         is_output = name in SHOWN and name not in scanner.values
     piece = Piece("", quoted, is_known=False, splits=splits, hints=hints[:MAX_HINTS], pattern=pattern)
@@ -227,7 +228,9 @@ def _element(scanner: Scanner, name: str, *, quoted: bool, keys: bool) -> Piece 
     if name == "PIPESTATUS" and (statuses := _STATUSES.match(scanner.source, scanner.at)):
         scanner.at = statuses.end()
         splits = "IFS" in scanner.source
-        return Piece("", quoted, is_known=False, splits=splits, is_output=True, is_number=not splits)
+        # There is at least one, and more make several words of it.
+        pattern = NUMBER if statuses.group() == "[0]}" and not splits else None
+        return Piece("", quoted, is_known=False, splits=splits, pattern=pattern, is_output=True, is_number=not splits)
     if name == MATCHED and name in scanner.set_names and (match := _MATCH.match(scanner.source, scanner.at)):
         scanner.at = match.end()
         derived = MARK + DERIVED + name + DERIVED + match.group()

@@ -11,6 +11,7 @@ from toolcharter.guards.shell.parse.commands import read_simple
 from toolcharter.guards.shell.parse.compounds import is_compound, read_compound, read_function
 from toolcharter.guards.shell.parse.cwd import Flow, either
 from toolcharter.guards.shell.parse.notes import Notes
+from toolcharter.guards.shell.parse.parameters import JOB
 from toolcharter.guards.shell.parse.scanner import Scanner
 from toolcharter.guards.shell.parse.source import read_source
 from toolcharter.guards.shell.parse.words import read_words
@@ -124,7 +125,7 @@ def read_list(scanner: Scanner, ends: frozenset[str]) -> Flow:
         if scanner.source.startswith("&", scanner.at):
             scanner.at += 1
             _background(scanner, start)
-            scanner.set_names = names
+            scanner.set_names = names | {JOB}
             scanner.here, scanner.moves, flow = before, moved, Flow(before, before)
         else:
             scanner.here = either(flow.success, flow.failure)

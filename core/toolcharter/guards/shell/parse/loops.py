@@ -17,7 +17,7 @@ from toolcharter.guards.shell.parse.conditionals import ELSEWHERE, branching, ho
 from toolcharter.guards.shell.parse.cwd import Flow
 from toolcharter.guards.shell.parse.expansions import compute, read_arithmetic
 from toolcharter.guards.shell.parse.scanner import Scanner
-from toolcharter.guards.shell.parse.word_parts import made_of
+from toolcharter.guards.shell.parse.word_parts import MARK, made_of
 from toolcharter.guards.shell.parse.words import read_words
 from toolcharter.guards.shell.setters import set_by
 from toolcharter.guards.shell.settled import Value
@@ -80,10 +80,20 @@ def _names(scanner: Scanner, name: str, words: Sequence[Word], before: int) -> t
     Commands from position *before* on are those that the words run.
     """
     if scanner.lists and is_own(name):
-        names = listed.of_words(words, scanner.commands[before:], before, scanner.source)
+        names = _held_names(scanner, words) or listed.of_words(words, scanner.commands[before:], before, scanner.source)
         if names is not None:
             return names, Value(None, None, -1, is_shown=True)
     return None, remembered.of_loop(scanner, name, words, range(before, len(scanner.commands)))
+
+
+def _held_names(scanner: Scanner, words: Sequence[Word]) -> "Listed | None":
+    """What the words of a loop stand for that are one variable of names on disk, without quotes."""
+    names = [part.name.removeprefix(MARK) for part in words[0].parts] if len(words) == 1 and words[0].splits else []
+    found = scanner.listed.get(names[0]) if len(names) == 1 else None
+    if found is None or words[0].pattern != found.pattern:
+        return None
+    scanner.compared.add(names[0])
+    return found._replace(is_row=False)
 
 
 def _list(scanner: Scanner, name: str, names: "Listed | None") -> None:

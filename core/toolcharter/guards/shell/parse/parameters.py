@@ -3,10 +3,13 @@
 Source: bash(1), "PARAMETERS".
 """
 
+import re
+
 from toolcharter.guards.shell.parse.scanner import Scanner
 from toolcharter.guards.shell.parse.word_parts import MARK, Piece
 from toolcharter.guards.shell.settled import NUMBER
 
+_ELSE_NUMBER = re.compile(r":?-[0-9]{1,9}")
 _USUAL = {"HOME": ("~",), "PWD": (".",)}
 """What variables are before anything is assigned to them."""
 _NUMBERS = frozenset("#?$")
@@ -18,6 +21,8 @@ SHOWN = frozenset(
     }
 )
 """Variables of the environment, and of bash itself, that hold no secret."""
+JOB = "!"
+"""What stands among the variables that are set for certain where something runs in the background."""
 _COUNTS = frozenset("#?$!-")
 """Parameters without blanks and globs."""
 
@@ -26,11 +31,13 @@ def parameter(scanner: Scanner, name: str, *, quoted: bool) -> Piece:
     """What `$name` is, or `${name}`."""
     splits = name == "@" if quoted else name not in _COUNTS
     hints, pattern = hints_of(scanner, name), NUMBER if name in _NUMBERS else scanner.patterns.get(name)
+    if name == JOB and name in scanner.set_names:
+        return Piece("", quoted, is_known=False, splits=False, pattern=NUMBER, is_output=True, is_number=True)
     known = name if name in scanner.loops else MARK + name if name in scanner.set_names else ""
     is_output = not known and name in SHOWN and (name == "SECONDS" or name not in scanner.values)
     is_output = is_output or (name == "0" and scanner.settles)
     listed = scanner.listed.get(name) if known.startswith(MARK) else None
-    if listed is not None and (quoted or not listed.is_quoted):
+    if listed is not None and (not quoted if listed.is_row else quoted or not listed.is_quoted):
         splits = not quoted
         return Piece(
             "",
@@ -51,3 +58,9 @@ def parameter(scanner: Scanner, name: str, *, quoted: bool) -> Piece:
 def hints_of(scanner: Scanner, name: str) -> tuple[str, ...]:
     """Texts that the variable may hold."""
     return scanner.values.get(name, _USUAL.get(name, ()))
+
+
+def is_number_with(scanner: Scanner, name: str, how: str) -> bool:
+    """Whether `${name:-0}`, in which *how* stands behind the name, is a number that the line has set, or one in its place."""
+    value = scanner.set_values.get(name) if name in scanner.set_names else None
+    return value is not None and value.text is None and value.is_number and _ELSE_NUMBER.fullmatch(how) is not None

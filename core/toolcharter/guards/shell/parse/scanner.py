@@ -78,6 +78,8 @@ class Scanner:
     """Whether names that a loop runs over may be looked for on disk."""
     listed: "dict[str, Listed]"
     """What loop variables stand for that are names on disk."""
+    lasting: "dict[str, Value]"
+    """What variables hold that stand for names on disk, and have to hold to the end of the line."""
     listings: tuple[ListedNames, ...] | None
     """What has to hold of these names, of all loops so far; None if there is none."""
     loops: dict[str, tuple[str, ...]]
@@ -183,7 +185,7 @@ class Scanner:
         self.timed, self.hidden = [], []
         self.masks, self.here_strings = [], []
         self.values = {}
-        self.patterns, self.listed = {}, {}
+        self.patterns, self.listed, self.lasting = {}, {}, {}
         self.loops, self.entered = {}, set()
         self.set_values = {}
         self.sums = {}

@@ -56,6 +56,8 @@ def _put_values(scanner: Scanner) -> None:
         scanner.mark_unsupported("A loop runs over names that cannot be determined.")
     if not all(name in certain and certain[name].text is not None for name in scanner.relied):
         scanner.mark_unsupported("A loop runs over what variables hold, and that cannot be determined.")
+    if any(certain.get(name) != value for name, value in scanner.lasting.items()):
+        scanner.mark_unsupported("What names a variable holds cannot be determined.")
     if not all(name in certain and certain[name].named_by == TOP for name in scanner.tops):
         scanner.mark_unsupported("It goes to what a variable holds, and that cannot be determined.")
     if not are_numbers(scanner.computed, certain):

@@ -3,8 +3,9 @@
 Source: bash(1), "Command Substitution".
 """
 
+import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from toolcharter._lazy import lazy
 from toolcharter.guards.shell.counted import prints_number
@@ -21,6 +22,9 @@ else:
     listings = lazy("toolcharter.guards.shell.listings")
     named = lazy("toolcharter.guards.shell.named")
 
+# It does not end with a slash, and none stands behind another.
+_PATH: Final = re.compile(r"(?:[A-Za-z0-9_.][A-Za-z0-9_@%+=,.-]*/)*[A-Za-z0-9_.][A-Za-z0-9_@%+=,.-]*")
+
 
 def substituted(scanner: Scanner, positions: range, *, quoted: bool) -> Piece:
     """What the commands at *positions* print, as a piece of a word."""
@@ -30,8 +34,25 @@ def substituted(scanner: Scanner, positions: range, *, quoted: bool) -> Piece:
         return Piece("", quoted, is_known=False, splits=False, pattern=NUMBER, is_output=True, is_number=True)
     if tells_date(scanner, positions):
         return Piece("", quoted, is_known=False, splits=False, pattern=DATE, is_output=True, is_number=is_number)
+    if (text := _part_of_path(scanner, positions)) is not None:
+        return Piece(text, quoted)
     named_by = _names_of(scanner.commands, positions) if "IFS" not in scanner.source else ""
     return Piece("", quoted, is_known=False, splits=not quoted, is_output=True, is_number=is_number, named_by=named_by)
+
+
+def _part_of_path(scanner: Scanner, positions: range) -> str | None:
+    """What `dirname` or `basename` prints of a plain path that the line says; None if the commands are others."""
+    if len(positions) != 1 or scanner.functions:
+        return None
+    command = scanner.commands[positions.start]
+    texts = [word.text or "" for word in command.words]
+    is_plain = not (command.assignments or command.redirections) and len(texts) > 1
+    if not is_plain or not _PATH.fullmatch(texts[1]):
+        return None
+    folder, _, name = texts[1].rpartition("/")
+    if texts[0] == "basename" and not texts[3:]:
+        return name.removesuffix(*texts[2:]) or name if texts[2:] else name
+    return (folder or ".") if texts[0] == "dirname" and not texts[2:] else None
 
 
 def _names_of(commands: Sequence[Command], positions: range) -> str:

@@ -3,6 +3,7 @@
 Source: find(1) of findutils 4.9; POSIX.1-2024, test, and bash(1), "CONDITIONAL EXPRESSIONS".
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -26,6 +27,7 @@ _UNCLEAR: Final = frozenset("/[\\")
 _MAX_POINTS: Final = 8
 _HERE: Final = Word(".", ".", prefix=".")
 _NO_POINT: Final = Word("")
+_VARIABLE: Final = re.compile(r'"?\$(?:[A-Za-z_][A-Za-z0-9_]*|\{[A-Za-z_][A-Za-z0-9_]*(?::?[-+])?\})"?')
 _OF_TEXT: Final = frozenset({"-n", "-z"})
 _BETWEEN_TEXTS: Final = frozenset({"=", "==", "!=", "=~"})
 _BETWEEN_NUMBERS: Final = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge"})
@@ -167,6 +169,8 @@ def _compares_texts(words: Sequence[Word]) -> bool:
     if words and words[0].text == "!":
         words = words[1:]
     texts = [word.text for word in words]
+    if len(texts) == 2 and texts[0] in _OF_TEXT and not words[1].splits and _VARIABLE.fullmatch(words[1].form):  # noqa: PLR2004
+        return True  # It tells whether a variable is set, and nothing that it holds.
     is_one = (
         len(texts) == 1
         or (len(texts[1:]) == 1 and texts[0] in _OF_TEXT)

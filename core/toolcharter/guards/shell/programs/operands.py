@@ -14,7 +14,7 @@ from toolcharter.guards.shell.setters import sets_own
 # `PS4` for that, which a rule has to mention where a line sets it.
 _STRICTER: Final = re.compile(r"(?:(?: |\A)[-+](?:[euvx]+|[euvx]*o (?:pipefail|errexit|nounset|verbose|xtrace)))+")
 # Of `trap`: when the line ends, or one of its commands fails. What runs then has to be covered itself.
-_LATER: Final = re.compile(r"(?:EXIT|0|ERR)(?: (?:EXIT|0|ERR))*")
+_LATER: Final = re.compile(r"(?:EXIT|0|ERR|(?:SIG)?(?:INT|TERM|HUP))(?: (?:EXIT|0|ERR|(?:SIG)?(?:INT|TERM|HUP)))*")
 
 
 def assign(words: Sequence[Word], operands: Operands, asking: RequirementCollector, *, appends: bool = False) -> None:
