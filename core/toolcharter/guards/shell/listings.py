@@ -325,8 +325,8 @@ def _git(words: Sequence[Word], folders: tuple[str, ...]) -> Output | None:
 
 def _docker(words: Sequence[Word], _: tuple[str, ...]) -> Output | None:
     """Names of containers and images: no paths, and no options."""
-    texts = ["docker", *(word.text or "-" for word in words)]
-    whose = named.named_by_words(texts)
+    texts = [word.text for word in words if word.text is not None]
+    whose = named.named_by_words(["docker", *texts]) if len(texts) == len(words) else ""
     return Output((Word("", splits=True, named_by=whose),)) if whose else None
 
 

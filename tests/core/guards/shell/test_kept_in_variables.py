@@ -84,6 +84,11 @@ NAMES_THAT_MAY_BE_OTHERS = [
     'latest=$(find / -name x | head -1); cat "$latest"',
 ]
 HOSTILE = [
+    'x=x; b=$(basename a/..x "$x"); ls "$b"',
+    'b=$(basename a/..x x); ls "$b"',
+    "b=$(basename a/..x $x); ls $b",
+    "b=$(basename a/..x ?); ls $b",
+    'd=$(dirname a/b "$x"); ls "$d"',
     "git ls-files | xargs grep -l x | xargs rm -rf /",
     "find / -name x | xargs grep -l x | xargs wc -l",
     "find src | xargs grep -l x /etc/passwd | xargs cat",

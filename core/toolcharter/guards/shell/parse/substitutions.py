@@ -47,6 +47,7 @@ def _part_of_path(scanner: Scanner, positions: range) -> str | None:
     command = scanner.commands[positions.start]
     texts = [word.text or "" for word in command.words]
     is_plain = not (command.assignments or command.redirections) and len(texts) > 1
+    is_plain = is_plain and all(word.is_literal for word in command.words)
     if not is_plain or not _PATH.fullmatch(texts[1]):
         return None
     folder, _, name = texts[1].rpartition("/")
