@@ -31,6 +31,9 @@ TestContract = contract_of(
         "git": {"allowed_branches": "allow_push is false and allowed_remotes is empty"},
         "cron": {"allowed_actions": "they look at what is the caller's own"},
         "schedule": {"allowed_actions": "they look at what is the caller's own, and end it"},
+        "canvas": {
+            "allowed_actions": "they show a page that reaches nothing; `eval` and `navigate` are not among them"
+        },
         "nodes": {"allowed_actions": "they look at what is the caller's own, and forget it"},
         "skills": {"allow": "a skill is a text that permits nothing; what it leads to is judged as any other call"},
         "memory": {"allowed_actions": "what it writes is the caller's own, bounded, and shown as data ever after"},

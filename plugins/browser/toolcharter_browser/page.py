@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import json
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
@@ -234,12 +235,34 @@ async def screenshot(tab: Tab, question: Question) -> dict[str, Any]:
     return {**await tab.state(), "image": base64.b64encode(image).decode()}
 
 
+async def show(tab: Tab, question: Question) -> dict[str, Any]:
+    """Show a document of our own, `document` in base64, in the place of whatever is there."""
+    tab.begin(moves=True)
+    await tab.page.goto(f"data:text/html;base64,{question['document']}", wait_until="domcontentloaded")
+    return await _after(tab, question)
+
+
+async def evaluate(tab: Tab, question: Question) -> dict[str, Any]:
+    """What `script` comes to in the page, or in the frame that `show` has put into it, as JSON of at most `max_chars`."""
+    tab.begin()
+    main, most = tab.page.main_frame, question["max_chars"]
+    frame = next(iter(main.child_frames), main) if question["is_framed"] else main
+    try:
+        value = await frame.evaluate(question["script"])
+    except Error as error:
+        raise Failed("script_failed", f"{error}".partition("\n")[0][:300]) from error
+    text = json.dumps(value, default=str, ensure_ascii=False)
+    return {**await tab.state(), "value": text[:most], "truncated": len(text) > most}
+
+
 MOVES: dict[str, Callable[[Tab, Question], Awaitable[dict[str, Any]]]] = {
     "open": open_page,
     "click": click,
     "type": type_text,
     "read": read,
     "screenshot": screenshot,
+    "show": show,
+    "eval": evaluate,
 }
 
 

@@ -42,15 +42,20 @@ class ScreenshotPolicy(PagePolicy):
     """How far one profile lets `capture_screenshot` go."""
 
 
-class BrowserPolicy(PagePolicy):
-    """How far one profile lets `browser` go; by default it only looks."""
+class PooledPolicy(PagePolicy):
+    """What tools share that keep a browser for each session of callers."""
 
-    allowed_actions: tuple[Action, ...] = LOOKING
-    """The actions that may be used; `click` and `type` can order, post and send."""
     max_browsers: Count = 2
     """How many browsers there may be at a time, one for each session of callers."""
     idle_timeout_s: Seconds = 600.0
     """A browser that was not used for so many seconds is closed when another session needs its place."""
+
+
+class BrowserPolicy(PooledPolicy):
+    """How far one profile lets `browser` go; by default it only looks."""
+
+    allowed_actions: tuple[Action, ...] = LOOKING
+    """The actions that may be used; `click` and `type` can order, post and send."""
     max_chars: Count = 40_000
     """Characters of a page that `read` gives."""
 

@@ -6,7 +6,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 from toolcharter import Denied, Reason, ToolError, ToolRuntime
-from toolcharter_browser.policy import BrowserPolicy, BrowserReason
+from toolcharter_browser.policy import BrowserReason, PooledPolicy
 from toolcharter_browser.session import Session
 
 TELLING_S = 0.5
@@ -16,11 +16,11 @@ TELLING_S = 0.5
 class BrowserPool:
     """Safe from many threads."""
 
-    def __init__(self, policy: BrowserPolicy, rt: ToolRuntime) -> None:
+    def __init__(self, policy: PooledPolicy, rt: ToolRuntime) -> None:
         self._policy = policy
         self._rt = rt
         self._lock = threading.Lock()
-        self._sessions: dict[tuple[str, str | None], Session] = {}
+        self._sessions: dict[tuple[str | None, ...], Session] = {}
         rt.on_close(self.close)
 
     def close(self) -> None:
@@ -75,7 +75,7 @@ class BrowserPool:
             session.close()
 
     @property
-    def _key(self) -> tuple[str, str | None]:
+    def _key(self) -> tuple[str | None, ...]:
         return self._rt.caller.tenant, self._rt.caller.session
 
     def _mine(self) -> Session | None:

@@ -93,7 +93,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def open_box(workspace: Path, pytestconfig: pytest.Config) -> Iterator[Callable[..., Toolbox]]:
-    """Open a toolbox with both tools under one policy."""
+    """Open a toolbox with all tools of the distribution."""
     with ExitStack() as stack:
 
         def on_host(spec: ToolSpec[Any]) -> ToolSpec[Any]:

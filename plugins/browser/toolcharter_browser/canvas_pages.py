@@ -1,0 +1,137 @@
+"""The canvases of one toolbox, one for each session of callers at most. Safe from many threads."""
+
+import hmac
+import threading
+from dataclasses import dataclass, field, replace
+from secrets import token_urlsafe
+
+from toolcharter import Caller, Denied, ToolError, ToolRuntime
+from toolcharter_browser.a2ui import Message, size_of, surfaces_of
+from toolcharter_browser.canvas_document import document
+from toolcharter_browser.canvas_policy import MAX_DOCUMENT_BYTES, CanvasPolicy, CanvasReason
+from toolcharter_browser.canvas_server import CanvasServer
+
+Key = tuple[str, str | None, str | None, str | None]
+
+
+@dataclass(frozen=True)
+class Canvas:
+    """What one session shows."""
+
+    token: str = field(default_factory=lambda: token_urlsafe(32))
+    content: str = ""
+    messages: tuple[Message, ...] = ()
+    pushed_bytes: int = 0
+    version: int = 0
+    """Another for each document."""
+    url: str = ""
+    """Where `navigate` has led; empty for what is presented."""
+
+    def document(self) -> str:
+        """The whole page: what was presented, or the surfaces of A2UI, which run no script."""
+        if not self.messages:
+            return document(self.content, is_static=False)
+        surfaces = surfaces_of(list(self.messages))
+        shown = "".join(f"<section>{surface.html()}</section>" for surface in surfaces.values())
+        return document(shown, is_static=True)
+
+
+class Canvases:
+    """What each session of callers shows."""
+
+    def __init__(self, policy: CanvasPolicy, rt: ToolRuntime) -> None:
+        self._policy = policy
+        self._rt = rt
+        self._lock = threading.Lock()
+        self._canvases: dict[Key, Canvas] = {}
+        self._server: CanvasServer | None = None
+        rt.on_close(self._close)
+
+    def present(self, content: str) -> str:
+        """Show *content*; returns where."""
+        canvas = self._mine() or Canvas()
+        return self._keep(replace(canvas, content=content, messages=(), pushed_bytes=0, url=""))
+
+    def push(self, messages: list[Message], size: int) -> str:
+        """Show what *messages* add; returns where."""
+        canvas = self._mine() or Canvas()
+        both = (*canvas.messages, *messages)
+        if canvas.pushed_bytes + size > self._policy.max_content_bytes or size_of(list(both)) > self._policy.max_lines:
+            what = "The A2UI of the session would be more than the policy lets it be."
+            raise ToolError(what, reason=CanvasReason.TOO_LARGE, hint="Use a2ui_reset, and push what is to be seen.")
+        return self._keep(replace(canvas, messages=both, pushed_bytes=canvas.pushed_bytes + size, url=""))
+
+    def reset(self) -> None:
+        """Forget all A2UI of the session."""
+        self._keep(replace(self.present_one(), messages=(), pushed_bytes=0))
+
+    def lead(self, url: str) -> tuple[str, int]:
+        """Note that the session's browser is at *url* now; returns which canvas that is, and in which version."""
+        self._keep(replace(self._mine() or Canvas(), url=url))
+        canvas = self.present_one()
+        return canvas.token, canvas.version
+
+    def hide(self) -> None:
+        """Show nothing any more: the path leads nowhere from now on."""
+        self.present_one()
+        with self._lock:
+            self._canvases.pop(key_of(self._rt.caller), None)
+
+    def present_one(self) -> Canvas:
+        """The canvas of the session.
+
+        Raises:
+            ToolError: `no_canvas`.
+        """
+        canvas = self._mine()
+        if canvas is None:
+            raise ToolError("Nothing is presented.", reason=CanvasReason.NO_CANVAS, hint="Use the action `present`.")
+        return canvas
+
+    def require_room(self) -> None:
+        """Refuse one more where there are as many as there may be.
+
+        Raises:
+            Denied: `too_many_canvases`.
+        """
+        with self._lock:
+            self._require_room()
+
+    def _require_room(self) -> None:
+        if key_of(self._rt.caller) not in self._canvases and len(self._canvases) >= self._policy.max_canvases:
+            what = f"Other sessions have the {self._policy.max_canvases} canvases that the profile allows."
+            raise Denied(CanvasReason.TOO_MANY_CANVASES, what)
+
+    def _mine(self) -> Canvas | None:
+        with self._lock:
+            return self._canvases.get(key_of(self._rt.caller))
+
+    def _keep(self, canvas: Canvas) -> str:
+        canvas = replace(canvas, version=canvas.version + 1)
+        if len(canvas.document().encode(errors="replace")) > MAX_DOCUMENT_BYTES:
+            raise ToolError("The page is too large with all that HTML escapes.", reason=CanvasReason.TOO_LARGE)
+        with self._lock:
+            self._require_room()
+            self._canvases[key_of(self._rt.caller)] = canvas
+            if self._server is None:
+                self._server = CanvasServer(self._found)
+            return self._server.url(canvas.token)
+
+    def _found(self, token: str) -> str | None:
+        with self._lock:
+            canvases = list(self._canvases.values())
+        given = token.encode(errors="replace")
+        found = next((one for one in canvases if hmac.compare_digest(one.token.encode(), given)), None)
+        return None if found is None else found.document()
+
+    def _close(self) -> None:
+        with self._lock:
+            server, self._server = self._server, None
+            self._canvases.clear()
+        if server is not None:
+            server.close()
+
+
+def key_of(caller: Caller) -> Key:
+    """Whose canvas it is."""
+    return caller.tenant, caller.agent, caller.user, caller.session

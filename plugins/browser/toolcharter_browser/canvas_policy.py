@@ -1,0 +1,53 @@
+"""How far one profile lets `canvas` go, and why it refuses."""
+
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import Annotated, Literal
+
+from pydantic import Field
+from typing_extensions import override
+
+from toolcharter import ProgramPlace
+from toolcharter_browser.policy import PooledPolicy
+
+CanvasAction = Literal["present", "hide", "navigate", "eval", "snapshot", "a2ui_push", "a2ui_reset"]
+MAX_DOCUMENT_BYTES = 700_000
+"""How large a whole document may be: it has to fit into one line to the browser's process."""
+
+
+class CanvasPolicy(PooledPolicy):
+    """How far one profile lets `canvas` go; by default it shows, and reaches nothing."""
+
+    allowed_actions: tuple[CanvasAction, ...] = ("present", "hide", "snapshot", "a2ui_push", "a2ui_reset")
+    """What may be done; `eval` runs what an agent has written in the page, `navigate` reaches the network."""
+    allowed_domains: tuple[str, ...] = ()
+    """The only hosts that `navigate` may reach; none by default. Pages that are presented reach nothing in any case."""
+    max_content_bytes: Annotated[int, Field(ge=1, le=500_000)] = 100_000
+    """How large what is presented may be, and all A2UI of a session together."""
+    max_lines: Annotated[int, Field(ge=1, le=10_000)] = 500
+    """How many lines of A2UI one call may push, and how many components and values a session may have."""
+    max_line_bytes: Annotated[int, Field(ge=64, le=500_000)] = 32_768
+    """How large one line of A2UI may be."""
+    max_canvases: Annotated[int, Field(ge=1, le=1_000)] = 20
+    """How many sessions may have a canvas at a time."""
+    max_chars: Annotated[int, Field(ge=1, le=200_000)] = 20_000
+    """How much of what `eval` gives is told, in characters."""
+
+    @override
+    def never_works(self, place: ProgramPlace) -> Iterator[str]:
+        """Nothing: without a browser a canvas is still shown."""
+        yield from ()
+
+
+class CanvasReason(StrEnum):
+    """Why `canvas` refuses a call, or calls it failed: the first two deny."""
+
+    ACTION_NOT_ALLOWED = "action_not_allowed"
+    TOO_MANY_CANVASES = "too_many_canvases"
+
+    MISSING_ARGUMENT = "missing_argument"
+    NO_CANVAS = "no_canvas"
+    TOO_LARGE = "too_large"
+    INVALID_A2UI = "invalid_a2ui"
+    SCRIPT_FAILED = "script_failed"
+    PAGE_FAILED = "page_failed"
