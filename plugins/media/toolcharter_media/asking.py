@@ -1,0 +1,221 @@
+"""One provider after the other, until one gives what was asked for. What each failure was is told; no word of theirs is."""
+
+import base64
+import binascii
+import json
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from secrets import token_hex
+from time import gmtime, monotonic, strftime
+from typing import Any, Generic, NamedTuple, TypedDict, TypeVar
+
+from toolcharter import Denied, HttpLimits, OpenPlace, Reason, ToolError, ToolRuntime, scrub_text
+from toolcharter_media.kinds import NoSuchKind, Picture, Speech
+from toolcharter_media.policy import MediaPolicy, MediaReason, Provider
+from toolcharter_media.spending import Purse
+
+AT_THE_END_S = 1.0
+"""What is kept of a call's time for writing the file, in seconds."""
+MISSING_KEY, NOT_WHAT_WAS_ASKED, BAD_STATUS = "missing_key", "wrong_content", "http_status"
+"""What a provider's failure is called, beside the reasons of the network guard."""
+_OK = 200
+_BESIDE = 65_536
+"""Bytes of an answer beside the file that it holds."""
+
+P = TypeVar("P", bound=Provider)
+Kind = TypeVar("Kind", Picture, Speech)
+
+
+class Failure(TypedDict):
+    """Why a provider gave nothing."""
+
+    provider: str
+    reason: str
+    message: str
+
+
+class Request(NamedTuple):
+    """What a provider is sent."""
+
+    path: str
+    """Behind the provider's URL."""
+    body: Mapping[str, Any]
+    headers: Mapping[str, str]
+    growth: float = 1.0
+    """By how much its answer is larger than the file in it."""
+
+
+class Made(NamedTuple, Generic[P, Kind]):
+    """What a provider gave."""
+
+    provider: P
+    content: bytes
+    kind: Kind
+    cost: float
+    failures: list[Failure]
+
+
+@dataclass(frozen=True)
+class Protocol(Generic[P, Kind]):
+    """How providers are asked, and what their answers have to be."""
+
+    request: Callable[[P, str], Request]
+    """For a provider and its key."""
+    content: Callable[[P, bytes], bytes]
+    """The file in an answer. Raises `LookupError`, `TypeError` or `ValueError` if there is none."""
+    kind: Callable[[bytes], Kind]
+    """What the file is. Raises `NoSuchKind`."""
+
+
+def in_order(providers: Sequence[P], asked: str) -> tuple[P, ...]:
+    """*providers*, the one that was *asked* for first.
+
+    Raises:
+        ToolError: `no_provider`.
+        Denied: `provider_not_allowed`.
+    """
+    if not providers:
+        raise ToolError("The profile names no provider.", reason=MediaReason.NO_PROVIDER)
+    if asked and asked not in {one.label for one in providers}:
+        names = ", ".join(one.label for one in providers)
+        raise Denied(MediaReason.PROVIDER_NOT_ALLOWED, f"The profile names no such provider; it names {names}.")
+    return tuple(sorted(providers, key=lambda one: one.label != asked))
+
+
+def require_text(text: str, policy: MediaPolicy) -> None:
+    """Refuse a text that no provider may get.
+
+    Raises:
+        ToolError: `invalid_arguments`, `text_too_long`.
+        Denied: `holds_a_secret`.
+    """
+    if not text.strip():
+        raise ToolError("The text is empty.", reason=Reason.INVALID_ARGUMENTS)
+    if len(text) > policy.max_chars:
+        what = f"The text has {len(text)} characters, and may have {policy.max_chars}."
+        raise ToolError(what, reason=MediaReason.TEXT_TOO_LONG)
+    if scrub_text(text)[1]:
+        raise Denied(MediaReason.HOLDS_A_SECRET, "The text holds what looks like a secret.")
+
+
+def first_that_works(
+    rt: ToolRuntime, policy: MediaPolicy, purse: Purse, order: Sequence[P], chars: int, protocol: Protocol[P, Kind]
+) -> Made[P, Kind]:
+    """What the first of *order* gives that gives anything.
+
+    Raises:
+        ToolError: `providers_failed`, naming each.
+    """
+    failures: list[Failure] = []
+    for number, provider in enumerate(order):
+        with _telling(provider, failures):
+            left = (rt.deadline - monotonic() - AT_THE_END_S) / (len(order) - number)
+            content, kind = _asked(rt, policy, purse, provider, chars, min(policy.timeout_s, left), protocol)
+            return Made(provider, content, kind, provider.price(chars), failures)
+    raise ToolError(f"No provider gave anything: {told(failures)}.", reason=MediaReason.PROVIDERS_FAILED)
+
+
+def told(failures: Sequence[Failure]) -> str:
+    """*failures* as a sentence's part."""
+    return "; ".join(f"{one['provider']}: {one['reason']} ({one['message'].rstrip('.')})" for one in failures)
+
+
+@contextmanager
+def _telling(provider: Provider, failures: list[Failure]) -> Generator[None]:
+    try:
+        yield
+    except (Denied, ToolError) as error:
+        failures.append(Failure(provider=provider.label, reason=error.reason, message=error.message or error.reason))
+
+
+def _asked(
+    rt: ToolRuntime,
+    policy: MediaPolicy,
+    purse: Purse,
+    provider: P,
+    chars: int,
+    timeout_s: float,
+    protocol: Protocol[P, Kind],
+) -> tuple[bytes, Kind]:
+    key = provider.secret(rt)
+    if key is None:
+        raise ToolError("There is no key for it.", reason=MISSING_KEY)
+    if timeout_s <= 0:
+        raise ToolError("The call has no time left for it.", reason=Reason.TIMED_OUT)
+    request = protocol.request(provider, key)
+    purse.pay(provider.price(chars))
+    limits = HttpLimits(timeout_s, round(policy.max_bytes * request.growth) + _BESIDE, max_redirects=0)
+    answer = rt.http.fetch(
+        f"{provider.base}{request.path}",
+        provider.network(),
+        method="POST",
+        headers={"Content-Type": "application/json", **request.headers},
+        content=json.dumps(request.body).encode(),
+        limits=limits,
+    )
+    if answer.status != _OK:
+        raise ToolError(f"It answered with status {answer.status}.", reason=BAD_STATUS)
+    return _read(provider, answer.body, policy, protocol, truncated=answer.truncated)
+
+
+def _read(
+    provider: P, body: bytes, policy: MediaPolicy, protocol: Protocol[P, Kind], *, truncated: bool
+) -> tuple[bytes, Kind]:
+    too_much = ToolError(f"It sends more than {policy.max_bytes} bytes.", reason="response_too_large")
+    if truncated:
+        raise too_much
+    try:
+        content = protocol.content(provider, body)
+        if len(content) > policy.max_bytes:
+            raise too_much
+        return content, protocol.kind(content)
+    except NoSuchKind as error:
+        raise ToolError(f"What it sends is {error}.", reason=NOT_WHAT_WAS_ASKED) from error
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise ToolError("Its answer holds no file.", reason=NOT_WHAT_WAS_ASKED) from error
+
+
+def from_base64(text: Any) -> bytes:
+    """What *text* stands for.
+
+    Raises:
+        ValueError: It is no base64.
+    """
+    if not isinstance(text, str):
+        raise TypeError("no text")
+    try:
+        return base64.b64decode(text, validate=True)
+    except binascii.Error as error:
+        raise ValueError("no base64") from error
+
+
+def new_name(policy: MediaPolicy, tool: str) -> str:
+    """The path of a new file, without its suffix."""
+    return f"{policy.folder}/{tool}-{strftime('%Y%m%d-%H%M%S', gmtime())}-{token_hex(4)}"
+
+
+def require_place(rt: ToolRuntime, name: str, suffix: str) -> None:
+    """Refuse a call whose file could not be written.
+
+    Raises:
+        Denied, ToolError: As `Paths.open_place`.
+    """
+    with rt.paths.open_place(f"{name}.{suffix}"):
+        pass
+
+
+def write(rt: ToolRuntime, name: str, suffix: str, content: bytes) -> str:
+    """Write the file, and return its path."""
+    place: OpenPlace
+    with rt.paths.open_place(f"{name}.{suffix}") as place:
+        place.write(content)
+        return place.path
+
+
+def media_line(path: str) -> str:
+    """*path* as hosts and `message` read it; one with blanks stands in quotes.
+
+    Source: GoClaw, `MEDIA:<path>` in a tool's result.
+    """
+    return f'MEDIA:"{path}"' if any(one.isspace() for one in path) else f"MEDIA:{path}"

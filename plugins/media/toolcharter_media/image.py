@@ -1,0 +1,135 @@
+"""The tool `image`: a picture of what a prompt says, a file in the workspace."""
+
+import json
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal, TypedDict
+from urllib.parse import quote
+
+from toolcharter import ToolRuntime, ToolSpec
+from toolcharter_media import asking
+from toolcharter_media.asking import Failure, Protocol, Request
+from toolcharter_media.kinds import picture_of
+from toolcharter_media.policy import ImagePolicy, MediaReason, Painter
+from toolcharter_media.spending import Purse
+
+TOOL = "image"
+_BASE64 = 4 / 3
+Ratio = Literal["1:1", "3:4", "4:3", "9:16", "16:9"]
+
+
+class ImageData(TypedDict):
+    """The structured result."""
+
+    path: str
+    provider: str
+    model: str
+    mime_type: str
+    bytes: int
+    width: int
+    height: int
+    cost: float
+    failed: list[Failure]
+    """The providers before it, and what was wrong with them."""
+
+
+def build(workspace: Path, policy: ImagePolicy, rt: ToolRuntime) -> Callable[..., str]:  # noqa: ARG001 - `rt.paths`
+    """Make the tool for one policy."""
+
+    def image(prompt: str, aspect_ratio: Ratio = "1:1") -> str:
+        """Generate an image: makes a file in the workspace, whose path stands behind `MEDIA:` in the result.
+
+        Args:
+            prompt: What is to be seen.
+            aspect_ratio: Width to height; a provider that has no such size takes the nearest.
+        """
+        ctx = rt.start(TOOL, aspect_ratio=aspect_ratio)
+        order = asking.in_order(policy.providers, "")
+        asking.require_text(prompt, policy)
+        purse, name = Purse(rt, TOOL, policy), asking.new_name(policy, TOOL)
+        purse.require(min(one.price(len(prompt)) for one in order))
+        asking.require_place(rt, name, "png")
+        ctx.policy_passed()
+        purse.enter()
+        protocol = Protocol(partial(_request, prompt, aspect_ratio), _content, picture_of)
+        made = asking.first_that_works(rt, policy, purse, order, len(prompt), protocol)
+        path = asking.write(rt, name, made.kind.suffix, made.content)
+        data = ImageData(
+            path=path,
+            provider=made.provider.name,
+            model=made.provider.model or made.provider.known.model,
+            mime_type=made.kind.mime_type,
+            bytes=len(made.content),
+            width=made.kind.width,
+            height=made.kind.height,
+            cost=made.cost,
+            failed=made.failures,
+        )
+        return ctx.ok(_said(data), data=data)
+
+    return image
+
+
+def _request(prompt: str, ratio: Ratio, provider: Painter, key: str) -> Request:
+    """What the provider is sent.
+
+    Source: OpenAI, "Create image"; Gemini API, "Image generation", `generateContent`; OpenRouter, "Image generation".
+    """
+    model = provider.model or provider.known.model
+    bearer = {"Authorization": f"Bearer {key}"} if key else {}
+    if provider.name == "gemini":
+        settings = {"responseModalities": ["IMAGE"], "imageConfig": {"aspectRatio": ratio}}
+        body = {"contents": [{"role": "user", "parts": [{"text": prompt}]}], "generationConfig": settings}
+        path = f"/models/{quote(model, safe='')}:generateContent"
+        return Request(path, body, {"x-goog-api-key": key} if key else {}, _BASE64)
+    if provider.name == "openrouter":
+        said = [{"role": "user", "content": prompt}]
+        wanted = {"modalities": ["image", "text"], "image_config": {"aspect_ratio": ratio}}
+        return Request("/chat/completions", {"model": model, "messages": said, **wanted}, bearer, _BASE64)
+    given = {"model": model, "prompt": prompt, "n": 1, "size": _size(ratio, model)}
+    if model.startswith("dall-e"):  # the others answer so anyway, and refuse the word
+        given["response_format"] = "b64_json"
+    return Request("/images/generations", given, bearer, _BASE64)
+
+
+def _size(ratio: Ratio, model: str) -> str:
+    """The nearest size that OpenAI's models have."""
+    long = 1792 if model.startswith("dall-e-3") else 1536
+    width, height = (int(side) for side in ratio.split(":"))
+    return "1024x1024" if width == height else f"{long}x1024" if width > height else f"1024x{long}"
+
+
+def _content(provider: Painter, body: bytes) -> bytes:
+    answer: Any = json.loads(body)
+    if provider.name == "gemini":
+        parts = answer["candidates"][0]["content"]["parts"]
+        pictures = [part["inlineData"]["data"] for part in parts if "inlineData" in part]
+        return asking.from_base64(pictures[0])
+    if provider.name == "openrouter":
+        url: str = answer["choices"][0]["message"]["images"][0]["image_url"]["url"]
+        head, _, data = url.partition(";base64,")
+        if not head.startswith("data:image/"):
+            raise ValueError("no data URL")
+        return asking.from_base64(data)
+    return asking.from_base64(answer["data"][0]["b64_json"])
+
+
+def _said(data: ImageData) -> str:
+    text = f"Made a picture with {data['provider']}: {data['width']} x {data['height']} pixels, {data['bytes']} bytes."
+    others = f"\nBefore that failed: {asking.told(data['failed'])}." if data["failed"] else ""
+    return f"{text}{others}\n{asking.media_line(data['path'])}"
+
+
+SPEC = ToolSpec(
+    TOOL,
+    ImagePolicy,
+    build,
+    reasons=MediaReason,
+    capabilities={"fs:write", "net:write"},
+    safety="medium",
+    staged=True,
+    isolate=True,  # as of `tts`
+    group="media",
+    output=ImageData,
+)

@@ -1,0 +1,82 @@
+"""What a session has had made, and what that has cost: one record each, which all workers share."""
+
+from collections.abc import Callable
+from typing import ClassVar
+
+from toolcharter import Denied, RecordKind, StoreRecord, StoreTransaction, ToolRuntime, session_key
+from toolcharter_media.policy import MediaPolicy, MediaReason
+
+MICROS = 1_000_000
+
+
+class Spent(StoreRecord):
+    """What one session has had of one tool."""
+
+    store_kind: ClassVar = RecordKind("spent", ("tool", "session"))
+
+    tool: str
+    session: str
+    calls: int = 0
+    micros: int = 0
+    """Millionths of the unit of `max_cost`."""
+
+
+class Purse:
+    """What one call may still spend. What was spent stays spent, also on a provider that fails: it may have charged for it."""
+
+    def __init__(self, rt: ToolRuntime, tool: str, policy: MediaPolicy) -> None:
+        self._rt, self._policy = rt, policy
+        self._key = (tool, session_key(rt.caller))
+
+    def require(self, cheapest: float) -> None:
+        """Refuse a call that has nothing left. Changes nothing.
+
+        Args:
+            cheapest: What the cheapest provider asks for.
+
+        Raises:
+            Denied: `calls_used_up`, `cost_used_up`.
+        """
+        found = self._rt.store.get(Spent, *self._key)
+        spent = found.record if found else self._none()
+        self._with_call(spent)
+        self._with_cost(spent, cheapest)
+
+    def enter(self) -> None:
+        """Count the call.
+
+        Raises:
+            Denied: `calls_used_up`.
+        """
+        self._change(self._with_call)
+
+    def pay(self, cost: float) -> None:
+        """Count what a request costs, before it is sent.
+
+        Raises:
+            Denied: `cost_used_up`.
+        """
+        if cost > 0:
+            self._change(lambda spent: self._with_cost(spent, cost))
+
+    def _none(self) -> Spent:
+        return Spent(tool=self._key[0], session=self._key[1])
+
+    def _change(self, step: Callable[[Spent], Spent]) -> None:
+        def work(store: StoreTransaction) -> None:
+            found = store.get(Spent, *self._key)
+            store.put(step(found.record if found else self._none()))
+
+        self._rt.store.transact(work)
+
+    def _with_call(self, spent: Spent) -> Spent:
+        most = self._policy.max_calls
+        if spent.calls >= most:
+            raise Denied(MediaReason.CALLS_USED_UP, f"This session has had its {most} calls of {spent.tool}.")
+        return spent.model_copy(update={"calls": spent.calls + 1})
+
+    def _with_cost(self, spent: Spent, cost: float) -> Spent:
+        micros, most = spent.micros + round(cost * MICROS), self._policy.max_cost
+        if most is not None and micros > round(most * MICROS):
+            raise Denied(MediaReason.COST_USED_UP, f"It would cost more than is left of {most:g} for this session.")
+        return spent.model_copy(update={"micros": micros})

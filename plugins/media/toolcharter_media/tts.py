@@ -1,0 +1,155 @@
+"""The tool `tts`: a text as speech, a file of MP3 in the workspace."""
+
+import json
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, TypedDict
+from urllib.parse import quote
+
+from toolcharter import Denied, ToolError, ToolRuntime, ToolSpec
+from toolcharter_media import asking
+from toolcharter_media.asking import Failure, Protocol, Request
+from toolcharter_media.kinds import Speech, speech_of
+from toolcharter_media.policy import MediaReason, Speaker, SpeechPolicy, SpeechReason
+from toolcharter_media.spending import Purse
+
+TOOL = "tts"
+TOO_LONG = "speech_too_long"
+
+
+class SpeechData(TypedDict):
+    """The structured result."""
+
+    path: str
+    provider: str
+    model: str
+    voice: str
+    mime_type: str
+    bytes: int
+    seconds: float
+    cost: float
+    failed: list[Failure]
+    """The providers before it, and what was wrong with them."""
+
+
+class Wish(TypedDict):
+    """What a call asks for."""
+
+    text: str
+    voice: str
+    model: str
+
+
+def build(workspace: Path, policy: SpeechPolicy, rt: ToolRuntime) -> Callable[..., str]:  # noqa: ARG001 - `rt.paths`
+    """Make the tool for one policy."""
+
+    def tts(text: str, voice: str = "", model: str = "", provider: str = "") -> str:
+        """Speak a text: makes an MP3 file in the workspace, whose path stands behind `MEDIA:` in the result.
+
+        Args:
+            text: What is said.
+            voice: A voice of the provider; by default the profile's.
+            model: A model of the provider; by default the profile's.
+            provider: Who is asked first; by default the first that the profile names. If it fails, others are asked.
+        """
+        ctx = rt.start(TOOL, voice=voice, model=model, provider=provider)
+        order = asking.in_order(policy.providers, provider)
+        asking.require_text(text, policy)
+        wish = Wish(text=text, voice=voice, model=model)
+        _require_permitted(order, wish)
+        purse, name = Purse(rt, TOOL, policy), asking.new_name(policy, TOOL)
+        purse.require(min(one.price(len(text)) for one in order))
+        asking.require_place(rt, name, "mp3")
+        ctx.policy_passed()
+        purse.enter()
+        protocol = Protocol(partial(_request, wish), _content, partial(_kind, policy))
+        made = asking.first_that_works(rt, policy, purse, order, len(text), protocol)
+        path = asking.write(rt, name, made.kind.suffix, made.content)
+        data = SpeechData(
+            path=path,
+            provider=made.provider.name,
+            model=_model(made.provider, wish),
+            voice=_voice(made.provider, wish),
+            mime_type=made.kind.mime_type,
+            bytes=len(made.content),
+            seconds=made.kind.seconds,
+            cost=made.cost,
+            failed=made.failures,
+        )
+        return ctx.ok(_said(data, len(text)), data=data)
+
+    return tts
+
+
+def _require_permitted(order: Sequence[Speaker], wish: Wish) -> None:
+    """Refuse what the first provider may not be asked for; the others use their own where they have nothing of that name.
+
+    Raises:
+        Denied: `model_not_allowed`, `voice_not_allowed`.
+    """
+    first = order[0]
+    if first.model_for(wish["model"]) is None:
+        raise Denied(SpeechReason.MODEL_NOT_ALLOWED, f"The profile does not let {first.name} use that model.")
+    if first.voice_for(wish["voice"]) is None:
+        raise Denied(SpeechReason.VOICE_NOT_ALLOWED, f"The profile does not let {first.name} use that voice.")
+
+
+def _model(provider: Speaker, wish: Wish) -> str:
+    return provider.model_for(wish["model"]) or provider.model or provider.known.model
+
+
+def _voice(provider: Speaker, wish: Wish) -> str:
+    return provider.voice_for(wish["voice"]) or provider.voice or provider.known.voice
+
+
+def _request(wish: Wish, provider: Speaker, key: str) -> Request:
+    """What the provider is sent.
+
+    Source: OpenAI, "Create speech"; ElevenLabs, "Create speech"; MiniMax, "T2A v2".
+    """
+    model, voice, text = _model(provider, wish), _voice(provider, wish), wish["text"]
+    body: dict[str, Any]
+    bearer = {"Authorization": f"Bearer {key}"} if key else {}
+    if provider.name == "openai":
+        body = {"model": model, "voice": voice, "input": text, "response_format": "mp3"}
+        return Request("/audio/speech", body, bearer)
+    if provider.name == "elevenlabs":
+        path = f"/text-to-speech/{quote(voice, safe='')}?output_format=mp3_44100_128"
+        return Request(path, {"text": text, "model_id": model}, {"xi-api-key": key} if key else {})
+    sound = {"format": "mp3", "sample_rate": 32_000, "bitrate": 128_000, "channel": 1}
+    voiced = {"voice_id": voice, "speed": 1, "vol": 1, "pitch": 0}
+    body = {"model": model, "text": text, "stream": False, "voice_setting": voiced, "audio_setting": sound}
+    return Request("/t2a_v2", body, bearer, growth=2.0)  # in hexadecimal
+
+
+def _content(provider: Speaker, body: bytes) -> bytes:
+    return bytes.fromhex(json.loads(body)["data"]["audio"]) if provider.name == "minimax" else body
+
+
+def _kind(policy: SpeechPolicy, content: bytes) -> Speech:
+    found = speech_of(content)
+    if found.seconds > policy.max_seconds:
+        what = f"It speaks for {found.seconds:g} s, and may for {policy.max_seconds:g} s."
+        raise ToolError(what, reason=TOO_LONG)
+    return found
+
+
+def _said(data: SpeechData, chars: int) -> str:
+    text = f"Spoke {chars} characters with {data['provider']}: {data['seconds']:g} s, {data['bytes']} bytes."
+    others = f"\nBefore that failed: {asking.told(data['failed'])}." if data["failed"] else ""
+    return f"{text}{others}\n{asking.media_line(data['path'])}"
+
+
+SPEC = ToolSpec(
+    TOOL,
+    SpeechPolicy,
+    build,
+    reasons=[*MediaReason, *SpeechReason],
+    capabilities={"fs:write", "net:write"},
+    safety="medium",
+    staged=True,
+    isolate=True,  # a provider may take its time, and the callers of asynchronous code must not wait for it
+    group="media",
+    output=SpeechData,
+)
