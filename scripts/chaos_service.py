@@ -125,7 +125,7 @@ def page(storm: Storm, evidence: Evidence, told: str, findings: list[str], seed:
         f"{evidence.denied_unseen} calls denied without events\n"
         f"- a call with all its repetitions: {_percentiles(storm.took)}\n"
         f"- approvals: {', '.join(f'{name} {count:,}' for name, count in sorted(statuses.items()))}\n"
-        f"- grants were taken away {closed} times\n\n"
+        f"- grants were taken away {closed} times; {storm.late} stored calls ended later than their clients wait, most of them for a person\n\n"
         f"| kind of call | calls | ended as |\n|---|---|---|\n{kinds}\n\n"
         f"Answers other than 200 and 202, most of them while a part was away:\n\n| answer | times |\n|---|---|\n{others}\n"
     )
@@ -179,6 +179,8 @@ def main() -> int:
             findings.append(str(error))
         (world.folder / "calls.jsonl").write_text("".join(json.dumps(vars(call)) + "\n" for call in storm.calls))
         evidence = Evidence(world, storm)
+        if given.folder:
+            evidence.keep(world)
         findings += [*restoring.faults, *evidence.findings()]
         answered = sum(call.is_answered for call in storm.calls)
         told = (

@@ -28,6 +28,10 @@ ANSWER_S = 60.0
 """How long a client waits for an answer."""
 PATIENCE_S = 150.0
 """How long it goes on to ask for what came of a call."""
+LATE = 20
+"""How many ask at once for what came of calls whose clients have gone on."""
+APPROVERS = 8
+"""How many answers are given at once: on a busy machine one takes a second."""
 AGAIN_S = 0.5
 IDLE_S = 3.0
 """After how long a connection is not used again: the service closes it after five seconds."""
@@ -159,6 +163,8 @@ class Storm:
         self.ended = 0
         self.took: list[float] = []
         """How long each call took with all its repetitions, in seconds."""
+        self.late = 0
+        """How many stored calls had not ended when their clients went on."""
         self.is_over = asyncio.Event()
         """Set when all clients have what they asked for: those who answer and grant may go."""
         self.answered: dict[str, str] = {}
@@ -178,9 +184,18 @@ class Storm:
         return Line(self.ports, self.tokens[who], random.Random(f"{self.seed} {seed}"))
 
     async def run(self, clients: int) -> None:
-        """Make all calls."""
+        """Make all calls, and wait for those that take longer than a client does."""
         await asyncio.gather(*(self._client(number) for number in range(clients)))
+        late = [call for call in self.calls if call.state == "not ended"]
+        self.late = len(late)
+        lines = enumerate(self._lines("client", LATE))
+        await asyncio.gather(*(self._awaited_all(line, late[number::LATE]) for number, line in lines))
         self.is_over.set()
+
+    async def _awaited_all(self, line: Line, calls: Sequence[Call]) -> None:
+        for call in calls:
+            await self._awaited(line, call)
+        line.close()
 
     async def _client(self, number: int) -> None:
         pick, line = random.Random(f"{self.seed} client {number}"), self.line("client", number)
@@ -261,22 +276,36 @@ class Storm:
             self.told[f"{reply.status} {call.reason}"] += 1
 
     async def approve(self) -> None:
-        """Answer whoever waits, until all have ended; one in five is denied."""
-        line, pick = self.line("approver", "approver"), random.Random(f"{self.seed} approver")
+        """Answer whoever waits, those first who have waited longest, until all have ended; one in five is denied."""
+        lines, pick = self._lines("approver", APPROVERS), random.Random(f"{self.seed} approver")
         while not self.is_over.is_set():
+            waiting: list[dict[str, Any]] = []
             with suppress(Lost):
-                waiting = (await line.ask("GET", "/v1/approvals?status=pending")).json.get("approvals", [])
-                self.seen |= {each["id"] for each in waiting}
-                for each in waiting:
-                    answer = "deny" if pick.random() < 0.2 else "allow_once"  # noqa: PLR2004 - one in five
-                    given = {"answer": answer, "digest": each["digest"]}
-                    reply = await line.ask("POST", f"/v1/approvals/{each['id']}", given)
-                    if reply.status == 200:  # noqa: PLR2004 - OK
-                        self.answered[each["id"]] = answer
-                    elif reply.json.get("reason") not in {"answered", "expired"}:
-                        self.told[f"approver, {reply.status} {reply.json.get('reason')}"] += 1
+                listed = await lines[0].ask("GET", "/v1/approvals?status=pending&limit=500")
+                waiting = listed.json.get("approvals", [])
+            self.seen |= {each["id"] for each in waiting}
+            answers = [
+                (each, "deny" if pick.random() < 0.2 else "allow_once")  # noqa: PLR2004 - one in five
+                for each in reversed(waiting)
+            ]
+            shares = (self._answer(line, answers[number::APPROVERS]) for number, line in enumerate(lines))
+            await asyncio.gather(*shares)
             await asyncio.sleep(AGAIN_S)
-        line.close()
+        for line in lines:
+            line.close()
+
+    def _lines(self, who: str, many: int) -> list[Line]:
+        return [self.line(who, f"{who} {number}") for number in range(many)]
+
+    async def _answer(self, line: Line, answers: Sequence[tuple[dict[str, Any], str]]) -> None:
+        for each, answer in answers:
+            with suppress(Lost):
+                given = {"answer": answer, "digest": each["digest"]}
+                reply = await line.ask("POST", f"/v1/approvals/{each['id']}", given)
+                if reply.status == 200:  # noqa: PLR2004 - OK
+                    self.answered[each["id"]] = answer
+                elif reply.json.get("reason") not in {"answered", "expired"}:
+                    self.told[f"approver, {reply.status} {reply.json.get('reason')}"] += 1
 
     async def grant(self, agent: str) -> None:
         """Widen and narrow the grant of *agent*, until all have ended."""

@@ -1,6 +1,7 @@
 """What is left when the storm is over, held against what clients were told."""
 
 import re
+import shutil
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +15,7 @@ from toolcharter import Store, StoreRecord, open_store
 from toolcharter_service.approvals import ApprovalRecord
 from toolcharter_service.calls.records import StoredCall
 from toolcharter_service.service import DISTRIBUTION
-from toolcharter_service.watch.records import ToolMetrics
+from toolcharter_service.watch.records import ToolMetrics, is_given_up
 
 R = TypeVar("R", bound=StoreRecord)
 GRANT_S = 1.0
@@ -49,7 +50,8 @@ class Evidence:
             except orjson.JSONDecodeError:
                 self.torn_events += 1
                 continue
-            if event.get("call_id"):
+            # A turn that was given up is told, and is no end of its call.
+            if event.get("call_id") and not (event["event"] == "hook.tool.after" and is_given_up(event)):
                 self.events[event["event"], event["call_id"]] += 1
         self.rows: Counter[str] = Counter()
         self.torn_rows = 0
@@ -73,6 +75,12 @@ class Evidence:
             self.counters = {each.tool_id: each.total_calls for each in _all(store, ToolMetrics)}
             self.approvals = {each.id: each for each in _all(store, ApprovalRecord)}
             self.stored = {each.id: each for each in _all(store, StoredCall)}
+
+    def keep(self, world: World) -> None:
+        """Keep events and records beside the marks: the disk and the database of *world* go with it."""
+        shutil.copy(world.events, world.folder / "events.jsonl")
+        kept = [each.model_dump_json() for each in (*self.stored.values(), *self.approvals.values())]
+        (world.folder / "records.jsonl").write_text("\n".join(kept))
 
     def findings(self) -> Iterator[str]:
         """Everything that is not as promised."""
@@ -111,7 +119,7 @@ class Evidence:
         if call.outcome == "denied" and (before, after) != (1, 1) and self._was_full(call):
             self.denied_unseen += 1  # A denial stays one where its events cannot be written; nothing has run.
             return
-        # A stored call is decided anew if who waited for its approval was killed.
+        # A stored call is decided anew if who waited for its approval was killed, or has given it up.
         if after != 1 or before < 1 or (before > 1 and call.kind != "stored asked"):
             yield f"{call.name} ({call.kind}, {call.outcome} {call.reason}) has {before} events before and {after} after"
         if self.rows[call.call_id] != 1:

@@ -1,14 +1,16 @@
 """`RecordApprover`: asks by a record, and waits until somebody has answered it, in whichever process."""
 
 import asyncio
+import hashlib
 import json
 import secrets
 import time
 from contextlib import suppress
 from contextvars import ContextVar
+from functools import partial
 from typing import NamedTuple
 
-from toolcharter import ApprovalAnswer, ApprovalRequest, AsyncStore, StoreConflict, StoreUnavailable
+from toolcharter import ApprovalAnswer, ApprovalRequest, AsyncStore, StoreConflict, StoreTransaction, StoreUnavailable
 from toolcharter_service.approvals.records import ApprovalRecord, Status
 from toolcharter_service.calls.workers import is_alive
 from toolcharter_service.service import Service, now
@@ -32,6 +34,20 @@ ASKING: ContextVar[Asking | None] = ContextVar("toolcharter_service_asking", def
 """Set by whoever calls a tool for a request."""
 
 
+class TurnGivenUp(Exception):
+    """This process no longer runs the stored call that asks: it stops, or another one has the turn. Its body has not begun."""
+
+
+GAVE_UP = f"The approver raised {TurnGivenUp.__name__}."
+"""The gate's message of a turn that was given up, which is no end of its call."""
+
+
+def question_id(stored_call: str, request: ApprovalRequest) -> str:
+    """The record of a stored call's question: the same in whichever process asks it, and another one for each question."""
+    asked = "\0".join((request.digest, request.reason, request.message or ""))
+    return f"{stored_call}-{hashlib.sha256(asked.encode()).hexdigest()[:24]}"
+
+
 class RecordApprover:
     """Answers the questions of one tenant's toolboxes; an `Approver`."""
 
@@ -43,7 +59,15 @@ class RecordApprover:
     async def __call__(self, request: ApprovalRequest) -> ApprovalAnswer | None:
         """Keep a record of *request*, and wait for its answer; none if nobody answers in time."""
         store = self._service.store(self._tenant).asynchronous()
-        record = await self._asked(store, request)
+        record = self._record(request)
+        here = self._worker, self._tenant, record.id
+        _ASKED_HERE.add(here)
+        try:
+            return await self._answer(store, await self._asked(store, record))
+        finally:
+            _ASKED_HERE.discard(here)
+
+    async def _answer(self, store: AsyncStore, record: ApprovalRecord) -> ApprovalAnswer | None:
         try:
             while record.status == "pending":
                 with suppress(TimeoutError):
@@ -54,24 +78,27 @@ class RecordApprover:
                     if found is None:
                         return None
                     record = found.record
+                if record.stored_call and record.worker != self._worker:
+                    raise TurnGivenUp
         except asyncio.CancelledError:
             is_late = time.time() >= record.expires - LOOK_S / 2
             if is_late or not record.stored_call:  # A stored call is decided anew at its next turn.
                 gone: Status = "expired" if is_late else "cancelled"
                 with suppress(StoreUnavailable, StoreConflict):
-                    await asyncio.shield(_end(store, record.id, gone))
+                    await asyncio.shield(store.transact(partial(end_question, key=record.id, status=gone)))
             raise
         if record.status == "expired" or record.status == "cancelled":  # noqa: PLR1714 - type checkers narrow no set
             return None
         return ApprovalAnswer(record.status, record.answered_by, record.note)
 
-    async def _asked(self, store: AsyncStore, request: ApprovalRequest) -> ApprovalRecord:
+    def _record(self, request: ApprovalRequest) -> ApprovalRecord:
         asking = ASKING.get() or Asking(request.caller.user or request.caller.agent or "", "")
-        key = f"{asking.stored_call}-{request.digest[:24]}" if asking.stored_call else secrets.token_urlsafe(16)
-        record = ApprovalRecord(
-            id=key,
+        # A call within the stored one asks while that one's body runs: its question ends with the process.
+        stored_call = asking.stored_call if asking.stored_call == request.call_id else ""
+        return ApprovalRecord(
+            id=question_id(stored_call, request) if stored_call else secrets.token_urlsafe(16),
             call_id=request.call_id,
-            stored_call=asking.stored_call,
+            stored_call=stored_call,
             worker=self._worker,
             tool=request.tool,
             action=request.action,
@@ -91,18 +118,21 @@ class RecordApprover:
             asked_at=now(),
             expires=time.time() + request.timeout_s,
         )
+
+    async def _asked(self, store: AsyncStore, record: ApprovalRecord) -> ApprovalRecord:
         with suppress(StoreConflict):
             await store.put(record, expected=0)
             return record
-        found = await store.get(ApprovalRecord, key)
-        if found is None or found.record.digest != request.digest or found.record.status in {"expired", "cancelled"}:
+        found = await store.get(ApprovalRecord, record.id)
+        if found is None or found.record.status in {"expired", "cancelled"}:
             await store.put(record, expected=None if found is None else found.version)
             return record
-        if found.record.status == "pending":  # It has gone on waiting while nobody was there to wait for it.
-            record = found.record.model_copy(update={"worker": self._worker, "expires": record.expires})
-            await store.put(record, expected=found.version)
-            return record
-        return found.record
+        # It has gone on waiting while nobody was there to wait for it, or has been answered.
+        is_pending = found.record.status == "pending"
+        update = {"worker": self._worker} | ({"expires": record.expires} if is_pending else {})
+        taken = found.record.model_copy(update=update)
+        await store.put(taken, expected=found.version)
+        return taken
 
 
 async def keep_approvals(service: Service, worker: str) -> None:
@@ -123,28 +153,36 @@ async def _sweep(service: Service, tenant: str, worker: str) -> None:
         page = await store.page(ApprovalRecord, where={"status": "pending"}, after=after)
         for stored in page.records:
             record = stored.record
-            if record.stored_call:
+            if record.stored_call:  # It ends with its call.
                 continue
             if record.worker not in alive:
                 alive[record.worker] = await is_alive(service, record.worker)
-            if not alive[record.worker] or time.time() > record.expires + ALIVE_S:
+            # This process may have asked without having heard so, and gone on as if nobody could be asked.
+            is_asked = alive[record.worker] and (record.worker != worker or (worker, tenant, record.id) in _ASKED_HERE)
+            if not is_asked or time.time() > record.expires + ALIVE_S:
+                status: Status = "expired" if is_asked else "cancelled"
                 with suppress(StoreConflict):
-                    await _end(store, record.id, "expired" if alive[record.worker] else "cancelled")
+                    await store.transact(partial(end_question, key=record.id, status=status))
         after = page.after
         if not after:
             return
 
 
-async def _end(store: AsyncStore, key: str, status: Status) -> None:
+def end_question(transaction: StoreTransaction, *, key: str, status: Status) -> None:
+    """End the question *key*, if there is one and nobody has answered it."""
     why = (
-        "Nobody answered in time." if status == "expired" else "Who asked is gone: the connection or the process ended."
+        "Nobody answered in time."
+        if status == "expired"
+        else "Who asked is gone: the connection, the process or the call."
     )
-    found = await store.get(ApprovalRecord, key)
+    found = transaction.get(ApprovalRecord, key) if key else None
     if found is not None and found.record.status == "pending":
         ended = found.record.model_copy(update={"status": status, "answered_at": now(), "note": why})
-        await store.put(ended, expected=found.version)
+        transaction.put(ended, expected=found.version)
 
 
+_ASKED_HERE: set[tuple[str, str, str]] = set()
+"""By process, tenant and record, the questions that wait in this process."""
 _waiting: dict[tuple[str, str], asyncio.Event] = {}
 """By tenant and question, what wakes who waits in this process."""
 

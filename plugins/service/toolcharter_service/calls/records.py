@@ -5,6 +5,7 @@ from typing import ClassVar, Literal
 from toolcharter import RecordKind, StoreRecord
 
 State = Literal["queued", "running", "waiting", "done", "cancelled", "lost"]
+ENDED: frozenset[State] = frozenset({"done", "cancelled", "lost"})
 
 
 class KeyedCall(StoreRecord):
@@ -49,6 +50,8 @@ class StoredCall(StoreRecord):
     traceparent: str | None
     state: State = "queued"
     worker: str = ""
+    question: str = ""
+    """The approval that it waits for, or waited for last."""
     cancels: bool = False
     """Whether somebody wants it cancelled, where another worker runs it."""
     answer: str = ""

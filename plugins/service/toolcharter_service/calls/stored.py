@@ -2,26 +2,25 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, suppress
 from typing import Any
 
 import orjson
 
 from toolcharter import (
-    ApprovalAnswer,
-    ApprovalRequest,
     AsyncStore,
     BusUnavailable,
     Caller,
     StoreConflict,
     Stored,
+    StoreTransaction,
     StoreUnavailable,
 )
-from toolcharter_service.approvals.asking import ASKING
+from toolcharter_service.approvals.asking import GAVE_UP, end_question
 from toolcharter_service.auth import Principal
-from toolcharter_service.calls.records import State, StoredCall
+from toolcharter_service.calls.records import ENDED, State, StoredCall
 from toolcharter_service.calls.running import Calls
+from toolcharter_service.calls.waiting import NO_LONGER, AsyncApprover, WaitingCalls
 from toolcharter_service.calls.workers import is_alive
 from toolcharter_service.http.encoding import encoded
 from toolcharter_service.http.problems import HttpProblem
@@ -40,8 +39,6 @@ AT_ONCE = 32
 MAX_WAITING = 10_000
 """How many calls of a tenant may wait for their turn."""
 MAX_RESULT_BYTES = 900_000
-AsyncApprover = Callable[[ApprovalRequest], Awaitable[ApprovalAnswer | None]]
-_ENDED = frozenset({"done", "cancelled", "lost"})
 
 
 class StoredCalls:
@@ -53,8 +50,7 @@ class StoredCalls:
         self._tasks: dict[tuple[str, str], asyncio.Task[None]] = {}
         self._unsure: set[tuple[str, str]] = set()
         """Those that it may have taken without having heard so: they have not begun."""
-        self._waiting: set[str] = set()
-        """Those of them that wait for a person."""
+        self._waiting = WaitingCalls(service)
         self._wake = asyncio.Event()
         self._tend_at = 0.0
         service.run_in_background("stored calls", self._work)
@@ -119,67 +115,34 @@ class StoredCalls:
         Raises:
             HttpProblem: 404, or 409 if it has ended.
         """
-        store = self._store(tenant)
-        for _ in range(5):
-            found = await store.get(StoredCall, call_id)
+
+        def change(transaction: StoreTransaction) -> StoredCall:
+            found = transaction.get(StoredCall, call_id)
             if found is None:
                 raise HttpProblem(404, "There is no such call.", "unknown_call")
-            record = found.record
-            if record.state in _ENDED:
+            if found.record.state in ENDED:
                 raise HttpProblem(409, "The call has ended.", "call_ended", call_id)
-            change: dict[str, Any] = {"cancels": True}
+            record = found.record.model_copy(update={"cancels": True})
             if record.state == "queued":
-                change |= {"state": "cancelled", "finished_at": now()}
-            record = record.model_copy(update=change)
-            with suppress(StoreConflict):
-                await store.put(record, expected=found.version)
-                task = self._tasks.get((tenant, call_id))
-                if task is not None:
-                    task.cancel()
-                elif record.state not in _ENDED:
-                    self._tell(tenant, CANCELS)
-                return record
-        raise HttpProblem(409, "The call changes too fast; try again.", "store_conflict", call_id)
+                record = record.model_copy(update={"state": "cancelled", "finished_at": now()})
+                end_question(transaction, key=record.question, status="cancelled")
+            transaction.put(record, expected=found.version)
+            return record
+
+        try:
+            record = await self._store(tenant).transact(change)
+        except StoreConflict:
+            raise HttpProblem(409, "The call changes too fast; try again.", "store_conflict", call_id) from None
+        task = self._tasks.get((tenant, call_id))
+        if task is not None:
+            task.cancel()
+        elif record.state not in ENDED:
+            self._tell(tenant, CANCELS)
+        return record
 
     def approver(self, tenant: str, inner: AsyncApprover) -> AsyncApprover:
-        """*inner*, which notes while it asks that the stored call has not begun: it survives a restart as long."""
-
-        async def ask(request: ApprovalRequest) -> ApprovalAnswer | None:
-            asking = ASKING.get()
-            if asking is None or not asking.stored_call:
-                return await inner(request)
-            await self._mark(tenant, asking.stored_call, "waiting")
-            self._waiting.add(asking.stored_call)
-            try:
-                answer = await inner(request)
-            finally:
-                self._waiting.discard(asking.stored_call)
-            # Before the body begins: what is marked as waiting may be made again.
-            await self._mark(tenant, asking.stored_call, "running")
-            found = await self.find(tenant, asking.stored_call)
-            if found is not None and not await self._holds(tenant, found.record):
-                return ApprovalAnswer("deny", None, _NO_LONGER)
-            return answer
-
-        return ask
-
-    async def _mark(self, tenant: str, call_id: str, state: State) -> None:
-        """Note where a call is that this worker runs.
-
-        Raises:
-            StoreConflict: This worker no longer runs it.
-        """
-        store = self._store(tenant)
-        for _ in range(5):
-            found = await store.get(StoredCall, call_id)
-            if found is None:
-                return  # Then nobody makes it again.
-            if found.record.worker != self._service.worker or found.record.state in _ENDED:
-                break
-            with suppress(StoreConflict):
-                await store.put(found.record.model_copy(update={"state": state}), expected=found.version)
-                return
-        raise StoreConflict("The stored call is no longer this worker's.")
+        """*inner*, for stored calls, too: one that waits for a person survives a restart."""
+        return self._waiting.approver(tenant, inner)
 
     def _store(self, tenant: str) -> AsyncStore:
         return self._service.store(tenant).asynchronous()
@@ -253,31 +216,31 @@ class StoredCalls:
         state: State = "done"
         try:
             answer = await self._made(tenant, record)
+            state = "queued" if answer is None else "done"
         except asyncio.CancelledError:
             state, answer = "cancelled", b""
         except Exception as error:  # noqa: BLE001 - it is told to who asks, and nobody waits for it here
             answer = encoded(_failure(record.id, error))
+        answer = answer or b""
         if len(answer) > MAX_RESULT_BYTES:
             answer = encoded(_failure(record.id, ValueError("the result is too large to be kept")))
-        change = {"state": state, "answer": answer.decode(), "finished_at": now()}
+        change: dict[str, Any] = {"state": state, "answer": answer.decode(), "finished_at": now()}
+        if state == "queued":
+            change = {"state": state, "worker": ""}
         for _ in range(int(KEPT_S / LOOK_S)):
-            if await self._finish(tenant, record, change):
+            if await self._finish(tenant, record.id, change):
                 return
             await asyncio.sleep(LOOK_S)
-
-    async def _holds(self, tenant: str, record: StoredCall) -> bool:
-        """Whether the token that has left the call is still good; who has no token has left it for good."""
-        holds = self._service.token_holds
-        return holds is None or not record.owner.startswith("token:") or await holds(tenant, record.token_id)
 
     async def _still_holds(self, tenant: str, record: StoredCall) -> bool:
         """As `_holds`; a store that is away is waited for, since the call has not begun."""
         while True:
             with suppress(StoreUnavailable):
-                return await self._holds(tenant, record)
+                return await self._waiting.holds(tenant, record)
             await asyncio.sleep(LOOK_S)
 
-    async def _made(self, tenant: str, record: StoredCall) -> bytes:
+    async def _made(self, tenant: str, record: StoredCall) -> bytes | None:
+        """What came of it as JSON; None if it has not begun, and another turn decides it anew."""
         if not await self._still_holds(tenant, record):
             self._service.emit(
                 "service.admin",
@@ -287,8 +250,8 @@ class StoredCalls:
                 target=record.id,
                 tool=record.tool,
             )
-            denied = {"outcome": "denied", "reason": "unauthenticated", "message": _NO_LONGER}
-            return encoded(_failure(record.id, LookupError(_NO_LONGER)) | denied | {"text": f"DENIED: {_NO_LONGER}"})
+            denied = {"outcome": "denied", "reason": "unauthenticated", "message": NO_LONGER}
+            return encoded(_failure(record.id, LookupError(NO_LONGER)) | denied | {"text": f"DENIED: {NO_LONGER}"})
         principal = Principal(tenant, record.name, frozenset(), token_id=record.token_id, user=record.user)
         caller = Caller(record.agent, session=record.session, user=record.user, project=record.project, tenant=tenant)
         headers = {} if record.traceparent is None else {"traceparent": record.traceparent}
@@ -304,20 +267,25 @@ class StoredCalls:
             )
         except UnknownAgent:
             return encoded(_failure(record.id, LookupError("the agent is no longer there")))
-        return encoded(result)
+        return None if result.outcome == "denied" and result.message == GAVE_UP else encoded(result)
 
-    async def _finish(self, tenant: str, record: StoredCall, change: dict[str, Any]) -> bool:
+    async def _finish(self, tenant: str, call_id: str, change: dict[str, Any]) -> bool:
         """Keep what came of a call; false if the store cannot be reached now."""
-        store = self._store(tenant)
+
+        def keep(transaction: StoreTransaction) -> State | None:
+            found = transaction.get(StoredCall, call_id)
+            if found is None or found.record.worker != self._service.worker or found.record.state in ENDED:
+                return None
+            record = found.record.model_copy(update=change)
+            if record.state == "queued" and record.cancels:
+                record = record.model_copy(update={"state": "cancelled", "finished_at": now()})
+            if record.state in ENDED:
+                end_question(transaction, key=record.question, status="cancelled")
+            transaction.put(record, expected=found.version)
+            return record.state
+
         try:
-            found = await store.get(StoredCall, record.id)
-            if found is None or found.record.worker != self._service.worker or found.record.state in _ENDED:
-                return True
-            if found.record.state == "waiting" and self._service.stopping.is_set() and not found.record.cancels:
-                # Its body has not begun: another worker, or this one after a restart, waits on.
-                change = {"state": "queued", "worker": ""}
-            await store.put(found.record.model_copy(update=change), expected=found.version)
-            if change["state"] == "queued":
+            if await self._store(tenant).transact(keep) == "queued":
                 self._tell(tenant)
         except (StoreUnavailable, StoreConflict):
             return False
@@ -341,6 +309,8 @@ class StoredCalls:
         if task is not None:
             if record.cancels:
                 task.cancel()
+            elif record.worker != self._service.worker:
+                self._waiting.give_up(record.id)
             return
         if record.worker not in alive:
             other = record.worker != self._service.worker
@@ -352,11 +322,19 @@ class StoredCalls:
             record.worker == self._service.worker and (tenant, record.id) in self._unsure
         )
         change = {"state": "queued", "worker": ""} if has_not_begun else {"state": "lost", "finished_at": now()}
+        given_up = record.model_copy(update=change)
+
+        def give_up(transaction: StoreTransaction) -> None:
+            transaction.put(given_up, expected=stored.version)
+            if given_up.state in ENDED:
+                end_question(transaction, key=record.question, status="cancelled")
+
         with suppress(StoreConflict):
-            await self._store(tenant).put(record.model_copy(update=change), expected=stored.version)
+            await self._store(tenant).transact(give_up)
 
     async def _end(self) -> None:
-        """Let calls under way end, and cancel what takes too long."""
+        """Let calls under way end, and cancel what takes too long; others go on with those that wait for a person."""
+        self._waiting.close()
         if self._tasks:
             tasks = set(self._tasks.values())
             _, late = await asyncio.wait(tasks, timeout=self._service.config.stop_s)
@@ -364,9 +342,6 @@ class StoredCalls:
                 task.cancel()
             if late:
                 await asyncio.wait(late, timeout=2 * LOOK_S)
-
-
-_NO_LONGER = "The token that asked for this call was revoked, or has expired."
 
 
 def _failure(call_id: str, error: Exception) -> dict[str, Any]:

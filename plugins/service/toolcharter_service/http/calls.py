@@ -67,7 +67,7 @@ def routes(service: Service) -> APIRouter:
             return Answer(200, encoded(result))
 
         if key is None:
-            return _response(await make(call_id), is_async=True)
+            return _response(await service.part(Calls).kept(make(call_id)), is_async=True)
         mark = fingerprint_of("calls", _who(caller), body.tool, body.args, is_async)
         answer = await service.part(Calls).kept(keys.answer(principal, key, mark, call_id, make, repeatable=is_async))
         return _response(answer, is_async=is_async)

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 import orjson
 
 from toolcharter import RecordKind, StoreRecord
+from toolcharter_service.approvals.asking import GAVE_UP
 
 RECENT = "tool_calls:recent"
 """The list of the latest call records."""
@@ -80,13 +81,18 @@ def ended_calls(lines: bytes, describe: Describe) -> list[EndedCall]:
             event = orjson.loads(line)
         except orjson.JSONDecodeError:  # A process died while it wrote.
             continue
-        if event.get("event") != "hook.tool.after":
+        if event.get("event") != "hook.tool.after" or is_given_up(event):
             continue
         key = event["agent"], event["tool"]
         if key not in known:
             known[key] = describe(*key)
         found.append(_ended(event, *known[key]))
     return found
+
+
+def is_given_up(event: Mapping[str, Any]) -> bool:
+    """Whether the last event of a call is but that of a turn: the call goes on in another process, which tells its end."""
+    return bool(event.get("stage") == "approval" and event.get("message") == GAVE_UP)
 
 
 def usage_entry(record: Mapping[str, Any]) -> dict[str, Any]:

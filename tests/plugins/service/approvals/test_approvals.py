@@ -12,7 +12,7 @@ from tests.core.guards.store.memory_engine import MemoryEngine
 from tests.plugins.service.people import Named, being
 from tests.plugins.service.serving import configured
 
-from toolcharter import Caller, StoreHandle
+from toolcharter import Caller, StoreHandle, StoreUnavailable
 from toolcharter_service.approvals import ASKING, ApprovalRecord, Asking, RecordApprover, keep_approvals
 from toolcharter_service.approvals import asking as module
 from toolcharter_service.http.app import create_app
@@ -36,13 +36,13 @@ class Place:
     def __init__(self, service: Service, client: httpx.AsyncClient, stores: StoreHandle) -> None:
         self.service, self.client, self.stores = service, client, stores
 
-    async def call(self, command: str, who: Asking = BOT) -> Any:
+    async def call(self, command: str, who: Asking = BOT, call_id: str | None = None) -> Any:
         ASKING.set(who)
         view = self.service.view(Caller(agent="reviewer"), tenant="acme", agent="reviewer")
-        return await view.acall("bash", {"command": command})
+        return await view.acall("bash", {"command": command}, call_id=call_id or who.stored_call or None)
 
-    def calling(self, command: str, who: Asking = BOT) -> "asyncio.Task[Any]":
-        return asyncio.create_task(self.call(command, who))
+    def calling(self, command: str, who: Asking = BOT, call_id: str | None = None) -> "asyncio.Task[Any]":
+        return asyncio.create_task(self.call(command, who, call_id))
 
     async def waiting(self) -> dict[str, Any]:
         """The question that is asked, as soon as there is one."""
@@ -209,6 +209,38 @@ async def test_a_question_of_a_process_that_has_died_is_cancelled(
     assert status == "cancelled"
     assert "gone" in note
     assert (await place.status({"id": "kept"}))[0] == "pending"
+
+
+async def test_a_question_that_was_kept_unheard_is_ended(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The store took it and did not say so: the call went on as if nobody could be asked, and nobody waits for an answer."""
+    monkeypatch.setattr(module, "ALIVE_S", 0.2)
+    store = type(place.service.store("acme").asynchronous())
+    put = store.put
+
+    async def unheard(self: Any, record: Any, **more: Any) -> int:
+        await put(self, record, **more)
+        raise StoreUnavailable("It took longer than there was time.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "put", unheard)
+        result = await place.call("echo unheard")
+    question = await place.waiting()
+    sweeping = asyncio.create_task(keep_approvals(place.service, place.service.worker))
+    ended = await place.end(question)
+    sweeping.cancel()
+
+    assert (result.outcome, result.reason) == ("denied", "approval_unavailable")
+    assert ended[0] == "cancelled"
+
+
+async def test_a_call_within_a_stored_one_asks_as_any_other(place: Place) -> None:
+    """The stored call has begun by then: it does not wait, and is not to be made again after a death."""
+    inner = place.calling("echo within", BOT._replace(stored_call="outer"), call_id="inner")
+    question = await place.waiting()
+    assert (question["call_id"], question["stored_call"]) == ("inner", "")
+
+    await place.answer(question)
+    assert (await asyncio.wait_for(inner, 60)).outcome == "ok"
 
 
 async def test_a_stored_call_finds_its_answer_after_a_restart(place: Place) -> None:

@@ -1,0 +1,126 @@
+"""`WaitingCalls`: stored calls of this process that wait for a person. None has begun, so that another process can go on."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from functools import partial
+from typing import TypeVar
+
+from toolcharter import (
+    ApprovalAnswer,
+    ApprovalRequest,
+    AsyncStore,
+    StoreConflict,
+    StoreTransaction,
+    StoreUnavailable,
+)
+from toolcharter_service.approvals.asking import ASKING, TurnGivenUp, end_question, question_id
+from toolcharter_service.calls.records import ENDED, State, StoredCall
+from toolcharter_service.service import Service
+
+T = TypeVar("T")
+AGAIN_S = 1.0
+"""How long it takes until a store that is away is asked again, in seconds."""
+AsyncApprover = Callable[[ApprovalRequest], Awaitable[ApprovalAnswer | None]]
+NO_LONGER = "The token that asked for this call was revoked, or has expired."
+
+
+class WaitingCalls:
+    """Notes while a stored call asks that it has not begun: it survives a restart as long."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._asking: dict[str, asyncio.Task[ApprovalAnswer | None]] = {}
+        """By stored call, what waits for the answer."""
+        self._leaving: set[str] = set()
+        """Those of them that shall wait no longer."""
+        self._closing = False
+
+    def __len__(self) -> int:
+        """How many wait."""
+        return len(self._asking)
+
+    def give_up(self, call_id: str) -> None:
+        """Have a call wait no longer here, if it does."""
+        asking = self._asking.get(call_id)
+        if asking is not None:
+            self._leaving.add(call_id)
+            asking.cancel()
+
+    def close(self) -> None:
+        """Have no call wait here any more: the process stops."""
+        self._closing = True
+        for call_id in tuple(self._asking):
+            self.give_up(call_id)
+
+    def approver(self, tenant: str, inner: AsyncApprover) -> AsyncApprover:
+        """*inner*, which gives up the turn of a stored call that this process no longer runs."""
+
+        async def ask(request: ApprovalRequest) -> ApprovalAnswer | None:
+            asking = ASKING.get()
+            if asking is None or asking.stored_call != request.call_id:
+                return await inner(request)
+            asked = self._asking[request.call_id] = asyncio.create_task(self._asked(tenant, request, inner))
+            if self._closing:
+                self.give_up(request.call_id)
+            try:
+                return await asked
+            except asyncio.CancelledError:
+                if request.call_id in self._leaving:
+                    raise TurnGivenUp from None
+                raise
+            finally:
+                self._leaving.discard(request.call_id)
+                del self._asking[request.call_id]
+
+        return ask
+
+    async def _asked(self, tenant: str, request: ApprovalRequest, inner: AsyncApprover) -> ApprovalAnswer | None:
+        question = question_id(request.call_id, request)
+        await _patiently(partial(self._mark, tenant, request.call_id, "waiting", question))
+        answer = await _patiently(partial(inner, request))
+        # Before the body begins: what is marked as waiting may be made again.
+        record = await _patiently(partial(self._mark, tenant, request.call_id, "running", question))
+        if record is not None and not await _patiently(partial(self.holds, tenant, record)):
+            return ApprovalAnswer("deny", None, NO_LONGER)
+        return answer
+
+    async def _mark(self, tenant: str, call_id: str, state: State, question: str) -> StoredCall | None:
+        """Note where a call is that this worker runs, and what it asks; what it has asked before is asked no longer.
+
+        Returns:
+            The call; None if it was deleted. Then nobody makes it again.
+
+        Raises:
+            TurnGivenUp: This worker no longer runs it.
+        """
+
+        def mark(transaction: StoreTransaction) -> StoredCall | None:
+            found = transaction.get(StoredCall, call_id)
+            if found is None:
+                return None
+            if found.record.worker != self._service.worker or found.record.state in ENDED:
+                raise TurnGivenUp
+            if found.record.question != question:
+                end_question(transaction, key=found.record.question, status="cancelled")
+            record = found.record.model_copy(update={"state": state, "question": question})
+            transaction.put(record, expected=found.version)
+            return record
+
+        return await self._store(tenant).transact(mark)
+
+    async def holds(self, tenant: str, record: StoredCall) -> bool:
+        """Whether the token that has left the call is still good; who has no token has left it for good."""
+        holds = self._service.token_holds
+        return holds is None or not record.owner.startswith("token:") or await holds(tenant, record.token_id)
+
+    def _store(self, tenant: str) -> AsyncStore:
+        return self._service.store(tenant).asynchronous()
+
+
+async def _patiently(ask: Callable[[], Awaitable[T]]) -> T:
+    """What *ask* gives; a store that is away is waited for, since the call has not begun."""
+    while True:
+        with suppress(StoreUnavailable, StoreConflict):
+            return await ask()
+        await asyncio.sleep(AGAIN_S)
