@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from tests.plugins.agents.conftest import ADA, ADAS, BOB, LEE, World
 from tests.rows import each_row
+from tests.samples import row_params, sample_rows
 
 from toolcharter import Caller, SessionMessage, SessionRecord, Store, Usage
 
@@ -49,6 +50,34 @@ def test_session_reads_from_1_to_50_messages(limit: int, shown: int, world: Worl
     messages = world.call("session", action="read", session_id=key, limit=limit).data["messages"]
 
     assert [one["text"] for one in messages] == [str(number) for number in range(61 - shown, 61)]
+
+
+READING = [row for row in sample_rows("seeds/000-invocation-results") if row["case"].startswith("session read limit")]
+LISTING = [row for row in sample_rows("seeds/000-invocation-results") if row["case"].startswith("session list shows")]
+
+
+@each_row("row", row_params(READING))
+def test_sample_of_reading(row: Any, world: World, store: Store) -> None:
+    """Sample set 000: as many as it says, whatever is asked for."""
+    key = kept(store, 1)
+    for number in range(1, 61):
+        store.put(SessionMessage(session=key, number=f"{number:010}", role="user", text=str(number), at=1))
+    limit = row["input"]["limit"]
+
+    given = {} if limit is None else {"limit": limit}
+    messages = world.call("session", action="read", session_id=key, **given).data["messages"]
+
+    assert len(messages) == row["expect"]["used"]
+
+
+@each_row("row", row_params(LISTING))
+def test_sample_of_listing(row: Any, world: World, store: Store) -> None:
+    """Sample set 000: at most so many, the newest."""
+    keys = [kept(store, number) for number in range(1, row["input"]["siblings"] + 1)]
+
+    listed = [one["session"] for one in world.call("session", action="list").data["sessions"]]
+
+    assert listed == keys[: -row["expect"]["listed"] - 1 : -1]
 
 
 def test_session_reads_20_messages_by_default(world: World, store: Store) -> None:

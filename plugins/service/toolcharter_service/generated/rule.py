@@ -79,8 +79,8 @@ def record_of(code: str, name: str, description: str, now: str) -> ToolRecord:
         Refused: `invalid_record`: it is no such code, or its name or description is none; `name_conflict`: its name is that of
             an installed tool.
     """
-    entry = entry_of(code)
-    if entry is None or len(code) > MAX_CODE_CHARS:
+    entry = entry_of(code) if len(code) <= MAX_CODE_CHARS else None
+    if entry is None:
         what = f"The code is no Python that defines a function, or longer than {MAX_CODE_CHARS} characters."
         raise Refused(RegistryReason.INVALID_RECORD, what)
     name, description = (

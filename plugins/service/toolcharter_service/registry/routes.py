@@ -12,6 +12,7 @@ from toolcharter import Reason
 from toolcharter_service.auth import CallerScope, Principal, Role, require, speaking_for
 from toolcharter_service.calls.callers import caller_of
 from toolcharter_service.calls.running import Calls, new_call_id
+from toolcharter_service.generated.rule import is_generated
 from toolcharter_service.http.encoding import json_answer
 from toolcharter_service.http.problems import HttpProblem, answers
 from toolcharter_service.registry.catalog import delete, find, read_catalog, register
@@ -93,6 +94,7 @@ class ToolRoutes:
         actor, tenant = self.actor(request, principal), principal.tenant
         try:
             record = checked(parsed(body, actor=actor, now=now()))
+            _require_written(record)
             change = await asyncio.to_thread(register, self._service.store(tenant), record, actor, now())
         except Refused as refused:
             raise problem_of(refused) from None
@@ -147,6 +149,17 @@ class ToolRoutes:
                 STATUS[RegistryReason.NOT_IMPLEMENTED], what, RegistryReason.NOT_IMPLEMENTED, result.call_id
             )
         return json_answer(answer_of(tool_id, dict(body or {}), result))
+
+
+def _require_written(record: ToolRecord) -> None:
+    """Refuse a generated tool: whoever can compute the hash could otherwise register what nobody has read.
+
+    Raises:
+        Refused: `invalid_record`.
+    """
+    if is_generated(record):
+        what = "A generated tool comes from `register`, or from the review of a proposal."
+        raise Refused(RegistryReason.INVALID_RECORD, what)
 
 
 def routes(service: Service) -> APIRouter:
