@@ -1,12 +1,19 @@
-"""What agents cost that live longer than one answer: their memory beside a small one, and files that are kept elsewhere."""
+"""What agents cost that live longer than one answer: their memory, files that are kept elsewhere, jobs that wait."""
 
 from measure import Bench, Row, Subject, ratio
 
 _REMEMBERING = "ours/remembering.py"
+_IDLING = "ours/idling.py"
 
 
 def _search(bench: Bench) -> float:
     subject = Subject(_REMEMBERING, variables=(("BENCH_CHUNKS", str(bench.many(100_000))),))
+    with bench.workers(subject) as (worker,):
+        return bench.ratio(bench.sample(worker, "many"), bench.sample(worker, "few"))
+
+
+def _idle(bench: Bench) -> float:
+    subject = Subject(_IDLING, variables=(("BENCH_JOBS", str(bench.many(10_000))),))
     with bench.workers(subject) as (worker,):
         return bench.ratio(bench.sample(worker, "many"), bench.sample(worker, "few"))
 
@@ -20,4 +27,5 @@ ROWS = (
         ratio((_SMALL, "routed read"), (_SMALL, "plain read")),
         1.5,
     ),
+    Row("look for what is due among 10,000 idle jobs / among 10", _idle, 1.1),
 )

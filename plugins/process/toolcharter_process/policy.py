@@ -38,6 +38,9 @@ class ProcessPolicy(ToolPolicy):
     """How many ended processes of a workspace are remembered."""
     max_watches: Count = 10
     """How many watches there may be on one process."""
+    tell_in_inbox: bool = False
+    """Whether what watches see, and the end of each process, is left in the session's inbox, instead of coming with its
+    next call."""
     state_dir: Path | None = None
     """Absolute folder for logs and records, outside the workspace; absent: `toolcharter/processes` in the user's
     state folder."""

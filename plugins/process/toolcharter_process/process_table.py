@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from toolcharter import Denied, TerminalSize, ToolError, ToolRuntime
+from toolcharter_process.inbox import InboxNotices, Teller
 from toolcharter_process.managed import ManagedProcess, utc_now
 from toolcharter_process.output_loop import OutputLoop
 from toolcharter_process.policy import ProcessPolicy, ProcessReason
@@ -72,6 +73,7 @@ class ProcessTable:
         self._rt = rt
         self._output_loop = OutputLoop()
         self._notices: dict[str, Notices] = {}
+        self._teller = Teller()
         self._lock = threading.Lock()
         self._spawned: set[str] = set()
         """Handles of the kept ones."""
@@ -86,6 +88,7 @@ class ProcessTable:
                 if live := self._reached(self.state.load(handle)):
                     live.free()
         self._output_loop.close()
+        self._teller.close()
 
     def session(self) -> str:
         """The digest of the current call's session, which is not over as long as it calls."""
@@ -99,7 +102,10 @@ class ProcessTable:
     def notices(self, session: str) -> Notices:
         """What the session has not been told yet."""
         with self._lock:
-            return self._notices.setdefault(session, Notices())
+            if session not in self._notices:
+                new = InboxNotices(self._rt.inbox, self._teller) if self.policy.tell_in_inbox else Notices()
+                self._notices[session] = new
+            return self._notices[session]
 
     def take_notices(self, session: str) -> tuple[list[Notice], int]:
         """All that the session has not been told yet, and how many more there were."""

@@ -30,6 +30,9 @@ the process ended."""
 class Notices:
     """What one session has not been told yet: the latest, and how many were dropped."""
 
+    tells_ends = False
+    """Whether the end of a process is told that nobody watches for."""
+
     def __init__(self) -> None:
         self._waiting: deque[Notice] = deque(maxlen=MAX_NOTICES)
         self.dropped = 0
@@ -112,9 +115,11 @@ class Watches:
 
     def end(self, how: str) -> None:
         """Tell of the process's end."""
-        for watch in self._watches.values():
-            if watch.finds is None:
-                self._tell(watch, "exit", how)
+        watching = [watch for watch in self._watches.values() if watch.finds is None]
+        if not watching and self._notices.tells_ends:
+            watching = [_Watch("end", "")]
+        for watch in watching:
+            self._tell(watch, "exit", how)
 
     def _look_at(self, line: str, *, is_whole: bool = True) -> None:
         waiting = [one for one in self._watches.values() if one.finds is not None and one.last_line != self._line]

@@ -1,0 +1,62 @@
+"""`InboxNotices`: what a session's processes have to tell goes to its inbox, written by a thread that no output waits for."""
+
+import threading
+from collections.abc import Callable
+from queue import SimpleQueue
+
+from typing_extensions import override
+
+from toolcharter import Inbox, ToolcharterError
+from toolcharter_process.watches import Notice, Notices
+
+_ENDS_S = 5.0
+"""How long what has not been told yet is waited for when the toolbox closes, in seconds."""
+
+
+class Teller:
+    """Does one thing after the other, in a thread of its own."""
+
+    def __init__(self) -> None:
+        self._waiting: SimpleQueue[Callable[[], object] | None] = SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._lock = threading.Lock()
+
+    def tell(self, work: Callable[[], object]) -> None:
+        """Have *work* done soon; it raises nothing."""
+        with self._lock:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._work, name="toolcharter-notices", daemon=True)
+                self._thread.start()
+        self._waiting.put(work)
+
+    def close(self) -> None:
+        """Do what waits, and end."""
+        if self._thread is not None:
+            self._waiting.put(None)
+            self._thread.join(_ENDS_S)
+
+    def _work(self) -> None:
+        while (work := self._waiting.get()) is not None:
+            work()
+
+
+class InboxNotices(Notices):
+    """The notices of one session. What its inbox does not take waits for its next call, as it does without one."""
+
+    tells_ends = True
+
+    def __init__(self, inbox: Inbox, teller: Teller) -> None:
+        super().__init__()
+        self._inbox = inbox
+        self._teller = teller
+
+    @override
+    def add(self, notice: Notice) -> None:
+        self._teller.tell(lambda: self._put(notice))
+
+    def _put(self, notice: Notice) -> None:
+        try:
+            text = f"{notice['event']} ({notice['watch']}): {notice['text']}"
+            self._inbox.put(text, source=f"process {notice['handle']}")
+        except ToolcharterError:
+            super().add(notice)
