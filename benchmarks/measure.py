@@ -102,6 +102,8 @@ class Bench:
     """How many pairs are measured; the ratio is their median."""
     used: list[Environment] = field(default_factory=list)
     """Those of peers, in the order in which rows have wanted them."""
+    kept: dict[Subject, Worker] = field(default_factory=dict)
+    """The processes of a quick run, which asks whether rows work: a row may find one as another has left it."""
 
     def many(self, number: int) -> int:
         """*number*, or a hundredth of it in a quick run."""
@@ -121,8 +123,19 @@ class Bench:
         """
         for subject in subjects:
             self.want(subject.environment)
+        if self.quick:
+            self.kept.update(
+                (subject, Worker(subject)) for subject in dict.fromkeys(subjects) if subject not in self.kept
+            )
+            yield [self.kept[subject] for subject in subjects]
+            return
         with ExitStack() as stack:
             yield [_started(stack, subject) for subject in subjects]
+
+    def close(self) -> None:
+        """End the processes that were kept."""
+        for worker in self.kept.values():
+            worker.close()
 
     def want(self, peer: Environment) -> None:
         """Make the environment of a peer, unless it is there.

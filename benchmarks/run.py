@@ -81,6 +81,7 @@ def main(words: Sequence[str] | None = None) -> int:
             if is_whole
             else renewed(options.output.read_text(), tuple(TOPICS), found, _machine(), versions, runs)
         )
+    bench.close()
     return 0
 
 

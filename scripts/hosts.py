@@ -83,7 +83,8 @@ def _lint(folder: Path, _arguments: list[str]) -> str:
     python = prepare_host(folder)
     files = [folder / f"toolcharter_{folder.name}", ROOT / "tests" / "hosts" / f"test_{folder.name}.py"]
     example = ROOT / "examples" / "hosts" / f"{folder.name}.py"
-    cache = ROOT / ".mypy_cache" / folder.name
+    # One cache for all: what they share, the core, is read once.
+    cache = ROOT / ".mypy_cache" / "hosts"
     mypy: list[str | Path] = [VENV / "bin" / "mypy", "--python-executable", python, "--cache-dir", cache]
     said = _outcome([*mypy, *files, example])
     return said if said.startswith("failed") else _outcome([VENV / "bin" / "pyright", "--pythonpath", python, files[0]])

@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -41,8 +42,10 @@ def subject(tmp_path: Path) -> Subject:
 
 
 @pytest.fixture
-def bench() -> Bench:
-    return Bench(quick=True, peers=False, rounds=1)
+def bench() -> Iterator[Bench]:
+    made = Bench(quick=True, peers=False, rounds=1)
+    yield made
+    made.close()
 
 
 def row(goal: float | None = 1.0, *, at_least: bool = False, unit: str = "x") -> Row:
