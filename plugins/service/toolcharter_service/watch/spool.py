@@ -30,6 +30,8 @@ class Segment:
         self.descriptor = os.open(path, flags, 0o600)
         try:
             fcntl.flock(self.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if not os.fstat(self.descriptor).st_nlink:  # Delivered and removed before the lock was free.
+                raise FileNotFoundError(path)
         except OSError:
             os.close(self.descriptor)
             raise

@@ -1,5 +1,6 @@
 """Usage on disk and in the store: across outages, deaths of processes and full disks."""
 
+import fcntl
 import os
 import subprocess
 import sys
@@ -203,6 +204,24 @@ def test_a_process_that_is_killed_loses_nothing(place: Place) -> None:
     until(lambda: place.total() == 1000)
     usage.close()
     assert sorted(place.filed(), key=int) == [str(number) for number in range(1000)]
+
+
+def test_a_spool_that_is_removed_while_it_is_adopted_counts_nothing(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its owner has delivered all of it, and forgets how far it has come: nobody may begin anew."""
+    path = place.folder / "gone.spool"
+    path.parent.mkdir()
+    path.write_bytes(ended("c1"))
+    plain = fcntl.flock
+
+    def late(descriptor: int, how: int) -> None:
+        path.unlink()
+        plain(descriptor, how)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    with pytest.raises(FileNotFoundError):
+        spool.Segment(path, adopted=True)
 
 
 def test_a_spool_that_is_full_refuses_and_the_rest_is_delivered(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
