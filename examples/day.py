@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
@@ -41,7 +42,10 @@ store: sqlite://{folder}/store.sqlite3
 extensions:
   scripted: {{runs: [{{calls: [{{tool: read_file, args: {{path: notes/trains.md}}}}], answer: "The train leaves on Tuesdays."}}]}}
 """
-_WAIT_S = 20.0
+SOON = "@SOON@"
+"""Stands for a time that comes while the example runs."""
+_SOON_S = 3
+_WAIT_S = 30.0
 
 
 class Moment(NamedTuple):
@@ -57,10 +61,18 @@ class Moment(NamedTuple):
     """What its text has to hold."""
 
 
+class Conversation(NamedTuple):
+    """Calls in one toolbox."""
+
+    moments: tuple[Moment, ...]
+    told: str = ""
+    """What the session has to be told afterwards, where it is to be told something."""
+
+
 MORNING = (
     Moment("08:00", "memory", {"action": "remember", "content": "Kim likes window seats."}),
     Moment("08:05", "skill_search", {"query": "write a skill"}, has="writing-skills"),
-    Moment("08:10", "schedule", {"action": "create", "every_seconds": 3600, "message": "Stand up, Kim."}),
+    Moment("08:10", "schedule", {"action": "create", "at": SOON, "message": "Stand up, Kim."}),
 )
 PAGE_ORDERS = (
     Moment("10:00", "read_file", {"path": "notes/trains.md"}, has="Tuesdays"),
@@ -99,7 +111,12 @@ TEAM = (
         "other_agent",
     ),
 )
-DAY = MappingProxyType({"assistant": (MORNING, PAGE_ORDERS, NEXT_DAY), "orchestrator": (TEAM,)})
+DAY = MappingProxyType(
+    {
+        "assistant": (Conversation(MORNING, "Stand up, Kim."), Conversation(PAGE_ORDERS), Conversation(NEXT_DAY)),
+        "orchestrator": (Conversation(TEAM, "The train leaves on Tuesdays."),),
+    }
+)
 
 
 def main() -> int:
@@ -121,12 +138,12 @@ def main() -> int:
 def _sessions(name: str, folder: str) -> Iterator[str]:
     """Drive the sessions of one agent, each in a toolbox of its own; what did not end as it must."""
     print(f"The {name}, profiles/{name}.yaml:")
-    for moments in DAY[name]:
+    for moments, told in DAY[name]:
         with _opened(name, folder) as live:
             for moment in moments:
                 yield from _made(live, moment)
-            if moments is TEAM:
-                yield from _told(live, "The train leaves on Tuesdays.")
+            if told:
+                yield from _told(live, told)
     print()
 
 
@@ -149,8 +166,10 @@ def _person(request: ApprovalRequest) -> ApprovalAnswer:
 
 def _made(live: LiveToolbox, moment: Moment) -> Iterator[str]:
     """Make one call and print what became of it."""
-    result = live.current.for_caller(moment.caller).call(moment.tool, moment.args)
-    args = " ".join(f"{name}={value}" for name, value in moment.args.items())
+    soon = datetime.now(UTC) + timedelta(seconds=_SOON_S)
+    given = {name: soon.isoformat() if value == SOON else value for name, value in moment.args.items()}
+    result = live.current.for_caller(moment.caller).call(moment.tool, given)
+    args = " ".join(f"{name}={value}" for name, value in given.items())
     line = f"{moment.hour}  {moment.caller.user}  {moment.tool} {args}"
     print(f"  {line[:100]:100}  {result.outcome:6}  {result.reason or ''}".rstrip())
     if (result.outcome, result.reason) != (moment.outcome, moment.reason) or moment.has not in result.text:
