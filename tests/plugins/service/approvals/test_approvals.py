@@ -12,7 +12,7 @@ from tests.core.guards.store.memory_engine import MemoryEngine
 from tests.plugins.service.people import Named, being
 from tests.plugins.service.serving import configured
 
-from toolcharter import Caller, StoreHandle, StoreUnavailable
+from toolcharter import ApprovalRequest, Caller, StoreHandle, StoreUnavailable
 from toolcharter_service.approvals import ASKING, ApprovalRecord, Asking, RecordApprover, keep_approvals
 from toolcharter_service.approvals import asking as module
 from toolcharter_service.http.app import create_app
@@ -241,6 +241,38 @@ async def test_a_call_within_a_stored_one_asks_as_any_other(place: Place) -> Non
 
     await place.answer(question)
     assert (await asyncio.wait_for(inner, 60)).outcome == "ok"
+
+
+async def test_an_answer_says_nothing_to_another_question_of_the_same_call(place: Place) -> None:
+    """A rule has asked, and at a later turn the tool has changed: the call is the same, and what a person agreed to is not."""
+    approver: Callable[[ApprovalRequest], Any] = RecordApprover(place.service, "w", "acme")
+    request = ApprovalRequest(
+        tool="bash",
+        action=None,
+        args={},
+        commands=(),
+        workspace=Path(),
+        profile="asking",
+        caller=Caller(agent="reviewer"),
+        call_id="call-1",
+        digest="d" * 64,
+        reason="asked_by_rule",
+        message=None,
+        always=False,
+        why_not_always=None,
+        always_until=None,
+        timeout_s=60.0,
+    )
+    ASKING.set(BOT._replace(stored_call="call-1"))
+    first = asyncio.create_task(approver(request))
+    await place.answer(await place.waiting())
+    assert (await asyncio.wait_for(first, 60)).answer == "allow_once"
+
+    second = asyncio.create_task(approver(request._replace(reason="tool_changed", message="Another one.")))
+    question = await asyncio.wait_for(place.waiting(), 60)
+    assert (question["message"], second.done()) == ("Another one.", False)
+    await place.answer(question, "deny")
+    assert (await asyncio.wait_for(second, 60)).answer == "deny"
 
 
 async def test_a_stored_call_finds_its_answer_after_a_restart(place: Place) -> None:
