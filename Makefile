@@ -148,12 +148,12 @@ coverage: python
 lock: python
 	@test -x $(BIN)/uv || $(PYTHON) scripts/environment.py lock
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --only-binary=:all: \
-		--no-header --no-annotate --no-emit-package toolcharter --no-emit-package toolcharter-stores $(ARGS) \
+		--no-header --no-annotate --no-emit-package toolcharter --no-emit-package toolcharter-sqlite --no-emit-package toolcharter-stores $(ARGS) \
 		--group dev pyproject.toml $(filter-out $(foreach host,$(HOSTS),plugins/$(host)/%),$(wildcard plugins/*/pyproject.toml)) \
 		--output-file constraints.txt
 	$(BIN)/python scripts/hosts.py lock
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --only-binary=:all: \
-		--no-header --no-annotate --no-emit-package toolcharter --no-emit-package toolcharter-stores $(ARGS) \
+		--no-header --no-annotate --no-emit-package toolcharter --no-emit-package toolcharter-sqlite --no-emit-package toolcharter-stores $(ARGS) \
 		pyproject.toml benchmarks/agentdojo/requirements.in --output-file benchmarks/agentdojo/constraints.txt
 
 clean:

@@ -38,6 +38,7 @@ def test_tiers_in_their_order(place: Place) -> None:
         "only-project": "project",
         "only-personal": "personal",
         "only-global": "global",
+        "ai-multimodal": "built-in",
         "writing-skills": "built-in",
     }
     assert [note.partition(" (")[2][:8] for note in data["notes"]] == ["shadowed"] * 3
