@@ -15,7 +15,7 @@ _URL = f"sqlite://{_PLACE / 'store.sqlite3'}"
 _PROFILE = _PLACE / "orchestrator.yaml"
 _WORKSPACE = _PLACE / "workspace"
 _WORKSPACE.mkdir()
-_MANY = {"max_concurrent": 1000, "max_children": 1000}
+_MANY = {"unattended": True, "max_concurrent": 1000, "max_children": 1000}
 _PROFILE.write_text(
     json.dumps(
         {

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from toolcharter import ToolRuntime, ToolSpec
 from toolcharter_agents.agent_files import Agent, Names, is_listed, read_agents
-from toolcharter_agents.launching import Launcher, LaunchPolicy, Order
+from toolcharter_agents.launching import Launcher, LaunchPolicy, Order, asks
 from toolcharter_agents.names import agent_of, same_name
 from toolcharter_agents.states import SpawnReason
 from toolcharter_agents.subagents import answer_of, run
@@ -43,6 +43,7 @@ class DelegateReason(StrEnum):
     CONCURRENT_LIMIT = SpawnReason.CONCURRENT_LIMIT
     CHILDREN_LIMIT = SpawnReason.CHILDREN_LIMIT
     TASK_TOO_LONG = SpawnReason.TASK_TOO_LONG
+    STARTS_AN_AGENT = SpawnReason.STARTS_AN_AGENT
     MAX_ITERATIONS = SpawnReason.MAX_ITERATIONS
     SUBAGENT_FAILED = "subagent_failed"
 
@@ -106,4 +107,5 @@ SPEC = ToolSpec(
     isolate=True,  # it waits for an agent, and asynchronous callers must not
     group="sessions",
     argument_aliases={"target": "target_agent_id", "agent_id": "target_agent_id", "agent": "target_agent_id"},
+    asks=asks,
 )

@@ -10,6 +10,8 @@ from pydantic import Field
 
 from toolcharter import (
     AgentRequest,
+    Ask,
+    Call,
     Caller,
     Denied,
     RunningAgent,
@@ -64,10 +66,22 @@ class LaunchPolicy(ToolPolicy):
     """How long a task may be, in characters."""
     model: str = ""
     """The model that subagents are run with; the host's own by default."""
+    unattended: bool = False
+    """Whether agents are started without a person's word."""
 
     def limits(self) -> Limits:
         """How many there may be."""
         return Limits(self.max_depth, self.max_concurrent, self.max_children)
+
+
+def asks(policy: LaunchPolicy, call: Call) -> Ask | None:
+    """A person's word for each agent that is started, where the policy does not waive it: a page may have ordered it."""
+    starts = call.args.get("action", "run") in {"run", "steer"}
+    return (
+        Ask(SpawnReason.STARTS_AN_AGENT, "Another agent is to be started.")
+        if starts and not policy.unattended
+        else None
+    )
 
 
 class Order(NamedTuple):

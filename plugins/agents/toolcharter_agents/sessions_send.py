@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from toolcharter import ToolPolicy, ToolRuntime, ToolSpec
+from toolcharter import Ask, Call, ToolPolicy, ToolRuntime, ToolSpec
 from toolcharter_agents.names import Actor
 from toolcharter_agents.records import SessionReason, by_label, own_session, require_own
 
@@ -17,6 +17,8 @@ class SessionsSendPolicy(ToolPolicy):
 
     max_message_chars: Annotated[int, Field(ge=1, le=20_000)] = 4_000
     """How long a message may be, in characters."""
+    unattended: bool = False
+    """Whether messages are sent without a person's word."""
 
 
 class SendReason(StrEnum):
@@ -27,6 +29,7 @@ class SendReason(StrEnum):
     OWN_SESSION = "own_session"
     MESSAGE_TOO_LONG = "message_too_long"
     INBOX_FULL = "inbox_full"
+    WRITES_TO_A_SESSION = "writes_to_a_session"
 
 
 def build(workspace: Path, policy: SessionsSendPolicy, rt: ToolRuntime) -> Callable[..., str]:  # noqa: ARG001 - `rt.inbox`
@@ -60,6 +63,15 @@ def build(workspace: Path, policy: SessionsSendPolicy, rt: ToolRuntime) -> Calla
     return sessions_send
 
 
+def asks(policy: SessionsSendPolicy, call: Call) -> Ask | None:  # noqa: ARG001 - every message is one to somebody else
+    """A person's word for each message, where the policy does not waive it: a page may have ordered it."""
+    return (
+        None
+        if policy.unattended
+        else Ask(SendReason.WRITES_TO_A_SESSION, "Another conversation of the agent is to be written to.")
+    )
+
+
 SPEC = ToolSpec(
     "sessions_send",
     SessionsSendPolicy,
@@ -68,5 +80,6 @@ SPEC = ToolSpec(
     capabilities={"session:write"},
     safety="medium",
     staged=True,
+    asks=asks,
     group="sessions",
 )

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from toolcharter import ToolRuntime, ToolSpec
 from toolcharter_agents.agent_files import Names, is_listed
-from toolcharter_agents.launching import Launcher, LaunchPolicy, Order
+from toolcharter_agents.launching import Launcher, LaunchPolicy, Order, asks
 from toolcharter_agents.states import SpawnReason
 
 Task = Annotated[str, Field(min_length=1)]
@@ -32,6 +32,7 @@ class SpawnToolReason(StrEnum):
     CHILDREN_LIMIT = SpawnReason.CHILDREN_LIMIT
     MODEL_NOT_ALLOWED = SpawnReason.MODEL_NOT_ALLOWED
     TASK_TOO_LONG = SpawnReason.TASK_TOO_LONG
+    STARTS_AN_AGENT = SpawnReason.STARTS_AN_AGENT
 
 
 def _constructor(name: str) -> Callable[[Path, SpawnPolicy, ToolRuntime], Callable[..., str]]:
@@ -72,6 +73,7 @@ def _spec(name: str) -> ToolSpec[SpawnPolicy]:
         safety="high",
         staged=True,
         group="sessions",
+        asks=asks,
     )
 
 

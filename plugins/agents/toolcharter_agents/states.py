@@ -45,6 +45,7 @@ class SpawnReason(StrEnum):
     CHILDREN_LIMIT = "children_limit"
     MODEL_NOT_ALLOWED = "model_not_allowed"
     TASK_TOO_LONG = "task_too_long"
+    STARTS_AN_AGENT = "starts_an_agent"
     MAX_ITERATIONS = "max_iterations"
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from toolcharter import ToolContext, ToolError, ToolRuntime, ToolSpec
-from toolcharter_agents.launching import Launcher, LaunchPolicy, Order, children, wait
+from toolcharter_agents.launching import Launcher, LaunchPolicy, Order, asks, children, wait
 from toolcharter_agents.names import Actor
 from toolcharter_agents.running import RUNNING, cancelled
 from toolcharter_agents.states import SpawnReason, State, Subagent
@@ -30,6 +30,7 @@ class SubagentsReason(StrEnum):
     CONCURRENT_LIMIT = SpawnReason.CONCURRENT_LIMIT
     CHILDREN_LIMIT = SpawnReason.CHILDREN_LIMIT
     TASK_TOO_LONG = SpawnReason.TASK_TOO_LONG
+    STARTS_AN_AGENT = SpawnReason.STARTS_AN_AGENT
     MAX_ITERATIONS = SpawnReason.MAX_ITERATIONS
     SUBAGENT_NOT_FOUND = "subagent_not_found"
     NOT_RUNNING = "not_running"
@@ -181,4 +182,5 @@ SPEC = ToolSpec(
     group="sessions",
     aliases=("subagent",),
     argument_aliases={"subagent_id": "id"},
+    asks=asks,
 )

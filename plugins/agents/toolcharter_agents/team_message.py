@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from toolcharter import SessionRecord, ToolError, ToolPolicy, ToolRuntime, ToolSpec
+from toolcharter import Ask, Call, SessionRecord, ToolError, ToolPolicy, ToolRuntime, ToolSpec
 from toolcharter_agents.agent_files import Names, is_listed
 from toolcharter_agents.names import Actor, agent_of, same_name
 
@@ -21,6 +21,8 @@ class TeamMessagePolicy(ToolPolicy):
     """The agents that may be written to; none by default."""
     max_message_chars: Annotated[int, Field(ge=1, le=20_000)] = 4_000
     """How long a message may be, in characters."""
+    unattended: bool = False
+    """Whether messages are sent without a person's word."""
 
 
 class TeamMessageReason(StrEnum):
@@ -30,6 +32,7 @@ class TeamMessageReason(StrEnum):
     NO_SESSION = "no_session"
     MESSAGE_TOO_LONG = "message_too_long"
     INBOX_FULL = "inbox_full"
+    WRITES_TO_AN_AGENT = "writes_to_an_agent"
 
 
 def build(workspace: Path, policy: TeamMessagePolicy, rt: ToolRuntime) -> Callable[..., str]:  # noqa: ARG001 - `rt.inbox`
@@ -89,6 +92,13 @@ def _session_of(name: str, rt: ToolRuntime) -> SessionRecord | None:
     return page.records[0].record if page.records else None
 
 
+def asks(policy: TeamMessagePolicy, call: Call) -> Ask | None:  # noqa: ARG001 - every message is one to somebody else
+    """A person's word for each message, where the policy does not waive it: a page may have ordered it."""
+    return (
+        None if policy.unattended else Ask(TeamMessageReason.WRITES_TO_AN_AGENT, "Another agent is to be written to.")
+    )
+
+
 SPEC = ToolSpec(
     "team_message",
     TeamMessagePolicy,
@@ -97,5 +107,6 @@ SPEC = ToolSpec(
     capabilities={"team:write"},
     safety="medium",
     staged=True,
+    asks=asks,
     group="team",
 )

@@ -30,6 +30,10 @@ TOOLS: dict[str, Any] = {
 }
 
 
+ASKING = ("spawn", "sessions_spawn", "subagents", "delegate_to_agent", "sessions_send", "team_message")
+"""Tools that ask a person; a world waives that, unless a test says otherwise."""
+
+
 class Host:
     """Runs agents in a test: each waits until the test lets it answer."""
 
@@ -88,10 +92,14 @@ def make_world(tmp_path: Path, store_url: str, monkeypatch: pytest.MonkeyPatch) 
     with ExitStack() as stack:
 
         def build(tools: dict[str, Any] | None = None, /, **settings: Any) -> World:
+            listed = TOOLS if tools is None else tools
             written = {
                 "profile": "test",
                 "store": store_url,
-                "tools": TOOLS if tools is None else tools,
+                "tools": {
+                    name: {"unattended": True, **policy} if name in ASKING else policy
+                    for name, policy in listed.items()
+                },
                 "extensions": {"scripted": {"runs": []}},
                 "limits": {"timeout_s": 60},
                 **settings,

@@ -18,7 +18,7 @@ from toolcharter import Caller, Store, StoreTransaction, open_live, open_store
 from toolcharter_agents import announcing, running, subagents
 from toolcharter_agents.states import ENDED, MOVES, Archive, Limits, State, Subagent, overdue, refusal
 
-LIMITS = {"max_concurrent": 3, "max_children": 2}
+LIMITS = {"unattended": True, "max_concurrent": 3, "max_children": 2}
 TOOLS = {"spawn": LIMITS, "subagents": LIMITS}
 PARENTS = tuple(Caller(agent=agent, user="kim") for agent in ("ada", "bob", "eve"))
 
