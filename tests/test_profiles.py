@@ -23,8 +23,8 @@ from toolcharter_bwrap import refusals
 pytestmark = pytest.mark.needs_program("git")
 
 NAMES = ("minimal", "reviewer", "fixer", "releaser", "coder", "researcher", "assistant", "orchestrator")
-ASKING = {"assistant": ["ask"], "orchestrator": ["ask"]}
-"""Whose calls wait for a person: no extension of theirs answers, since who answers is the operator's to say."""
+ASKING = {"assistant": ["ask"]}
+"""Whose rules ask a person: no extension of theirs answers, since who answers is the operator's to say."""
 Build = Callable[..., Toolbox]
 
 
