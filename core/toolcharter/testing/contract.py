@@ -39,6 +39,8 @@ _PROBE = "import sys; from toolcharter.testing.probe import main; main(*sys.argv
 _PROBE_TIMEOUT_S = 120
 
 Policies = Mapping[str, list[dict[str, Any]]]
+Report = dict[str, dict[str, list[str]]]
+"""By phase and tool or extension, what the probe noted."""
 
 
 class Subject(NamedTuple):
@@ -56,6 +58,8 @@ class Contract:
     distributions: ClassVar[tuple[str, ...]] = ()
     guesses: ClassVar[Guesses] = Guesses({}, {})
     open_defaults: ClassVar[Mapping[str, Mapping[str, str]]] = {}
+    reports: ClassVar[dict[str, Report]] = {}
+    """By tool or extension: two clauses read what one process has noted."""
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         """Give each test the tools, or the extensions, that it is about."""
@@ -101,11 +105,11 @@ class Contract:
 
     def test_a_staged_body_acts_only_after_its_mark(self, subject: Subject, tmp_path_factory: Any) -> None:
         """Dry runs of sample calls write nothing, start nothing but `rt.inspect`, and reach no network."""
-        _fail(subject, _probed(subject, self.guesses, tmp_path_factory)["dry run"][subject.spec.name])
+        _fail(subject, self._probed(subject, tmp_path_factory)["dry run"][subject.spec.name])
 
     def test_import_and_construction_have_no_side_effects(self, subject: Subject, tmp_path_factory: Any) -> None:
         """Neither writes, prints, starts or connects anything; the constructor opens no file either."""
-        report, name = _probed(subject, self.guesses, tmp_path_factory), subject.spec.name
+        report, name = self._probed(subject, tmp_path_factory), subject.spec.name
         _fail(
             subject,
             [
@@ -126,7 +130,7 @@ class Contract:
 
     def test_building_an_extension_has_no_side_effects(self, extension: Subject, tmp_path_factory: Any) -> None:
         """Neither its import nor its constructor writes, prints, starts or connects anything; no file is opened either."""
-        report, name = _probed(extension, self.guesses, tmp_path_factory), extension.spec.name
+        report, name = self._probed(extension, tmp_path_factory), extension.spec.name
         _fail(
             extension,
             [
@@ -134,6 +138,13 @@ class Contract:
                 *(f"constructing it: {what}" for what in report.get("construction", {}).get(name, ())),
             ],
         )
+
+    def _probed(self, subject: Subject, tmp_path_factory: Any) -> Report:
+        kind = "tools" if isinstance(subject.spec, ToolSpec) else "extensions"
+        key = f"{kind} {subject.spec.name}"
+        if key not in self.reports:
+            self.reports[key] = _probed(subject, kind, self.guesses, tmp_path_factory.mktemp("probe"))
+        return self.reports[key]
 
 
 def contract_of(
@@ -155,6 +166,7 @@ def contract_of(
         "distributions": distributions,
         "guesses": Guesses(policies or {}, samples or {}),
         "open_defaults": open_defaults or {},
+        "reports": {},
         "__doc__": Contract.__doc__,
     }
     return type("TestContract", (Contract,), members)
@@ -324,13 +336,11 @@ def _toolbox(
     return toolbox_of(spec, workspace=workspace, policies={spec.name: valid[0]}, events=sink, limits=_TIME)
 
 
-def _probed(subject: Subject, guesses: Guesses, tmp_path_factory: Any) -> dict[str, dict[str, list[str]]]:
+def _probed(subject: Subject, kind: str, guesses: Guesses, folder: Path) -> Report:
     """What a process of its own notes while it loads the tool or extension, constructs it and rehearses its calls."""
-    folder: Path = tmp_path_factory.mktemp("probe")
     workspace = folder / "workspace"
     workspace.mkdir()
     (workspace / SAMPLE_FILE).write_text("sample\n")
-    kind = "tools" if isinstance(subject.spec, ToolSpec) else "extensions"
     request = {"workspace": str(workspace), kind: [subject.spec.name], **guesses._asdict()}
     (folder / "request").write_bytes(orjson.dumps(request))
     # -P: the current folder is no place for imports, as in the `toolcharter` command.
@@ -338,7 +348,7 @@ def _probed(subject: Subject, guesses: Guesses, tmp_path_factory: Any) -> dict[s
     ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=_PROBE_TIMEOUT_S, check=False)
     if ran.returncode:
         pytest.fail(f"{subject.spec.name}: the probe failed:\n{ran.stderr}", pytrace=False)
-    report: dict[str, dict[str, list[str]]] = orjson.loads((folder / "report").read_bytes())
+    report: Report = orjson.loads((folder / "report").read_bytes())
     return report
 
 

@@ -247,16 +247,14 @@ def test_a_policy_that_cannot_be_guessed_is_asked_for(tmp_path: Path) -> None:
     assert caught.value.msg == "tell: no policy can be guessed; hand one to contract_of(policies=...)"
 
 
-def test_a_probe_that_dies_fails_its_test(
-    site: Path, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_a_probe_that_dies_fails_its_test(site: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """What it said last is shown."""
     monkeypatch.setattr(contract, "_PROBE", "import no_such_module")
 
     with pytest.raises(
         pytest.fail.Exception, match=r"(?s)greet: the probe failed:\n.*No module named 'no_such_module'"
     ):
-        contract._probed(subjects()[0], Guesses({}, {}), tmp_path_factory)
+        contract._probed(subjects()[0], "tools", Guesses({}, {}), tmp_path)
 
 
 def test_a_fault_fails_with_distribution_version_and_tool(site: Path) -> None:
