@@ -22,7 +22,7 @@ from pydantic import ValidationError
 from toolcharter.api.extension import ExtensionSpec
 from toolcharter.api.tool import ToolSpec
 from toolcharter.errors import ConfigurationError, Fault, did_you_mean
-from toolcharter.events.contract import AFTER, BEFORE, POLICY_BEFORE, POLICY_DENY
+from toolcharter.events.contract import AFTER, APPROVAL_DECISION, APPROVAL_REQUEST, BEFORE, POLICY_BEFORE, POLICY_DENY
 from toolcharter.gate.toolbox import Tool, Toolbox
 from toolcharter.loader.listing import list_plugins
 from toolcharter.loader.load import load_plugins
@@ -300,7 +300,8 @@ def disorder(
 def _events_for(outcome: str, stage: str | None) -> list[str]:
     if stage == "arguments":
         return [BEFORE, AFTER]
-    return [BEFORE, POLICY_BEFORE, *([POLICY_DENY] if outcome == "denied" else ()), AFTER]
+    asked = (APPROVAL_REQUEST, APPROVAL_DECISION) if stage == "approval" else ()  # nobody is there who would agree
+    return [BEFORE, POLICY_BEFORE, *asked, *([POLICY_DENY] if outcome == "denied" else ()), AFTER]
 
 
 def _only_reads(spec: ToolSpec[Any] | ExtensionSpec[Any], default: Any) -> bool:
