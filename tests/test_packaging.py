@@ -4,13 +4,16 @@ All of it happens with the real tools: `build`, and `uv` on an empty environment
 has them all, else from the registry.
 """
 
+import fcntl
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
 import tomllib
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -80,13 +83,37 @@ def package_files(folder: Path) -> list[str]:
 
 
 @pytest.fixture(scope="session")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], Distribution]:
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of this run that all of its workers share, so that each distribution is built and installed once."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "packaging"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+@contextmanager
+def filling(folder: Path) -> Iterator[bool]:
+    """Whether *folder* has to be filled; whoever else wants it waits until it is."""
+    done = folder / "done"
+    with folder.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if is_missing := not done.exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
+        yield is_missing
+        done.touch()
+
+
+@pytest.fixture(scope="session")
+def built(shared: Path) -> Callable[[Path], Distribution]:
     done: dict[Path, Distribution] = {}
 
     def get(folder: Path) -> Distribution:
         if folder not in done:
-            out = tmp_path_factory.mktemp(name_of(folder))
-            build(folder, out, "--sdist", "--wheel")
+            out = shared / name_of(folder)
+            with filling(out) as is_missing:
+                if is_missing:
+                    build(folder, out, "--sdist", "--wheel")
             project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
             (sdist,), (wheel,) = out.glob("*.tar.gz"), out.glob("*.whl")
             done[folder] = Distribution(folder, project, sdist, wheel)
@@ -96,18 +123,18 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], Distribu
 
 
 @pytest.fixture(scope="session")
-def installed(
-    built: Callable[[Path], Distribution], tmp_path_factory: pytest.TempPathFactory
-) -> Callable[[Path], Callable[..., str]]:
+def installed(built: Callable[[Path], Distribution], shared: Path) -> Callable[[Path], Callable[..., str]]:
     done: dict[Path, Path] = {}
 
     def get(folder: Path) -> Callable[..., str]:
         """Install the core and *folder* in an environment of their own; returns what runs a program of it."""
         if folder not in done:
-            place = tmp_path_factory.mktemp(f"installed-{name_of(folder)}")
+            place = shared / f"installed-{name_of(folder)}"
             lock = folder / "constraints.txt"  # of its own, where the plugin is one for a framework
             wheels = [built(each).wheel for each in dict.fromkeys([ROOT, *ours_below(folder), folder])]
-            install(place / "venv", wheels, lock if lock.exists() else ROOT / "constraints.txt")
+            with filling(place) as is_missing:
+                if is_missing:
+                    install(place / "venv", wheels, lock if lock.exists() else ROOT / "constraints.txt")
             done[folder] = place
         bin_folder = done[folder] / "venv" / "bin"
         return lambda program, *arguments: run(bin_folder / program, *arguments, cwd=done[folder])
