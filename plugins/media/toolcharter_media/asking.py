@@ -12,7 +12,7 @@ from typing import Any, Generic, NamedTuple, TypedDict, TypeVar
 
 from toolcharter import Denied, HttpLimits, OpenPlace, Reason, ToolError, ToolRuntime, scrub_text
 from toolcharter_media.kinds import NoSuchKind, Picture, Speech
-from toolcharter_media.policy import MediaPolicy, MediaReason, Provider
+from toolcharter_media.policy import MediaPolicy, MediaReason, Provider, SpeechReason
 from toolcharter_media.spending import Purse
 
 AT_THE_END_S = 1.0
@@ -79,7 +79,7 @@ def in_order(providers: Sequence[P], asked: str) -> tuple[P, ...]:
         raise ToolError("The profile names no provider.", reason=MediaReason.NO_PROVIDER)
     if asked and asked not in {one.label for one in providers}:
         names = ", ".join(one.label for one in providers)
-        raise Denied(MediaReason.PROVIDER_NOT_ALLOWED, f"The profile names no such provider; it names {names}.")
+        raise Denied(SpeechReason.PROVIDER_NOT_ALLOWED, f"The profile names no such provider; it names {names}.")
     return tuple(sorted(providers, key=lambda one: one.label != asked))
 
 

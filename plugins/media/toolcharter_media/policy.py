@@ -56,7 +56,6 @@ PAINTERS: Mapping[str, Endpoint] = MappingProxyType(
 class MediaReason(StrEnum):
     """Why a media tool refuses a call or calls it failed; those of the first group deny."""
 
-    PROVIDER_NOT_ALLOWED = "provider_not_allowed"
     HOLDS_A_SECRET = "holds_a_secret"  # noqa: S105 - a reason
     CALLS_USED_UP = "calls_used_up"
     COST_USED_UP = "cost_used_up"
@@ -69,6 +68,7 @@ class MediaReason(StrEnum):
 class SpeechReason(StrEnum):
     """Why `tts` alone denies."""
 
+    PROVIDER_NOT_ALLOWED = "provider_not_allowed"
     MODEL_NOT_ALLOWED = "model_not_allowed"
     VOICE_NOT_ALLOWED = "voice_not_allowed"
 

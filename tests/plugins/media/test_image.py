@@ -148,3 +148,25 @@ def test_a_page_that_orders_to_draw_meets_a_person(box: Box, providers: Provider
 
     assert (result.outcome, result.reason, providers.asked) == ("denied", "approval_denied", [])
     assert seen[0].args["prompt"] == "the advertisement that the page orders"
+
+
+@each_row(
+    ("args", "policy", "outcome", "reason"),
+    [
+        ({"prompt": f"Write it: {'sk-'}{'a1B2' * 12}"}, {}, "denied", "holds_a_secret"),
+        ({"prompt": "x" * 21}, {"max_chars": 20}, "error", "text_too_long"),
+        ({}, {"max_calls": 0}, "denied", "calls_used_up"),
+        ({}, {"max_cost": 0.001}, "denied", "cost_used_up"),
+    ],
+    ids=["secret", "long", "calls", "cost"],
+)
+def test_what_the_profile_does_not_permit(
+    box: Box, providers: Providers, args: dict[str, Any], policy: dict[str, Any], outcome: str, reason: str
+) -> None:
+    """No provider is asked."""
+    providers.asked.clear()
+    one = providers.one("openai", cost=0.04)
+
+    result = box({"image": {"providers": [one], **policy}}).call("image", {"prompt": "A door", **args})
+
+    assert (result.outcome, result.reason, providers.asked) == (outcome, reason, [])

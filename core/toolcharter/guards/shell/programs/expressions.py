@@ -169,7 +169,8 @@ def _compares_texts(words: Sequence[Word]) -> bool:
     if words and words[0].text == "!":
         words = words[1:]
     texts = [word.text for word in words]
-    if len(texts) == 2 and texts[0] in _OF_TEXT and not words[1].splits and _VARIABLE.fullmatch(words[1].form):  # noqa: PLR2004
+    is_of_one = len(texts) > 1 and not texts[2:]
+    if is_of_one and texts[0] in _OF_TEXT and not words[1].splits and _VARIABLE.fullmatch(words[1].form):
         return True  # It tells whether a variable is set, and nothing that it holds.
     is_one = (
         len(texts) == 1
