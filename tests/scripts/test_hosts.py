@@ -19,6 +19,7 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     class Done:
         def __init__(self, command: list[Any]) -> None:
             commands.append([str(word) for word in command])
+            self.stdout = ""
             self.returncode = 1 if "llm" in " ".join(commands[-1]) else 0
 
     monkeypatch.setattr("hosts.subprocess.run", lambda command, **_: Done(command))
