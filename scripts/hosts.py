@@ -59,7 +59,7 @@ def _lock(folder: Path) -> None:
 
 def _test(folder: Path, arguments: list[str]) -> str:
     python = prepare_host(folder)
-    return _outcome([python, "-m", "pytest", "-q", ROOT / "tests" / "hosts" / f"test_{folder.name}.py", *arguments])
+    return _outcome([python, "-m", "pytest", "-q", *_tests_of(folder), *arguments])
 
 
 def _lowest(folder: Path, arguments: list[str]) -> str:
@@ -71,7 +71,7 @@ def _lowest(folder: Path, arguments: list[str]) -> str:
     editable = [word for project in local for word in ("--editable", str(project))]
     install: list[str | Path] = [uv, "pip", "install", "--quiet", "--python", python, "--only-binary=:all:", *editable]
     run(*install, "--group", f"{ROOT / 'pyproject.toml'}:hosts", *lowest_pins(folder))
-    return _outcome([python, "-m", "pytest", "-q", ROOT / "tests" / "hosts" / f"test_{folder.name}.py", *arguments])
+    return _outcome([python, "-m", "pytest", "-q", *_tests_of(folder), *arguments])
 
 
 def lowest_pins(folder: Path) -> list[str]:
@@ -85,13 +85,19 @@ def lowest_pins(folder: Path) -> list[str]:
 
 def _lint(folder: Path, _arguments: list[str]) -> str:
     python = prepare_host(folder)
-    files = [folder / f"toolcharter_{folder.name}", ROOT / "tests" / "hosts" / f"test_{folder.name}.py"]
+    files = [folder / f"toolcharter_{folder.name}", *_tests_of(folder)]
     example = ROOT / "examples" / "hosts" / f"{folder.name}.py"
     # One cache for all: what they share, the core, is read once.
     cache = ROOT / ".mypy_cache" / "hosts"
     mypy: list[str | Path] = [VENV / "bin" / "mypy", "--python-executable", python, "--cache-dir", cache]
     said = _outcome([*mypy, *files, example])
     return said if said.startswith("failed") else _outcome([VENV / "bin" / "pyright", "--pythonpath", python, files[0]])
+
+
+def _tests_of(folder: Path) -> list[Path]:
+    """The tests of the plugin in *folder*, and those of the agents that it runs."""
+    named = (ROOT / "tests" / "hosts" / f"test_{folder.name}{part}.py" for part in ("", "_agents"))
+    return [file for file in named if file.exists()]
 
 
 def _outcome(command: list[str | Path]) -> str:

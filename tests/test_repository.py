@@ -74,7 +74,11 @@ def test_plugin_follows_the_house(folder: Path) -> None:
 
     assert project["name"] == f"toolcharter-{folder.name.replace('_', '-')}"
     assert "toolcharter>=0.1,<1" in project["dependencies"]
-    assert set(groups) <= ({"llm"} if is_apart else {"toolcharter", "toolcharter.extensions", "toolcharter.commands"})
+    assert set(groups) <= (
+        {"llm", "toolcharter.extensions"}
+        if is_apart
+        else {"toolcharter", "toolcharter.extensions", "toolcharter.commands"}
+    )
     leads = {place.split(".")[0] for group in groups.values() for place in group.values()}
     assert leads == {package} or (is_apart and not groups)
     assert settings["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"] == [package]
