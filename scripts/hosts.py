@@ -17,6 +17,7 @@ import sys
 import time
 import tomllib
 from concurrent.futures import ThreadPoolExecutor
+from itertools import repeat
 from pathlib import Path
 
 from environment import HOST_TOOLS, ROOT, VENV, hosts, prepare_host, run
@@ -37,7 +38,7 @@ def main(arguments: list[str]) -> int:
     do = {"lint": _lint, "test": _test, "lowest": _lowest}[work]
     # Tests wait for programs and leave a processor idle; linters share what mypy has read of the core, one after the other.
     with ThreadPoolExecutor(2 if work == "test" else 1) as at_a_time:
-        said = at_a_time.map(lambda folder: do(folder, rest[at + 1 :]), chosen)
+        said = at_a_time.map(do, chosen, repeat(rest[at + 1 :]))
         outcomes = dict(zip([folder.name for folder in chosen], said, strict=True))
     print(f"\n{work.capitalize()}, by host:")
     for name, outcome in outcomes.items():
