@@ -44,7 +44,7 @@ def command(
     drafts = [imported(file, kind or _kind_of(file), there, name) for file in files]
     texts = [(draft.name, written(draft)) for draft in drafts]
     _require_apart(drafts)
-    require_sound(texts)
+    require_sound(drafts)
     if output is not None:
         _write(output, texts, force=force)
     if as_json:

@@ -36,8 +36,12 @@ def written(draft: Draft) -> str:
     """The profile of *draft*, below what it does not say."""
     said = [f"# {_one_line(note)}" for note in draft.notes]
     head = [f"# Imported from {draft.source.file.name} by `toolcharter import`.", *said]
-    body: str = yaml.dump(draft.whole(), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)
-    return "\n".join(head) + f"\n{body}"
+    return "\n".join(head) + f"\n{_dumped(draft.whole())}"
+
+
+def _dumped(keys: dict[str, Any]) -> str:
+    text: str = yaml.dump(keys, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)
+    return text
 
 
 def _one_line(note: Note) -> str:
@@ -46,18 +50,23 @@ def _one_line(note: Note) -> str:
     return " ".join(f"{line}:{column}: {note.key or 'the file'}: {note.kind}: {note.why}".split())
 
 
-def require_sound(texts: Sequence[tuple[str, str]]) -> None:
-    """Build each profile, as `toolcharter profiles --check` does.
-
-    Args:
-        texts: Names of profiles, and their text.
+def require_sound(drafts: Sequence[Draft]) -> None:
+    """Build each profile, but for its MCP servers, which are a stranger's and would be started.
 
     Raises:
         ConfigurationError: One would not start; with every fault.
     """
     with tempfile.TemporaryDirectory(prefix="toolcharter-import-") as folder:
-        for name, text in texts:
-            file = Path(folder, f"{name}.yaml")
-            file.write_text(text, encoding="utf-8")
+        for draft in drafts:
+            file = Path(folder, f"{draft.name}.yaml")
+            file.write_text(_dumped(_with_servers_off(draft.whole())), encoding="utf-8")
             with build_tools(file, workspace=folder, events=lambda _event: None):
                 pass
+
+
+def _with_servers_off(keys: dict[str, Any]) -> dict[str, Any]:
+    extensions = keys.get("extensions", {})
+    bridge = extensions.get("mcp_bridge", {})
+    servers = {name: {**server, "enabled": False} for name, server in bridge.get("servers", {}).items()}
+    off = {"mcp_bridge": {**bridge, "servers": servers}} if servers else {}
+    return {**keys, "extensions": {**extensions, **off}} if extensions else keys

@@ -25,6 +25,7 @@ from toolcharter_importer import patterns
 from toolcharter_importer.draft import Installed, installed
 from toolcharter_importer.formats import FORMATS, format_of, imported
 from toolcharter_importer.writing import written
+from toolcharter_mcp_bridge.bridge import Bridge
 
 DATA = Path("tests/data/import").absolute()
 GOLDEN = DATA / "golden"
@@ -168,6 +169,19 @@ def test_all_carried_is_exit_status_0(tmp_path: Path) -> None:
     result = run(str(file))
     assert (result.exit_code, result.stderr) == (0, "")
     assert yaml.safe_load(result.stdout)["mode"] == "restrict"
+
+
+def test_servers_of_a_stranger_are_not_started(tmp_path: Path, monkeypatch) -> None:
+    """The profile names them, and the import itself, which checks it, opens none."""
+    opened = list[str]()
+    monkeypatch.setattr(Bridge, "_open", lambda _bridge, name, _rt: opened.append(name))
+    servers = {"far": {"transport": "streamable-http", "url": "https://mcp.example.org/mcp"}}
+    (tmp_path / "config.json").write_text(json.dumps({"agents": {}, "tools": {"mcp_servers": servers}}))
+
+    ran = run("--from", "goclaw", str(tmp_path / "config.json"))
+
+    assert yaml.safe_load(ran.stdout)["extensions"]["mcp_bridge"]["servers"] == servers
+    assert opened == []
 
 
 def test_files_that_are_there_stay(tmp_path: Path) -> None:
