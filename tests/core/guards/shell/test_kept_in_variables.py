@@ -231,3 +231,13 @@ def test_what_bash_shows_is_asked_for_beside_other_commands() -> None:
     (first, *_) = analyse(["set -x; y=$TOKEN; ls"], WS).commands
 
     assert ([need.form for need in first.needs], first.is_transparent) == (["-x"], False)
+
+
+def test_a_part_of_a_path_is_no_word_where_bash_may_part_it() -> None:
+    """`IFS=a` makes the two words `x` and `..` of what `dirname xa../y` prints, unless that stands in quotes."""
+    unquoted, quoted = (
+        analyse([f"IFS=a; ls {one}"], WS).commands for one in ("$(dirname xa../y)", '"$(dirname xa../y)"')
+    )
+
+    assert [bool(one.needs) for one in unquoted] == [True, False, True]
+    assert [bool(one.needs) for one in quoted] == [True, False, False]

@@ -34,7 +34,8 @@ def substituted(scanner: Scanner, positions: range, *, quoted: bool) -> Piece:
         return Piece("", quoted, is_known=False, splits=False, pattern=NUMBER, is_output=True, is_number=True)
     if tells_date(scanner, positions):
         return Piece("", quoted, is_known=False, splits=False, pattern=DATE, is_output=True, is_number=is_number)
-    if (text := _part_of_path(scanner, positions)) is not None:
+    is_whole = quoted or "IFS" not in scanner.source
+    if is_whole and (text := _part_of_path(scanner, positions)) is not None:
         return Piece(text, quoted)
     named_by = _names_of(scanner.commands, positions) if "IFS" not in scanner.source else ""
     return Piece("", quoted, is_known=False, splits=not quoted, is_output=True, is_number=is_number, named_by=named_by)
