@@ -19,7 +19,7 @@ class Allowance(NamedTuple):
     extensions: Mapping[str, str]
     """By name, of each extension's policy."""
     tools: Mapping[str, str]
-    """By name, of the policy and the code of each tool that the caller sees."""
+    """By name, of the policy of each tool that the caller sees, and of the code of a discovered one."""
 
     def still_held(self, now: "Allowance", ignoring: Collection[str] = ()) -> frozenset[str]:
         """The tools that were seen then, are seen now, and may surely do no more than then.

@@ -2,6 +2,7 @@
 
 import os
 import re
+from abc import abstractmethod
 from collections.abc import Mapping
 from enum import StrEnum
 from types import MappingProxyType
@@ -123,14 +124,14 @@ class Provider(BaseModel):
         return self
 
     @property
+    @abstractmethod
     def label(self) -> str:
         """Their name."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def known(self) -> Endpoint:
         """What the provider is known by."""
-        raise NotImplementedError
 
     @property
     def base(self) -> str:

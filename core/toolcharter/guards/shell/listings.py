@@ -370,12 +370,12 @@ def _echo(words: Sequence[Word], _: tuple[str, ...]) -> Output | None:
 
 
 def _printf(words: Sequence[Word], folders: tuple[str, ...]) -> Output | None:
-    texts = _literals(words[1:])
-    if words[:1] and words[0].text in {"%s\\n", "%s\\0"} and any(word.pattern is not None for word in words[1:]):
-        return _matches(words[1:], folders, "matches", is_null=words[0].text == "%s\\0")
-    if texts is None or words[0].text not in {"%s\\n", "%s\\0"}:
+    form, texts = words[0].text if words else None, _literals(words[1:])
+    if form not in {"%s\\n", "%s\\0"}:
         return None
-    return _literal(texts, texts)._replace(is_null=words[0].text == "%s\\0")
+    if any(word.pattern is not None for word in words[1:]):
+        return _matches(words[1:], folders, "matches", is_null=form == "%s\\0")
+    return None if texts is None else _literal(texts, texts)._replace(is_null=form == "%s\\0")
 
 
 def _literals(words: Sequence[Word]) -> tuple[str, ...] | None:
