@@ -36,7 +36,7 @@ def names_what_it_sets(command: Command) -> bool:
     return name is not None and name not in _ALTERERS
 
 
-def _sets_options(words: Sequence[Word]) -> bool:
+def sets_options(words: Sequence[Word]) -> bool:
     """Of `set`: whether it gives no words to `$1`, and no strange way to the shell."""
     return all(_HARMLESS_SETTINGS.fullmatch(word.text or "") for word in words)
 
@@ -108,7 +108,7 @@ def _stays_one(word: Word) -> bool:
 _HARMLESS_IF: Final[dict[str | None, Callable[[Sequence[Word]], bool]]] = {
     "command": _looks_up,
     "printf": _prints,
-    "set": _sets_options,
+    "set": sets_options,
     "shopt": _changes_globs,
     "trap": _runs_at_the_end,
     "wait": _waits,

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from toolcharter.api.command import ListedNames
+from toolcharter.guards.shell.effects import sets_options
 from toolcharter.guards.shell.listings import Output, chain_output
 from toolcharter.guards.shell.nodes import Command, Inner, Reading, Requirements, Word
 
@@ -29,7 +30,21 @@ _LINTERS: Final = frozenset(
 _SHELLS: Final = frozenset({"bash", "sh"})
 _PYTHON: Final = frozenset({"python", "python3"})
 _SHELL_ONLY: Final = frozenset(
-    {":", "[[", "break", "continue", "declare", "local", "mapfile", "read", "readarray", "shopt", "sleep", "typeset"}
+    {
+        ":",
+        "[[",
+        "break",
+        "continue",
+        "declare",
+        "exit",
+        "local",
+        "mapfile",
+        "read",
+        "readarray",
+        "shopt",
+        "sleep",
+        "typeset",
+    }
 )
 _STARTERS: Final = ("npx", "bunx", "pnpx")
 _READING: Final = {
@@ -196,7 +211,7 @@ def _changes_no_name(command: Command) -> bool:
     name, subcommand, module = ([word.text for word in command.words[:3]] + [None, None, None])[:3]
     # An assignment alone runs nothing but what stands in it, which is looked at, too; a redirection alone is a group's.
     is_reader = not (command.words or command.redirections) or name in _READERS or name in _LINTERS
-    is_reader = is_reader or name in _SHELL_ONLY
+    is_reader = is_reader or name in _SHELL_ONLY or (name == "set" and sets_options(command.words[1:]))
     # It makes files in `__pycache__` alone.
     is_reader = is_reader or (name in _PYTHON and (subcommand, module) == ("-m", "py_compile"))
     # They look at the syntax alone.

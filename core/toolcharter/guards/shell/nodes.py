@@ -48,6 +48,10 @@ TOP: Final = "top"
 """In place of whose name a word is, if it is a variable that holds that place, or nothing: no part of a longer word."""
 
 
+LOGIN: Final = "login"
+"""In place of whose name a word is, if it is what the environment says of the user: no glob, and no secret."""
+
+
 CHECKED: Final = "variable"
 """In place of whose name a word is, if it names a variable, or an element of an array, and nothing in it is evaluated."""
 
@@ -104,6 +108,8 @@ class Word(NamedTuple):
 
     def is_name_for(self, kind: str, argument: str) -> bool:
         """Whether it is made of names that a role of this *kind* and *argument* takes, whatever they are."""
+        if kind == "shown" and self.named_by == LOGIN:
+            return True
         if kind == "text":
             return self.named_by in _PLAIN_NAMES
         return self.named_by == _TAKE_NAMES.get(argument, argument)

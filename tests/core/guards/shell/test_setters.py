@@ -33,6 +33,7 @@ SHOWN = [
     '[ -f a ] || { n=$(ls); echo "$n"; }',
     'make; echo "${PIPESTATUS[0]} ${PIPESTATUS[@]}"',
     'while read -r x; do [ "$x" = a ] && echo "$x"; done <a',
+    "echo $HOME ${USER} shell=$SHELL; echo $PATH | tr : '\\n'; printf '%s\\n' $UID",
     'while read -r x; do case "$x" in a*) echo "$x";; esac; done <a',
 ]
 NOT_SHOWN = [
@@ -79,7 +80,13 @@ NOT_SHOWN = [
     'PATH=$TOKEN; echo "$PATH"',
     'echo "${HOME:-$TOKEN}"',
     'echo "${PIPESTATUS[x]}"',
-    "echo $PATH",
+    "echo $PWD",
+    "echo $HOME/*",
+    "IFS=/; echo $HOME",
+    "HOME='/etc/*'; echo $HOME",
+    "read -r HOME <a; echo $HOME",
+    "f() { local HOME='/*'; echo $HOME; }; f",
+    "printf $HOME",
     'trap "x=\\$TOKEN" DEBUG; x=a; x=b; echo "$x"',
 ]
 
@@ -106,6 +113,11 @@ def test_what_may_come_from_the_environment_is_not_shown(line: str) -> None:
 @pytest.mark.parametrize(
     "line",
     [
+        "cat $HOME",
+        "ls $HOME/.ssh",
+        "x=$HOME; cat $x",
+        "for f in $HOME; do cat $f; done",
+        "git commit -m $HOME",
         'while read -r x; do cat "$x"; done <a',
         'while read -r x; do rm -- "$x"; done <a',
         'while read -r x; do cat ./"$x"; done <a',

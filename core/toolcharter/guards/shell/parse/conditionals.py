@@ -38,16 +38,17 @@ _CONNECTIVE = re.compile(r"&&|\|\||[<>](?!\()|[()]")
 def branching(scanner: Scanner, read: Callable[[Scanner], object], label: str = "") -> Flow:
     """Read a command of which parts may run or not, once or often.
 
-    One that leaves its folder in a part leaves it unknown: for loops and functions, from their beginning.
+    One that leaves its folder in a part leaves it unknown: for loops and functions, from their beginning. But for a loop whose
+    turns all end where they begin, of which *read* says True.
     """
     start, before, moved, within = len(scanner.commands), scanner.here, scanner.moves, scanner.within
     looked, names = len(scanner.reaches), scanner.set_names
     scanner.branches += 1
     scanner.within = (*within, label) if label else within
-    read(scanner)
+    comes_back = read(scanner) is True
     scanner.within, scanner.set_names = within, names
     scanner.branches -= 1
-    if scanner.moves == moved:
+    if scanner.moves == moved or comes_back:
         scanner.here = before
         return Flow(before, before)
     for position in range(start if label else len(scanner.commands), len(scanner.commands)):

@@ -14,7 +14,7 @@ from toolcharter.guards.shell.arrays import Arrays
 from toolcharter.guards.shell.assignments import is_own
 from toolcharter.guards.shell.nodes import ENDLESS, MAX_COMMANDS, Command, Part, Word
 from toolcharter.guards.shell.parse.conditionals import ELSEWHERE, branching, holds_found
-from toolcharter.guards.shell.parse.cwd import Flow
+from toolcharter.guards.shell.parse.cwd import Flow, Folders
 from toolcharter.guards.shell.parse.expansions import compute, read_arithmetic
 from toolcharter.guards.shell.parse.scanner import Scanner
 from toolcharter.guards.shell.parse.word_parts import MARK, made_of
@@ -44,6 +44,7 @@ _PLAIN = re.compile(r"[A-Za-z0-9_@%+=:,./-]+")
 # What may give a loop variable another value: by the way, and once and for all.
 _SETTERS = frozenset({"read", "mapfile", "readarray", "printf", "getopts", "let", "export", "readonly", "unset"})
 _ALTERERS = frozenset({"eval", "source", ".", "trap", "declare", "typeset", "local"})
+_SKIPPING = frozenset({"break", "continue", "return"})
 _HIDERS = frozenset({"command", "builtin", "wait"})
 """They may run one of those, or name a variable in an option."""
 
@@ -154,7 +155,8 @@ def _mark_endless(scanner: Scanner, *, is_endless: bool) -> None:
         scanner.within = (*scanner.within, ENDLESS)
 
 
-def _for_parts(scanner: Scanner) -> None:
+def _for_parts(scanner: Scanner) -> bool:
+    """Read from behind `for`; whether each turn ends in the folder in which it begins."""
     # Others, such as `PATH`, may be variables that programs look at.
     found = _VARIABLE.match(scanner.source, scanner.at)
     if found is None or found.group().endswith("_proxy"):
@@ -183,13 +185,27 @@ def _for_parts(scanner: Scanner) -> None:
         scanner.put(name, value)
         scanner.set_names |= {name}
     _mark_endless(scanner, is_endless=any(_MANY_WORDS.match(word.form) for word in words))
+    folders = scanner.here
+    scanner.turning += 1
     _list(scanner, name, names)
+    scanner.turning -= 1
     if scanner.patterns.pop(name, None) is not None and may_set(scanner.commands[start:], scanner.commands):
         scanner.mark_unsupported("A loop variable may get another value in the loop.")
     is_certain = name in scanner.loops and _is_certain(scanner, start)
+    comes_back = (is_certain or name not in scanner.entered) and _ends_in(scanner, folders, start)
     _leave(scanner, name, start, is_certain=is_certain)
     written = written_out(scanner.commands, start, name, values if is_certain else (), scanner.arrays)
     scanner.commands[start:] = written
+    return comes_back
+
+
+def _ends_in(scanner: Scanner, folders: Folders, start: int) -> bool:
+    """Whether each turn of the loop just read, whose commands begin at *start*, ends in *folders*, where it began.
+
+    What changes the names on disk would do so before the next turn, wherever it stands in the loop.
+    """
+    is_same = bool(folders) and scanner.here == folders and scanner.at <= scanner.enters
+    return is_same and not (scanner.functions or _any_runs(scanner.commands[start:], _SKIPPING))
 
 
 def _leave(scanner: Scanner, name: str, start: int, *, is_certain: bool) -> None:

@@ -5,6 +5,7 @@ Source: bash(1), "PARAMETERS".
 
 import re
 
+from toolcharter.guards.shell.nodes import LOGIN
 from toolcharter.guards.shell.parse.scanner import Scanner
 from toolcharter.guards.shell.parse.word_parts import MARK, Piece
 from toolcharter.guards.shell.settled import NUMBER
@@ -21,6 +22,8 @@ SHOWN = frozenset(
     }
 )
 """Variables of the environment, and of bash itself, that hold no secret."""
+_LOGIN = frozenset({"HOME", "USER", "LOGNAME", "UID", "EUID", "SHELL", "HOSTNAME", "PATH", "LANG", "TERM"})
+"""Those of them that no folder which an agent may make and enter has a say in."""
 JOB = "!"
 """What stands among the variables that are set for certain where something runs in the background."""
 _COUNTS = frozenset("#?$!-")
@@ -51,6 +54,8 @@ def parameter(scanner: Scanner, name: str, *, quoted: bool) -> Piece:
         )
     # Where the line runs: a path that begins with a slash.
     named_by = "place" if name == "PWD" and is_output and quoted else ""
+    if name in _LOGIN and is_output and not quoted and "IFS" not in scanner.source:
+        named_by = LOGIN
     piece = Piece("", quoted, is_known=False, splits=splits, hints=hints, pattern=pattern, named_by=named_by)
     return piece._replace(name=known, is_output=is_output)
 

@@ -62,6 +62,8 @@ class Scanner:
     """How often what has been read left its folder in a way that outlives it."""
     branches: int
     """How many conditionals, loops and functions the reading stands in."""
+    turning: int
+    """How many loops over words."""
     inners: int
     """How many sources have been read within this one."""
     settles: bool
@@ -167,7 +169,7 @@ class Scanner:
         self.unsupported = self.unresolved_program = self.body = self.listings = self.notes = None
         self.within = self.stdin_from = ()
         self.here = (".",)
-        self.moves = self.branches = self.inners = self._made = 0
+        self.moves = self.branches = self.turning = self.inners = self._made = 0
         self.lists = self.settles = self.names_program = self.takes_names = self.is_timed = False
         self.set_names = frozenset()
         self.gained = settled.Gained(frozenset(), frozenset())

@@ -11,6 +11,7 @@ from tests.rows import each_row
         "git status -sb",
         "git status --porcelain=v2 --branch -uno",
         "git --no-pager log -3",
+        "git -c color.ui=never -c core.pager=cat log -3",
         "git -C sub status",
         "git log --oneline --graph --decorate --all",
         "git log --stat -n 5 main..feature -- src tests",
@@ -102,7 +103,7 @@ def test_ordinary_purpose_asks_for_nothing(line: str) -> None:
 @each_row(
     ("line", "named"),
     [
-        ("git -c core.pager=x log", "-c"),
+        ("git -c core.pager=x log", "core.pager=x"),
         ("git -ccore.pager=x log", "-ccore.pager=x"),
         ("git --config-env=core.pager=X status", "--config-env=core.pager=X"),
         ("git --list-cmds=main", "--list-cmds=main"),
