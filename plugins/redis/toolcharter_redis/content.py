@@ -12,8 +12,9 @@ import redis
 
 from toolcharter import ExportedFence, ExportedItem, ExportedRow, NewRow, Scope, StoreExport, StoreUnavailable
 from toolcharter_redis.commands import Meta, meta_of, push_commands, put_commands
-from toolcharter_redis.names import LOCK_KEY, SCOPES_KEY, WRITES_KEY, Names, scope_of
+from toolcharter_redis.names import FORM_KEY, LOCK_KEY, PLAIN_KEY, SCOPES_KEY, WRITES_KEY, Names, scope_of
 from toolcharter_redis.scripts import UNLOCK
+from toolcharter_redis.transaction import decoded
 from toolcharter_stores.archive import read, written
 from toolcharter_stores.sql.ordered import key_of
 
@@ -23,6 +24,8 @@ _TRIES = 5
 _LOCK_S = 10
 """How long the lock of a process that was killed holds, in seconds."""
 _IN_MEMORY = 8_000_000
+_TYPES = {"SET": "string", "HSET": "hash", "SADD": "set", "ZADD": "zset", "ZREM": "zset", "LPUSH": "list"}
+"""By command, what its key holds."""
 
 
 class RedisExport:
@@ -104,9 +107,7 @@ def everything(client: redis.Redis, plain: str) -> Iterator[Exported]:
         for name in sorted(_set(client, names.lists())):
             text = name.decode(errors="surrogatepass")
             items: list[Any] = client.lrange(names.list(text), 0, -1)
-            yield from (
-                ExportedItem(names.scope, text, item.decode(errors="surrogatepass")) for item in reversed(items)
-            )
+            yield from (ExportedItem(names.scope, text, decoded(item)) for item in reversed(items))
         for name in sorted(_set(client, names.leases())):
             text = name.decode(errors="surrogatepass")
             fence = client.hget(names.lease(text), "fence")
@@ -132,8 +133,7 @@ def _of(
     documents: list[Any] = client.mget([names.document(kind, key) for key, _ in piece])
     for (key, meta), document in zip(piece, documents, strict=True):
         if document is not None:
-            text = document.decode(errors="surrogatepass")
-            row = NewRow(key, text, meta.indexed, meta.full_text, meta.secret)
+            row = NewRow(key, decoded(document), meta.indexed, meta.full_text, meta.secret)
             yield ExportedRow(names.scope, kind, row, meta.version, meta.seq)
 
 
@@ -161,10 +161,11 @@ def _replace(client: redis.Redis, content: Iterable[Exported], plain: str) -> No
                 text = lease.decode(errors="surrogatepass")
                 fences[names.scope, text] = int(client.hget(names.lease(text), "fence") or 0)
             _delete(client, pipe, names)
+        written_anew = _Content(pipe)
         for number, each in enumerate(content):
             if number % _AT_ONCE == 0:
                 keep()
-            _add(pipe, each, latest, fences, plain)
+            _add(written_anew, each, latest, fences, plain)
         for (scope, name), fence in fences.items():
             names = Names(scope, plain)
             pipe.hset(names.lease(name), mapping={"holder": "", "fence": fence, "expires": "0"})
@@ -180,6 +181,39 @@ def _replace(client: redis.Redis, content: Iterable[Exported], plain: str) -> No
         pipe.execute()
 
 
+class _Content:
+    """What a pipe writes, each key as one thing: a command that the server refuses would not stop those behind it."""
+
+    def __init__(self, pipe: Any) -> None:
+        self._pipe = pipe
+        self._types = dict.fromkeys((FORM_KEY, WRITES_KEY, LOCK_KEY, SCOPES_KEY, PLAIN_KEY), "")
+        self._numbers: set[tuple[Scope, int]] = set()
+
+    def write(self, *command: Any) -> None:
+        """Write, in the place of whatever has the key now.
+
+        Raises:
+            StoreUnavailable: Something else has been written to the key, or a document a second time.
+        """
+        name, key = command[0], command[1]
+        if key not in self._types:
+            self._types[key] = _TYPES[name]
+            self._pipe.delete(key)
+        elif name == "SET" or self._types[key] != _TYPES[name]:
+            raise StoreUnavailable(f"Nothing is replaced: two things would have the key {key!r}.")
+        self._pipe.execute_command(*command)
+
+    def number(self, scope: Scope, seq: int) -> None:
+        """Take a change's number.
+
+        Raises:
+            StoreUnavailable: It is taken.
+        """
+        if (scope, seq) in self._numbers:
+            raise StoreUnavailable(f"Nothing is replaced: two records have the change number {seq}.")
+        self._numbers.add((scope, seq))
+
+
 def _delete(client: redis.Redis, pipe: Any, names: Names) -> None:
     for kind in _kinds(client, names):
         for named, _ in client.hscan_iter(names.kind(kind)):
@@ -189,20 +223,24 @@ def _delete(client: redis.Redis, pipe: Any, names: Names) -> None:
         pipe.delete(*gone)
 
 
-def _add(pipe: Any, each: Exported, latest: dict[Scope, int], fences: dict[tuple[Scope, str], int], plain: str) -> None:
+def _add(
+    anew: _Content, each: Exported, latest: dict[Scope, int], fences: dict[tuple[Scope, str], int], plain: str
+) -> None:
     names = Names(each.scope, plain)
+    commands: Iterable[tuple[Any, ...]] = ()
     if isinstance(each, ExportedRow):
+        anew.number(each.scope, each.seq)
         latest[each.scope] = max(latest.get(each.scope, 0), each.seq)
         meta = Meta(each.version, each.seq, dict(each.row.indexed), each.row.secret, each.row.full_text)
-        for command in put_commands(names, each.kind, each.row.key, meta, each.row.document, None):
-            pipe.execute_command(*command)
+        commands = put_commands(names, each.kind, each.row.key, meta, each.row.document, None)
     elif isinstance(each, ExportedItem):
         latest.setdefault(each.scope, 0)
-        for command in push_commands(names, each.name, [each.item], None):
-            pipe.execute_command(*command)
+        commands = push_commands(names, each.name, [each.item], None)
     else:
         place = (each.scope, each.name)
         fences[place] = max(fences.get(place, 0), each.fence)
+    for command in commands:
+        anew.write(*command)
 
 
 def _kinds(client: redis.Redis, names: Names) -> list[str]:

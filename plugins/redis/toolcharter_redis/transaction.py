@@ -85,7 +85,7 @@ class RedisTransaction:
         """A document; empty, which is no record, for one that other programs list and that is not there."""
         if document is None:
             return None if self._names.registry(kind) is None else ""
-        return _decoded(document)
+        return decoded(document)
 
     def get(self, kind: str, key: tuple[str, ...], /) -> Row | None:
         """The row with this key."""
@@ -157,7 +157,7 @@ class RedisTransaction:
                     self._forget(kind, key, before)
                 continue
             self._seq += 1
-            text = "" if document is None else _decoded(document)
+            text = "" if document is None else decoded(document)
             indexed = {TOOL_INDEXED: _indexed(text)}
             meta = Meta(1 if before is None else before.version + 1, self._seq, indexed, (), "")
             self.commands += index_commands(names, kind, key, meta, before)
@@ -286,7 +286,7 @@ class RedisTransaction:
         require_text(name)
         (found,) = self._ask(("LRANGE", self._names.list(name), 0, limit - 1))
         mine = self._pushed.get(name, [])
-        return tuple([*mine, *map(_decoded, found)][:limit])
+        return tuple([*mine, *map(decoded, found)][:limit])
 
     def require_lease(self, lease: StoreLease, /) -> None:
         """Let the transaction happen only if *lease* is still held when it does."""
@@ -322,7 +322,7 @@ def _meets(meta: Meta, where: Where) -> bool:
     )
 
 
-def _decoded(raw: bytes) -> str:
+def decoded(raw: bytes) -> str:
     """A text; empty, which is no record and no item, for bytes that no text of ours has."""
     try:
         return raw.decode(errors="surrogatepass")

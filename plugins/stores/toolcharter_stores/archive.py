@@ -7,7 +7,9 @@ SHA-256 of all lines before. What is secret stays encrypted: who restores it nee
 import gzip
 import hashlib
 import os
+import re
 import secrets
+import stat
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -33,6 +35,14 @@ FORM = 1
 """Of the lines. Those of older forms are brought to it line by line, newer ones are refused."""
 MAX_LINE = 8_388_608
 """A longer line is none of ours, in bytes."""
+MAX_NUMBER = 1 << 52
+"""Versions, changes and fencing numbers are below: what Redis counts exactly, with room to count on."""
+_TENANT = re.compile(r"(?:[A-Za-z0-9][A-Za-z0-9_-]{0,63})?")
+_DISTRIBUTION = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+_KIND = re.compile(r"[a-z][a-z0-9_]{0,63}")
+_MAX_NAME_CHARS = 512
+_MAX_FIELDS = 64
+_INT64 = 1 << 63
 Exported = ExportedRow | ExportedItem | ExportedFence
 UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
 """By form, what makes a line of the next form of one."""
@@ -78,13 +88,38 @@ def backup(engine: StoreEngine, file: Path, *, replaces: bool = False) -> int:
 def _write(engine: StoreEngine, raw: BinaryIO) -> int:
     digest, count = hashlib.sha256(), 0
     with gzip.GzipFile(fileobj=raw, mode="wb", mtime=0) as packed, engine.export() as content:
-        for value in chain([{"toolcharter_store": FORM}], map(written, content)):
-            line = orjson.dumps(value) + b"\n"
+        for line in chain([orjson.dumps({"toolcharter_store": FORM}) + b"\n"], map(_line, content)):
             digest.update(line)
             packed.write(line)
             count += 1
         packed.write(orjson.dumps({"lines": count, "sha256": digest.hexdigest()}) + b"\n")
     return count - 1
+
+
+def _line(each: Exported) -> bytes:
+    """The line of one thing, which `read` takes: what another program has written into a store may be none.
+
+    Raises:
+        ArchiveError: It could not be restored.
+    """
+    try:
+        value = written(each)
+        line = orjson.dumps(value) + b"\n"
+        read(value)
+    except (TypeError, ValueError) as error:
+        raise ArchiveError(f"{_named(each)} is nothing that could be restored: {error}. Delete it first.") from error
+    if len(line) > MAX_LINE:
+        raise ArchiveError(f"{_named(each)} is longer than {MAX_LINE} bytes. Delete it first.")
+    return line
+
+
+def _named(each: Exported) -> str:
+    what = (
+        f"record {'/'.join(each.row.key)!r} of the kind {each.kind!r}"
+        if isinstance(each, ExportedRow)
+        else repr(each.name)
+    )
+    return f"The {what} of {each.scope.distribution}, tenant {each.scope.tenant!r},"
 
 
 def written(each: Exported) -> dict[str, Any]:
@@ -104,29 +139,38 @@ def written(each: Exported) -> dict[str, Any]:
 
 
 def read(value: dict[str, Any]) -> Exported:
-    """What `written` was given.
+    """What `written` was given, if a store can hold it.
 
     Raises:
         ValueError: Nothing of the kind.
     """
     try:
         tenant, distribution = value["of"]
-        scope = Scope(_text(tenant), _text(distribution))
+        scope = Scope(_matching(tenant, _TENANT), _matching(distribution, _DISTRIBUTION))
         if "row" in value:
-            row, (version, seq) = value["row"], value["at"]
-            new = NewRow(
-                tuple(map(_text, row["key"])),
-                _text(row["document"]),
-                dict(row["indexed"]),
-                _text(row["full_text"]),
-                tuple(map(_text, row["secret"])),
-            )
-            return ExportedRow(scope, _text(value["kind"]), new, _number(version), _number(seq))
+            version, seq = value["at"]
+            kind = _matching(value["kind"], _KIND)
+            return ExportedRow(scope, kind, _row(value["row"]), _number(version, 1), _number(seq, 1))
         if "item" in value:
-            return ExportedItem(scope, _text(value["list"]), _text(value["item"]))
-        return ExportedFence(scope, _text(value["lease"]), _number(value["fence"]))
+            return ExportedItem(scope, _name(value["list"]), _text(value["item"]))
+        return ExportedFence(scope, _name(value["lease"]), _number(value["fence"], 0))
     except (KeyError, TypeError) as error:
         raise ValueError("it is no row, item or fencing number") from error
+
+
+def _row(row: dict[str, Any]) -> NewRow:
+    key, indexed, secret = row["key"], row["indexed"], row["secret"]
+    if not isinstance(indexed, dict) or not isinstance(key, list) or not isinstance(secret, list) or not all(key):
+        raise TypeError
+    if not key or sum(map(len, key)) > _MAX_NAME_CHARS or len(indexed) > _MAX_FIELDS or len(secret) > _MAX_FIELDS:
+        raise ValueError("it is no record: its key is empty or too long, or it has too many fields")
+    return NewRow(
+        tuple(map(_text, key)),
+        _text(row["document"]),
+        {_field(name): _indexed(each) for name, each in indexed.items()},
+        _text(row["full_text"]),
+        tuple(map(_field, secret)),
+    )
 
 
 class Archive:
@@ -138,11 +182,9 @@ class Archive:
 
     def __init__(self, file: Path) -> None:
         self._name = file
-        try:
-            self._raw = file.open("rb")  # held, so that what is restored is what was checked
-        except OSError as error:
-            raise ArchiveError(f"{file} cannot be read: {error.strerror}.") from error
+        self._raw = _opened(file)  # held, so that what is restored is what was checked
         self._digest = ""
+        self._line = 0
         try:
             self.count = sum(1 for _ in self)
         except BaseException:
@@ -156,21 +198,21 @@ class Archive:
         self._raw.close()
 
     def __iter__(self) -> Iterator[Exported]:
-        number = 0
+        self._line = 0
         try:
-            for number, value in self._values():  # noqa: B007 - for what is raised below
-                yield read(value)
+            yield from map(read, self._values())
         except ValueError as error:
-            raise ArchiveError(f"{self._name}: line {number + 1}: {error}.") from error
+            raise ArchiveError(f"{self._name}: line {self._line}: {error}.") from error
         except (OSError, EOFError, zlib.error) as error:
-            raise ArchiveError(f"{self._name} is cut off or damaged after line {number}: {error}.") from error
+            raise ArchiveError(f"{self._name} is cut off or damaged after line {self._line}: {error}.") from error
 
-    def _values(self) -> Iterator[tuple[int, dict[str, Any]]]:
-        """The lines between the first and the last, each with its number, in the present form."""
+    def _values(self) -> Iterator[dict[str, Any]]:
+        """The lines between the first and the last, in the present form."""
         self._raw.seek(0)
         digest, form, number, last = hashlib.sha256(), 0, 0, None
         with gzip.GzipFile(fileobj=self._raw, mode="rb") as packed:
             for number, line in enumerate(iter(lambda: packed.readline(MAX_LINE), b"")):
+                self._line = number + 1
                 value = orjson.loads(line) if line.endswith(b"\n") else None
                 if last is not None or not isinstance(value, dict):
                     raise ValueError("it is no line of an archive")
@@ -180,7 +222,7 @@ class Archive:
                     last = value
                     continue
                 else:
-                    yield number, _upgraded(value, form)
+                    yield _upgraded(value, form)
                 digest.update(line)
         if last is None or last != {"lines": number, "sha256": digest.hexdigest()}:
             raise ValueError("the archive is cut off, or was changed")
@@ -247,15 +289,17 @@ def sealed_texts(row: ExportedRow) -> Iterator[tuple[str, str]]:
     """The secret texts of a row as they are stored, each with its field.
 
     Raises:
-        StoreUnavailable: The row is no record.
+        StoreUnavailable: The row is no record, or what is secret in it is no text.
     """
     document = document_of(row)
     for field in row.row.secret:
         value = document.get(field)
-        if isinstance(value, str):
-            yield field, value
-        elif isinstance(value, dict):
-            yield from ((f"{field}/{name}", text) for name, text in value.items())
+        found = {f"{field}/{name}": text for name, text in value.items()} if isinstance(value, dict) else {field: value}
+        for place, text in found.items():
+            if isinstance(text, str):
+                yield place, text
+            elif text is not None:
+                raise StoreUnavailable(f"The secret field {place!r} of a record of the kind {row.kind!r} is no text.")
 
 
 def document_of(row: ExportedRow) -> dict[str, Any]:
@@ -271,10 +315,22 @@ def document_of(row: ExportedRow) -> dict[str, Any]:
     raise StoreUnavailable(f"The record {'/'.join(row.row.key)!r} of the kind {row.kind!r} is no JSON object.")
 
 
+def _opened(file: Path) -> BinaryIO:
+    try:
+        # Not blocking: a FIFO would wait for a writer.
+        raw = os.fdopen(os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
+    except OSError as error:
+        raise ArchiveError(f"{file} cannot be read: {error.strerror}.") from error
+    if not stat.S_ISREG(os.fstat(raw.fileno()).st_mode):
+        raw.close()
+        raise ArchiveError(f"{file} is no regular file.")
+    return raw
+
+
 def _form(value: dict[str, Any]) -> int:
     form = value.get("toolcharter_store")
-    if not isinstance(form, int):
-        raise ValueError("it is no archive of a store")  # noqa: TRY004 - what a file holds is a value
+    if type(form) is not int or form < min([FORM, *UPGRADES]):
+        raise ValueError("it is no archive of a store")
     if form > FORM:
         raise ValueError(f"a newer version has written the archive, in form {form}; this one reads up to {FORM}")
     return form
@@ -292,7 +348,40 @@ def _text(value: object) -> str:
     return value
 
 
-def _number(value: object) -> int:
-    if not isinstance(value, int) or isinstance(value, bool):
+def _matching(value: object, form: re.Pattern[str]) -> str:
+    text = _text(value)
+    if form.fullmatch(text) is None:
+        raise ValueError("it names no tenant, distribution and kind of a store")
+    return text
+
+
+def _name(value: object) -> str:
+    text = _text(value)
+    if not text or len(text) > _MAX_NAME_CHARS or "\0" in text:
+        raise ValueError(f"a list or lease has a name of 1 to {_MAX_NAME_CHARS} characters without NUL")
+    return text
+
+
+def _field(value: object) -> str:
+    text = _text(value)
+    if not text.isidentifier() or len(text) > _MAX_NAME_CHARS:
+        raise ValueError("it names no field of a record")
+    return text
+
+
+def _indexed(value: object) -> str | int | bool | None:
+    if isinstance(value, str) and len(value) > _MAX_NAME_CHARS:
+        raise ValueError(f"an indexed field holds up to {_MAX_NAME_CHARS} characters")
+    if not isinstance(value, str | int | None):
         raise TypeError
+    if isinstance(value, int) and not -_INT64 <= value < _INT64:
+        raise ValueError("an indexed field holds whole numbers of 64 bits")
+    return value
+
+
+def _number(value: object, least: int) -> int:
+    if type(value) is not int:
+        raise TypeError
+    if not least <= value < MAX_NUMBER:
+        raise ValueError(f"versions, changes and fencing numbers are from {least} to below {MAX_NUMBER}")
     return value

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
-from itertools import islice
 from typing import Any, Self
 
 import sqlalchemy as sa
@@ -19,7 +18,8 @@ from toolcharter_stores.sql.words import text_place, words_of
 
 Exported = ExportedRow | ExportedItem | ExportedFence
 AT_ONCE = 200
-"""How many rows are in memory."""
+"""How many rows are in memory, at most."""
+_CHARS_AT_ONCE = 4_000_000
 _SCOPES = sa.select(SCOPES.c.id, SCOPES.c.tenant, SCOPES.c.distribution)
 _RECORDS = sa.select(RECORDS).order_by(RECORDS.c.id)
 _ITEMS = sa.select(ITEMS).order_by(ITEMS.c.scope, ITEMS.c.name, ITEMS.c.number)
@@ -57,9 +57,15 @@ class SqlExport:
 
     def __iter__(self) -> Iterator[Exported]:
         for row in self._rows(_RECORDS):
-            document = NewRow(
-                key_of(row.key), row.document, json.loads(row.indexed), row.full_text, tuple(json.loads(row.secret))
-            )
+            try:
+                document = NewRow(
+                    key_of(row.key), row.document, json.loads(row.indexed), row.full_text, tuple(json.loads(row.secret))
+                )
+            except (TypeError, ValueError) as error:
+                raise StoreUnavailable(
+                    f"The row {row.id} of {RECORDS.name} cannot be read: {type(error).__name__}. Another program has "
+                    "written it; delete it."
+                ) from error
             yield ExportedRow(self._scopes[row.scope], row.kind, document, row.version, row.seq)
         for row in self._rows(_ITEMS):
             yield ExportedItem(self._scopes[row.scope], row.name, row.item)
@@ -74,6 +80,20 @@ class SqlExport:
                 yield from found
         except exc.SQLAlchemyError as error:
             raise unavailable(self._database, error) from error
+
+
+def _pieces(content: Iterable[Exported]) -> Iterator[list[Exported]]:
+    """*content* in lists of up to `AT_ONCE`, shorter ones where much stands in one."""
+    piece, chars = list[Exported](), 0
+    for each in content:
+        piece.append(each)
+        chars += len(each.row.document) + len(each.row.full_text) if isinstance(each, ExportedRow) else 0
+        chars += len(each.item) if isinstance(each, ExportedItem) else 0
+        if len(piece) == AT_ONCE or chars > _CHARS_AT_ONCE:
+            yield piece
+            piece, chars = [], 0
+    if piece:
+        yield piece
 
 
 class Replacing:
@@ -97,15 +117,20 @@ class Replacing:
             run(sa.delete(table))
         run(sa.delete(self._database.text))
         run(sa.update(LEASES).values(holder="", expires=0.0))
-        rows = iter(content)
-        while piece := list(islice(rows, AT_ONCE)):
-            self._write_records([each for each in piece if isinstance(each, ExportedRow)])
-            self._write_items([each for each in piece if isinstance(each, ExportedItem)])
-            for each in piece:
-                if isinstance(each, ExportedFence):
-                    self._write_fence(each)
+        try:
+            for piece in _pieces(content):
+                self._write(piece)
+        except exc.IntegrityError as error:
+            raise StoreUnavailable("Nothing is replaced: two records have one key, or one change number.") from error
         for scope, seq in self._latest.items():
             run(sa.update(SCOPES).where(SCOPES.c.id == scope).values(seq=seq + 1, forgotten=seq + 1))
+
+    def _write(self, piece: list[Exported]) -> None:
+        self._write_records([each for each in piece if isinstance(each, ExportedRow)])
+        self._write_items([each for each in piece if isinstance(each, ExportedItem)])
+        for each in piece:
+            if isinstance(each, ExportedFence):
+                self._write_fence(each)
 
     def _scope(self, scope: Scope) -> int:
         number = self._scopes.get(scope)
