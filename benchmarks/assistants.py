@@ -1,4 +1,4 @@
-"""What agents cost that live longer than one answer: their memory, files that are kept elsewhere, jobs that wait."""
+"""What agents cost that live longer than one answer: their memory, files that are kept elsewhere, jobs that wait, other agents."""
 
 from measure import Bench, Row, Subject, ratio
 
@@ -18,6 +18,7 @@ def _idle(bench: Bench) -> float:
         return bench.ratio(bench.sample(worker, "many"), bench.sample(worker, "few"))
 
 
+_SPAWNING = Subject("ours/spawning.py")
 _SMALL = Subject(_REMEMBERING, variables=(("BENCH_CHUNKS", "1000"),))
 
 ROWS = (
@@ -28,4 +29,9 @@ ROWS = (
         1.5,
     ),
     Row("look for what is due among 10,000 idle jobs / among 10", _idle, 1.1),
+    Row(
+        "start of a subagent / building a toolbox of the profile `orchestrator`",
+        ratio((_SPAWNING, "spawn"), (_SPAWNING, "build")),
+        0.1,
+    ),
 )

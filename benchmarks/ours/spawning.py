@@ -1,4 +1,4 @@
-"""Starting a subagent, beside building a toolbox with the same tools over the same store."""
+"""Starting a subagent, beside building a toolbox of the profile `orchestrator` over the same store."""
 
 import json
 import tempfile
@@ -11,38 +11,31 @@ from toolcharter_agents.states import Subagent
 
 _FOLDER = tempfile.TemporaryDirectory(prefix="tc")
 _PLACE = Path(_FOLDER.name)
-_URL = f"sqlite://{_PLACE / 'store.sqlite3'}"
-_PROFILE = _PLACE / "orchestrator.yaml"
+_URL = f"sqlite:///{_PLACE / 'store.sqlite3'}"
+_PROFILE = _PLACE / "spawning.yaml"
 _WORKSPACE = _PLACE / "workspace"
 _WORKSPACE.mkdir()
-_MANY = {"unattended": True, "max_concurrent": 1000, "max_children": 1000}
 _PROFILE.write_text(
     json.dumps(
         {
-            "profile": "orchestrator",
+            "profile": "spawning",
+            "extends": ["orchestrator"],
             "store": _URL,
-            "tools": {
-                "read_file": {},
-                "grep": {},
-                "edit_file": {},
-                "sessions_list": {},
-                "spawn": _MANY,
-                "subagents": _MANY,
-                "team_tasks": {},
-            },
+            "tools": {"sessions_spawn": {"unattended": True, "max_concurrent": 1000, "max_children": 1000}},
+            "limits": {"calls_per_hour": 1_000_000},
             "extensions": {"scripted": {"runs": [{"answer": "done"}]}},
         }
     )
 )
 _ADA = Caller(agent="ada", user="kim")
-_events: list[dict[str, Any]] = []
+_events: list[Any] = []
 _toolbox = build_tools(_PROFILE, workspace=_WORKSPACE, caller=_ADA, events=_events.append)
 _store = open_store(_URL).bound("", "toolcharter-agents")
 
 
 def spawn() -> None:
     """Have a subagent accepted."""
-    result = _toolbox.call("spawn", {"task": "look"})
+    result = _toolbox.call("sessions_spawn", {"task": "look"})
     assert result.outcome == "ok", result.text
 
 

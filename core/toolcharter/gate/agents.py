@@ -78,11 +78,11 @@ class AgentLauncher:
             session=request.session or parent.session,
             depth=parent.depth + 1,
         )
-        named = self._state.availability.named
-        left = {*view(parent)} & {*view(child)}
+        named, seen = self._state.availability.named, view(parent)
+        left = {*seen} & {*view(child)}
         left = left if request.tools is None else left & named(request.tools)
         closed = tuple(item.removeprefix(_CAP) for item in request.deny if item.startswith(_CAP))
-        denied = named(item for item in request.deny if not item.startswith(_CAP)) | view(parent).touching(closed)
+        denied = named(item for item in request.deny if not item.startswith(_CAP)) | seen.touching(closed)
         above = parent.delegation or Delegation(parent, ())
         return replace(child, delegation=above._replace(tools=tuple(sorted(left - denied))))
 

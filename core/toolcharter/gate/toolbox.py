@@ -231,8 +231,11 @@ class Toolbox(Mapping[str, Tool]):
         """The tools of which some call might pass."""
         state = self._state
         hidden = state.availability.of(self._caller)
-        views = {name: state.policy.for_tool(tool.facts, hidden.get(name)) for name, tool in self._tools.items()}
-        return tuple(name for name, view in views.items() if view.hidden_because is None)
+        return tuple(
+            name
+            for name, tool in self._tools.items()
+            if hidden.get(name) is None and state.policy.could_pass(tool.facts)
+        )
 
     def for_caller(self, caller: Caller) -> "Toolbox":
         """A cheap view of the same tools for *caller*; closing it closes the toolbox."""

@@ -80,6 +80,7 @@ class Policy:
         )
         self.bounds = CapabilityLimits(()) if bounds is None else bounds
         self._by_tool: dict[str, tuple[ToolFacts, ToolRules]] = {}
+        self._could_pass: dict[str, tuple[ToolFacts, bool]] = {}
 
     @property
     def may_ask(self) -> bool:
@@ -89,6 +90,13 @@ class Policy:
     def for_tool(self, facts: ToolFacts, hidden: Hidden | None = None) -> "ToolPolicyView":
         """What the policy says of one tool; *hidden* is what availability says for the caller."""
         return ToolPolicyView(self, facts, hidden)
+
+    def could_pass(self, facts: ToolFacts) -> bool:
+        """Whether some call of a tool might pass where availability does not hide it, looked up once for all callers."""
+        known = self._could_pass.get(facts.name)
+        if known is None or known[0] != facts:
+            known = self._could_pass[facts.name] = facts, self.for_tool(facts).hidden_because is None
+        return known[1]
 
     def owner_of(self, rule: Rule) -> str:
         """Whose `deny` or `ask` holds one of the policy's rules, as the model reads it: never a ceiling's path."""

@@ -2,7 +2,9 @@
 
 import threading
 import time
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from itertools import count
 from secrets import token_hex
 from typing import Annotated, Literal, NamedTuple, TypeAlias
 
@@ -19,6 +21,7 @@ from toolcharter import (
     SessionRecord,
     Store,
     StoreConflict,
+    Stored,
     StoreTransaction,
     StoreUnavailable,
     ToolcharterError,
@@ -41,6 +44,8 @@ _TRIES_S = (0.1, 0.5, 2.0, 5.0, 0.0)
 _LOOKS_S = 0.05
 _MOST = 200
 _FEW = 20
+_PUTS_AWAY_EACH = 10
+"""With how many ends old records are looked for: with each a few more than have been added since."""
 
 Role = Literal["user", "assistant"]
 Seconds = Annotated[float, Field(gt=0, le=86_400)]
@@ -117,6 +122,7 @@ class Launcher:
         self._rt = rt
         self._own: dict[str, threading.Event] = {}
         """Those under way, each with what is set once its record says how it ended."""
+        self._ends = count()
         self._announcer = Announcer()
         rt.on_close(self._close)
 
@@ -188,24 +194,35 @@ class Launcher:
     def _admitted(self, records: StoreTransaction, order: Order) -> Subagent:
         """The record of a new subagent: running, or rejected by a limit."""
         policy, caller, now = self._policy, self._rt.caller, time.time()
-        active = running_now(records, now)
-        actor, number = Actor.of(caller), token_hex(4)
-        label = order.label or number
-        owner = order.target or agent_of(caller)
-        session = subagent_key(owner, label)
-        if any(one.session == session for one in active) or records.get(SessionRecord, session) is not None:
-            session = subagent_key(owner, f"{label}-{number}")
-        found = refusal(policy.limits(), caller.depth, len(active), sum(one.parent == actor.session for one in active))
-        record = Subagent(
+        spawning = self._spawning(order, now)
+        running = spawning.moved(State.RUNNING, now)
+        # First of all: a transaction that begins by reading is run again if others have written meanwhile.
+        version = records.put(running, expected=0)
+        others = [one for one in running_now(records, now) if one.id != running.id]
+        siblings = sum(one.parent == running.parent for one in others)
+        if found := refusal(policy.limits(), caller.depth, len(others), siblings):
+            changed = spawning.moved(State.REJECTED, now, reason=str(found[0]), result=found[1], is_told=True)
+        elif order.label and _is_taken(running.session, records, others):
+            session = subagent_key(order.target or agent_of(caller), f"{order.label}-{running.id}")
+            changed = running.model_copy(update={"session": session})
+        else:
+            return running
+        records.put(changed, expected=version)
+        return changed
+
+    def _spawning(self, order: Order, now: float) -> Subagent:
+        caller, number = self._rt.caller, token_hex(4)
+        actor, label = Actor.of(caller), order.label or number
+        return Subagent(
             id=number,
             parent=actor.session,
             agent=actor.agent,
             user=actor.user,
-            session=session,
+            session=subagent_key(order.target or agent_of(caller), label),
             label=label,
             task=order.task,
             target=order.target,
-            model=order.model or policy.model,
+            model=order.model or self._policy.model,
             state=State.SPAWNING,
             is_active=True,
             depth=caller.depth + 1,
@@ -214,12 +231,6 @@ class Launcher:
             alive_until=now + ALIVE_S,
             is_told=order.is_told,
         )
-        if found is not None:
-            record = record.moved(State.REJECTED, now, reason=str(found[0]), result=found[1], is_told=True)
-        else:
-            record = record.moved(State.RUNNING, now)
-        records.put(record, expected=0)
-        return record
 
     def _settle(self, place: Place, number: str, outcome: Ended, session: SessionRecord) -> None:
         """Write how a subagent has ended, and have its parent told; a store that is away is asked again for a while."""
@@ -232,8 +243,9 @@ class Launcher:
                 continue
             if ended is not None and not ended.is_told:
                 self._announcer.add(place, ended.parent)
-            with suppress(StoreConflict, StoreUnavailable):  # the next end does it
-                place.store.transact(lambda records: put_away(records, time.time(), archive))
+            if next(self._ends) % _PUTS_AWAY_EACH == 0:
+                with suppress(StoreConflict, StoreUnavailable):  # a later end does it
+                    place.store.transact(lambda records: put_away(records, time.time(), archive))
             return
 
     def _close(self) -> None:
@@ -266,16 +278,31 @@ def _session_of(one: Subagent, caller: Caller) -> SessionRecord:
     )
 
 
+def _is_taken(session: str, records: StoreTransaction, others: Sequence[Subagent]) -> bool:
+    return any(one.session == session for one in others) or records.get(SessionRecord, session) is not None
+
+
 def running_now(records: StoreTransaction, now: float) -> list[Subagent]:
     """The subagents that are running; those whose worker is gone have failed."""
     running = []
-    for one in records.page(Subagent, where={"is_active": True}, limit=_MOST).records:
+    for one in _active(records):
         if overdue(one.record, now, Archive()) is None:
             running.append(one.record)
         else:
             lost = one.record.moved(State.FAILED, now, reason="worker_lost", result="Its worker is gone.")
             records.put(lost, expected=one.version)
     return running
+
+
+def _active(records: StoreTransaction) -> Iterator[Stored[Subagent]]:
+    """All that count against the limits: a profile may permit more than a page holds."""
+    after = ""
+    while True:
+        page = records.page(Subagent, where={"is_active": True}, after=after, limit=_MOST)
+        yield from page.records
+        after = page.after
+        if not after:
+            return
 
 
 def put_away(records: StoreTransaction, now: float, archive: Archive) -> None:

@@ -9,7 +9,17 @@ from tests.plugins.agents.stores import ON_ALL
 from tests.rows import each_row
 from tests.waiting import until
 
-from toolcharter import AgentResult, AgentTask, Caller, Denied, SessionMessage, SessionRecord, Store, ToolError
+from toolcharter import (
+    AgentResult,
+    AgentTask,
+    Caller,
+    Denied,
+    SessionMessage,
+    SessionRecord,
+    Store,
+    StoreTransaction,
+    ToolError,
+)
 from toolcharter.gate.agents import SessionInbox
 from toolcharter_agents import announcing, running, subagents
 from toolcharter_agents.states import State, Subagent
@@ -131,6 +141,24 @@ def test_limits_in_their_order(make_world: Worlds, store: Store) -> None:
         "running",
         "running",
     ]
+
+
+def test_limit_beyond_a_page_of_the_store(make_world: Worlds, store: Store) -> None:
+    """All that run are counted, not only those that one page of the store holds."""
+    world = make_world({"spawn": {"max_concurrent": 201}})
+    world.host.may_answer.set()
+    number = spawned(world)
+    ended(store, number)
+    running = {"state": State.RUNNING, "is_active": True, "parent": "another", "alive_until": time.time() + 600}
+    one = record(store, number).model_copy(update=running)
+
+    def put(records: StoreTransaction) -> None:
+        for each in range(201):
+            records.put(one.model_copy(update={"id": f"{each:03}"}))
+
+    store.transact(put)
+
+    assert world.call("spawn", task="x").reason == "concurrent_limit"
 
 
 def test_sessions_spawn_has_the_same_limits(make_world: Worlds) -> None:

@@ -272,11 +272,11 @@ class SqlTransaction:
     def _index(self, kind: str, record: int, row: NewRow, *, replaces: bool) -> None:
         if replaces:
             self._run(_DELETE_VALUES, gone=record)
-        key = head(key_bytes(row.key))
-        for field, value in row.indexed.items():
-            encoded = value_bytes(value)
-            place = {"scope": self._scope, "kind": kind, "field": field}
-            self._run(_INSERT_VALUES, **place, value=encoded, key=key, record=record)
+        if not row.indexed:
+            return
+        place = {"scope": self._scope, "kind": kind, "key": head(key_bytes(row.key)), "record": record}
+        values = [{**place, "field": field, "value": value_bytes(value)} for field, value in row.indexed.items()]
+        self._execute(_INSERT_VALUES, values)
 
     def _index_text(self, kind: str, record: int, text: str, *, replaces: bool) -> None:
         if replaces:
