@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-Script = Callable[[str, dict[str, Any]], dict[str, Any]]
-"""What the server answers, by the path and the body of a request."""
+Script = Callable[[str, dict[str, Any]], dict[str, Any] | tuple[int, dict[str, Any]]]
+"""What the server answers, by the path and the body of a request, with a status unless that is 200."""
 
 
 class ScriptedServer(ThreadingHTTPServer):
@@ -29,8 +29,10 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         self.server.asked.append(body)
-        answer = json.dumps(self.server.script(self.path, body)).encode()
-        self.send_response(200)
+        said = self.server.script(self.path, body)
+        status, shown = said if isinstance(said, tuple) else (200, said)
+        answer = json.dumps(shown).encode()
+        self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(answer)))
         self.end_headers()

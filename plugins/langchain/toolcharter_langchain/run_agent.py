@@ -1,0 +1,124 @@
+"""The extension `langchain`: runs agents that tools start. Source: langchain 1.4, `agents/factory.py`, `agents/middleware/types.py`."""
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from langchain.agents import create_agent
+from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
+from langchain.chat_models import init_chat_model
+from langchain.tools.tool_node import ToolCallRequest
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.tools import BaseTool
+from langgraph.types import Command
+
+from toolcharter import AgentResult, AgentTask, ExtensionPolicy, ExtensionSpec, ToolError, hookimpl
+from toolcharter.hosts import HostTool, described
+
+
+class LangChainPolicy(ExtensionPolicy):
+    """Which model runs agents."""
+
+    model: str
+    """The model of agents that name none, as `init_chat_model` names models."""
+
+
+class LangChainAgents:
+    """Implements `run_agent`.
+
+    Args:
+        policy: What the profile says.
+        model_of: Makes the model of a name.
+    """
+
+    def __init__(self, policy: LangChainPolicy, model_of: Callable[[str], BaseChatModel] = init_chat_model) -> None:
+        self._policy = policy
+        self._model_of = model_of
+
+    @hookimpl
+    async def run_agent(self, task: AgentTask) -> AgentResult:
+        """Run *task* with the framework.
+
+        Raises:
+            ToolError: The agent was cancelled.
+        """
+        asked = _Asked(task)
+        tools = [_shown(described(task.toolbox[name])) for name in task.toolbox]
+        model = self._model_of(task.model or self._policy.model)
+        agent: Any = create_agent(model, tools, system_prompt=task.prompt or None, middleware=[asked])
+        try:
+            state = await agent.ainvoke({"messages": [("user", task.message)]})
+        except _UsedUpError:
+            return asked.result("It has used up its iterations.", is_exhausted=True)
+        return asked.result(state["messages"][-1].text)
+
+
+class _UsedUpError(Exception):
+    """The model would be asked once more than it may be."""
+
+
+class _Asked(AgentMiddleware[Any, Any, Any]):
+    """Counts the questions to the model and what they use, asks none once the agent has to stop, and makes its calls."""
+
+    def __init__(self, task: AgentTask) -> None:
+        super().__init__()
+        self._task = task
+        self._count = self._input = self._output = 0
+
+    async def awrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
+    ) -> ModelResponse[Any]:
+        """One question."""
+        if self._task.is_cancelled():
+            raise ToolError("The agent was cancelled.", reason="cancelled")
+        if self._count >= self._task.max_iterations:
+            raise _UsedUpError
+        self._count += 1
+        answer = await handler(request)
+        used = [said.usage_metadata for said in answer.result if isinstance(said, AIMessage) and said.usage_metadata]
+        self._input += sum(each["input_tokens"] for each in used)
+        self._output += sum(each["output_tokens"] for each in used)
+        return answer
+
+    async def awrap_tool_call(
+        self,
+        request: ToolCallRequest,
+        handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]],  # noqa: ARG002 - LangChain names it
+    ) -> ToolMessage:
+        """One governed call, of a name that there is not, too; what is refused is told to the model."""
+        call = request.tool_call
+        made = await self._task.toolbox.acall(
+            call["name"], call["args"], call_id=call["id"], parent_id=self._task.parent_id
+        )
+        status = "success" if made.outcome == "ok" else "error"
+        return ToolMessage(made.text, tool_call_id=call["id"] or "", name=call["name"], status=status)
+
+    def result(self, text: str, *, is_exhausted: bool = False) -> AgentResult:
+        """What came of the agent."""
+        return AgentResult(text, self._input, self._output, self._count, is_exhausted)
+
+
+class _ShownTool(BaseTool):
+    """What the model is shown of a tool, whose calls the middleware makes."""
+
+    def _run(self, *_: Any, **__: Any) -> Any:
+        raise NotImplementedError
+
+
+def _shown(tool: HostTool) -> BaseTool:
+    return _ShownTool(name=tool.name, description=tool.description, args_schema=tool.parameters)
+
+
+def build(workspace: Path, policy: LangChainPolicy) -> LangChainAgents:  # noqa: ARG001 - the same for every workspace
+    """What runs the agents of one toolbox."""
+    return LangChainAgents(policy)
+
+
+SPEC = ExtensionSpec("langchain", LangChainPolicy, build)
+
+
+@hookimpl
+def register_extensions() -> list[ExtensionSpec[LangChainPolicy]]:
+    """The one extension of this distribution."""
+    return [SPEC]

@@ -1,0 +1,178 @@
+"""The extension `strands`: runs agents that tools start. Source: strands-agents 1.62, `agent`, `models/bedrock.py`, `models/openai.py`."""
+
+import os
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Literal
+
+from botocore.config import Config  # type: ignore[import-untyped]  # botocore has none
+from pydantic import Field
+from strands import Agent
+from strands.hooks import BeforeModelCallEvent
+from strands.middleware import ToolResultEvent
+from strands.models import BedrockModel, Model
+from strands.types.exceptions import EventLoopException
+from strands.types.tools import AgentTool, ToolSpec, ToolUse
+
+from toolcharter import (
+    AgentResult,
+    AgentTask,
+    ConfigurationError,
+    ExtensionPolicy,
+    ExtensionSpec,
+    Fault,
+    ToolError,
+    hookimpl,
+    lazy,
+)
+from toolcharter.hosts import HostTool, described
+
+if TYPE_CHECKING:
+    from strands.models import openai
+else:
+    openai = lazy("strands.models.openai")
+
+
+class StrandsPolicy(ExtensionPolicy):
+    """Which model runs agents, and where it is."""
+
+    model: str
+    """The model of agents that name none."""
+    provider: Literal["bedrock", "openai"] = "bedrock"
+    """Amazon Bedrock, with the credentials that boto3 finds, or what speaks OpenAI's Chat Completions (extra `openai`)."""
+    base_url: str = ""
+    """Where the interface is; the provider's own by default."""
+    region: str = ""
+    """Bedrock's region; the one that boto3 finds by default."""
+    key_env: str = Field(default="OPENAI_API_KEY", pattern="^[A-Za-z_][A-Za-z0-9_]*$")
+    """The environment variable that holds OpenAI's key."""
+
+
+class StrandsAgents:
+    """Implements `run_agent`."""
+
+    def __init__(self, policy: StrandsPolicy) -> None:
+        """Import what the provider needs now: the seconds that it takes are none of an agent's.
+
+        Raises:
+            ConfigurationError: The extra `openai` is not installed.
+        """
+        self._policy = policy
+        if policy.provider == "openai":
+            try:
+                openai.OpenAIModel  # noqa: B018 - has its module imported
+            except ImportError as error:
+                what = f"what asks OpenAI's models is not installed ({error})."
+                fix = "Install toolcharter-strands with its extra: toolcharter-strands[openai]."
+                raise ConfigurationError([Fault("", "extensions.strands.provider", what, fix)]) from error
+
+    @hookimpl
+    async def run_agent(self, task: AgentTask) -> AgentResult:
+        """Run *task* with the framework, which repeats no question that has failed.
+
+        Raises:
+            ToolError: There is no key, or the agent was cancelled.
+        """
+        agent = Agent(
+            self._model_of(task),
+            tools=[_TaskTool(task, described(task.toolbox[name])) for name in task.toolbox],
+            system_prompt=task.prompt or None,
+            name=task.agent or None,
+            callback_handler=None,
+            retry_strategy=None,
+        )
+        asked = _Asked(task)
+        agent.add_hook(asked, BeforeModelCallEvent)
+        try:
+            ran = await agent.invoke_async(task.message, limits={"turns": task.max_iterations})
+        except EventLoopException as failed:
+            raise failed.original_exception from failed
+        is_exhausted = ran.stop_reason == "limit_turns"
+        text = "It has used up its iterations." if is_exhausted else str(ran)
+        used = agent.event_loop_metrics.accumulated_usage
+        return AgentResult(text, used["inputTokens"], used["outputTokens"], asked.count, is_exhausted)
+
+    def _model_of(self, task: AgentTask) -> Model:
+        """The task's model. Nobody reads along, so that it answers in one piece."""
+        policy, name = self._policy, task.model or self._policy.model
+        if policy.provider == "bedrock":
+            return BedrockModel(
+                # A cancelled question goes on in a thread of Strands: it ends with the task's time at the latest.
+                boto_client_config=Config(
+                    read_timeout=max(1.0, task.deadline - monotonic()), retries={"total_max_attempts": 1}
+                ),
+                region_name=policy.region or None,
+                endpoint_url=policy.base_url or None,
+                model_id=name,
+                streaming=False,
+            )
+        key = os.environ.get(policy.key_env)
+        if not key:
+            raise ToolError(f"The environment has no key {policy.key_env!r}.")
+        client = {"api_key": key, "base_url": policy.base_url or None, "max_retries": 0}
+        return openai.OpenAIModel(client_args=client, model_id=name, stream=False)
+
+
+class _Asked:
+    """Counts the questions to the model, and asks none once the agent has to stop."""
+
+    def __init__(self, task: AgentTask) -> None:
+        self.count = 0
+        self._task = task
+
+    def __call__(self, event: BeforeModelCallEvent) -> None:  # noqa: ARG002 - Strands names it
+        if self._task.is_cancelled():
+            raise ToolError("The agent was cancelled.", reason="cancelled")
+        self.count += 1
+
+
+class _TaskTool(AgentTool):
+    """One of the agent's tools; what is refused is told to the model."""
+
+    def __init__(self, task: AgentTask, shown: HostTool) -> None:
+        super().__init__()
+        self._task = task
+        self._shown = shown
+
+    @property
+    def tool_name(self) -> str:
+        """Its name."""
+        return self._shown.name
+
+    @property
+    def tool_spec(self) -> ToolSpec:
+        """What the model is shown."""
+        schema = {"json": self._shown.parameters}
+        return {"name": self._shown.name, "description": self._shown.description, "inputSchema": schema}
+
+    @property
+    def tool_type(self) -> str:
+        """A word for displays."""
+        return "toolcharter"
+
+    async def stream(
+        self,
+        tool_use: ToolUse,
+        invocation_state: dict[str, Any],  # noqa: ARG002 - Strands names it
+        **_: Any,
+    ) -> AsyncGenerator[ToolResultEvent, None]:
+        """One governed call; its result is the only event."""
+        call_id, parent_id = tool_use["toolUseId"], self._task.parent_id
+        made = await self._task.toolbox.acall(self.tool_name, tool_use["input"], call_id=call_id, parent_id=parent_id)
+        status: Literal["success", "error"] = "success" if made.outcome == "ok" else "error"
+        yield ToolResultEvent({"toolUseId": call_id, "status": status, "content": [{"text": made.text}]})
+
+
+def build(workspace: Path, policy: StrandsPolicy) -> StrandsAgents:  # noqa: ARG001 - the same for every workspace
+    """What runs the agents of one toolbox."""
+    return StrandsAgents(policy)
+
+
+SPEC = ExtensionSpec("strands", StrandsPolicy, build)
+
+
+@hookimpl
+def register_extensions() -> list[ExtensionSpec[StrandsPolicy]]:
+    """The one extension of this distribution."""
+    return [SPEC]
