@@ -73,7 +73,7 @@ def test_every_lower_bound_is_tried() -> None:
     pins = {folder.name: hosts.lowest_pins(folder) for folder in host_folders()}
 
     assert pins["langchain"] == ["langchain==1.3", "langchain-core==1.4", "langgraph==1.2"]
-    assert pins["openai"] == ["openai==3.0", "pydantic==2.11", "openai-agents==0.21"]
+    assert pins["openai"] == ["openai==3.0", "pydantic==2.12.2", "openai-agents==0.21"]
     for name, found in pins.items():
         project = tomllib.loads((ROOT / "plugins" / name / "pyproject.toml").read_text())["project"]
         extras = project.get("optional-dependencies", {})
