@@ -85,6 +85,8 @@ class ServiceConfig(ToolPolicy):
     interpret: InterpretConfig = InterpretConfig()
     stop_s: Annotated[float, Field(ge=0, le=600)] = 10.0
     """How long calls under way may go on when the service stops, in seconds."""
+    gateway_tenant: Name | None = None
+    """The tenant whose tool `gateway` may restart and stop a service of several; by default none may."""
     tenants: Annotated[Mapping[Name, TenantConfig], Field(min_length=1)]
 
 
@@ -114,6 +116,9 @@ def read_config(file: str | Path) -> ConfigFile:
     config = _absolute(read.values, folder)
     found = ConfigFile(config, read)
     faults = [*_unreachable(found), *_exposed(found)]
+    if config.gateway_tenant not in {None, *config.tenants}:
+        what = f"there is no tenant {config.gateway_tenant!r}."
+        faults.append(found.fault(("gateway_tenant",), what, f"Tenants: {', '.join(config.tenants)}."))
     faults += [
         found.fault(
             ("hosts", number), f"{host!r} is no host.", "Write tools.example.org or tools.example.org:8443, say."

@@ -47,6 +47,8 @@ class GatewayReason(StrEnum):
     ACTION_NOT_ALLOWED = "action_not_allowed"
     OPERATES_SERVICE = "operates_service"
     """For this a person is asked about every call."""
+    SERVES_OTHER_TENANTS = "serves_other_tenants"
+    """`restart` and `stop` would end calls of others, and the configuration does not name this tenant."""
     UNKNOWN_SETTING = "unknown_setting"
 
 
@@ -85,14 +87,23 @@ def build(_workspace: Path, policy: GatewayPolicy, rt: ToolRuntime) -> Callable[
         if action not in policy.allowed_actions:
             hint = f"Allowed: {', '.join(policy.allowed_actions) or 'nothing'}."
             raise Denied(GatewayReason.ACTION_NOT_ALLOWED, hint=hint)
-        if service is None or (action in {"restart", "stop"} and service.control is None):
+        ends = action in {"restart", "stop"}
+        if service is None or (ends and service.control is None):
             raise Denied(Reason.NOT_AVAILABLE, "These tools run in no service that could do that.")
+        if ends and not _may_end(service.config, rt.caller.tenant):
+            hint = f"Whoever runs the service can write gateway_tenant: {rt.caller.tenant}"
+            raise Denied(GatewayReason.SERVES_OTHER_TENANTS, "The service has other tenants, too.", hint=hint)
         shown = _shown(service, rt.caller.tenant, path) if action == "config_get" else None
         ctx.policy_passed()
         data = _DOES[action](service, rt.caller.tenant) if shown is None else shown
         return ctx.ok(json.dumps(data, indent=2), data=data)
 
     return gateway
+
+
+def _may_end(config: Any, tenant: str) -> bool:
+    """Whether an agent of *tenant* may end the process: it is nobody else's, or the configuration says so."""
+    return tenant == config.gateway_tenant if config.gateway_tenant else {*config.tenants} == {tenant}
 
 
 def _status(service: Any, tenant: str) -> dict[str, Any]:

@@ -72,8 +72,10 @@ tenants:
 
 
 def test_what_the_machine_lacks_is_told_at_once(tmp_path: Path) -> None:
-    """A folder that is not there, a variable that is not set, an address that others reach without a name for it."""
-    (tmp_path / "service.yaml").write_text(f"listen: {{host: 0.0.0.0}}\n{GOOD.replace('listen: {port: 0}', '')}")
+    """A folder that is not there, a variable that is not set, an address that others reach without a name for it; a tenant that there is not."""
+    (tmp_path / "service.yaml").write_text(
+        f"listen: {{host: 0.0.0.0}}\ngateway_tenant: acmee\n{GOOD.replace('listen: {port: 0}', '')}"
+    )
 
     with pytest.raises(ConfigurationError) as found:
         read_config(tmp_path / "service.yaml")
@@ -83,4 +85,5 @@ def test_what_the_machine_lacks_is_told_at_once(tmp_path: Path) -> None:
         ("tenants.acme.agents.coder.workspace", f"there is no folder {str(tmp_path / 'work')!r}."),
         ("store.env", "the environment variable 'SERVICE_STORE' is not set."),
         ("listen.host", "0.0.0.0 can be reached from elsewhere, and `hosts` names none that clients use."),
+        ("gateway_tenant", "there is no tenant 'acmee'."),
     ]

@@ -44,6 +44,7 @@ def running(tmp_path: Path) -> Iterator[Running]:
     written = {
         "store": f"postgresql://me:{SECRET}@db.example/x",
         "events": [],
+        "gateway_tenant": "acme",
         "tenants": {"acme": {"agents": {"bot": agent}}, "other": {"agents": {"bot": agent, "spy": agent}}},
     }
     service = Service(ConfigFile(ServiceConfig.from_profile(written)), stores=StoreHandle(MemoryEngine))
@@ -86,6 +87,18 @@ def test_a_tenant_sees_its_own_alone(running: Running) -> None:
 
     assert all("spy" not in text and "other" not in text for text in seen)
     assert [one["agent"] for one in running.call("other", action="agents").data["agents"]] == ["bot", "spy"]
+
+
+@pytest.mark.parametrize("named", ["acme", None])
+def test_who_is_not_named_ends_no_service_of_several_tenants(running: Running, named: str | None) -> None:
+    """Denied before a person is asked, who could not know whose calls would end; what concerns the tenant alone passes."""
+    running.service.config = running.service.config.model_copy(update={"gateway_tenant": named})
+
+    refused = [running.call("other", action=action) for action in ("restart", "stop")]
+
+    assert [(one.outcome, one.reason) for one in refused] == [("denied", "serves_other_tenants")] * 2
+    assert (running.asked, running.told) == ([], [])
+    assert running.call("other", action="reload").outcome == "ok"
 
 
 def test_settings_are_shown_without_secrets(running: Running) -> None:
