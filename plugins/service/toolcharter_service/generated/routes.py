@@ -4,7 +4,7 @@ Both are off unless the configuration says `interpret`.
 """
 
 import asyncio
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 from fastapi import APIRouter, Path, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
@@ -90,6 +90,12 @@ class ReviewBody(BaseModel):
     note: Annotated[str, Field(max_length=2_000)] | None = None
 
 
+class NotProposed(NamedTuple):
+    """Why no tool was proposed, as a sentence."""
+
+    why: str
+
+
 class GeneratedRoutes:
     """What the routes do."""
 
@@ -109,29 +115,30 @@ class GeneratedRoutes:
         work = calls.make(principal, caller, RUNS, args, call_id=call_id, headers=request.headers)
         result = await calls.attended(request, work, call_id)
         shown = answer_of(RUNS, args, result)
-        why = await asyncio.to_thread(self._propose, principal, caller, body, result)
-        proposed = why if why.startswith("gen_") else None
+        proposed = await asyncio.to_thread(self._propose, principal, caller, body, result)
         return Interpreted(
             success=result.outcome == "ok",
             call_id=result.call_id,
             result=shown,
-            tool_candidate=proposed is not None,
-            proposed_tool=proposed,
-            why_not=None if proposed else why,
+            tool_candidate=isinstance(proposed, ToolProposal),
+            proposed_tool=proposed.id if isinstance(proposed, ToolProposal) else None,
+            why_not=proposed.why if isinstance(proposed, NotProposed) else None,
         )
 
-    def _propose(self, principal: Principal, caller: Caller, body: InterpretBody, result: ToolResult) -> str:
-        """The id of what was proposed, or why nothing was."""
+    def _propose(
+        self, principal: Principal, caller: Caller, body: InterpretBody, result: ToolResult
+    ) -> ToolProposal | NotProposed:
+        """What waits for a review now, or why nothing was proposed."""
         if not self._service.config.interpret.proposals:
-            return "the configuration says no `interpret: {proposals: true}`"
+            return NotProposed("the configuration says no `interpret: {proposals: true}`")
         if result.outcome != "ok" or body.language != "python":
-            return "a tool is made of Python that has run without an error"
+            return NotProposed("a tool is made of Python that has run without an error")
         if (why := why_not(body.code)) is not None:
-            return why
+            return NotProposed(why)
         try:
             record = checked(record_of(body.code, "", body.description, now()))
         except Refused as refused:
-            return refused.message
+            return NotProposed(refused.message)
         proposal = ToolProposal(
             id=record.id,
             record=record,
@@ -145,23 +152,24 @@ class GeneratedRoutes:
         )
         return self._kept(principal.tenant, proposal)
 
-    def _kept(self, tenant: str, proposal: ToolProposal) -> str:
+    def _kept(self, tenant: str, proposal: ToolProposal) -> ToolProposal | NotProposed:
         most = self._service.config.interpret.max_pending
 
-        def work(each: StoreTransaction) -> str:
+        def work(each: StoreTransaction) -> ToolProposal | NotProposed:
             known = each.get(ToolProposal, proposal.id)
+            if known is not None and known.record.status == "pending":
+                return known.record
             if known is not None:
-                is_waiting = known.record.status == "pending"
-                return proposal.id if is_waiting else f"a person has reviewed it already: {known.record.status}"
+                return NotProposed(f"a person has reviewed it already: {known.record.status}")
             if len(each.page(ToolProposal, where={"status": "pending"}, limit=most).records) >= most:
-                return f"{most} proposals wait for a review already"
+                return NotProposed(f"{most} proposals wait for a review already")
             each.put(proposal, expected=0)
-            return proposal.id
+            return proposal
 
         try:
             return self._service.store(tenant).transact(work)
         except StoreConflict:
-            return "somebody else proposes the same just now"
+            return NotProposed("somebody else proposes the same just now")
 
     async def listed(
         self,
