@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -143,7 +143,7 @@ class Place:
 
 
 @contextmanager
-def placed(folder: Path, store: str) -> Iterator[Place]:
+def placed(folder: Path, store: str) -> Generator[Place]:
     place = Place(folder, store)
     try:
         yield place
