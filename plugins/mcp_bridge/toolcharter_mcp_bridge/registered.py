@@ -60,7 +60,9 @@ class Registered:
         """
         found, notes, after = dict[str, ServerPolicy](), list[str](), ""
         while True:
-            page = self._store.page(McpServerRecord, where={"enabled": True}, after=after, limit=500)
+            where = {"enabled": True}
+            page = self._store.page(McpServerRecord, where=where, after=after, limit=500, skip_unreadable=True)
+            notes += page.unreadable
             for stored in page.records:
                 try:
                     found[stored.record.name] = policy_of(stored.record)

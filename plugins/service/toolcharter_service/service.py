@@ -6,6 +6,7 @@ import threading
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 from uuid import uuid4
 
@@ -30,6 +31,7 @@ from toolcharter_service.steadiness import Steadiness
 P = TypeVar("P")
 DISTRIBUTION = "toolcharter-service"
 """Whose records the service's own are."""
+_MOST_UNREADABLE = 10_000
 
 
 def now() -> str:
@@ -40,7 +42,7 @@ def now() -> str:
 class Stores(Protocol):
     """One engine, bound to tenants: what `toolcharter.open_store` gives."""
 
-    def bound(self, tenant: str, distribution: str) -> Store:
+    def bound(self, tenant: str, distribution: str, *, on_unreadable: Callable[[str], object] | None = None) -> Store:
         """The records of one tenant and distribution."""
         ...
 
@@ -113,8 +115,12 @@ class Service:
         self.token_holds: Callable[[str, str], Awaitable[bool]] | None = None
         """Says whether a tenant's token with this id is still good, for calls that it has left behind; None if nobody
         knows tokens."""
+        self.credential_holds: Callable[[str, str, str], Awaitable[bool]] | None = None
+        """The same for a tenant, the means and the id of whatever a request was sent with, while its call waits."""
         self._stores = stores
         self._bound: dict[tuple[str, str], Store] = {}
+        self._unreadable: set[tuple[str, str]] = set()
+        """By tenant, what it was told cannot be read."""
         self._boxes: dict[_Place, _Open] = {}
         self._own: set[tuple[str, str]] = set()
         self._lock = threading.RLock()
@@ -141,8 +147,16 @@ class Service:
         """
         known = self._bound.get((tenant, distribution))
         if known is None:
-            known = self._bound[tenant, distribution] = self._stores.bound(tenant, distribution)
+            tell = partial(self._tell_unreadable, tenant)
+            known = self._bound[tenant, distribution] = self._stores.bound(tenant, distribution, on_unreadable=tell)
         return known
+
+    def _tell_unreadable(self, tenant: str, what: str) -> None:
+        """Write an event of what lists leave out, once: some are read each second."""
+        if (tenant, what) not in self._unreadable and len(self._unreadable) < _MOST_UNREADABLE:
+            self._unreadable.add((tenant, what))
+            with suppress(ConfigurationError, OSError):
+                self.emit("service.record_unreadable", tenant=tenant, message=what)
 
     def agents(self, tenant: str) -> Mapping[str, AgentConfig]:
         """The agents of *tenant*, perhaps with `ANY`; none if there is no such tenant."""
@@ -218,6 +232,9 @@ class Service:
         Raises:
             ConfigurationError: One cannot be opened.
         """
+        known = self._emitter
+        if known is not None:  # Without the lock: a transaction may tell something while a toolbox is built.
+            return known
         with self._lock:
             if self._emitter is None:
                 self._emitter = open_sinks(self.sinks)

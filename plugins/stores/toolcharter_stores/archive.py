@@ -27,8 +27,8 @@ from toolcharter import (
     Scope,
     StoreEngine,
     StoreExport,
-    StoreUnavailable,
     ToolcharterError,
+    UnreadableRecord,
 )
 
 FORM = 1
@@ -289,7 +289,7 @@ def sealed_texts(row: ExportedRow) -> Iterator[tuple[str, str]]:
     """The secret texts of a row as they are stored, each with its field.
 
     Raises:
-        StoreUnavailable: The row is no record, or what is secret in it is no text.
+        UnreadableRecord: The row is no record, or what is secret in it is no text.
     """
     document = document_of(row)
     for field in row.row.secret:
@@ -299,20 +299,20 @@ def sealed_texts(row: ExportedRow) -> Iterator[tuple[str, str]]:
             if isinstance(text, str):
                 yield place, text
             elif text is not None:
-                raise StoreUnavailable(f"The secret field {place!r} of a record of the kind {row.kind!r} is no text.")
+                raise UnreadableRecord(f"The secret field {place!r} of a record of the kind {row.kind!r} is no text.")
 
 
 def document_of(row: ExportedRow) -> dict[str, Any]:
     """The document of a row.
 
     Raises:
-        StoreUnavailable: It is none.
+        UnreadableRecord: It is none.
     """
     with suppress(orjson.JSONDecodeError):
         document = orjson.loads(row.row.document)
         if isinstance(document, dict):
             return document
-    raise StoreUnavailable(f"The record {'/'.join(row.row.key)!r} of the kind {row.kind!r} is no JSON object.")
+    raise UnreadableRecord(f"The record {'/'.join(row.row.key)!r} of the kind {row.kind!r} is no JSON object.")
 
 
 def _opened(file: Path) -> BinaryIO:

@@ -12,7 +12,7 @@ import stat
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NoReturn
 
-from toolcharter import Scope, StoreUnavailable, lazy
+from toolcharter import Scope, StoreUnavailable, UnreadableRecord, lazy
 
 if TYPE_CHECKING:
     from cryptography import exceptions as crypto_errors
@@ -61,24 +61,25 @@ class Cipher:
         """What `seal` was given for the same place.
 
         Raises:
-            StoreUnavailable: No key decrypts it: it was encrypted with another, for another place, or changed.
+            StoreUnavailable: There is no key.
+            UnreadableRecord: No key decrypts it: it was encrypted with another, for another place, or changed.
         """
         where = f"The secret field {field!r} of a record of the kind {kind!r}"
         if not sealed.startswith(PREFIX):
-            raise StoreUnavailable(f"{where} is not encrypted.")
+            raise UnreadableRecord(f"{where} is not encrypted.")
         try:
             raw = base64.b64decode(sealed.removeprefix(PREFIX), validate=True)
         except (ValueError, binascii.Error):
-            raise StoreUnavailable(f"{where} cannot be decrypted: it is not base64.") from None
+            raise UnreadableRecord(f"{where} cannot be decrypted: it is not base64.") from None
         if len(raw) < NONCE_BYTES + TAG_BYTES or PREFIX + base64.b64encode(raw).decode() != sealed:
-            raise StoreUnavailable(f"{where} cannot be decrypted: it is cut off or padded.")
+            raise UnreadableRecord(f"{where} cannot be decrypted: it is cut off or padded.")
         place, tried = _place(scope, kind, key, field), self._keys
         text = _opened(tried, raw, place)
         if text is None:
             # A key may have been added to the file since.
             text = _opened(tuple(each for each in self._read() if each not in tried), raw, place)
         if text is None:
-            raise StoreUnavailable(f"{where} cannot be decrypted: no key fits, or it was changed.")
+            raise UnreadableRecord(f"{where} cannot be decrypted: no key fits, or it was changed.")
         return text.decode(errors="surrogatepass")
 
     def _read(self) -> tuple[bytes, ...]:

@@ -13,12 +13,14 @@ from toolcharter import (
     StoreConflict,
     StoreEngine,
     StoreUnavailable,
+    UnreadableRecord,
 )
 from toolcharter_stores.archive import document_of, sealed_texts
 
 TIMEOUT_S = 30.0
 _MOST_FAULTS = 100
 _MOST_PASSES = 20
+_MOST_TOLD = 5
 
 
 class Checked(NamedTuple):
@@ -60,20 +62,24 @@ def check(engine: StoreEngine) -> Checked:
 
 
 def rotate_keys(engine: StoreEngine) -> int:
-    """Encrypt every secret anew with the first key, while others write.
+    """Encrypt every secret anew with the first key, while others write. What cannot be decrypted stays as it is.
 
     Returns:
         How many records were written.
 
     Raises:
-        StoreUnavailable: A secret cannot be decrypted, the store cannot be reached, or others write without end; what was
+        StoreUnavailable: Records cannot be read, which are named, the store cannot be reached, or others write without end; what was
             encrypted anew stays so, and a second run goes on.
     """
     written = 0
     for _ in range(_MOST_PASSES):
-        missed = 0
+        missed, faults = 0, list[str]()
         for each in _with_secrets(engine):
-            new = _resealed(engine, each)
+            try:
+                new = _resealed(engine, each)
+            except UnreadableRecord as error:
+                faults.append(f"{_named(each.scope)}: {'/'.join(each.row.key)}: {error.message}")
+                continue
             if new is None:
                 continue
             try:
@@ -81,6 +87,8 @@ def rotate_keys(engine: StoreEngine) -> int:
                 written += 1
             except StoreConflict:  # somebody has just written it, with the new key or an old one
                 missed += 1
+        if faults and not missed:
+            raise StoreUnavailable(f"{len(faults)} records stay as they are. {' '.join(faults[:_MOST_TOLD])}")
         if not missed:
             return written
     raise StoreUnavailable("Others write the same records again and again. Run it again when less goes on.")

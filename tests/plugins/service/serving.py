@@ -34,7 +34,7 @@ class NoStores:
         self._engine = MemoryEngine()
         self._engine.failure = StoreUnavailable("There is no store.")
 
-    def bound(self, tenant: str, distribution: str) -> Store:
+    def bound(self, tenant: str, distribution: str, **_: object) -> Store:
         return StoreHandle(lambda: self._engine).bound(tenant, distribution)
 
     def close(self) -> None:

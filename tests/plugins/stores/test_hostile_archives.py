@@ -174,3 +174,24 @@ def test_what_another_program_wrote_is_told(sqlite: SqlitePlaces, tmp_path: Path
     database.dispose()
 
     assert wrong == {}
+
+
+def test_one_hostile_record_keeps_no_other_from_a_new_key(sqlite: SqlitePlaces) -> None:
+    """A cipher text that another program has moved from one tenant to another stays, and is named; no tenant reads it."""
+    url, keys = sqlite.new(), ["11" * 32, "22" * 32]
+    for tenant in ("a", "b", "c"):
+        put = ["secret", "put", "x", "--tenant", tenant, "--store", url]
+        assert CliRunner().invoke(command, put, input=f"value {tenant}", env=ENVIRONMENT).exit_code == 0
+    database = sa.create_engine(url.replace("sqlite://", "sqlite:///"))
+    with database.begin() as connection:
+        moved = "UPDATE toolcharter_records SET document = (SELECT document FROM toolcharter_records WHERE id = 2) WHERE id = 1"
+        connection.execute(sa.text(moved))
+    database.dispose()
+
+    both = {"TOOLCHARTER_STORE_KEY": f"{keys[1]},{keys[0]}"}
+    rotated = CliRunner().invoke(command, ["rotate-key", "--store", url], env=both)
+
+    assert rotated.exit_code == 1
+    assert rotated.output.startswith("1 records stay as they are. toolcharter of a: x: The secret field 'value'")
+    checked = CliRunner().invoke(command, ["check", "--store", url], env={"TOOLCHARTER_STORE_KEY": keys[1]})
+    assert checked.output.count("cannot be decrypted") == 1

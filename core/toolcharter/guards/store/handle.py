@@ -65,19 +65,28 @@ class StoreHandle:
             self._engine = self._engine or self._open_engine()
             return tuple(self._engine.keeps_state_in())
 
-    def bound(self, tenant: str, distribution: str, *, timeout_s: float = TIMEOUT_S) -> Store:
+    def bound(
+        self,
+        tenant: str,
+        distribution: str,
+        *,
+        timeout_s: float = TIMEOUT_S,
+        on_unreadable: Callable[[str], object] | None = None,
+    ) -> Store:
         """The records of one tenant and one distribution.
 
         Args:
             tenant: Letters, digits, `_` and `-`; empty where there is one tenant only.
             distribution: Normalised: `toolcharter-service`.
             timeout_s: How long one use may take, in seconds.
+            on_unreadable: Told what pages and lists leave out, as sentences: what another program or version has written and
+                cannot be read. Without it they raise.
 
         Raises:
             StoreUnavailable: One of the names is none that a store can keep records for.
         """
         scope = require_scope(Scope(tenant, distribution))
-        return self.view(Access(lambda: scope, lambda: timeout_s, _anywhere))
+        return self.view(Access(lambda: scope, lambda: timeout_s, _anywhere, on_unreadable))
 
     def secret(self, text: str, tenant: str = "") -> str:
         """What *text* stands for: with `secret:NAME` the secret of that name that *tenant* keeps; else itself.

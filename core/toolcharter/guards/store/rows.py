@@ -1,7 +1,9 @@
 """From a record to the row that an engine keeps, and back. What is written is read again first; secrets are sealed."""
 
+import json
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple, NoReturn, TypeVar
+from types import MappingProxyType
+from typing import Any, NamedTuple, NoReturn, TypeVar, cast
 
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError, from_json, to_json
@@ -16,14 +18,39 @@ from toolcharter.api.store import (
     StoreRecord,
     Where,
 )
-from toolcharter.api.store_engine import NewRow, Row, Scope, StoreEngine
-from toolcharter.errors import SpecError, ToolError, UnreadableRecord
+from toolcharter.api.store_engine import EngineTransaction, NewRow, Row, Scope, StoreEngine
+from toolcharter.errors import SpecError, StoreUnavailable, ToolError, UnreadableRecord
 
 R = TypeVar("R", bound=StoreRecord)
 Change = Callable[[str, str], str]
 """Seals or unseals a text, given the field and the text."""
 _INT64 = 1 << 63
 _MOST_SHOWN = 3
+
+
+class _Checked:
+    """An `EngineTransaction` whose tables may hold what no engine has written there: a number as a key, a text as a version."""
+
+    def __init__(self, rows: EngineTransaction) -> None:
+        self._rows = rows
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._rows, name)
+
+        def use(*args: Any, **named: Any) -> Any:
+            try:
+                return method(*args, **named)
+            except (TypeError, ValueError, AttributeError, LookupError) as error:
+                raise StoreUnavailable(
+                    f"The store holds what no engine has written: {type(error).__name__}."
+                ) from error
+
+        return use
+
+
+def checked_rows(rows: EngineTransaction) -> EngineTransaction:
+    """*rows*, whose uses raise `StoreUnavailable` where the tables hold what no engine has written."""
+    return cast("EngineTransaction", _Checked(rows))
 
 
 class Seals(NamedTuple):
@@ -92,11 +119,13 @@ def _document(record: StoreRecord, kind: RecordKind) -> str:
     return document
 
 
-def stored(model: type[R], row: Row, seals: Seals, secrets: list[str]) -> Stored[R]:
-    """The record in *row*; what was unsealed is added to *secrets*.
+def stored(
+    model: type[R], row: Row, seals: Seals, secrets: list[str], where: Where = MappingProxyType({})
+) -> Stored[R]:
+    """The record in *row*, which was found by *where*; what was unsealed is added to *secrets*.
 
     Raises:
-        UnreadableRecord: It is no record of this model.
+        UnreadableRecord: It is no record of this model, or not what it was found as.
         StoreUnavailable: It cannot be decrypted.
     """
     kind = kind_of(model)
@@ -106,6 +135,8 @@ def stored(model: type[R], row: Row, seals: Seals, secrets: list[str]) -> Stored
         if not isinstance(data, dict) or tuple(data.get(name) for name in kind.key) != row.key:
             unreadable(kind, row.key, "it does not hold its own key")
         if kind.secret:
+            if not all(map(is_secret, map(data.get, kind.secret))):
+                unreadable(kind, row.key, "what is secret in it is neither text nor a mapping of it")
             data = seals.unsealed(kind, row.key, data)
             secrets.extend(texts_of(kind, data))
             document = to_json(data)
@@ -114,7 +145,16 @@ def stored(model: type[R], row: Row, seals: Seals, secrets: list[str]) -> Stored
         unreadable(kind, row.key, _told(error))
     except ValueError:
         unreadable(kind, row.key, "it is not JSON")
+    if any(getattr(record, name) != value for name, value in where.items()):
+        unreadable(kind, row.key, "its index says what it does not")
     return Stored(record, row.version, row.seq)
+
+
+def is_secret(value: object) -> bool:
+    """Whether a secret field may hold *value*."""
+    if isinstance(value, dict):
+        return all(isinstance(text, str) for text in value.values())
+    return isinstance(value, str | None)
 
 
 def texts_of(kind: RecordKind, data: Mapping[str, Any]) -> list[str]:
@@ -132,12 +172,12 @@ def texts_of(kind: RecordKind, data: Mapping[str, Any]) -> list[str]:
 def _changed(kind: RecordKind, data: dict[str, Any], change: Change) -> dict[str, Any]:
     for field in kind.secret:
         value = data.get(field)
+        if not is_secret(value):
+            raise SpecError(f"the secret field {field!r} of the kind {kind.name!r} is neither text nor a mapping of it")
         if isinstance(value, str):
             data[field] = change(field, value)
-        elif isinstance(value, dict) and all(isinstance(text, str) for text in value.values()):
+        elif isinstance(value, dict):
             data[field] = {name: change(f"{field}/{name}", text) for name, text in value.items()}
-        elif value is not None:
-            raise SpecError(f"the secret field {field!r} of the kind {kind.name!r} is neither text nor a mapping of it")
     return data
 
 
@@ -198,6 +238,23 @@ def refuse(message: str) -> NoReturn:
         ToolError: Always.
     """
     raise ToolError(message, reason=Reason.INVALID_ARGUMENTS)
+
+
+def json_text(item: Any) -> str:
+    """An item of a list, as it is stored.
+
+    Raises:
+        SpecError: It is no JSON.
+        ToolError: It is too large.
+    """
+    try:
+        text = json.dumps(item, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+        size = len(text.encode())
+    except (TypeError, ValueError, RecursionError) as error:
+        raise SpecError(f"an item of a list is JSON: {type(error).__name__}") from error
+    if size > MAX_DOCUMENT_BYTES:
+        refuse(f"An item of a list is larger than {MAX_DOCUMENT_BYTES} bytes.")
+    return text
 
 
 def unreadable(kind: RecordKind, key: Iterable[str], why: str) -> NoReturn:

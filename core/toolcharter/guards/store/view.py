@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from math import isfinite
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
 from toolcharter.api.store import (
@@ -26,7 +27,9 @@ from toolcharter.guards.secrets import engine as scrubber
 from toolcharter.guards.store.asynchronous import AsyncBoundStore
 from toolcharter.guards.store.rows import (
     Seals,
+    checked_rows,
     is_plain,
+    json_text,
     kind_of,
     new_row,
     refuse,
@@ -57,6 +60,8 @@ class Access(NamedTuple):
     """How long one use may take, in seconds; refuses what has no time."""
     require_writable: Callable[[], object]
     """Refuses to write where nothing may act."""
+    on_unreadable: Callable[[str], object] | None = None
+    """Told what pages and lists leave out; without it they raise."""
 
 
 class OpenEngine(NamedTuple):
@@ -75,7 +80,7 @@ class BoundTransaction:
         self._within = within
         self._engine = engine
         self._seals = Seals(engine, scope)
-        self._rows = rows
+        self._rows = checked_rows(rows)
         self.is_over = False
 
     def get(self, model: type[R], /, *key: str) -> Stored[R] | None:
@@ -114,16 +119,16 @@ class BoundTransaction:
             raise SpecError(f"{order!r} is no indexed field of the kind {kind.name!r}")
         if not isinstance(after, str) or len(after) > _MAX_CURSOR_CHARS or not is_plain(after):
             refuse("`after` is what the page before gave.")
+        wanted = require_where(kind, where)
         rows, following = self._rows.page(
-            kind.name,
-            where=require_where(kind, where),
-            order=order,
-            descending=descending,
-            after=after,
-            limit=_limit(limit),
+            kind.name, where=wanted, order=order, descending=descending, after=after, limit=_limit(limit)
         )
-        told: list[str] = []
-        return Page(self._records(model, rows, told if skip_unreadable else None), following, tuple(told))
+        told, tell = list[str](), self._within.on_unreadable
+        found = self._records(model, rows, told if skip_unreadable or tell is not None else None, wanted)
+        if tell is not None:
+            for one in told:
+                tell(one)
+        return Page(found, following, tuple(told))
 
     def count(self, model: type[StoreRecord], /, *, where: Where | None = None) -> int:
         """How many records `page` would give in all."""
@@ -148,16 +153,20 @@ class BoundTransaction:
     def push(self, name: str, /, *items: Any, cap: int) -> None:
         """Put *items*, which are JSON, at the head of the list *name* one after the other, and keep its first *cap* items."""
         self._open(writes=True)
-        self._rows.push(require_name(name), *map(_json, items), cap=_limit(cap))
+        self._rows.push(require_name(name), *map(json_text, items), cap=_limit(cap))
 
     def items(self, name: str, /, *, limit: int = 100) -> tuple[Any, ...]:
         """The head of the list *name*: what was pushed last comes first."""
         self._open()
-        found = self._rows.items(require_name(name), limit=_limit(limit))
-        try:
-            return tuple(map(json.loads, found))
-        except ValueError as error:
-            raise StoreUnavailable(f"The list {name!r} cannot be read: an item is not JSON.") from error
+        items, tell = list[Any](), self._within.on_unreadable
+        for item in self._rows.items(require_name(name), limit=_limit(limit)):
+            try:
+                items.append(json.loads(item))
+            except ValueError as error:
+                if tell is None:
+                    raise StoreUnavailable(f"The list {name!r} cannot be read: an item is not JSON.") from error
+                tell(f"An item of the list {name!r} is left out: it is not JSON.")
+        return tuple(items)
 
     def require_lease(self, lease: StoreLease, /) -> None:
         """Let the transaction happen only if *lease* is still held when it does."""
@@ -178,14 +187,16 @@ class BoundTransaction:
             raise StoreUnavailable(f"The store has no full text, which records of the kind {kind.name!r} need.")
         return kind
 
-    def _records(self, model: type[R], rows: Sequence[Row], told: list[str] | None = None) -> tuple[Stored[R], ...]:
+    def _records(
+        self, model: type[R], rows: Sequence[Row], told: list[str] | None = None, where: Where = MappingProxyType({})
+    ) -> tuple[Stored[R], ...]:
         """The records in *rows*; those that cannot be read are added to *told*, or raise without it."""
         secrets: list[str] = []
         found: list[Stored[R]] = []
         try:
             for row in rows:
                 try:
-                    found.append(stored(model, row, self._seals, secrets))
+                    found.append(stored(model, row, self._seals, secrets, where))
                 except UnreadableRecord as error:
                     if told is None:
                         raise
@@ -204,6 +215,7 @@ class BoundStore:
         self._access = access
         self.claim = opened.claim
         self.require_writable = access.require_writable
+        self.on_unreadable = access.on_unreadable
 
     def get(self, model: type[R], /, *key: str) -> Stored[R] | None:
         """The record with this key."""
@@ -383,14 +395,3 @@ def _ttl(ttl_s: float) -> float:
     if not isfinite(ttl_s) or not 0 < ttl_s <= MAX_TTL_S:
         refuse(f"A lease lasts more than 0 and up to {MAX_TTL_S:g} seconds.")
     return float(ttl_s)
-
-
-def _json(item: Any) -> str:
-    try:
-        text = json.dumps(item, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
-        size = len(text.encode())
-    except (TypeError, ValueError, RecursionError) as error:
-        raise SpecError(f"an item of a list is JSON: {type(error).__name__}") from error
-    if size > MAX_DOCUMENT_BYTES:
-        refuse(f"An item of a list is larger than {MAX_DOCUMENT_BYTES} bytes.")
-    return text

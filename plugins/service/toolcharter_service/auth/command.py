@@ -218,7 +218,9 @@ def _all(place: _Place, model: type[Kept]) -> Iterator[Kept]:
     """The tenant's records."""
     after = ""
     while True:
-        page = place.store.page(model, where={"tenant": place.tenant}, after=after)
+        page = place.store.page(model, where={"tenant": place.tenant}, after=after, skip_unreadable=True)
+        for what in page.unreadable:
+            click.echo(what, err=True)
         yield from (one.record for one in page.records)
         after = page.after
         if not after:

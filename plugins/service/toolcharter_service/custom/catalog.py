@@ -11,8 +11,8 @@ _PAGE = 500
 def read_enabled(store: StoreTransaction, agent: str | None) -> tuple[tuple[CustomTool, ...], tuple[str, ...]]:
     """The tools that an agent has, those of all agents first; and what is told of others."""
     scopes = (GLOBAL,) if agent is None else (GLOBAL, agent)
-    found = [one for scope in scopes for one in of_scope(store, scope) if one.enabled]
     names, kept, notes = set[str](), list[CustomTool](), list[str]()
+    found = [one for scope in scopes for one in _pages(store, scope, notes) if one.enabled]
     for one in found:
         if one.name.lower() in names:
             notes.append(f"The custom tool {one.name!r} of the agent {agent!r} is left out (name_conflict).")
@@ -24,18 +24,20 @@ def read_enabled(store: StoreTransaction, agent: str | None) -> tuple[tuple[Cust
 
 def of_scope(store: StoreTransaction, scope: str) -> Iterator[CustomTool]:
     """The tools of one agent, or of all (`*`), by name."""
-    yield from _pages(store, scope)
+    yield from _pages(store, scope, [])
 
 
 def all_tools(store: StoreTransaction) -> Iterator[CustomTool]:
     """All tools of a tenant."""
-    yield from _pages(store, None)
+    yield from _pages(store, None, [])
 
 
-def _pages(store: StoreTransaction, scope: str | None) -> Iterator[CustomTool]:
-    after = ""
+def _pages(store: StoreTransaction, scope: str | None, notes: list[str]) -> Iterator[CustomTool]:
+    """The tools of one agent, of all (`*`), or of everybody (None); what cannot be read is added to *notes*."""
+    after, where = "", None if scope is None else {"scope": scope}
     while True:
-        page = store.page(CustomTool, where=None if scope is None else {"scope": scope}, after=after, limit=_PAGE)
+        page = store.page(CustomTool, where=where, after=after, limit=_PAGE, skip_unreadable=True)
+        notes += page.unreadable
         yield from (one.record for one in page.records)
         after = page.after
         if not after:

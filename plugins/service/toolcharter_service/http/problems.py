@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from toolcharter import StoreConflict, StoreUnavailable, ToolboxClosed, ToolcharterError
+from toolcharter import StoreConflict, StoreUnavailable, ToolboxClosed, ToolcharterError, UnreadableRecord
 
 
 class HttpProblem(Exception):
@@ -64,6 +64,9 @@ def problem_of(error: Exception) -> HttpProblem:  # noqa: PLR0911 - one answer f
             return HttpProblem(error.status_code, f"{error.detail}.", reason, headers=error.headers)
         case RequestValidationError():
             return HttpProblem(400, faults_in_words(error.errors()), "invalid_request")
+        case UnreadableRecord():
+            text = "A record of the store cannot be read: another program or version has written it."
+            return HttpProblem(503, text, "store_unavailable", headers={"Retry-After": "60"})
         case StoreUnavailable():
             text = " ".join(filter(None, ("The store cannot be reached.", error.hint)))
             return HttpProblem(503, text, "store_unavailable", headers={"Retry-After": "1"})

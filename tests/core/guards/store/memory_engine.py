@@ -19,6 +19,7 @@ from toolcharter import (
     StoreExport,
     StoreLease,
     StoreUnavailable,
+    ToolError,
 )
 
 T = TypeVar("T")
@@ -71,6 +72,8 @@ class MemoryTransaction:
             return (str(indexed.get(order, "")), row.key)
 
         rows = sorted(found, key=place, reverse=descending)
+        if not (after or "0").isdigit():
+            raise ToolError("`after` is what the page before gave", reason="invalid_arguments")
         start = int(after or 0)
         return tuple(rows[start : start + limit]), str(start + limit) if start + limit < len(rows) else ""
 

@@ -1,0 +1,251 @@
+"""What another program, or another version, has written into the store: skipped, told, and in nobody's way."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import sqlalchemy as sa
+from tests.plugins.service.people import Named, being
+from tests.plugins.service.serving import configured, serving
+from tests.waiting import until
+
+from toolcharter import (
+    MCP_RECORDS,
+    McpAgentGrant,
+    McpServerRecord,
+    McpUserGrant,
+    NewRow,
+    Scope,
+    StoreHandle,
+    StoreRecord,
+    open_store,
+)
+from toolcharter_service.approvals import ApprovalRecord
+from toolcharter_service.auth import Role
+from toolcharter_service.auth.records import SessionRecord, TokenRecord, UserRecord
+from toolcharter_service.auth.tokens import NewToken, made
+from toolcharter_service.calls.records import KeyedCall, StoredCall
+from toolcharter_service.custom.records import CustomTool
+from toolcharter_service.generated.records import ToolProposal
+from toolcharter_service.grants.records import AccessRequest
+from toolcharter_service.http.app import create_app
+from toolcharter_service.registry.records import StoredTool
+from toolcharter_service.service import Service
+from toolcharter_service.watch.records import RECENT, ToolMetrics, usage_list
+
+pytestmark = pytest.mark.slow
+PROFILE = """
+profile: watched
+description: Asks before it prints, and has what the store holds.
+runner: host
+tools: {bash: {}, read_file: {}}
+allow: ["custom:*", "bash:true"]
+ask: ["bash:echo *"]
+approvals: {timeout_s: 60}
+extensions: {registry: {extend: true}}
+"""
+ADMIN = being("ada", "admin")
+SERVICE = "toolcharter-service"
+KINDS: tuple[tuple[str, str, type[StoreRecord]], ...] = (
+    ("", SERVICE, TokenRecord),
+    ("", SERVICE, UserRecord),
+    ("", SERVICE, SessionRecord),
+    *(
+        ("acme", SERVICE, model)
+        for model in (
+            ApprovalRecord,
+            KeyedCall,
+            StoredCall,
+            StoredTool,
+            CustomTool,
+            ToolMetrics,
+            ToolProposal,
+            AccessRequest,
+        )
+    ),
+    ("acme", MCP_RECORDS, McpServerRecord),
+    ("acme", MCP_RECORDS, McpAgentGrant),
+    ("acme", MCP_RECORDS, McpUserGrant),
+)
+INDEXED: dict[str, Any] = {
+    "tenant": "acme",
+    "status": "pending",
+    "state": "queued",
+    "scope": "*",
+    "server": "good",
+    "enabled": True,
+    "expires": 1,
+    "asked_at": "9",
+    "proposed_at": "9",
+    "requested_at": "9",
+}
+"""So that whoever lists, sweeps or takes turns meets the row."""
+LISTS = (
+    *("/v1/approvals", "/v1/approvals?status=pending", "/v1/mcp/servers", "/v1/mcp/servers/good/grants"),
+    *("/v1/mcp/requests", "/v1/tools/custom", "/v1/tools", "/api/v1/tools", "/api/tools", "/api/tools/usage"),
+    *("/api/tools/calls", "/api/v1/proposals", "/v1/tokens", "/v1/users", "/v1/sessions", "/v1/workers", "/metrics"),
+    *("/readyz", "/monitor/tools", "/monitor/calls", "/monitor/approvals", "/monitor/grants"),
+)
+
+
+def hostile(key: tuple[str, ...], model: type[StoreRecord]) -> Iterator[str]:
+    """Documents that are no record of *model*."""
+    own = dict(zip(model.store_kind.key, key, strict=True))
+    yield "<script>alert(1)</script>"
+    yield "[" * 100_000
+    yield json.dumps(own | {"a field of a version to come": 1})
+    yield json.dumps(own | {"created_by": {"exec": "<b>"}, "exec": 5, "version": "9"})
+    yield json.dumps(own | dict.fromkeys(model.store_kind.secret, 5) | {"env": [1], "roles": ["root"]})
+    yield json.dumps(own | {field: {"A": "plain text"} for field in model.store_kind.secret})
+    yield json.dumps({**own, model.store_kind.key[0]: "another"})
+    yield json.dumps(own | {"x": "y" * 3_000_000})
+
+
+def write_all(stores: StoreHandle) -> int:
+    """Write every hostile row as a program would that knows the tables alone; returns how many."""
+    count = 0
+    for tenant, distribution, model in KINDS:
+        kind = model.store_kind
+        for number in range(8):
+            key = tuple(f"!bad{number}" if name != "server" else "good" for name in kind.key)
+            document = [*hostile(key, model)][number]
+            row = NewRow(key, document, {name: INDEXED.get(name) for name in kind.indexed}, "", kind.secret)
+            stores.engine.transact(
+                Scope(tenant, distribution),
+                lambda each: each.put(kind.name, row, expected=None),  # noqa: B023 - run at once
+                timeout_s=30,
+            )
+            count += 1
+    for name in (RECENT, usage_list("global")):
+        items = ("{", '"text"', '{"agent_id": 5, "tool_id": "<script>"}')
+        stores.engine.transact(
+            Scope("acme", SERVICE),
+            lambda each: each.push(name, *items, cap=100),  # noqa: B023 - run at once
+            timeout_s=30,
+        )
+    return count
+
+
+def bearer(service: Service, *roles: Role) -> dict[str, str]:
+    """The header of a new token."""
+    created = made("acme", NewToken(name=roles[0], roles=roles), "test")
+    service.store("").put(created.record)
+    return {"Authorization": f"Bearer {created.text}"}
+
+
+def test_unreadable_rows_are_in_nobodys_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of every kind that is listed: lists answer with what can be read, turns and sweeps go on, and an event tells of each."""
+    monkeypatch.setenv("TOOLCHARTER_STORE_KEY", "11" * 32)
+    (tmp_path / "db").mkdir(mode=0o700)
+    stores = open_store(f"sqlite:///{tmp_path}/db/store.db")
+    service = Service(configured(tmp_path, {"reviewer": PROFILE}), stores=stores)
+    stores.bound("acme", MCP_RECORDS).put(McpServerRecord(name="good", transport="sse", url="https://example.com/"))
+    ada, ann, bot = (bearer(service, *roles) for roles in ((Role.ADMIN,), (Role.APPROVER,), (Role.CALLER,)))
+    count = write_all(stores)
+    with (
+        serving(create_app(service)) as url,
+        httpx.Client(base_url=url, trust_env=False, timeout=60, headers=ada) as client,
+    ):
+        custom = {"name": "good_tool", "command": "echo good"}
+        assert client.post("/v1/tools/custom", json=custom).status_code == 201
+        body = {"tool": "bash", "args": {"command": "echo x"}}
+        left = client.post("/v1/calls", json=body, headers={**bot, "Prefer": "respond-async"}).json()["id"]
+
+        def asked() -> list[dict[str, Any]]:
+            found = client.get("/v1/approvals?status=pending").json()
+            return [*found.get("approvals", [])]
+
+        until(lambda: bool(asked()), within_s=30)
+        wrong = {path: answer.text[:200] for path in LISTS if (answer := client.get(path)).status_code != 200}
+        assert wrong == {}
+        assert [one["name"] for one in client.get("/v1/mcp/servers").json()["servers"]] == ["good"]
+        assert "good_tool" in {tool["name"] for tool in client.get("/v1/tools").json()["tools"]}
+        [question] = asked()
+        given = {"answer": "allow_once", "digest": question["digest"]}
+        assert client.post(f"/v1/approvals/{question['id']}", json=given, headers=ann).status_code == 200
+        until(lambda: client.get(f"/v1/calls/{left}", headers=bot).json()["state"] == "done", within_s=30)
+        assert client.get("/v1/approvals/!bad0").json()["reason"] == "store_unavailable"
+        told = [json.loads(line) for line in (tmp_path / "events.jsonl").read_text().splitlines()]
+        unreadable = {event["message"] for event in told if event["event"] == "service.record_unreadable"}
+        assert len(unreadable) > count / 2
+        assert "alert(1)" not in str(unreadable)
+        assert all("plain text" not in message for message in unreadable)
+
+
+def test_columns_of_other_types_are_no_500(tmp_path: Path) -> None:
+    """SQLite keeps anything in any column."""
+    (tmp_path / "db").mkdir(mode=0o700)
+    stores = open_store(f"sqlite:///{tmp_path}/db/store.db")
+    service = Service(configured(tmp_path, {"reviewer": PROFILE}), stores=stores)
+    database = sa.create_engine(f"sqlite:///{tmp_path}/db/store.db")
+    wrong: dict[str, str] = {}
+    with (
+        serving(create_app(service, auth=Named())) as url,
+        httpx.Client(base_url=url, trust_env=False, timeout=60, headers=ADMIN) as client,
+    ):
+        for column, value in (
+            ("document", b"\xff\xfe"),
+            ("version", "x"),
+            ("seq", "x"),
+            ("indexed", "{"),
+            ("key", "text"),
+            ("key", b"\xff"),
+        ):
+            tool = {"name": "a_tool", "command": "echo x"}
+            client.post("/v1/tools/custom", json=tool)
+            with database.begin() as connection:
+                connection.execute(
+                    sa.text(f"UPDATE toolcharter_records SET {column} = :value WHERE kind = 'custom_tools'"),
+                    {"value": value},
+                )
+            for method, path in (("GET", "/v1/tools/custom"), ("GET", "/v1/tools"), ("POST", "/v1/tools/custom")):
+                answer = client.request(method, path, json=tool if method == "POST" else None)
+                if answer.status_code >= 500 and answer.json()["reason"] != "store_unavailable":
+                    wrong[f"{column} {value!r} {method} {path}"] = answer.text[:200]
+            with database.begin() as connection:
+                connection.execute(sa.text("DELETE FROM toolcharter_records WHERE kind = 'custom_tools'"))
+                connection.execute(sa.text("DELETE FROM toolcharter_values WHERE kind = 'custom_tools'"))
+    database.dispose()
+
+    assert wrong == {}
+
+
+def test_an_answer_to_a_question_that_was_changed_is_none(tmp_path: Path, stores: StoreHandle) -> None:
+    """Whoever changes what approvers are shown, or for what, has the call denied, now and after its process has gone."""
+    service = Service(configured(tmp_path, {"reviewer": PROFILE}), stores=stores)
+    ann, bot = bearer(service, Role.APPROVER), bearer(service, Role.CALLER)
+    changes: list[dict[str, Any]] = [{"args": {"command": "echo harmless"}}, {"digest": "0" * 64}, {"agent": "another"}]
+    outcomes: list[str] = []
+    with (
+        serving(create_app(service)) as url,
+        httpx.Client(base_url=url, trust_env=False, timeout=60) as client,
+    ):
+        for change in changes:
+            body = {"tool": "bash", "args": {"command": f"echo x >{len(outcomes)}"}}
+            left = client.post("/v1/calls", json=body, headers={**bot, "Prefer": "respond-async"}).json()["id"]
+
+            def question() -> ApprovalRecord | None:
+                page = service.store("acme").page(ApprovalRecord, where={"status": "pending"})
+                return page.records[0].record if page.records else None
+
+            until(question, within_s=30)
+            asked = question()
+            assert asked is not None
+            changed = asked.model_copy(update=change)
+            service.store("acme").put(changed)
+            answer = {"answer": "allow_once", "digest": changed.digest}
+            client.post(f"/v1/approvals/{asked.id}", json=answer, headers=ann)
+            until(lambda: _ended(client, left, bot), within_s=30)  # noqa: B023 - run at once
+            outcomes.append(str(_ended(client, left, bot)["result"]["outcome"]))
+
+    assert outcomes == ["denied"] * len(changes)
+    assert [path.name for path in (tmp_path / "profile0").iterdir()] == []
+
+
+def _ended(client: httpx.Client, call_id: str, headers: dict[str, str]) -> dict[str, Any]:
+    """A stored call; empty as long as it has not ended."""
+    call: dict[str, Any] = client.get(f"/v1/calls/{call_id}", headers=headers).json()
+    return call if call["state"] == "done" else {}
