@@ -28,6 +28,8 @@ class Asking(NamedTuple):
     token_id: str
     stored_call: str = ""
     """The stored call that runs, if one does."""
+    means: str = ""
+    """Whether `token_id` names a token or a session."""
 
 
 ASKING: ContextVar[Asking | None] = ContextVar("toolcharter_service_asking", default=None)
@@ -38,6 +40,7 @@ class TurnGivenUp(Exception):
     """This process no longer runs the stored call that asks: it stops, or another one has the turn. Its body has not begun."""
 
 
+NO_LONGER = "The token that asked for this call was revoked, or has expired."
 GAVE_UP = f"The approver raised {TurnGivenUp.__name__}."
 """The gate's message of a turn that was given up, which is no end of its call."""
 
@@ -63,9 +66,21 @@ class RecordApprover:
         here = self._worker, self._tenant, record.id
         _ASKED_HERE.add(here)
         try:
-            return await self._answer(store, await self._asked(store, record))
+            answer = await self._answer(store, await self._asked(store, record))
         finally:
             _ASKED_HERE.discard(here)
+        return answer if await self._still_holds() else ApprovalAnswer("deny", None, NO_LONGER)
+
+    async def _still_holds(self) -> bool:
+        """Whether who asked may still call; a stored call asks by itself.
+
+        Raises:
+            StoreUnavailable: Nobody knows, so the call is denied.
+        """
+        asking, holds = ASKING.get(), self._service.credential_holds
+        if asking is None or asking.stored_call or holds is None:
+            return True
+        return await holds(self._tenant, asking.means, asking.token_id)
 
     async def _answer(self, store: AsyncStore, record: ApprovalRecord) -> ApprovalAnswer | None:
         try:
@@ -75,7 +90,7 @@ class RecordApprover:
                         await _woken(self._tenant, record.id)
                 with suppress(StoreUnavailable):  # The database may come back before the time is up.
                     found = await store.get(ApprovalRecord, record.id)
-                    if found is None:
+                    if found is None or question_of(found.record) != question_of(record):
                         return None
                     record = found.record
                 if record.stored_call and record.worker != self._worker:
@@ -124,7 +139,7 @@ class RecordApprover:
             await store.put(record, expected=0)
             return record
         found = await store.get(ApprovalRecord, record.id)
-        if found is None or found.record.status in {"expired", "cancelled"}:
+        if found is None or found.record.status in {"expired", "cancelled"} or _asks_else(found.record, record):
             await store.put(record, expected=None if found is None else found.version)
             return record
         # It has gone on waiting while nobody was there to wait for it, or has been answered.
@@ -133,6 +148,18 @@ class RecordApprover:
         taken = found.record.model_copy(update=update)
         await store.put(taken, expected=found.version)
         return taken
+
+
+def question_of(record: ApprovalRecord) -> ApprovalRecord:
+    """What an approver was shown: it does not change, unless another program has changed it."""
+    same = {"worker": "", "status": "pending", "expires": 0.0, "answered_by": None, "answered_at": None, "note": None}
+    return record.model_copy(update=same)
+
+
+def _asks_else(found: ApprovalRecord, record: ApprovalRecord) -> bool:
+    """Whether *found*, which an earlier turn of the same call has asked, shows something else than *record*."""
+    same = {"asked_at": "", "requested_by": "", "token_id": ""}
+    return question_of(found).model_copy(update=same) != question_of(record).model_copy(update=same)
 
 
 async def keep_approvals(service: Service, worker: str) -> None:

@@ -14,7 +14,7 @@ from toolcharter_service.auth import tokens as token_module
 from toolcharter_service.auth.attempts import Attempts
 from toolcharter_service.auth.jwt import JwtIssuers
 from toolcharter_service.auth.passwords import Passwords
-from toolcharter_service.auth.principal import Principal, dev_principal
+from toolcharter_service.auth.principal import Principal, Role, dev_principal
 from toolcharter_service.auth.records import SessionRecord, TokenRecord, UserRecord
 from toolcharter_service.auth.sessions import CSRF_FIELD, CSRF_HEADER, SAFE_METHODS, Began, Sessions
 from toolcharter_service.auth.verified import Read, Verified, VerifiedCredentials
@@ -47,6 +47,7 @@ class ServiceAuth:
         self.passwords = Passwords()
         self.jwt = JwtIssuers(config.jwt, self.tenants)
         service.token_holds = self.token_holds
+        service.credential_holds = self.credential_holds
         if not service.dev:
             service.on_starting.append(lambda: tell_how_to_begin(service))
         service.run_in_background("credentials", self._watch)
@@ -116,6 +117,18 @@ class ServiceAuth:
         """
         found = await self.store.page(TokenRecord, where={"tenant": tenant, "id": token_id}, limit=1)
         return any(one.record.expires > time.time() for one in found.records)
+
+    async def credential_holds(self, tenant: str, means: str, token_id: str) -> bool:
+        """Whether who asked by a token or a session may still call, as the store says now; what is signed holds until it ends.
+
+        Raises:
+            StoreUnavailable: The store does not answer.
+        """
+        if means == "session":
+            page = await self.store.page(SessionRecord, where={"tenant": tenant, "id": token_id}, limit=1)
+            found = await self.sessions.read(page.records[0].record.digest) if page.records else None
+            return found is not None and found.principal.has(Role.CALLER)
+        return means != "token" or await self.token_holds(tenant, token_id)
 
     async def begin_session(self, principal: Principal, *, means: str, former: str, epoch: int = 0) -> Began:
         """Begin a session, as `Sessions.begin` does, and forget here what it ends.
@@ -201,7 +214,7 @@ def tell_how_to_begin(service: Service) -> None:
     if config.jwt or config.oidc is not None:
         return
     with suppress(StoreUnavailable):
-        if not store.page(TokenRecord, limit=1).records and not store.page(UserRecord, limit=1).records:
+        if not store.count(TokenRecord) and not store.count(UserRecord):
             file = service.file.fault((), "").place.rsplit(":", 2)[0] or "FILE"
             tenant = next(iter(service.config.tenants))
             made = f"toolcharter service token create admin --role admin --tenant {tenant} --config {file}"

@@ -6,6 +6,7 @@ critical is refused. What was verified is remembered until it expires, or the is
 
 import time
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import orjson
@@ -170,7 +171,7 @@ class JwtIssuers:
         if signed.claims.get("iss") != config.issuer or not has_audience(signed.claims, config.audience):
             raise NotBelieved("iss or aud")
         expires = check_times(signed.claims, config.skew_s)
-        principal = principal_of(signed.claims, config.claims, self._tenants)
+        principal = replace(principal_of(signed.claims, config.claims, self._tenants), issuer=config.issuer)
         return _Known(principal, expires, config.issuer, keys.generation)
 
 

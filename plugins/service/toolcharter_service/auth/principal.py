@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from hashlib import sha256
 from types import MappingProxyType
 from typing import Annotated, Literal
 
@@ -66,6 +67,8 @@ class Principal:
     projects: frozenset[str] | None = None
     """Which `X-Project-ID` it may name; None for any."""
     means: Means = "token"
+    issuer: str = ""
+    """Who vouches for the name, where several do."""
     user: str | None = None
     """The person: who has signed in, or whom the token was made for. Grants to users are held against it."""
 
@@ -73,6 +76,18 @@ class Principal:
     def key(self) -> str:
         """Distinguishes it from others of its tenant: a token may be called like a person."""
         return f"{self.means}:{self.name}"
+
+    @property
+    def owner(self) -> str:
+        """Whose keys, sessions and stored calls are its own: names are given twice, by administrators and by issuers."""
+        own = (
+            self.token_id
+            if self.means == "token"
+            else sha256(self.issuer.encode()).hexdigest()[:16]
+            if self.issuer
+            else ""
+        )
+        return f"{self.key}#{own}" if own else self.key
 
     def has(self, role: Role) -> bool:
         """Whether one of the roles holds *role*."""

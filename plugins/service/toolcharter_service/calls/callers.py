@@ -25,7 +25,7 @@ def caller_of(
     speaking = speaking_for(request, principal, service.agents(principal.tenant), agent)
     return Caller(
         agent=speaking.agent,
-        session=None if session is None else f"{principal.key}/{session}",
+        session=None if session is None else f"{principal.owner}/{session}",
         user=principal.user,
         project=speaking.project,
         tenant=principal.tenant,

@@ -97,7 +97,7 @@ class KeyedCalls:
             HttpProblem: 409 `call_in_progress` or `outcome_unknown`; 422 `idempotency_key_reused`.
             StoreUnavailable: It cannot be known whether the key was used; nothing has run, and the key can be used again.
         """
-        store, owner = self._service.store(principal.tenant).asynchronous(), principal.key
+        store, owner = self._service.store(principal.tenant).asynchronous(), principal.owner
         mine = KeyedCall(
             owner=owner,
             key=key,

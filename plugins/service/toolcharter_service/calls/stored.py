@@ -16,11 +16,11 @@ from toolcharter import (
     StoreTransaction,
     StoreUnavailable,
 )
-from toolcharter_service.approvals.asking import GAVE_UP, end_question
+from toolcharter_service.approvals.asking import GAVE_UP, NO_LONGER, end_question
 from toolcharter_service.auth import Principal
 from toolcharter_service.calls.records import ENDED, State, StoredCall
 from toolcharter_service.calls.running import Calls
-from toolcharter_service.calls.waiting import NO_LONGER, AsyncApprover, WaitingCalls
+from toolcharter_service.calls.waiting import AsyncApprover, WaitingCalls
 from toolcharter_service.calls.workers import is_alive
 from toolcharter_service.http.encoding import encoded
 from toolcharter_service.http.problems import HttpProblem
@@ -78,7 +78,7 @@ class StoredCalls:
             )
         record = StoredCall(
             id=call_id,
-            owner=principal.key,
+            owner=principal.owner,
             name=principal.name,
             token_id=principal.token_id,
             tool=tool,
@@ -188,7 +188,12 @@ class StoredCalls:
         room = self._room()
         if room <= 0:
             return
-        page = await self._store(tenant).page(StoredCall, where={"state": "queued"}, order="expires", limit=room)
+        after, where = "", {"state": "queued"}
+        while True:
+            page = await self._store(tenant).page(StoredCall, where=where, order="expires", after=after, limit=room)
+            after = page.after
+            if page.records or not after:  # What cannot be read keeps nobody waiting.
+                break
         if len(page.records) == room:
             self._tell(tenant)
         await asyncio.gather(*(self._take_one(tenant, stored) for stored in page.records))

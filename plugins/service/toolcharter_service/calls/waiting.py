@@ -14,7 +14,7 @@ from toolcharter import (
     StoreTransaction,
     StoreUnavailable,
 )
-from toolcharter_service.approvals.asking import ASKING, TurnGivenUp, end_question, question_id
+from toolcharter_service.approvals.asking import ASKING, NO_LONGER, TurnGivenUp, end_question, question_id
 from toolcharter_service.calls.records import ENDED, State, StoredCall
 from toolcharter_service.service import Service
 
@@ -22,7 +22,6 @@ T = TypeVar("T")
 AGAIN_S = 1.0
 """How long it takes until a store that is away is asked again, in seconds."""
 AsyncApprover = Callable[[ApprovalRequest], Awaitable[ApprovalAnswer | None]]
-NO_LONGER = "The token that asked for this call was revoked, or has expired."
 
 
 class WaitingCalls:

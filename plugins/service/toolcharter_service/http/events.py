@@ -125,6 +125,10 @@ class _Stream(Response):
         if listener.has_gap:
             yield _named("gap", b'{"reason":"events_lost"}')
         while True:
+            # Before anything is sent: what has happened since a token was revoked is not for its bearer.
+            if not await self._still_holds():
+                yield _named("closing", b'{"reason":"unauthenticated"}')
+                return
             for live in listener.take():
                 said = time.monotonic()
                 yield b"id: %s-%d\ndata: %s\n\n" % (self._epoch.encode(), live.number, live.line)
@@ -133,9 +137,6 @@ class _Stream(Response):
                 return
             if self._service.stopping.is_set():
                 yield _named("closing", b'{"reason":"service_stopping"}')
-                return
-            if not await self._still_holds():
-                yield _named("closing", b'{"reason":"unauthenticated"}')
                 return
             if time.monotonic() - said > COMMENT_S:
                 said = time.monotonic()

@@ -58,4 +58,4 @@ def _may(principal: Principal, record: StoredCall, role: Role) -> bool:
     """Whether it is the principal's own call, or one that its role lets it see."""
     if principal.agents is not None and record.agent not in principal.agents:
         return False
-    return record.owner == principal.key or principal.has(role)
+    return record.owner == principal.owner or principal.has(role)

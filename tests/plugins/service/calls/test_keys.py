@@ -97,7 +97,12 @@ def test_a_call_whose_worker_has_died_is_never_made_again(
 ) -> None:
     """Nobody knows whether it has run; the key says so for the rest of its day."""
     fingerprint = KeyedCall(
-        owner="token:ann", key="k-dead", fingerprint="", worker="gone", call_id="c1", expires=int(time.time()) + 60
+        owner="token:ann#id-ann",
+        key="k-dead",
+        fingerprint="",
+        worker="gone",
+        call_id="c1",
+        expires=int(time.time()) + 60,
     )
     store = stores.bound("acme", "toolcharter-service")
     store.put(fingerprint)
@@ -142,7 +147,9 @@ async def test_a_key_can_be_used_again_after_its_day(
 ) -> None:
     """What has expired counts as not there, and is deleted."""
     store = stores.bound("acme", "toolcharter-service")
-    old = KeyedCall(owner="token:ann", key="k-old", fingerprint="x", worker="w", call_id="c", status=200, expires=1)
+    old = KeyedCall(
+        owner="token:ann#id-ann", key="k-old", fingerprint="x", worker="w", call_id="c", status=200, expires=1
+    )
     store.put(old)
     store.put(old.model_copy(update={"key": "k-older"}))
 
@@ -150,8 +157,8 @@ async def test_a_key_can_be_used_again_after_its_day(
     await delete_expired(Service(configured(place / "profile0"), stores=stores), "acme")
 
     assert answer.json()["outcome"] == "ok"
-    assert store.get(KeyedCall, "token:ann", "k-older") is None
-    assert store.get(KeyedCall, "token:ann", "k-old") is not None
+    assert store.get(KeyedCall, "token:ann#id-ann", "k-older") is None
+    assert store.get(KeyedCall, "token:ann#id-ann", "k-old") is not None
 
 
 def test_a_stored_call_runs_by_itself_on_any_worker(workers: tuple[str, str]) -> None:

@@ -124,7 +124,7 @@ def test_a_key_whose_process_died_before_it_stored_the_call_stores_it(place: Pla
     """What was to be stored has no other effect: there is no need to say that nobody knows."""
     first = place.call("echo once", Idempotency_Key="k", Prefer="respond-async")
     place.ended(first.json()["id"])
-    found = place.store.get(KeyedCall, "token:ann", "k")
+    found = place.store.get(KeyedCall, "token:ann#id-ann", "k")
     assert found is not None
     place.store.delete(StoredCall, first.json()["id"])
     place.store.put(found.record.model_copy(update={"status": 0, "answer": "", "worker": "gone"}))
@@ -226,7 +226,7 @@ async def test_who_waits_for_a_service_that_stops_is_told_to_ask_again(tmp_path:
 def _queued(call_id: str, expires_in_s: int) -> StoredCall:
     return StoredCall(
         id=call_id,
-        owner="token:ann",
+        owner="token:ann#id-ann",
         name="ann",
         token_id="id-ann",
         tool="bash",
