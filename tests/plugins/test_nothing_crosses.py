@@ -1,0 +1,304 @@
+"""Two users with two agents each, at random, over one store: nothing that one wrote is ever shown to another.
+
+Everything that is written holds a marker of its own, and the model knows who wrote it and for whom. Each answer, error, inbox and event is
+searched for all markers. `TOOLCHARTER_CROSSING_S=600` goes on for so many seconds, with new examples all the time.
+"""
+
+import json
+import os
+import re
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
+from tests.waiting import until
+
+from toolcharter import Caller, LiveToolbox, open_live
+from toolcharter_agents import announcing, running, subagents
+
+EVERYBODY = tuple(
+    Caller(agent=agent, user=user, channel="telegram", peer="direct", chat=chat, agent_type="open")
+    for agent in ("ada", "bob")
+    for user, chat in (("kim", "7"), ("lee", "9"))
+)
+"""Two users, each with both agents."""
+_MARKER = re.compile(r"zq\d+z")
+_SENDS = {"unattended": True}
+_JOBS = {"allow_tasks": True, "allowed_actions": ["status", "list", "add", "update", "remove", "run", "runs"]}
+TOOLS: dict[str, Any] = {
+    **{name: {} for name in ("read_file", "write_file", "list_files", "grep", "glob")},
+    **{name: {} for name in ("memory", "memory_search", "memory_get", "skill_search", "message", "team_tasks")},
+    **{name: {} for name in ("session", "sessions_list", "sessions_history", "session_status")},
+    **{name: {**_SENDS, "max_concurrent": 50, "max_children": 50} for name in ("spawn", "subagents")},
+    "sessions_send": _SENDS,
+    "team_message": {**_SENDS, "members": ["ada", "bob"]},
+    "schedule": {"allowed_actions": ["create", "list", "cancel"]},
+    "cron": _JOBS,
+    "nodes": {
+        "allowed_actions": ["create", "add", "connect", "list", "run", "delete"],
+        "allowed_tools": ["memory", "memory_search", "read_file"],
+    },
+}
+_CHILD = [
+    {"tool": "memory", "args": {"action": "recall"}},
+    {"tool": "memory_search", "args": {"query": "secret"}},
+    {"tool": "sessions_list", "args": {}},
+]
+PROFILE = {
+    "profile": "p",
+    "tools": TOOLS,
+    "capabilities": {"allow": ["*"], "max_safety": "high"},
+    "extensions": {
+        "context_files": {},
+        "skills": {},
+        "scheduler": {"look_s": 0.05},
+        "scripted": {"runs": [{"calls": _CHILD, "answer": "{message}: {results}"}]},
+    },
+}
+DOCUMENTS = ("USER.md", "AGENTS.md", "SOUL.md", "MEMORY.md", "memory/daily/2026-01-02.md", "memory/world/shared.md")
+LOOKS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("memory", {"action": "recall", "days": 30}),
+    ("memory_search", {"query": "secret", "maxResults": 20}),
+    *(("memory_get", {"path": path}) for path in DOCUMENTS[3:]),
+    *(("read_file", {"path": path}) for path in DOCUMENTS),
+    ("list_files", {"path": "."}),
+    ("list_files", {"path": "memory"}),
+    ("glob", {"pattern": "**/*"}),
+    ("grep", {"pattern": "secret"}),
+    ("session", {"action": "list"}),
+    ("sessions_list", {}),
+    ("session_status", {}),
+    ("subagents", {"action": "list"}),
+    ("team_tasks", {"action": "search"}),
+    ("schedule", {"action": "list"}),
+    ("cron", {"action": "status"}),
+    ("cron", {"action": "list"}),
+    ("nodes", {"action": "list"}),
+    ("skill_search", {"query": "secret"}),
+    ("message", {"action": "send", "message": "secret", "channel": "mail", "target": "9"}),
+)
+"""What shows everything that there is to see."""
+Aim = tuple[str, str, dict[str, Any]]
+AIMED: tuple[Aim, ...] = (
+    ("session", "session", {"action": "read", "session_id": "KEY"}),
+    ("session", "sessions_history", {"session_key": "KEY", "include_tools": True}),
+    ("session", "session_status", {"session_key": "KEY"}),
+    ("session", "sessions_send", {"session_key": "KEY", "message": "TEXT"}),
+    ("label", "sessions_history", {"session_key": "agent:ada:subagent:KEY"}),
+    ("label", "sessions_send", {"label": "KEY", "message": "TEXT"}),
+    ("subagent", "subagents", {"action": "cancel", "id": "KEY"}),
+    ("subagent", "subagents", {"action": "steer", "id": "KEY", "message": "TEXT"}),
+    ("task", "team_tasks", {"action": "claim", "task_id": "KEY"}),
+    ("task", "team_tasks", {"action": "comment", "task_id": "KEY", "text": "TEXT"}),
+    ("task", "team_tasks", {"action": "cancel", "task_id": "KEY"}),
+    ("job", "schedule", {"action": "cancel", "schedule_id": "KEY"}),
+    ("job", "cron", {"action": "runs", "jobId": "KEY"}),
+    ("job", "cron", {"action": "run", "jobId": "KEY", "runMode": "force"}),
+    ("job", "cron", {"action": "remove", "jobId": "KEY"}),
+    ("graph", "nodes", {"action": "list", "graph": "KEY"}),
+    ("graph", "nodes", {"action": "run", "graph": "KEY"}),
+    ("graph", "nodes", {"action": "delete", "graph": "KEY"}),
+)
+"""Calls that name something of somebody, by its kind."""
+who = st.sampled_from(EVERYBODY)
+worker = st.integers(0, 1)
+
+
+class Machine(RuleBasedStateMachine):
+    """Two workers over one store; each call goes through one of them."""
+
+    @initialize()
+    def open(self) -> None:
+        self.folder = tempfile.TemporaryDirectory()
+        place = Path(self.folder.name)
+        (place / "ws").mkdir()
+        profile = place / "p.yaml"
+        profile.write_text(json.dumps({**PROFILE, "store": f"sqlite://{place / 'store.db'}"}))
+        self.events: list[Mapping[str, Any]] = []
+        self.workers: list[LiveToolbox] = [
+            open_live(profile, workspace=place / "ws", caller=EVERYBODY[0], events=self.events.append) for _ in range(2)
+        ]
+        self.readers: dict[str, set[tuple[str | None, str | None]]] = {}
+        self.things: list[tuple[str, str, Caller]] = []
+        for number, one in enumerate(EVERYBODY):
+            self.workers[number % 2].record("user", self.marked(one), caller=one)
+            self.things.append(("session", f"agent:{one.agent}:telegram:direct:{one.chat}", one))
+            self.makes_a_task(0, one)
+            self.makes_a_job(0, one, is_cron=True)
+            self.makes_a_job(0, one, is_cron=False)
+            self.makes_a_graph(0, one, has_own_name=True)
+            self.spawns(0, one, has_own_label=True)
+
+    def marked(self, writer: Caller, *, for_all_agents: bool = False) -> str:
+        """A text that only *writer*, or all agents of its user, may be shown."""
+        marker = f"zq{len(self.readers)}z"
+        agents = ("ada", "bob") if for_all_agents else (writer.agent,)
+        self.readers[marker] = {(agent, writer.user) for agent in agents}
+        return f"secret {marker}"
+
+    def call(self, worker: int, by: Caller, tool: str, args: Mapping[str, Any]) -> Any:
+        result = self.workers[worker].current.for_caller(by).call(tool, args)
+        shown = (result.text, result.data, result.message, result.hint)
+        self.check(by.agent, by.user, shown, f"{tool} {dict(args)}", given=json.dumps(args))
+        return result
+
+    def check(self, agent: str | None, user: str | None, shown: object, where: str, given: str = "") -> None:
+        """Nothing in *shown* is another's, but what the caller itself has *given*."""
+        found = {*_MARKER.findall(repr(shown))} - {*_MARKER.findall(given)}
+        crossed = {marker: self.readers[marker] for marker in found if (agent, user) not in self.readers[marker]}
+        assert not crossed, f"{agent}, {user} in {where}: {crossed} in {shown!r}"
+
+    @rule(worker=worker, by=who, action=st.sampled_from(["remember", "reflect", "update_world"]))
+    def writes_memory(self, worker: int, by: Caller, action: str) -> None:
+        """And finds it; what the agent does for the user's world, both agents find."""
+        text = self.marked(by, for_all_agents=action == "update_world")
+        topic = {"topic": "shared"} if action == "update_world" else {}
+
+        self.call(worker, by, "memory", {"action": action, "content": text, **topic})
+
+        for reader in EVERYBODY:
+            recalled = self.call(worker, reader, "memory", {"action": "recall"})
+            may = (reader.agent, reader.user) in self.readers[text.split()[1]]
+            assert (text in recalled.text) == may
+
+    @rule(worker=worker, by=who, path=st.sampled_from(DOCUMENTS))
+    def writes_a_file(self, worker: int, by: Caller, path: str) -> None:
+        text = self.marked(by, for_all_agents="world" in path)
+
+        assert self.call(worker, by, "write_file", {"path": path, "content": text}).outcome == "ok"
+        assert text in self.call(worker, by, "read_file", {"path": path}).text
+
+    @rule(worker=worker, by=who)
+    def says(self, worker: int, by: Caller) -> None:
+        self.workers[worker].record("user", self.marked(by), caller=by)
+
+    @rule(worker=worker, by=who, has_own_label=st.booleans())
+    def spawns(self, worker: int, by: Caller, has_own_label: bool) -> None:  # noqa: FBT001 - Hypothesis gives it
+        """Two users may well call theirs the same."""
+        label = self.marked(by).split()[1] if has_own_label else "work"
+        result = self.call(worker, by, "spawn", {"task": self.marked(by), "label": label})
+
+        assert result.outcome == "ok", result.text
+        self.things += [("subagent", result.data["id"], by), ("label", label, by)]
+
+    @rule(worker=worker, by=who, to=st.sampled_from(["ada", "bob"]))
+    def writes_to_a_colleague(self, worker: int, by: Caller, to: str) -> None:
+        text = self.marked(by)
+        self.readers[text.split()[1]].add((to, by.user))
+        assert self.call(worker, by, "team_message", {"to": to, "text": text}).data["reached"]
+
+    @rule(worker=worker, by=who)
+    def makes_a_task(self, worker: int, by: Caller) -> None:
+        """For all agents of the user's team."""
+        subject = self.marked(by, for_all_agents=True)
+        result = self.call(worker, by, "team_tasks", {"action": "create", "subject": subject})
+        self.things.append(("task", result.data["task"]["id"], by))
+
+    @rule(worker=worker, by=who, is_cron=st.booleans())
+    def makes_a_job(self, worker: int, by: Caller, is_cron: bool) -> None:  # noqa: FBT001 - Hypothesis gives it
+        text = self.marked(by)
+        if is_cron:
+            job = {"name": text, "schedule": {"kind": "every", "everyMs": 3_600_000}, "message": text}
+            result = self.call(worker, by, "cron", {"action": "add", "job": job})
+        else:
+            result = self.call(worker, by, "schedule", {"action": "create", "every_seconds": 3600, "message": text})
+        assert result.outcome in {"ok", "denied"}, result.text
+        if result.outcome == "ok":
+            found = re.search(r"'id': '([^']+)'", repr(result.data))
+            assert found, result.data
+            self.things.append(("job", found[1], by))
+
+    @rule(worker=worker, by=who, has_own_name=st.booleans())
+    def makes_a_graph(self, worker: int, by: Caller, has_own_name: bool) -> None:  # noqa: FBT001 - Hypothesis gives it
+        name = self.marked(by).split()[1] if has_own_name else "graph"
+        self.call(worker, by, "nodes", {"action": "create", "graph": name})
+        recall = {"tool": "memory", "arguments": {"action": "recall"}}
+        self.call(worker, by, "nodes", {"action": "add", "graph": name, "node": f"n{len(self.readers)}", **recall})
+        self.things.append(("graph", name, by))
+
+    @rule(worker=worker, by=who, look=st.sampled_from(LOOKS))
+    def looks(self, worker: int, by: Caller, look: tuple[str, dict[str, Any]]) -> None:
+        self.call(worker, by, *look)
+
+    @rule(
+        worker=worker, by=who, aims=st.lists(st.sampled_from(AIMED), min_size=1, max_size=5), number=st.integers(0, 99)
+    )
+    def aims_at_something(self, worker: int, by: Caller, aims: list[Aim], number: int) -> None:
+        """Of another user it is answered like something that there never was."""
+        for kind, tool, args in aims:
+            there = [(key, owner) for found, key, owner in self.things if found == kind]
+            key, owner = there[number % len(there)]
+            # A user's agents may share it, so that both may read what is written there.
+            text = self.marked(by, for_all_agents=True) if kind == "task" else self.marked(by)
+            given = {
+                name: value.replace("TEXT", text) if isinstance(value, str) else value for name, value in args.items()
+            }
+
+            made = self.call(worker, by, tool, _named(given, key))
+
+            # Names that each user chooses may be the caller's own as well.
+            if owner.user != by.user and key not in {"work", "graph"}:
+                never = re.sub(r"\d+(?=z$)|.$", lambda end: "0" if end[0] != "0" else "1", key, count=1)
+                unknown = self.call(worker, by, tool, _named(given, never))
+                assert (made.reason, made.text.replace(key, never)) == (unknown.reason, unknown.text)
+
+    @rule(worker=worker, by=who)
+    def takes_its_turn(self, worker: int, by: Caller) -> None:
+        told = self.workers[worker].inbox(caller=by)
+        self.check(by.agent, by.user, [item.as_data() for item in told], "the inbox")
+
+    @rule()
+    def all_subagents_end(self) -> None:
+        until(lambda: not any(self.running(one) for one in EVERYBODY))
+
+    def running(self, by: Caller) -> bool:
+        found = self.call(0, by, "subagents", {"action": "list"}).data["subagents"]
+        return any(one["state"] in {"spawning", "running"} for one in found)
+
+    def teardown(self) -> None:
+        """Everybody looks at everything, and the events are each caller's own."""
+        if not hasattr(self, "workers"):
+            return
+        try:
+            self.all_subagents_end()
+            for by in EVERYBODY:
+                for look in LOOKS:
+                    self.call(1, by, *look)
+                for key in (key for kind, key, _ in self.things if kind == "session"):
+                    self.call(0, by, "sessions_history", {"session_key": key, "include_tools": True})
+                self.takes_its_turn(0, by)
+        finally:
+            for one in self.workers:
+                one.close()
+            self.folder.cleanup()
+        given: dict[tuple[Any, Any], str] = {}
+        for event in self.events:
+            agent, user = event.get("agent"), event.get("user")
+            given[agent, user] = given.get((agent, user), "") + json.dumps(event.get("args", ""), default=repr)
+            self.check(agent, user, event, "an event", given=given[agent, user])
+
+
+def _named(args: Mapping[str, Any], key: str) -> dict[str, Any]:
+    """*args* with *key* in the place of KEY."""
+    return {name: value.replace("KEY", key) if isinstance(value, str) else value for name, value in args.items()}
+
+
+@pytest.mark.slow
+def test_nothing_crosses(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No answer, listing, hit, inbox, error or event of one holds what another wrote, whatever the order."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.setattr(announcing, "JOINED_S", 0.01)
+    monkeypatch.setattr(running, "LOOKS_S", 0.02)
+    monkeypatch.setattr(subagents, "SETTLES_S", 0.01)
+    machine = Machine.TestCase
+    ends = time.monotonic() + float(os.environ.get("TOOLCHARTER_CROSSING_S", "0"))
+    machine.settings = settings(max_examples=3, stateful_step_count=25, deadline=None)
+    machine().runTest()
+    while time.monotonic() < ends:
+        machine().runTest()
