@@ -1,6 +1,7 @@
 """`read_settings`: a YAML file of a host's own settings, read as a profile is, with every fault at its place."""
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -10,7 +11,7 @@ from toolcharter.api.policy import ToolPolicy
 from toolcharter.errors import ConfigurationError, Fault
 from toolcharter.profile.document import decoded
 from toolcharter.profile.faults import faults_of
-from toolcharter.profile.nodes import Places, in_file_order, plain
+from toolcharter.profile.nodes import KeyPath, Node, Places, in_file_order, plain, without
 from toolcharter.profile.parse import parse
 
 P = TypeVar("P", bound=ToolPolicy)
@@ -25,6 +26,10 @@ class SettingsFile(NamedTuple, Generic[P]):
     places: Places
     body: str = ""
     """The text below the front matter, of a file that was read as one."""
+    faults: tuple[Fault, ...] = ()
+    """What is wrong with the file, of one that was read as what is *sound* of it."""
+    wrong: frozenset[KeyPath] = frozenset()
+    """Which paths were left out therefore."""
 
     def fault(self, path: tuple[str | int, ...], what: str, fix: str = "") -> Fault:
         """A fault of the value at *path*, which only its reader can see.
@@ -36,8 +41,14 @@ class SettingsFile(NamedTuple, Generic[P]):
         """
         return Fault(self.places.value_of(*path), ".".join(map(str, path)), what, fix)
 
+    def error(self, faults: Iterable[Fault]) -> ConfigurationError:
+        """All *faults* in one error: those of this file first, each file from top to bottom, each fault once."""
+        return ConfigurationError(in_file_order(dict.fromkeys(faults), self.places.root.place.file))
 
-def read_settings(file: str | Path, model: type[P], *, least: str, front_matter: bool = False) -> SettingsFile[P]:
+
+def read_settings(
+    file: str | Path, model: type[P], *, least: str, front_matter: bool = False, sound: type[P] | None = None
+) -> SettingsFile[P]:
     """Read the settings *model* from the YAML file *file*; nothing is read that the file names.
 
     Args:
@@ -45,9 +56,11 @@ def read_settings(file: str | Path, model: type[P], *, least: str, front_matter:
         model: What is read: its fields are the keys, as those of a tool's policy are.
         least: What to write into an empty file.
         front_matter: Whether the settings are what stands between a first line `---` and the next such line, above a text.
+        sound: The model without what is required. With it, a file with faults is returned with them: its values are
+            those that are left without what is wrong, so that its reader can look for more before it raises them all.
 
     Raises:
-        ConfigurationError: With every fault of the file.
+        ConfigurationError: With every fault of the file; with *sound*, only if it is no YAML.
     """
     name, faults = str(file), list[Fault]()
     try:
@@ -71,7 +84,24 @@ def read_settings(file: str | Path, model: type[P], *, least: str, front_matter:
         else:
             if not faults:
                 return SettingsFile(read, places, body)
+        if sound is not None:
+            left, tree, wrong = _sound_part(root, sound)
+            return SettingsFile(left, Places(tree), body, tuple(in_file_order(faults)), wrong)
     raise ConfigurationError(in_file_order(faults))
+
+
+def _sound_part(root: Node, model: type[P]) -> tuple[P, Node, frozenset[KeyPath]]:
+    """What the *model* takes of *root*, the tree of that, and the paths that were left out."""
+    wrong = set[KeyPath]()
+    while True:
+        values: Any = plain(root)
+        try:
+            return model.from_profile(values), root, frozenset(wrong)
+        except ValidationError as error:
+            # A key that is missing is not there to be left out: the mapping that lacks it goes.
+            gone = {Places(root).known(one["loc"]) for one in error.errors(include_url=False)}
+        wrong |= gone
+        root = without(root, gone) if () not in gone else root._replace(value={})
 
 
 def _parted(text: str, name: str) -> tuple[str, str]:

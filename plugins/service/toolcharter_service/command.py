@@ -7,14 +7,24 @@ import sys
 import threading
 from functools import partial
 from pathlib import Path
+from typing import Any, NoReturn, cast
 
 import click
 import uvicorn
 from fastapi import FastAPI
 from uvicorn.supervisors import Multiprocess
 
-from toolcharter import open_store
-from toolcharter_service.config import ANY_AGENT, ConfigFile, ServiceConfig, read_config, url_of
+from toolcharter import ConfigurationError, Fault, StoreEngine, StoreHandle, StoreUnavailable, open_store
+from toolcharter_service.config import (
+    ANY_AGENT,
+    ConfigFile,
+    Listen,
+    ServiceConfig,
+    examine_config,
+    is_unset,
+    read_config,
+    url_of,
+)
 from toolcharter_service.gateway import Control
 from toolcharter_service.http.app import create_app
 from toolcharter_service.http.protocol import PatientProtocol
@@ -37,45 +47,63 @@ _FLUSH_S = 5.0
 @click.option("--events", multiple=True, metavar="URL", help="With --dev: where events go; repeatable.")
 @click.option("--store", default="sqlite:", metavar="URL", help="With --dev: where state outlives the process.")
 @click.option("--port", type=click.IntRange(0, 65535), help="Instead of the configuration's; 8081 with --dev.")
+@click.option("--check", is_flag=True, help="Tell all faults and serve nothing; exit status 2 for one.")
 @click.option("--workers", default=1, type=click.IntRange(1, 64), help="How many processes serve.")
 def command(
     file: Path | None,
-    dev: bool,  # noqa: FBT001 - as above
-    profile: str | None,
-    workspace: str,
-    events: tuple[str, ...],
-    store: str,
+    *,
+    dev: bool,
     port: int | None,
+    check: bool,
     workers: int,
+    **of_dev: Any,
 ) -> None:
     """Serve registry and gate over HTTP, to those who have a token.
 
-    `toolcharter serve --config FILE`, or `toolcharter serve --dev --profile PROFILE` to try it.
+    `toolcharter serve --config FILE`, or `toolcharter serve --dev --profile PROFILE` to try it. --check looks at the
+    file and at all that it names, as a start does, and changes no store.
     """
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s")
     if dev == (file is not None):
         raise click.UsageError("Say --config FILE, or --dev.")
     if dev:
-        if profile is None or workers > 1:
+        if of_dev["profile"] is None or workers > 1:
             raise click.UsageError("--dev serves one --profile in one process.")
-        click.echo("serve --dev: anybody on this machine may call every tool of the profile.", err=True)
-        found = dev_config(profile, workspace, events, store, DEV_PORT if port is None else port)
-        _run(create_app(opened(found, dev=True)), found.config, None)
-        return
-    found = read_config(file or "")
-    chosen = found.config.listen.port if port is None else port
-    config = found.config.model_copy(update={"listen": found.config.listen.model_copy(update={"port": chosen})})
-    if workers == 1:
-        _run(create_app(opened(found._replace(config=config))), config, None)
-        return
-    os.environ[_CONFIG] = str((file or Path()).absolute())
-    check = opened(found)
+        found = dev_config(**of_dev, port=DEV_PORT if port is None else port)
+    else:
+        found = examine_config(file or "")
+        chosen = found.config.listen.port if port is None else port
+        listen = found.config.listen.model_copy(update={"port": chosen})
+        found = found._replace(config=found.config.model_copy(update={"listen": listen}))
+    if check or found.faults or workers > 1:
+        _check(found, dev=dev)  # Once, and told once: what is wrong would stop each worker.
+    if check:
+        click.echo("No fault found.")
+    elif workers == 1:
+        if dev:
+            click.echo("serve --dev: anybody on this machine may call every tool of the profile.", err=True)
+        _run(create_app(opened(found, dev=dev)), found.config, None)
+    else:
+        os.environ[_CONFIG] = str((file or Path()).absolute())
+        server = _uvicorn("toolcharter_service.command:worker_app", found.config, workers)
+        Multiprocess(server, sockets=[server.bind_socket()]).run()
+
+
+def _check(found: ConfigFile, *, dev: bool) -> None:
+    """Build all that a start builds, and close it again.
+
+    Raises:
+        ConfigurationError: With all faults.
+    """
+    # Where it would listen makes no difference, and may be what is wrong.
+    config = found.config.model_copy(update={"listen": Listen(), "hosts": ()})
+    service = opened(found._replace(config=config), dev=dev, migrates=False)
+    create_app(service)
     try:
-        check.build()  # Once, and told once: what is wrong with a profile would stop each worker.
+        service.build(starts=False)
     finally:
-        check.close()
-    server = _uvicorn("toolcharter_service.command:worker_app", config, workers)
-    Multiprocess(server, sockets=[server.bind_socket()]).run()
+        service.bus.close()
+        service.close()
 
 
 def dev_config(profile: str, workspace: str, events: tuple[str, ...], store: str, port: int) -> ConfigFile:
@@ -93,9 +121,32 @@ def dev_config(profile: str, workspace: str, events: tuple[str, ...], store: str
     )
 
 
-def opened(file: ConfigFile, *, dev: bool = False) -> Service:
-    """A service with its store."""
-    return Service(file, stores=open_store(url_of(file.config.store)), dev=dev)
+def opened(file: ConfigFile, *, dev: bool = False, migrates: bool = True) -> Service:
+    """A service with its store. A store that cannot be opened is among its faults, so that `build` tells it with all others."""
+    url, faults = file.config.store, list[Fault]()
+    stores = StoreHandle(lambda: cast("StoreEngine", _NoStore()))
+    if not is_unset(url):
+        try:
+            stores = open_store(url_of(url), migrates=migrates)
+        except ConfigurationError as error:
+            faults += file.placed(error, "store")
+    service = Service(file, stores=stores, dev=dev)
+    service.faults += faults
+    return service
+
+
+class _NoStore:
+    """Stands for the store where the configuration's cannot be opened, while its other faults are looked for."""
+
+    def keeps_state_in(self) -> tuple[Path, ...]:
+        """Nowhere."""
+        return ()
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def __getattr__(self, _: str) -> NoReturn:
+        raise StoreUnavailable("There is no store.")
 
 
 def worker_app() -> FastAPI:

@@ -5,7 +5,7 @@ Paths are relative to the file's folder.
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, NamedTuple
@@ -23,6 +23,7 @@ Name = Annotated[str, Field(pattern=rf"^{NAME}$")]
 ANY_AGENT = "*"
 """Stands for every agent of a tenant that has no entry of its own."""
 AgentName = Annotated[str, Field(pattern=rf"^(?:\*|{NAME})$")]
+_IN_A_FILE = re.compile(r".+:[0-9]+:[0-9]+", re.DOTALL)
 _PROFILE_NAME = re.compile(r"[A-Za-z0-9_-]+")
 LEAST = "tenants: {NAME: {agents: {NAME: {profile: PROFILE, workspace: FOLDER}}}}"
 
@@ -90,6 +91,12 @@ class ServiceConfig(ToolPolicy):
     tenants: Annotated[Mapping[Name, TenantConfig], Field(min_length=1)]
 
 
+class _Sound(ServiceConfig):
+    """What is sound of a file with faults: nothing is required."""
+
+    tenants: Mapping[Name, TenantConfig] = {}
+
+
 class ConfigFile(NamedTuple):
     """A configuration and where it was read from."""
 
@@ -97,6 +104,22 @@ class ConfigFile(NamedTuple):
     """Its paths are absolute."""
     read: SettingsFile[ServiceConfig] | None = None
     """None if it was not read from a file."""
+    faults: tuple[Fault, ...] = ()
+    """What is wrong with the file, of which the configuration is what is sound."""
+
+    @property
+    def wrong(self) -> list[tuple[str | int, ...]]:
+        """The paths of the file that were left out."""
+        return [] if self.read is None else [path for path in self.read.wrong if path]
+
+    def placed(self, error: ConfigurationError, *path: str | int) -> Iterator[Fault]:
+        """The faults of what the value at *path* names: those that have no place in a file of their own get its place."""
+        for fault in error.faults:
+            yield fault if _IN_A_FILE.fullmatch(fault.place) else self.fault(path, fault.what, fault.fix)
+
+    def error(self, faults: Iterable[Fault]) -> ConfigurationError:
+        """All *faults*, each once: those of this file from top to bottom, then those of other files."""
+        return ConfigurationError(dict.fromkeys(faults)) if self.read is None else self.read.error(faults)
 
     def fault(self, path: tuple[str | int, ...], what: str, fix: str = "") -> Fault:
         """A fault of the value at *path*."""
@@ -109,30 +132,23 @@ def read_config(file: str | Path) -> ConfigFile:
     """Read the configuration *file*.
 
     Raises:
-        ConfigurationError: With every fault of the file; those of the profiles come when their toolboxes are built.
+        ConfigurationError: With every fault of the file; those of what it names come when the service is built.
     """
-    read = read_settings(file, ServiceConfig, least=LEAST)
-    folder = Path(file).absolute().parent
-    config = _absolute(read.values, folder)
-    found = ConfigFile(config, read)
-    faults = [*_unreachable(found), *_exposed(found)]
-    if config.gateway_tenant not in {None, *config.tenants}:
-        what = f"there is no tenant {config.gateway_tenant!r}."
-        faults.append(found.fault(("gateway_tenant",), what, f"Tenants: {', '.join(config.tenants)}."))
-    faults += [
-        found.fault(
-            ("hosts", number), f"{host!r} is no host.", "Write tools.example.org or tools.example.org:8443, say."
-        )
-        for number, host in enumerate(config.hosts)
-        if read_authority(host) is None
-    ]
-    faults += [
-        found.fault(("auth", *one.path), one.what, one.fix)
-        for one in auth_config.faults_of(config.auth, config.tenants)
-    ]
-    if faults:
-        raise ConfigurationError(faults)
+    found = examine_config(file)
+    if found.faults:
+        raise found.error(found.faults)
     return found
+
+
+def examine_config(file: str | Path) -> ConfigFile:
+    """Read the configuration *file*, or what is sound of it, with every fault of the file itself.
+
+    Raises:
+        ConfigurationError: It cannot be read, or is no YAML.
+    """
+    read = read_settings(file, ServiceConfig, least=LEAST, sound=_Sound)
+    found = ConfigFile(_absolute(read.values, Path(file).absolute().parent), read)
+    return found._replace(faults=(*read.faults, *_unreachable(found), *_exposed(found), *_misnamed(found)))
 
 
 def url_of(value: "str | FromEnvironment") -> str:
@@ -142,6 +158,20 @@ def url_of(value: "str | FromEnvironment") -> str:
         KeyError: The environment does not hold it.
     """
     return os.environ[value.env] if isinstance(value, FromEnvironment) else value
+
+
+def is_unset(value: "str | FromEnvironment | None") -> bool:
+    """Whether the environment does not hold the URL that a setting names."""
+    return isinstance(value, FromEnvironment) and not os.environ.get(value.env)
+
+
+def missing_workspace(found: ConfigFile, tenant: str, agent: str) -> Fault | None:
+    """The fault of an agent whose workspace is no folder."""
+    folder = found.config.tenants[tenant].agents[agent].workspace
+    if Path(folder).is_dir():
+        return None
+    path = ("tenants", tenant, "agents", agent, "workspace")
+    return found.fault(path, f"there is no folder {folder!r}.", "Make it, or name another.")
 
 
 def _absolute(config: ServiceConfig, folder: Path) -> ServiceConfig:
@@ -169,18 +199,33 @@ def _absolute(config: ServiceConfig, folder: Path) -> ServiceConfig:
 def _unreachable(found: ConfigFile) -> Iterator[Fault]:
     """What the file names and the machine does not have."""
     for name, tenant in found.config.tenants.items():
-        for agent, one in tenant.agents.items():
-            if not Path(one.workspace).is_dir():
-                path = ("tenants", name, "agents", agent, "workspace")
-                yield found.fault(path, f"there is no folder {one.workspace!r}.", "Make it, or name another.")
+        for agent in tenant.agents:
+            if (missing := missing_workspace(found, name, agent)) is not None:
+                yield missing
     urls: list[tuple[tuple[str | int, ...], str | FromEnvironment | None]] = [
         (("store",), found.config.store),
         (("bus",), found.config.bus),
         *((("events", number), value) for number, value in enumerate(found.config.events)),
     ]
     for key, url in urls:
-        if isinstance(url, FromEnvironment) and not os.environ.get(url.env):
+        if isinstance(url, FromEnvironment) and is_unset(url):
             yield found.fault((*key, "env"), f"the environment variable {url.env!r} is not set.", "Set it.")
+
+
+def _misnamed(found: ConfigFile) -> Iterator[Fault]:
+    """Hosts that are none, a tenant that there is not, and what of `auth` cannot work."""
+    for number, host in enumerate(found.config.hosts):
+        if read_authority(host) is None:
+            fix = "Write tools.example.org or tools.example.org:8443, say."
+            yield found.fault(("hosts", number), f"{host!r} is no host.", fix)
+    # Tenants with faults of their own are there all the same.
+    wrong = [str(path[1]) for path in found.wrong if path[0] == "tenants" and len(path) > 1]
+    tenants, gateway = dict.fromkeys([*found.config.tenants, *wrong]), found.config.gateway_tenant
+    if gateway not in {None, *tenants}:
+        what = f"there is no tenant {gateway!r}."
+        yield found.fault(("gateway_tenant",), what, f"Tenants: {', '.join(map(repr, tenants))}.")
+    for one in auth_config.faults_of(found.config.auth, tenants):
+        yield found.fault(("auth", *one.path), one.what, one.fix)
 
 
 def _exposed(found: ConfigFile) -> Iterator[Fault]:
@@ -191,6 +236,6 @@ def _exposed(found: ConfigFile) -> Iterator[Fault]:
     except ValueError:
         yield found.fault(("listen", "host"), f"{listen.host!r} is no IP address.", "Write 127.0.0.1 or 0.0.0.0, say.")
         return
-    if not is_loopback and not found.config.hosts:
+    if not is_loopback and not found.config.hosts and not any(path[0] == "hosts" for path in found.wrong):
         what = f"{listen.host} can be reached from elsewhere, and `hosts` names none that clients use."
         yield found.fault(("listen", "host"), what, "Write hosts: [tools.example.org], say.")

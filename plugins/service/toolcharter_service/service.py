@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
+from tempfile import TemporaryDirectory
 from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 from uuid import uuid4
 
@@ -24,7 +25,7 @@ from toolcharter import (
     scrub_value,
 )
 from toolcharter.hosts import Emitter, Host, open_sinks
-from toolcharter_service.config import ANY_AGENT, AgentConfig, ConfigFile, url_of
+from toolcharter_service.config import ANY_AGENT, AgentConfig, ConfigFile, is_unset, missing_workspace, url_of
 from toolcharter_service.gateway import Control, building_for
 from toolcharter_service.steadiness import Steadiness
 
@@ -98,6 +99,11 @@ class Service:
         self._kept: dict[type, object] = {}
         self.on_starting: list[Callable[[], object]] = []
         """Called in a thread when the service starts, before toolboxes are built; what one raises stops the start."""
+        self.faults: list[Fault] = []
+        """What was wrong when the service and its parts were made; `build` tells it with all else."""
+        self.on_examining: list[Callable[[], object]] = []
+        """Called before `on_starting`, and where nothing starts: each raises a `ConfigurationError` with the faults that it
+        finds, and writes nothing."""
         self.on_stop: list[Callable[[], Awaitable[object]]] = []
         """Awaited when the service stops, before toolboxes are closed."""
         self.file = file
@@ -105,7 +111,7 @@ class Service:
         self.dev = dev
         self.steadiness = Steadiness()
         """Whether this process may say of another one that it is gone."""
-        self.sinks: list[str | Sink] = [url_of(each) for each in file.config.events]
+        self.sinks: list[str | Sink] = [url_of(each) for each in file.config.events if not is_unset(each)]
         """Where the events of all toolboxes go; parts of the service add theirs before `start`."""
         self.parts: dict[str, Callable[[], Awaitable[str | None]]] = {}
         """What `/readyz` asks: by name, a function that says why the part is away, or None."""
@@ -246,35 +252,73 @@ class Service:
         if emitter is not None:
             emitter.close()
 
-    def build(self) -> None:
+    def build(self, *, starts: bool = True) -> None:
         """Build every toolbox, as `start` does of those that are not built yet.
 
+        Args:
+            starts: Whether the service is about to start; if not, nothing is written for it.
+
         Raises:
-            ConfigurationError: With every fault of every profile; nothing stays open.
+            ConfigurationError: With every fault of the configuration and of what it names; nothing stays open.
         """
-        self._own_events()
-        for begin in self.on_starting:
-            begin()
-        faults: dict[Fault, None] = {}
+        faults = [*self.file.faults, *self.faults, *self._sink_faults(), *self._faults_around()]
+        if not faults and starts:
+            for begin in self.on_starting:
+                begin()
         for tenant, one in self.config.tenants.items():
             for agent in one.agents:
-                try:
-                    self.toolbox(tenant, agent)
-                except ConfigurationError as error:
-                    faults |= dict.fromkeys(self._placed(error, tenant, agent))
+                faults += self._toolbox_faults(tenant, agent)
         if faults:
-            for box in self.toolboxes():
-                with suppress(ExceptionGroup):
-                    box.close()
-            self._boxes.clear()
-            raise ConfigurationError(faults)
+            self._close_toolboxes()
+            raise self.file.error(faults)
 
-    def close(self) -> None:
-        """Close the toolboxes and the store of a service that was not started."""
+    def _sink_faults(self) -> list[Fault]:
+        """What cannot be opened of the sinks; no toolbox tries those again."""
+        with suppress(ConfigurationError):
+            self._own_events()
+            return []
+        faults = list[Fault]()
+        for number, named in enumerate(self.config.events):
+            url = "" if is_unset(named) else url_of(named)
+            try:
+                open_sinks([url] if url else []).close()
+            except ConfigurationError as error:
+                faults += self.file.placed(error, "events", number)
+                self.sinks = [sink for sink in self.sinks if sink != url]
+        return faults
+
+    def _faults_around(self) -> list[Fault]:
+        """What parts of the service find wrong with what the configuration stands on, such as secrets and other files."""
+        faults = list[Fault]()
+        for examine in self.on_examining:
+            try:
+                examine()
+            except ConfigurationError as error:
+                faults += error.faults
+        return faults
+
+    def _toolbox_faults(self, tenant: str, agent: str) -> Iterator[Fault]:
+        """Build the toolbox of an agent; one without a workspace is only looked at, in an empty folder."""
+        one = self.agent(tenant, agent)
+        try:
+            if (missing := missing_workspace(self.file, tenant, agent)) is None:
+                self.toolbox(tenant, agent)
+                return
+            yield missing
+            with TemporaryDirectory() as instead, suppress(ExceptionGroup):
+                self._live(_Place(tenant, one.profile, instead, "")).close()
+        except ConfigurationError as error:
+            yield from self.file.placed(error, "tenants", tenant, "agents", agent, "profile")
+
+    def _close_toolboxes(self) -> None:
         for box in self.toolboxes():
             with suppress(ExceptionGroup):
                 box.close()
         self._boxes.clear()
+
+    def close(self) -> None:
+        """Close the toolboxes and the store of a service that was not started."""
+        self._close_toolboxes()
         self._close_events()
         self._stores.close()
 
@@ -322,25 +366,20 @@ class Service:
         with self._lock:
             known = self._boxes.get(place)
             if known is None:
-                with building_for(self):
-                    box = open_live(
-                        place.profile,
-                        workspace=place.workspace,
-                        caller=Caller(agent=place.agent or None, tenant=place.tenant),
-                        events=[*self.sinks, *(make(place.tenant) for make in self.tenant_sinks)],
-                        approver=None if self.approver is None else self.approver(place.tenant),
-                        stores=self._stores if isinstance(self._stores, StoreHandle) else None,
-                    )
+                box = self._live(place)
                 known = self._boxes[place] = _Open(box, Host.over(box))
             return known
 
-    def _placed(self, error: ConfigurationError, tenant: str, agent: str) -> Iterator[Fault]:
-        """The faults of a profile; one that has no place in a file is told where the configuration names the profile."""
-        for fault in error.faults:
-            if fault.place.startswith("profile "):
-                yield self.file.fault(("tenants", tenant, "agents", agent, "profile"), fault.what, fault.fix)
-            else:
-                yield fault
+    def _live(self, place: _Place) -> LiveToolbox:
+        with building_for(self):
+            return open_live(
+                place.profile,
+                workspace=place.workspace,
+                caller=Caller(agent=place.agent or None, tenant=place.tenant),
+                events=[*self.sinks, *(make(place.tenant) for make in self.tenant_sinks)],
+                approver=None if self.approver is None else self.approver(place.tenant),
+                stores=self._stores if isinstance(self._stores, StoreHandle) else None,
+            )
 
 
 async def _for_ever(work: Callable[[], Awaitable[None]]) -> None:

@@ -81,9 +81,9 @@ def test_what_the_machine_lacks_is_told_at_once(tmp_path: Path) -> None:
         read_config(tmp_path / "service.yaml")
 
     assert [(fault.path, fault.what) for fault in found.value.faults] == [
-        ("tenants.acme.agents.reviewer.workspace", f"there is no folder {str(tmp_path / 'work')!r}."),
-        ("tenants.acme.agents.coder.workspace", f"there is no folder {str(tmp_path / 'work')!r}."),
-        ("store.env", "the environment variable 'SERVICE_STORE' is not set."),
         ("listen.host", "0.0.0.0 can be reached from elsewhere, and `hosts` names none that clients use."),
         ("gateway_tenant", "there is no tenant 'acmee'."),
+        ("store.env", "the environment variable 'SERVICE_STORE' is not set."),
+        ("tenants.acme.agents.reviewer.workspace", f"there is no folder {str(tmp_path / 'work')!r}."),
+        ("tenants.acme.agents.coder.workspace", f"there is no folder {str(tmp_path / 'work')!r}."),
     ]

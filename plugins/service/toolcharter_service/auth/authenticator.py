@@ -8,7 +8,17 @@ from contextlib import suppress
 import click
 from fastapi import Request
 
-from toolcharter import CORE_RECORDS, AsyncStore, BusUnavailable, SecretRecord, StoreConflict, StoreUnavailable
+from toolcharter import (
+    CORE_RECORDS,
+    AsyncStore,
+    BusUnavailable,
+    ConfigurationError,
+    SecretRecord,
+    StoreConflict,
+    StoreUnavailable,
+    UnreadableRecord,
+    secret_name,
+)
 from toolcharter_service.auth import sessions as session_module
 from toolcharter_service.auth import tokens as token_module
 from toolcharter_service.auth.attempts import Attempts
@@ -264,6 +274,23 @@ async def secret_value(service: Service, reference: str) -> str:
     if not found:
         raise StoreUnavailable(f"There is no {reference!r}.", hint=f"Keep it: toolcharter store secret put {name}")
     return found
+
+
+def require_secret(service: Service, reference: str, *path: str | int) -> None:
+    """See that `secret:NAME`, which the configuration says at *path*, can be read, as far as the store answers.
+
+    Raises:
+        ConfigurationError: There is no such secret, or it cannot be decrypted.
+    """
+    name, store = secret_name(reference), service.store("", CORE_RECORDS)
+    with suppress(StoreUnavailable):
+        store.last_change()  # It answers: what it says of the secret is the secret's fault.
+        try:
+            kept, what = store.get(SecretRecord, name), f"there is no secret {name!r}."
+        except (StoreUnavailable, UnreadableRecord) as error:
+            kept, what = None, f"the secret {name!r} cannot be read: {error}"
+        if kept is None:
+            raise ConfigurationError([service.file.fault(path, what, f"Keep it: toolcharter store secret put {name}")])
 
 
 def unauthenticated(message: str) -> HttpProblem:

@@ -1,7 +1,7 @@
 """`AuthConfig`: the key `auth` of the service's configuration."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
 from urllib.parse import urlsplit
@@ -111,7 +111,7 @@ class AuthFault(NamedTuple):
     fix: str
 
 
-def faults_of(auth: AuthConfig, tenants: Mapping[str, object]) -> Iterator[AuthFault]:
+def faults_of(auth: AuthConfig, tenants: Collection[str]) -> Iterator[AuthFault]:
     """What of *auth* cannot work."""
     for number, one in enumerate(auth.jwt):
         place: tuple[str | int, ...] = ("jwt", number)
@@ -126,7 +126,7 @@ def faults_of(auth: AuthConfig, tenants: Mapping[str, object]) -> Iterator[AuthF
         yield from _oidc_faults(auth.oidc, tenants)
 
 
-def _oidc_faults(oidc: Oidc, tenants: Mapping[str, object]) -> Iterator[AuthFault]:
+def _oidc_faults(oidc: Oidc, tenants: Collection[str]) -> Iterator[AuthFault]:
     yield from _tenant_faults(("oidc", "claims"), oidc.claims, tenants)
     yield from _insecure(("oidc", "issuer"), oidc.issuer, oidc.network)
     if urlsplit(oidc.redirect_uri).path != CALLBACK or not _is_url(oidc.redirect_uri):
@@ -145,9 +145,7 @@ def _oidc_faults(oidc: Oidc, tenants: Mapping[str, object]) -> Iterator[AuthFaul
 CALLBACK = "/login/oidc/callback"
 
 
-def _tenant_faults(
-    path: tuple[str | int, ...], claims: ClaimMapping, tenants: Mapping[str, object]
-) -> Iterator[AuthFault]:
+def _tenant_faults(path: tuple[str | int, ...], claims: ClaimMapping, tenants: Collection[str]) -> Iterator[AuthFault]:
     if isinstance(claims.tenant, str) and claims.tenant not in tenants:
         what = f"there is no tenant {claims.tenant!r}."
         yield AuthFault((*path, "tenant"), what, f"Tenants: {', '.join(map(repr, tenants))}.")

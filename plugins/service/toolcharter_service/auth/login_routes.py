@@ -9,9 +9,15 @@ from fastapi import APIRouter, Depends, Form, Query, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 from pydantic import BaseModel, ConfigDict, Field
 
-from toolcharter import StoreConflict, StoreUnavailable
+from toolcharter import StoreConflict, StoreUnavailable, is_secret_reference
 from toolcharter_service.auth import sessions as session_module
-from toolcharter_service.auth.authenticator import ServiceAuth, secret_value, store_away, unauthenticated
+from toolcharter_service.auth.authenticator import (
+    ServiceAuth,
+    require_secret,
+    secret_value,
+    store_away,
+    unauthenticated,
+)
 from toolcharter_service.auth.dependency import authenticate
 from toolcharter_service.auth.oidc import LOGIN_COOKIE, LOGIN_S, LoginFailed, OidcLogin, ProviderUnavailable
 from toolcharter_service.auth.origins import local_path
@@ -92,6 +98,9 @@ def routes(service: Service) -> APIRouter:
     if config.passwords:
         _add_password_routes(router, service)
     if config.oidc is not None:
+        secret = config.oidc.client_secret
+        if secret is not None and is_secret_reference(secret):
+            service.on_examining.append(partial(require_secret, service, secret, "auth", "oidc", "client_secret"))
         _add_oidc_routes(
             router, service, OidcLogin(config.oidc, service.config.tenants, partial(secret_value, service))
         )

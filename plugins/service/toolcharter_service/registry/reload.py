@@ -42,6 +42,8 @@ class Renewals:
         self._service = service
         self._folder = folder or Path.cwd()
         self._seen: dict[str, int] = {}
+        self._at_start: tuple[ToolRecord, ...] = ()
+        service.on_examining.append(self.examine)
         service.on_starting.append(self.begin)
         service.run_in_background("registry", self.watch)
 
@@ -53,18 +55,21 @@ class Renewals:
             known = _OF[service] = cls(service)
         return known
 
-    def begin(self) -> None:
-        """Seed the registry of each tenant, before its toolboxes are built.
+    def examine(self) -> None:
+        """Read the bootstrap file.
 
         Raises:
-            ConfigurationError: The bootstrap file is broken, or lies where tools can write.
+            ConfigurationError: It is broken, or lies where tools can write.
         """
         self._require_outside()
-        records = records_at_start(self._folder, os.environ, now())
+        self._at_start = records_at_start(self._folder, os.environ, now())
+
+    def begin(self) -> None:
+        """Seed the registry of each tenant with what `examine` has read, before its toolboxes are built."""
         for tenant in self._service.config.tenants:
             # Without a store, what needs none goes on; `watch` seeds as soon as it is back.
             with suppress(StoreUnavailable):
-                self._seed(tenant, records)
+                self._seed(tenant, self._at_start)
 
     def _seed(self, tenant: str, records: tuple[ToolRecord, ...]) -> None:
         store = self._service.store(tenant)
@@ -89,14 +94,19 @@ class Renewals:
         path = next((path for name in FILES if (path := self._folder / name).exists()), None)
         if path is None:
             return
-        for name, tenant in self._service.config.tenants.items():
-            for agent, one in tenant.agents.items():
-                if path.resolve().is_relative_to(Path(one.workspace).resolve()):
-                    what = (
-                        f"the file lies in the workspace of the agent {agent!r} of {name!r}, whose tools can write it."
-                    )
-                    fix = "Start the service in another folder."
-                    raise ConfigurationError([Fault(f"{path}:1:1", "", what, fix)])
+        faults = [
+            Fault(
+                f"{path}:1:1",
+                "",
+                f"the file lies in the workspace of the agent {agent!r} of {name!r}, whose tools can write it.",
+                "Start the service in another folder.",
+            )
+            for name, tenant in self._service.config.tenants.items()
+            for agent, one in tenant.agents.items()
+            if path.resolve().is_relative_to(Path(one.workspace).resolve())
+        ]
+        if faults:
+            raise ConfigurationError(faults)
 
     def _separate(self, tenant: str, agents: Iterable[str]) -> None:
         for agent in agents:

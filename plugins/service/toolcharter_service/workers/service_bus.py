@@ -2,18 +2,24 @@
 
 import asyncio
 
-from toolcharter import Bus, open_bus
-from toolcharter_service.config import url_of
+from toolcharter import Bus, ConfigurationError, open_bus
+from toolcharter_service.config import is_unset, url_of
 from toolcharter_service.service import Service
+
+_OWN = "process:"
 
 
 def keep_bus(service: Service) -> None:
     """Open the bus that the configuration names, or one within this process, before *service* starts.
 
-    Raises:
-        ConfigurationError: The URL cannot be used. A server that is away is waited for, and nothing waits with it.
+    A URL that cannot be used stops the start. A server that is away is waited for, and nothing waits with it.
     """
-    bus: Bus = open_bus("process:" if service.config.bus is None else url_of(service.config.bus))
+    named = service.config.bus
+    try:
+        bus: Bus = open_bus(_OWN if named is None or is_unset(named) else url_of(named))
+    except ConfigurationError as error:
+        service.faults += service.file.placed(error, "bus")
+        bus = open_bus(_OWN)
     service.bus = bus
 
     async def health() -> str | None:

@@ -144,6 +144,7 @@ def test_the_start(tmp_path: Path, engine: MemoryEngine) -> None:
     """Seeds each tenant; without a store it goes on, and seeds as soon as there is one."""
     engine.failure = StoreUnavailable("It is gone.")
     service, renewals = made(tmp_path, engine)
+    renewals.examine()
     renewals.begin()
     engine.failure = None
     assert read_catalog(service.store("acme")).tools == ()
@@ -159,4 +160,4 @@ def test_a_file_in_a_workspace(tmp_path: Path, engine: MemoryEngine) -> None:
     (tmp_path / "profile0" / "tools_bootstrap.json").write_text("[]")
 
     with pytest.raises(ConfigurationError, match="lies in the workspace of the agent 'reviewer'"):
-        renewals.begin()
+        renewals.examine()
