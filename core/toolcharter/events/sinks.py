@@ -131,6 +131,8 @@ class FileSink(DescriptorSink):
         self.path = path
         self._place = os.path.abspath(path)  # noqa: PTH100 - text; and the process may change its folder
         super().__init__(_opened(path))
+        self._has_looked = False
+        """Whether it is known how the file ends that others may have written to before."""
         if not self._may_stall:
             os.set_blocking(self._descriptor, True)
             self._look_again = 0.0
@@ -147,6 +149,8 @@ class FileSink(DescriptorSink):
         ):  # The process has given up rights since it opened the file, which it may still write to.
             is_there = True
         if is_there:
+            if not self._has_looked:
+                self._torn, self._has_looked = _is_torn(self._place), True
             self._look_again = monotonic() + LOOK_S
             return
         replacement = _opened(self._place)
@@ -159,7 +163,7 @@ class FileSink(DescriptorSink):
             os.dup2(replacement, self._descriptor, inheritable=False)
         finally:
             os.close(replacement)
-        self._torn = False
+        self._torn, self._has_looked = _is_torn(self._place), True
         self._look_again = monotonic() + LOOK_S
 
     def _leave(self) -> None:
@@ -276,6 +280,19 @@ class StructlogSink:
 def _opened(path: str | Path) -> int:
     # O_NONBLOCK: a named pipe without a reader is refused, not waited for.
     return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
+
+
+def _is_torn(path: str) -> bool:
+    """Whether a file's last line has no end, since a process was killed in the middle of it or the disk was full."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except OSError:  # It may be written and not read.
+        return False
+    try:
+        size = os.fstat(descriptor).st_size
+        return size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
+    finally:
+        os.close(descriptor)
 
 
 def _open_file(url: str, rest: str) -> FileSink:

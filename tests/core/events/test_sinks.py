@@ -8,6 +8,7 @@ import resource
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from tests.rows import each_row
 from toolcharter.errors import ConfigurationError
 from toolcharter.events import sinks as sinks_module
 from toolcharter.events.emitter import Emitter
-from toolcharter.events.sinks import DescriptorSink, FileSink, FunctionSink, GroupSyncedFileSink, open_sink
+from toolcharter.events.sinks import LOOK_S, DescriptorSink, FileSink, FunctionSink, GroupSyncedFileSink, open_sink
 
 LINE = b'{"event":"hook.tool.before","level":"info","args":{"a":1}}\n'
 WARNING = b'{"event":"hook.policy.deny","level":"warning","reason":"r"}\n'
@@ -289,6 +290,23 @@ print(emitter.emit(b'{{"n":3}}\\n'))
     assert json.loads(lines[-1]) == {"n": 3}
     assert len(lines) == 3
     assert resource.RLIMIT_FSIZE  # the limit above is the child's alone
+
+
+def test_a_line_that_another_process_has_torn_ends_there(tmp_path: Path) -> None:
+    """Where a file is opened, and where another one takes its place: the next line begins on a line of its own, once."""
+    path = tmp_path / "events.jsonl"
+    path.write_bytes(b'{"n":0}\n{"n":')
+    sink = FileSink(path)
+    sink.write(LINE)
+    sink.write(LINE)
+    path.rename(tmp_path / "events.jsonl.1")
+    path.write_bytes(b'{"n":')
+    time.sleep(2 * LOOK_S)
+    sink.write(LINE)
+    sink.close()
+
+    assert (tmp_path / "events.jsonl.1").read_bytes() == b'{"n":0}\n{"n":\n' + LINE + LINE
+    assert path.read_bytes() == b'{"n":\n' + LINE
 
 
 def test_a_write_that_takes_a_part_is_completed(tmp_path: Path, monkeypatch) -> None:
