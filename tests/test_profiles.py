@@ -23,8 +23,6 @@ from toolcharter_bwrap import refusals
 pytestmark = pytest.mark.needs_program("git")
 
 NAMES = ("minimal", "reviewer", "fixer", "releaser", "coder", "researcher", "assistant", "orchestrator")
-ASKING = {"assistant": ["ask"]}
-"""Whose rules ask a person: no extension of theirs answers, since who answers is the operator's to say."""
 Build = Callable[..., Toolbox]
 
 
@@ -84,13 +82,13 @@ def test_the_cases_of_a_shipped_profile_hold(name: str, repository: Path) -> Non
 
 @pytest.mark.parametrize("file", sorted(shipped_profiles().glob("*.yaml")), ids=lambda file: file.stem)
 def test_nothing_can_be_said_against_a_shipped_profile(file: Path, tmp_path: Path, monkeypatch) -> None:
-    """`profiles --check` finds neither a fault nor anything that does nothing or is risky, but who is to be asked."""
+    """`profiles --check` finds neither a fault nor anything that does nothing or is risky."""
     monkeypatch.delenv("TOOLCHARTER_ADMIN_POLICY", raising=False)
     monkeypatch.delenv("ALLOWED_TOOL_PERMS", raising=False)
 
     found = examine(str(file), str(tmp_path), [shipped_profiles()])
 
-    assert (found.faults, [warning.path for warning in found.warnings]) == ((), ASKING.get(file.stem, []))
+    assert (found.faults, [warning.path for warning in found.warnings]) == ((), [])
 
 
 def outcomes(toolbox: Toolbox, *calls: dict[str, Any]) -> list[tuple[str, str | None]]:

@@ -18,7 +18,7 @@ _PROFILE = """\
 profile: remembering
 store: sqlite://{store}
 extensions: {{context_files: {{}}}}
-tools: {{read_file: {{}}, memory: {{max_bytes: 500000, max_document_bytes: 500000}}, memory_search: {{}}}}
+tools: {{read_file: {{}}, memory: {{max_bytes: 500000, max_document_bytes: 500000, unattended: true}}, memory_search: {{}}}}
 """
 _RANDOM = random.Random(7)
 # As often as words of a language are: the second half as often as the first, the third a third as often.

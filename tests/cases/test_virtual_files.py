@@ -65,7 +65,7 @@ def ground(tmp_path_factory: pytest.TempPathFactory) -> Generator[Ground]:
     workspace, profile, url = folder / "ws", folder / "profile.yaml", f"sqlite://{folder / 'store.sqlite3'}"
     workspace.mkdir()
     tools: dict[str, Any] = {"read_file": {}, "write_file": {}}
-    extensions = {"context_files": {"allow_agent_files": True}}
+    extensions = {"context_files": {"allow_agent_files": True, "unattended": True}}
     profile.write_text(json.dumps({"profile": "test", "store": url, "extensions": extensions, "tools": tools}))
     with build_tools(profile, workspace=workspace, events=_ignore) as toolbox, open_store(url) as handle:
         yield Ground(workspace, toolbox, lambda tenant: handle.bound(tenant, "toolcharter-memory"))

@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 
+from toolcharter.api.call import Ask
 from toolcharter.api.paths import Entry
 
 
@@ -12,6 +13,9 @@ class VirtualFile(ABC):
     What is there by now may differ from what was read: `write` and `delete` are told what the tool has seen, and raise
     a `ToolError` with `changed_meanwhile` where that has changed.
     """
+
+    asks: Ask | None = None
+    """Why a person has to agree before the file is written or deleted; None if nobody has to."""
 
     def exists(self) -> bool:
         """Whether there is such a file."""

@@ -11,7 +11,7 @@ from typing import Any
 from pydantic_core import to_jsonable_python
 
 from toolcharter._fork import renew_in_child
-from toolcharter.api.call import Call, Caller, Decision, Outcome, RuleRef, Stage, ToolResult
+from toolcharter.api.call import Ask, Call, Caller, Decision, Outcome, RuleRef, Stage, ToolResult
 from toolcharter.api.reasons import Reason
 from toolcharter.errors import ToolError
 from toolcharter.gate.redact import redact_id
@@ -52,7 +52,9 @@ class CallContext:
     commands: tuple[str, ...] = ()
     """What it would run, each command in normal form."""
     asked_by_check = False
-    """A check wants a person to agree, whatever policy says."""
+    """A check, or a file that is to be changed, wants a person to agree, whatever policy says."""
+    question: Ask | None = None
+    """What a person has to be asked about a file that a dry run would change; of a real call, what one has agreed to."""
     decision: Decision = ALLOWED
     """What policy says; a call that it denies has ended."""
     seen: Call | None = None

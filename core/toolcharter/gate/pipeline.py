@@ -75,7 +75,8 @@ class CallPipeline:
         self._keys = None if self.limits is None else s6_limits.keys_of(caller)
         self._may_ask = caller.delegation is None or caller.delegation.may_ask
         self._own_session = "" if self._session is None else s6_limits.session_of(caller)
-        self.is_watched = self._checks is not None or self._session is not None
+        self._has_routes = bool(state.routes)
+        self.is_watched = self._checks is not None or self._session is not None or self._has_routes
         """Whether anything but a rate limit applies between policy and the body of every call."""
         self.verify = verifier_for(state.profile, spec, tool.function, tool.reasons, strict=state.strict)
         self._record = CallRecorder(
@@ -213,6 +214,8 @@ class CallPipeline:
             self._session.check(ctx, self.call_of(ctx), self._session_of(ctx))
             if ctx.outcome is not None:
                 return None
+        if objection is None and self._has_routes:
+            objection = await self._question_of_files(ctx)
         decision = ctx.decision
         if objection is not None:
             ctx.asked_by_check = True
@@ -224,6 +227,14 @@ class CallPipeline:
             ctx.refuse("approval", Reason.APPROVAL_UNAVAILABLE, UNATTENDED)
             return None
         return objection
+
+    async def _question_of_files(self, ctx: CallContext) -> Ask | None:
+        """What a person has to be asked about the virtual file that *ctx* would change, as its dry run finds it."""
+        touched = self.tool.spec.capabilities_of(ctx.action)
+        if touched is not None and "fs:write" not in touched:
+            return None
+        dry = await self.dry_run(ctx)
+        return None if dry is None else dry.question
 
     def confine(self, ctx: CallContext) -> None:
         """Stage 4 for a call that a saved approval allows: refuse it if its commands lead elsewhere than they seem to."""
@@ -240,7 +251,7 @@ class CallPipeline:
         if not self.tool.spec.staged:
             return None
         dry = ctx.detached_copy()
-        dry.dry, dry.live_key, dry.children, dry.seen = True, id(dry), None, None
+        dry.dry, dry.live_key, dry.children, dry.seen = True, id(dry), [], None
         return await self.body.dry_run(dry)
 
     def keys(self, ctx: CallContext) -> "Keys":

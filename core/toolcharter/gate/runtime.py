@@ -6,7 +6,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from toolcharter._lazy import lazy
-from toolcharter.api.call import Caller, Decision, ToolResult
+from toolcharter.api.call import Ask, Caller, Decision, ToolResult
 from toolcharter.api.paths import Paths
 from toolcharter.api.reasons import Reason
 from toolcharter.api.runtime import Reload, Runner
@@ -72,7 +72,9 @@ class Runtime:
                 for route in state.routes
             }
             asked = [(route.function, others[route.distribution]) for route in state.routes]
-            self._paths = routed.RoutedPaths(disk, lambda path: _routed(asked, path, current_call().caller))
+            self._paths = routed.RoutedPaths(
+                disk, lambda path: _routed(asked, path, current_call().caller), _require_agreed
+            )
         self._view = view
         self._staged = staged
         self._bounded = bounded
@@ -302,6 +304,22 @@ def _routed(asked: Sequence[tuple[Callable[..., Any], Runtime]], path: str, call
         elif answer is not None:
             return answer
     return routed.JoinedFolder(folders) if len(folders) > 1 else folders[0] if folders else None
+
+
+def _require_agreed(question: Ask) -> None:
+    """Refuse the present call if nobody has agreed to what *question* says; a dry run notes it, so that somebody is asked.
+
+    Raises:
+        Denied: `approval_unavailable`.
+    """
+    ctx = current_call()
+    while ctx.parent is not None:
+        ctx = ctx.parent
+    if ctx.dry:
+        ctx.question = ctx.question or question
+    elif ctx.question != question:
+        said = " ".join(filter(None, ("A person would have to agree, and nobody was asked.", question.message)))
+        raise Denied(Reason.APPROVAL_UNAVAILABLE, said)
 
 
 def current_call() -> CallContext:

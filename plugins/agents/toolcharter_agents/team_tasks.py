@@ -12,7 +12,17 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from toolcharter import RecordKind, StoreRecord, StoreTransaction, ToolError, ToolPolicy, ToolRuntime, ToolSpec
+from toolcharter import (
+    Ask,
+    Call,
+    RecordKind,
+    StoreRecord,
+    StoreTransaction,
+    ToolError,
+    ToolPolicy,
+    ToolRuntime,
+    ToolSpec,
+)
 from toolcharter_agents.names import agent_of, same_name
 
 MAX_COMMENTS = 100
@@ -32,10 +42,12 @@ class TeamTasksPolicy(ToolPolicy):
     """The team whose tasks these are: agents with the same team and the same user share them."""
     max_open_tasks: Annotated[int, Field(ge=1, le=1000)] = 100
     """How many tasks of a team may be open."""
+    unattended: bool = False
+    """Whether texts for the team are written without a person's word; who only claims a task or searches needs none."""
 
 
 class TeamTasksReason(StrEnum):
-    """Why `team_tasks` refuses."""
+    """Why `team_tasks` refuses, and for the last one why it asks."""
 
     TASK_NOT_FOUND = "task_not_found"
     TASK_BLOCKED = "task_blocked"
@@ -43,6 +55,7 @@ class TeamTasksReason(StrEnum):
     NOT_OWNER = "not_owner"
     WRONG_STATUS = "wrong_status"
     TOO_MANY_TASKS = "too_many_tasks"
+    WRITES_TO_THE_TEAM = "writes_to_the_team"
 
 
 class Comment(BaseModel):
@@ -269,6 +282,13 @@ def _line(task: TeamTask) -> str:
     return f"[{task.id}] {task.subject} ({task.status}{owner}{waits}){result}{comments}"
 
 
+def asks(policy: TeamTasksPolicy, call: Call) -> Ask | None:
+    """A person's word for each text that other agents take for their work: a page may have ordered it."""
+    if policy.unattended or call.args["action"] in {"claim", "search"}:
+        return None
+    return Ask(TeamTasksReason.WRITES_TO_THE_TEAM, "The other agents of the team are to read this.")
+
+
 _READING = {"team:read"}
 SPEC = ToolSpec(
     "team_tasks",
@@ -279,4 +299,5 @@ SPEC = ToolSpec(
     safety="medium",
     staged=True,
     group="team",
+    asks=asks,
 )

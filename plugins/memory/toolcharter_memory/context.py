@@ -78,6 +78,7 @@ class ContextFile(VirtualFile):
         self._policy = policy
         self._access = access
         self._cache = cache
+        self.asks = policy.asks_about(file)
 
     @override
     def exists(self) -> bool:

@@ -9,6 +9,7 @@ from typing import Annotated, NamedTuple
 from pydantic import Field
 
 from toolcharter import (
+    Ask,
     Caller,
     Denied,
     StoreTransaction,
@@ -33,6 +34,9 @@ _PAGE = 1_000
 class KeepingPolicy(EmbeddingPolicy):
     """What one profile lets be written into a memory."""
 
+    unattended: bool = False
+    """Whether what is written as `untrusted` is kept without a person's word. It is shown as untrusted data with every hit;
+    yet a page that orders to remember is obeyed if the model obeys it."""
     trust: Trust = "untrusted"
     """How what is written is marked. `trusted` is for agents that read nothing of strangers: no pages, no mails, no tools that bring some."""
     max_bytes: Annotated[int, Field(ge=1, le=500_000)] = 32_768
@@ -42,13 +46,20 @@ class KeepingPolicy(EmbeddingPolicy):
     max_documents: Annotated[int, Field(ge=1, le=100_000)] = 1_000
     """How many documents a memory may have: that of an agent for a user, and that of a user's world files."""
 
+    def asks_about(self, path: str) -> Ask | None:
+        """A person's word for what is written to *path*, where the policy does not waive it: a page may have ordered it."""
+        if self.unattended or self.trust == "trusted":
+            return None
+        return Ask(KeepingReason.OUTLIVES_SESSION, f"What is written to {path} outlives the session.")
+
 
 class KeepingReason(StrEnum):
-    """Why something is not written."""
+    """Why something is not written, and for the last one why a person is asked."""
 
     CONTENT_TOO_LARGE = "content_too_large"
     DOCUMENT_TOO_LARGE = "document_too_large"
     MEMORY_FULL = "memory_full"
+    OUTLIVES_SESSION = "outlives_session"
 
 
 class Found(NamedTuple):

@@ -23,6 +23,7 @@ class DocumentFile(VirtualFile):
         self._rt = rt
         self._policy = policy
         self._cache = cache
+        self.asks = policy.asks_about(path)
 
     @override
     def exists(self) -> bool:

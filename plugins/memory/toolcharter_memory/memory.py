@@ -8,7 +8,18 @@ from typing import Annotated, Any, Literal, TypedDict
 
 from pydantic import Field
 
-from toolcharter import Caller, Denied, Reason, StoreTransaction, ToolContext, ToolError, ToolRuntime, ToolSpec
+from toolcharter import (
+    Ask,
+    Call,
+    Caller,
+    Denied,
+    Reason,
+    StoreTransaction,
+    ToolContext,
+    ToolError,
+    ToolRuntime,
+    ToolSpec,
+)
 from toolcharter_memory.documents import (
     Found,
     KeepingPolicy,
@@ -155,6 +166,12 @@ def advertise(policy: MemoryPolicy, schema: dict[str, Any]) -> dict[str, Any]:
     return {**schema, "properties": {**properties, "action": narrowed}}
 
 
+def asks(policy: MemoryPolicy, call: Call) -> Ask | None:
+    """A person's word for what is kept, where the policy does not waive it."""
+    named = {"remember": DAILY, "reflect": MAIN, "update_world": WORLD}
+    return policy.asks_about(named[call.args["action"]]) if call.args["action"] in named else None
+
+
 _READS = {"memory:read"}
 _WRITES = {"memory:read", "memory:write"}
 CAPABILITIES: Mapping[str, set[str]] = {
@@ -174,4 +191,5 @@ SPEC = ToolSpec(
     group="memory",
     output=MemoryData,
     advertise=advertise,
+    asks=asks,
 )

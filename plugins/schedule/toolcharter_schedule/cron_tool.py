@@ -16,6 +16,7 @@ from toolcharter_schedule.making import (
     SCHEDULER,
     Wanted,
     advertised,
+    asks,
     held,
     make_job,
     narrowed,
@@ -282,4 +283,5 @@ SPEC = ToolSpec(
     group="automation",
     argument_aliases={"id": "jobId"},
     advertise=advertise,
+    asks=asks,
 )

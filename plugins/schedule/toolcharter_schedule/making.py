@@ -4,7 +4,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from toolcharter import Denied, ToolError, ToolRuntime
+from toolcharter import Ask, Call, Denied, ToolError, ToolRuntime
 from toolcharter_schedule.fired import next_due
 from toolcharter_schedule.jobs import new_id
 from toolcharter_schedule.policy import JobsPolicy
@@ -112,6 +112,13 @@ def require_process(rt: ToolRuntime, handle: str) -> None:
 def is_running(data: Any) -> bool:
     """Whether what `background_process` says of a process is that it runs."""
     return isinstance(data, dict) and data.get("state") in {"running", "elsewhere"}
+
+
+def asks(policy: JobsPolicy, call: Call) -> Ask | None:
+    """A person's word for each job, where the policy does not waive it: a page may have ordered it."""
+    if policy.unattended or call.args["action"] not in {"create", "add", "update", "run"}:
+        return None
+    return Ask(ScheduleReason.ACTS_LATER, "The agent wants to do something later, when nobody may be looking.")
 
 
 def advertised(allowed: Collection[str], schema: dict[str, Any]) -> dict[str, Any]:

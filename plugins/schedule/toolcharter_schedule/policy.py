@@ -32,6 +32,9 @@ class JobsPolicy(ToolPolicy):
     """How far ahead the first run of a job may be, in seconds."""
     grace_s: Seconds = 3_600.0
     """How late a run may begin, in seconds, as after a downtime. Later than that it is recorded as `missed`."""
+    unattended: bool = False
+    """Whether jobs are made, changed and run at once without a person's word. With it, a page that orders to schedule is
+    obeyed if the model obeys it."""
     timezone: str = "UTC"
     """The zone of expressions of cron that name none."""
 
@@ -53,15 +56,14 @@ class SchedulePolicy(JobsPolicy):
     """How far one profile lets `schedule` go."""
 
     allowed_actions: tuple[ScheduleAction, ...] = ("list", "cancel")
-    """What may be done. Where `create` is listed, an `ask: ["schedule:create"]` of the profile has a person agree to each
-    job; without it, a page that orders to schedule is obeyed if the model obeys it."""
+    """What may be done; a person agrees to each `create`, unless `unattended` says otherwise."""
 
 
 class CronPolicy(JobsPolicy):
     """How far one profile lets `cron` go."""
 
     allowed_actions: tuple[CronAction, ...] = ("status", "list", "runs")
-    """What may be done; as for `schedule`, have a person agree to `add`, `update` and `run`."""
+    """What may be done; a person agrees to each `add`, `update` and `run`, unless `unattended` says otherwise."""
     deliver_to: tuple[str, ...] = ()
     """Globs over `CHANNEL:TO` beside the creator's own chat to which results may go; the tool `message` has to let them
     pass, too."""

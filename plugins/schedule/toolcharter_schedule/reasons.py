@@ -4,7 +4,7 @@ from enum import StrEnum
 
 
 class ScheduleReason(StrEnum):
-    """The first six deny; the others say what is wrong with the call."""
+    """The first six deny, for the seventh a person is asked; the others say what is wrong with the call."""
 
     ACTION_NOT_ALLOWED = "action_not_allowed"
     TASKS_NOT_ALLOWED = "tasks_not_allowed"
@@ -12,6 +12,8 @@ class ScheduleReason(StrEnum):
     MADE_BY_A_JOB = "made_by_a_job"
     OTHER_AGENT = "other_agent"
     DELIVERY_NOT_ALLOWED = "delivery_not_allowed"
+
+    ACTS_LATER = "acts_later"
 
     INVALID_JOB = "invalid_job"
     UNKNOWN_JOB = "unknown_job"

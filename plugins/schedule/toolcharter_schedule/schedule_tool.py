@@ -10,7 +10,7 @@ from pydantic import Field
 
 from toolcharter import ToolError, ToolRuntime, ToolSpec
 from toolcharter_schedule.jobs import Jobs
-from toolcharter_schedule.making import Wanted, advertised, held, make_job, require_allowed, require_process
+from toolcharter_schedule.making import Wanted, advertised, asks, held, make_job, require_allowed, require_process
 from toolcharter_schedule.policy import ScheduleAction, SchedulePolicy
 from toolcharter_schedule.reasons import ScheduleReason
 from toolcharter_schedule.records import Retry
@@ -117,4 +117,5 @@ SPEC = ToolSpec(
     staged=True,
     group="automation",
     advertise=advertise,
+    asks=asks,
 )

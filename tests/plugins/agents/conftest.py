@@ -30,7 +30,7 @@ TOOLS: dict[str, Any] = {
 }
 
 
-ASKING = ("spawn", "sessions_spawn", "subagents", "delegate_to_agent", "sessions_send", "team_message")
+ASKING = ("spawn", "sessions_spawn", "subagents", "delegate_to_agent", "sessions_send", "team_message", "team_tasks")
 """Tools that ask a person; a world waives that, unless a test says otherwise."""
 
 

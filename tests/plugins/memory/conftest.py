@@ -34,6 +34,9 @@ def box(workspace: Path, tmp_path: Path, store_url: str) -> Iterator[Boxes]:
 
         def build(tools: dict[str, Any] | None = None, /, **settings: Any) -> Toolbox:
             tools = {"memory": {}, "memory_search": {}, "memory_get": {}} if tools is None else tools
+            for policies, name in ((tools, "memory"), (settings.get("extensions", {}), "context_files")):
+                if name in policies:  # waived here; tests/plugins/test_orders_of_pages.py has who is asked
+                    policies[name] = {"unattended": True, **policies[name]}
             profile = tmp_path / "profile.yaml"
             profile.write_text(json.dumps({"profile": "test", "store": store_url, "tools": tools, **settings}))
             return stack.enter_context(build_tools(profile, workspace=workspace, events=_ignore))

@@ -74,8 +74,13 @@ def profile_of(tmp_path: Path, **changes: Any) -> dict[str, Any]:
     ]
     allowed = ["status", "list", "add", "update", "remove", "run", "runs"]
     tools: dict[str, Any] = {
-        "schedule": {"allowed_actions": ["create", "list", "cancel"], "allow_tasks": True, "task_deny": []},
-        "cron": {"allowed_actions": allowed, "allow_tasks": True, "deliver_to": ["*"]},
+        "schedule": {
+            "allowed_actions": ["create", "list", "cancel"],
+            "allow_tasks": True,
+            "task_deny": [],
+            "unattended": True,
+        },
+        "cron": {"allowed_actions": allowed, "allow_tasks": True, "deliver_to": ["*"], "unattended": True},
         "read_file": {},
         "write_file": {"writable": ["*.txt"]},
         "message": {

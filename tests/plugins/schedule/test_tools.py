@@ -31,7 +31,7 @@ def box(workspace: Path, tmp_path: Path) -> Iterator[Callable[..., Toolbox]]:
     with ExitStack() as stack:
 
         def build(**changes: dict[str, Any]) -> Toolbox:
-            tools = {name: {**policy, **changes.get(name, {})} for name, policy in ALL.items()}
+            tools = {name: {"unattended": True, **policy, **changes.get(name, {})} for name, policy in ALL.items()}
             profile = {"profile": "test", "store": f"sqlite:///{tmp_path}/store.db", "tools": tools}
             profile["extensions"] = {"scheduler": {}}
             (tmp_path / "test.yaml").write_text(json.dumps(profile))

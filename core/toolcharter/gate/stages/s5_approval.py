@@ -316,8 +316,10 @@ class ApprovalService:
         ):
             message = "What was approved is not what would run now; the approval is void."
             ctx.refuse("approval", Reason.APPROVAL_DENIED, message)
-        elif verdict.answer == "allow_always":
-            self._keep(asked, ctx, case, verdict)
+        else:
+            ctx.question = None if rehearsed is None else rehearsed.question
+            if verdict.answer == "allow_always":
+                self._keep(asked, ctx, case, verdict)
 
     def _keep(self, asked: AskedCall, ctx: CallContext, case: _Case, verdict: Verdict) -> None:
         now = _now()
@@ -363,7 +365,7 @@ def _refuses(rehearsed: CallContext | None) -> TypeGuard[CallContext]:
 
 
 def _said(rehearsed: CallContext | None) -> object:
-    return None if rehearsed is None else (rehearsed.passed, rehearsed.outcome, rehearsed.reason)
+    return None if rehearsed is None else (rehearsed.passed, rehearsed.outcome, rehearsed.reason, rehearsed.question)
 
 
 def _now() -> datetime:

@@ -13,6 +13,7 @@ from typing import Self
 
 from typing_extensions import override
 
+from toolcharter.api.call import Ask
 from toolcharter.api.paths import Entry, OpenFile, OpenFolder, OpenPlace, Paths, PlaceKind, PlaceUse
 from toolcharter.api.virtual import VirtualFile, VirtualFolder
 from toolcharter.errors import Denied, ToolcharterError, ToolError
@@ -25,7 +26,7 @@ from toolcharter.guards.paths.target import WriteGuard
 from toolcharter.guards.paths.workspace import View
 
 Answer = VirtualFile | VirtualFolder | None
-Ask = Callable[[str], Answer]
+Route = Callable[[str], Answer]
 """What lies at a path relative to the workspace, with `/` and without links; `.` is the workspace. None for the disk."""
 MAX_BELOW = 100_000
 """How many virtual files may lie below one folder."""
@@ -37,19 +38,21 @@ class RoutedPaths:
 
     Args:
         disk: The same without them.
-        ask: What lies on no disk.
+        route: What lies on no disk.
+        require_agreed: Refuses the present call if a person has to agree to it and has not.
     """
 
-    def __init__(self, disk: View, ask: Ask) -> None:
+    def __init__(self, disk: View, route: Route, require_agreed: Callable[[Ask], object]) -> None:
         self._disk = disk
-        self._ask = ask
+        self._route = route
+        self._require_agreed = require_agreed
 
     def narrowed(
         self, *, read_roots: Sequence[Path] = (), protected: Sequence[str] = (), read_only: Sequence[str] = ()
     ) -> Paths:
         """As `View.narrowed`; a virtual file is protected by its name, as one of the disk."""
         disk = self._disk.narrowed(read_roots=read_roots, protected=protected, read_only=read_only)
-        return RoutedPaths(disk, self._ask)
+        return RoutedPaths(disk, self._route, self._require_agreed)
 
     def changeable(self, path: str) -> bool:
         """As `View.changeable`: what programs may change is on the disk."""
@@ -93,6 +96,7 @@ class RoutedPaths:
 
         Raises:
             ToolError: `virtual_path`.
+            Denied: `approval_unavailable`: a person has to agree to the change, and nobody was asked.
         """
         plan, answer = self._planned(path)
         if plan is not None and isinstance(answer, VirtualFile):
@@ -122,7 +126,7 @@ class RoutedPaths:
             ToolError: `route_failed`.
         """
         with _told(path):
-            answer = self._ask(path)
+            answer = self._route(path)
         if answer is None or isinstance(answer, VirtualFile | VirtualFolder):
             return answer
         raise faults.route_failed(path, f"its extension answered {type(answer).__name__}")
@@ -147,6 +151,10 @@ class RoutedPaths:
         if use == "delete" and before is None:
             raise faults.missing(path)
         guard.look([Touched(plan.shown)])
+        with _told(path):
+            question = file.asks
+        if question is not None:
+            self._require_agreed(question)
         return VirtualPlace(plan.shown, file, before, guard)
 
 
