@@ -1,23 +1,27 @@
 """The patterns compiled, each when it is first needed: google-re2's import and every pattern cost milliseconds."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from functools import cache, lru_cache
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache, lru_cache, partial
 from importlib import import_module
+from itertools import chain
 from typing import Any
 
 from toolcharter.guards.secrets import known, patterns, places, tables
 from toolcharter.guards.secrets.patterns import Family
 
 Span = tuple[int, int]
+Match = Callable[[bytes], Sequence[int]]
 expression = re.compile
 """For what is read in short matches: google-re2's automaton is for long texts."""
+_GROUPS = 64
+"""Of known values whose patterns are kept; there are some log2 of the number of values."""
 
 
 class Hints:
     """One search for all families. Its match is the cheapest call that google-re2 offers."""
 
-    match: Callable[[bytes], Sequence[int]]
+    match: Match
     """Gives the families that may be in some bytes: none is certain, any means that they are worth scrubbing."""
 
     def __init__(self) -> None:
@@ -28,17 +32,38 @@ class Hints:
         self.match = self._compile_and_match
 
     def _compile_and_match(self, data: bytes) -> Sequence[int]:
-        parts = patterns.hints(tables.tokens(), known.forms())
-        searched = import_module("re2").Set.SearchSet(_options())
-        for part in filter(None, parts):
-            searched.Add(part.encode())
-        searched.Compile()
-        # The set below the wrapper, which would ask each time whether it is given text.
-        self.match = getattr(searched, "_set", searched).Match
+        first, *later = known.forms() or ((),)
+        match, more = _families(first), [_one_family(group) for group in later if group]
+        self.match = partial(_match_all, match, more) if more else match
         return self.match(data)
 
 
 hints = Hints()
+
+
+def _match_all(match: Match, more: Sequence[Match], data: bytes) -> Sequence[int]:
+    found = match(data)
+    return [*found, Family.KNOWN] if Family.KNOWN not in found and any(one(data) for one in more) else found
+
+
+@lru_cache(maxsize=2)
+def _families(forms: tuple[bytes, ...]) -> Match:
+    return _set_of(patterns.hints(tables.tokens(), forms))
+
+
+@lru_cache(maxsize=_GROUPS)
+def _one_family(forms: tuple[bytes, ...]) -> Match:
+    return _set_of(["|".join(map(patterns.literal, forms))])
+
+
+def _set_of(parts: Iterable[str]) -> Match:
+    searched = import_module("re2").Set.SearchSet(_options())
+    for part in filter(None, parts):
+        searched.Add(part.encode())
+    searched.Compile()
+    # The set below the wrapper, which would ask each time whether it is given text.
+    match: Match = getattr(searched, "_set", searched).Match
+    return match
 
 
 def hinted(data: bytes) -> Sequence[int]:
@@ -58,7 +83,13 @@ def remember(values: Sequence[str]) -> None:
 
 def finder(family: int) -> Callable[..., Iterator[Span]]:
     """What finds the whole matches of *family* in some bytes, from a position on, from left to right."""
-    return _known(known.forms()) if family == Family.KNOWN else _finder(family)
+    if family != Family.KNOWN:
+        return _finder(family)
+    return partial(_find_all, [_known(group) for group in known.forms() if group])
+
+
+def _find_all(finders: Sequence[Callable[..., Iterator[Span]]], data: bytes, position: int = 0) -> Iterator[Span]:
+    return chain.from_iterable(find(data, position) for find in finders)
 
 
 @cache
@@ -80,7 +111,7 @@ def _finder(family: int) -> Callable[..., Iterator[Span]]:
     )
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=_GROUPS)
 def _known(forms: tuple[bytes, ...]) -> Callable[..., Iterator[Span]]:
     return _compiled("|".join(map(patterns.literal, forms)))
 

@@ -25,7 +25,8 @@ class _Known:
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.values: set[bytes] | None = None
-        self.forms: tuple[bytes, ...] = ()
+        self.forms: list[tuple[bytes, ...]] = []
+        self.is_read = False
 
 
 _state = _Known()
@@ -39,22 +40,35 @@ def add(values: Iterable[str]) -> bool:
         fresh = {value for value in wanted - before if len(value) >= _SHORTEST and not _shapes().is_fill_in(value)}
         if fresh:
             _state.values = before | fresh
-            _state.forms = _forms_of(_state.values)
+            _note(_forms_of(fresh))
         return bool(fresh)
 
 
-def forms() -> tuple[bytes, ...]:
-    """All that is to be masked, the longest first."""
+def forms() -> tuple[tuple[bytes, ...], ...]:
+    """All that is to be masked, in groups, the longest of each first.
+
+    The first group is what was known when this was first called, and stays: whoever compiles it does so once. The later
+    ones are put together when they are of about one size, so that *n* values are in some log2 *n* groups, and each is
+    compiled again as often, not with every new value.
+    """
     with _state.lock:
         _values()
-        return _state.forms
+        _state.is_read = True
+        return tuple(_state.forms)
 
 
 def _values() -> set[bytes]:
     if _state.values is None:
         _state.values = {value.encode("utf-8", "surrogateescape") for value in _of_environment()}
-        _state.forms = _forms_of(_state.values)
+        _note(_forms_of(_state.values))
     return _state.values
+
+
+def _note(fresh: set[bytes]) -> None:
+    groups, kept = _state.forms, 1 if _state.is_read else 0
+    while len(groups) > kept and (not kept or len(groups[-1]) <= 2 * len(fresh)):
+        fresh = fresh.union(groups.pop())
+    groups.append(tuple(sorted(fresh, key=lambda form: (-len(form), form))))
 
 
 def _of_environment() -> Iterator[str]:
@@ -92,9 +106,8 @@ def _shapes() -> Any:
     return import_module("toolcharter.guards.secrets.heuristics")
 
 
-def _forms_of(values: Iterable[bytes]) -> tuple[bytes, ...]:
-    found = {form for value in values for form in _forms(value)}
-    return tuple(sorted(found, key=lambda form: (-len(form), form)))
+def _forms_of(values: Iterable[bytes]) -> set[bytes]:
+    return {form for value in values for form in _forms(value)}
 
 
 def _forms(value: bytes) -> Iterator[bytes]:

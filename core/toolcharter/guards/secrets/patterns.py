@@ -267,7 +267,7 @@ def hints(kinds: tuple[Token, ...], known: Iterable[bytes]) -> tuple[str, ...]:
 
 def literal(value: bytes) -> str:
     """Finds *value* itself."""
-    return "".join(f"\\x{byte:02x}" for byte in value)
+    return f" {value.hex(' ')}".replace(" ", "\\x") if value else ""
 
 
 class Family:
