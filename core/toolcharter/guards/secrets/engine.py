@@ -32,10 +32,13 @@ class Hints:
         self.match = self._compile_and_match
 
     def _compile_and_match(self, data: bytes) -> Sequence[int]:
-        first, *later = known.forms() or ((),)
+        groups = known.forms()
+        first, *later = groups or ((),)
         match, more = _families(first), [_one_family(group) for group in later if group]
-        self.match = partial(_match_all, match, more) if more else match
-        return self.match(data)
+        self.match = found = partial(_match_all, match, more) if more else match
+        if known.forms() != groups:  # Another thread has made something known meanwhile.
+            self.forget()
+        return found(data)
 
 
 hints = Hints()
