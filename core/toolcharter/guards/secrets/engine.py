@@ -14,8 +14,8 @@ Span = tuple[int, int]
 Match = Callable[[bytes], Sequence[int]]
 expression = re.compile
 """For what is read in short matches: google-re2's automaton is for long texts."""
-_GROUPS = 64
-"""Of known values whose patterns are kept; there are some log2 of the number of values."""
+_GROUPS = 4096
+"""Of known values whose patterns are kept: there are some log2 of the number of values, and one for each 128 KB of these."""
 
 
 class Hints:

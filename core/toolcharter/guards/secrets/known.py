@@ -10,6 +10,7 @@ from base64 import b64encode
 from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib import import_module
+from itertools import chain
 from string import ascii_letters, digits
 from typing import Any
 
@@ -19,6 +20,8 @@ from toolcharter.guards.secrets.places import PAGE_TOKEN
 _IN_PATHS = (ascii_letters + digits + "_.@+-/").encode()
 _SHORTEST = 8
 """In bytes: a shorter value is part of too many harmless words."""
+_GROUP_BYTES = 1 << 17
+"""Of all forms in one group: google-re2 compiles no set of five times as much in the memory that it is given."""
 
 
 class _Known:
@@ -49,7 +52,7 @@ def forms() -> tuple[tuple[bytes, ...], ...]:
 
     The first group is what was known when this was first called, and stays: whoever compiles it does so once. The later
     ones are put together when they are of about one size, so that *n* values are in some log2 *n* groups, and each is
-    compiled again as often, not with every new value.
+    compiled again as often, not with every new value. A group that is full stays as it is.
     """
     with _state.lock:
         _values()
@@ -67,8 +70,18 @@ def _values() -> set[bytes]:
 def _note(fresh: set[bytes]) -> None:
     groups, kept = _state.forms, 1 if _state.is_read else 0
     while len(groups) > kept and (not kept or len(groups[-1]) <= 2 * len(fresh)):
+        if sum(map(len, chain(groups[-1], fresh))) > _GROUP_BYTES:
+            break
         fresh = fresh.union(groups.pop())
-    groups.append(tuple(sorted(fresh, key=lambda form: (-len(form), form))))
+    group: list[bytes] = []
+    size = 0
+    for form in sorted(fresh, key=lambda form: (-len(form), form)):
+        if group and size + len(form) > _GROUP_BYTES:
+            groups.append(tuple(group))
+            group, size = [], 0
+        group.append(form)
+        size += len(form)
+    groups.append(tuple(group))
 
 
 def _of_environment() -> Iterator[str]:
