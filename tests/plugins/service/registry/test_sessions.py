@@ -171,12 +171,13 @@ def test_failures_and_time(store: Store, session: OpenSession) -> None:
     """A status other than 0 is an error with both streams; what takes too long is ended."""
     put(store, "fail", exec=cmd("ls", "{path}"))
     put(store, "slow", exec=cmd("sleep", "30"))
-    live = session(policy={"timeout_s": 0.3})
 
-    failed = live.call("fail", {"path": "nowhere"})
+    failed = session().call("fail", {"path": "nowhere"})
+    timed_out = session(policy={"timeout_s": 0.3}).call("slow", {})
+
     assert (failed.reason, failed.exit_code, failed.data["exit_code"]) == ("nonzero_exit", 2, 2)
     assert "nowhere" in failed.data["stderr"]
-    assert live.call("slow", {}).reason == "timed_out"
+    assert timed_out.reason == "timed_out"
 
 
 def test_nothing_of_the_parents_environment(
