@@ -126,6 +126,7 @@ class Machine(RuleBasedStateMachine):
         ]
         self.readers: dict[str, set[tuple[str | None, str | None]]] = {}
         self.things: list[tuple[str, str, Caller]] = []
+        self.given: dict[tuple[str | None, str | None], str] = {}
         for number, one in enumerate(EVERYBODY):
             self.workers[number % 2].record("user", self.marked(one), caller=one)
             self.things.append(("session", f"agent:{one.agent}:telegram:direct:{one.chat}", one))
@@ -143,9 +144,12 @@ class Machine(RuleBasedStateMachine):
         return f"secret {marker}"
 
     def call(self, worker: int, by: Caller, tool: str, args: Mapping[str, Any]) -> Any:
+        given = json.dumps(args)
+        # Kept here, since events mask what an argument such as `session_key` holds.
+        self.given[by.agent, by.user] = self.given.get((by.agent, by.user), "") + given
         result = self.workers[worker].current.for_caller(by).call(tool, args)
         shown = (result.text, result.data, result.message, result.hint)
-        self.check(by.agent, by.user, shown, f"{tool} {dict(args)}", given=json.dumps(args))
+        self.check(by.agent, by.user, shown, f"{tool} {dict(args)}", given=given)
         return result
 
     def check(self, agent: str | None, user: str | None, shown: object, where: str, given: str = "") -> None:
@@ -277,11 +281,9 @@ class Machine(RuleBasedStateMachine):
             for one in self.workers:
                 one.close()
             self.folder.cleanup()
-        given: dict[tuple[Any, Any], str] = {}
         for event in self.events:
             agent, user = event.get("agent"), event.get("user")
-            given[agent, user] = given.get((agent, user), "") + json.dumps(event.get("args", ""), default=repr)
-            self.check(agent, user, event, "an event", given=given[agent, user])
+            self.check(agent, user, event, "an event", given=self.given.get((agent, user), ""))
 
 
 def _named(args: Mapping[str, Any], key: str) -> dict[str, Any]:
