@@ -21,7 +21,8 @@ _IN_PATHS = (ascii_letters + digits + "_.@+-/").encode()
 _SHORTEST = 8
 """In bytes: a shorter value is part of too many harmless words."""
 _GROUP_BYTES = 1 << 17
-"""Of all forms in one group: google-re2 compiles no set of five times as much in the memory that it is given."""
+"""Of all forms in one group: google-re2 compiles no set of five times as much in the memory that it is given. A longer form is
+looked for in pieces."""
 
 
 class _Known:
@@ -120,7 +121,8 @@ def _shapes() -> Any:
 
 
 def _forms_of(values: Iterable[bytes]) -> set[bytes]:
-    return {form for value in values for form in _forms(value)}
+    forms = (form for value in values for form in _forms(value))
+    return {form[at : at + _GROUP_BYTES] for form in forms for at in range(0, len(form), _GROUP_BYTES)}
 
 
 def _forms(value: bytes) -> Iterator[bytes]:

@@ -209,3 +209,18 @@ def test_thousands_of_values_are_masked(monkeypatch: pytest.MonkeyPatch) -> None
 
     text = " ".join(["<", *values[::500], quote(values[2999], safe=""), ">"])
     assert scrub_text(text) == (" ".join(["<", *[MASK] * 7, ">"]), 7)
+
+
+def test_large_value_is_looked_for_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 65,536 characters, as many as a secret of the service may have, the encoded forms are too large to be compiled."""
+    monkeypatch.setattr(known, "_state", known._Known())
+    value = "\N{OLD PERSIAN SIGN A}" * 65_536
+    known.forms()
+
+    known.add([value])
+
+    groups = known.forms()
+    sizes = [sum(map(len, group)) for group in groups]
+    assert max(sizes) <= 128 << 10
+    assert sum(sizes) > len(quote(value, safe=""))
+    assert value.encode()[: 128 << 10] in {form for group in groups for form in group}
