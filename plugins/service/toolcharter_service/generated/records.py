@@ -1,8 +1,8 @@
 """What the service keeps of a tool that was proposed, until a person has reviewed it and after."""
 
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, NamedTuple
 
-from toolcharter import RecordKind, StoreRecord
+from toolcharter import RecordKind, StoreRecord, StoreTransaction
 from toolcharter_service.registry.records import ToolRecord
 
 ProposalStatus = Literal["pending", "approved", "rejected"]
@@ -29,3 +29,22 @@ class ToolProposal(StoreRecord):
     reviewed_by: str | None = None
     reviewed_at: str | None = None
     note: str | None = None
+
+
+class NotProposed(NamedTuple):
+    """Why no tool was proposed, as a sentence."""
+
+    why: str
+
+
+def kept_within(store: StoreTransaction, proposal: ToolProposal, most: int) -> ToolProposal | NotProposed:
+    """Keep *proposal* for a review, unless it is there, or has been reviewed, or *most* others wait already."""
+    known = store.get(ToolProposal, proposal.id)
+    if known is not None and known.record.status == "pending":
+        return known.record
+    if known is not None:
+        return NotProposed(f"a person has reviewed it already: {known.record.status}")
+    if len(store.page(ToolProposal, where={"status": "pending"}, limit=most).records) >= most:
+        return NotProposed(f"{most} proposals wait for a review already")
+    store.put(proposal, expected=0)
+    return proposal

@@ -4,7 +4,7 @@ Both are off unless the configuration says `interpret`.
 """
 
 import asyncio
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
@@ -14,7 +14,7 @@ from toolcharter_service.auth import CallerScope, Principal, Role, require
 from toolcharter_service.auth.admin_routes import page_of
 from toolcharter_service.calls.callers import caller_of
 from toolcharter_service.calls.running import Calls, new_call_id
-from toolcharter_service.generated.records import ProposalStatus, ToolProposal
+from toolcharter_service.generated.records import NotProposed, ProposalStatus, ToolProposal, kept_within
 from toolcharter_service.generated.rule import record_of, why_not
 from toolcharter_service.http.problems import HttpProblem, answers
 from toolcharter_service.registry.catalog import register_within
@@ -90,12 +90,6 @@ class ReviewBody(BaseModel):
     note: Annotated[str, Field(max_length=2_000)] | None = None
 
 
-class NotProposed(NamedTuple):
-    """Why no tool was proposed, as a sentence."""
-
-    why: str
-
-
 class GeneratedRoutes:
     """What the routes do."""
 
@@ -154,20 +148,8 @@ class GeneratedRoutes:
 
     def _kept(self, tenant: str, proposal: ToolProposal) -> ToolProposal | NotProposed:
         most = self._service.config.interpret.max_pending
-
-        def work(each: StoreTransaction) -> ToolProposal | NotProposed:
-            known = each.get(ToolProposal, proposal.id)
-            if known is not None and known.record.status == "pending":
-                return known.record
-            if known is not None:
-                return NotProposed(f"a person has reviewed it already: {known.record.status}")
-            if len(each.page(ToolProposal, where={"status": "pending"}, limit=most).records) >= most:
-                return NotProposed(f"{most} proposals wait for a review already")
-            each.put(proposal, expected=0)
-            return proposal
-
         try:
-            return self._service.store(tenant).transact(work)
+            return self._service.store(tenant).transact(lambda each: kept_within(each, proposal, most))
         except StoreConflict:
             return NotProposed("somebody else proposes the same just now")
 
