@@ -71,6 +71,17 @@ def _is_written(store: StoreTransaction, tool: str) -> bool:
         return True
 
 
+def is_unreadable(store: StoreTransaction, tool: str) -> bool:
+    """Whether there is a record of *tool*, and it cannot be read."""
+    try:
+        found = store.get(StoredTool, tool)
+        if found is not None:
+            found.record.read()
+    except (UnreadableRecord, ValidationError):
+        return True
+    return False
+
+
 def find(store: StoreTransaction, tool: str) -> Known | None:
     """The record of *tool*.
 

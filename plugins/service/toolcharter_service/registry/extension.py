@@ -26,7 +26,7 @@ from toolcharter import (
 )
 from toolcharter_service.custom import catalog as custom
 from toolcharter_service.custom.tools import spec_of as custom_spec
-from toolcharter_service.registry.catalog import read_catalog
+from toolcharter_service.registry.catalog import is_unreadable, read_catalog
 from toolcharter_service.registry.policy import RegistryPolicy
 from toolcharter_service.registry.reasons import RunReason
 from toolcharter_service.registry.records import ToolOwner, ToolRecord
@@ -60,6 +60,8 @@ class Registry:
         self._lock = threading.Lock()
         self._last = Discovery()
         self._described: Mapping[str, tuple[_Described, ...]] = {}
+        self._unreadable: Mapping[str, str] = {}
+        """By installed tool, the record that describes it and cannot be read."""
         self._bounds: tuple[CapabilityBounds, ...] = ()
 
     @hookimpl
@@ -70,16 +72,18 @@ class Registry:
         with self._lock:
             self._bounds = profile.bounds
             try:
-                self._last = self._look(rt)
+                self._last = self._look(rt, profile.tools)
             except StoreUnavailable as error:
                 note = f"The registry cannot be read ({error.reason}): {error}"
                 return self._last._replace(notes=(note,))
             return self._last
 
-    def _look(self, rt: DiscoveryRuntime) -> Discovery:
+    def _look(self, rt: DiscoveryRuntime, listed: tuple[str, ...]) -> Discovery:
         notes, specs = list[str](), list[ToolSpec[ToolPolicy]]()
         described: dict[str, list[_Described]] = {}
+        unreadable: dict[str, str] = {}
         if self._policy.records:
+            unreadable = {installed_name(one): one for one in _describing(listed) if is_unreadable(rt.store, one)}
             found = read_catalog(rt.store)
             notes += found.notes
             for record in found.tools:
@@ -99,11 +103,15 @@ class Registry:
             left = len(specs) - self._policy.max_tools
             notes.append(f"{left} tools are left out (too_many): max_tools is {self._policy.max_tools}.")
         self._described = {name: tuple(those) for name, those in described.items()}
+        self._unreadable = unreadable
         return Discovery(found=tuple(specs[: self._policy.max_tools]), notes=tuple(notes))
 
     @hookimpl
     def check_call(self, call: Call) -> Deny | None:
-        """Hold a call of an installed tool to what the records say of it: they only tighten."""
+        """Hold a call of an installed tool to what the records say of it: they only tighten, and one that cannot be read closes it."""
+        if call.tool in self._unreadable:
+            message = f"The record {self._unreadable[call.tool]!r}, which describes the tool, cannot be read."
+            return Deny(RunReason.NOT_AS_REGISTERED, message)
         for one in self._described.get(call.tool, ()):
             if one.agent is not None and one.agent != (call.caller.agent or "*"):
                 continue
@@ -116,6 +124,12 @@ def installed_name(tool: str) -> str:
     """The installed tool that the record *tool* describes: HDN's names stand for ours."""
     known = SOURCE_TOOLS.get(tool)
     return tool if known is None or known.installed is None else known.installed
+
+
+def _describing(listed: tuple[str, ...]) -> Iterator[str]:
+    """The ids of records that may describe one of the tools *listed*."""
+    yield from listed
+    yield from (name for name, known in SOURCE_TOOLS.items() if known.installed in listed)
 
 
 def _whose(store: StoreTransaction, record: ToolRecord) -> str | None:

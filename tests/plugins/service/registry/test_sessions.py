@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.core.guards.store.memory_engine import MemoryEngine
 from tests.plugins.service.registry_sessions import NOW, OPERATOR, OpenSession, tool
 
 from toolcharter import Store, StoreUnavailable
@@ -228,6 +229,24 @@ def test_without_exec_it_only_tightens(
     (tmp_path / "ws" / "a.txt").write_text("content")
 
     assert [live.call(name, {"path": "a.txt"}).reason for name in ("read_file", "tool_file_read")] == [reason, reason]
+
+
+@pytest.mark.parametrize("text", ["{", '{"id":"tool_file_read","safety_level":"grave"}'], ids=["no JSON", "no record"])
+def test_record_that_cannot_be_read_closes_its_tool(
+    store: Store, engine: MemoryEngine, session: OpenSession, tmp_path: Path, text: str
+) -> None:
+    """What it has forbidden, nobody knows."""
+    put(store, "tool_file_read", safety_level="high")
+    (scope,) = {scope for scope, kind, _ in engine.content.rows if kind == "tool"}
+    row, version, seq = engine.content.rows[scope, "tool", ("tool_file_read",)]
+    engine.content.rows[scope, "tool", ("tool_file_read",)] = (row._replace(document=text), version, seq)
+    (tmp_path / "ws").mkdir()
+    (tmp_path / "ws" / "a.txt").write_text("content")
+
+    live = session(capabilities={"allow": ["fs:*"], "max_safety": "medium"})
+
+    assert live.call("read_file", {"path": "a.txt"}).reason == "not_as_registered"
+    assert live.call("write_file", {"path": "b.txt", "content": "b"}).outcome == "ok"
 
 
 def test_what_it_widens_has_no_effect(store: Store, session: OpenSession) -> None:
