@@ -101,12 +101,19 @@ def _keys(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, ...]]
     for name, field in model.model_fields.items():
         below = _model_in(field.annotation)
         default = "required" if field.is_required() else _shown(field.default)
-        yield f"`{prefix}{name}`", default, about.get(name, "").replace("|", r"\|")
+        said = about.get(name) or _sentence_of(below)
+        assert said, f"{model.__name__}.{name} has no docstring, nor has what it holds"
+        yield f"`{prefix}{name}`", default, said.replace("|", r"\|")
         if below is not None:
             marks = {tuple: "[]", dict: ".NAME"}
             kind = get_origin(field.annotation)
             mark = marks[tuple] if kind is tuple else marks[dict] if kind not in {None, UnionType} else ""
             yield from _keys(below, f"{prefix}{name}{mark}.")
+
+
+def _sentence_of(model: type[BaseModel] | None) -> str:
+    """What a model is, for a key that says no more than that it holds one."""
+    return "" if model is None else inspect.cleandoc(model.__doc__ or "").partition("\n\n")[0].replace("\n", " ")
 
 
 def _abouts(model: type[BaseModel]) -> dict[str, str]:

@@ -20,12 +20,14 @@ class Claim(ToolPolicy):
     """Where a token says something: a claim's name, or its path with dots (`realm_access.roles`)."""
 
     claim: Annotated[str, Field(min_length=1)]
+    """The claim's name, or its path with dots."""
 
 
 class RoleClaim(ToolPolicy):
     """Where a token names roles, and which of ours each of its words gives."""
 
     claim: Annotated[str, Field(min_length=1)]
+    """The claim's name, or its path with dots."""
     map: Mapping[str, tuple[Role, ...]] | None = None
     """By word of the claim; a word that is not here gives nothing. By default the words are our roles."""
 
@@ -69,14 +71,18 @@ class Oidc(ToolPolicy):
     issuer: Annotated[str, Field(min_length=1)]
     """Its URL; its metadata lie below, at `.well-known/openid-configuration`."""
     client_id: Annotated[str, Field(min_length=1)]
+    """As which the provider knows this service."""
     client_secret: str | None = None
     """`secret:NAME`, a secret of the service as a whole, or `env:NAME`; nothing for a public client."""
     redirect_uri: str
     """This service's `/login/oidc/callback` as browsers reach it, letter by letter as the provider knows it."""
     scopes: tuple[str, ...] = ("openid", "profile", "email")
+    """What is asked of the provider; `openid` is among it."""
     algorithms: Annotated[tuple[Algorithm, ...], Field(min_length=1)] = ("RS256", "ES256")
+    """The only ones that are accepted."""
     claims: ClaimMapping
     skew_s: Annotated[int, Field(ge=0, le=MAX_SKEW_S)] = MAX_SKEW_S
+    """How far the provider's clock may be from ours, in seconds."""
     network: NetworkPolicy = NetworkPolicy()
     """What may be reached of the provider."""
 

@@ -26,12 +26,19 @@ class WorkerLimits(ToolPolicy):
     """What programs may take at most, whatever their job says; absent: what it says."""
 
     timeout_s: Annotated[float, Field(gt=0)] | None = None
+    """How long a program may run, in seconds."""
     memory_bytes: Count | None = None
+    """How much memory it may have."""
     processes: Count | None = None
+    """How many processes it may be at a time."""
     open_files: Count | None = None
+    """How many files each of them may hold open."""
     file_bytes: Count | None = None
+    """How large a file may be that it writes."""
     cpu_s: Count | None = None
+    """How much processor time each of its processes may take, in seconds."""
     max_output_bytes: Count = 1_000_000
+    """How much of each stream is kept; the rest is cut, and told as `truncated`."""
 
 
 class WorkerWorkspace(ToolPolicy):
@@ -40,6 +47,7 @@ class WorkerWorkspace(ToolPolicy):
     name: Name
     """What the policy of the runner `remote` calls it."""
     tenant: Annotated[str, Field(pattern=r"^([A-Za-z0-9][A-Za-z0-9_-]{0,63})?$")] = ""
+    """Whose jobs run there; empty for those of callers that belong to no tenant."""
     folder: str
     """An absolute path, or one beside the file."""
     runner: str = "bwrap"
