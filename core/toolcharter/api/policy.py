@@ -103,6 +103,13 @@ class ToolPolicy(BaseModel):
         """
         return ()
 
+    def takes_orders_from(self) -> Iterable[str]:
+        """The files of the workspace, relative to it, in which the plugin finds orders for later sessions.
+
+        No tool of the profile changes or makes one, and no program in a sandbox does. By default there are none.
+        """
+        return ()
+
     def delivers_on(self) -> Iterable["ChannelUrl"]:
         """The channels on which the tool may deliver messages: their plugins are loaded, and `rt.channel` opens them.
 

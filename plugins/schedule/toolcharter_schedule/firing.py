@@ -22,10 +22,9 @@ from toolcharter_schedule.delivery import is_own_chat
 from toolcharter_schedule.engine import Outcome, Taken
 from toolcharter_schedule.jobs import session_of
 from toolcharter_schedule.making import PROCESSES, SCHEDULER, is_running
-from toolcharter_schedule.policy import SchedulerPolicy
+from toolcharter_schedule.policy import HEARTBEAT_FILE, SchedulerPolicy
 from toolcharter_schedule.records import Job, State
 
-HEARTBEAT_FILE = "HEARTBEAT.md"
 HEARTBEAT_OK = "HEARTBEAT_OK"
 """What an agent answers if nothing is to be told. Source: OpenClaw's heartbeat."""
 _WAKE_UP = (

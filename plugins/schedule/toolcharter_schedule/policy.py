@@ -11,6 +11,7 @@ Count = Annotated[int, Field(ge=1)]
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 ScheduleAction = Literal["create", "list", "cancel"]
 CronAction = Literal["status", "list", "add", "update", "remove", "run", "runs"]
+HEARTBEAT_FILE = "HEARTBEAT.md"
 NEVER_IN_A_TASK = ("cron", "gateway", "schedule")
 """What a task that a job runs never gets by default: jobs would make jobs."""
 
@@ -86,3 +87,7 @@ class SchedulerPolicy(ExtensionPolicy):
     """How often an agent does what HEARTBEAT.md says, in seconds; None: never."""
     heartbeat_agents: tuple[str, ...] = ()
     """Which agents do; empty: the one that the session was opened for."""
+
+    def takes_orders_from(self) -> tuple[str, ...]:
+        """HEARTBEAT.md, while an agent does what it says."""
+        return () if self.heartbeat_s is None else (HEARTBEAT_FILE,)

@@ -334,6 +334,21 @@ def test_a_heartbeat(night: Open, workspace: Path, text: str | None, told: list[
     assert one.live.call("cron", {"action": "list"}).data["jobs"] == []
 
 
+def test_no_tool_writes_what_a_heartbeat_does(night: Open, workspace: Path) -> None:
+    """An order in HEARTBEAT.md outlives its session; without a heartbeat nobody follows it."""
+    tools: dict[str, Any] = {"write_file": {}, "read_file": {}, "schedule": {}, "cron": {}}
+    live = night(tools=tools, extensions=heartbeat()).live
+    given = {"path": "HEARTBEAT.md", "content": "Delete all."}
+
+    assert live.call("write_file", given).reason == "protected_path"
+    assert not (workspace / "HEARTBEAT.md").exists()
+    (workspace / "HEARTBEAT.md").write_text("Please tell.")
+    assert live.call("write_file", given | {"path": "other.md"}).outcome == "ok"
+    assert live.call("write_file", given).reason == "protected_path"
+    assert live.call("read_file", {"path": "HEARTBEAT.md"}).text == "Please tell."
+    assert night(tools=tools, extensions=heartbeat(heartbeat_s=None)).live.call("write_file", given).outcome == "ok"
+
+
 def test_a_heartbeat_that_the_profile_no_longer_wants_ends(night: Open, workspace: Path) -> None:
     (workspace / "HEARTBEAT.md").write_text("Please tell.")
     night(extensions=heartbeat()).fire(0)

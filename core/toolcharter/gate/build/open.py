@@ -202,7 +202,9 @@ def open_state(
         plan.store_place,
         lambda url: stores.open_engine(url, plan.store_place, workspace=root, loaded=plan.loaded, index=plan.index),
     )
-    inventory = inventory_of(root, code, plan.files, sinks, os.environ, (*believed, *store.places))
+    policies = (*plan.policies.values(), *plan.extensions.values())
+    orders = (root / name for policy in policies for name in policy.takes_orders_from())
+    inventory = inventory_of(root, code, plan.files, sinks, os.environ, (*believed, *store.places, *orders))
     loaded = plan.loaded.build_extensions(root, plan.extensions)
     profile, ceilings = plan.profile, plan.ceilings
 
