@@ -30,15 +30,16 @@ EVERYBODY = tuple(
 """Two users, each with both agents."""
 _MARKER = re.compile(r"zq\d+z")
 _SENDS = {"unattended": True}
-_JOBS = {"allow_tasks": True, "allowed_actions": ["status", "list", "add", "update", "remove", "run", "runs"]}
+_JOBS = {**_SENDS, "allow_tasks": True, "allowed_actions": ["status", "list", "add", "update", "remove", "run", "runs"]}
 TOOLS: dict[str, Any] = {
     **{name: {} for name in ("read_file", "write_file", "list_files", "grep", "glob")},
-    **{name: {} for name in ("memory", "memory_search", "memory_get", "skill_search", "message", "team_tasks")},
+    **{name: {} for name in ("memory_search", "memory_get", "skill_search", "message")},
+    **dict.fromkeys(("memory", "team_tasks"), _SENDS),
     **{name: {} for name in ("session", "sessions_list", "sessions_history", "session_status")},
     **{name: {**_SENDS, "max_concurrent": 50, "max_children": 50} for name in ("spawn", "subagents")},
     "sessions_send": _SENDS,
     "team_message": {**_SENDS, "members": ["ada", "bob"]},
-    "schedule": {"allowed_actions": ["create", "list", "cancel"]},
+    "schedule": {"allowed_actions": ["create", "list", "cancel"], "unattended": True},
     "cron": _JOBS,
     "nodes": {
         "allowed_actions": ["create", "add", "connect", "list", "run", "delete"],
@@ -55,7 +56,7 @@ PROFILE = {
     "tools": TOOLS,
     "capabilities": {"allow": ["*"], "max_safety": "high"},
     "extensions": {
-        "context_files": {},
+        "context_files": {"unattended": True},
         "skills": {},
         "scheduler": {"look_s": 0.05},
         "scripted": {"runs": [{"calls": _CHILD, "answer": "{message}: {results}"}]},

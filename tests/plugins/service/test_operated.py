@@ -36,10 +36,11 @@ NIGHT: dict[str, Any] = {
         "list_files": {},
         "read_file": {},
         "gateway": {"allowed_actions": ACTIONS},
-        "schedule": {"allowed_actions": ["create", "list", "cancel"], "allow_tasks": True},
+        "schedule": {"allowed_actions": ["create", "list", "cancel"], "allow_tasks": True, "unattended": True},
         "cron": {
             "allowed_actions": ["status", "list", "add", "update", "runs"],
             "allow_tasks": True,
+            "unattended": True,
             "least_interval_s": 1,
             "grace_s": 1,
         },
