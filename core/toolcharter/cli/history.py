@@ -4,16 +4,20 @@ The git tool shows none of them. A program that runs git in the workspace does: 
 """
 
 import subprocess
+from collections.abc import Sequence
+from io import BytesIO
 from pathlib import Path
 from typing import NamedTuple
 
 from toolcharter.errors import Denied, ToolError
-from toolcharter.guards.paths.hidden import HiddenNames
+from toolcharter.guards.paths.hidden import LOOKED_AT_BYTES, HiddenNames
 from toolcharter.guards.process.governed import CLEAN_ENVIRONMENT
 from toolcharter.guards.process.programs import Programs
 from toolcharter.guards.shell.git.settings import git_overrides
 
 PATIENCE_S = 20
+_MOST_BYTES = 64 << 20
+"""Of all versions of files that may be hidden for what they hold."""
 _LISTINGS = (
     ("ls-files", "-z"),
     ("log", "--all", "--format=", "--name-only", "--no-renames", "--diff-filter=A", "-c", "-z"),
@@ -24,7 +28,7 @@ class Held(NamedTuple):
     """What git holds of what is hidden."""
 
     names: tuple[str, ...] = ()
-    """Sorted paths. Files that are hidden for what they hold are not among them."""
+    """Sorted paths."""
     is_whole: bool = True
     """False if git failed, or took too long."""
 
@@ -33,20 +37,54 @@ def hidden_in_git(workspace: Path, hidden: HiddenNames) -> Held:
     """Ask git, without running anything that the repository names. A folder that is no repository holds nothing."""
     if not (workspace / ".git").exists() or not hidden.globs:
         return Held()
-    environment = {**CLEAN_ENVIRONMENT, **git_overrides(str(workspace))}
     names = set[str]()
-    for listing in _LISTINGS:
-        try:
-            ran = subprocess.run(
-                [Programs(workspace).resolve("git"), "--no-pager", "-C", str(workspace), *listing],
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                timeout=PATIENCE_S,
-                check=True,
-            )
-        except (Denied, ToolError, OSError, subprocess.SubprocessError):
-            return Held(tuple(sorted(names)), is_whole=False)
-        listed = {name.strip("\n") for name in ran.stdout.decode(errors="replace").split("\0")}
-        names |= {name for name in listed if name and hidden.covers(name.split("/"))}
+    try:
+        for listing in _LISTINGS:
+            listed = {name.strip("\n") for name in _git(workspace, listing).decode(errors="replace").split("\0")}
+            names |= {name for name in listed if name and hidden.covers(name.split("/"))}
+        names |= _hidden_by_content(workspace, hidden)
+    except (Denied, ToolError, OSError, subprocess.SubprocessError):
+        return Held(tuple(sorted(names)), is_whole=False)
     return Held(tuple(sorted(names)))
+
+
+def _git(workspace: Path, words: Sequence[str], given: bytes = b"") -> bytes:
+    ran = subprocess.run(
+        [Programs(workspace).resolve("git"), "--no-pager", "-C", str(workspace), *words],
+        env={**CLEAN_ENVIRONMENT, **git_overrides(str(workspace))},
+        input=given,
+        capture_output=True,
+        timeout=PATIENCE_S,
+        check=True,
+    )
+    return ran.stdout
+
+
+def _hidden_by_content(workspace: Path, hidden: HiddenNames) -> set[str]:
+    """The names of files that are hidden for what some version of them holds.
+
+    Raises:
+        ToolError: A version is too large to be looked at.
+    """
+    wanted: dict[bytes, tuple[str, tuple[bytes, ...]]] = {}
+    for line in _git(workspace, ("rev-list", "--objects", "--all", "--indexed-objects")).splitlines():
+        name, _, path = line.partition(b" ")
+        text = path.decode(errors="replace")
+        if text and (texts := hidden.conditions(text.split("/"))):
+            wanted[name] = text, texts
+    if not wanted:
+        return set()
+    sizes = _git(workspace, ("cat-file", "--batch-check=%(objecttype) %(objectsize)"), b"\n".join(wanted) + b"\n")
+    kinds = dict(zip(wanted, (line.split() for line in sizes.splitlines()), strict=True))
+    blobs = [name for name in wanted if kinds[name][0] == b"blob"]
+    if sum(int(kinds[name][1]) for name in blobs) > _MOST_BYTES:
+        raise ToolError("The versions of these files are too large to be looked at.")
+    shown = BytesIO(_git(workspace, ("cat-file", "--batch"), b"\n".join(blobs) + b"\n"))
+    found = set[str]()
+    for name in blobs:
+        shown.readline()
+        content = shown.read(int(kinds[name][1]) + 1)[:LOOKED_AT_BYTES]
+        file, marks = wanted[name]
+        if any(mark in content for mark in marks):
+            found.add(file)
+    return found

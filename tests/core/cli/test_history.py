@@ -45,6 +45,19 @@ def test_all_of_them_are_named(repository: Path) -> None:
     assert hidden_in_git(repository, HIDDEN) == Held((".netrc", "app/.env", "id_rsa"))
 
 
+def test_files_that_are_hidden_for_what_they_hold_are_named(repository: Path) -> None:
+    """In an earlier version, and in the index; those that hold nothing of the kind are not."""
+    key = "-----BEGIN " + "PRIVATE KEY-----"
+    for name, text in (("server.key", key), ("public.key", "ssh-ed25519"), (".npmrc", "//x/:_auth" + "Token=1")):
+        (repository / name).write_text(text)
+    git(repository, "add", "server.key", "public.key")
+    git(repository, "commit", "-m", "keys")
+    (repository / "server.key").write_text("gone")
+    git(repository, "add", "server.key", ".npmrc")
+
+    assert hidden_in_git(repository, HIDDEN) == Held((".netrc", ".npmrc", "app/.env", "id_rsa", "server.key"))
+
+
 def test_without_a_repository_or_globs_git_is_not_asked(tmp_path: Path, repository: Path, monkeypatch) -> None:
     """Nothing is held."""
     monkeypatch.setattr(subprocess, "run", None)
