@@ -16,7 +16,7 @@ from toolcharter.api.policy import ToolPolicy
 from toolcharter.errors import ConfigurationError, Fault
 from toolcharter.events.sinks import SinkLike
 from toolcharter.guards.inventory import Inventory, lies_in, make_inventory
-from toolcharter.guards.paths.git_dirs import repository_folders
+from toolcharter.guards.paths.git_dirs import git_folder, repository_folders
 from toolcharter.guards.paths.hidden import Inode, names_in, with_more_names
 from toolcharter.guards.state_folder import state_path
 from toolcharter.loader.interpreter import Code, is_within, names_of
@@ -225,9 +225,17 @@ def _require_harmless(
     own = names_of(str(workspace / WORKSPACE_POLICY.parent))
     places = make_inventory(workspace, (name for name in trusted if name not in own)).places
     beside = tuple(str(Path(name).relative_to(workspace)) for name in own if is_within(name, str(workspace)))
+    repositories = (str(workspace / ".git"), git_folder(workspace), *map(str, repository_folders(workspace)))
     for url, names in written.items():
         hit = next(
-            (name for name in names if name in files or lies_in(name, workspace, set(places) - set(beside))), None
+            (
+                name
+                for name in names
+                if name in files
+                or lies_in(name, workspace, set(places) - set(beside))
+                or any(is_within(name, folder) for folder in repositories)
+            ),
+            None,
         )
         if hit is not None:
             what = f"{url!r} would write to {hit!r}, which toolcharter executes or reads its rules from."

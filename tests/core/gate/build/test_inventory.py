@@ -196,7 +196,11 @@ def test_files_of_events_stay_protected_when_they_are_rotated(places: Places, wo
 
 
 @pytest.mark.parametrize(
-    "path", ["ws/profiles/new.yaml", "ws/mine.yaml", "ws/.toolcharter/policy.yaml", "ws/to_policy", "elsewhere.yaml"]
+    "path",
+    [
+        *("ws/profiles/new.yaml", "ws/mine.yaml", "ws/.toolcharter/policy.yaml", "ws/to_policy", "elsewhere.yaml"),
+        *("ws/.git/config", "ws/.git/hooks/pre-commit", "ws/.git"),
+    ],
 )
 def test_events_are_not_written_over_what_is_believed(places: Places, workspace: Path, path: str) -> None:
     """In the workspace or elsewhere, by whatever name: the start is refused, and the fault says what to do."""
