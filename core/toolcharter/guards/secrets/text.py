@@ -19,6 +19,7 @@ _LONGEST_MEMBER = 400
 """In bytes: so far in front of a number a JSON key is looked for."""
 _LOOKED_AT = 16
 _JSON_NAME_END = re.compile(rb"(\\{0,4}\")\s*:\Z")
+_JSON_NUMBER = re.compile(rb"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _JSON_END = re.compile(rb"\s*(?:[,}\]\r\n]|\Z)")
 _IN_WORDS = frozenset(b"0123456789_ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
 
@@ -72,7 +73,7 @@ def _touches(data: bytes, start: int, end: int) -> bool:
 
 def _mask_for(data: bytes, start: int, end: int) -> bytes:
     """The mask; with the quotes of its key if the value is a number of JSON."""
-    if not data[start:end].isdigit() or not _JSON_END.match(data, end):
+    if not _JSON_NUMBER.fullmatch(data, start, end) or not _JSON_END.match(data, end):
         return _MASK_BYTES
     before = data[max(0, start - _LONGEST_MEMBER) : start].rstrip()
     if before.endswith((b"[", b",")):

@@ -77,7 +77,7 @@ def _scrub(value: Any, key: str, depth: int) -> tuple[Any, int]:
 def _scrub_leaf(value: Any, key: str) -> tuple[Any, int]:
     if isinstance(value, str):
         return _mask(value, key) if key else scrub_text(value)
-    is_number = isinstance(value, int) and not isinstance(value, bool)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return (MASK, 1) if is_number and abs(value) >= _SMALLEST and _PASSWORD.search(key) else (value, 0)
 
 

@@ -25,6 +25,10 @@ PIN = 12345 * 7 + 10**6
     ("text", "masked"),
     [
         pytest.param(f'{{"password": {PIN}, "n": 1}}', f'{{"password": "{MASK}", "n": 1}}', id="number"),
+        *(
+            pytest.param(f'{{"password": {n}, "n": 1.10}}', f'{{"password": "{MASK}", "n": 1.10}}', id=n)
+            for n in (f"{PIN}e3", "6.02e" + "23", "4.5E" + "10", f"{PIN}E-2", f"{PIN}E+5")
+        ),
         pytest.param(f'{{"db":{{"pwd":{PIN}}}}}', f'{{"db":{{"pwd":"{MASK}"}}}}', id="last-number"),
         pytest.param(f'log: {{"password": {PIN}}} sent', f'log: {{"password": "{MASK}"}} sent', id="in-a-line"),
         pytest.param(
@@ -127,6 +131,7 @@ def test_any_json_document_stays_one(value: Any, indent: int | None) -> None:
     ("value", "masked"),
     [
         pytest.param({"password": PIN}, {"password": MASK}, id="number"),
+        pytest.param({"password": PIN * 1.5e9}, {"password": MASK}, id="number-that-is-not-whole"),
         pytest.param({"db": [{"pwd": [PIN, 7]}]}, {"db": [{"pwd": [MASK, 7]}]}, id="numbers-in-a-list"),
         pytest.param({"kty": "EC", "d": MIXED[:43], "x": HEX}, {"kty": "EC", "d": MASK, "x": HEX}, id="web-key"),
         pytest.param(
