@@ -1,5 +1,6 @@
 """What a ceiling takes away from a profile: for the profile's author, who cannot see it in the profile. Pure."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from toolcharter.api.call import Verdict
@@ -12,10 +13,11 @@ from toolcharter.policy.rule_input import ToolFacts
 from toolcharter.policy.rules_by_tool import DenyRules, RuleList
 from toolcharter.profile.model import Limits, smaller
 from toolcharter.profile.names import same_tool
-from toolcharter.profile.rules import Rule
+from toolcharter.profile.rules import Rule, parse_rule
 from toolcharter.profile.settings import Ceiling, Mode, Rate, Rates
 
 _VERDICTS: tuple[Verdict, ...] = ("allow", "ask", "deny")
+_ACTION = re.compile(r"([^:()]+)\(action=([^,()\\]+)\)")
 _LIMITS = ("timeout_s", "max_output_chars")
 
 
@@ -68,7 +70,7 @@ class _Closing:
 
     def __init__(self, capabilities: CapabilityLimit, deny: Sequence[Rule]) -> None:
         self._limits = CapabilityLimits([capabilities])
-        self._rules = RuleList(deny)
+        self._rules = RuleList(tuple(map(_on_action, deny)))
 
     def why(self, facts: ToolFacts, action: str) -> str | None:
         """Why no call of *action* is permitted, as the end of a sentence; None if one may be."""
@@ -77,6 +79,12 @@ class _Closing:
             return refused.message
         rule = DenyRules(self._rules, facts).on_action(action)
         return None if rule is None else f"{rules_named([rule])} denies every call of {action!r}."
+
+
+def _on_action(rule: Rule) -> Rule:
+    """*rule*, or `git:push` for `git(action=push)`: the same calls."""
+    found = _ACTION.fullmatch(rule.text) if rule.when is None else None
+    return rule if found is None else parse_rule(f"{found[1]}:{found[2]}", rule.source)._replace(text=rule.text)
 
 
 def _denied(rules: RulesReview, ceiling: Ceiling) -> Iterator[Finding]:
