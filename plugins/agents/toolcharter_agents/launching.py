@@ -296,13 +296,11 @@ def running_now(records: StoreTransaction, now: float) -> list[Subagent]:
 
 def _active(records: StoreTransaction) -> Iterator[Stored[Subagent]]:
     """All that count against the limits: a profile may permit more than a page holds."""
-    after = ""
-    while True:
+    after: str | None = ""
+    while after is not None:
         page = records.page(Subagent, where={"is_active": True}, after=after, limit=_MOST)
         yield from page.records
-        after = page.after
-        if not after:
-            return
+        after = page.after or None
 
 
 def put_away(records: StoreTransaction, now: float, archive: Archive) -> None:

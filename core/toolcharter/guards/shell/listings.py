@@ -1,7 +1,6 @@
 """What a command prints for xargs to read as words, where its words tell: names that lie on disk, or literals.
 
-Pure: that the names are such as xargs hands on unchanged, `toolcharter.gate.stages.s4_confine` sees on disk. Source: find(1) and
-xargs(1) of findutils 4.9, ls(1), grep(1), rg(1), git-ls-files(1), bash(1) for `echo` and `printf`.
+Pure: `toolcharter.gate.stages.s4_confine` looks at the names. Source: manuals of findutils 4.9, ls, grep, rg, git, bash.
 """
 
 import re
