@@ -51,6 +51,7 @@ run: python
 
 test: python
 	@$(PYTHON) scripts/matrix.py $(ARGS)
+	@$(if $(ARGS),:,$(BIN)/python scripts/hosts.py test)
 
 # Without what is marked slow, and without what no change of the core's own code can break. Below a minute on two cores.
 test-fast: python

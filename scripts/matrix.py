@@ -4,8 +4,8 @@
 
 The Python that runs this file tests in `.venv`, each other version in `.venvs/<version>`. `PYTHONS="3.11 3.13"` in the
 environment narrows the choice. The first version runs all tests, the others what depends on the version (`AGAIN`), beside
-it, since many of its tests wait for programs; tests that an argument names run on each. Without an argument the plugins for
-frameworks are tested beside it, too (`scripts/hosts.py`). Exit status: 0 if all passed everywhere, else 1.
+it, since many of its tests wait for programs; tests that an argument names run on each. Exit status: 0 if the suite passed
+everywhere, else 1.
 
 Not by nox, which runs one session after the other. Interpreters are not found by `uv python find`, which stops at the first
 shim of pyenv that leads nowhere.
@@ -25,9 +25,6 @@ from environment import ROOT, VENV, prepare
 _ABSENT = "not present"
 _WORKERS = (os.cpu_count() or 1) + 2
 """Of the first version: more than there are processors, since many tests wait for programs."""
-_BESIDE = 2
-"""How many other versions, or the hosts, are tested at a time beside the first."""
-HOSTS = "hosts"
 SUPPORTED = ("3.11", "3.12", "3.13")
 AGAIN = (
     "tests/core/api",
@@ -49,45 +46,28 @@ def main(arguments: list[str]) -> int:
     wanted = os.environ.get("PYTHONS", "").split() or SUPPORTED
     pythons = {version: find(version) for version in wanted}
     present = {version: python for version, python in pythons.items() if python is not None}
-    outcomes = dict.fromkeys(wanted, _ABSENT) | (run_all(present, arguments) if present else {})
+    outcomes = dict.fromkeys(wanted, _ABSENT) | run_all(present, arguments)
     print("\nTests, by Python version:")
     for version, outcome in outcomes.items():
         print(f"  {version}  {outcome}")
-    ran = [outcome for outcome in outcomes.values() if outcome != _ABSENT]
-    return 0 if present and all(outcome.startswith("passed") for outcome in ran) else 1
+    return 0 if present and all(outcomes[version].startswith("passed") for version in present) else 1
 
 
 def run_all(pythons: Mapping[str, Path], arguments: list[str]) -> dict[str, str]:
-    """Test on *pythons*, by version: what came of each, and of the hosts unless there are *arguments*.
-
-    What those beside the first have said is shown behind it.
-    """
-    first, *others = pythons
-    venv = _prepared(first, pythons[first])
-    with ThreadPoolExecutor(_BESIDE) as beside:
-        later = {version: beside.submit(_run_later, version, pythons[version], arguments) for version in others}
-        titles = {version: f"Python {version}" for version in pythons}
-        if not arguments:
-            hosts = [str(VENV / "bin" / "python"), "scripts/hosts.py", "test"]
-            later[HOSTS] = beside.submit(_run, hosts, shown=False)
-            titles[HOSTS] = "Plugins for frameworks"
+    """Test on *pythons*, by version: what came of each. What the later ones have said is shown behind the first."""
+    venvs = {version: _prepared(version, python) for version, python in pythons.items()}
+    with ThreadPoolExecutor(1) as beside:
+        later = {
+            version: beside.submit(_run, venvs[version], ["-n1", *selection(arguments, is_first=False)], shown=False)
+            for version in list(venvs)[1:]
+        }
         outcomes = dict[str, str]()
-        for name, title in titles.items():
-            print(f"\n{title}", flush=True)
-            outcomes[name], said = later[name].result() if name in later else _run(_pytest(venv, arguments), shown=True)
+        for version, venv in venvs.items():
+            print(f"\nPython {version}", flush=True)
+            words = [f"-n{_WORKERS}", *selection(arguments, is_first=True)]
+            outcomes[version], said = later[version].result() if version in later else _run(venv, words, shown=True)
             print(said, end="", flush=True)
     return outcomes
-
-
-def _run_later(version: str, python: Path, arguments: list[str]) -> tuple[str, str]:
-    """Its environment is made here, too: the first version's tests need not wait for it."""
-    words = selection(arguments, is_first=False)
-    return _run([str(_prepared(version, python) / "bin" / "python"), "-m", "pytest", "-n1", *words], shown=False)
-
-
-def _pytest(venv: Path, arguments: list[str]) -> list[str]:
-    words = selection(arguments, is_first=True)
-    return [str(venv / "bin" / "python"), "-m", "pytest", f"-n{_WORKERS}", *words]
 
 
 def _prepared(version: str, python: Path) -> Path:
@@ -96,10 +76,11 @@ def _prepared(version: str, python: Path) -> Path:
     return venv
 
 
-def _run(command: Sequence[str], *, shown: bool) -> tuple[str, str]:
-    """What came of *command*, and what it has said, unless that is *shown* at once."""
+def _run(venv: Path, words: Sequence[str], *, shown: bool) -> tuple[str, str]:
+    """What came of pytest with *words*, and what it has said, unless that is *shown* at once."""
     started = time.monotonic()
     output = None if shown else subprocess.PIPE
+    command = [str(venv / "bin" / "python"), "-m", "pytest", *words]
     ran = subprocess.run(command, cwd=ROOT, stdout=output, stderr=subprocess.STDOUT, text=True, check=False)
     outcome = f"failed ({ran.returncode})" if ran.returncode else "passed"
     return f"{outcome} in {time.monotonic() - started:.0f} s", ran.stdout or ""
