@@ -116,8 +116,7 @@ def _make_locked(venv: Path, lock: Path, local: Sequence[Path]) -> None:
     run(uv, "venv", "--quiet", "--clear", "--python", sys.executable, venv)
     install: list[str | Path] = [uv, "pip", "install", "--quiet", "--python", venv / "bin" / "python"]
     settings = _uv_settings(VENV / "bin" / "python")
-    # Not compiled here: a part of a framework is used, and compiled as it is imported.
-    run(*install, "--only-binary=:all:", "--require-hashes", "-r", lock, environment=settings)
+    run(*install, "--compile-bytecode", "--only-binary=:all:", "--require-hashes", "-r", lock, environment=settings)
     editable = [word for project in local for word in ("--editable", str(project))]
     run(*install, "--no-deps", "--no-sources", "--no-build-isolation", *editable, environment=settings)
     print(f"Set up {venv.relative_to(ROOT)} in {time.monotonic() - started:.1f} s.", flush=True)
@@ -148,9 +147,7 @@ def _install(venv: Path, level: str) -> None:
     uv: list[str | Path] = [venv / "bin" / "uv", "pip", "install", "--quiet", "--python", python]
     settings = _uv_settings(python)
     locked: list[str | Path] = ["--require-hashes", "--constraint", LOCK, "--requirement", packages]
-    # The other versions use a part of what is installed, and compile that as they import it.
-    compiled = ["--compile-bytecode"] if venv == ROOT / ".venv" else []
-    run(*uv, *compiled, "--only-binary=:all:", *locked, environment=settings)
+    run(*uv, "--compile-bytecode", "--only-binary=:all:", *locked, environment=settings)
     # Folders have no hash, so they can't be in one command with the locked packages.
     local = [word for project in projects() for word in ("--editable", str(project))]
     run(*uv, "--no-deps", "--no-sources", "--no-build-isolation", *local, environment=settings)
