@@ -64,7 +64,7 @@ def _hidden_by_content(workspace: Path, hidden: HiddenNames) -> set[str]:
     """The names of files that are hidden for what some version of them holds.
 
     Raises:
-        ToolError: A version is too large to be looked at.
+        ToolError: All versions together are too large to be looked at.
     """
     wanted: dict[bytes, tuple[str, tuple[bytes, ...]]] = {}
     for line in _git(workspace, ("rev-list", "--objects", "--all", "--indexed-objects")).splitlines():

@@ -69,6 +69,7 @@ def _values() -> set[bytes]:
 
 
 def _note(fresh: set[bytes]) -> None:
+    """Add the forms *fresh* to the groups."""
     groups, kept = _state.forms, 1 if _state.is_read else 0
     while len(groups) > kept and (not kept or len(groups[-1]) <= 2 * len(fresh)):
         if sum(map(len, chain(groups[-1], fresh))) > _GROUP_BYTES:

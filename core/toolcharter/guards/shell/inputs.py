@@ -30,21 +30,8 @@ _LINTERS: Final = frozenset(
 _SHELLS: Final = frozenset({"bash", "sh"})
 _PYTHON: Final = frozenset({"python", "python3"})
 _SHELL_ONLY: Final = frozenset(
-    {
-        ":",
-        "[[",
-        "break",
-        "continue",
-        "declare",
-        "exit",
-        "local",
-        "mapfile",
-        "read",
-        "readarray",
-        "shopt",
-        "sleep",
-        "typeset",
-    }
+    """: [[ break continue declare exit local mapfile
+    read readarray shopt sleep typeset""".split()
 )
 _STARTERS: Final = ("npx", "bunx", "pnpx")
 _READING: Final = {

@@ -17,7 +17,7 @@ from toolcharter.profile.rules import Rule, parse_rule
 from toolcharter.profile.settings import Ceiling, Mode, Rate, Rates
 
 _VERDICTS: tuple[Verdict, ...] = ("allow", "ask", "deny")
-_ACTION = re.compile(r"([^:()]+)\(action=([^,()\\]+)\)")
+_ACTION = re.compile(r"((?!\*\()[^:()]+)\(action=([^\s,()\\]+)\)")
 _LIMITS = ("timeout_s", "max_output_chars")
 
 

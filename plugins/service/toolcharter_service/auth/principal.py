@@ -79,15 +79,10 @@ class Principal:
 
     @property
     def owner(self) -> str:
-        """Whose keys, sessions and stored calls are its own: names are given twice, by administrators and by issuers."""
-        own = (
-            self.token_id
-            if self.means == "token"
-            else sha256(self.issuer.encode()).hexdigest()[:16]
-            if self.issuer
-            else ""
-        )
-        return f"{self.key}#{own}" if own else self.key
+        """Whose keys, sessions and stored calls these are: two tokens, or two issuers, may have given the same name."""
+        if self.means == "token":
+            return f"{self.key}#{self.token_id}" if self.token_id else self.key
+        return f"{self.key}#{sha256(self.issuer.encode()).hexdigest()[:16]}" if self.issuer else self.key
 
     def has(self, role: Role) -> bool:
         """Whether one of the roles holds *role*."""

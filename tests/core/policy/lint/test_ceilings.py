@@ -230,6 +230,7 @@ def test_an_action_that_the_profile_closes_itself_is_not_told() -> None:
         pytest.param((), ("git(action=p*)",), {"push": "'git(action=p*)' (c:1:5)"}, id="by-its-argument"),
         pytest.param(("git(action=push)",), ("git:push",), {}, id="closed-by-an-argument-of-the-profile"),
         pytest.param((), ("git(action=push, remote=x)",), {}, id="some-calls-by-arguments"),
+        pytest.param((), ("git(action= push )", "*(action=push)"), {}, id="what-has-no-shorter-form"),
         pytest.param((), ("git:push(remote=x)",), {}, id="some-calls"),
         pytest.param(("git:p*",), ("git:push",), {}, id="closed-by-the-profile"),
         pytest.param((), ("git",), {}, id="all-of-the-tool"),

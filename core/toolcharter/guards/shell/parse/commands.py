@@ -209,7 +209,7 @@ def _flow(scanner: Scanner, words: Sequence[Word]) -> Flow:
     if not moves(words):
         return Flow(here, here)
     scanner.moves += 1
-    if (scanner.branches and not _may_come_back(scanner, words)) or "CDPATH" in scanner.values:
+    if (scanner.branches and not _enters_each_time(scanner, words)) or "CDPATH" in scanner.values:
         scanner.here = ()
         return Flow((), ())
     if [word.form for word in words] == ["cd", "-"]:
@@ -226,10 +226,10 @@ def _flow(scanner: Scanner, words: Sequence[Word]) -> Flow:
     return Flow(moved, here if words[0].text == "cd" or enters(words) else ())
 
 
-def _may_come_back(scanner: Scanner, words: Sequence[Word]) -> bool:
-    """Whether *words* are a `cd` that succeeds in each turn of the loops over words that the reading stands in, and in no more."""
-    is_each_time = scanner.turning == scanner.branches and scanner.commands[-1].at < scanner.enters
-    return is_each_time and enters(words) and words[0].text == "cd" and words[1].form != "-"
+def _enters_each_time(scanner: Scanner, words: Sequence[Word]) -> bool:
+    """Whether *words* are a `cd` that runs and succeeds in each turn: it stands in loops over words, and in no condition."""
+    is_certain = scanner.turning == scanner.branches and scanner.commands[-1].at < scanner.enters
+    return is_certain and enters(words) and words[0].text == "cd" and words[1].form != "-"
 
 
 def _leave(scanner: Scanner) -> None:

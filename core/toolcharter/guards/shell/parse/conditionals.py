@@ -38,8 +38,8 @@ _CONNECTIVE = re.compile(r"&&|\|\||[<>](?!\()|[()]")
 def branching(scanner: Scanner, read: Callable[[Scanner], object], label: str = "") -> Flow:
     """Read a command of which parts may run or not, once or often.
 
-    One that leaves its folder in a part leaves it unknown: for loops and functions, from their beginning. But for a loop whose
-    turns all end where they begin, of which *read* says True.
+    One that leaves its folder in a part leaves it unknown: for loops and functions, from their beginning. Where *read* says True,
+    each turn of a loop ends in the folder in which it began, and that stays known.
     """
     start, before, moved, within = len(scanner.commands), scanner.here, scanner.moves, scanner.within
     looked, names = len(scanner.reaches), scanner.set_names

@@ -23,7 +23,7 @@ SHOWN = frozenset(
 )
 """Variables of the environment, and of bash itself, that hold no secret."""
 _LOGIN = frozenset({"HOME", "USER", "LOGNAME", "UID", "EUID", "SHELL", "HOSTNAME", "PATH", "LANG", "TERM"})
-"""Those of them that no folder which an agent may make and enter has a say in."""
+"""Those of them whose values no agent chooses: `PWD` may be a folder that an agent has made, of any name."""
 JOB = "!"
 """What stands among the variables that are set for certain where something runs in the background."""
 _COUNTS = frozenset("#?$!-")

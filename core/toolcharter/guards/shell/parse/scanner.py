@@ -63,7 +63,7 @@ class Scanner:
     branches: int
     """How many conditionals, loops and functions the reading stands in."""
     turning: int
-    """How many loops over words."""
+    """How many of these are loops over words."""
     inners: int
     """How many sources have been read within this one."""
     settles: bool
