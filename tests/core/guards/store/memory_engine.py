@@ -3,7 +3,6 @@
 import threading
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping, Sequence
-from copy import deepcopy
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import time
@@ -33,6 +32,10 @@ class Content:
     lists: dict[tuple[Scope, str], list[str]] = field(default_factory=dict)
     changes: dict[tuple[Scope, str, tuple[str, ...]], Change] = field(default_factory=dict)
     seq: int = 0
+
+    def copy(self) -> "Content":
+        """For a transaction, which replaces rows and lists and changes none."""
+        return Content(dict(self.rows), dict(self.lists), dict(self.changes), self.seq)
 
 
 class MemoryTransaction:
@@ -134,7 +137,7 @@ class MemoryEngine:
     def transact(self, scope: Scope, work: Callable[[EngineTransaction], T], /, *, timeout_s: float) -> T:
         self._note("transact", scope, timeout_s)
         with self._lock:
-            content = deepcopy(self.content)
+            content = self.content.copy()
             result = work(MemoryTransaction(self, scope, content))
             self.content = content
             return result
