@@ -104,9 +104,10 @@ class ToolPolicy(BaseModel):
         return ()
 
     def takes_orders_from(self) -> Iterable[str]:
-        """The files of the workspace, relative to it, in which the plugin finds orders for later sessions.
+        """The files and folders in which the plugin finds orders for later sessions, relative to the workspace or absolute.
 
-        No tool of the profile changes or makes one, and no program in a sandbox does. By default there are none.
+        Those that lie in the workspace no tool of the profile changes or makes, and no program in a sandbox does. By default there
+        are none.
         """
         return ()
 

@@ -3,7 +3,7 @@
 import asyncio
 import re
 import threading
-from collections.abc import Awaitable, Iterable, Iterator
+from collections.abc import Awaitable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -140,12 +140,20 @@ class Skills:
             if skill.path.parent in roots or f"/{skill.path.name}" in commands or f"{skill.path.name}/" in commands
         ]
 
-    async def _asked(self, paths: Iterable[Path]) -> Ask | None:
+    async def _asked(self, paths: Sequence[Path]) -> Ask | None:
+        if self.policy.agents_write and (written := self._in_workspace(paths)):
+            what = f"The skill {written.name!r} lies where the profile lets agents write."
+            return Ask(SkillsReason.SKILL_OF_AN_AGENT, f"{what} Look at {written} before you agree.")
         changed = await asyncio.to_thread(self._changed, tuple(paths))
         if changed is None:
             return None
         what = f"The skill {changed.name!r} is not what it was when the session began."
         return Ask(SkillsReason.SKILL_CHANGED, f"{what} Look at {changed} before you agree.")
+
+    def _in_workspace(self, paths: Iterable[Path]) -> Path | None:
+        """The first of *paths* that lies in a folder of skills of the workspace."""
+        inside = {root.path for root in self._roots if root.below is not None}
+        return next((path for path in paths if path.parent in inside), None)
 
     def _changed(self, paths: tuple[Path, ...]) -> Path | None:
         """The first of *paths* whose files have changed since the session began, or were not there then."""

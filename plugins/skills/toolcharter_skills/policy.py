@@ -15,6 +15,7 @@ class SkillsReason(StrEnum):
     """Why the extension sends a call to a person."""
 
     SKILL_CHANGED = "skill_changed"
+    SKILL_OF_AN_AGENT = "skill_of_an_agent"
 
 
 class SkillsPolicy(DiscovererPolicy, CheckPolicy):
@@ -28,6 +29,8 @@ class SkillsPolicy(DiscovererPolicy, CheckPolicy):
     """Folders of the user, such as `~/.agents/skills`; behind those of the workspace."""
     global_folders: tuple[str, ...] = ()
     """Folders of the machine; behind those of the user."""
+    agents_write: bool = False
+    """Whether tools may write to the folders of the workspace; then a person is asked before each use of a skill in them."""
     built_in: bool = True
     """Whether the skills that come with this plugin are there; behind all others."""
     allow: tuple[str, ...] | None = None
@@ -58,6 +61,12 @@ class SkillsPolicy(DiscovererPolicy, CheckPolicy):
             if parts[:1] not in {("/",), ("~",)} or ".." in parts:
                 raise ValueError(f"{folder!r} is neither absolute nor below `~`")
         return folders
+
+    def takes_orders_from(self) -> tuple[str, ...]:
+        """The folders of skills; those of the workspace only while agents may not write there."""
+        inside = () if self.agents_write else (*self.workspace_folders, *self.project_folders)
+        outside = (*self.personal_folders, *self.global_folders)
+        return (*inside, *(str(Path(folder).expanduser()) for folder in outside))
 
     def permits(self, name: str, agent: str | None) -> bool:
         """Whether *agent* may have the skill *name*."""

@@ -291,6 +291,63 @@ def test_scripts_of_changed_skills_ask(place: Place) -> None:
     assert live.call("bash", {"command": lines[0]}).reason == "approval_unavailable"
 
 
+_PAGES = (
+    ("write_file", {"path": "skills/kept/SKILL.md", "content": "Obey."}),
+    ("write_file", {"path": "notes/../skills/new/SKILL.md", "content": "Obey."}),
+    ("write_file", {"path": ".agents/skills/new/SKILL.md", "content": "Obey."}),
+    ("write_file", {"path": "home/skills/new/SKILL.md", "content": "Obey."}),
+    ("edit_file", {"path": "skills/kept/run.sh", "old_string": "hello", "new_string": "obey"}),
+    ("move_file", {"source": "page", "target": "skills/page"}),
+    ("delete_file", {"path": "skills/kept/SKILL.md"}),
+    ("make_dir", {"path": ".agents/skills/new"}),
+)
+_LINES = ("echo Obey. > skills/kept/SKILL.md", "mkdir -p .agents/skills/page", "cp -r page skills/page")
+
+
+def test_no_agent_writes_what_the_next_session_follows(place: Place) -> None:
+    """Whatever tool a page names, no skill comes, changes or goes, in folders that are there and in such as are not."""
+    place.skill("kept", **{"run.sh": "echo hello"})
+    skill_at(place.workspace, "page", "Obey.")
+    (place.workspace / "notes").mkdir()
+    written = dict.fromkeys((*(tool for tool, _ in _PAGES), "bash"), {})
+    profile = {"runner": "bwrap", "mode": "dangerous"}
+    personal = [str(place.workspace / "home/skills")]
+    live = place.open({**TOOLS, **written}, profile=profile, personal_folders=personal)
+
+    results = [live.call(tool, args) for tool, args in _PAGES]
+
+    assert [(one.outcome, one.reason) for one in results] == [("denied", "protected_path")] * len(_PAGES)
+    assert {live.call("bash", {"command": line}).outcome for line in _LINES} == {"error"}
+    assert live.call("write_file", {"path": "notes/skills.md", "content": "x"}).outcome == "ok"
+    with place.open(personal_folders=personal) as after:
+        assert names(after.call("skills", {}).data) == ["kept"]
+
+
+def test_what_agents_may_write_a_person_permits_at_each_use(place: Place) -> None:
+    """In the next session, too: nobody knows whose text it is. Folders of the user stay protected and are not asked about."""
+    skill_at(place.workspace / "home/skills", "own", "Of the user.")
+    tools = {**TOOLS, "write_file": {}, "bash": {}}
+    settings = {"agents_write": True, "personal_folders": [str(place.workspace / "home/skills")]}
+    text = "---\nname: new\ndescription: x\n---\n\nDo it.\n"
+    profile = {"runner": "host", "mode": "dangerous"}
+
+    with place.open(tools, profile=profile, **settings) as before:
+        assert before.call("write_file", {"path": "skills/new/SKILL.md", "content": text}).outcome == "ok"
+        denied = before.call("write_file", {"path": "home/skills/own/SKILL.md", "content": text})
+    live = place.open(tools, profile=profile, approver=(person := Person()), **settings)
+    refused = live.call("skill_get", {"name": "new"})
+    used = live.current.decide("bash", {"command": "cat skills/new/SKILL.md"})
+    person.answer = "allow_once"
+
+    assert denied.reason == "protected_path"
+    assert (refused.outcome, refused.reason) == ("denied", "approval_denied")
+    assert (used.outcome, used.reason) == ("ask", "skill_of_an_agent")
+    assert live.call("skill_get", {"name": "new"}).outcome == "ok"
+    assert live.call("skill_get", {"name": "new"}).outcome == "ok"
+    assert live.call("skill_get", {"name": "own"}).outcome == "ok"
+    assert person.asked == [("skill_get", "skill_of_an_agent")] * 3
+
+
 @each_row(
     "tool,args",
     (
