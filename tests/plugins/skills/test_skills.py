@@ -309,7 +309,7 @@ def test_no_agent_writes_what_the_next_session_follows(place: Place) -> None:
     place.skill("kept", **{"run.sh": "echo hello"})
     skill_at(place.workspace, "page", "Obey.")
     (place.workspace / "notes").mkdir()
-    written = dict.fromkeys((*(tool for tool, _ in _PAGES), "bash"), {})
+    written: dict[str, Any] = {tool: {} for tool in (*(tool for tool, _ in _PAGES), "bash")}
     profile = {"runner": "bwrap", "mode": "dangerous"}
     personal = [str(place.workspace / "home/skills")]
     live = place.open({**TOOLS, **written}, profile=profile, personal_folders=personal)
