@@ -6,11 +6,10 @@ from contextlib import ExitStack, suppress
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from shlex import join, quote
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from toolcharter import Completed, Denied, Invocation, Reason, ToolPolicy, ToolResult, ToolRuntime, ToolSpec
+from toolcharter import Completed, Denied, Invocation, Reason, ToolPolicy, ToolResult, ToolRuntime, ToolSpec, with_input
 from toolcharter_cli_tools.bundles import Bundle, Unusable
 from toolcharter_cli_tools.copies import copied
 from toolcharter_cli_tools.policy import LOWEST, Parameter
@@ -29,8 +28,6 @@ from toolcharter_cli_tools.templates import (
 
 ARGS, STDIN, HELP_ARGUMENT = "args", "stdin", "help"
 # A file of the workspace is never started as it is: this starts our own copy of what has been judged.
-_SHELLS = frozenset({"sh", "bash", "dash", "ash", "ksh", "mksh", "zsh", "busybox"})
-"""What they read is a program."""
 _START = ("/bin/sh", "-c", 'exec "$0" "$@"')
 _OWN: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {
@@ -115,10 +112,7 @@ def _invocation(definition: Definition, args: Mapping[str, Any]) -> Invocation:
         return Invocation()
     values = _given(definition, args)
     argv = (*filled(definition.words, {SKILL_DIR: ".", **values}, (SKILL_DIR, *values)), *values.get(ARGS, ()))
-    read = as_text(values.get(definition.stdin or ""))
-    if read and argv[0].rpartition("/")[2] in _SHELLS:
-        return Invocation(commands=(f"{join(argv)} <<<{quote(read)}",))
-    return Invocation(commands=(argv,))
+    return Invocation(commands=(with_input(argv, as_text(values.get(definition.stdin or ""))),))
 
 
 def _given(definition: Definition, args: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,12 +1,13 @@
 """Which arguments of a tool a shell or an interpreter gets as code, or a program starts: who calls the tool then writes programs."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from shlex import join, quote
 from typing import Any, Final
 
 from toolcharter.api.policy import check_variables
 from toolcharter.guards.shell.analyse import analyse
 from toolcharter.guards.shell.floor.context import Call, Scene
-from toolcharter.guards.shell.floor.data_sources import SHELLS, code_word, language
+from toolcharter.guards.shell.floor.data_sources import SHELLS, code_word, language, reads_code
 from toolcharter.guards.shell.floor.embedded_commands import OPTIONS, values
 from toolcharter.guards.shell.nodes import Command, NotUnderstood, Script
 from toolcharter.guards.shell.parse.script import of_vector, parse
@@ -38,6 +39,12 @@ _STARTERS: Final[Mapping[str, tuple[str, ...]]] = {
 """Programs that start what such a word holds, or the word behind it."""
 _INTERPRETERS: Final = SHELLS | frozenset({"python", "perl", "ruby", "node", "php", "lua", "deno", "bun", "tclsh"})
 _VALUES: Final[Mapping[str, object]] = {"integer": 1, "number": 1, "boolean": True, "array": [], "object": {}}
+_PROBES: Final[Mapping[str, tuple[object, ...]]] = {
+    "string": (_MARK,),
+    "array": ([_MARK], [_PLAIN, _MARK], ["-c", _MARK], ["-e", _MARK], ["-exec", _MARK, ";"]),
+    "object": ({_MARK: _MARK},),
+}
+"""By type, the values that tell whether an argument is code. A list may be the words of a program, options among them."""
 
 
 def code_arguments(invocation: Callable[[Mapping[str, Any]], Any], schema: Mapping[str, Any]) -> tuple[str, ...]:
@@ -49,8 +56,19 @@ def code_arguments(invocation: Callable[[Mapping[str, Any]], Any], schema: Mappi
     """
     properties = schema.get("properties", {})
     plain = {name: _VALUES.get(_type(one), _PLAIN) for name, one in properties.items() if _type(one) != "boolean"}
-    texts = (name for name, one in properties.items() if _type(one) == "string" and "enum" not in one)
-    return tuple(name for name in texts if _is_code(invocation, {**plain, name: _MARK}))
+    probes = {name: _PROBES.get(_type(one), ()) for name, one in properties.items() if "enum" not in one}
+    return tuple(
+        name for name, values in probes.items() if any(_is_code(invocation, {**plain, name: one}) for one in values)
+    )
+
+
+def with_input(argv: Sequence[str], text: str) -> str | tuple[str, ...]:
+    """*argv* as rules have to see it: a line of shell source that feeds *text*, where its program reads that as code."""
+    try:
+        is_code = bool(text) and _reads_code(of_vector(tuple(argv)))
+    except NotUnderstood:
+        is_code = False
+    return f"{join(argv)} <<<{quote(text)}" if is_code else tuple(argv)
 
 
 def _type(argument: Any) -> str:
@@ -109,7 +127,7 @@ def _evaluates(command: Command) -> bool:
     texts = [word.text or word.form for word in command.words]
     marked = [at for at, text in enumerate(texts) if _MARK in text]
     if not marked:
-        return any(_MARK in text for text in map(str, command.redirections)) and language(_name(texts)) in SHELLS
+        return any(_MARK in text for text in map(str, command.redirections)) and _reads_code(command)
     names = [language(text.rpartition("/")[2].lower()) for text in texts]
     for at in marked:
         before = names[:at]
@@ -128,6 +146,10 @@ def _evaluates(command: Command) -> bool:
     return False
 
 
+def _reads_code(command: Command) -> bool:
+    return any(map(reads_code, Scene(Script((command,)), "", "", lambda _: None).chain(0)))
+
+
 def _name(texts: list[str]) -> str:
     return texts[0].rpartition("/")[2].lower() if texts else ""
 
@@ -141,7 +163,8 @@ def _codes(command: Command) -> Iterator[str]:
     scene = Scene(Script((command,)), "", "", lambda _: None)
     for call in scene.chain(0):
         yield call.name
-        word = code_word(call)
+        # Behind a script's name, an option is the script's.
+        word = code_word(call) if call.texts and call.texts[0][:1] in {"-", "+"} else None
         yield "" if word is None else word.text or ""
         yield from (one.text or "" for one in text_of(call.name, call.command))
         yield from values(call.texts, OPTIONS.get(call.name, frozenset()) | _STARTS.get(call.name, frozenset()))

@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from shlex import join, quote
 from typing import Any, Final
 
 from pydantic import BaseModel
@@ -20,6 +19,7 @@ from toolcharter import (
     ToolRuntime,
     ToolSpec,
     code_arguments,
+    with_input,
 )
 from toolcharter_service.generated.rule import PREFIX, is_generated, is_genuine
 from toolcharter_service.registry.answers import answer
@@ -36,8 +36,6 @@ _ANYTHING: Final[Any] = {"type": ["string", "number", "boolean", "array", "objec
 """Of an argument without a type: null is no value for a place."""
 IMAGE_TIMEOUT_S: Final = 120.0
 """Of a container, where the profile grants more than a program has. Source: hdn/tools.go."""
-_SHELLS: Final = frozenset({"sh", "bash", "dash", "ash", "ksh", "mksh", "zsh", "busybox"})
-"""What they read is a program."""
 
 
 def fingerprint(record: BaseModel, *more: object) -> str:
@@ -95,8 +93,8 @@ def _invocation(program: ToolExec, args: Mapping[str, Any], *, is_literal: bool)
     """What a call would run, for the floor and for rules of `deny`."""
     argv = _argv(program, args, checks=False, is_literal=is_literal)
     read = as_text(STDIN, args) if args.get(STDIN) is not None else ""
-    if read and program.type == "cmd" and argv[0].rpartition("/")[2] in _SHELLS:
-        return Invocation(commands=(f"{join(argv)} <<<{quote(read)}",))
+    if program.type == "cmd":
+        return Invocation(commands=(with_input(argv, read),))
     # A program that runs in an image is judged as if it ran here; the image's own is named as docker would run it.
     is_own = program.type == "image" and not program.cmd
     return Invocation(commands=(("docker", "run", "--rm", program.image, *argv) if is_own else argv,))

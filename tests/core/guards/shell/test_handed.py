@@ -1,8 +1,11 @@
 """Which arguments of a shell line, or of an argument vector, become programs."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from tests.rows import each_row
 
-from toolcharter import Invocation, code_arguments
+from toolcharter import Invocation, code_arguments, with_input
 
 SCHEMA = {"properties": {"x": {"type": "string"}}}
 
@@ -10,6 +13,63 @@ SCHEMA = {"properties": {"x": {"type": "string"}}}
 def names(line: str) -> tuple[str, ...]:
     """The arguments of a template whose places are quoted that become programs."""
     return code_arguments(lambda args: Invocation(commands=(line.replace("{x}", f"'{args['x']}'"),)), SCHEMA)
+
+
+@each_row(
+    ("argv", "kind", "is_code"),
+    [
+        (("sh", "-c", "{x}"), "array", True),
+        (("sh", "-c", "{x}"), "object", True),
+        (("awk", "{x}", "f"), "array", True),
+        (("sh", "-c", "{x}"), "integer", False),
+        (("cat", "{x}"), "array", False),
+        (("cat", "{x}"), "object", False),
+        (("sh", "*x"), "array", True),
+        (("python3", "*x"), "array", True),
+        (("perl", "*x"), "array", True),
+        (("timeout", "*x"), "array", True),
+        (("find", ".", "*x"), "array", True),
+        (("ssh", "*x"), "array", True),
+        (("wc", "*x"), "array", False),
+        (("grep", "-n", "*x"), "array", False),
+        (("python3", "report.py", "*x"), "array", False),
+    ],
+)
+def test_values_that_are_no_texts_can_be_code(argv: tuple[str, ...], kind: str, is_code: bool) -> None:  # noqa: FBT001 - a row
+    """A list is written as JSON, in which a shell finds `$(...)`, or gives a program its words; numbers hold no code."""
+
+    def invocation(args: Mapping[str, Any]) -> Invocation:
+        value = args["x"]
+        words = [
+            one if word == "*x" else word.replace("{x}", str(value))
+            for word in argv
+            for one in (value if word == "*x" else [word])
+        ]
+        return Invocation(commands=(tuple(words),))
+
+    found = code_arguments(invocation, {"properties": {"x": {"type": kind}}})
+
+    assert found == (("x",) if is_code else ())
+
+
+@each_row(
+    ("argv", "line"),
+    [
+        (("sh",), "sh <<<'rm -rf \"$x\"'"),
+        (("timeout", "5", "bash", "-s"), "timeout 5 bash -s <<<'rm -rf \"$x\"'"),
+        (("python3",), "python3 <<<'rm -rf \"$x\"'"),
+        (("python3.12", "-u", "-"), "python3.12 -u - <<<'rm -rf \"$x\"'"),
+        (("sh", "tidy.sh"), None),
+        (("python3", "report.py"), None),
+        (("python3", "-c", "print(1)"), None),
+        (("cat",), None),
+        (("wc", "-l", "sh"), None),
+    ],
+)
+def test_what_a_program_reads_as_code_is_told(argv: tuple[str, ...], line: str | None) -> None:
+    """What is data stays out of what rules see: it may be long, and say anything."""
+    assert with_input(argv, 'rm -rf "$x"') == (argv if line is None else line)
+    assert with_input(argv, "") == argv
 
 
 @each_row(
@@ -72,6 +132,7 @@ def names(line: str) -> tuple[str, ...]:
         "vim -c {x}",
         "tar --checkpoint-action=exec={x} -cf a b",
         "if {x}; then ls; fi",
+        "python3 <<< {x}",
         "this does ( not parse {x}",
     ],
 )
@@ -101,6 +162,7 @@ def test_the_argument_of_a_line_is_code(line: str) -> None:
         "for i in 1 2; do echo {x} $i; done",
         "docker ps --filter name={x}",
         "FOO={x} env",
+        "python3 tools/report.py <<< {x}",
         "echo nothing",
     ],
 )

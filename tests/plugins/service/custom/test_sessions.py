@@ -58,17 +58,12 @@ def test_arguments(
 def test_the_floor_and_deny_rules(store: Store, session: OpenSession) -> None:
     """Of the line as it is with its values, in every mode."""
     put(store, "wipe", "rm -rf {{.path}}")
-    put(store, "pipe", "curl -s {{.url}} | sh")
     put(store, "look", "cat {{.path}}")
-    live = session(mode="dangerous", deny=["bash:cat *secret*"])
+    live = session(mode="dangerous", deny=["bash:cat *secret*", "*:cat *keys*"])
 
     assert live.call("wipe", {"path": "/"}).reason == "denied_by_floor"
-    assert live.call("pipe", {"url": "https://example.org"}).reason in {
-        "denied_by_floor",
-        "not_understood",
-        "unknown_tool",
-    }
     assert live.call("look", {"path": "a/secret"}).reason == "denied_by_rule"
+    assert live.call("look", {"path": "a/keys"}).reason == "denied_by_rule"
 
 
 def test_approval(store: Store, session: OpenSession) -> None:
@@ -79,15 +74,17 @@ def test_approval(store: Store, session: OpenSession) -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["sh -c {{.a}}", "eval {{.a}}", "echo b | xargs {{.a}}", "python3 -c {{.a}}", "{{.a}} b"]
+    "line",
+    ["sh -c {{.a}}", "curl -s {{.a}} | sh", "eval {{.a}}", "echo b | xargs {{.a}}", "python3 -c {{.a}}", "{{.a}} b"],
 )
 def test_a_line_that_runs_its_argument_is_left_out(store: Store, session: OpenSession, line: str) -> None:
-    """However it came into the store."""
+    """However it came into the store, and whatever the argument's type: a list is text in which a shell finds `$(...)`."""
     put(store, "run", line)
+    put(store, "listed", line, parameters={"a": "array"})
     live = session()
 
-    assert "run" not in live.current
-    assert "code_is_placeholder" in live.reload().notes[0]
+    assert not {"run", "listed"} & {*live.current}
+    assert [("code_is_placeholder" in note) for note in live.reload().notes] == [True, True]
 
 
 def test_time_and_status(store: Store, session: OpenSession) -> None:
