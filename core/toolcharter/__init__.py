@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from toolcharter.api.agents import RunningAgent as RunningAgent
     from toolcharter.api.allowance import Allowance as Allowance
     from toolcharter.api.approval import ApprovalAnswer as ApprovalAnswer
+    from toolcharter.api.approval import ApprovalHandedOn as ApprovalHandedOn
     from toolcharter.api.approval import ApprovalRequest as ApprovalRequest
     from toolcharter.api.approval import Approver as Approver
     from toolcharter.api.bus import Bus as Bus
@@ -223,7 +224,7 @@ _HOMES = {
     "toolcharter.profile.settings_file": "SettingsFile read_settings",
     "toolcharter.api.agents": "AgentRequest AgentResult AgentTask Agents GovernedTools RunningAgent",
     "toolcharter.api.allowance": "Allowance",
-    "toolcharter.api.approval": "ApprovalAnswer ApprovalRequest Approver",
+    "toolcharter.api.approval": "ApprovalAnswer ApprovalHandedOn ApprovalRequest Approver",
     "toolcharter.api.bus": "Bus BusLease Delivery Queue Subscription bus_name",
     "toolcharter.api.call": "TRACE Ask Call Caller Decision Delegation Deny Invocation ToolResult TraceContext",
     "toolcharter.api.channel": "Attachment Channel ChannelUrl Deliverable Message Notification Pause Sender",

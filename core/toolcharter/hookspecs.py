@@ -162,7 +162,7 @@ def answer_approval(
 
     Raises:
         Exception: Anything raised, or another answer, denies with `approval_unavailable`, a
-            timeout with `approval_timeout`.
+            timeout with `approval_timeout`. `ApprovalHandedOn` says that another process goes on with the call.
     """
 
 

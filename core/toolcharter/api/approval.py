@@ -48,6 +48,10 @@ class ApprovalAnswer(NamedTuple):
     """Told to the model with a denial."""
 
 
+class ApprovalHandedOn(Exception):
+    """An approver raises it where another process goes on with the call: here it ends with `approval_handed_on`."""
+
+
 Approver: TypeAlias = Callable[
     [ApprovalRequest], ApprovalAnswer | Answer | Awaitable[ApprovalAnswer | Answer | None] | None
 ]

@@ -22,6 +22,7 @@ class Reason(StrEnum):
     APPROVAL_DENIED = "approval_denied"
     APPROVAL_TIMEOUT = "approval_timeout"
     APPROVAL_UNAVAILABLE = "approval_unavailable"
+    APPROVAL_HANDED_ON = "approval_handed_on"
     RATE_LIMITED = "rate_limited"
     PATH_OUTSIDE_WORKSPACE = "path_outside_workspace"
     PROTECTED_PATH = "protected_path"
@@ -130,6 +131,9 @@ CORE_REASONS: dict[Reason, ReasonInfo] = {
     Reason.APPROVAL_TIMEOUT: ReasonInfo("denied", "The person asked did not answer in time.", retryable=True),
     Reason.APPROVAL_UNAVAILABLE: ReasonInfo(
         "denied", "A person has to agree and none can be asked.", hint="Take another way that needs nobody's consent."
+    ),
+    Reason.APPROVAL_HANDED_ON: ReasonInfo(
+        "denied", "Another process goes on with the call and asks: this one has not begun it, and this is not its end."
     ),
     Reason.RATE_LIMITED: ReasonInfo("denied", "Too many calls in a period of time.", retryable=True),
     Reason.PATH_OUTSIDE_WORKSPACE: ReasonInfo("denied", "The path leads out of the workspace."),

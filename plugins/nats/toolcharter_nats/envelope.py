@@ -23,6 +23,8 @@ _ENDED = (
     "output_chars",
     "fields",
 )
+_HANDED_ON = "approval_handed_on"
+"""The reason of a last event that is no end of its call: another process goes on with it, and tells its end."""
 _REGISTERED = ("name", "safety", "agent", "principal")
 
 
@@ -47,6 +49,8 @@ def messages(lines: bytes) -> Iterator[Message]:
 
 
 def _kind(event: Mapping[str, Any]) -> str:
+    if event.get("stage") == "approval" and event.get("reason") == _HANDED_ON:
+        return ""
     if event["event"] == "hook.tool.after":
         return "result" if event["outcome"] == "ok" else "failed"
     if event["event"] == "service.admin":

@@ -11,7 +11,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from toolcharter._lazy import lazy
-from toolcharter.api.approval import Answer, ApprovalAnswer, ApprovalRequest, Approver
+from toolcharter.api.approval import Answer, ApprovalAnswer, ApprovalHandedOn, ApprovalRequest, Approver
 from toolcharter.api.reasons import Reason
 from toolcharter.gate.waiting import (
     LoopThread,
@@ -78,11 +78,17 @@ class Question:
     def _end(self, given: Any, error: BaseException | None) -> None:
         with self._lock:
             self._given, self._error, self._ended = given, error, True
-            if self._abandoned.is_set() and iscoroutine(given):
-                given.close()  # Python warns of one that is never awaited.
+            if self._abandoned.is_set():
+                self._close_unawaited()
+
+    def _close_unawaited(self) -> None:
+        """Close a coroutine that the approver has returned and that nobody awaits: Python warns of one."""
+        if iscoroutine(self._given):
+            self._given.close()
+            self._given = None
 
     def answer(self) -> Any:
-        """What the approver has returned, which may have to be awaited.
+        """What the approver has returned, which may have to be awaited. Whoever takes it awaits it; it is given once.
 
         Raises:
             TimeoutError: It still runs.
@@ -93,7 +99,8 @@ class Question:
                 raise TimeoutError
             if self._error is not None:
                 raise self._error
-            return self._given
+            given, self._given = self._given, None
+            return given
 
     def wake_by(self, wake: Callable[[], object]) -> None:
         """Have `withdraw` call *wake* from now on; at once, if that has happened already."""
@@ -118,6 +125,7 @@ class Question:
         """
         with self._lock:
             self._abandoned.set()
+            self._close_unawaited()
             return None if self._ended else self._thread
 
 
@@ -126,7 +134,7 @@ class Verdict(NamedTuple):
 
     outcome: Literal["allow", "deny"]
     reason: str | None = None
-    """`approval_denied`, `approval_timeout` or `approval_unavailable`; None if allowed."""
+    """`approval_denied`, `approval_timeout`, `approval_unavailable` or `approval_handed_on`; None if allowed."""
     message: str | None = None
     """For the model; None if allowed."""
     answer: Answer | None = None
@@ -210,6 +218,8 @@ class ApproverPrompt:
         if isinstance(error, TimeoutError):
             waited = f"No answer came within {self._settings.timeout_s:g} s."
             return Verdict("deny", Reason.APPROVAL_TIMEOUT, waited)
+        if isinstance(error, ApprovalHandedOn):
+            return Verdict("deny", Reason.APPROVAL_HANDED_ON)
         return _unavailable(f"The approver raised {type(error).__name__}.")
 
     def _judged(self, given: Any, question: Question) -> Verdict:

@@ -10,7 +10,15 @@ from contextvars import ContextVar
 from functools import partial
 from typing import NamedTuple
 
-from toolcharter import ApprovalAnswer, ApprovalRequest, AsyncStore, StoreConflict, StoreTransaction, StoreUnavailable
+from toolcharter import (
+    ApprovalAnswer,
+    ApprovalHandedOn,
+    ApprovalRequest,
+    AsyncStore,
+    StoreConflict,
+    StoreTransaction,
+    StoreUnavailable,
+)
 from toolcharter_service.approvals.records import ApprovalRecord, Status
 from toolcharter_service.calls.workers import is_alive
 from toolcharter_service.service import Service, now
@@ -36,13 +44,9 @@ ASKING: ContextVar[Asking | None] = ContextVar("toolcharter_service_asking", def
 """Set by whoever calls a tool for a request."""
 
 
-class TurnGivenUp(Exception):
-    """This process no longer runs the stored call that asks: it stops, or another one has the turn. Its body has not begun."""
-
-
 NO_LONGER = "The token that asked for this call was revoked, or has expired."
-GAVE_UP = f"The approver raised {TurnGivenUp.__name__}."
-"""The gate's message of a turn that was given up, which is no end of its call."""
+HANDED_ON = "approval_handed_on"
+"""The reason of a turn that was given up, since this process stops or another one has it: its body has not begun."""
 
 
 def question_id(stored_call: str, request: ApprovalRequest) -> str:
@@ -94,7 +98,7 @@ class RecordApprover:
                         return None
                     record = found.record
                 if record.stored_call and record.worker != self._worker:
-                    raise TurnGivenUp
+                    raise ApprovalHandedOn
         except asyncio.CancelledError:
             is_late = time.time() >= record.expires - LOOK_S / 2
             if is_late or not record.stored_call:  # A stored call is decided anew at its next turn.

@@ -16,7 +16,7 @@ from toolcharter import (
     StoreTransaction,
     StoreUnavailable,
 )
-from toolcharter_service.approvals.asking import GAVE_UP, NO_LONGER, end_question
+from toolcharter_service.approvals.asking import HANDED_ON, NO_LONGER, end_question
 from toolcharter_service.auth import Principal
 from toolcharter_service.calls.records import ENDED, State, StoredCall
 from toolcharter_service.calls.running import Calls
@@ -272,7 +272,7 @@ class StoredCalls:
             )
         except UnknownAgent:
             return encoded(_failure(record.id, LookupError("the agent is no longer there")))
-        return None if result.outcome == "denied" and result.message == GAVE_UP else encoded(result)
+        return None if (result.outcome, result.reason) == ("denied", HANDED_ON) else encoded(result)
 
     async def _finish(self, tenant: str, call_id: str, change: dict[str, Any]) -> bool:
         """Keep what came of a call; false if the store cannot be reached now."""

@@ -8,13 +8,14 @@ from typing import TypeVar
 
 from toolcharter import (
     ApprovalAnswer,
+    ApprovalHandedOn,
     ApprovalRequest,
     AsyncStore,
     StoreConflict,
     StoreTransaction,
     StoreUnavailable,
 )
-from toolcharter_service.approvals.asking import ASKING, NO_LONGER, TurnGivenUp, end_question, question_id
+from toolcharter_service.approvals.asking import ASKING, NO_LONGER, end_question, question_id
 from toolcharter_service.calls.records import ENDED, State, StoredCall
 from toolcharter_service.service import Service
 
@@ -66,7 +67,7 @@ class WaitingCalls:
                 return await asked
             except asyncio.CancelledError:
                 if request.call_id in self._leaving:
-                    raise TurnGivenUp from None
+                    raise ApprovalHandedOn from None
                 raise
             finally:
                 self._leaving.discard(request.call_id)
@@ -91,7 +92,7 @@ class WaitingCalls:
             The call; None if it was deleted. Then nobody makes it again.
 
         Raises:
-            TurnGivenUp: This worker no longer runs it.
+            ApprovalHandedOn: This worker no longer runs it.
         """
 
         def mark(transaction: StoreTransaction) -> StoredCall | None:
@@ -99,7 +100,7 @@ class WaitingCalls:
             if found is None:
                 return None
             if found.record.worker != self._service.worker or found.record.state in ENDED:
-                raise TurnGivenUp
+                raise ApprovalHandedOn
             if found.record.question != question:
                 end_question(transaction, key=found.record.question, status="cancelled")
             record = found.record.model_copy(update={"state": state, "question": question})

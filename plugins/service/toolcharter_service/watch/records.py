@@ -11,7 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 import orjson
 
 from toolcharter import RecordKind, StoreRecord
-from toolcharter_service.approvals.asking import GAVE_UP
+from toolcharter_service.approvals.asking import HANDED_ON
 
 RECENT = "tool_calls:recent"
 """The list of the latest call records."""
@@ -92,7 +92,7 @@ def ended_calls(lines: bytes, describe: Describe) -> list[EndedCall]:
 
 def is_given_up(event: Mapping[str, Any]) -> bool:
     """Whether the last event of a call is but that of a turn: the call goes on in another process, which tells its end."""
-    return bool(event.get("stage") == "approval" and event.get("message") == GAVE_UP)
+    return bool(event.get("stage") == "approval" and event.get("reason") == HANDED_ON)
 
 
 def usage_entry(record: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,12 +6,13 @@ import threading
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from enum import StrEnum
+from inspect import CORO_CLOSED, getcoroutinestate
 from typing import Any
 
 import pytest
 from tests.rows import each_row
 
-from toolcharter.api.approval import ApprovalAnswer
+from toolcharter.api.approval import ApprovalAnswer, ApprovalHandedOn
 from toolcharter.api.call import Caller
 from toolcharter.errors import SyncCallInLoop
 from toolcharter.gate.approvals.asking import ABANDONED, ApproverPrompt, Question, Verdict
@@ -177,6 +178,7 @@ def raising_later(error: BaseException) -> Any:
     ("error", "verdict"),
     [
         pytest.param(ValueError("/etc/secret"), failed("ValueError"), id="an error"),
+        pytest.param(ApprovalHandedOn(), Verdict("deny", "approval_handed_on"), id="another process goes on"),
         pytest.param(SystemExit(0), None, id="exit"),
         pytest.param(asyncio.CancelledError(), None, id="cancelled by itself"),
         pytest.param(TimeoutError(), LATE._replace(message="No answer came within 120 s."), id="out of time"),
@@ -319,6 +321,21 @@ async def test_a_synchronous_approver_does_not_block_the_loop(loop) -> None:
     verdict, _ = await asyncio.gather(drive_async(asking.ask(request_of())), other())
 
     assert verdict == Verdict("allow", answer="allow_once")
+
+
+async def test_a_coroutine_that_nobody_awaits_any_more_is_closed(loop) -> None:
+    """The approver has returned one, and its caller was cancelled before it could await that."""
+    asking, given = ApproverPrompt(lambda _: given, Approvals(), loop), answering_later("allow_once")(None)
+    caller = asyncio.create_task(drive_async(asking.ask(request_of())))
+    await asyncio.sleep(0)
+    (question,) = asking._open
+    assert question._thread is not None
+    question._thread.join()  # Nothing else runs here meanwhile: what the approver gave waits to be taken.
+    caller.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await caller
+
+    assert getcoroutinestate(given) == CORO_CLOSED
 
 
 async def test_a_cancelled_task_stops_asking(loop) -> None:

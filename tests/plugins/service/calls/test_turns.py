@@ -12,6 +12,7 @@ from tests.plugins.service.people import Named, being
 from tests.plugins.service.serving import configured
 
 from toolcharter import StoreUnavailable, open_store
+from toolcharter_nats.envelope import messages
 from toolcharter_service.approvals import ApprovalRecord
 from toolcharter_service.calls import waiting as waiting_module
 from toolcharter_service.calls.records import StoredCall
@@ -79,10 +80,10 @@ class Place:
         return len(file.read_text().splitlines()) if file.exists() else 0
 
     def ends(self, call_id: str) -> list[tuple[str, str | None]]:
-        """Outcome and message of each last event of a call."""
+        """Outcome and reason of each last event of a call."""
         events = map(json.loads, (self.folder / "events.jsonl").read_text().splitlines())
         return [
-            (event["outcome"], event["message"])
+            (event["outcome"], event["reason"])
             for event in events
             if event["event"] == "hook.tool.after" and event["call_id"] == call_id
         ]
@@ -138,7 +139,10 @@ async def until_state(process: Process, call_id: str, state: str) -> None:
 
 
 async def test_a_worker_that_stood_still_gives_its_turn_up(place: Place) -> None:
-    """Another one asks meanwhile: the call runs and counts once, and the event of the turn that came to nothing says so."""
+    """Another one asks meanwhile: the call runs and counts once, and the event of the turn that came to nothing says so.
+
+    The sink `nats:` tells it once, as what became of it.
+    """
     call_id = await place.first.leave()
     await until(place.first.questions)
     place.first.stand_still()
@@ -153,9 +157,13 @@ async def test_a_worker_that_stood_still_gives_its_turn_up(place: Place) -> None
 
     assert (place.ran(), place.usage(call_id)) == (1, ["success"])
     assert sorted(place.ends(call_id), key=str) == [
-        ("denied", "The approver raised TurnGivenUp."),
+        ("denied", "approval_handed_on"),
         ("ok", None),
     ]
+    told = [json.loads(each.body) for each in messages((place.folder / "events.jsonl").read_bytes())]
+    of_call = [each["type"] for each in told if each["payload"]["metadata"].get("call_id") == call_id]
+    assert of_call == ["agi.tool.invoked", "agi.tool.invoked", "agi.tool.result"]
+    assert len({each["event_id"] for each in told if each["type"] == "agi.tool.invoked"}) == 1
 
 
 async def test_a_process_that_stops_hands_its_waiting_calls_on(place: Place) -> None:
