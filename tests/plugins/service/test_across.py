@@ -63,7 +63,10 @@ class Both:
         admin = self.bearer(Role.ADMIN, tenant=tenant)
         body = {"name": user, "password": PASSWORD, "roles": roles}
         assert self.client.post("/v1/users", json=body, headers=admin).status_code == 201
-        given = {"user": user, "password": PASSWORD, "tenant": tenant}
+        return self.sign_in(user, PASSWORD, tenant)
+
+    def sign_in(self, user: str, password: str, tenant: str = "acme") -> httpx.Client:
+        given = {"user": user, "password": password, "tenant": tenant}
         answer = httpx.post(f"{self.client.base_url}/v1/login", json=given)
         cookies = dict(cookie.split(";")[0].split("=", 1) for cookie in answer.headers.get_list("set-cookie"))
         headers = {
@@ -253,6 +256,32 @@ def test_who_asks_answers_under_no_other_token(both: Both) -> None:
     assert fay.post(place, json=given).json()["reason"] == "own_call"
     other = both.bearer(Role.APPROVER, name="gil")
     assert both.client.post(place, json=given | {"answer": "deny"}, headers=other).status_code == 200
+
+
+def test_who_asks_answers_by_no_credentials_that_it_has_made(both: Both) -> None:
+    """A token of another name, one that this one has made, and the password of a person are the caller's own."""
+    caller, other = both.bearer(Role.ADMIN, name="root1"), both.bearer(Role.ADMIN, name="root2")
+    both.signed_in("hal", Role.APPROVER)
+    hal_password = {"password": PASSWORD[::-1]}
+
+    def token(maker: dict[str, str], name: str) -> dict[str, str]:
+        made = both.client.post("/v1/tokens", json={"name": name, "roles": ["admin"]}, headers=maker).json()
+        return {"Authorization": f"Bearer {made['token']}"}
+
+    child = token(caller, "other name")
+    assert both.client.patch("/v1/users/hal", json=hal_password, headers=caller).status_code == 200
+    both.client.post("/v1/users", json={"name": "ida", "roles": ["approver"], **hal_password}, headers=child)
+    people = [both.sign_in(name, hal_password["password"]) for name in ("hal", "ida")]
+    headers = {**caller, "X-Agent-ID": "bot", "Prefer": "respond-async"}
+    both.client.post("/v1/calls", json={"tool": "bash", "args": {"command": "echo made"}}, headers=headers)
+    question = both.question()
+    given, place = {"answer": "allow_once", "digest": question["digest"]}, f"/v1/approvals/{question['id']}"
+
+    answers = [both.client.post(place, json=given, headers=one) for one in (child, token(child, "grandchild"))]
+    answers += [person.post(place, json=given) for person in people]
+    assert [(one.status_code, one.json()["reason"]) for one in answers] == [(403, "own_call")] * 4
+    denied = given | {"answer": "deny"}
+    assert both.client.post(place, json=denied, headers=token(other, "unrelated")).status_code == 200
 
 
 @each_row("means", ["token", "session", "role", "disabled"])

@@ -20,6 +20,8 @@ from toolcharter_service.auth.users import NewPassword, NewUser, new_record
 from toolcharter_service.http.problems import HttpProblem, answers
 from toolcharter_service.service import Service
 
+MAX_LINE = 100
+"""How many names and identifiers may stand behind a credential that makes others: three for each that made the next."""
 T = TypeVar("T")
 Kept = TypeVar("Kept", bound=StoreRecord)
 Shown = TypeVar("Shown", bound=BaseModel)
@@ -132,7 +134,7 @@ def _add_token_routes(router: APIRouter, service: Service) -> None:
     async def create_token(request: Request, admin: Admin, body: NewToken) -> NewlyMadeToken:
         """Make a token. It is shown this once."""
         require_within(admin, body.agents, body.projects)
-        created = token_module.made(admin.tenant, body, admin.key)
+        created = token_module.made(admin.tenant, body, admin.key, _line(admin))
         await stored(_auth(request).store.put(created.record, expected=0))
         told(service, admin, "token_created", created.record.id, name=body.name, roles=body.roles, agents=body.agents)
         return NewlyMadeToken(token=created.text, **_shown(Token, created.record).model_dump())
@@ -164,7 +166,7 @@ def _add_user_routes(router: APIRouter, service: Service) -> None:
         """Let a person sign in with a password."""
         require_within(admin, body.agents, body.projects)
         auth = _auth(request)
-        record = new_record(admin.tenant, body, await auth.passwords.ahash(body.password), admin.key)
+        record = new_record(admin.tenant, body, await auth.passwords.ahash(body.password), admin.key, _line(admin))
         try:
             await stored(auth.store.put(record, expected=0))
         except StoreConflict as error:
@@ -211,11 +213,23 @@ def _change(transaction: StoreTransaction, admin: Principal, name: str, given: M
     if found is None:
         unknown("user")
     epoch = found.record.epoch + ("password" in given)
-    changed = found.record.model_copy(update={**given, "epoch": epoch})
+    makers = {*found.record.made_by, *(_line(admin) if "password" in given else ())}
+    changed = found.record.model_copy(update={**given, "epoch": epoch, "made_by": tuple(sorted(makers))})
     for record in (found.record, changed):
         require_within(admin, record.agents, record.projects)
     transaction.put(changed, expected=found.version)
     return changed
+
+
+def _line(admin: Principal) -> frozenset[str]:
+    """Who may answer nothing by what *admin* makes.
+
+    Raises:
+        HttpProblem: 403, credentials have made credentials too often to tell.
+    """
+    if len(admin.line) > MAX_LINE:
+        raise HttpProblem(403, "Too many credentials have made one another: use an older one.", "made_too_deep")
+    return admin.line
 
 
 def _add_session_routes(router: APIRouter, service: Service) -> None:

@@ -71,6 +71,13 @@ class Principal:
     """Who vouches for the name, where several do."""
     user: str | None = None
     """The person: who has signed in, or whom the token was made for. Grants to users are held against it."""
+    made_by: frozenset[str] = frozenset()
+    """Names, users and identifiers of whoever made its credentials, and of those who made theirs."""
+
+    @property
+    def line(self) -> frozenset[str]:
+        """Itself and all who made its credentials, who could act by them: it answers nothing that one of these has asked."""
+        return (self.made_by | {self.name, self.user or "", self.token_id}) - {""}
 
     @property
     def key(self) -> str:

@@ -29,6 +29,8 @@ class TokenRecord(StoreRecord):
     scopes: tuple[str, ...] | None = None
     created: int
     created_by: str
+    made_by: tuple[str, ...] = ()
+    """The `line` of who made it."""
     expires: int
 
 
@@ -49,6 +51,8 @@ class UserRecord(StoreRecord):
     """One more with each new password: sessions from before end."""
     created: int
     created_by: str
+    made_by: tuple[str, ...] = ()
+    """The `line` of all who made it, or have given it a password."""
 
 
 class SessionRecord(StoreRecord):
@@ -71,6 +75,13 @@ class SessionRecord(StoreRecord):
     seen: int
     """About when it was last used."""
     expires: int
+
+
+def makers_of(record: TokenRecord | UserRecord) -> frozenset[str]:
+    """`Principal.made_by` of whom *record* stands for; records of older versions know the name of the one maker alone."""
+    means, _, name = record.created_by.partition(":")
+    named = {name} - {""} if means != "shell" else set[str]()  # who has the machine needs no token
+    return frozenset(record.made_by) | named
 
 
 class AttemptRecord(StoreRecord):

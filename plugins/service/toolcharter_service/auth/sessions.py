@@ -16,7 +16,7 @@ from starlette.responses import Response
 from toolcharter import AsyncStore
 from toolcharter_service.auth.config import SessionConfig
 from toolcharter_service.auth.principal import Principal
-from toolcharter_service.auth.records import SessionRecord, UserRecord
+from toolcharter_service.auth.records import SessionRecord, UserRecord, makers_of
 from toolcharter_service.auth.tokens import ID_LENGTH, as_set, digest_of
 from toolcharter_service.auth.verified import Verified
 
@@ -94,12 +94,13 @@ class Sessions:
         expires = min(record.expires, record.seen + self._config.idle_minutes * 60)
         if expires <= now:
             return None
-        roles, agents, projects = record.roles, record.agents, None
+        roles, agents, projects, makers = record.roles, record.agents, None, frozenset[str]()
         if record.means == "password":
             user = await self._store.get(UserRecord, record.tenant, record.user)
             if user is None or not user.record.enabled or user.record.epoch != record.epoch:
                 return None
             roles, agents, projects = user.record.roles, user.record.agents, user.record.projects
+            makers = makers_of(user.record)
         principal = Principal(
             record.tenant,
             record.user,
@@ -109,6 +110,7 @@ class Sessions:
             projects=as_set(projects),
             means="session",
             user=record.user,
+            made_by=makers,
         )
         renew = record.seen + self._config.idle_minutes * 60 / 10
         return Verified(principal, expires, (record.tenant, record.user), renew)

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from toolcharter import StoreTransaction
 from toolcharter_service.auth.principal import CallerScope, Principal, PrincipalName, Role, Word
-from toolcharter_service.auth.records import TokenRecord
+from toolcharter_service.auth.records import TokenRecord, makers_of
 
 PREFIX = "tcs_"
 _LETTERS = digits + ascii_uppercase + ascii_lowercase
@@ -74,13 +74,14 @@ def digest_of(text: str) -> str:
     return sha256(text.encode()).hexdigest()
 
 
-def made(tenant: str, wanted: NewToken, created_by: str) -> Created:
+def made(tenant: str, wanted: NewToken, created_by: str, made_by: Iterable[str] = ()) -> Created:
     """Make a token; its record is to be put into the records of the service as a whole.
 
     Args:
         tenant: Whose it is.
         wanted: What its bearer may do.
         created_by: Who asked for it.
+        made_by: The `line` of that one.
     """
     text, now = new_text(), int(time.time())
     digest = digest_of(text)
@@ -96,6 +97,7 @@ def made(tenant: str, wanted: NewToken, created_by: str) -> Created:
         scopes=_sorted(wanted.scopes),
         created=now,
         created_by=created_by,
+        made_by=tuple(sorted(made_by)),
         expires=now + int(wanted.days * DAY_S),
     )
     return Created(text, record)
@@ -121,6 +123,7 @@ def principal_of(record: TokenRecord) -> Principal:
         record.id,
         as_set(record.projects),
         user=record.user,
+        made_by=makers_of(record),
     )
 
 

@@ -1,6 +1,7 @@
 """Users: people who sign in with a password."""
 
 import time
+from collections.abc import Iterable
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -24,8 +25,8 @@ class NewUser(BaseModel):
     projects: tuple[Annotated[str, Field(min_length=1, max_length=200)], ...] | None = None
 
 
-def new_record(tenant: str, wanted: NewUser, hashed: str, created_by: str) -> UserRecord:
-    """The record of a new user, with the hash of the password."""
+def new_record(tenant: str, wanted: NewUser, hashed: str, created_by: str, made_by: Iterable[str] = ()) -> UserRecord:
+    """The record of a new user, with the hash of the password, and the `line` of who made it."""
     return UserRecord(
         tenant=tenant,
         name=wanted.name,
@@ -35,4 +36,5 @@ def new_record(tenant: str, wanted: NewUser, hashed: str, created_by: str) -> Us
         projects=wanted.projects,
         created=int(time.time()),
         created_by=created_by,
+        made_by=tuple(sorted(made_by)),
     )

@@ -209,9 +209,9 @@ def _require_reviewable(proposal: ToolProposal, principal: Principal) -> None:
     Raises:
         HttpProblem: 403 or 409.
     """
-    own = {proposal.proposed_by, proposal.user} - {""}
-    if {principal.name, principal.user} & own or (principal.token_id and principal.token_id == proposal.token_id):
-        raise HttpProblem(403, "Nobody reviews what they have proposed.", "own_proposal")
+    if principal.line & {proposal.proposed_by, proposal.user, proposal.token_id}:
+        message = "Nobody reviews what they have proposed, nor by credentials that its author has made."
+        raise HttpProblem(403, message, "own_proposal")
     if proposal.status != "pending":
         raise HttpProblem(409, f"{proposal.reviewed_by} has reviewed it already.", "reviewed")
 

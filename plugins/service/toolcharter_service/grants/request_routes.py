@@ -129,9 +129,10 @@ class RequestRoutes:
             if found is None:
                 raise unknown("request", request)
             record = found.record
-            asked = {record.requested_by, record.user, record.subject if record.scope == "user" else ""} - {""}
-            if {principal.name, principal.user} & asked:
-                raise HttpProblem(403, "Nobody reviews a request of their own.", "own_request")
+            asked = {record.requested_by, record.user, record.subject if record.scope == "user" else ""}
+            if principal.line & asked:
+                message = "Nobody reviews a request of their own, nor by credentials that its author has made."
+                raise HttpProblem(403, message, "own_request")
             if record.status != "pending":
                 raise HttpProblem(409, f"{record.reviewed_by} has reviewed it already.", "reviewed")
             if body.approved:
