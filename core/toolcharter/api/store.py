@@ -106,6 +106,8 @@ class Page(NamedTuple, Generic[R]):
     """What the next page begins after; empty at the end. Opaque: it is given back as it is."""
     unreadable: tuple[str, ...] = ()
     """What was left out and why, as sentences: where `skip_unreadable` was asked for."""
+    unreadable_keys: tuple[tuple[str, ...], ...] = ()
+    """The keys of these records, in the same order: they can be deleted."""
 
 
 class Change(NamedTuple):

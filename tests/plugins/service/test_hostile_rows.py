@@ -81,6 +81,7 @@ INDEXED: dict[str, Any] = {
     "asked_at": "9",
     "proposed_at": "9",
     "requested_at": "9",
+    "id": "0123456789abcdef",
 }
 """So that whoever lists, sweeps or takes turns meets the row."""
 LISTS = (
@@ -104,6 +105,13 @@ def hostile(key: tuple[str, ...], model: type[StoreRecord]) -> Iterator[str]:
     yield json.dumps(own | {"x": "y" * 3_000_000})
 
 
+def write(stores: StoreHandle, scope: Scope, model: type[StoreRecord], key: tuple[str, ...], document: str) -> None:
+    """Write *document* as a program would that knows the tables alone."""
+    kind = model.store_kind
+    row = NewRow(key, document, {name: INDEXED.get(name) for name in kind.indexed}, "", kind.secret)
+    stores.engine.transact(scope, lambda each: each.put(kind.name, row, expected=None), timeout_s=30)
+
+
 def write_all(stores: StoreHandle) -> int:
     """Write every hostile row as a program would that knows the tables alone; returns how many."""
     count = 0
@@ -112,12 +120,7 @@ def write_all(stores: StoreHandle) -> int:
         for number in range(8):
             key = tuple(f"!bad{number}" if name != "server" else "good" for name in kind.key)
             document = [*hostile(key, model)][number]
-            row = NewRow(key, document, {name: INDEXED.get(name) for name in kind.indexed}, "", kind.secret)
-            stores.engine.transact(
-                Scope(tenant, distribution),
-                lambda each: each.put(kind.name, row, expected=None),  # noqa: B023 - run at once
-                timeout_s=30,
-            )
+            write(stores, Scope(tenant, distribution), model, key, document)
             count += 1
     for name in (RECENT, usage_list("global")):
         items = ("{", '"text"', '{"agent_id": 5, "tool_id": "<script>"}')
@@ -173,6 +176,26 @@ def test_unreadable_rows_are_in_nobodys_way(tmp_path: Path, monkeypatch: pytest.
         assert len(unreadable) > count / 2
         assert "alert(1)" not in str(unreadable)
         assert all("plain text" not in message for message in unreadable)
+        assert _not_deleted(client, stores, ann) == {}
+
+
+def _not_deleted(client: httpx.Client, stores: StoreHandle, operator: dict[str, str]) -> dict[str, Any]:
+    """What an admin cannot delete of the rows that cannot be read, and what came of it."""
+    for tenant, kind, key in (("", UserRecord, ("acme", "zed")), ("acme", StoredTool, ("zed",))):
+        write(stores, Scope(tenant, SERVICE), kind, key, "{")
+    write(stores, Scope("acme", MCP_RECORDS), McpServerRecord, ("zed",), "{")
+    assert client.delete("/api/v1/tools/zed", headers=operator).status_code == 403
+    wrong: dict[str, Any] = {}
+    for path, status in (
+        *(("/v1/tokens/0123456789abcdef", 204), ("/v1/sessions/0123456789abcdef", 204), ("/v1/users/zed", 204)),
+        *(("/api/v1/tools/zed", 200), ("/v1/mcp/servers/zed", 200), ("/v1/mcp/servers/good", 200)),
+        ("/v1/mcp/servers/good/grants/agent/!bad0", 404),
+    ):
+        answer = client.delete(path)
+        if answer.status_code != status or (status < 300 and client.get(path).status_code == 503):
+            wrong[path] = answer.status_code, answer.text
+    assert client.get("/api/v1/tools").status_code == 200
+    return wrong
 
 
 def test_columns_of_other_types_are_no_500(tmp_path: Path) -> None:

@@ -41,6 +41,8 @@ from toolcharter.guards.store.rows import (
 
 R = TypeVar("R", bound=StoreRecord)
 T = TypeVar("T")
+_LeftOut = tuple[str, tuple[str, ...]]
+"""Why a record is left out, and its key."""
 TIMEOUT_S = 30.0
 """How long one use of a store may take, in seconds; a call that has less time waits less."""
 MAX_WORDS = 32
@@ -123,12 +125,12 @@ class BoundTransaction:
         rows, following = self._rows.page(
             kind.name, where=wanted, order=order, descending=descending, after=after, limit=_limit(limit)
         )
-        told, tell = list[str](), self._within.on_unreadable
+        told, tell = list[_LeftOut](), self._within.on_unreadable
         found = self._records(model, rows, told if skip_unreadable or tell is not None else None, wanted)
         if tell is not None:
             for one in told:
-                tell(one)
-        return Page(found, following, tuple(told))
+                tell(one[0])
+        return Page(found, following, tuple(why for why, _ in told), tuple(key for _, key in told))
 
     def count(self, model: type[StoreRecord], /, *, where: Where | None = None) -> int:
         """How many records `page` would give in all."""
@@ -188,7 +190,11 @@ class BoundTransaction:
         return kind
 
     def _records(
-        self, model: type[R], rows: Sequence[Row], told: list[str] | None = None, where: Where = MappingProxyType({})
+        self,
+        model: type[R],
+        rows: Sequence[Row],
+        told: list[_LeftOut] | None = None,
+        where: Where = MappingProxyType({}),
     ) -> tuple[Stored[R], ...]:
         """The records in *rows*; those that cannot be read are added to *told*, or raise without it."""
         secrets: list[str] = []
@@ -200,7 +206,7 @@ class BoundTransaction:
                 except UnreadableRecord as error:
                     if told is None:
                         raise
-                    told.append(error.message or str(error))
+                    told.append((error.message or str(error), row.key))
         finally:
             if secrets:
                 scrubber.remember(secrets)

@@ -9,7 +9,15 @@ from typing import Annotated, Any, NoReturn, TypeVar
 from fastapi import APIRouter, Path, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 
-from toolcharter import AsyncStore, StoreConflict, StoreRecord, StoreTransaction, StoreUnavailable, ToolError
+from toolcharter import (
+    AsyncStore,
+    StoreConflict,
+    StoreRecord,
+    StoreTransaction,
+    StoreUnavailable,
+    ToolError,
+    UnreadableRecord,
+)
 from toolcharter_service.auth import tokens as token_module
 from toolcharter_service.auth.authenticator import ServiceAuth, store_away
 from toolcharter_service.auth.dependency import require
@@ -144,7 +152,7 @@ def _add_token_routes(router: APIRouter, service: Service) -> None:
         """Revoke a token: within a second no process takes it."""
         auth = _auth(request)
 
-        def work(transaction: StoreTransaction) -> TokenRecord | None:
+        def work(transaction: StoreTransaction) -> token_module.Revoked | None:
             return token_module.revoke(transaction, admin.tenant, token_id)
 
         revoked = await stored(auth.store.transact(work))
@@ -191,16 +199,26 @@ def _add_user_routes(router: APIRouter, service: Service) -> None:
         """Forget a user, whose sessions end."""
         auth = _auth(request)
 
-        def work(transaction: StoreTransaction) -> None:
-            found = transaction.get(UserRecord, admin.tenant, name)
-            if found is None:
-                unknown("user")
-            require_within(admin, found.record.agents, found.record.projects)
-            transaction.delete(UserRecord, admin.tenant, name)
-
-        await stored(auth.store.transact(work))
+        await stored(auth.store.transact(lambda transaction: _delete(transaction, admin, name)))
         await auth.changed()
         told(service, admin, "user_deleted", name)
+
+
+def _delete(transaction: StoreTransaction, admin: Principal, name: str) -> None:
+    """Delete a user's record.
+
+    Raises:
+        HttpProblem: 403, 404.
+    """
+    try:
+        found = transaction.get(UserRecord, admin.tenant, name)
+    except UnreadableRecord:
+        require_within(admin, None, None)  # Nobody knows how far it went.
+    else:
+        if found is None:
+            unknown("user")
+        require_within(admin, found.record.agents, found.record.projects)
+    transaction.delete(UserRecord, admin.tenant, name)
 
 
 def _change(transaction: StoreTransaction, admin: Principal, name: str, given: Mapping[str, Any]) -> UserRecord:
@@ -244,17 +262,19 @@ def _add_session_routes(router: APIRouter, service: Service) -> None:
         """End a session: within a second no process takes its cookie."""
         auth = _auth(request)
 
-        def work(transaction: StoreTransaction) -> SessionRecord:
+        def work(transaction: StoreTransaction) -> tuple[str, str]:
             where = {"tenant": admin.tenant, "id": session_id}
-            found = transaction.page(SessionRecord, where=where, limit=1).records
+            page = transaction.page(SessionRecord, where=where, limit=1, skip_unreadable=True)
+            found = [(one.record.digest, one.record.user) for one in page.records]
+            found += [(digest, "") for (digest,) in page.unreadable_keys]
             if not found:
                 unknown("session")
-            transaction.delete(SessionRecord, found[0].record.digest)
-            return found[0].record
+            transaction.delete(SessionRecord, found[0][0])
+            return found[0]
 
-        ended = await stored(auth.store.transact(work))
-        await auth.changed(ended.digest)
-        told(service, admin, "session_ended", session_id, user=ended.user)
+        digest, user = await stored(auth.store.transact(work))
+        await auth.changed(digest)
+        told(service, admin, "session_ended", session_id, user=user)
 
 
 def require_within(admin: Principal, agents: Iterable[str] | None, projects: Iterable[str] | None) -> None:

@@ -103,13 +103,24 @@ def made(tenant: str, wanted: NewToken, created_by: str, made_by: Iterable[str] 
     return Created(text, record)
 
 
-def revoke(transaction: StoreTransaction, tenant: str, token_id: str) -> TokenRecord | None:
+class Revoked(NamedTuple):
+    """A token that is no more."""
+
+    digest: str
+    name: str
+    """Empty if its record could not be read."""
+
+
+def revoke(transaction: StoreTransaction, tenant: str, token_id: str) -> Revoked | None:
     """Forget a token, so that no process takes it any more; None if the tenant has no such token."""
-    found = transaction.page(TokenRecord, where={"tenant": tenant, "id": token_id}, limit=1).records
-    if not found:
-        return None
-    transaction.delete(TokenRecord, found[0].record.digest)
-    return found[0].record
+    where = {"tenant": tenant, "id": token_id}
+    page = transaction.page(TokenRecord, where=where, limit=1, skip_unreadable=True)
+    found = [Revoked(one.record.digest, one.record.name) for one in page.records]
+    found += [Revoked(digest, "") for (digest,) in page.unreadable_keys]
+    for one in found:
+        transaction.delete(TokenRecord, one.digest)
+        return one
+    return None
 
 
 def principal_of(record: TokenRecord) -> Principal:

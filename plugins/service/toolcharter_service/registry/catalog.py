@@ -160,6 +160,18 @@ def delete(store: Store, tool: str, actor: Actor, now: str) -> ToolRecord:
     return store.transact(work)
 
 
+def delete_unreadable(store: Store, tool: str) -> bool:
+    """Delete the record of *tool* and its owner if it cannot be read; whether it was so."""
+
+    def work(each: StoreTransaction) -> bool:
+        if not is_unreadable(each, tool):
+            return False
+        each.delete(ToolOwner, tool)
+        return each.delete(StoredTool, tool)
+
+    return store.transact(work)
+
+
 def seed(store: Store, records: tuple[ToolRecord, ...]) -> tuple[ToolRecord, ...]:
     """Register those of *records* that are not there; what is there stays as it is. Returns what was missing."""
 

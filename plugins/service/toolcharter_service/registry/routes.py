@@ -15,7 +15,7 @@ from toolcharter_service.calls.running import Calls, new_call_id
 from toolcharter_service.generated.rule import is_generated
 from toolcharter_service.http.encoding import json_answer
 from toolcharter_service.http.problems import HttpProblem, answers
-from toolcharter_service.registry.catalog import delete, find, read_catalog, register
+from toolcharter_service.registry.catalog import delete, delete_unreadable, find, read_catalog, register
 from toolcharter_service.registry.extension import installed_name
 from toolcharter_service.registry.invoke import STATUSES, answer_of
 from toolcharter_service.registry.records import ToolRecord
@@ -110,8 +110,15 @@ class ToolRoutes:
         return Discovered(success=True, discovered=list(found))
 
     async def delete(self, request: Request, principal: Writer, tool_id: ToolId) -> Deleted:
-        """Delete a record that an agent has made."""
+        """Delete a record that an agent has made. One that cannot be read is deleted by an admin of all agents."""
         actor, tenant = self.actor(request, principal), principal.tenant
+        # Whose it was nobody knows, and what it closed of an installed tool is open again.
+        may_force = actor.agent is None and principal.has(Role.ADMIN) and principal.agents is None
+        if may_force and await asyncio.to_thread(delete_unreadable, self._service.store(tenant), tool_id):
+            facts = {"tool_id": tool_id, "by": principal.name, "unreadable": True}
+            self._service.emit("service.admin", action="tool.deleted", tenant=tenant, **facts)
+            await self._renewals.renew(tenant)
+            return Deleted(success=True, deleted=tool_id)
         try:
             record = await asyncio.to_thread(delete, self._service.store(tenant), tool_id, actor, now())
         except Refused as refused:
