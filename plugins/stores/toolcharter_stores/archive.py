@@ -1,7 +1,7 @@
 """Archives: all there is in a store at one moment, in one compressed file that any engine restores, whole or not at all.
 
 A file of JSON lines, gzip around them: first what it is, then rows, items and fencing numbers, last how many there are and the
-SHA-256 of all lines before. What is secret stays encrypted: who restores it needs the keys.
+SHA-256 of all lines before, sealed with the key that encrypts secrets. What is secret stays encrypted: who restores it needs the keys.
 """
 
 import gzip
@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO, Self
+from typing import Any, BinaryIO, NamedTuple, Self
 
 import orjson
 
@@ -27,6 +27,7 @@ from toolcharter import (
     Scope,
     StoreEngine,
     StoreExport,
+    StoreUnavailable,
     ToolcharterError,
     UnreadableRecord,
 )
@@ -43,6 +44,8 @@ _KIND = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _MAX_NAME_CHARS = 512
 _MAX_FIELDS = 64
 _INT64 = 1 << 63
+_SIGNATURE = (Scope("", "toolcharter-stores"), "archive", ("sha256",), "signed")
+"""To what the seal of an archive's digest is bound: no secret of a record can stand for it."""
 Exported = ExportedRow | ExportedItem | ExportedFence
 UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
 """By form, what makes a line of the next form of one."""
@@ -52,16 +55,21 @@ class ArchiveError(ToolcharterError):
     """A file that is no archive, or not a whole one; the text says where."""
 
 
-def backup(engine: StoreEngine, file: Path, *, replaces: bool = False) -> int:
+class Written(NamedTuple):
+    """What `backup` has written."""
+
+    lines: int
+    is_signed: bool
+    """Whether there was a key to sign it with."""
+
+
+def backup(engine: StoreEngine, file: Path, *, replaces: bool = False) -> Written:
     """Write all there is in a store to *file*, while others go on writing to the store.
 
     Args:
         engine: Of the store.
         file: It appears when it is whole, readable for its owner alone.
         replaces: Whether a file that is there is replaced.
-
-    Returns:
-        How many lines were written.
 
     Raises:
         ArchiveError: The file is there, or cannot be written.
@@ -73,7 +81,7 @@ def backup(engine: StoreEngine, file: Path, *, replaces: bool = False) -> int:
     try:
         descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         with os.fdopen(descriptor, "wb") as raw:
-            count = _write(engine, raw)
+            written_lines = _write(engine, raw)
             raw.flush()
             os.fsync(raw.fileno())
         new.replace(file) if replaces else os.link(new, file)  # A link never replaces what came meanwhile.
@@ -82,18 +90,21 @@ def backup(engine: StoreEngine, file: Path, *, replaces: bool = False) -> int:
     finally:
         with suppress(FileNotFoundError):
             new.unlink()
-    return count
+    return written_lines
 
 
-def _write(engine: StoreEngine, raw: BinaryIO) -> int:
+def _write(engine: StoreEngine, raw: BinaryIO) -> Written:
     digest, count = hashlib.sha256(), 0
     with gzip.GzipFile(fileobj=raw, mode="wb", mtime=0) as packed, engine.export() as content:
         for line in chain([orjson.dumps({"toolcharter_store": FORM}) + b"\n"], map(_line, content)):
             digest.update(line)
             packed.write(line)
             count += 1
-        packed.write(orjson.dumps({"lines": count, "sha256": digest.hexdigest()}) + b"\n")
-    return count - 1
+        last: dict[str, Any] = {"lines": count, "sha256": digest.hexdigest()}
+        with suppress(StoreUnavailable):  # There is no key.
+            last["signed"] = engine.seal(*_SIGNATURE, digest.hexdigest())
+        packed.write(orjson.dumps(last) + b"\n")
+    return Written(count - 1, "signed" in last)
 
 
 def _line(each: Exported) -> bytes:
@@ -184,6 +195,7 @@ class Archive:
         self._name = file
         self._raw = _opened(file)  # held, so that what is restored is what was checked
         self._digest = ""
+        self._signed: object = None
         self._line = 0
         try:
             self.count = sum(1 for _ in self)
@@ -224,24 +236,52 @@ class Archive:
                 else:
                     yield _upgraded(value, form)
                 digest.update(line)
+        signed = None if last is None else last.pop("signed", None)
         if last is None or last != {"lines": number, "sha256": digest.hexdigest()}:
             raise ValueError("the archive is cut off, or was changed")
         if self._digest not in {"", digest.hexdigest()}:
             raise ValueError("the archive was changed while it was read")
-        self._digest = digest.hexdigest()
+        self._digest, self._signed = digest.hexdigest(), signed
+
+    def require_signed(self, engine: StoreEngine) -> None:
+        """Refuse what no key of *engine* has signed.
+
+        Raises:
+            ArchiveError: With the option that restores it all the same.
+        """
+        why = "it is not signed"
+        if isinstance(self._signed, str):
+            try:
+                if engine.unseal(*_SIGNATURE, self._signed) == self._digest:
+                    return
+                why = "its signature is that of another archive"
+            except UnreadableRecord:
+                why = "no key of this store has signed it"
+            except StoreUnavailable as error:
+                why = f"its signature cannot be checked: {error.message}"
+        raise ArchiveError(
+            f"{self._name}: {why}. Who has written it could write anything into the store; if you trust it: --from-elsewhere."
+        )
 
 
-def restore(file: Path, engine: StoreEngine) -> int:
+def restore(file: Path, engine: StoreEngine, *, from_elsewhere: bool = False) -> int:
     """Make an archive all there is in a store, whole or not at all.
+
+    Args:
+        file: The archive.
+        engine: Of the store.
+        from_elsewhere: Whether it may be one that no key of the store has signed.
 
     Returns:
         How many lines were restored.
 
     Raises:
-        ArchiveError: It is none, or not whole; the store is as it was.
+        ArchiveError: It is none, not whole, or not signed; the store is as it was.
         StoreUnavailable: The store cannot be written; it is as it was.
     """
     with Archive(file) as archive:
+        if not from_elsewhere:
+            archive.require_signed(engine)
         engine.replace_all(archive)
         return archive.count
 

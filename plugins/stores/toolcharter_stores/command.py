@@ -104,15 +104,19 @@ _FORCE = click.option("--force", is_flag=True, help="Replace what is there.")
 @_with_store(migrates=False)
 def backup(handle: StoreHandle, file: Path, *, force: bool) -> None:
     """Write all there is to FILE, while others go on writing. Secrets stay encrypted in it."""
-    click.echo(f"{archive.backup(handle.engine, file, replaces=force)} lines.")
+    written = archive.backup(handle.engine, file, replaces=force)
+    if not written.is_signed:
+        click.echo("The archive is not signed, for there is no key: a restore needs --from-elsewhere.", err=True)
+    click.echo(f"{written.lines} lines.")
 
 
 @command.command()
 @_FILE
+@click.option("--from-elsewhere", is_flag=True, help="Trust an archive that no key of this store has signed.")
 @_with_store()
-def restore(handle: StoreHandle, file: Path) -> None:
+def restore(handle: StoreHandle, file: Path, *, from_elsewhere: bool) -> None:
     """Make FILE all there is in the store, whole or not at all; what was in the store is gone."""
-    click.echo(f"{archive.restore(file, handle.engine)} lines.")
+    click.echo(f"{archive.restore(file, handle.engine, from_elsewhere=from_elsewhere)} lines.")
 
 
 @command.command("copy")

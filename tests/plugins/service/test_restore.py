@@ -50,7 +50,7 @@ def test_a_running_service_hears_of_a_restored_store(tmp_path: Path) -> None:
             service.store("").put(later.record)
             service.store("acme").put(CustomTool(name="second", command="echo 2"))
             until(lambda: "second" in tools() and status(later.text) == 200, within_s=SOON_S)
-            archive.restore(tmp_path / "archive", other.engine)
+            archive.restore(tmp_path / "archive", other.engine, from_elsewhere=True)
 
         until(lambda: status(later.text) == 401, within_s=SOON_S)
         until(lambda: "second" not in tools(), within_s=SOON_S)

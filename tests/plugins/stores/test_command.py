@@ -190,6 +190,38 @@ def test_what_is_not_whole_changes_nothing(url: str, tmp_path: Path, damage: Any
     assert content(url) == before
 
 
+def test_an_archive_from_elsewhere_needs_a_word(sqlite: SqlitePlaces, tmp_path: Path) -> None:
+    """One that was changed, that has the signature of another, that another key has signed, or none; a key that was replaced signs on."""
+    url, target = sqlite.new(), sqlite.new()
+    files = {name: tmp_path / name for name in ("ours", "older", "changed", "moved", "theirs", "bare")}
+    run("backup", str(files["older"]), "--store", url)
+    with open_store(url) as handle:
+        handle.bound("acme", "acme-tests").put(PlainNote(id="n", author="ann", hidden={}))
+    for name, keys in (("ours", KEYS[0]), ("changed", KEYS[0]), ("moved", KEYS[0]), ("theirs", KEYS[1]), ("bare", "")):
+        assert run("backup", str(files[name]), "--store", url, keys=keys).output.endswith("1 lines.\n")
+    rewritten(files["changed"], lambda lines: [each.replace(b"ann", b"eve") for each in lines])
+    signature = json.loads(gzip.decompress(files["older"].read_bytes()).splitlines()[-1])["signed"]
+    *lines, last = gzip.decompress(files["moved"].read_bytes()).splitlines(keepends=True)
+    moved = json.dumps({**json.loads(last), "signed": signature}).encode() + b"\n"
+    files["moved"].write_bytes(gzip.compress(b"".join(lines) + moved))
+
+    both = f"{KEYS[1]},{KEYS[0]}"
+    assert run("restore", str(files["ours"]), "--store", target, keys=both).exit_code == 0
+    told = {}
+    for name in ("changed", "moved", "theirs", "bare"):
+        refused = run("restore", str(files[name]), "--store", target)
+        told[name] = refused.exit_code, refused.output.removeprefix(f"{files[name]}: ").partition(".")[0]
+        assert content(target)[0][0][0]["author"] == "ann"
+    assert told == {
+        "changed": (1, "it is not signed"),
+        "moved": (1, "its signature is that of another archive"),
+        "theirs": (1, "no key of this store has signed it"),
+        "bare": (1, "it is not signed"),
+    }
+    assert run("restore", str(files["ours"]), "--store", target, keys="").output.count("There is no key") == 1
+    assert run("restore", str(files["changed"]), "--store", target, "--from-elsewhere").exit_code == 0
+
+
 def test_a_file_that_is_there_is_not_overwritten(url: str, tmp_path: Path) -> None:
     """Nor a link followed; --force replaces it."""
     file, other = tmp_path / "a.gz", tmp_path / "other"

@@ -84,7 +84,7 @@ IN_REDIS: dict[str, tuple[Any, ...]] = {
 def refused(engine: StoreEngine, file: Path, said: str, before: list[Any]) -> str:
     """What is wrong with how a restore of *file* was refused; empty if nothing is."""
     try:
-        restore(file, engine)
+        restore(file, engine, from_elsewhere=True)
     except (ArchiveError, StoreUnavailable) as error:
         told = str(error)
     except Exception as error:  # noqa: BLE001 - what it is, is what is asked
@@ -131,7 +131,7 @@ def test_large_records_are_not_held_together(sqlite: SqlitePlaces, tmp_path: Pat
     file = archive(tmp_path / "a", *large)
 
     restoring = subprocess.run(
-        [sys.executable, "-m", "toolcharter", "store", "restore", str(file), "--store", url],
+        [sys.executable, "-m", "toolcharter", "store", "restore", str(file), "--store", url, "--from-elsewhere"],
         check=True,
         stdout=subprocess.PIPE,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (120_000_000, 120_000_000)),
