@@ -15,7 +15,7 @@ from toolcharter_redis.commands import Meta, meta_of, push_commands, put_command
 from toolcharter_redis.names import FORM_KEY, LOCK_KEY, PLAIN_KEY, SCOPES_KEY, WRITES_KEY, Names, scope_of
 from toolcharter_redis.scripts import UNLOCK
 from toolcharter_redis.transaction import decoded
-from toolcharter_stores.archive import read, written
+from toolcharter_stores.lines import read, written
 from toolcharter_stores.sql.ordered import key_of
 
 Exported = ExportedRow | ExportedItem | ExportedFence

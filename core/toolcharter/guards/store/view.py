@@ -41,7 +41,7 @@ from toolcharter.guards.store.rows import (
 
 R = TypeVar("R", bound=StoreRecord)
 T = TypeVar("T")
-_LeftOut = tuple[str, tuple[str, ...]]
+_Left = tuple[str, tuple[str, ...]]
 """Why a record is left out, and its key."""
 TIMEOUT_S = 30.0
 """How long one use of a store may take, in seconds; a call that has less time waits less."""
@@ -125,7 +125,7 @@ class BoundTransaction:
         rows, following = self._rows.page(
             kind.name, where=wanted, order=order, descending=descending, after=after, limit=_limit(limit)
         )
-        told, tell = list[_LeftOut](), self._within.on_unreadable
+        told, tell = list[_Left](), self._within.on_unreadable
         found = self._records(model, rows, told if skip_unreadable or tell is not None else None, wanted)
         if tell is not None:
             for one in told:
@@ -190,11 +190,7 @@ class BoundTransaction:
         return kind
 
     def _records(
-        self,
-        model: type[R],
-        rows: Sequence[Row],
-        told: list[_LeftOut] | None = None,
-        where: Where = MappingProxyType({}),
+        self, model: type[R], rows: Sequence[Row], told: list[_Left] | None = None, where: Where = MappingProxyType({})
     ) -> tuple[Stored[R], ...]:
         """The records in *rows*; those that cannot be read are added to *told*, or raise without it."""
         secrets: list[str] = []
