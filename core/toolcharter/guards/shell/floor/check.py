@@ -193,13 +193,11 @@ def _are_dull(script: Script, readings: Sequence[tuple[Command, Reading]] = ()) 
     """Whether each command by itself tells that nothing of the script concerns the floor; for speed, as most are so."""
     if script.functions:
         return False
-    redirects = False
     for command, reading in readings or zip(script.commands, repeat(None)):
         if not _is_dull(command, reading):
             return False
-        redirects = redirects or bool(command.redirections)
-    # What is opened leads nowhere, but where something is opened a folder that the script brings is remembered.
-    return not (redirects and any(may_clone(one) for one in script.commands if one.words))
+    # A folder that the script brings is remembered for what builds it.
+    return not any(may_clone(one) for one in script.commands if one.words)
 
 
 def _is_dull(command: Command, reading: Reading | None) -> bool:
@@ -279,9 +277,10 @@ def _judge(scene: Scene) -> str | None:
         interest = _UNKNOWN if program is None else _interest(program)
         shells = shells or interest.is_shell
         is_making = interest.is_making and (program != "sort" or _may_name_output(command))
-        keeps = keeps or is_making or may_clone(command)
+        makes = makes or may_clone(command)
+        keeps = keeps or is_making
         if interest.is_checked or interest.is_other or others.one_may_begin(command.words[1:]):
-            makes = makes or is_making or (program == "git" and _clones(command))
+            makes = makes or is_making
             if (why := _of_command(command, at, scene)) is not None:
                 return why
     # What is made without being named as made matters once something of the line is redirected.
@@ -351,10 +350,6 @@ def _redirected(command: Command, scene: Scene) -> str | None:
 def _may_name_output(command: Command) -> bool:
     """Whether `sort` may write a file: `-o`, also in a cluster, or a word that is not known."""
     return any(word.text is None or (word.text[:1] == "-" and "o" in word.text) for word in command.words[1:])
-
-
-def _clones(command: Command) -> bool:
-    return any(word.text == "clone" for word in command.words)
 
 
 def _hands_nothing_over(command: Command) -> bool:

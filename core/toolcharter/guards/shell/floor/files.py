@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 from itertools import pairwise
-from posixpath import join, normpath
+from posixpath import join
 
+from toolcharter.guards.shell.floor.builds import built
 from toolcharter.guards.shell.floor.context import Call, Scene, base_name
 from toolcharter.guards.shell.floor.data_sources import (
     FETCHERS,
@@ -16,7 +17,8 @@ from toolcharter.guards.shell.floor.data_sources import (
 )
 from toolcharter.guards.shell.floor.deletes import has_option
 from toolcharter.guards.shell.floor.interpreters import of_code
-from toolcharter.guards.shell.floor.run_later import Made, read_by_others, started_later
+from toolcharter.guards.shell.floor.made import ANY_FOLDER, Made, MadeFiles, path_in
+from toolcharter.guards.shell.floor.run_later import read_by_others, started_later
 from toolcharter.guards.shell.nodes import Command, Word
 
 _BINARY_DECODERS = frozenset({"base64", "base32", "basenc", "xxd", "uudecode", "openssl", "gbase64"})
@@ -44,13 +46,14 @@ _NAMED_BY_URL = frozenset({"wget", "wget2", "aria2c", "axel", "fetch", "lwp-down
 
 _CLONES = {
     "git": ("clone",),
+    "jj": ("clone",),
     "hg": ("clone",),
     "svn": ("checkout", "co", "export"),
     "gh": ("clone",),
     "glab": ("clone",),
 }
 _UNPACKERS = frozenset({"tar", "gtar", "bsdtar", "unzip", "cpio", "7z", "7za", "unrar"})
-_CLONING = frozenset[str]().union(*_CLONES.values())
+_CLONING = frozenset({"submodule"}).union(*_CLONES.values())
 _BRINGERS = _UNPACKERS | _CLONES.keys()
 _UNPACKED_TO = frozenset({"-C", "--directory", "-d", "-D"})
 # Windows looks for a program in the working folder, too.
@@ -59,10 +62,10 @@ _WINDOWS_PROGRAMS = (".exe", ".bat", ".cmd", ".com", ".ps1")
 
 def made_and_run(scene: Scene) -> str | None:
     """Why a script that runs what it makes is catastrophic."""
-    made = _MadeFiles()
+    made = MadeFiles()
     for at, command in enumerate(scene.script.commands):
         for call in scene.chain(at):
-            if made and (why := _run(call, scene, made) or read_by_others(call, scene, made)):
+            if made and (why := _run(call, scene, made) or read_by_others(call, scene, made) or built(call, made)):
                 return why
             _note(call, scene, made)
         _note_redirected(command, at, scene, made)
@@ -81,39 +84,21 @@ def may_clone(command: Command) -> bool:
     return None in texts or not _CLONING.isdisjoint(texts)
 
 
-class _MadeFiles(dict[str, Made]):
-    """What files hold, by path; a path that ends in a slash stands for all that lies below a folder."""
-
-    def of(self, path: str) -> Made | None:
-        """What the file at *path* holds, if the script has made it."""
-        if path in self:
-            return self[path]
-        folders = (folder for folder in self if folder.endswith("/"))
-        is_relative = not path.startswith(("/", "../"))
-        return next((self[one] for one in folders if path.startswith(one) or (one == "./" and is_relative)), None)
-
-
-def _key(word: Word | str, command: Command) -> str:
-    name = word if isinstance(word, str) else word.text or word.form.strip('"')
-    folder = command.folders[0] if command.folders else "."
-    return normpath(join(folder, name))
-
-
-def _note(call: Call, scene: Scene, made: _MadeFiles) -> None:
+def _note(call: Call, scene: Scene, made: MadeFiles) -> None:
     words = call.command.words
     if call.name in _BRINGERS:
-        for folder in (*_cloned(call), *_unpacked(call, scene, made)):
-            made[f"{_key(folder, call.command)}/"] = Made("runs code from the network")
+        for folder in (*_cloned(call), *_submodules(call), *_unpacked(call, scene, made)):
+            made[f"{path_in(folder, call.command)}/"] = Made("runs code from the network")
     if call.name in FETCHERS:
         for name in _outputs(call):
-            made[_key(name, call.command)] = Made("runs code from the network")
+            made[path_in(name, call.command)] = Made("runs code from the network")
     elif call.name in _KEEPERS and (names := [*_kept_in(call)]) and (holds := _kept(call, scene)) is not None:
         for name in names:
-            _keep(made, _key(name, call.command), holds, adds=has_option(call.args, "a", "append"))
+            _keep(made, path_in(name, call.command), holds, adds=has_option(call.args, "a", "append"))
     elif call.name in {"mv", "cp", "ln", "install"} and len(words) > 2:  # noqa: PLR2004 - source and target
-        source = made.of(_key(words[-2], call.command))
+        source = made.of(path_in(words[-2], call.command))
         if source is not None:
-            made[_key(words[-1], call.command)] = source
+            made[path_in(words[-1], call.command)] = source
 
 
 def _kept_in(call: Call) -> Iterator[Word | str]:
@@ -159,7 +144,7 @@ def _is_obscured(calls: list[Call], scene: Scene) -> bool:
     return any(call.name in _OBSCURERS and any(True for _ in fed_texts(call, scene)) for call in calls)
 
 
-def _keep(made: "_MadeFiles", path: str, holds: Made, *, adds: bool) -> None:
+def _keep(made: MadeFiles, path: str, holds: Made, *, adds: bool) -> None:
     """Write down what a file holds; *adds*: behind what it held before."""
     before = made.of(path) if adds else None
     if before is None:
@@ -168,13 +153,13 @@ def _keep(made: "_MadeFiles", path: str, holds: Made, *, adds: bool) -> None:
         made[path] = Made(holds.why, f"{before.text or ''}{holds.text or ''}")
 
 
-def _run_at_start(command: Command, scene: Scene, made: "_MadeFiles") -> str | None:
+def _run_at_start(command: Command, scene: Scene, made: MadeFiles) -> str | None:
     """`BASH_ENV=FILE bash`, `PATH=.:$PATH FILE`."""
     for one in command.assignments:
         if one.name in {"BASH_ENV", "ENV"}:
-            found = made.of(_key(one.value, command))
+            found = made.of(path_in(one.value, command))
         elif one.name == "PATH" and command.words:
-            found = made.of(_key(command.words[0], command))
+            found = made.of(path_in(command.words[0], command))
         else:
             continue
         if found is not None and (why := found.why or scene.of_text(found.text or "")):
@@ -195,11 +180,29 @@ def _cloned(call: Call) -> Iterator[str]:
         yield rest[-1] if rest else source.rstrip("/").removesuffix(".git").rpartition("/")[2].rpartition(":")[2]
 
 
-def _unpacked(call: Call, scene: Scene, made: _MadeFiles) -> Iterator[str]:
+def _submodules(call: Call) -> Iterator[str]:
+    """The folders that `git submodule add URL` and `git submodule update` fill; any folder, where none is named."""
+    texts = [text for text in call.texts if text[:1] != "-"]
+    if call.name != "git" or "submodule" not in texts[:-1]:
+        return
+    action, *named = texts[texts.index("submodule") + 1 :]
+    if action == "add" and named:
+        yield _last_part(named[-1])
+    elif action == "update":
+        # Numbers are the values of `--depth` and `--jobs`.
+        yield from [text for text in named if not text.isdigit()] or [ANY_FOLDER]
+
+
+def _last_part(source: str) -> str:
+    """The folder's name that a URL gives; a path is one already."""
+    return source.rstrip("/").removesuffix(".git").rpartition("/")[2].rpartition(":")[2] if ":" in source else source
+
+
+def _unpacked(call: Call, scene: Scene, made: MadeFiles) -> Iterator[str]:
     """The folders into which a downloaded archive is unpacked."""
     if call.name not in _UNPACKERS:
         return
-    named = (made.of(_key(word, call.command)) for word in call.command.words[1:])
+    named = (made.of(path_in(word, call.command)) for word in call.command.words[1:])
     is_fetched = any(one is not None and one.why for one in named)
     if is_fetched or any(one.name in FETCHERS and one.name != "openssl" for one in scene.stdin_from(call)):
         folders = [after for before, after in pairwise(call.texts) if before in _UNPACKED_TO]
@@ -245,7 +248,7 @@ def _by_url(call: Call) -> Iterator[str]:
     yield from (join(folder, name) for folder in (*folders, "") for name in names if name)
 
 
-def _note_redirected(command: Command, at: int, scene: Scene, made: _MadeFiles) -> None:
+def _note_redirected(command: Command, at: int, scene: Scene, made: MadeFiles) -> None:
     targets = [one.target for one in command.redirections if one.operator in {">", ">>", ">|", "&>"} and one.target]
     if not targets:
         return
@@ -253,7 +256,7 @@ def _note_redirected(command: Command, at: int, scene: Scene, made: _MadeFiles) 
     if holds is not None:
         adds = any(one.operator == ">>" for one in command.redirections)
         for target in targets:
-            _keep(made, _key(target, command), holds, adds=adds)
+            _keep(made, path_in(target, command), holds, adds=adds)
 
 
 def _holds(command: Command, at: int, scene: Scene) -> Made | None:
@@ -288,7 +291,7 @@ def _of_group(command: Command, at: int, scene: Scene) -> Made | None:
     return Made(None, "\n".join(texts)) if texts else None
 
 
-def _run(call: Call, scene: Scene, made: _MadeFiles) -> str | None:
+def _run(call: Call, scene: Scene, made: MadeFiles) -> str | None:
     words = call.command.words
     name = language(call.name)
     is_path = words[0].text is None or "/" in words[0].text or words[0].text.lower().endswith(_WINDOWS_PROGRAMS)
@@ -304,7 +307,7 @@ def _run(call: Call, scene: Scene, made: _MadeFiles) -> str | None:
     if name in SHELLS or name in INTERPRETERS:
         candidates += [word for one in scene.stdin_from(call) if one.name == "cat" for word in one.command.words[1:]]
     for word in candidates:
-        found = made.of(_key(word, call.command))
+        found = made.of(path_in(word, call.command))
         if found is not None and (why := found.why or _of_text(call, scene, name, found.text)):
             return why
     return None

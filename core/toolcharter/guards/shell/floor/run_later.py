@@ -7,12 +7,12 @@ let people in are read with no command at all.
 import json
 import re
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
 
 from toolcharter.guards.shell.floor.context import REMOTE_SHELL, Call, Scene
 from toolcharter.guards.shell.floor.data_sources import language
 from toolcharter.guards.shell.floor.embedded_commands import of_lines
 from toolcharter.guards.shell.floor.interpreters import of_code, of_timetable
+from toolcharter.guards.shell.floor.made import Made
 from toolcharter.guards.shell.nodes import Redirection, Word, quoted
 
 _SCRIPT_AS_WORD = frozenset({"sed", "gsed", "awk", "gawk", "mawk", "nawk"})
@@ -33,15 +33,6 @@ _SHELL_FILES = re.compile(
 )
 _TIMETABLES = re.compile(r"/etc/(?:ana)?crontab|/etc/cron[^/]*/.*|/var/spool/cron.*")
 _KEYS = re.compile(r"(?:.*/)?\.ssh/(?:authorized_keys2?|rc)")
-
-
-class Made(NamedTuple):
-    """What a file holds."""
-
-    why: str | None = None
-    """Why running it is catastrophic, whatever it says."""
-    text: str | None = None
-    """What it says, if that stands in the script."""
 
 
 def read_by_others(call: Call, scene: Scene, made: Mapping[str, Made]) -> str | None:
