@@ -54,16 +54,25 @@ tools:
 """
 
 
+SPARE: list[Path] = []
+"""Environments that the workspaces of earlier tests have left: to make one takes longer than most tests."""
+
+
 class Project:
     """A workspace with profiles, policies and an environment, and an agent's tools in a process of its own."""
 
     def __init__(self, folder: Path, *, inside: bool) -> None:
         self.top = folder / "ws"
+        self.top.mkdir()
         self.environment = (self.top if inside else folder) / ".venv"
-        venv.create(self.environment, symlinks=True)
         self.python = self.environment / "bin/python"
         self.site = self.environment / "lib" / PYTHON / "site-packages"
-        self._install()
+        if SPARE:
+            SPARE.pop().rename(self.environment)
+        else:
+            venv.create(self.environment, symlinks=True)
+            self._install()
+        self._made = self._state()
         for name, text in {**PROFILES, **POLICIES}.items():
             file = self.top / name
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -78,12 +87,12 @@ class Project:
 
     def _install(self) -> None:
         """The core and all plugins as wheels bring them; what they depend on is seen where it is installed already."""
-        shutil.copytree(
-            ROOT / "core/toolcharter", self.site / "toolcharter", ignore=shutil.ignore_patterns("__pycache__")
-        )
+        # A name with a number behind `.pyc` is one that another process is about to write.
+        unfinished = shutil.ignore_patterns("*.pyc.*", "*-pytest-*.pyc")
+        shutil.copytree(ROOT / "core/toolcharter", self.site / "toolcharter", ignore=unfinished)
         shutil.copytree(ROOT / "profiles", self.site / "toolcharter/profiles", dirs_exist_ok=True)
         for package in ROOT.glob("plugins/*/toolcharter_*"):
-            shutil.copytree(package, self.site / package.name, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree(package, self.site / package.name, ignore=unfinished)
         for metadata in PURELIB.glob("toolcharter*.dist-info"):
             shutil.copytree(metadata, self.site / metadata.name, ignore=shutil.ignore_patterns("direct_url.json"))
         for needed in PURELIB.iterdir():
@@ -93,6 +102,21 @@ class Project:
             (self.site / metadata.name).unlink()
             shutil.copytree(metadata, self.site / metadata.name)
         shutil.copy(Path(sysconfig.get_path("scripts"), "rg"), self.environment / "bin/rg")
+
+    def close(self) -> None:
+        """Leave the environment to the next workspace of this process, if it is as it was; new names are taken out of it."""
+        if self.python != self.environment / "bin/python" or self.environment.is_symlink() or not self.site.is_dir():
+            return
+        for new in {*self.site.iterdir()} - self._made.keys():
+            shutil.rmtree(new) if new.is_dir() and not new.is_symlink() else new.unlink()
+        if self._state() == self._made:
+            SPARE.append(self.environment.rename(self.top.parent.parent / f"environment-of-{self.top.parent.name}"))
+
+    def _state(self) -> dict[Path, tuple[int, int] | None]:
+        """What lies in the environment: programs and settings with size and time, packages by name."""
+        programs = [self.environment / "pyvenv.cfg", *(self.environment / "bin").iterdir()]
+        changing = {one: (one.lstat().st_size, one.lstat().st_mtime_ns) for one in programs}
+        return {**dict.fromkeys(self.site.iterdir()), **changing}
 
     def calls(
         self, profile: str, *calls: tuple[str, Mapping[str, Any]], start: str = ".", events: tuple[str, ...] = ()

@@ -5,6 +5,7 @@ to change everything on which the next call, or the next start, depends.
 """
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from textwrap import dedent
 
@@ -21,8 +22,10 @@ extensions: {cli_tools: {tools: {count: {command: wc}}}}
 
 
 @pytest.fixture(params=["inside", "outside"])
-def project(request: pytest.FixtureRequest, tmp_path: Path) -> Project:
-    return Project(tmp_path, inside=request.param == "inside")
+def project(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Project]:
+    made = Project(tmp_path, inside=request.param == "inside")
+    yield made
+    made.close()
 
 
 @pytest.mark.parametrize("profile", ["coder", "free"])
@@ -89,33 +92,42 @@ def test_no_program_in_a_sandbox_changes_what_the_gate_executes_or_believes(proj
     assert project.files() == {**before, "src/new.py": b"1"}
 
 
+CHANGES = ("profiles/deploy.yaml", "profiles/new.yaml", "packages/app/profiles/own.yaml", "ops/policy.yaml")
+
+
 @pytest.mark.needs_program("git")
-@pytest.mark.parametrize(
-    "change", ["profiles/deploy.yaml", "profiles/new.yaml", "packages/app/profiles/own.yaml", "ops/policy.yaml"]
-)
-def test_git_exchanges_nothing_that_the_gate_believes(project: Project, tmp_path: Path, change: str) -> None:
+def test_git_exchanges_nothing_that_the_gate_believes(project: Project, tmp_path: Path) -> None:
     """A branch that holds another profile or policy is not switched to, however the agent came to it."""
     (tmp_path / "free.yaml").write_text(FREE.replace("RUNNER", "host"))
     (project.top / ".gitignore").write_text(".venv\n")
     git(project.top, "init")
     git(project.top, "add", ".")
     git(project.top, "commit", "-m", "Begin")
-    git(project.top, "checkout", "-b", "agent/loose")
-    (project.top / change).write_text("profile: loose\n")
-    git(project.top, "add", ".")
-    git(project.top, "commit", "-m", "Loosen")
+    for number, change in enumerate(CHANGES):
+        git(project.top, "checkout", "-b", f"agent/loose-{number}", "main")
+        (project.top / change).write_text("profile: loose\n")
+        git(project.top, "add", ".")
+        git(project.top, "commit", "-m", f"Change {change}")
     git(project.top, "checkout", "main")
     before = project.files()
+    switches = [
+        ("git", call)
+        for number in range(len(CHANGES))
+        for call in (
+            {"action": "checkout", "branch": f"loose-{number}"},
+            {"action": "create_branch", "branch": "mine", "ref": f"agent/loose-{number}"},
+        )
+    ]
 
     answers = project.calls(
         str(tmp_path / "free.yaml"),
-        ("git", {"action": "checkout", "branch": "loose"}),
-        ("git", {"action": "create_branch", "branch": "mine", "ref": "agent/loose"}),
+        *switches,
         ("git", {"action": "create_branch", "branch": "mine"}),
         start="packages/app",
     )
 
-    assert [answer[:2] for answer in answers] == [("denied", "protected_path")] * 2 + [("ok", None)], answers
+    refused = [("denied", "protected_path")] * len(switches)
+    assert [answer[:2] for answer in answers] == [*refused, ("ok", None)], answers
     assert project.files() == before
 
 
@@ -211,22 +223,36 @@ def test_all_that_acts_holds_one_list(project: Project, tmp_path: Path) -> None:
     assert (ended.stdout.split(), ended.stderr) == (["True"] * 7, "")
 
 
-@pytest.mark.parametrize(
-    "file", ["profiles/deploy.yaml", "ops/policy.yaml", "ops/admin.yaml", "packages/app/profiles/x.jsonl"]
-)
-def test_events_are_not_written_over_what_the_gate_believes(project: Project, file: str) -> None:
+COMMANDS = """
+    import json, sys
+    from click.testing import CliRunner
+    from toolcharter.cli.group import toolcharter
+    for words in json.load(sys.stdin):
+        ended = CliRunner().invoke(toolcharter, words)
+        print(json.dumps([ended.exit_code, " ".join(ended.stderr.split())]))
+"""
+
+
+def commands(project: Project, *lines: tuple[str, ...], start: str = ".") -> list[tuple[int, str]]:
+    """Exit status and errors of commands of one process."""
+    ended = project.run("-c", dedent(COMMANDS), start=start, stdin=json.dumps(lines))
+    assert ended.returncode == 0, ended.stderr
+    return [tuple(json.loads(line)) for line in ended.stdout.splitlines()]
+
+
+def test_events_are_not_written_over_what_the_gate_believes(project: Project) -> None:
     """The start is refused, with what to do; the file is as it was."""
     before = project.files()
-    url = f"file:{project.top}/{file}"
+    files = ("profiles/deploy.yaml", "ops/policy.yaml", "ops/admin.yaml", "packages/app/profiles/x.jsonl")
+    urls = [f"file:{project.top}/{file}" for file in files]
+    call = ("call", "list_files", "--profile", "coder", "--workspace", str(project.top), "--events")
 
-    ended = project.run(
-        "-m", "toolcharter.cli", "call", "list_files", "--profile", "coder", "--workspace", str(project.top), "--events", url,
-        start="packages/app",
-    )  # fmt: skip
+    ended = commands(project, *[(*call, url) for url in urls], start="packages/app")
 
-    assert ended.returncode == 2
-    assert f"{url!r} would write to" in ended.stderr
-    assert "Name another file." in ended.stderr
+    assert [status for status, _ in ended] == [2] * len(files)
+    for url, (_, errors) in zip(urls, ended, strict=True):
+        assert f"{url!r} would write to" in errors
+        assert "Name another file." in errors
     assert project.files() == before
 
 

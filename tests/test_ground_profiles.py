@@ -5,7 +5,7 @@ change something tries to change one thing of every kind.
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
@@ -64,21 +64,33 @@ TOOLS_THAT_CHANGE = {
 NOTES = ("research/profiles/own.yaml", "research/profiles/new.yaml", "research/to_profiles/deploy.yaml")
 CHANGING = ("create_branch", "checkout", "add", "commit", "tag", "push")
 CAPABILITIES = """
-    import json
+    import json, sys
     from toolcharter import build_tools
-    with build_tools({profile!r}, workspace={workspace!r}, events=[lambda event: None]) as toolbox:
-        print(json.dumps({{name: sorted(tool.capabilities) for name, tool in toolbox.items()}}))
+    found = {}
+    for profile in sys.argv[1:]:
+        with build_tools(profile, workspace=".", events=[lambda event: None]) as toolbox:
+            found[profile] = {name: sorted(tool.capabilities) for name, tool in toolbox.items()}
+    print(json.dumps(found))
 """
 
 
 @pytest.fixture(params=["inside", "outside"])
-def project(request: pytest.FixtureRequest, tmp_path: Path) -> Project:
+def project(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Project]:
     made = Project(tmp_path, inside=request.param == "inside")
     notes = made.top / "research"
     (notes / "profiles").mkdir(parents=True)
     (notes / "profiles/own.yaml").write_text("profile: own-notes\ntools: {list_files: {}}\n")
     (notes / "to_profiles").symlink_to("../profiles")
-    return made
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def outside(tmp_path: Path) -> Iterator[Project]:
+    """A workspace whose environment lies beside it."""
+    made = Project(tmp_path, inside=False)
+    yield made
+    made.close()
 
 
 def test_the_table_names_every_shipped_profile() -> None:
@@ -88,14 +100,14 @@ def test_the_table_names_every_shipped_profile() -> None:
 
 def test_the_table_names_every_tool_that_can_change_something(project: Project) -> None:
     """A tool with a capability beyond reading is in the table, so that its attacks below are complete."""
-    found = {}
-    for profile in TOOLS_THAT_CHANGE:
-        program = dedent(CAPABILITIES).format(profile=profile, workspace=str(project.top))
-        ended = project.run("-c", program)
-        assert ended.stderr == ""
-        capabilities: dict[str, list[str]] = json.loads(ended.stdout)
-        found[profile] = {name for name, declared in capabilities.items() if not {*declared} <= READING}
+    ended = project.run("-c", dedent(CAPABILITIES), *TOOLS_THAT_CHANGE)
 
+    assert ended.stderr == ""
+    capabilities: dict[str, dict[str, list[str]]] = json.loads(ended.stdout)
+    found = {
+        profile: {name for name, declared in tools.items() if not {*declared} <= READING}
+        for profile, tools in capabilities.items()
+    }
     assert found == TOOLS_THAT_CHANGE
 
 
@@ -123,8 +135,13 @@ GIT_ARGUMENTS: dict[str, dict[str, Any]] = {
 }
 
 
-def with_repository(project: Project, folder: Path) -> list[str]:
+def with_repository(project: Project, folder: Path, *, most: int | None = None) -> list[str]:
     """Make the workspace a repository with a bare remote, and a branch for each thing that differs in that alone.
+
+    Args:
+        project: Whose workspace.
+        folder: For the remote and another clone.
+        most: So many branches; one for each thing by default.
 
     Returns:
         The branches' names, without the prefix of managed branches.
@@ -137,7 +154,8 @@ def with_repository(project: Project, folder: Path) -> list[str]:
     git(project.top, "remote", "add", "origin", str(folder / "origin.git"))
     git(folder, "clone", "--branch", "main", str(project.top), "elsewhere")
     branches = []
-    for number, path in enumerate(path for path in project.believed() if path != "profiles"):
+    changed_paths = [path for path in project.believed() if path != "profiles"]
+    for number, path in enumerate(changed_paths[:most]):
         git(folder / "elsewhere", "checkout", "--force", "-b", f"agent/loose-{number}", "origin/main")
         changed = folder / "elsewhere" / path
         changed.parent.mkdir(parents=True, exist_ok=True)
@@ -170,7 +188,7 @@ def test_no_tool_of_a_shipped_profile_changes_what_the_gate_believes(
     project: Project, tmp_path: Path, profile: str
 ) -> None:
     """Whatever its tools that change something try, on each thing of each kind, all of it is as it was."""
-    with_repository(project, tmp_path)
+    with_repository(project, tmp_path, most=1)
     # What lies in one of the two folders called `profiles` is believed by who starts beside it.
     place, other = ("research", "packages/app") if profile == "researcher" else ("packages/app", "research")
     calls = [call for call in attacks(project, TOOLS_THAT_CHANGE[profile]) if f"{other}/" not in str(call)]
@@ -185,21 +203,19 @@ def test_no_tool_of_a_shipped_profile_changes_what_the_gate_believes(
 
 
 @pytest.mark.parametrize(("profile", "folder"), [("researcher", "research"), ("assistant", "notes")])
-@pytest.mark.parametrize("path", ["profiles/own.yaml", "profiles/new.yaml", "admin.yaml"])
-def test_a_folder_that_may_be_written_may_hold_what_may_not(
-    project: Project, profile: str, folder: str, path: str
-) -> None:
+def test_a_folder_that_may_be_written_may_hold_what_may_not(project: Project, profile: str, folder: str) -> None:
     """These profiles write notes, and no profile or policy that lies among them."""
     notes = project.top / folder
     (notes / "profiles").mkdir(parents=True, exist_ok=True)
     (notes / "profiles/own.yaml").write_text("profile: own-notes\ntools: {list_files: {}}\n")
     (notes / "admin.yaml").write_text("deny: ['bash:dd *']\n")
     project.variables["TOOLCHARTER_ADMIN_POLICY"] = str(notes / "admin.yaml")
-    calls = [("write_file", {"path": f"{folder}/{name}", "content": "x"}) for name in (path, "notes.md")]
+    names = ("profiles/own.yaml", "profiles/new.yaml", "admin.yaml", "notes.md")
+    calls = [("write_file", {"path": f"{folder}/{name}", "content": "x"}) for name in names]
 
     answers = project.calls(profile, *calls, start=folder)
 
-    assert [answer[:2] for answer in answers] == [("denied", "protected_path"), ("ok", None)]
+    assert [answer[:2] for answer in answers] == [("denied", "protected_path")] * 3 + [("ok", None)]
 
 
 @pytest.mark.needs_program("git")
@@ -221,23 +237,34 @@ def test_a_fixer_switches_to_no_branch_that_changes_what_the_gate_believes(proje
     assert project.files() == before
 
 
-@pytest.mark.parametrize("name", ["ws/src/mirror.git", "link/mirror.git", "ws/a%20b.git", "ws"])
-def test_no_toolbox_pushes_to_a_repository_in_the_workspace(tmp_path: Path, name: str) -> None:
+OPEN_EACH = """
+    import sys
+    from toolcharter import ToolcharterError, build_tools
+    for profile in sys.argv[1:]:
+        try:
+            build_tools(profile, workspace=".", events=[lambda event: None]).close()
+            print("opened")
+        except ToolcharterError as error:
+            print(" ".join(str(error).split()))
+"""
+
+
+def test_no_toolbox_pushes_to_a_repository_in_the_workspace(outside: Project, tmp_path: Path) -> None:
     """Its hooks, which tools could write, would run outside of every sandbox."""
-    project = Project(tmp_path, inside=False)
     (tmp_path / "link").symlink_to("ws/src")
     shipped = (ROOT / "profiles/releaser.yaml").read_text()
-    pinned = f"    remote_urls: {{origin: 'file://{tmp_path}/{name}'}}\n    allow_push: true\n"
-    (tmp_path / "releaser.yaml").write_text(shipped.replace("    allow_push: true\n", pinned))
+    profiles = []
+    for number, name in enumerate(("ws/src/mirror.git", "link/mirror.git", "ws/a%20b.git", "ws", "beside.git")):
+        pinned = f"    remote_urls: {{origin: 'file://{tmp_path}/{name}'}}\n    allow_push: true\n"
+        profiles.append(tmp_path / f"releaser-{number}.yaml")
+        profiles[-1].write_text(shipped.replace("    allow_push: true\n", pinned))
 
-    called = project.run(
-        "-m", "toolcharter.cli", "call", "list_files", "--profile", str(tmp_path / "releaser.yaml"),
-        "--workspace", str(project.top),
-    )  # fmt: skip
+    ended = outside.run("-c", dedent(OPEN_EACH), *map(str, profiles))
 
-    assert called.returncode == 2
-    assert "tools.git" in called.stderr
-    assert "lies in the workspace, where tools can write" in " ".join(called.stderr.split())
+    *refused, beside = ended.stdout.splitlines()
+    assert (len(refused), beside, ended.stderr) == (4, "opened", "")
+    assert [said for said in refused if "lies in the workspace, where tools can write" not in said] == []
+    assert [said for said in refused if "tools.git" not in said] == []
 
 
 KEEPING = """
@@ -268,9 +295,11 @@ for path in (*glob.glob(".venv/bin/python*"), ".venv/pyvenv.cfg", %r):
 
 
 @pytest.mark.needs_program("bwrap", package="bubblewrap")
-def test_a_program_in_a_sandbox_does_not_choose_the_interpreter_of_a_supervisor(tmp_path: Path) -> None:
+@pytest.mark.parametrize("project", ["inside"], indirect=True)
+def test_a_program_in_a_sandbox_does_not_choose_the_interpreter_of_a_supervisor(
+    project: Project, tmp_path: Path
+) -> None:
     """The supervisor of a process that is kept runs outside of the sandbox: with the Python that was there before."""
-    project = Project(tmp_path, inside=True)
     (tmp_path / "keeping.yaml").write_text(KEEPING)
     mark = tmp_path / "ran-outside"
     customize = f".venv/lib/{project.site.parent.name}/site-packages/sitecustomize.py"
@@ -291,18 +320,17 @@ def test_a_program_in_a_sandbox_does_not_choose_the_interpreter_of_a_supervisor(
     assert after == before
 
 
-def with_linked_environment(folder: Path, boxed: str) -> Project:
+def with_linked_environment(project: Project, folder: Path, boxed: str) -> Project:
     """A workspace whose `.venv` leads to the environment beside it, by which toolcharter is started."""
-    project = Project(folder, inside=False)
     (project.top / ".venv").symlink_to(project.environment)
     (folder / "boxed.yaml").write_text(boxed)
     project.python = project.top / ".venv/bin/python"
     return project
 
 
-def test_a_link_to_the_environment_is_not_replaced(tmp_path: Path) -> None:
+def test_a_link_to_the_environment_is_not_replaced(outside: Project, tmp_path: Path) -> None:
     """Whoever puts another environment in its place decides what the next start runs; what it leads to lies outside."""
-    project = with_linked_environment(tmp_path, "")
+    project = with_linked_environment(outside, tmp_path, "")
     tries = [*FILE_TOOLS["delete_file"](".venv"), *FILE_TOOLS["move_file"](".venv")]
     calls = [("move_file" if "to" in args else "delete_file", args) for args in tries]
     calls += [("write_file", {"path": path, "content": "x"}) for path in (".venv", ".venv/bin/rg", ".venv/new")]
@@ -318,9 +346,9 @@ def test_a_link_to_the_environment_is_not_replaced(tmp_path: Path) -> None:
 
 
 @pytest.mark.needs_program("bwrap", package="bubblewrap")
-def test_a_link_to_the_environment_stops_programs_until_its_real_path_is_used(tmp_path: Path) -> None:
+def test_a_link_to_the_environment_stops_programs_until_its_real_path_is_used(outside: Project, tmp_path: Path) -> None:
     """No sandbox can hold a link, so none is made; the hint says from where to start, and that works."""
-    project = with_linked_environment(tmp_path, KEEPING)
+    project = with_linked_environment(outside, tmp_path, KEEPING)
     work = ("execute_code", {"language": "python", "code": "open('src/new.py', 'w').write('1')"})
 
     (refused,) = project.calls(str(tmp_path / "boxed.yaml"), work)
@@ -363,12 +391,10 @@ echo 1 > src/new.py
 
 @pytest.mark.needs_program("dockerd", package="docker.io")
 @pytest.mark.needs_program("busybox", package="busybox-static")
-@pytest.mark.parametrize("inside", [True, False], ids=["inside", "outside"])
 def test_no_program_in_a_container_changes_what_the_gate_believes(
-    dockerd: Dockerd, tmp_path: Path, *, inside: bool
+    dockerd: Dockerd, project: Project, tmp_path: Path
 ) -> None:
     """Nor does it see what is hidden; the rest of the workspace it may write."""
-    project = Project(tmp_path, inside=inside)
     (tmp_path / "boxed.yaml").write_text(BOXED.replace("IMAGE", dockerd.image).replace("HOST", dockerd.host))
     (project.top / "secrets.txt").write_text("quiet")
     (project.top / "src/attack.sh").write_text(EVERY_WAY.format(paths=" ".join(project.believed())))

@@ -45,3 +45,14 @@ def test_a_misspelt_field_of_a_shipped_profile_does_not(schema, file) -> None:
     for name in values["tools"]:
         broken = {**values, "tools": {**values["tools"], name: {**values["tools"][name], "max_bites": 1}}}
         assert not validator.is_valid(broken)
+
+
+def test_the_actions_of_each_tool_are_a_closed_set(schema) -> None:
+    """An editor offers them, and `--check` finds others."""
+    lists = {
+        name.removeprefix("tools."): policy["properties"]["allowed_actions"]
+        for name, policy in schema["$defs"].items()
+        if "allowed_actions" in policy.get("properties", {})
+    }
+    assert {"git", "browser", "cron", "memory", "web"} <= lists.keys()
+    assert [name for name, one in lists.items() if not one["items"].get("enum")] == []

@@ -101,6 +101,15 @@ def test_time_and_status(store: Store, session: OpenSession) -> None:
     assert failed.data == {"stdout": "out\n", "stderr": "err\n", "exit_code": 3}
 
 
+def test_output_that_was_cut_says_so(store: Store, session: OpenSession) -> None:
+    """In the text, and as a fact of the result."""
+    put(store, "long", "printf '%s' {{.a}}")
+
+    result = session(policy={"max_output_bytes": 1000}).call("long", {"a": "x" * 1001})
+
+    assert (result.text, result.truncated) == ("x" * 1000 + "\n[output truncated]", True)
+
+
 def test_default_time() -> None:
     """A minute, as in GoClaw."""
     assert CustomTool(name="t", command="ls").timeout_seconds == 60
