@@ -20,8 +20,9 @@ from toolcharter import (
     StoreLease,
     StoreUnavailable,
 )
-from toolcharter_redis.content import RedisExport, replace_all
+from toolcharter_redis.content import RedisExport
 from toolcharter_redis.names import FORM_KEY, LOCK_KEY, PLAIN_KEY, SCOPES_KEY, SERVICE, TOOL, WRITES_KEY, Names
+from toolcharter_redis.replacing import replace_all
 from toolcharter_redis.scripts import COMMIT, FORGET, LEASE, LOOK
 from toolcharter_redis.transaction import Again, Behind, RedisTransaction
 from toolcharter_stores.cipher import Cipher

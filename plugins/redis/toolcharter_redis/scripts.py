@@ -78,6 +78,36 @@ for member in pairs(digests) do gone[#gone + 1] = member end
 return {other, gone}
 """
 
+SWAP = """
+-- KEYS: the lock, the lists of new and of old keys, the count of all writes, the set of scopes.
+-- ARGV: the token of the lock; what new keys begin with; the number of leases, then for each: key, set of leases, name, number;
+-- then for each scope: facts, number of the latest change, scope. Returns 1; 0 if the lock was lost.
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+local function each(list, act)
+    for first = 0, redis.call('LLEN', list) - 1, 1000 do
+        for _, key in ipairs(redis.call('LRANGE', list, first, first + 999)) do act(key) end
+    end
+end
+each(KEYS[3], function(key) redis.call('UNLINK', key) end)
+each(KEYS[2], function(key) redis.call('RENAME', ARGV[2] .. key, key) end)
+redis.call('DEL', KEYS[2], KEYS[3])
+local at = 4
+for _ = 1, tonumber(ARGV[3]) do
+    local fence = math.max(tonumber(redis.call('HGET', ARGV[at], 'fence') or 0), tonumber(ARGV[at + 3]))
+    redis.call('HSET', ARGV[at], 'holder', '', 'fence', string.format('%.0f', fence), 'expires', '0')
+    redis.call('SADD', ARGV[at + 1], ARGV[at + 2])
+    at = at + 4
+end
+while at <= #ARGV do
+    redis.call('HSET', ARGV[at], 'seq', ARGV[at + 1], 'forgotten', ARGV[at + 1])
+    redis.call('HINCRBY', ARGV[at], 'writes', 1)
+    redis.call('SADD', KEYS[5], ARGV[at + 2])
+    at = at + 3
+end
+redis.call('INCR', KEYS[4])
+return 1
+"""
+
 UNLOCK = """
 if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
 return 0

@@ -125,20 +125,21 @@ def test_a_hostile_archive_changes_nothing(
     assert {name: what for name, what in wrong.items() if what} == {}
 
 
-def test_large_records_are_not_held_together(sqlite: SqlitePlaces, tmp_path: Path) -> None:
-    """An archive of 140 kB that unpacks to 140 MB needs a fraction of them."""
-    url = sqlite.new()
+def test_large_records_are_not_held_together(sqlite: SqlitePlaces, redis: RedisPlaces, tmp_path: Path) -> None:
+    """An archive of 140 kB that unpacks to 140 MB needs a fraction of them, into a file and into a server."""
     large = [record(str(n), at=(1, n + 1), document=json.dumps({"x": "x" * 4_000_000})) for n in range(35)]
     file = archive(tmp_path / "a", *large)
+    told = [
+        subprocess.run(
+            [sys.executable, "-m", "toolcharter", "store", "restore", str(file), "--store", url, "--from-elsewhere"],
+            check=True,
+            stdout=subprocess.PIPE,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (120_000_000, 120_000_000)),
+        ).stdout
+        for url in (sqlite.new(), redis.new())
+    ]
 
-    restoring = subprocess.run(
-        [sys.executable, "-m", "toolcharter", "store", "restore", str(file), "--store", url, "--from-elsewhere"],
-        check=True,
-        stdout=subprocess.PIPE,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (120_000_000, 120_000_000)),
-    )
-
-    assert restoring.stdout == b"35 lines.\n"
+    assert told == [b"35 lines.\n"] * 2
 
 
 def test_what_another_program_wrote_is_told(sqlite: SqlitePlaces, tmp_path: Path) -> None:

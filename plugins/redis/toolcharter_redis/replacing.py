@@ -1,0 +1,195 @@
+"""All of a Redis replaced: the new content is written beside the old one in pieces, and takes its place in one step."""
+
+import json
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from typing import Any
+
+import redis
+
+from toolcharter import ExportedItem, ExportedRow, Scope, StoreExport, StoreUnavailable
+from toolcharter_redis.commands import Meta, push_commands, put_commands
+from toolcharter_redis.content import IN_MEMORY, Lock, kinds_of, locked, members
+from toolcharter_redis.names import FORM_KEY, LOCK_KEY, PLAIN_KEY, SCOPES_KEY, WRITES_KEY, Names, scope_of
+from toolcharter_redis.scripts import SWAP
+from toolcharter_stores.lines import Exported, read, written
+from toolcharter_stores.sql.ordered import key_of
+
+STAGED = b"toolcharter:*"
+"""A set: the tokens of those who write new content; its keys begin so, too. No tenant has this name."""
+_PIECE_BYTES = 1_000_000
+_PIECE_COMMANDS = 2_000
+_NAMES_AT_ONCE = 1_000
+_RESERVED = frozenset({FORM_KEY, WRITES_KEY, LOCK_KEY, SCOPES_KEY, PLAIN_KEY})
+
+
+def replace_all(client: redis.Redis, content: StoreExport, plain: str) -> None:
+    """Make *content* all there is, at once. Who reads `changes` learns that all is new; no fencing number comes again.
+
+    The new content is read to a file first, so that others wait as short as possible. Neither this process nor one command holds
+    more than a piece of it; the server holds it beside the old one until that is gone. Whoever is killed leaves what it has written so
+    far to the next one to delete.
+    """
+    with content, tempfile.SpooledTemporaryFile(IN_MEMORY) as file:
+        for each in content:  # `writelines` would hold all in memory
+            file.write(json.dumps(written(each)).encode() + b"\n")
+        file.seek(0)
+        with locked(client) as lock:
+            for token in members(client, STAGED):
+                _drop(client, token)
+            try:
+                _replace(client, lock, (read(json.loads(line)) for line in file), plain)
+            finally:
+                with suppress(redis.RedisError):
+                    _drop(client, lock.token.encode())
+
+
+def _replace(client: redis.Redis, lock: Lock, content: Iterable[Exported], plain: str) -> None:
+    staging = _Staging(client, lock)
+    latest: dict[Scope, int] = {}
+    fences: dict[tuple[Scope, str], int] = {}
+    for member in members(client, SCOPES_KEY):
+        names = Names(scope_of(member), plain)
+        latest[names.scope] = int(client.hget(names.facts, "seq") or 0)
+        for lease in members(client, names.leases()):
+            text = lease.decode(errors="surrogatepass")
+            fences[names.scope, text] = 0
+        for key in _keys_of(client, names):
+            staging.remove(key)
+    for each in content:
+        latest.setdefault(each.scope, 0)
+        if isinstance(each, ExportedRow):
+            staging.number(each.scope, each.seq)
+            latest[each.scope] = max(latest[each.scope], each.seq)
+        elif not isinstance(each, ExportedItem):
+            fences[each.scope, each.name] = max(fences.get((each.scope, each.name), 0), each.fence)
+        for command in _commands(each, plain):
+            staging.write(*command)
+    staging.swap(latest, fences, plain)
+
+
+def _keys_of(client: redis.Redis, names: Names) -> Iterator[bytes]:
+    """The keys of a scope but its facts and leases, whose numbers go on."""
+    for kind in kinds_of(client, names):
+        for named, _ in client.hscan_iter(names.kind(kind)):
+            yield names.document(kind, key_of(named))
+    yield from members(client, names.parts) - {names.facts}
+    yield names.parts
+
+
+def _commands(each: Exported, plain: str) -> Iterable[tuple[Any, ...]]:
+    names = Names(each.scope, plain)
+    if isinstance(each, ExportedRow):
+        meta = Meta(each.version, each.seq, dict(each.row.indexed), each.row.secret, each.row.full_text)
+        return put_commands(names, each.kind, each.row.key, meta, each.row.document, None)
+    return push_commands(names, each.name, [each.item], None) if isinstance(each, ExportedItem) else ()
+
+
+class _Staging:
+    """Writes keys beside those of their names, a piece at a time, and at last puts them in their place."""
+
+    def __init__(self, client: redis.Redis, lock: Lock) -> None:
+        self._client = client
+        self._lock = lock
+        self._new, self._old, self._before = _names_of(lock.token.encode())
+        self._piece: list[tuple[Any, ...]] = [("SADD", STAGED, lock.token)]
+        self._bytes = 0
+        self._written: set[bytes] = set()
+        """The keys of more than one thing; there are few."""
+        self._numbers: dict[Scope, set[int]] = {}
+
+    def remove(self, key: bytes) -> None:
+        """Have *key* be gone."""
+        self._add("RPUSH", self._old, key)
+
+    def write(self, *command: Any) -> None:
+        """Write to a key, in the place of whatever has it now.
+
+        Raises:
+            StoreUnavailable: Something else has been written to the key, or a document a second time.
+        """
+        name, key, *words = command
+        if name == "ZREM":  # Of what is new nothing has been deleted.
+            return
+        if key in _RESERVED or key.startswith(STAGED):
+            raise _twice(key)
+        if name == "SET":
+            words.append("NX")
+        if key not in self._written:
+            self._add("RPUSH", self._new, key)
+        if name != "SET":
+            self._written.add(key)
+        self._add(name, self._before + key, *words)
+
+    def number(self, scope: Scope, seq: int) -> None:
+        """Take a change's number.
+
+        Raises:
+            StoreUnavailable: It is taken.
+        """
+        taken = self._numbers.setdefault(scope, set())
+        if seq in taken:
+            raise StoreUnavailable(f"Nothing is replaced: two records have the change number {seq}.")
+        taken.add(seq)
+
+    def swap(self, latest: dict[Scope, int], fences: dict[tuple[Scope, str], int], plain: str) -> None:
+        """Put all in its place, at once.
+
+        Args:
+            latest: By scope, the number of the latest change, before or in the new content.
+            fences: By scope and lease, the number that the new content has.
+            plain: As for `Names`.
+
+        Raises:
+            StoreUnavailable: Others have begun to write again.
+        """
+        self._flush()
+        words: list[Any] = [self._lock.token, self._before, len(fences)]
+        for (scope, name), fence in fences.items():
+            names = Names(scope, plain)
+            words += [names.lease(name), names.leases(), name.encode(errors="surrogatepass"), fence]
+        for scope, seq in latest.items():
+            names = Names(scope, plain)
+            words += [names.facts, seq + 1, names.member]
+        keys = (LOCK_KEY, self._new, self._old, WRITES_KEY, SCOPES_KEY)
+        if not self._client.eval(SWAP, len(keys), *keys, *words):
+            raise self._lock.lost()
+
+    def _add(self, *command: Any) -> None:
+        self._piece.append(command)
+        self._bytes += sum(len(word) for word in command if isinstance(word, bytes | str))
+        if self._bytes >= _PIECE_BYTES or len(self._piece) >= _PIECE_COMMANDS:
+            self._flush()
+
+    def _flush(self) -> None:
+        self._lock.keep()
+        piece, self._piece, self._bytes = self._piece, [], 0
+        with self._client.pipeline(transaction=False) as pipe:
+            for command in piece:
+                pipe.execute_command(*command)  # type: ignore[no-untyped-call]
+            answers: list[Any] = pipe.execute(raise_on_error=False)
+        for (_, key, *_), answer in zip(piece, answers, strict=True):
+            if answer is None or (isinstance(answer, redis.ResponseError) and "WRONGTYPE" in str(answer)):
+                raise _twice(key.removeprefix(self._before))
+            if isinstance(answer, Exception):
+                raise answer
+
+
+def _names_of(token: bytes) -> tuple[bytes, bytes, bytes]:
+    """Of whom *token* is: the lists of new and of old keys, and what the new ones begin with meanwhile."""
+    return tuple(STAGED + b":" + token + part for part in (b":new", b":old", b":key:"))  # type: ignore[return-value]
+
+
+def _drop(client: redis.Redis, token: bytes) -> None:
+    """Delete what *token* has written and not put in its place."""
+    new, old, before = _names_of(token)
+    for first in range(0, client.llen(new), _NAMES_AT_ONCE):
+        piece: list[Any] = client.lrange(new, first, first + _NAMES_AT_ONCE - 1)
+        client.unlink(*(before + key for key in piece))
+    client.delete(new, old)
+    client.srem(STAGED, token)
+
+
+def _twice(key: bytes) -> StoreUnavailable:
+    return StoreUnavailable(f"Nothing is replaced: two things would have the key {key!r}.")
