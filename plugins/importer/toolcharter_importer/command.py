@@ -30,9 +30,10 @@ def command(
     force: bool,
     as_json: bool,
 ) -> None:
-    """Turn files of Duragent, HDN, llm_agent and GoClaw into profiles.
+    """Turn files of Duragent, HDN, linggen, llm_agent and GoClaw into profiles.
 
-    FILE is a policy.yaml, agent.yaml, tools_bootstrap.json, config.json, a file of custom tools or a profile of llm_agent. Each key that
+    FILE is a policy.yaml, agent.yaml, tools_bootstrap.json, config.json, a file of custom tools, an agent of linggen (.md) or a profile of
+    llm_agent. Each key that
     a profile has no equal for is named with its place; nothing becomes wider. Exit status 1 if something was left out, 2 if nothing was
     imported.
     """

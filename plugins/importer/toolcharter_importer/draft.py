@@ -9,8 +9,8 @@ import importlib_metadata
 from toolcharter_importer.source import Note, Source
 
 _ORDER: Final = (
-    "profile", "description", "mode", "tools", "deny", "ask", "allow", "availability", "toolsets", "limits", "notify",
-    "extensions", "missing_ok",
+    "profile", "description", "mode", "tools", "deny", "ask", "allow", "availability", "toolsets", "session_guards", "limits",
+    "notify", "extensions", "missing_ok",
 )  # fmt: skip
 _NAME_CHARS: Final = 64
 

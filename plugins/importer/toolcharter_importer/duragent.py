@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import Any, Final
 
-from toolcharter_importer import patterns
+from toolcharter_importer import duragent_hooks, patterns
 from toolcharter_importer.draft import Draft, Installed, as_name, named
 from toolcharter_importer.source import Source
 
@@ -26,7 +26,6 @@ _BUILT_IN: Final[dict[str, dict[str, Any]]] = {
 }
 _OF_HOST: Final = {
     "access": "who may speak to an agent is for the channel that it listens on.",
-    "hooks": "write `session_guards`: `depends_on`, `skip_duplicate` and `after_call`.",
     "instructions": _HOST,
     "model": _HOST,
     "soul": _HOST,
@@ -61,6 +60,7 @@ def read_agent(file: Path, there: Installed, name: str | None) -> Draft:
         _take_tool(draft, source, number, file.parent)
     _take_session(draft, source)
     _take_found_tools(draft, file.parent)
+    duragent_hooks.take_hooks(draft, source)
     _take_tiers(draft, file.parent)
     return draft
 
@@ -250,6 +250,7 @@ def _require_names(draft: Draft) -> None:
     """Names in rules that nothing provides come later, or never."""
     declared = draft.keys.get("extensions", {}).get("cli_tools", {}).get("tools", {})
     rules = [rule for key in ("deny", "ask", "allow") for rule in draft.keys.get(key, ()) if isinstance(rule, str)]
+    rules += duragent_hooks.rules_of(draft)
     known = {one.lower() for one in (*draft.there.tools, *declared)}
     named = dict.fromkeys(map(patterns.literal_name, rules))
     draft.add("missing_ok", [name for name in named if name is not None and name.lower() not in known])

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from toolcharter_importer import duragent, goclaw, goclaw_parts, hdn, llm_agent
+from toolcharter_importer import duragent, goclaw, goclaw_parts, hdn, linggen, llm_agent
 from toolcharter_importer.draft import Draft, Installed
 from toolcharter_importer.source import Source
 
@@ -13,6 +13,7 @@ FORMATS: Final[dict[str, tuple[Reader, str]]] = {
     "duragent-policy": (duragent.read_policy, duragent.UNSPOKEN),
     "duragent-agent": (duragent.read_agent, duragent.UNSPOKEN),
     "hdn-tools": (hdn.read_bootstrap, hdn.UNSPOKEN),
+    "linggen-agent": (linggen.read_agent, linggen.UNSPOKEN),
     "llm-agent": (llm_agent.read_profile, llm_agent.UNSPOKEN),
     "goclaw": (goclaw.read_config, goclaw.UNSPOKEN),
     "goclaw-tools": (goclaw_parts.read_custom_tools, goclaw.UNSPOKEN),
@@ -42,6 +43,8 @@ def _of_mapping(file: Path, value: dict[str, Any]) -> str | None:
     kind = value.get("kind")
     if isinstance(kind, str) and kind in kinds:
         return kinds[kind]
+    if file.suffix == ".md":
+        return "linggen-agent" if {"name", "tools"} <= value.keys() else None
     if "command" in value and "name" in value:
         return "goclaw-tools"
     if {"backend", "system_prompt", "token_budget", "task_templates"} & value.keys():

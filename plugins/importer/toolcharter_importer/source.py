@@ -1,10 +1,11 @@
 """A file of another system: its values with their places, and what has become of each."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from toolcharter import ConfigurationError, Fault, ToolPolicy, read_settings
+from toolcharter_importer import json5
 
 Keys = tuple[str | int, ...]
 """Keys and numbers that lead to a value."""
@@ -27,6 +28,9 @@ class Note(NamedTuple):
         return f"{self.place}: {self.key}: {self.kind}: {self.why}"
 
 
+_MAX_BYTES = 1 << 20
+
+
 class _Raw(ToolPolicy):
     """Whatever a file holds."""
 
@@ -41,22 +45,30 @@ class Source:
     """One file. Who reads a text, a flag or a number answers for it; what nobody reads or leaves is left out in the end."""
 
     def __init__(self, file: str | Path) -> None:
-        """Read *file*, YAML or JSON.
+        """Read *file*: YAML, JSON5 (which JSON is) if its name ends in `.json` or `.json5`, or the front matter of one that ends in `.md`.
 
         Raises:
             ConfigurationError: It cannot be read; with every fault.
         """
         self.file = Path(file)
-        read = read_settings(file, _Raw, least="{}")
-        self.value: Any = read.values.value
+        self.body = ""
+        """The text below the front matter."""
+        self._places: Callable[..., object]
+        self.value: Any
+        text = _json5_of(self.file)
+        if text is not None:
+            self.value, places = json5.read(text, str(file))
+            self._places = lambda *path: places[path]
+        else:
+            read = read_settings(file, _Raw, least="{}", front_matter=self.file.suffix == ".md")
+            self.value, self.body, self._places = read.values.value, read.body, read.places.value_of
         self.notes: list[Note] = []
-        self._places = read.places
         self._settled: set[Keys] = set()
         self._opened: set[Keys] = set()
 
     def place(self, *path: str | int) -> str:
         """Where the value at *path* stands."""
-        return str(self._places.value_of(*path)) if path else f"{self.file}:1:1"
+        return str(self._places(*path)) if path else f"{self.file}:1:1"
 
     def carry(self, *path: str | int) -> None:
         """The profile says the same as all that is at *path*."""
@@ -65,6 +77,10 @@ class Source:
     def leave(self, *path: str | int, why: str) -> None:
         """The profile says nothing of all that is at *path*."""
         self._settled.add(path)
+        self._note("left out", path, why)
+
+    def lack(self, *path: str | int, why: str) -> None:
+        """The profile says nothing of what is at *path*, whose keys are looked at one by one."""
         self._note("left out", path, why)
 
     def narrow(self, *path: str | int, why: str) -> None:
@@ -163,6 +179,21 @@ class Source:
         keys = value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
         for key in keys:
             yield from self._unspoken((*path, key), value[key])
+
+
+def _json5_of(file: Path) -> str | None:
+    """The text of *file* if its name says that it is JSON or JSON5; None if another reader is for it, or for what is wrong with it.
+
+    YAML's reader does not know the escapes of JSON for characters beyond U+FFFF.
+    """
+    if file.suffix not in {".json", ".json5"}:
+        return None
+    try:
+        content = file.read_bytes()
+        text = content.decode("utf-8")
+    except (OSError, UnicodeDecodeError):
+        return None
+    return text if len(content) <= _MAX_BYTES else None
 
 
 def _order(place: str) -> tuple[str, int, int]:

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from tests.rows import each_row
 
-from toolcharter import Caller, ConfigurationError, Toolbox
+from toolcharter import Caller, ConfigurationError, Toolbox, build_tools
 from toolcharter.cli.group import toolcharter
 from toolcharter.gate.build import open as build_open
 from toolcharter.gate.build.plan import Plan
@@ -24,6 +24,7 @@ from toolcharter.profile import read
 from toolcharter_importer import patterns
 from toolcharter_importer.draft import Installed, installed
 from toolcharter_importer.formats import FORMATS, format_of, imported
+from toolcharter_importer.source import Source
 from toolcharter_importer.writing import written
 from toolcharter_mcp_bridge.bridge import Bridge
 
@@ -36,9 +37,12 @@ THERE = Installed(
             "background_process",
             "bash",
             "browser",
+            "capture_screenshot",
             "cron",
+            "delegate_to_agent",
             "docker_list",
             "edit_file",
+            "finalize_task",
             "git",
             "glob",
             "grep",
@@ -73,10 +77,20 @@ SOURCES = {
     "duragent-policy": DATA / ".duragent" / "policy.yaml",
     "duragent-agent": DATA / "agents" / "kim" / "agent.yaml",
     "hdn-tools": DATA / "tools_bootstrap.json",
+    "linggen-agent": DATA / "coder.md",
     "llm-agent": DATA / "git_analysis.yml",
     "goclaw": DATA / "config.json",
     "goclaw-tools": DATA / "custom_tools.json",
 }
+
+
+def _agent(hook: str) -> str:
+    """An agent of Duragent with bash and one guard."""
+    tools = "[{type: builtin, name: bash}]"
+    head = "apiVersion: duragent/v1alpha1\nkind: Agent\nmetadata: {name: a}\n"
+    return f"{head}spec:\n  tools: {tools}\n  hooks: {{before_tool: [{hook}]}}\n"
+
+
 SMALL = "profile: p\nmode: ask\ntools: {bash: {}, web: {}, schedule: {}, background_process: {}}\n"
 QUIET = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -143,15 +157,17 @@ def _paths(value: Any, path: tuple[Any, ...] = ()) -> Iterable[tuple[Any, ...]]:
 @pytest.mark.parametrize("kind", FORMATS)
 def test_unknown_key_anywhere_is_told(kind: str, tmp_path: Path) -> None:
     """One key more in each mapping of the source is one note more, unless all of the mapping is left out."""
-    source = yaml.safe_load(SOURCES[kind].read_text())
-    for path in _paths(source):
-        changed = yaml.safe_load(SOURCES[kind].read_text())
+    text = SOURCES[kind].read_text()
+    fence = "---\n" if SOURCES[kind].suffix == ".md" else ""
+    settings = text.split(fence)[1] if fence else text
+    for path in _paths(yaml.safe_load(settings)):
+        changed = yaml.safe_load(settings)
         at = changed
         for key in path:
             at = at[key]
         at["zz_unknown"] = "sesame"
         file = tmp_path / SOURCES[kind].name
-        file.write_text(json.dumps(changed))
+        file.write_text(f"{fence}{json.dumps(changed)}\n{fence}")
         try:
             draft = imported(file, kind, THERE, None)
         except ConfigurationError:
@@ -195,6 +211,51 @@ def test_files_that_are_there_stay(tmp_path: Path) -> None:
     assert yaml.safe_load(there.read_text())["profile"] == "git_analysis"
 
 
+def test_json5_is_read_as_goclaw_reads_it(tmp_path: Path) -> None:
+    """Comments, names and quotes as they may be; each note at its place, and the same profile as of plain JSON."""
+    plain = {
+        "agents": {"defaults": {"subagents": {"maxConcurrent": 16}}},
+        "tools": {"deny": ["exec"], "é$_": "\U0001f600/\n\x01"},
+    }
+    text = """// As people write it\r\n{
+  agents: {defaults: {'subagents': {maxConcurrent: 0x10,},},}, /* two
+  lines */ "tools": {deny: ['ex\\
+ec',], é$_: '\\ud83d\\uDE00\\/\\n\\x01'},
+}"""
+    other = "[+1, -.5, 1., 2e2, -Infinity, 'it\\'s', true, null]"
+    (tmp_path / "five.json").write_text(text)
+    (tmp_path / "more.json5").write_text(other)
+    (tmp_path / "plain.json").write_text(json.dumps(plain))
+
+    five, more = Source(tmp_path / "five.json"), Source(tmp_path / "more.json5")
+
+    assert (five.value, more.value) == (plain, [1, -0.5, 1.0, 200.0, float("-inf"), "it's", True, None])
+    assert five.place("tools", "deny", 0) == f"{tmp_path / 'five.json'}:4:29"
+    drafts = [imported(tmp_path / name, "goclaw", THERE, "p").whole() for name in ("five.json", "plain.json")]
+    assert drafts[0] == drafts[1]
+
+
+def test_hooks_hold_in_a_session(tmp_path: Path) -> None:
+    """A message comes unless its argument says not to, and keys are sent only after the screen of the same handle was looked at."""
+    tools = ", ".join(f"{{type: builtin, name: {name}}}" for name in ("background_process", "memory"))
+    head = "apiVersion: duragent/v1alpha1\nkind: Agent\nmetadata: {name: a}\n"
+    (tmp_path / "agent.yaml").write_text(f"{head}spec: {{tools: [{tools}]}}\n")
+    (tmp_path / "policy.yaml").write_text("mode: dangerous\n")
+    profile = {**imported(tmp_path / "agent.yaml", "duragent-agent", ALL_THERE, None).whole(), "runner": "host"}
+    (tmp_path / "p.yaml").write_text(json.dumps(profile))
+    with build_tools(tmp_path / "p.yaml", workspace=tmp_path, events=lambda _: None) as toolbox:
+        spawned = toolbox.call("background_process", {"action": "spawn", "command": "sleep 9"})
+        waited = toolbox.call("background_process", {"action": "spawn", "command": "true", "wait": True})
+        keys = {"action": "send_keys", "handle": spawned.data["handle"], "keys": "a"}
+        blind = toolbox.call("background_process", keys)
+        toolbox.call("memory", {"action": "recall", "days": 2})
+        again = toolbox.call("memory", {"action": "recall", "days": 2})
+
+    assert "start a watcher" in spawned.text
+    assert "start a watcher" not in waited.text
+    assert (blind.reason, again.reason) == ("precondition_failed", "repeated_call")
+
+
 def test_json_holds_text_and_notes() -> None:
     """One object for each file."""
     [one] = json.loads(run(str(SOURCES["llm-agent"]), "--json").stdout)
@@ -217,6 +278,19 @@ def test_json_holds_text_and_notes() -> None:
         ("what.yaml", "- 1", "Say --from"),
         ("p.yml", "backend: x\ntools: {git: {max_files: -1}}", "at least 1"),
         ("p.yml", "backend: x\ntools: {git: {allow_push: yes please}}", "true or false"),
+        ("a.md", "---\nname: a\ntools: [Read]\npolicy: [Admin]\n---\n", "policy.0: there are Patch"),
+        ("a.md", "name: a\ntools: [Read]\n", "no front matter"),
+        ("agent.yaml", _agent('{match: "*", type: depends_on, prior: bash}'), "a guard for each tool"),
+        ("agent.yaml", _agent("{match: bash, type: depends_on, prior: web}"), "refuses each call"),
+        ("agent.yaml", _agent("{match: bash, type: limit}"), "there are depends_on, skip_duplicate"),
+        ("config.json", "{agents: {}, // no end\n", "config.json:2:1"),
+        ("config.json", "{agents: {}, 'agents': {}}", "config.json:1:22"),
+        ("config.json", "{agents: 0x}", "a value of JSON5"),
+        ("config.json", "{agents: 'a\nb'}", "no end in its line"),
+        ("config.json", "{agents: " + "[" * 101 + "]" * 101 + "}", "100 deep"),
+        ("config.json", "{agents: {}} x", "nothing more"),
+        ("config.json", "{agents: {} /*", "'}' is expected"),
+        ("config.json", "{agents: {}, [1]: 2}", "the name of a member"),
     ],
 )
 def test_what_stops_the_import(name: str, text: str, said: str, tmp_path: Path) -> None:

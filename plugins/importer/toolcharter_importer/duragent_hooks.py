@@ -1,0 +1,152 @@
+"""Duragent's tool hooks as `session_guards`: those of `agent.yaml`, and those that its tools bring along.
+
+There a pattern is `TOOL:ACTION`, or `TOOL` for a tool without actions, and matches as a whole; a hook of the agent replaces one
+of a tool that has the same pattern. Source: giosakti/duragent, crates/duragent/src/tools/hooks.rs and agent/spec_eval.rs.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+from toolcharter_importer.draft import Draft
+from toolcharter_importer.source import Source
+
+_PATTERN: Final = re.compile(r"([A-Za-z0-9_-]{1,64})(?::([A-Za-z0-9_*-]+))?")
+_WITH_ACTIONS: Final = frozenset({"background_process", "memory", "schedule", "session", "web"})
+"""Each call of these has an action there, so that a pattern without one matches none."""
+_NO_TOOLS: Final = frozenset({"builtin", "cli", "mcp", "custom", "group", "cap"})
+"""Words that begin a rule of a kind here, and name no tool there."""
+_DOES_NOTHING_WITHOUT: Final = {"depends_on": "prior", "skip_duplicate": "match_args"}
+_PRIOR: Final = "any earlier call suffices there, here one that succeeded."
+_AGAIN: Final = "the call may be made again here once a call that may have effects was made."
+_OF_TOOLS: Final[dict[str, dict[str, list[dict[str, Any]]]]] = {
+    "memory": {"skip_duplicate": [{"match": "memory:recall", "args": ["days"]}]},
+    "background_process": {
+        "depends_on": [
+            {
+                "match": "background_process:send_keys",
+                "needs": "background_process:capture",
+                "args": ["handle"],
+            }
+        ],
+        "after_call": [
+            {
+                "match": "background_process:capture",
+                "message": "This is the screen as it is now. Let your next action follow from it.",
+            },
+            {
+                "match": {"rule": "background_process:spawn", "when": {"wait": {"not": {"const": True}}}},
+                "message": "If the process has to be monitored, start a watcher for it.",
+            },
+        ],
+    },
+}
+"""What enabling a tool brings along there."""
+
+
+def take_hooks(draft: Draft, source: Source) -> None:
+    """The guards and messages of `spec.hooks`, and those of the tools that have no other of the same pattern."""
+    path = ("spec", "hooks")
+    source.mapping(*path)
+    written = set[tuple[str, str]]()
+    for number, _ in enumerate(source.items(*path, "before_tool")):
+        written.add(("before", _take_before(draft, source, *path, "before_tool", number)))
+    for number, _ in enumerate(source.items(*path, "after_tool")):
+        written.add(("after", _take_after(draft, source, *path, "after_tool", number)))
+    for tool in draft.keys.get("tools", {}):
+        for key, guards in _OF_TOOLS.get(tool, {}).items():
+            when = "after" if key == "after_call" else "before"
+            _add(draft, key, (one for one in guards if (when, _rule(one["match"])) not in written))
+
+
+def rules_of(draft: Draft) -> Iterator[str]:
+    """The rules that the guards name."""
+    for guards in draft.keys.get("session_guards", {}).values():
+        yield from (_rule(guard[key]) for guard in guards for key in ("match", "needs") if key in guard)
+
+
+def _rule(match: Any) -> str:
+    return str(match["rule"] if isinstance(match, dict) else match)
+
+
+def _add(draft: Draft, key: str, found: Iterator[dict[str, Any]]) -> None:
+    for guard in found:
+        draft.keys.setdefault("session_guards", {}).setdefault(key, []).append(guard)
+
+
+def _take_before(draft: Draft, source: Source, *path: str | int) -> str:
+    """One guard; its pattern."""
+    source.mapping(*path)
+    pattern, kind = source.text(*path, "match"), source.text(*path, "type")
+    args = source.texts(*path, "match_args")
+    prior, arg = source.text(*path, "prior"), source.text(*path, "match_arg")
+    if kind not in _DOES_NOTHING_WITHOUT:
+        raise source.fault(*path, "type", what="there are depends_on, skip_duplicate.", fix="Nothing was imported.")
+    if (kind == "depends_on" and not prior) or (kind == "skip_duplicate" and not args):
+        source.lack(*path, why=f"without `{_DOES_NOTHING_WITHOUT[kind]}` it does nothing there.")
+    elif _matches(draft, source, pattern, *path, "match"):
+        guard: dict[str, Any] = {"match": pattern}
+        if kind == "depends_on":
+            guard |= {"needs": _needed(source, prior, *path, "prior")} | ({"args": [arg]} if arg else {})
+            source.narrow(*path, why=_PRIOR)
+        else:
+            guard["args"] = args
+            source.lack(*path, why=_AGAIN)
+        _add(draft, kind, iter([guard]))
+    return pattern
+
+
+def _take_after(draft: Draft, source: Source, *path: str | int) -> str:
+    """One message; its pattern."""
+    source.mapping(*path)
+    pattern, message = source.text(*path, "match"), source.text(*path, "message")
+    unless = source.mapping(*path, "unless")
+    for key in unless:
+        source.carry(*path, "unless", key)
+    if _names(pattern) and _matches(draft, source, pattern, *path, "match"):
+        when = {key: {"not": {"const": value}} for key, value in unless.items()}
+        _add(
+            draft,
+            "after_call",
+            iter([{"match": {"rule": pattern, "when": when} if when else pattern, "message": message}]),
+        )
+    elif not _names(pattern):
+        source.lack(*path, "match", why="a message needs the name of a tool here.")
+    return pattern
+
+
+def _matches(draft: Draft, source: Source, pattern: str, *path: str | int) -> bool:
+    """Whether the agent has a tool that *pattern* names; what it names in another way stops the import.
+
+    Raises:
+        ConfigurationError: A guard would be lost.
+    """
+    if not _names(pattern):
+        raise source.fault(*path, what="a guard needs the name of a tool here.", fix="Write a guard for each tool.")
+    tool, _, action = pattern.partition(":")
+    programs = draft.keys.get("extensions", {}).get("cli_tools", {})
+    if tool not in {*draft.keys.get("tools", {}), *programs.get("tools", {})} and not programs.get("extend"):
+        source.lack(*path, why="the agent has no tool of this name.")
+    elif bool(action) == (tool in _WITH_ACTIONS):
+        return True
+    else:
+        source.lack(*path, why="no call of the tool matches it there.")
+    return False
+
+
+def _needed(source: Source, prior: str, *path: str | int) -> str:
+    """*prior*, if a call there can be it.
+
+    Raises:
+        ConfigurationError: None can, so that the guard refuses each call there, and would not here.
+    """
+    tool, _, action = prior.partition(":")
+    if not _names(prior) or bool(action) != (tool in _WITH_ACTIONS):
+        what = "no call there is one, so that the guard refuses each call."
+        raise source.fault(*path, what=what, fix="Write TOOL:ACTION, or TOOL for a tool without actions.")
+    return prior
+
+
+def _names(pattern: str) -> bool:
+    found = _PATTERN.fullmatch(pattern)
+    return found is not None and found[1] not in _NO_TOOLS

@@ -1,0 +1,120 @@
+"""linggen: `agents/NAME.md`, whose front matter says which tools an agent has and what it may do with them.
+
+Source: linggen/linggen-agent, src/config.rs (`AgentSpec`, `AgentPolicy`) and doc/tools.md; linggen/linggen, doc/agent-spec.md.
+"""
+
+import re
+from pathlib import Path
+from typing import Any, Final
+
+from toolcharter_importer.draft import Draft, Installed, named
+from toolcharter_importer.source import Note, Source
+
+UNSPOKEN: Final = "linggen has no such key that a profile has, too."
+_HOST: Final = "a profile says nothing of models and prompts; they belong to the agent's host."
+_OF_HOST: Final = {
+    "aliases": "a profile has one name.",
+    "default_lock_globs": "an agent locks paths itself, by `lock_paths`.",
+    "idle_interval_secs": "write `extensions.scheduler.heartbeat_s`, and a HEARTBEAT.md.",
+    "idle_prompt": "write `extensions.scheduler.heartbeat_s`, and a HEARTBEAT.md.",
+    "internal": "who may speak to an agent is for the host.",
+    "kind": "an agent is a subagent by `depth`, which `availability` looks at.",
+    "model": _HOST,
+    "personality": _HOST,
+}
+_TOOLS: Final = {
+    "Glob": "glob", "Read": "read_file", "Grep": "grep", "Write": "write_file", "Edit": "edit_file", "Bash": "bash",
+    "capture_screenshot": "capture_screenshot", "lock_paths": "lock_paths", "unlock_paths": "unlock_paths",
+    "delegate_to_agent": "delegate_to_agent", "Task": "delegate_to_agent", "WebSearch": "web", "web_search": "web",
+    "WebFetch": "web",
+}  # fmt: skip
+_ALL: Final = (
+    "Glob", "Read", "Grep", "Write", "Edit", "Bash", "capture_screenshot", "lock_paths", "unlock_paths",
+    "delegate_to_agent", "WebSearch",
+)  # fmt: skip
+"""What `*` stands for there; skills bring tools besides."""
+_GRANTS: Final = {"patch": "Patch", "finalize": "Finalize", "finalizetask": "Finalize", "delegate": "Delegate"}
+_WRITING: Final = frozenset({"write_file", "edit_file"})
+_GLOB: Final = re.compile(r"[A-Za-z0-9_./*-]*\*[A-Za-z0-9_./*-]*")
+
+
+def read_agent(file: Path, there: Installed, name: str | None) -> Draft:
+    """The profile of one agent."""
+    source = Source(file)
+    source.mapping()
+    draft = Draft(source, there, name or named(source, "name", default=file.stem))
+    if description := source.text("description").strip():
+        draft.keys["description"] = description
+    for key, why in _OF_HOST.items():
+        if source.at(key) is not None:
+            source.leave(key, why=why)
+    grants, targets = _policy(source)
+    writable = _writable(source)
+    for number, tool in enumerate(source.texts("tools")):
+        for one in _ALL if tool == "*" else (tool,):
+            _take_tool(draft, one, grants, targets, writable, "tools", number)
+        if tool == "*":
+            source.narrow(
+                "tools", number, why="there it is every tool of every skill, too; here those of linggen itself."
+            )
+    if "Finalize" in grants:
+        draft.tool("finalize_task", {}, "policy")
+    if source.body:
+        draft.notes.append(Note(source.place(), "", "left out", f"the text is a prompt: {_HOST}"))
+    return draft
+
+
+def _policy(source: Source) -> tuple[set[str], list[str]]:
+    """What the agent may do, and whom it may start: `policy` is a list, or a mapping of `allow` and `delegate_targets`."""
+    is_list = isinstance(source.at("policy"), list)
+    path = ("policy",) if is_list else ("policy", "allow")
+    if not is_list:
+        source.mapping("policy")
+    grants = set[str]()
+    for number, written in enumerate(source.texts(*path)):
+        if written.lower() not in _GRANTS:
+            raise source.fault(*path, number, what="there are Patch, Finalize, Delegate.", fix="Nothing was imported.")
+        grants.add(_GRANTS[written.lower()])
+    targets = [] if is_list else [one.strip() for one in source.texts("policy", "delegate_targets")]
+    return grants, [one for one in targets if one] or ["*"]
+
+
+def _writable(source: Source) -> list[str] | None:
+    """The globs of what the agent may write; None: anything."""
+    globs = source.texts("work_globs")
+    found = []
+    for number, glob in enumerate(globs):
+        if not _GLOB.fullmatch(glob) or ".." in glob or glob.startswith("/"):
+            source.leave(
+                "work_globs", number, why="it covers other paths here; write it into `writable` as you mean it."
+            )
+            continue
+        found.append("**" if glob == "**/*" else glob)
+        if re.search(r"(?<!\*)\*(?!\*)", glob.replace("**/*", "")) and "/" in glob:
+            source.narrow(
+                "work_globs", number, why="a star stands for a part of one name here, and for folders there, too."
+            )
+    return found if globs else None
+
+
+def _take_tool(
+    draft: Draft, tool: str, grants: set[str], targets: list[str], writable: list[str] | None, *path: str | int
+) -> None:
+    source, ours = draft.source, _TOOLS.get(tool, "")
+    policy: dict[str, Any] = dict(draft.keys.get("tools", {}).get(ours, {}))
+    if not ours:
+        source.leave(*path, why="it is linggen's own, or a skill's; a plugin of yours may be it here.")
+    elif ours in _WRITING and "Patch" not in grants:
+        source.leave(*path, why="the `policy` has no `Patch`, without which agents write nothing here.")
+    elif ours == "delegate_to_agent" and "Delegate" not in grants:
+        source.leave(*path, why="the `policy` has no `Delegate`.")
+    elif ours in _WRITING:
+        draft.tool(ours, {} if writable is None else {"writable": writable}, *path)
+    elif ours == "web":
+        action = "fetch" if tool == "WebFetch" else "search"
+        draft.tool(ours, {"allowed_actions": sorted({*policy.get("allowed_actions", ()), action})}, *path)
+    elif ours == "delegate_to_agent":
+        if draft.tool(ours, {"targets": targets}, *path):
+            source.narrow(*path, why="a person is asked before an agent starts, and it starts no other.")
+    elif draft.tool(ours, {}, *path) and ours == "bash":
+        source.narrow(*path, why="35 programs run there, interpreters among them; here each needs a rule of `bash:`.")
