@@ -88,6 +88,14 @@ _LETTER = re.compile(rb"[A-Za-z]")
 _MORE = (b" ", b"\t")
 _OPENING = (b"(", b"[", b"{")
 _WEAK_KEY = re.compile(rb"(?i)(?:auth\d?|session_?id|sig)[^A-Za-z0-9]*(?:bearer|basic|token|digest)?[^A-Za-z0-9]*$")
+_IDENTIFIER_KEY = re.compile(rb"(?i)(?:session_?(?:key|id)|primary_?key)[^A-Za-z0-9]*$")
+"""What names an identifier as often as a secret: `agent:ada:telegram:direct:7`, a row's key."""
+_PART_OF_IDENTIFIER = re.compile(rb"-?\d{1,19}|[A-Za-z0-9_.@+-]{1,128}")
+_LONGEST_WORD = 20
+_PUBLIC_KEY = re.compile(
+    rb"(?:sk-)?(?:ssh|ecdsa-sha2)-[a-z0-9@.-]{1,40}[ \t]+AAAA[A-Za-z0-9+/]+={0,3}(?:[ \t]+[\w.@+-]+)?\s*"
+    rb"|\s*-----BEGIN (?:RSA )?PUBLIC KEY-----[A-Za-z0-9+/=\s]+-----END (?:RSA )?PUBLIC KEY-----\s*"
+)
 _TOKEN_KEY = re.compile(rb"(?i)token[^A-Za-z0-9]*$")
 _VARIABLE = re.compile(rb"(?:PASS|PWD)[A-Z0-9_]*=[\"']?")
 """As a shell, or a file for one, names a password; in code it would be the name of another variable."""
@@ -107,6 +115,31 @@ def is_place(value: bytes) -> bool:
     """Yes if *value* is a path or an address, where a secret may lie but is not."""
     head = value[:_LOOKED_AT]
     return _ADDRESS.fullmatch(head) is not None or _PATH.fullmatch(head) is not None
+
+
+def is_identifier(key: bytes, value: bytes) -> bool:
+    """Yes if *key* may name an identifier, and *value* is made of words and numbers, in parts between colons.
+
+    Args:
+        key: The name, or what stands before the value up to its quote.
+        value: The text beside it.
+    """
+    if len(value) > _LOOKED_AT or _IDENTIFIER_KEY.search(key) is None:
+        return False
+    return all(map(_is_part_of_identifier, value.split(b":")))
+
+
+def _is_part_of_identifier(part: bytes) -> bool:
+    if _PART_OF_IDENTIFIER.fullmatch(part) is None or is_strong(part):
+        return False
+    return _NUMBER.fullmatch(part) is not None or (
+        is_named(part) and max(map(len, _PIECE.findall(part))) <= _LONGEST_WORD
+    )
+
+
+def is_public_key(value: bytes) -> bool:
+    """Yes if *value* is the public half of a key, in OpenSSH's format or as PEM."""
+    return _PUBLIC_KEY.fullmatch(value[:_LOOKED_AT]) is not None
 
 
 def is_release(value: bytes) -> bool:
@@ -165,6 +198,7 @@ def is_secret(value: bytes, before: bytes, after: bytes, *, quoted: bool) -> boo
         or is_release(head)
         or _ADDRESS.fullmatch(head)
         or (_is_code(head) if quoted else after in _OPENING)
+        or is_identifier(before, head)
     ):
         return False
     if _RESULT.fullmatch(before) and (after in _MORE or _IN_TEST_NAME.search(head)):

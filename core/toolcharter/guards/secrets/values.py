@@ -49,7 +49,8 @@ def scrub_value(value: Any) -> tuple[Any, int]:
     """Mask the secrets in a value of JSON types.
 
     Any text below a key such as `password` or `Authorization` is masked, whatever it looks like, lists of texts too; so is
-    a number of six digits or more below a key such as `password`. Other texts are scrubbed by their content, and a list
+    a number of six digits or more below a key such as `password`. What names an identifier, such as `session_key`, keeps a text
+    of words and numbers, which is scrubbed by its content; so does a public key. Other texts are scrubbed by their content, and a list
     of texts also as the command line, or the name and value, that it may be. Booleans and null stay.
 
     Returns:
@@ -136,6 +137,8 @@ def _mask(text: str, key: str) -> tuple[str, int]:
     shapes = _shapes()
     if shapes.is_fill_in(value) or shapes.is_release(value):
         return text, 0
+    if shapes.is_identifier(_bytes(key), value) or shapes.is_public_key(value):
+        return scrub_text(text)
     if _SALT.search(key) and not shapes.is_secret(value, b'salt": "', b"", quoted=True):
         return text, 0
     return text[:begin] + MASK, 1

@@ -10,10 +10,56 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.rows import each_row
 
-from toolcharter.guards.secrets import MASK, scrub_json, scrub_line, scrub_value
+from toolcharter.guards.secrets import MASK, scrub_json, scrub_line, scrub_text, scrub_value
 
 HEX = hashlib.sha256(b"values").hexdigest()
 TOKEN = "gh" + "p_" + HEX[:36]
+
+
+_PUBLIC = "ssh-ed25519 " + "AAAA" + "C3NzaC1lZDI1NTE5AAAAI" + HEX[:43] + " kim@host"
+
+
+@each_row(
+    ("key", "shown"),
+    [
+        ("session_key", "agent:ada:telegram:direct:-1001234567890"),
+        ("sessionKey", "agent:ada:cron:nightly-report"),
+        ("session_id", "main"),
+        ("session_id", "42"),
+        ("primary_key", "user_id"),
+        ("key_id", "release-2026"),
+        ("sort_key", "created_at"),
+        ("public_key", HEX),
+        ("ssh_key", _PUBLIC),
+        ("host_key", f"-----BEGIN PUBLIC KEY-----\n{HEX}\n-----END PUBLIC KEY-----\n"),
+    ],
+)
+def test_identifiers_and_public_keys_are_shown(key: str, shown: str) -> None:
+    """What a name such as `session_key` holds is an identifier as often as a secret: words and numbers stay, in text, too."""
+    assert scrub_value({key: shown}) == ({key: shown}, 0)
+    assert "ssh_key" in key or scrub_text(f'"{key}": "{shown}"')[1] == 0
+
+
+@each_row(
+    ("key", "secret"),
+    [
+        ("session_key", HEX),
+        ("session_key", f"agent:ada:telegram:direct:{HEX[:32]}"),
+        ("session_key", f"agent:ada:telegram:direct:{TOKEN}"),
+        ("session_key", "agent:ada:telegram:two words"),
+        ("session_id", HEX[:26]),
+        ("session_id", "3f2504e0-4f89-11d3-9a0c-0305e82c3301"),
+        ("session_id", "x" * 4 + "qjvkzpwmxtrhbnlcdgsf"),
+        ("primary_key", HEX),
+        ("api_key", "user_id"),
+        ("secret_key", "agent:ada:telegram:direct:7"),
+        ("private_key", "42"),
+        ("ssh_key", _PUBLIC.replace("ssh-ed25519", "key")),
+    ],
+)
+def test_what_is_made_of_neither_stays_masked(key: str, secret: str) -> None:
+    """A random text beside such a name, and whatever stands beside a name that is always a secret's."""
+    assert scrub_value({key: secret}) == ({key: MASK}, 1)
 
 
 @each_row(
