@@ -9,6 +9,7 @@ import os
 import re
 import tempfile
 import time
+from base64 import b64decode
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from tests.waiting import until
 
-from toolcharter import Caller, LiveToolbox, open_live
+from toolcharter import Caller, LiveToolbox, build_tools, open_live
 from toolcharter_agents import announcing, running, subagents
 
 EVERYBODY = tuple(
@@ -31,12 +32,15 @@ EVERYBODY = tuple(
 _MARKER = re.compile(r"zq\d+z")
 _SENDS = {"unattended": True}
 _JOBS = {**_SENDS, "allow_tasks": True, "allowed_actions": ["status", "list", "add", "update", "remove", "run", "runs"]}
+_STARTS = {**_SENDS, "max_concurrent": 50, "max_children": 50}
 TOOLS: dict[str, Any] = {
     **{name: {} for name in ("read_file", "write_file", "list_files", "grep", "glob")},
-    **{name: {} for name in ("memory_search", "memory_get", "skill_search", "message")},
+    **{name: {} for name in ("memory_search", "memory_get", "skill_search")},
     **dict.fromkeys(("memory", "team_tasks"), _SENDS),
     **{name: {} for name in ("session", "sessions_list", "sessions_history", "session_status")},
-    **{name: {**_SENDS, "max_concurrent": 50, "max_children": 50} for name in ("spawn", "subagents")},
+    **dict.fromkeys(("spawn", "subagents"), _STARTS),
+    "delegate_to_agent": {**_STARTS, "targets": ["coder"]},
+    "background_process": {"allow_input": True, "max_processes": 3},
     "sessions_send": _SENDS,
     "team_message": {**_SENDS, "members": ["ada", "bob"]},
     "schedule": {"allowed_actions": ["create", "list", "cancel"], "unattended": True},
@@ -54,6 +58,8 @@ _CHILD = [
 PROFILE = {
     "profile": "p",
     "tools": TOOLS,
+    "runner": "host",
+    "allow": ["bash:echo *", "bash:read *", "background_process"],
     "capabilities": {"allow": ["*"], "max_safety": "high"},
     "extensions": {
         "context_files": {"unattended": True},
@@ -82,7 +88,7 @@ LOOKS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("cron", {"action": "list"}),
     ("nodes", {"action": "list"}),
     ("skill_search", {"query": "secret"}),
-    ("message", {"action": "send", "message": "secret", "channel": "mail", "target": "9"}),
+    ("background_process", {"action": "list"}),
 )
 """What shows everything that there is to see."""
 Aim = tuple[str, str, dict[str, Any]]
@@ -102,6 +108,13 @@ AIMED: tuple[Aim, ...] = (
     ("job", "cron", {"action": "runs", "jobId": "KEY"}),
     ("job", "cron", {"action": "run", "jobId": "KEY", "runMode": "force"}),
     ("job", "cron", {"action": "remove", "jobId": "KEY"}),
+    *(
+        ("process", "background_process", {"action": action, "handle": "KEY"})
+        for action in ("status", "log", "capture")
+    ),
+    ("process", "background_process", {"action": "write", "handle": "KEY", "text": "TEXT\n"}),
+    ("process", "background_process", {"action": "watch", "handle": "KEY", "pattern": "secret"}),
+    ("process", "background_process", {"action": "kill", "handle": "KEY"}),
     ("graph", "nodes", {"action": "list", "graph": "KEY"}),
     ("graph", "nodes", {"action": "run", "graph": "KEY"}),
     ("graph", "nodes", {"action": "delete", "graph": "KEY"}),
@@ -118,9 +131,14 @@ class Machine(RuleBasedStateMachine):
     def open(self) -> None:
         self.folder = tempfile.TemporaryDirectory()
         place = Path(self.folder.name)
-        (place / "ws").mkdir()
+        (place / "ws/.toolcharter/agents").mkdir(parents=True)
+        (place / "ws/.toolcharter/agents/coder.md").write_text("---\nname: coder\n---\nYou write code.\n")
+        self.sent = place / "sent"
+        self.sent.mkdir(mode=0o700)
+        way = {"deliver": "local", "url": f"local:{self.sent}/lines", "targets": ["*"], "unattended": True}
+        tools = {**TOOLS, "message": {"channels": {"mail": way}}}
         profile = place / "p.yaml"
-        profile.write_text(json.dumps({**PROFILE, "store": f"sqlite://{place / 'store.db'}"}))
+        profile.write_text(json.dumps({**PROFILE, "tools": tools, "store": f"sqlite://{place / 'store.db'}"}))
         self.events: list[Mapping[str, Any]] = []
         self.workers: list[LiveToolbox] = [
             open_live(profile, workspace=place / "ws", caller=EVERYBODY[0], events=self.events.append) for _ in range(2)
@@ -136,6 +154,7 @@ class Machine(RuleBasedStateMachine):
             self.makes_a_job(0, one, is_cron=False)
             self.makes_a_graph(0, one, has_own_name=True)
             self.spawns(0, one, has_own_label=True)
+            self.starts_a_process(0, one)
 
     def marked(self, writer: Caller, *, for_all_agents: bool = False) -> str:
         """A text that only *writer*, or all agents of its user, may be shown."""
@@ -146,7 +165,7 @@ class Machine(RuleBasedStateMachine):
 
     def call(self, worker: int, by: Caller, tool: str, args: Mapping[str, Any]) -> Any:
         given = json.dumps(args)
-        # Kept here, since events mask what an argument such as `session_key` holds.
+        # Kept here, since events cut long arguments.
         self.given[by.agent, by.user] = self.given.get((by.agent, by.user), "") + given
         result = self.workers[worker].current.for_caller(by).call(tool, args)
         shown = (result.text, result.data, result.message, result.hint)
@@ -191,6 +210,31 @@ class Machine(RuleBasedStateMachine):
 
         assert result.outcome == "ok", result.text
         self.things += [("subagent", result.data["id"], by), ("label", label, by)]
+
+    @rule(worker=worker, by=who)
+    def delegates(self, worker: int, by: Caller) -> None:
+        """The other agent works for the same user: it is told the task, and finds what is its own."""
+        task = self.marked(by)
+        self.readers[task.split()[1]].add(("coder", by.user))
+        result = self.call(worker, by, "delegate_to_agent", {"target_agent_id": "coder", "task": task})
+        assert task in result.text
+
+    @rule(worker=worker, by=who)
+    def starts_a_process(self, worker: int, by: Caller) -> None:
+        """Which waits for a line, and says one before that."""
+        command = f"echo {self.marked(by)}; read line"
+        result = self.call(worker, by, "background_process", {"action": "spawn", "command": command})
+        assert result.reason in {None, "too_many_processes"}, result.text
+        if result.outcome == "ok":
+            self.things.append(("process", result.data["handle"], by))
+
+    @rule(worker=worker, by=who, path=st.sampled_from(["", *DOCUMENTS]), chat=st.sampled_from(["7", "9"]))
+    def sends_a_message(self, worker: int, by: Caller, path: str, chat: str) -> None:
+        """To a chat of any user; with what it may be sent, the sender has read."""
+        text = f"{self.marked(by)} MEDIA:{path}" if path else self.marked(by)
+        given = {"message": text, "channel": "mail", "target": chat, "forward": True, "forward_reason": "they ask"}
+        result = self.call(worker, by, "message", {"action": "send", **given})
+        assert path or result.outcome == "ok", result.text
 
     @rule(worker=worker, by=who, to=st.sampled_from(["ada", "bob"]))
     def writes_to_a_colleague(self, worker: int, by: Caller, to: str) -> None:
@@ -279,9 +323,13 @@ class Machine(RuleBasedStateMachine):
                     self.call(0, by, "sessions_history", {"session_key": key, "include_tools": True})
                 self.takes_its_turn(0, by)
         finally:
-            for one in self.workers:
-                one.close()
+            for worker in self.workers:
+                worker.close()
+            sent = [json.loads(line) for file in self.sent.iterdir() for line in file.read_text().splitlines()]
             self.folder.cleanup()
+        for one in sent:
+            files = [b64decode(media["base64"]) for media in one["message"]["media"]]
+            self.check(one["agent"], one["user"], (one, files), "a message")
         for event in self.events:
             agent, user = event.get("agent"), event.get("user")
             self.check(agent, user, event, "an event", given=self.given.get((agent, user), ""))
@@ -305,3 +353,26 @@ def test_nothing_crosses(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Non
     machine().runTest()
     while time.monotonic() < ends:
         machine().runTest()
+
+
+def test_callers_without_a_session_share_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a guard remembers of one user's calls, answers from memory among them, is not another user's with the same agent."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    (tmp_path / "ws").mkdir()
+    (tmp_path / "ws/shared.md").write_text("Old.\n")
+    guards = {"cached_reads": {"seconds": 60}, "read_before_write": {"mode": "strict"}}
+    tools: dict[str, Any] = {"read_file": {}, "write_file": {}}
+    kept = {"context_files": {"unattended": True}}
+    profile = {"profile": "p", "tools": tools, "session_guards": guards, "extensions": kept}
+    (tmp_path / "p.json").write_text(json.dumps({**profile, "store": f"sqlite://{tmp_path / 'store.db'}"}))
+    with build_tools(tmp_path / "p.json", workspace=tmp_path / "ws", events=lambda _: None) as toolbox:
+        kim, lee = (toolbox.for_caller(one) for one in EVERYBODY[:2])
+        for view, text in ((kim, "Of Kim."), (lee, "Of Lee.")):
+            assert view.call("write_file", {"path": "USER.md", "content": text}).outcome == "ok"
+        kim.call("read_file", {"path": "shared.md"})
+
+        read = [view.call("read_file", {"path": "USER.md"}).text for view in (kim, lee, kim)]
+        blind = lee.call("write_file", {"path": "shared.md", "content": "New.\n"})
+
+    assert read == ["Of Kim.", "Of Lee.", "Of Kim."]
+    assert blind.reason == "precondition_failed"

@@ -76,7 +76,10 @@ class BrowserPool:
 
     @property
     def _key(self) -> tuple[str | None, ...]:
-        return self._rt.caller.tenant, self._rt.caller.session
+        caller = self._rt.caller
+        if caller.session:
+            return caller.tenant, caller.session
+        return caller.tenant, None, caller.agent, caller.user, caller.channel, caller.chat
 
     def _mine(self) -> Session | None:
         self._sessions = {key: one for key, one in self._sessions.items() if not one.is_over}

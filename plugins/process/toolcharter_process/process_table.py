@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from toolcharter import Denied, TerminalSize, ToolError, ToolRuntime
+from toolcharter import Denied, TerminalSize, ToolError, ToolRuntime, session_key
 from toolcharter_process.inbox import InboxNotices, Teller
 from toolcharter_process.managed import ManagedProcess, utc_now
 from toolcharter_process.output_loop import OutputLoop
@@ -93,8 +93,8 @@ class ProcessTable:
     def session(self) -> str:
         """The digest of the current call's session, which is not over as long as it calls."""
         caller = self._rt.caller
-        nameless = caller.session is None and not caller.tenant
-        session = session_digest(None if nameless else caller.apart(caller.session or ""))
+        named = (caller.tenant, caller.session, caller.agent, caller.user, caller.channel, caller.chat)
+        session = session_digest(caller.apart(session_key(caller)) if any(named) else None)
         for process in self._running_of(session):
             process.abandoned_at = _after(self.policy.session_timeout_s)
         return session

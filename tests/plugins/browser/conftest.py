@@ -120,8 +120,10 @@ def open_box(workspace: Path, pytestconfig: pytest.Config) -> Iterator[Callable[
 def calling(box: Toolbox) -> Call:
     """Calls of *box*, for any session."""
 
-    def call(tool: str, /, *, session: str | None = None, tenant: str = "", **args: Any) -> ToolResult:
-        return box.for_caller(Caller(session=session, tenant=tenant)).call(tool, args)
+    def call(
+        tool: str, /, *, session: str | None = None, tenant: str = "", user: str | None = None, **args: Any
+    ) -> ToolResult:
+        return box.for_caller(Caller(session=session, tenant=tenant, user=user)).call(tool, args)
 
     return call
 

@@ -245,6 +245,9 @@ def test_each_session_has_its_own_browser(open_box: Box, stand_in: Callable[[str
     )
     assert (unseen.reason, of_a_tenant.reason, again.outcome) == ("no_page", "no_page", "ok")
     assert call("browser", action="open", url=URL, session="bob").outcome == "ok"
+    call("browser", action="close", session="bob")
+    assert call("browser", action="open", url=URL, user="ann").outcome == "ok"
+    assert call("browser", action="close", user="bob").reason == "no_page"
 
 
 def test_an_idle_browser_makes_room(open_box: Box, stand_in: Callable[[str], None]) -> None:

@@ -20,12 +20,20 @@ def keys_of(caller: Caller) -> Keys:
     """The session and the agent among whose calls those of *caller* count. A started agent's count among the first one's."""
     if caller.delegation is not None:
         caller = caller.delegation.top
-    return Keys(session_of(caller), caller.apart(caller.agent or caller.session or _UNNAMED))
+    session = caller.apart(caller.session or caller.agent or _UNNAMED)
+    return Keys(session, caller.apart(caller.agent or caller.session or _UNNAMED))
 
 
 def session_of(caller: Caller) -> str:
-    """The session whose calls guards remember together with those of *caller*. A started agent has its own."""
-    return caller.apart(caller.session or caller.agent or _UNNAMED)
+    """The session whose calls guards remember together with those of *caller*. A started agent has its own.
+
+    Of callers without a session, those of one agent, user and conversation are one.
+    """
+    agent = caller.agent or _UNNAMED
+    where = (caller.user, caller.channel, caller.chat)
+    # `repr` quotes each part, so that no two callers give the same.
+    nameless = f"{agent}\0{where!r}" if any(where) else agent
+    return caller.apart(caller.session or nameless)
 
 
 async def acquire(limits: "BoundLimits", ctx: CallContext, keys: Keys) -> None:
