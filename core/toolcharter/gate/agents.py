@@ -87,6 +87,10 @@ class AgentLauncher:
         return replace(child, delegation=above._replace(tools=tuple(sorted(left - denied))))
 
 
+def _in_background(target: Callable[[], None]) -> None:
+    threading.Thread(target=target, name="toolcharter-agent", daemon=True).start()
+
+
 class AgentThread:
     """One agent, in a thread of its own that ends with it. Satisfies `RunningAgent`."""
 
@@ -117,7 +121,7 @@ class AgentThread:
         self._settling = threading.Lock()
 
     def begin(self, task: AgentTask) -> None:
-        """Start the thread, and what ends the agent when its time is up.
+        """Start the thread, which starts what ends the agent when its time is up: the caller waits for one start alone.
 
         Raises:
             ToolboxClosed: The toolbox is closed.
@@ -128,6 +132,7 @@ class AgentThread:
         def run() -> None:
             TRACE.set(trace)
             try:
+                _in_background(end_in_time)
                 self._settle(self._result_of(task))
             except ToolcharterError as error:
                 self._settle(error)
@@ -138,8 +143,7 @@ class AgentThread:
             if not self._has_ended.wait(max(0.0, self._deadline - monotonic())):
                 self._settle(ToolError("The agent took longer than it may.", reason=Reason.TIMED_OUT))
 
-        for target in (run, end_in_time):
-            threading.Thread(target=target, name="toolcharter-agent", daemon=True).start()
+        _in_background(run)
 
     @property
     def is_done(self) -> bool:
