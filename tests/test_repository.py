@@ -171,7 +171,6 @@ SMALL = {
     "api/words.py": "closed lists of words and forms of names, cheap for all that reads a profile",
     "hosts/events.py": "the one part of hosts that opens what the loader finds",
     "gate/observers.py": "pytest loads it in each project that has toolcharter installed, and nothing beside it",
-    "gate/stages/s6_limits.py": "each stage of a call is a module",
     "gate/tool.py": "what the stages, the pipeline and the building of tools share, between them in the gate's layers",
     "guards/paths/scope.py": "what paths of the disk and those with virtual files share, below both",
     "profile/names.py": "how names are written, below all that reads a profile",
