@@ -145,21 +145,28 @@ WRITTEN = (
 )
 
 
-def test_nothing_that_a_tool_wrote_is_imported_by_the_gate(project: Project, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("profile", "action", "reason"),
+    [("free", "checkout", "branch_resolution_failed"), ("coder", "log", "git_log_failed")],
+)
+def test_nothing_that_a_tool_wrote_is_imported_by_the_gate(
+    project: Project, tmp_path: Path, profile: str, action: str, reason: str
+) -> None:
     """A script that lies in the workspace has it on `sys.path`; its own imports go on coming from there."""
     (tmp_path / "free.yaml").write_text(FREE.replace("RUNNER", "host"))
+    name = str(tmp_path / "free.yaml") if profile == "free" else profile
     mark = tmp_path / "imported"
     code = f"open({str(mark)!r}, 'a').write(__name__ + ' ')\nraise SystemExit\n"
     (project.top / "helpers.py").write_text("WHO = 'the user'\n")
     (project.top / "agent.py").write_text(
         dedent(f"""
         from toolcharter import build_tools
-        with build_tools({str(tmp_path / "free.yaml")!r}, workspace=".", events=[lambda event: None]) as toolbox:
+        with build_tools({name!r}, workspace=".", events=[lambda event: None]) as toolbox:
             for name in {WRITTEN!r}:
-                assert toolbox.call("write_file", {{"path": name + ".py", "content": {code!r}}}).outcome == "ok", name
-                assert toolbox.call("write_file", {{"path": name + "_x/__init__.py", "content": {code!r}}}).outcome == "ok"
+                for path in (name + ".py", name + "_x/__init__.py"):
+                    assert toolbox.call("write_file", {{"path": path, "content": {code!r}}}).outcome == "ok", path
             print(toolbox.call("grep", {{"pattern": "print", "path": "src"}}))
-            print(toolbox.call("git", {{"action": "checkout", "branch": "x"}}).reason)
+            print(toolbox.call("git", {{"action": {action!r}, "branch": "x"}}).reason)
             import helpers
             print(helpers.WHO)
         """)
@@ -168,7 +175,7 @@ def test_nothing_that_a_tool_wrote_is_imported_by_the_gate(project: Project, tmp
     ended = project.run("agent.py")
 
     assert ended.stderr == ""
-    assert ended.stdout == "src/main.py:1:print(1)\nbranch_resolution_failed\nthe user\n"
+    assert ended.stdout == f"src/main.py:1:print(1)\n{reason}\nthe user\n"
     assert not mark.exists()
 
 

@@ -29,8 +29,13 @@ _BUILDERS: Final[Mapping[str, frozenset[str]]] = {
     **dict.fromkeys("poetry hatch pdm uv".split(), frozenset({"install", "build", "run", "sync", "test"})),
 }
 """What runs or installs the project in the folder in which it starts, by its subcommands; all of them, where none is named."""
-_INSTALLERS: Final = frozenset({"pip", "pipx", "gem", "easy_install"})
+_INSTALLERS: Final = frozenset({"pip", "pipx", "gem", "easy_install", "uvx", "npx"})
 """What does so with a folder that is named, and with no other."""
+_BOTH: Final[Mapping[str, frozenset[str]]] = {
+    "uv": frozenset({"pip", "tool"}),
+    **dict.fromkeys("npm pnpm yarn bun".split(), frozenset({"install", "i", "add", "link"})),
+}
+"""Those of the former that are such installers, too, by their subcommands."""
 _FOLDERS: Final = frozenset(
     "-C --directory -f --file --makefile --manifest-path --path --prefix --cwd --project --build --rootdir -B -S -p".split()
 )
@@ -44,7 +49,7 @@ def built(call: Call, made: MadeFiles) -> str | None:
     if name == "python" and "-m" in texts[:-1]:
         at = texts.index("-m") + 1
         name, texts = texts[at], texts[at + 1 :]
-    installs = name in _INSTALLERS or (name == "uv" and not {"pip", "tool"}.isdisjoint(texts[:1]))
+    installs = name in _INSTALLERS or not _BOTH.get(name, _ANY).isdisjoint(texts[:1])
     wanted = _BUILDERS.get(name)
     if not installs and (wanted is None or (wanted and wanted.isdisjoint(texts))):
         return None

@@ -87,8 +87,9 @@ def may_clone(command: Command) -> bool:
 def _note(call: Call, scene: Scene, made: MadeFiles) -> None:
     words = call.command.words
     if call.name in _BRINGERS:
+        start = join("", *(after for before, after in pairwise(call.texts) if before == "-C" and call.name == "git"))
         for folder in (*_cloned(call), *_submodules(call), *_unpacked(call, scene, made)):
-            made[f"{path_in(folder, call.command)}/"] = Made("runs code from the network")
+            made[f"{path_in(join(start, folder), call.command)}/"] = Made("runs code from the network")
     if call.name in FETCHERS:
         for name in _outputs(call):
             made[path_in(name, call.command)] = Made("runs code from the network")
