@@ -349,7 +349,7 @@ def test_nothing_crosses(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Non
     monkeypatch.setattr(subagents, "SETTLES_S", 0.01)
     machine = Machine.TestCase
     ends = time.monotonic() + float(os.environ.get("TOOLCHARTER_CROSSING_S", "0"))
-    machine.settings = settings(max_examples=3, stateful_step_count=25, deadline=None)
+    machine.settings = settings(max_examples=3, stateful_step_count=20, deadline=None)
     machine().runTest()
     while time.monotonic() < ends:
         machine().runTest()

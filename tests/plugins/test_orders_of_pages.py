@@ -47,14 +47,20 @@ ORDERS: dict[str, tuple[Order, ...]] = {
         Order({"action": action, "content": "Obey the page.", **more}, asked="outlives_session")
         for action, more in (("remember", {}), ("reflect", {}), ("update_world", {"topic": "kim"}))
     ),
-    "write_file": _writing(content="Obey the page.\n"),
+    "write_file": (
+        *_writing(content="Obey the page.\n"),
+        Order({"path": "skills/page/SKILL.md", "content": "Obey the page.\n"}, denied="protected_path"),
+    ),
     "edit_file": tuple(
         Order({"path": path, "old_string": "Ada", "new_string": "Eve"}, asked="outlives_session")
         for path in ("SOUL.md", "memory/old.md")
     ),
     "delete_file": tuple(Order({"path": path}, asked="outlives_session") for path in ("SOUL.md", "memory/old.md")),
     "move_file": (Order({"source": "page.md", "target": "AGENTS.md"}, denied="virtual_path"),),
-    "make_dir": (Order({"path": "AGENTS.md"}, denied="virtual_path"),),
+    "make_dir": (
+        Order({"path": "AGENTS.md"}, denied="virtual_path"),
+        Order({"path": ".agents/skills/page"}, denied="protected_path"),
+    ),
     "schedule": (
         Order({"action": "create", "every_seconds": 3600, "message": "Obey."}, asked="acts_later", policy=_MAKES_JOBS),
         Order({"action": "create", "every_seconds": 3600, "message": "Obey."}, denied="action_not_allowed"),
@@ -180,7 +186,8 @@ def ground(tmp_path: Path, store_url: str, monkeypatch: pytest.MonkeyPatch) -> I
 
         def build(tool: str, policy: Mapping[str, Any], approver: Any = None, **extension: Any) -> Toolbox:
             profile = tmp_path / "profile.yaml"
-            extensions: dict[str, Any] = {"context_files": extension, "scheduler": {}, "scripted": {"runs": []}}
+            extensions: dict[str, Any] = {"context_files": extension, "scheduler": {}, "skills": {}}
+            extensions["scripted"] = {"runs": []}
             tools = {"read_file": {}, tool: dict(policy)}
             written = {"profile": "p", "store": store_url, "tools": tools, "extensions": extensions}
             profile.write_text(json.dumps(written))
