@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from toolcharter import Denied, TerminalSize, ToolError, ToolRuntime, session_key
+from toolcharter import Denied, TerminalSize, ToolError, ToolRuntime
 from toolcharter_process.inbox import InboxNotices, Teller
 from toolcharter_process.managed import ManagedProcess, utc_now
 from toolcharter_process.output_loop import OutputLoop
@@ -93,8 +93,9 @@ class ProcessTable:
     def session(self) -> str:
         """The digest of the current call's session, which is not over as long as it calls."""
         caller = self._rt.caller
-        named = (caller.tenant, caller.session, caller.agent, caller.user, caller.channel, caller.chat)
-        session = session_digest(caller.apart(session_key(caller)) if any(named) else None)
+        people = (caller.agent, caller.user, caller.channel, caller.chat)
+        name = caller.session or (repr(people) if any(people) else "")
+        session = session_digest(caller.apart(name) if name or caller.tenant else None)
         for process in self._running_of(session):
             process.abandoned_at = _after(self.policy.session_timeout_s)
         return session
