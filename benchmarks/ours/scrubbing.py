@@ -34,6 +34,8 @@ HOSTILE = {
     "unseen characters": b"s\xe2\x80\x8bk-",
     "base64 of a key": b"cGFzc3dvcmQ",
     "elements": b"<token>a</token>",
+    "members of one line": b'"password": "CharField", ',
+    "commands of one line": b"docker login --password ",
 }
 SECRETS = {
     "tokens": b"AKIA" + b"ABCDEFGHIJKLMNOP ",

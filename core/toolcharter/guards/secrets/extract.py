@@ -9,8 +9,10 @@ from toolcharter.guards.secrets import engine
 from toolcharter.guards.secrets.engine import Span, expression
 from toolcharter.guards.secrets.heuristics import (
     is_fill_in,
+    is_joined,
     is_masked_token,
     is_named,
+    is_part_of_name,
     is_place,
     is_release,
     is_secret,
@@ -44,6 +46,11 @@ _OF_A_CLUSTER = expression(rb"(?i)secrets?[ \t]+\Z")
 """In front of the name of an object: `kubectl get secret db-credentials-11f37`."""
 _PASSWORD = expression(rb"(?i)pass|pwd")
 _LONG_WORD = expression(rb"[a-z]{8,}")
+_WORD = expression(rb"[A-Za-z_]*[a-z][A-Za-z_]*")
+_OF_CODE = expression(rb"\s*(?:self|this|cls)\.")
+_FEWEST_JOINTS = 2
+_SIGN = expression(rb"[^\w\s.,;:'\"-]")
+_SIGNS_OF_SALT = 6
 _MIXED = expression(rb"(?=.*[a-z])(?=.*[A-Z])(?=.*[0-9])")
 _MASKED_ITEM = expression(rb"[\w.-]*=\[REDACTED")
 """What a mask looks like behind the bracket of a colour."""
@@ -82,15 +89,15 @@ def token(text: bytes) -> Sequence[Span]:
 
 
 def placed(text: bytes) -> Sequence[Span]:
-    """The value beside a key; if it is none, those of the keys in it. *text* has the byte behind the match too."""
-    if _PAGED.match(text) or text.startswith(b"arn:"):
+    """The value beside a key; if it is none, those of the keys in it. *text* has the bytes before and behind the match, too."""
+    if _PAGED.match(text, 1) or text.startswith(b"arn:", 1):
         return ()
-    span = _value(text)
-    if span or len(text) > _NESTED or _OF_A_TEST.match(text):
+    span = _value(text, 1)
+    if span or len(text) > _NESTED or _OF_A_TEST.match(text, 1):
         return (span,) if span else ()
     # Once only: more would cost quadratic time.
-    inside = ((begin, _value(text[begin:])) for begin, _ in engine.finder(Family.PLACED)(text, 1))
-    return [(begin + span[0], begin + span[1]) for begin, span in inside if span]
+    inside = (_value(text, begin) for begin, _ in engine.finder(Family.PLACED)(text, 2))
+    return [span for span in inside if span]
 
 
 class _Candidate(NamedTuple):
@@ -104,8 +111,8 @@ class _Candidate(NamedTuple):
     quoted: bool
 
 
-def _value(text: bytes) -> Span | None:
-    match = engine.placed().match(text)
+def _value(text: bytes, start: int) -> Span | None:
+    match = engine.placed().match(text, start)
     group = match.lastindex if match else None
     if match is None or group is None or _is_far(match, group):
         return None
@@ -119,7 +126,7 @@ def _value(text: bytes) -> Span | None:
     is_secret_here = _JUDGES.get(group, _is_beside_key)
     if not quoted and group not in Place.WHOLE:
         end = begin + len(value.rstrip(_SENTENCE_END))
-    return (begin, end) if is_secret_here(_Candidate(value, text[:begin], after, quoted)) else None
+    return (begin, end) if is_secret_here(_Candidate(value, text[start:begin], after, quoted)) else None
 
 
 def _is_beside_key(found: _Candidate) -> bool:
@@ -135,6 +142,30 @@ def _is_told(found: _Candidate) -> bool:
 
 def _is_assigned(found: _Candidate) -> bool:
     return len(found.value) >= _SHORTEST_PROOF and not (_IN_NAMES.search(found.value) or is_fill_in(found.value))
+
+
+def _is_words(found: _Candidate) -> bool:
+    """Whether a line that assigns words to a password does so in a file of settings, and not in a program."""
+    is_code = _OF_CODE.match(found.before) or found.value.isupper() or found.value.count(b"_") < _FEWEST_JOINTS
+    return not is_code and is_joined(found.value) and not is_fill_in(found.value)
+
+
+def _is_option(found: _Candidate) -> bool:
+    """Whether an option's value is more than what a manual has there: `PASSWORD`, `<password>`, `file`, a name in code."""
+    value = found.value.rstrip(_SENTENCE_END)
+    if is_secret(value, b"password=", found.after, quoted=found.quoted):
+        return True
+    return not (value.isupper() or _IN_NAMES.search(value) or is_part_of_name(value)) and _is_told(found)
+
+
+def _is_member(found: _Candidate) -> bool:
+    """Whether the value below the name of a member is a secret: as if it stood beside it."""
+    return is_secret(found.value, b"".join(found.before.split(b"\n")), found.after, quoted=found.quoted)
+
+
+def _is_salt(found: _Candidate) -> bool:
+    is_sentence = found.value.count(b" ") > 1
+    return len(_SIGN.findall(found.value)) >= _SIGNS_OF_SALT or (not is_sentence and _is_beside_key(found))
 
 
 def _is_mixed(value: bytes) -> bool:
@@ -153,7 +184,10 @@ def _is_random(found: _Candidate) -> bool:
 
 def _is_word_or_secret(found: _Candidate) -> bool:
     """A long word counts as well: an option of that name takes nothing else."""
-    return (_LONG_WORD.fullmatch(found.value) is not None and _is_told(found)) or _is_beside_key(found)
+    if is_fill_in(found.value.rstrip(b"])")):
+        return False
+    is_word = _LONG_WORD.fullmatch(found.value) is not None or (_WORD.fullmatch(found.value) and is_joined(found.value))
+    return (is_word and _is_told(found)) or _is_beside_key(found)
 
 
 def _is_proof(found: _Candidate) -> bool:
@@ -170,6 +204,10 @@ def _is_proof(found: _Candidate) -> bool:
 _JUDGES: Mapping[int, Callable[[_Candidate], bool]] = {
     Place.AUTHORIZATION: _is_proof,
     Place.ASSIGNED: _is_assigned,
+    Place.WORDS: _is_words,
+    **dict.fromkeys((Place.OPTION, Place.OPTION_BARE), _is_option),
+    **dict.fromkeys(Place.MEMBER, _is_member),
+    **dict.fromkeys(Place.SALTED, _is_salt),
     Place.BRACES: lambda found: _is_told(found) and not _FIELD.fullmatch(found.value),
     Place.PGPASS: lambda found: is_secret(found.value, b"password=", b"", quoted=False),
     Place.NEAR: lambda found: _is_mixed(found.value.rstrip(_SENTENCE_END)),

@@ -31,7 +31,8 @@ _FILL_IN = re.compile(
     rb"|\d*\*\d*[A-Za-z-]+|(?:&|!!?)[A-Za-z_][\w.-]*|/[\^(\[].*"  # 1*tchar, &anchor, !name, /^expression/
     rb"|%(?:\(\w*\))?[sdrq]|%[+#0 -]?\d*[a-zA-Z]"  # %(token)s, %-10s
     rb"|[xX*.#?_\-0]{3,}"  # xxxxxxxx, ********
-    rb"|(?:your|my|the|some|insert|replace|enter|put|change)[-_ ](?:[a-z]+[-_ ]?){1,6}"  # your-token-here
+    rb"|(?:your|my|insert|replace|enter|put|change)[-_ ](?:[a-z]+[-_ ]?){1,6}"  # your-token-here
+    rb"|(?:the|some)[-_ ](?:[a-z]+[-_ ]){0,5}(?:pass[a-z]*|secret|token|key|value|string|text|name)[a-z]*(?:[-_ ][a-z]+)?"  # the-token
     rb"|[A-Za-z_-]*(?:_here|-here|[xX*]{6,}|\.\.\.)"  # sk-xxxxxx, abc...
     rb"|(?:[a-z_]\w{0,40}\.)*[A-Z][A-Za-z0-9]{1,40}(?:(?:Private|Public|Secret)Key|Token|Credentials?)"  # A class: X448PrivateKey, OAuth2Token
     rb"|\$[A-Za-z_]\w*(?:(?:::|->|[./-])[\w.-]*)+#?|\\?[\"']\$\w+\\?[\"']|\*[A-Za-z]+(?:_[A-Za-z]+)+"  # Variables
@@ -85,6 +86,35 @@ _SPACE = re.compile(rb"\s")
 _UPPER = re.compile(rb"[A-Z]")
 _LOWER = re.compile(rb"[a-z]")
 _LETTER = re.compile(rb"[A-Za-z]")
+_LEAST = 100_000
+"""A smaller number beside `password` is a setting."""
+_AMOUNT = re.compile(rb"[+-]?(\d+)(?:\.\d+)?(?:[eE][+-]?\d{1,3})?")
+_PASSWORD_KEY = re.compile(rb"(?i)[a-z_]{0,6}(?:pass|pwd|pswd)")
+_PART = re.compile(rb"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_PART_OF_NAME = frozenset(
+    b"""access account action active add address admin api app arg argument array assert async attr attribute auth bad base bind block
+    body bool buffer button by byte cache call callback cell char check child children class clear client code column command comment commit compare
+    component conf config confirm connect connection const constant content context control convert cookie copy count create
+    credential crypt current cursor custom data database db debug default define del delete description dialog dict digest dir
+    disable dispatch display doc domain driver dummy edit element email empty enable encode encrypt enter entered entry env error event example
+    exception exist expected expire expr extra factory fail fake false feature fetch field file filter find first flag flow
+    focus form format found from func function generate get given global group handle handler has hash header help hex hidden hint hook
+    host html http id image impl index info init input insert instance int internal invalid is item json keep kind label
+    last length level lib limit line link list load local lock log login mail manager map mask match max member message meta
+    method min missing mock mode model module must name need new next no node none not null num number object old only open
+    operation option opt order output override page panel param parameter parse parser part path pattern percent plain
+    plugin policy pool port post prefix prev private profile prompt property protocol provider proxy public query random raw read
+    record ref regex reload remote remove render repeat replace request require required reset resolve resource response result
+    resolved return role root route row rule run salt saved sample save schema screen script search section select self send server
+    service session set setting setup show sign size skip source spec sql start state static status step storage store str
+    stream string strip strong stub submit supplied system tab table tag target task temp template test text theme time title
+    tmp to toggle transform true type undefined unit unknown update upload uri url usage use user util valid validate validation
+    validator value var variable verify version view visible visit wait warning weak widget win window with word wrap write wrong xml""".split()
+)
+"""Words that names in programs have."""
+_FEWEST_LETTERS = 3
+"""Of a word, on average."""
+_STEMS = frozenset(part.rstrip(b"s") for part in _PART_OF_NAME)
 _MORE = (b" ", b"\t")
 _OPENING = (b"(", b"[", b"{")
 _WEAK_KEY = re.compile(rb"(?i)(?:auth\d?|session_?id|sig)[^A-Za-z0-9]*(?:bearer|basic|token|digest)?[^A-Za-z0-9]*$")
@@ -183,6 +213,27 @@ def _is_wordy(value: bytes) -> bool:
     return sum(map(len, _LONG_PIECE.findall(value))) >= _MOSTLY * len(value)
 
 
+def is_part_of_name(word: bytes) -> bool:
+    """Yes if *word* is one of those that names in programs are put together from."""
+    return word.lower().rstrip(b"s") in _STEMS
+
+
+def is_joined(value: bytes) -> bool:
+    """Yes if *value* joins words as a password does that a person chose, `zebra_lamp` or `zebraLamp`, and no name in a program would."""
+    parts = _PART.findall(value)
+    is_built = len(value) >= _WORD_LENGTH and 1 < len(parts) <= len(value) // _FEWEST_LETTERS
+    return is_built and not (_TELLING_WORD.search(value) or any(map(is_part_of_name, parts)))
+
+
+def is_word_below(value: bytes, key: bytes) -> bool:
+    """Yes if a word that is all that stands below the name of a password, in a block of its own, is one."""
+    return (
+        len(value) >= _WORD_LENGTH
+        and _PASSWORD_KEY.match(key) is not None
+        and not (is_fill_in(value) or is_place(value) or _TELLING_WORD.search(value))
+    )
+
+
 def is_secret(value: bytes, before: bytes, after: bytes, *, quoted: bool) -> bool:
     """Judge the *value* beside a key.
 
@@ -195,7 +246,7 @@ def is_secret(value: bytes, before: bytes, after: bytes, *, quoted: bool) -> boo
     head = value[:_LOOKED_AT]
     if (
         is_fill_in(head)
-        or is_release(head)
+        or (is_release(head) and not _is_amount(head))
         or _ADDRESS.fullmatch(head)
         or (_is_code(head) if quoted else after in _OPENING)
         or is_identifier(before, head)
@@ -230,33 +281,44 @@ def _is_name(value: bytes, before: bytes) -> bool:
     return (words and (b"/" in value or b"_" in value)) or (len(value) >= _STRONG_LENGTH and _is_wordy(value))
 
 
+def _is_amount(value: bytes) -> bool:
+    """Yes if *value* is a number that is no setting: of six digits or more in front of its point, whatever its sign."""
+    amount = _AMOUNT.fullmatch(value)
+    return amount is not None and (len(amount[1]) >= _SHORTEST_LOOSE or abs(float(value)) >= _LEAST)
+
+
 def _is_secret_with_digit(value: bytes, before: bytes, *, quoted: bool) -> bool:
-    if _NUMBER.fullmatch(value):
-        return value.isdigit() and len(value) >= _SHORTEST_LOOSE and _PASS.match(before) is not None
+    if _NUMBER.fullmatch(value) or _AMOUNT.fullmatch(value):
+        return _is_amount(value) and _PASS.match(before) is not None
     return not (_is_prose(value) if quoted else _is_name(value, before))
+
+
+def _is_strange(value: bytes) -> bool:
+    """Yes if *value* is base64 of the wrong length, without a letter, a name or an expression."""
+    padded_wrong = value.endswith(b"=") and len(value) % 4
+    return bool(
+        padded_wrong
+        or not _LETTER.search(value)
+        or _IDENTIFIER.fullmatch(value)
+        or _EXPRESSION.search(value)
+        or _DOTTED.fullmatch(value)
+    )
 
 
 def _is_secret_without_digit(value: bytes, before: bytes, after: bytes, *, quoted: bool) -> bool:
     if not _NAME.fullmatch(value):
-        padded_wrong = value.endswith(b"=") and len(value) % 4
-        strange = (
-            padded_wrong
-            or not _LETTER.search(value)
-            or _IDENTIFIER.fullmatch(value)
-            or _EXPRESSION.search(value)
-            or _DOTTED.fullmatch(value)
-        )
-        return len(value) >= _WORD_LENGTH and not strange
+        return len(value) >= _WORD_LENGTH and not _is_strange(value)
     if _TELLING_WORD.search(value):
         return False
-    if not value.isalpha():
-        return _VARIABLE.fullmatch(before) is not None and len(value) >= _MIXED_LENGTH
+    is_element = after == b"<" and before.endswith(b">") and _PASS.match(before) is not None
+    is_chosen = (quoted or is_element) and _PASSWORD_KEY.match(before) is not None and is_joined(value)
+    if is_chosen or not value.isalpha():
+        return is_chosen or (_VARIABLE.fullmatch(before) is not None and len(value) >= _MIXED_LENGTH)
     if not (value.islower() or value.isupper()):
         return len(value) >= _STRONG_LENGTH and not _is_wordy(value)
     if quoted and _TOKEN_KEY.search(before):  # `"token": "position"` names a token of another kind.
         return len(value) >= _MIXED_LENGTH
     # A loose value (`password: required`) may be prose; `KEY=value`, `"key": value`, an element and `KEY: value` are not.
-    is_element = after == b"<" and before.endswith(b">") and _PASS.match(before)
     is_setting = after in _LINE_ENDS and _SETTING.fullmatch(before)
     loose = before[-1:] in b" \t>" and not (_QUOTE.search(before) or is_element or is_setting)
     return not loose and len(value) >= _WORD_LENGTH

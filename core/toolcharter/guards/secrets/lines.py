@@ -9,7 +9,7 @@ from typing import NamedTuple
 from toolcharter.guards.secrets import engine, wrapped
 from toolcharter.guards.secrets.engine import Span
 from toolcharter.guards.secrets.extract import FAR
-from toolcharter.guards.secrets.heuristics import is_fill_in, is_named, is_place, is_secret, is_strong
+from toolcharter.guards.secrets.heuristics import is_fill_in, is_named, is_place, is_secret, is_strong, is_word_below
 from toolcharter.guards.secrets.known import is_telling
 from toolcharter.guards.secrets.obfuscation import bare_of
 from toolcharter.guards.secrets.patterns import Family
@@ -88,7 +88,8 @@ def _is_one(words: Sequence[bytes]) -> bool:
 def _is_single(value: bytes, head: bytes) -> bool:
     """Whether the only line below a key is a secret: it is judged as if it stood in quotes beside the key."""
     key = _KEY_OF_HEAD.match(head)
-    return (key is not None and is_secret(value, key[0] + b': "', b"", quoted=True)) or is_strong(value)
+    named = key is not None and (is_secret(value, key[0] + b': "', b"", quoted=True) or is_word_below(value, key[0]))
+    return named or is_strong(value)
 
 
 def _heads(data: bytes, family: int) -> Iterator[Span]:

@@ -30,7 +30,9 @@ _BREAK = r"(?:(?:[|>][+-]?)?[ \t]*\r?\n[ \t]+)?"
 # Beside `=` and `:`, the ways of XML, of an attribute beside its name, and of lists of names and values.
 _EQUALS = (
     r"(?:[ \t]*(?:\{[ \t]*\r?\n(?:[ \t]*(?:type|description|sensitive|nullable|ephemeral)[ \t]*=[^\r\n]*\r?\n)*"
-    r"[ \t]*default[ \t]*=|=>|:=|\?=|==?|::?|[ \t]is:)[ \t]*" + _BREAK + r"|>|[ \t]+value[ \t]*=[ \t]*"
+    r"[ \t]*default[ \t]*=|=>|:=|\?=|==?|::?|[ \t]is:)[ \t]*(?:!!(?:str|int|float)[ \t]+)?"
+    + _BREAK
+    + r"|>|[ \t]+value[ \t]*=[ \t]*"
     r"|(?:,[ \t]*(?:\r?\n[ \t]*)?\"[A-Za-z]+\"[ \t]*:[ \t]*(?:true|false|null|\"[^\"\r\n]*\"))?"
     r",?[ \t]*(?:\r?\n[ \t]*)?\\{0,4}[\"']?(?i:(?:parameter|output|secure)?value)\\{0,4}[\"']?[ \t]*:[ \t]*)" + _COLOUR
 )
@@ -38,16 +40,17 @@ SCHEME = r"(?i:(?:bearer|basic|token|digest|apikey|ssws|negotiate)[ \t]+)?"
 # A digit or a sign that no name has: what a secret has that a word has not.
 _TELLS = r"0-9!@#$%^*?+~"
 _BARE = r"\s\"'`,;&<>(){}\[\]|\\\x1b"
+_JOINED = r"[A-Za-z]+(?:_[A-Za-z]+)+"
 _UNQUOTED = (
     r"(?:[^" + _BARE + "$" + _TELLS + r"][^" + _BARE + _TELLS + r"]*)?[" + _TELLS + r"][^" + _BARE + r"]*|[A-Za-z]{8,}"
-    r"|[A-Za-z+/]{6,}={1,2}|[A-Za-z]+(?:_[A-Za-z]+)+"
+    r"|[A-Za-z+/]{6,}={1,2}|" + _JOINED
 )
 _END = r"(?:[\s\"'`,;&<>)}\]|\\\x1b]|$)"
 
 
 def _quoted(quote: str) -> str:
     plain = rf"[^{quote}\\\r\n{_TELLS}]|\\."
-    return rf"(?:\(\s*)?{quote}{SCHEME}((?:{plain})*[{_TELLS}](?:[^{quote}\\\r\n]|\\.)*|[A-Za-z]{{8,}}|[A-Za-z+/]{{6,}}={{1,2}}){quote}"
+    return rf"(?:\(\s*)?{quote}{SCHEME}((?:{plain})*[{_TELLS}](?:[^{quote}\\\r\n]|\\.)*|[A-Za-z]{{8,}}|[A-Za-z+/]{{6,}}={{1,2}}|{_JOINED}){quote}"
 
 
 def _escaped(quote: str) -> str:
@@ -66,25 +69,25 @@ _VALUE = "|".join(
 _FLAG = r"--[A-Za-z0-9-]*" + KEY + r"[ \t]+[\"']?([^\s\"'`$<>(){}\[\]|\\;-][^\s\"']{5,})"
 _BEARER = r"(?i:\b(?:bearer|ssws))[ \t]+([A-Za-z0-9._~+/-]{16,}=*)"
 _NETRC = r"\blogin[ \t]+\S+(?:[ \t]+|[ \t]*\r?\n[ \t]*)password[ \t]+[\"']?([^\s\"'<>{}]{4,})"
-_CURL_USER = r"\b(?:curl|wget|http|https)[ \t](?:[^\r\n]*?[ \t])?(?:-u|--user|--proxy-user)[ \t=]*[\"']?[^\s:\"'$]+:([^\s\"'$]{4,})"
+_CURL_USER = r"\b(?:curl|wget|http|https)[ \t](?:[^\r\n]*?[ \t])??(?:-u|--user|--proxy-user)[ \t=]*[\"']?[^\s:\"'$]+:([^\s\"'$]{4,})"
 _COMMAND = (
     r"\b(?:sshpass[ \t]+-p[ \t]*|(?:requirepass|masterauth)[ \t]+"
-    r"|(?:mysql|mysqldump|mysqladmin|mariadb)[ \t](?:[^\r\n]*?[ \t])?-p|redis-cli[ \t](?:[^\r\n]*?[ \t])?-a[ \t]+)"
+    r"|(?:mysql|mysqldump|mysqladmin|mariadb)[ \t](?:[^\r\n]*?[ \t])??-p|redis-cli[ \t](?:[^\r\n]*?[ \t])??-a[ \t]+)"
     r"[\"']?([^\s\"'$<>{}-][^\s\"']{3,})"
 )
 # Programs that take a password behind a letter: those that log in to a registry or a cloud, directories, archives, shares.
 _LOGIN = (
-    r"\b(?:(?:docker|podman|nerdctl|buildah|skopeo|helm|oras|crane|az|oc|cf|argocd|ibmcloud)[ \t](?:[^\r\n]*?[ \t])?login[ \t]"
-    r"(?:[^\r\n]*?[ \t])?-p[ \t=]*"
-    r"|ldap(?:search|add|modify|modrdn|delete|passwd|whoami|compare|exop)[ \t](?:[^\r\n]*?[ \t])?-[wy][ \t]*"
-    r"|(?:mongo|mongosh|mongodump|mongorestore|mongoexport|mongoimport|psexec)[ \t](?:[^\r\n]*?[ \t])?-p[ \t]+"
-    r"|(?:sqlcmd|bcp|tsql|unzip|zip|ipmitool|mosquitto_pub|mosquitto_sub)[ \t](?:[^\r\n]*?[ \t])?-P[ \t]*"
-    r"|(?:7z|7za|7zr|rar|unrar)[ \t](?:[^\r\n]*?[ \t])?-p"
-    r"|(?:smbclient|rpcclient|smbget|smbmap|net|winexe)[ \t](?:[^\r\n]*?[ \t])?(?:-U|--user)[ \t=]*[\"']?[\w.\\/-]+%"
-    r"|lftp[ \t](?:[^\r\n]*?[ \t])?-u[ \t]*[\"']?[\w.@-]+,"
-    r"|(?:keytool|jarsigner)[ \t](?:[^\r\n]*?[ \t])?-(?:store|key|deststore|srcstore)pass[ \t]+"
-    r"|openssl[ \t](?:[^\r\n]*?[ \t])?-pass(?:in|out)?[ \t]+[\"']?pass:"
-    r"|(?:xfreerdp|rdesktop)[ \t](?:[^\r\n]*?[ \t])?(?:/p:|-p[ \t]+)"
+    r"\b(?:(?:docker|podman|nerdctl|buildah|skopeo|helm|oras|crane|az|oc|cf|argocd|ibmcloud)[ \t](?:[^\r\n]*?[ \t])??login[ \t]"
+    r"(?:[^\r\n]*?[ \t])??(?:-p[ \t=]*|--password[ \t=]+)"
+    r"|ldap(?:search|add|modify|modrdn|delete|passwd|whoami|compare|exop)[ \t](?:[^\r\n]*?[ \t])??-[wy][ \t]*"
+    r"|(?:mongo|mongosh|mongodump|mongorestore|mongoexport|mongoimport|psexec)[ \t](?:[^\r\n]*?[ \t])??-p[ \t]+"
+    r"|(?:sqlcmd|bcp|tsql|unzip|zip|ipmitool|mosquitto_pub|mosquitto_sub)[ \t](?:[^\r\n]*?[ \t])??-P[ \t]*"
+    r"|(?:7z|7za|7zr|rar|unrar)[ \t](?:[^\r\n]*?[ \t])??-p"
+    r"|(?:smbclient|rpcclient|smbget|smbmap|net|winexe)[ \t](?:[^\r\n]*?[ \t])??(?:-U|--user)[ \t=]*[\"']?[\w.\\/-]+%"
+    r"|lftp[ \t](?:[^\r\n]*?[ \t])??-u[ \t]*[\"']?[\w.@-]+,"
+    r"|(?:keytool|jarsigner)[ \t](?:[^\r\n]*?[ \t])??-(?:store|key|deststore|srcstore)pass[ \t]+"
+    r"|openssl[ \t](?:[^\r\n]*?[ \t])??-pass(?:in|out)?[ \t]+[\"']?pass:"
+    r"|(?:xfreerdp|rdesktop)[ \t](?:[^\r\n]*?[ \t])??(?:/p:|-p[ \t]+)"
     r"|htpasswd[ \t]+-[A-Za-z]*b[A-Za-z]*[ \t]+(?:\S+[ \t]+){1,2}"
     r"|rabbitmqctl[ \t]+(?:add_user|change_password)[ \t]+\S+[ \t]+"
     r"|(?:vault|cargo|doppler)[ \t]+login[ \t]+"
@@ -101,7 +104,29 @@ _AUTHORIZATION = (
 # Words with underscores are a name in code, and a password where a file, an address or an option assigns them.
 _ASSIGNED = (
     r"(?:(?m:^)[ \t]*(?:[-+>#][ \t]?)?(?:(?i:export|set|env)[ \t]+)?[\w.-]*|--[\w-]*|[?&,]|\w=[^\s\"'(),;]{1,64}[ \t]+)"
-    r"(?i:passw(?:or)?d|pwd|passphrase|(?:\b|_)pass)=[\"']?([A-Za-z]+(?:_[A-Za-z]+)+)(?:[&;#\"' \t\r\\]|(?m:$))"
+    r"(?i:passw(?:or)?d|pwd|passphrase|(?:\b|_)pass)=[\"']?(" + _JOINED + r")(?:[&;#\"' \t\r\\]|(?m:$))"
+)
+_NAME = r"(?i:passw(?:or)?d|pwd|passphrase)"
+# The same where blanks are around the sign, or behind the colon: the whole line assigns nothing else.
+_WORDS = (
+    r"(?m:^)[ \t]*(?:[-+>#][ \t]?)?[\w.-]*(?:" + _NAME + r"|(?i:(?:\b|_)pass))(?:[ \t]*=[ \t]*|:[ \t]+)"
+    r"(" + _JOINED + r")[ \t\r]*(?m:$)"
+)
+# An option takes one value, whatever it looks like.
+_OPTION = (
+    r"--[A-Za-z0-9-]*"
+    + _NAME
+    + r"=(?:[\"']([^\"'\\$`\r\n]{4,})[\"']|([^\s\"'`$<>(){}\[\]|\\;&,*-][^\s\"'`$<>(){}\[\]|\\;&,]{3,}))"
+)
+# A member of JSON whose value is on the next line.
+_MEMBER = (
+    KEY + KEY_END + r"\\{0,4}[\"'][ \t]*:[ \t]*\r?\n[ \t]*(?:\\{0,4}[\"']" + SCHEME + r"([^\"'\\\r\n]{6,})\\{0,4}[\"']"
+    r"|(-?[0-9][0-9.eE+-]{2,})(?:[\s,}\]]|$))"
+)
+# The keys and salts of WordPress, of any characters (https://api.wordpress.org/secret-key/1.1/salt/).
+_SALTED = (
+    r"(?i:(?:(?:secure_)?auth|logged_in|nonce)_(?:key|salt))[\"']?[ \t]*(?:,|=>|=|:)[ \t]*"
+    r"(?:\"((?:[^\"\\\r\n]|\\.){40,})\"|'((?:[^'\\\r\n]|\\.){40,})')"
 )
 # A default, and a variable with its type: the value is in quotes.
 _TYPED = (
@@ -116,10 +141,10 @@ _NEAR = (
 )
 # What a shell hands to the input of a program that reads a password there: `echo ... |` before it, `<<<` behind it.
 _READS = (
-    r"(?:[^\r\n|]*[ \t](?:--(?:[a-z]+-)*(?:password|passphrase|pass|token|secret)-stdin|--with-token|--passphrase-fd[ \t=]0)\b"
-    r"|sudo[ \t]+(?:-[A-Za-z]+[ \t]+)*-[A-Za-z]*S\b)"
+    r"(?:[ \t](?:--(?:[a-z]+-)*(?:password|passphrase|pass|token|secret)-stdin|--with-token|--passphrase-fd[ \t=]0)\b"
+    r"|\bsudo[ \t]+(?:-[A-Za-z]+[ \t]+)*-[A-Za-z]*S\b)"
 )
-_SETS = r"(?:sudo[ \t]+)?(?:[\w./-]*/)?chpasswd\b"
+_SETS = r"\b(?:sudo[ \t]+)?(?:[\w./-]*/)?chpasswd\b"
 _USER = r"[^\s:\"'$`|<>]+:"
 
 
@@ -131,7 +156,8 @@ def _input(user: str) -> str:
 
 
 def _given(program: str, user: str) -> str:
-    echoed = rf"\b(?:echo|printf)[ \t]+(?:-[neE]+[ \t]+)?{_input(user)}[ \t]*\|[ \t]*{program}"
+    """Nothing stands before *program* where no `|` begins it: it would be looked for up to the end of the line, from everywhere."""
+    echoed = rf"\b(?:echo|printf)[ \t]+(?:-[neE]+[ \t]+)?{_input(user)}[ \t]*\|[^\r\n|]*?{program}"
     return rf"{echoed}|{program}[^\r\n|]*<<<[ \t]*{_input(user)}"
 
 
@@ -155,13 +181,21 @@ _ORACLE = (
     r"|\bjdbc:oracle:(?:thin|oci8?):[^\s/@:]+)/[\"']?([^\s@/\"'$<>{}]{4,})[\"']?@"
 )
 _PGPASS = r"(?m:^)[A-Za-z0-9*][\w.*-]*:(?:\*|5[0-9]{3}|6[45][0-9]{2}):[^\s:(),]+:[^\s:/(),]+:([^\s:]{4,})"
-_SIGNED = r"\b[Ss]ignature=[\"']?([A-Za-z0-9+/]{40,}={0,2})|\bresponse=\"?([0-9a-f]{32,64})\b"
+# A request's signature, the answer to a challenge (RFC 7616, section 3.4), the code of Hawk.
+_SIGNED = (
+    r"\b[Ss]ignature=[\"']?([A-Za-z0-9+/]{40,}={0,2})|\bresponse=\\{0,4}\"?([0-9a-f]{32,64})\b"
+    r"|\bmac=\\{0,4}\"([A-Za-z0-9+/]{27,}={0,2})\\{0,4}\""
+)
 
 PLACED = "|".join(
     (
         _AUTHORIZATION,
         _ASSIGNED,
         _DEFAULT,
+        _MEMBER,
+        _SALTED,
+        _OPTION,
+        _WORDS,
         rf"(?:{_PAGE}{{1,3}}|{_TEST})?" + KEY + KEY_END + CLOSE + rf"(?:{_EQUALS}(?:{_VALUE})|{_SOFT}{_STRONG})",
         _FLAG,
         _BEARER,
@@ -188,24 +222,15 @@ PLACED = "|".join(
 class Place:
     """The groups of `PLACED`."""
 
-    AUTHORIZATION, ASSIGNED, DEFAULT, FLAG, NETRC, COMMAND, BRACES, PGPASS, JWK, NEAR = (
-        1,
-        2,
-        3,
-        11,
-        13,
-        15,
-        18,
-        20,
-        25,
-        26,
-    )
-    ESCAPED = frozenset({4, 5})
-    QUOTED = frozenset({3, 4, 5, 6, 7, 8})
-    STRONG = frozenset({10, 12, 21, 22})
-    TOLD = frozenset({16, 17, 19, 23, 24, *range(27, 40)})
+    AUTHORIZATION, ASSIGNED, DEFAULT, OPTION, OPTION_BARE, WORDS = 1, 2, 3, 8, 9, 10
+    FLAG, NETRC, COMMAND, BRACES, PGPASS, JWK, NEAR = 18, 20, 22, 25, 27, 33, 34
+    MEMBER = frozenset({4, 5})
+    SALTED = frozenset({6, 7})
+    QUOTED = frozenset({3, 4, 6, 7, OPTION, 11, 12, 13, 14, 15})
+    STRONG = frozenset({17, 19, 28})
+    TOLD = frozenset({23, 24, 26, 29, 30, 31, 32, *range(35, 48)})
     """Groups that match only passwords, whatever their characters."""
-    WHOLE = frozenset({*TOLD, ASSIGNED, BRACES, PGPASS, JWK})
+    WHOLE = frozenset({*TOLD, ASSIGNED, WORDS, BRACES, PGPASS, JWK})
     """A sign at the end is part of the value, not of the sentence around it."""
 
 
@@ -236,6 +261,7 @@ PLACE_HINT = (
     r"|\b(?:setenv|ENV|ARG|set[ \t]+-[gUx]{1,3})[ \t]"
     r"|\b(?:d|dp|dq|qi)\\{0,9}[\"']?[ \t]*:[ \t]*\\{0,9}[\"']?[A-Za-z0-9_-]{16}"
     r"|-stdin\b|--with-token|--passphrase-fd|\bsudo[ \t]+-|chpasswd|-user-pass>"
-    r"|jdbc:oracle:|:(?:\*|5[0-9]{3}|6[45][0-9]{2}):[^\s:]+:|\b[Ss]ignature=|\bresponse="
+    r"|jdbc:oracle:|:(?:\*|5[0-9]{3}|6[45][0-9]{2}):[^\s:]+:|\b[Ss]ignature=|\bresponse=|\bmac=\\{0,9}\""
+    r"|(?i:(?:logged_in|nonce)_key)\b"
 )
 """Finds something wherever `PLACED` does."""

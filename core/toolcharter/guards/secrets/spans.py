@@ -62,18 +62,27 @@ def _apart(spans: list[Span]) -> list[Span]:
     return apart
 
 
-def _matched(family: int, judge: Judge, behind: int = 0) -> Callable[[bytes], Iterator[Span]]:
-    """The spans that *judge* sees in the matches of *family*, each with so many bytes *behind* it."""
+def _matched(family: int, judge: Judge) -> Callable[[bytes], Iterator[Span]]:
+    """The spans that *judge* sees in the matches of *family*."""
 
     def find(data: bytes) -> Iterator[Span]:
         remembered = _Remembered(judge)
         for start, end in engine.finder(family)(data):
             if family == Family.TOKEN and _DIGEST.search(data, max(0, start - _LONGEST_KEY), start):
                 continue
-            for begin, stop in remembered(data[start : end + behind]):
+            for begin, stop in remembered(data[start:end]):
                 yield start + begin, start + stop
 
     return find
+
+
+def _placed(data: bytes) -> Iterator[Span]:
+    """The values beside a key; each is judged with a byte on both sides, since a line may begin or end there."""
+    remembered = _Remembered(judged.placed)
+    for start, end in engine.finder(Family.PLACED)(data):
+        front = data[start - 1 : start] if start else b"\n"
+        for begin, stop in remembered(front + data[start : end + 1]):
+            yield start + begin - 1, start + stop - 1
 
 
 def _tokens(data: bytes) -> Iterator[Span]:
@@ -174,7 +183,7 @@ def _known(data: bytes) -> Iterator[Span]:
 _FINDERS: dict[int, Callable[[bytes], Iterable[Span]]] = {
     Family.TOKEN: _tokens,
     Family.FLOATING: _matched(Family.FLOATING, judged.token),
-    Family.PLACED: _matched(Family.PLACED, judged.placed, behind=1),
+    Family.PLACED: _placed,
     Family.LISTED: _matched(Family.LISTED, judged.listed),
     Family.URL: _matched(Family.URL, judged.url),
     Family.COOKIE: _matched(Family.COOKIE, judged.cookies),
