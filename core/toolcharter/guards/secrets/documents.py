@@ -13,15 +13,22 @@ from typing import Any
 import orjson
 
 _MASK = "[REDACTED]"
+_BARE = "REDACTED"
 _JSON_START = ("{", "[", '"')
 _YAML_START = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\r?\n|%[^\n]*\n)*(?:---(?=\s)|- |[\"']?[\w./-]+[\"']?:(?:[ \t\r\n]|$))")
-# The mask where YAML would read its bracket: at the beginning of a value or key that goes on, behind a tag, between brackets.
+# The mask where YAML would read its bracket: at the beginning of a value or key that goes on, and behind a tag or an anchor.
 _SUSPECT = re.compile(
-    r"(?m)(?:^|[:?-])[ \t]+\[REDACTED\][ \t]*[^\s#]|^\[REDACTED\]|![\w!:,./-]*[ \t]+\[REDACTED\]|[{\[,][^\n]*\[REDACTED\]"
+    r"(?:^[ \t]*|[:?-][ \t]+)(?:[!&]\S{0,200}[ \t]+){0,2}\[REDACTED\](?=\S|[ \t]+[^\s#])|^\[REDACTED\]"
+    r"|(?:^|[ \t])[!&]\S{0,200}[ \t]+\[REDACTED\]"
 )
+_OPENING = re.compile(r"[\[{,]")
+_LEFT_OPEN = re.compile(r"(?m)[\[{][^\[\]{}\n]*$")
+"""Brackets over several lines: what is in a line with none may be between them."""
 _PROPERTIES = re.compile(r"(?:[!&]\S*\s+)+")
+_NUMBER_TAG = re.compile(r"!!(?:int|float|bool|null|timestamp)[ \t]+")
+"""A mask is none of these."""
 _LARGEST_YAML = 65_536
-"""In characters: PyYAML reads a megabyte in a second; a longer document keeps the mask as it is."""
+"""In characters: PyYAML reads a megabyte in a second; behind this the mask has no brackets where YAML would read them."""
 
 
 def kept_valid(text: str, masked: str) -> str:
@@ -29,9 +36,18 @@ def kept_valid(text: str, masked: str) -> str:
     head = text[:200].lstrip()
     if head.startswith(_JSON_START):
         return _json(text, masked)
-    if len(masked) <= _LARGEST_YAML and "\n" in text.strip() and _YAML_START.match(text) and _SUSPECT.search(masked):
+    if "\n" in text.strip() and _YAML_START.match(text) and _may_break(masked):
         return _yaml(masked)
     return masked
+
+
+def _may_break(masked: str) -> bool:
+    return _LEFT_OPEN.search(masked) is not None or any(map(_is_suspect, masked.split("\n")))
+
+
+def _is_suspect(line: str) -> bool:
+    head, mask, _ = line.partition(_MASK)
+    return bool(mask) and (_OPENING.search(head) is not None or _SUSPECT.search(line) is not None)
 
 
 def _json(text: str, masked: str) -> str:
@@ -58,31 +74,53 @@ def _yaml_module() -> Any:
 def _yaml(masked: str) -> str:
     """*masked* with each plain scalar quoted whose mask YAML would read as a list, if it is YAML then."""
     module = _yaml_module()
-    word = "REDACTED"
+    word = _BARE
     while word in masked.replace(_MASK, ""):
         word += "x"
     bare = masked.replace(_MASK, word)
     parts: list[str] = []
     position = flows = 0
+    stop = len(bare)
     try:
         for event in module.parse(bare, Loader=getattr(module, "CSafeLoader", module.SafeLoader)):
+            if event.start_mark.index > _LARGEST_YAML:
+                stop = event.start_mark.index
+                break
             if isinstance(event, module.CollectionStartEvent):
                 flows += bool(event.flow_style)
             elif isinstance(event, module.CollectionEndEvent):
                 # The end of a block collection has no text of its own.
                 flows -= event.start_mark.index != event.end_mark.index
-            elif isinstance(event, module.ScalarEvent) and not event.style and word in event.value:
-                start, end = event.start_mark.index, event.end_mark.index
-                properties = _PROPERTIES.match(bare, start, end)
-                start = properties.end() if properties else start
-                misread = _is_misread(bare[start:end], word, bare[end : end + 1], is_inside=flows > 0)
-                if misread or event.tag is not None:
-                    quoted = orjson.dumps(event.value.replace(word, _MASK)).decode()
-                    parts += (bare[position:start].replace(word, _MASK), quoted)
+            elif isinstance(event, module.ScalarEvent) and word in event.value:
+                begin, end = event.start_mark.index, event.end_mark.index
+                properties = _PROPERTIES.match(bare, begin, end)
+                start = properties.end() if properties else begin
+                given = _NUMBER_TAG.sub("", bare[begin:start])
+                misread = not event.style and (
+                    event.tag is not None
+                    or _is_misread(bare[start:end], word, bare[end : end + 1], is_inside=flows > 0)
+                )
+                if misread or given != bare[begin:start]:
+                    quoted = orjson.dumps(event.value).decode() if misread else bare[start:end]
+                    parts += (bare[position:begin], given, quoted)
                     position = end
     except module.YAMLError:
         return masked
-    return "".join((*parts, bare[position:].replace(word, _MASK)))
+    parts.append(bare[position:stop])
+    return "".join(parts).replace(word, _MASK) + _without_brackets(bare[stop:].replace(word, _MASK), masked)
+
+
+def _without_brackets(rest: str, masked: str) -> str:
+    """The *rest* of a long document: in a line in which YAML may read the brackets of a mask it has none."""
+    if _MASK not in rest:
+        return rest
+    is_open = _LEFT_OPEN.search(masked) is not None
+    lines = rest.split("\n")
+    return "\n".join(_plain(line) if is_open or _is_suspect(line) else line for line in lines)
+
+
+def _plain(line: str) -> str:
+    return _NUMBER_TAG.sub(lambda tag: "" if line.startswith(_MASK, tag.end()) else tag[0], line).replace(_MASK, _BARE)
 
 
 def _is_misread(source: str, word: str, after: str, *, is_inside: bool) -> bool:

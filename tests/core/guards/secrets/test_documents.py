@@ -196,3 +196,41 @@ def data_tool(tmp_path: Any) -> Any:
         return Bench(tmp_path).open({"tools": {"answer": {}}}, ToolSpec("answer", ToolPolicy, build))
 
     return open_box
+
+
+HOLES = [
+    ("{t}", [MASK[1:-1]]),
+    ("{t} and more", f"{MASK} and more"),
+    ("{t}# x", f"{MASK}# x"),
+    ("&a {t} and more", f"{MASK} and more"),
+    ("&b {t}", MASK),
+    ("!!str {t}.", f"{MASK}."),
+    ("'{t} x'", f"{MASK} x"),
+    ("{{url: https://ann:{t}@h/x, b: [x-{t}, 1]}}", {"url": f"https://ann:{MASK}@h/x", "b": [f"x-{MASK}", 1]}),
+    ("{{\n    url: x-{t},\n    b: 1}}", {"url": f"x-{MASK}", "b": 1}),
+    ("\n    x: {t} y\n    {t}: z", {"x": f"{MASK} y", MASK: "z"}),
+    ("|\n    {t} and\n    more", f"{MASK} and\nmore\n"),
+]
+"""Values of YAML with a secret in them, and what is read when it is masked."""
+
+
+@pytest.mark.parametrize("length", [0, 70_000], ids=["short", "longer-than-is-parsed"])
+def test_yaml_is_read_as_before_whatever_its_length(length: int) -> None:
+    """Behind what is parsed, a mask has no brackets in lines in which YAML could read them."""
+    filling = "".join(f"f{index}: [a, 'b c']\n" for index in range(length // 20))
+    values = "".join(f"k{index}: {value.format(t=TOKEN)}\n" for index, (value, _) in enumerate(HOLES))
+    text = f"{filling}{values}password: -{PIN}\npin_secret: !!int {PIN}\nn: !!int 7\n"
+
+    masked, count = scrub_text(text)
+
+    assert (count, scrub_text(masked)) == (len(HOLES) + 4, (masked, 0))
+    read = yaml.load(masked, Loader=yaml.CSafeLoader)
+    got = [_bare(read[key]) for key in (*(f"k{index}" for index in range(len(HOLES))), "password", "pin_secret", "n")]
+    assert got == [*(_bare(expected) for _, expected in HOLES), "REDACTED", "REDACTED", 7]
+
+
+def _bare(value: Any) -> Any:
+    """*value* without the brackets of masks, which a plain scalar that is a mask and no more is read with, too."""
+    if value == [MASK[1:-1]]:
+        return MASK[1:-1]
+    return json.loads(json.dumps(value).replace(MASK, MASK[1:-1]))
