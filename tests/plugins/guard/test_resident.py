@@ -250,19 +250,23 @@ def answering(path: Path, said: bytes) -> socket.socket:
     return listener
 
 
-@pytest.mark.parametrize("said", [b"", b"0{}", b"0{}\0toolch", b"1{}" + client.ANSWER, client.ANSWER, b"no"])
-def test_what_is_no_answer_lets_nothing_through(project: Project, said: bytes) -> None:
+def test_what_is_no_answer_lets_nothing_through(project: Project) -> None:
     """A server that breaks off, or is none: the hook judges by itself."""
     project.serve()
     [path] = project.sockets
     project.end()
     path.unlink()
 
-    with answering(path, said) as listener:
-        done = project.hook("Read", file_path="/etc/passwd")
-        listener.shutdown(socket.SHUT_RDWR)
+    let_through: list[bytes] = []
+    for said in (b"", b"0{}", b"0{}\0toolch", b"1{}" + client.ANSWER, client.ANSWER, b"no"):
+        with answering(path, said) as listener:
+            done = project.hook("Read", file_path="/etc/passwd")
+            listener.shutdown(socket.SHUT_RDWR)
+        path.unlink(missing_ok=True)
+        if "path_outside_workspace" not in denial(done):
+            let_through.append(said)
 
-    assert "path_outside_workspace" in denial(done)
+    assert let_through == []
 
 
 def test_server_that_was_killed_is_replaced(project: Project) -> None:

@@ -1,6 +1,7 @@
 """`HttpProblem`: an answer that is an error."""
 
 from collections.abc import Mapping, Sequence
+from http import HTTPStatus
 from typing import Any
 
 import orjson
@@ -43,9 +44,17 @@ class Problem(BaseModel):
     """Of the call that the request has made, if it has made one."""
 
 
+PROBLEM_CONTENT = {"application/json": {"schema": {"$ref": f"#/components/schemas/{Problem.__name__}"}}}
+"""A problem in an OpenAPI document."""
+
+
 def answers(*codes: int) -> dict[int | str, dict[str, Any]]:
     """The problems that a route may answer with, for its document: those of every route, and *codes*."""
-    return {code: {"model": Problem} for code in sorted({400, 401, 403, 503, *codes})}
+    # Not as `model`: FastAPI would build one validator for each answer of each route, three quarters of a start.
+    return {
+        code: {"description": HTTPStatus(code).phrase, "content": PROBLEM_CONTENT}
+        for code in sorted({400, 401, 403, 503, *codes})
+    }
 
 
 def problem_response(problem: HttpProblem) -> Response:

@@ -9,6 +9,7 @@ import pytest
 from tests.core.guards.store.memory_engine import MemoryEngine
 from tests.plugins.service.people import Named, being
 from tests.plugins.service.serving import configured, serving
+from tests.rows import each_row
 from tests.samples import sample_rows
 
 from toolcharter import MCP_RECORDS, McpAgentGrant, McpServerRecord, McpToolsRecord, McpUserGrant, StoreHandle
@@ -179,7 +180,7 @@ def test_an_approved_request_keeps_the_shorter_time(issues: httpx.Client, stores
     assert (found.record.tool_deny, found.record.config_overrides) == (("open",), {"timeout_s": 2.0})
 
 
-@pytest.mark.parametrize(
+@each_row(
     "url",
     [
         "http://127.0.0.1/mcp",
