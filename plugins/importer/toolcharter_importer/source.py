@@ -25,7 +25,7 @@ class Note(NamedTuple):
     """A sentence. It never holds a value of the source, which may be a secret."""
 
     def __str__(self) -> str:
-        return f"{self.place}: {self.key}: {self.kind}: {self.why}"
+        return f"{self.place}: {self.key or 'the file'}: {self.kind}: {self.why}"
 
 
 _MAX_BYTES = 1 << 20
