@@ -64,7 +64,7 @@ class ServerRoutes:
         router.add_api_route("/servers", self.list_servers, methods=["GET"], responses=answers())
         router.add_api_route("/servers/{server}", self.put_server, methods=["PUT"], responses=answers(409, 415, 422))
         router.add_api_route("/servers/{server}", self.read_server, methods=["GET"], responses=answers(404))
-        router.add_api_route("/servers/{server}", self.delete_server, methods=["DELETE"], responses=answers(404))
+        router.add_api_route("/servers/{server}", self.delete_server, methods=["DELETE"], responses=answers(404, 409))
 
     async def list_servers(self, principal: Viewer) -> Servers:
         """The registered servers."""
