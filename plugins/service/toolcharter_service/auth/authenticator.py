@@ -240,13 +240,14 @@ async def delete_expired(store: AsyncStore) -> int:
     deleted = 0
     kinds: tuple[tuple[type[SessionRecord | TokenRecord], float], ...] = ((SessionRecord, 0), (TokenRecord, KEPT_S))
     for model, kept_s in kinds:
-        until = time.time() - kept_s
+        until, after = time.time() - kept_s, ""
         while True:
-            page = await store.page(model, order="expires", limit=100)
+            page = await store.page(model, order="expires", after=after, limit=100)
             ended = [one.record for one in page.records if one.record.expires < until]
             for record in ended:
                 deleted += await store.delete(model, record.digest)
-            if len(ended) < len(page.records) or not ended:
+            after = page.after  # What cannot be read stays, and keeps no other.
+            if len(ended) < len(page.records) or not after:
                 break
     return deleted
 

@@ -189,14 +189,15 @@ class KeyedCalls:
 
 async def delete_expired(service: Service, tenant: str) -> None:
     """Delete the keys of *tenant* whose day is over."""
-    store = service.store(tenant).asynchronous()
+    store, after = service.store(tenant).asynchronous(), ""
     while True:
-        page = await store.page(KeyedCall, order="expires", limit=100)
+        page = await store.page(KeyedCall, order="expires", after=after, limit=100)
         old = [stored for stored in page.records if stored.record.expires <= time.time()]
         for stored in old:
             with suppress(StoreConflict):
                 await store.delete(KeyedCall, stored.record.owner, stored.record.key, expected=stored.version)
-        if len(old) < len(page.records) or not page.records:
+        after = page.after  # What cannot be read stays, and keeps no other.
+        if len(old) < len(page.records) or not after:
             return
 
 

@@ -302,7 +302,10 @@ class StoredCalls:
         for state in ("running", "waiting"):
             for stored in (await store.page(StoredCall, where={"state": state}, limit=1_000)).records:
                 await self._tend_one(tenant, stored, alive)
-        for stored in (await store.page(StoredCall, order="expires", limit=100)).records:
+        page = await store.page(StoredCall, order="expires", limit=100)
+        while not page.records and page.after:  # What cannot be read stays, and keeps no other.
+            page = await store.page(StoredCall, order="expires", after=page.after, limit=100)
+        for stored in page.records:
             if stored.record.expires > time.time():
                 break
             with suppress(StoreConflict):
