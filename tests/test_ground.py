@@ -160,11 +160,12 @@ def test_nothing_that_a_tool_wrote_is_imported_by_the_gate(
     (project.top / "helpers.py").write_text("WHO = 'the user'\n")
     (project.top / "agent.py").write_text(
         dedent(f"""
+        from pathlib import Path
         from toolcharter import build_tools
         with build_tools({name!r}, workspace=".", events=[lambda event: None]) as toolbox:
             for name in {WRITTEN!r}:
-                for path in (name + ".py", name + "_x/__init__.py"):
-                    assert toolbox.call("write_file", {{"path": path, "content": {code!r}}}).outcome == "ok", path
+                Path(name + ".py").write_text({code!r})  # as a program in a sandbox can
+                assert toolbox.call("write_file", {{"path": name + "_x/__init__.py", "content": {code!r}}}).outcome == "ok"
             print(toolbox.call("grep", {{"pattern": "print", "path": "src"}}))
             print(toolbox.call("git", {{"action": {action!r}, "branch": "x"}}).reason)
             import helpers
@@ -280,6 +281,7 @@ LINES = (
     "cd profiles && echo x >> deploy.yaml",
     "cp src/main.py profiles/deploy.yaml",
     "cp src/main.py profiles",
+    "cp src/policy.yaml ops",
     "mv profiles old",
     "mv packages old",
     "rm ops/base.yaml",
@@ -305,6 +307,7 @@ def test_no_line_of_a_shell_names_what_the_gate_believes_to_change_it(project: P
     """On the host nothing contains a program: there the guard of command lines refuses what the words say."""
     (tmp_path / "host.yaml").write_text(HOST_BASH)
     (project.top / "src/to_profiles").symlink_to("../profiles")
+    (project.top / "src/policy.yaml").write_text("deny: []\n")
     before = project.files()
     calls = [("bash", {"command": line}) for line in (*LINES, "cp src/main.py src/copy.py")]
 
@@ -342,7 +345,7 @@ def write(project: Project, tmp_path: Path, *paths: str) -> list[str | None]:
 def test_the_users_own_project_may_be_written_where_it_is_installed_as_editable(
     project: Project, tmp_path: Path, source: str
 ) -> None:
-    """The gate never imports it; what Python imports by itself when it starts is protected there."""
+    """The gate never imports it. Protected is what Python would find there alone; in the current folder, what it finds there first."""
     editable(project, "mine", source)
     mark = "open('imported', 'w')\nraise SystemExit\n"
     calls = [
@@ -353,7 +356,8 @@ def test_the_users_own_project_may_be_written_where_it_is_installed_as_editable(
 
     answers = project.calls(str(tmp_path / "free.yaml"), *calls, ("grep", {"pattern": "print", "path": "src"}))
 
-    assert [answer[1] for answer in answers] == [None] * 6 + ["protected_path", None]
+    first = "protected_path" if source == "." else None
+    assert [answer[1] for answer in answers] == [None, first, *["protected_path"] * 5, None]
     assert not (project.top / "imported").exists()
 
 

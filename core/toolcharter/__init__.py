@@ -4,8 +4,6 @@ Names load on first use (PEP 562), so that `import toolcharter` costs next to no
 """
 
 import sys
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
 # This module alone is read by any Python 3, so that an old one says what is wrong with it.
 if sys.version_info < (3, 11):  # noqa: UP036 - pip checks it, PYTHONPATH and copied environments do not
@@ -18,6 +16,13 @@ if sys.version_info < (3, 11):  # noqa: UP036 - pip checks it, PYTHONPATH and co
         sys.stderr.write(_NEEDED + "\n")  # the command: a person reads it, and needs no traceback
         sys.exit(2)
     raise ImportError(_NEEDED)
+
+from toolcharter._own_imports import import_own_last
+
+import_own_last()  # before the first import of what may lie beside the user's script, too
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from toolcharter._lazy import lazy as lazy

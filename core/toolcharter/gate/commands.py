@@ -1,5 +1,6 @@
 """From what a tool says it would run to what rules see of it, and to what has to be looked at in the world."""
 
+import re
 from collections.abc import Iterable, Iterator
 from posixpath import basename
 from typing import TYPE_CHECKING, NamedTuple
@@ -37,6 +38,8 @@ class CommandAnalysis(NamedTuple):
 NOTHING = CommandAnalysis()
 _ASKS_NOTHING = Requirements()
 _EXEMPT = Requirements(is_exempt=True)
+_COPYING = frozenset({"cp", "install", "link", "ln", "mv"})
+_NO_FOLDER = re.compile("-[A-Za-z]*T[A-Za-z]*|--no-t.*")  # GNU coreutils, `--no-target-directory`
 _BLAMES = frozenset({"blame", "annotate"})
 _LOOK_INTO_WHAT_IS_ADDED = frozenset({"add", "describe", "diff-index", "diff-files"})
 
@@ -107,7 +110,8 @@ def _world(judgement: "Analysis") -> DiskPreconditions:
             gits.append(one)
         if one.reaches:
             # One that does more than its program is for may change what it is given.
-            places += _may_change(one.reaches) if one.needs else one.reaches
+            reaches = _brought(one) if program.rpartition("/")[2] in _COPYING else one.reaches
+            places += _may_change(reaches) if one.needs else reaches
         if one.listings or one.marks:
             names |= dict.fromkeys(one.listings)
             marks |= dict.fromkeys(one.marks)
@@ -134,6 +138,20 @@ def _modules(judged: Iterable[AnalysedCommand]) -> tuple[tuple[str, str], ...]:
 def _may_change(reaches: Iterable[PathAccess]) -> Iterator[PathAccess]:
     for access in reaches:
         yield access if access.change else access._replace(change=MAY)
+
+
+def _brought(one: AnalysedCommand) -> Iterable[PathAccess]:
+    """The paths of a command that copies, each with the folder that it is copied into."""
+    into = next((access.path for access in one.reaches if access.change == "into"), None)
+    if into is None:
+        return one.reaches
+    is_content = any(_NO_FOLDER.fullmatch(word) for word in one.form.split())
+    return [
+        access
+        if access.change == "into"
+        else access._replace(copied_into=into, copies_content=is_content or access.path.endswith(("/.", "/..")))
+        for access in one.reaches
+    ]
 
 
 def _links_repositories(commands: list[list[str]]) -> bool:

@@ -7,9 +7,49 @@ shell lines and the tools that ask `rt.paths` all hold the tuple `Inventory.plac
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import NamedTuple
 
 ALWAYS_PROTECTED = (".toolcharter",)
 """Where a workspace keeps its ceiling."""
+PACKAGE = "__init__"
+"""The name of the module that makes a folder a package."""
+
+Parts = tuple[str, ...]
+
+
+class ImportFolder(NamedTuple):
+    """One folder of `sys.path` in which tools may write."""
+
+    folder: Parts
+    """Relative to the workspace, folded; empty for the workspace itself."""
+    names: frozenset[str]
+    """Of modules and packages, folded."""
+    open_names: frozenset[str] = frozenset()
+    """Those of them that no regular module or package has elsewhere: any folder of the name is a package."""
+
+    def covers(self, parts: Parts) -> bool:
+        """Whether a file at *parts*, relative to the workspace and folded, would be imported by one of the names."""
+        below = self._below(parts)
+        if not below:
+            return False
+        name, *inner = below
+        if not inner:
+            return module_name(name) in self.names
+        if name in self.open_names:
+            return bool(module_name(inner[-1]))
+        return name in self.names and len(inner) == 1 and module_name(inner[0]) == PACKAGE
+
+    def holds(self, parts: Parts) -> bool:
+        """Whether a folder or a link that is put at *parts* could bring what `covers` means."""
+        below = self._below(parts)
+        if not below:
+            return parts == self.folder[: len(parts)]
+        name, *inner = below
+        return name in self.open_names and "." not in below[-1] if inner else name in self.names
+
+    def _below(self, parts: Parts) -> Parts:
+        depth = len(self.folder)
+        return parts[depth:] if parts[:depth] == self.folder else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +66,21 @@ class Inventory:
     such as `git`, may have programs write there."""
     records: tuple[str, ...] = ()
     """Globs for names, in any folder, that log rotation gives to files of events: no tool changes or makes one."""
+    importing: tuple[ImportFolder, ...] = ()
+    """Folders that are no places, from which Python imports at its next start: no tool makes a module of their names there."""
 
     def covers(self, path: str) -> bool:
         """Whether *path*, absolute and with its links resolved, is one of the places or lies below one."""
         return lies_in(path, self.workspace, self.places)
+
+    def shadows(self, parts: Parts, *, with_below: bool) -> bool:
+        """Whether Python would import what is put at *parts* in the place of what is installed, at its next start.
+
+        Args:
+            parts: Names relative to the workspace, folded.
+            with_below: What is put there may be a folder that is not empty, or a link.
+        """
+        return any(folder.covers(parts) or (with_below and folder.holds(parts)) for folder in self.importing)
 
 
 def make_inventory(
@@ -73,3 +124,13 @@ def lies_in(path: str, workspace: Path, places: Iterable[str]) -> bool:
 def _below(workspace: Path, paths: Iterable[str]) -> list[str]:
     top = f"{str(workspace).rstrip('/')}/"
     return [path.removeprefix(top).rstrip("/") for path in paths if path.startswith(top) and path != top]
+
+
+def module_name(file: str) -> str:
+    """The name by which Python would import a file, or an empty text: `a.py`, `a.pyc`, `a.so`, `a.cpython-311-x86_64-linux-gnu.so`.
+
+    Another Python than this one may start next, so that any of its suffixes counts.
+    """
+    name, _, ending = file.partition(".")
+    is_module = ending in {"py", "pyc"} or (ending.endswith(("so", "pyd")) and ending.count(".") <= 1)
+    return name if is_module else ""

@@ -26,7 +26,8 @@ _FOLDERS = ("stdlib", "platstdlib", "purelib", "platlib", "scripts")
 _LIBRARIES = ("lib", "lib64", "include", "share", "pyvenv.cfg")
 _HARMLESS_FINDERS = frozenset({"_frozen_importlib", "_frozen_importlib_external", "_distutils_hack", "six", CORE})
 _CUSTOM = ("sitecustomize", "usercustomize")
-_REQUIREMENT = re.compile(r"Requires-Dist:\s*([A-Za-z0-9][A-Za-z0-9._-]*)")
+_REQUIREMENT = re.compile(rb"^Requires-Dist:[ \t]*([A-Za-z0-9][A-Za-z0-9._-]*)", re.MULTILINE)
+_HEADERS_END = re.compile(rb"\r?\n\r?\n")
 # Folders of libraries and modules in C. Source: ld.so(8); openssl-env(7); iconv(3); locale(7).
 _LIBRARY_FOLDERS = ("LD_LIBRARY_PATH", "OPENSSL_MODULES", "OPENSSL_ENGINES", "GCONV_PATH", "LOCPATH", "SSL_CERT_DIR")
 _LIBRARY_FILES = ("LD_PRELOAD", "LD_AUDIT", "OPENSSL_CONF", "SSL_CERT_FILE")
@@ -65,6 +66,7 @@ def code_of_the_gate(workspace: Path, index: Installed) -> Code:
     folders = {*sites, *_folders().values()}
     _require_outside(top, {*sites, _folders()["stdlib"], _folders()["platstdlib"]})
     trusted = [*_interpreter(top), *folders, *_imported(top, packages), *libraries_of(top, os.environ)]
+    trusted += _script()
     entries_there = [entry for entry in sys.path if entry and is_related(entry, top) and not _is_in_any(entry, trusted)]
     linked = linked_from(sites, top)
     if entries_there or linked or _has_other_finders():
@@ -138,6 +140,12 @@ def _interpreter(workspace: str) -> Iterator[str]:
         yield f"{site_module.getuserbase()}/bin"  # where `pip install --user` puts the command `toolcharter`
     if sys.pycache_prefix:
         yield sys.pycache_prefix
+
+
+def _script() -> tuple[str, ...]:
+    """The file that Python was started with, which chooses the profile."""
+    file = getattr(sys.modules.get("__main__"), "__file__", None)
+    return (file,) if isinstance(file, str) and os.path.exists(file) else ()
 
 
 def _imported(workspace: str, packages: frozenset[str]) -> Iterator[str]:
@@ -236,7 +244,8 @@ def _has_other_finders() -> bool:
     return not _HARMLESS_FINDERS.issuperset(modules)
 
 
-def _metadata_folders() -> Iterator[str]:
+def metadata_folders() -> Iterator[str]:
+    """The metadata of all that is installed."""
     for site in site_dirs():
         try:
             names = os.listdir(site)
@@ -250,7 +259,7 @@ def _editables() -> Iterator[tuple[str, str]]:
 
     Source: PyPA specification "Recording the Direct URL Origin of installed distributions".
     """
-    for folder in _metadata_folders():
+    for folder in metadata_folders():
         try:
             record = json.loads(Path(folder, "direct_url.json").read_bytes())
             url = urlsplit(record["url"])
@@ -266,24 +275,25 @@ def _distribution_of(metadata: str) -> str:
 
 def _needed(first: Iterable[str]) -> frozenset[str]:
     """The distributions that *first* need, and those that these need, extras included."""
-    folders = {_distribution_of(folder): folder for folder in _metadata_folders()}
+    folders = {_distribution_of(folder): folder for folder in metadata_folders()}
     found, left = set[str](), list(first)
     while left:
         found.update(left)
-        left = [need for name in left if name in folders for need in _requirements(folders[name]) if need not in found]
+        left = [
+            need for name in left if name in folders for need in requirements_of(folders[name]) if need not in found
+        ]
     return frozenset(found)
 
 
-def _requirements(metadata: str) -> Iterator[str]:
-    """The names of the distributions that one needs. Source: PyPA specification "Core metadata"."""
+def requirements_of(metadata: str) -> Iterator[str]:
+    """The names of the distributions that one needs, or can use. Source: PyPA specification "Core metadata"."""
     for name in ("METADATA", "PKG-INFO"):
         try:
-            headers = Path(metadata, name).read_text(errors="replace").partition("\n\n")[0]
+            with open(f"{metadata}/{name}", "rb") as file:
+                headers = _HEADERS_END.split(file.read(), 1)[0]
         except OSError:
             continue
-        for line in headers.splitlines():
-            if match := _REQUIREMENT.match(line):
-                yield normalise(match[1])
+        yield from (normalise(need.decode()) for need in dict.fromkeys(_REQUIREMENT.findall(headers)))
         return
 
 

@@ -6,7 +6,9 @@
 import glob
 import os
 import re
+import sys
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
@@ -19,15 +21,17 @@ from toolcharter.guards.inventory import Inventory, lies_in, make_inventory
 from toolcharter.guards.paths.git_dirs import git_folder, repository_folders
 from toolcharter.guards.paths.hidden import Inode, names_in, with_more_names
 from toolcharter.guards.state_folder import state_path
-from toolcharter.loader.interpreter import Code, is_within, names_of
+from toolcharter.loader.interpreter import Code, is_related, is_within, names_of
 from toolcharter.profile.ceilings import ADMIN_POLICY, WORKSPACE_POLICY
 from toolcharter.profile.compose import Composer
 from toolcharter.profile.find import SUFFIXES, Unusable, read_bytes, shipped_profiles
 
 if TYPE_CHECKING:
     from toolcharter.events import files as event_files
+    from toolcharter.loader import next_start
 else:
     event_files = lazy("toolcharter.events.files")
+    next_start = lazy("toolcharter.loader.next_start")
 
 PROFILES = "profiles"
 _ELSEWHERE = "Name a place elsewhere."
@@ -66,7 +70,7 @@ def inventory_of(
     trusted += [name for name in other_names(workspace, believed) if not is_within(name, f"{workspace}/.git")]
     written = {url: names_of(path) for url, path in _files_of(sinks)}
     _require_harmless(workspace, written, trusted, policies)
-    return make_inventory(
+    made = make_inventory(
         workspace,
         [
             *trusted,
@@ -76,6 +80,9 @@ def inventory_of(
         repositories=map(str, repository_folders(workspace)),
         records=[_rotated(name) for names in written.values() for name in names if is_within(name, str(workspace))],
     )
+    if not any(isinstance(entry, str) and is_related(entry or os.curdir, str(workspace)) for entry in sys.path):
+        return made
+    return replace(made, importing=next_start.import_folders(workspace, code.packages, made.covers))
 
 
 def require_state_outside(

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from posixpath import join
+from posixpath import basename, join
 from typing import TYPE_CHECKING
 
 from toolcharter._lazy import lazy
@@ -95,7 +95,7 @@ class Confinement:
     def _confine(self, place: PathAccess, names: Iterator[int], marks: tuple[str, ...]) -> None:
         for path in self._paths_of(place, names, marks):
             # The folder that something is copied into may hold what is protected: the copy gets a name of its own.
-            is_whole = place.change not in {"into", MAY}
+            is_whole = place.change != MAY and not (place.change == "into" and (self._workspace / path).is_dir())
             if place.change and not self._paths.changeable(path, with_below=is_whole):
                 raise Denied(Reason.PROTECTED_PATH, f"{path!r} is protected: no program may change it.")
             try:
@@ -103,6 +103,18 @@ class Confinement:
             except ToolError as error:
                 if not lies_where_it_seems(error):
                     raise Denied(Reason.NOT_UNDERSTOOD, f"{error.message} Programs may see it otherwise.") from error
+            if place.copied_into:
+                self._require_copies_unprotected(place, path, names)
+
+    def _require_copies_unprotected(self, place: PathAccess, path: str, names: Iterator[int]) -> None:
+        """Refuse if what is copied into a folder would get a protected name there."""
+        copies = [basename(path.rstrip("/"))]
+        if place.copies_content and _is_folder(self._paths, path):
+            copies = [name for name, _ in names_in(self._paths, path, names, is_deep=False)]
+        for folder in place.folders:
+            for copy in (join(folder, place.copied_into, name) for name in copies):
+                if not self._paths.changeable(copy):
+                    raise Denied(Reason.PROTECTED_PATH, f"{copy!r} is protected: no program may make it.")
 
     def _paths_of(self, place: PathAccess, names: Iterator[int], marks: tuple[str, ...]) -> Iterator[str]:
         if marks and place.path.startswith(marks):

@@ -81,6 +81,14 @@ def read_only(path: str) -> Denied:
     return Denied(Reason.PROTECTED_PATH, f"{shown(path)} is protected: no tool may change it.")
 
 
+def shadows(path: str) -> Denied:
+    """The refusal of what Python would import at its next start in the place of an installed module."""
+    what = f"{shown(path)} is protected: at its next start Python would import it in the place of what is installed."
+    return Denied(
+        Reason.PROTECTED_PATH, what, hint="Choose another name, or a folder from which Python does not import."
+    )
+
+
 def in_repository(path: str) -> Denied:
     """The refusal to change what git would read as its own."""
     what = f"{shown(path)} lies, or would lie, in a repository's own folder, which no tool may change."

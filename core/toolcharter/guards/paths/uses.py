@@ -13,6 +13,9 @@ from toolcharter.guards.paths.target import kind_of
 FOLLOWS: frozenset[PlaceUse] = frozenset({"write", "make"})
 """The uses that mean what a link in the last place leads to; the others mean the link."""
 
+BRINGS: frozenset[PlaceUse] = frozenset({"write", "make", "receive"})
+"""The uses after which something lies there."""
+
 
 def check_use(use: PlaceUse, found: Found, path: str) -> None:
     """Refuse what cannot be used so.

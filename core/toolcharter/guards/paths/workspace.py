@@ -14,12 +14,12 @@ from toolcharter.guards.paths.git_dirs import SIGNS, is_repository, lies_in_repo
 from toolcharter.guards.paths.handles import FILE_FLAGS, FOLDER_FLAGS, Content, HeldFile, HeldFolder, Root
 from toolcharter.guards.paths.hidden import HiddenNames, holds_any, twins_of
 from toolcharter.guards.paths.locks import WorkspaceLeases
-from toolcharter.guards.paths.names import Parts, Protection, absolute_parts, below, check_text, collapsed, split
+from toolcharter.guards.paths.names import Parts, Protection, absolute_parts, below, check_text, collapsed, fold, split
 from toolcharter.guards.paths.place_walk import Found, PlaceWalk, look
 from toolcharter.guards.paths.roots import Openers, Roots, kernel_openers
 from toolcharter.guards.paths.scope import Plan, Scope
 from toolcharter.guards.paths.target import LOOKING, MAX_DEPTH, WriteGuard, WriteTarget, no_leases, unwatched
-from toolcharter.guards.paths.uses import FOLLOWS, check_use
+from toolcharter.guards.paths.uses import BRINGS, FOLLOWS, check_use
 from toolcharter.guards.paths.walk import Walk
 from toolcharter.profile.settings import HiddenGlob
 
@@ -156,8 +156,10 @@ class View:
         full = os.path.join(held.canonical, path)
         names = {below(absolute_parts(each), held.parts) for each in (os.path.normpath(full), os.path.realpath(full))}
         concerned = self._unchanged.concerns if with_below else self._unchanged.covers
-        parts = (tuple(part for part in name if part != ".") for name in names if name is not None)
-        return not any(concerned(held.parts, each, self._unchanged_places) for each in parts)
+        parts = [tuple(part for part in name if part != ".") for name in names if name is not None]
+        if any(concerned(held.parts, each, self._unchanged_places) for each in parts):
+            return False
+        return not any(self._shadows(each, with_below=with_below) for each in parts)
 
     def plan_of(self, path: str) -> Plan | None:
         """*path* as text, for what lies on no disk; None if it is not one of the workspace.
@@ -265,6 +267,8 @@ class View:
             raise faults.read_only(path)
         if use != "make" and self._unchanged.holds(base, found.place, places):
             raise faults.read_only(path)
+        if use in BRINGS and self._shadows(found.place, with_below=use != "make"):
+            raise faults.shadows(path)
         if len(found.missing) > MAX_DEPTH:
             raise faults.unwritable(path, f"lies more than {MAX_DEPTH} missing folders deep")
         try:
@@ -273,6 +277,10 @@ class View:
             raise faults.from_os_error(error, path) from error
         if denied:
             raise faults.in_repository(path)
+
+    def _shadows(self, names: Parts, *, with_below: bool) -> bool:
+        kept = self._scope.inventory
+        return bool(kept.importing) and kept.shadows(tuple(map(fold, names)), with_below=with_below)
 
     def _require_movable(self, place: WriteTarget, found: Found, path: str) -> None:
         base = (*found.root.held().parts, *found.place)

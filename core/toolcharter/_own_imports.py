@@ -1,0 +1,84 @@
+"""Has libraries import from the user's own folder last: a finder that `import toolcharter` puts ahead of Python's, before anything else.
+
+A script's folder, or the current one for `python -m`, is ahead of all others on `sys.path`, and what programs have written there
+may bear the name of a module that the gate, or a library of its, imports. The user's own code imports as ever. This module
+imports only what is built into Python or frozen in it: no file of that folder can take its place.
+"""
+
+import os
+import sys
+from _frozen_importlib_external import PathFinder
+
+TYPE_CHECKING = False  # what `typing` says, which is not frozen
+if TYPE_CHECKING:
+    from _frozen_importlib import ModuleSpec
+    from collections.abc import Sequence
+    from types import FrameType, ModuleType
+
+CORE = "toolcharter"
+_IMPORT_SYSTEM = "<frozen importlib"
+_STANDARD = f"{os.path.dirname(os.__file__)}/"
+
+
+class OwnFolderLast:
+    """A meta path finder. For the gate, what it calls, and Python's own modules it finds what lies in another folder first.
+
+    Args:
+        own: Entries of `sys.path`.
+    """
+
+    def __init__(self, own: "Sequence[str]") -> None:
+        self._own = frozenset(own)
+        self._folders = tuple(f"{folder}/" for folder in self._own if folder)
+
+    def find_spec(
+        self, name: str, path: "Sequence[str] | None" = None, target: "ModuleType | None" = None
+    ) -> "ModuleSpec | None":
+        """Find a module outside of the user's own folders; None for the user's code, for submodules, and if only they have it."""
+        if path is not None or self._is_for_own_code():
+            return None
+        found = PathFinder.find_spec(name, [entry for entry in sys.path if entry not in self._own], target)
+        return found if found is not None and found.loader is not None else None
+
+    def _is_for_own_code(self) -> bool:
+        """Whether the user's code began the import: no code of the gate is nearer on the stack."""
+        frame: FrameType | None = sys._getframe(2)  # pyright: ignore[reportPrivateUsage] - `inspect` would have to be imported
+        is_nearest = True
+        while frame is not None:
+            file = frame.f_code.co_filename
+            if not file.startswith(_IMPORT_SYSTEM):
+                name = _name_of(frame)
+                if name.startswith(CORE) or (is_nearest and _is_standard(frame)):
+                    return False
+                if file.startswith(tuple(f"{folder}{name}{end}" for folder in self._folders for end in "./")):
+                    return True
+                is_nearest = False
+            frame = frame.f_back
+        return True
+
+
+def _name_of(frame: "FrameType") -> str:
+    """The top-level name of the module whose code a frame runs; of `python -m` that of what it names."""
+    spec = frame.f_globals.get("__spec__")
+    name = spec.name if spec is not None else str(frame.f_globals.get("__name__", ""))
+    return str(name).partition(".")[0]
+
+
+def _is_standard(frame: "FrameType") -> bool:
+    """Whether the import stands at the top of one of Python's own modules, which import others of it there."""
+    file = frame.f_code.co_filename
+    is_installed = "/site-packages/" in file or "/dist-packages/" in file
+    return frame.f_code.co_name == "<module>" and file.startswith(_STANDARD) and not is_installed
+
+
+def import_own_last() -> None:
+    """Install the finder, if Python was started with a script's folder or the current one on `sys.path`."""
+    try:
+        current = os.getcwd()
+    except OSError:  # the folder is gone
+        current = ""
+    programs = os.path.dirname(sys.executable)  # where an installed command lies, and no module
+    first = [] if sys.flags.safe_path else sys.path[:1]
+    own = [entry for entry in dict.fromkeys((*first, "", current)) if entry in sys.path and entry != programs]
+    if own and PathFinder in sys.meta_path:
+        sys.meta_path.insert(sys.meta_path.index(PathFinder), OwnFolderLast((*own, current)))

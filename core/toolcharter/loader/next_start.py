@@ -1,0 +1,108 @@
+"""From which folders of a workspace Python will import when it starts as it did this time, and what nobody may call a module there.
+
+Python puts a script's folder, or the current one for `python -m`, ahead of all others. A `click.py` there is imported before
+any code of ours runs, so that only its name can be protected.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from toolcharter.guards.inventory import PACKAGE, ImportFolder, module_name
+from toolcharter.guards.paths.names import absolute_parts, fold
+from toolcharter.loader.interpreter import is_within, metadata_folders, requirements_of
+
+_BY_PYTHON = frozenset({"sitecustomize", "usercustomize"})
+_TRIED = frozenset({"java", "org"})
+"""What the standard library tries to import and no Python in C has. Source: `copy`, `pickle`, `platform`, `xml.sax`."""
+
+
+class _Modules(NamedTuple):
+    """Top-level names in one folder."""
+
+    regular: frozenset[str] = frozenset()
+    """Modules, and packages with an `__init__`."""
+    spaces: frozenset[str] = frozenset()
+    """Folders without one, which may be namespace packages."""
+
+
+def import_folders(
+    workspace: Path, packages: frozenset[str], is_protected: Callable[[str], bool]
+) -> tuple[ImportFolder, ...]:
+    """The folders of `sys.path` in *workspace*, each with the names that would shadow an installed or a standard module there.
+
+    What lies there by such a name already is the user's own module, and stays out.
+
+    Args:
+        workspace: Its real path.
+        packages: Top-level names of the gate's own packages.
+        is_protected: Whether no tool may write in a folder of the workspace at all.
+    """
+    top = str(workspace)
+    path = list(dict.fromkeys(os.path.realpath(entry) for entry in sys.path if isinstance(entry, str)))
+    inside = [entry for entry in path if is_within(entry, top) and not is_protected(entry)]
+    above = [entry for entry in path if os.path.dirname(top) == entry and entry != top]
+    if not (inside or above):
+        return ()
+    found = {entry: _modules_in(entry) for entry in path}
+    installed = _union(found[entry].regular for entry in path if entry not in inside)
+    installed |= packages | sys.stdlib_module_names | _BY_PYTHON
+    spaces = _union(found[entry].spaces for entry in path if entry not in inside)
+    open_names = (spaces | _optional() | _TRIED) - installed
+    folders = [
+        _folder(top, entry, installed | open_names, open_names, found[entry], _before(path, entry, found))
+        for entry in inside
+    ]
+    if any(os.path.basename(top) in installed - _before(path, entry, found) for entry in above):
+        folders.append(ImportFolder((), frozenset({PACKAGE}) - _modules_in(top).regular))
+    return tuple(folders)
+
+
+def _folder(
+    top: str, entry: str, names: frozenset[str], open_names: frozenset[str], own: _Modules, before: frozenset[str]
+) -> ImportFolder:
+    names -= before | own.regular
+    return ImportFolder(
+        tuple(map(fold, absolute_parts(entry[len(top) :]))),
+        frozenset(map(fold, names)),
+        frozenset(map(fold, (names & open_names) - own.spaces)),
+    )
+
+
+def _before(path: Sequence[str], entry: str, found: dict[str, _Modules]) -> frozenset[str]:
+    """What Python finds before it looks into *entry*."""
+    return _union(found[one].regular for one in path[: path.index(entry)])
+
+
+def _union(sets: Iterable[frozenset[str]]) -> frozenset[str]:
+    return frozenset().union(*sets)
+
+
+def _modules_in(folder: str) -> _Modules:
+    regular, spaces = set[str](), set[str]()
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if name := module_name(entry.name):
+                regular.add(name)
+            elif entry.name.isidentifier() and entry.name != "__pycache__" and entry.is_dir():
+                (regular if _is_package(entry.path) else spaces).add(entry.name)
+    return _Modules(frozenset(regular), frozenset(spaces))
+
+
+def _is_package(folder: str) -> bool:
+    if os.path.lexists(f"{folder}/{PACKAGE}.py"):
+        return True
+    with suppress(OSError):
+        return any(module_name(file) == PACKAGE for file in os.listdir(folder))
+    return False
+
+
+@cache
+def _optional() -> frozenset[str]:
+    """What installed distributions use where it is there, by the names of distributions, which mostly are the modules'."""
+    needs = (need for metadata in metadata_folders() for need in requirements_of(metadata))
+    return frozenset(need.replace("-", "_") for need in needs)
