@@ -184,7 +184,7 @@ def run(session: Session) -> int:
 
 def _drive(session: Session, profile: Path, workspace: str, lines: str) -> int:
     started = time.monotonic()
-    program = [sys.executable, "-m", "toolcharter.cli", "run", "--workspace", workspace]
+    program = [sys.executable, "-P", "-m", "toolcharter.cli", "run", "--workspace", workspace]
     ran = subprocess.run(
         [*program, "--profile", str(profile.relative_to(ROOT)), "--events", f"file:{session.events}"],
         cwd=ROOT,

@@ -60,6 +60,10 @@ LINES = (
     "mv evil/* .",
     "cp evil/*.py ./",
 )
+TOLD = (
+    "sys.path names '.': programs may write modules there; what is installed is hidden there by 'turtle'; "
+    "start with python -P, or an installed command"
+)
 Call = tuple[str, dict[str, Any]]
 REFUSED: tuple[Call, ...] = (
     *(("write_file", {"path": name, "content": "print(__name__)"}) for name in FILES),
@@ -126,6 +130,9 @@ def test_no_tool_writes_what_the_next_start_imports(tmp_path: Path) -> None:
     again = [started.start([]), started.start([], "-m", "agent")]
     assert [(each.stdout, each.stderr) for each in again] == [("", "")] * 2
     assert not started.imported.exists()
+    profile = str(tmp_path / "free.yaml")
+    told = started.project.run("-m", "toolcharter", "doctor", "--json", "--profile", profile, "--workspace", ".")
+    assert list(json.loads(told.stdout)["findings"][0].values()) == ["workspace", "is imported from", "note", TOLD]
 
 
 def test_a_file_of_an_installed_name_is_not_imported_by_the_gate(tmp_path: Path) -> None:

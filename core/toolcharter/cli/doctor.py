@@ -26,6 +26,7 @@ from toolcharter.gate.build.inventory import inventory_of
 from toolcharter.gate.build.open import Plan, open_toolbox, plan_profile
 from toolcharter.gate.runners import Runners
 from toolcharter.gate.toolbox import Toolbox
+from toolcharter.guards.inventory import ImportFolder
 from toolcharter.guards.process.governed import CLEAN_ENVIRONMENT
 from toolcharter.guards.process.programs import PROGRAM_NOT_FOUND
 from toolcharter.guards.secrets import scrub_text
@@ -112,7 +113,10 @@ def examine(profile: str, workspace: Path, caller: Caller | None, events: Sequen
     sinks = [Watched(url, open_sink(url, loaded.open_sink)) for url in events]
     try:
         yield from _notes(plan(), has_approver=loaded.approver is not None)
-        yield from _runner(plan(), loaded, workspace)
+        code = code_of_the_gate(workspace, plan().index or installed())
+        inventory = inventory_of(workspace, code, plan().files, (), os.environ)
+        yield from map(_of_imports, inventory.importing)
+        yield from _runner(plan(), loaded, RunnerScope(workspace, inventory.places))
         if not os.access(workspace, os.W_OK):
             yield Finding("workspace", "takes new files", "note", "no: nothing can be made or changed in this folder")
         yield from _refused(plan(), workspace, caller, sinks)
@@ -140,13 +144,19 @@ def _notes(plan: Plan, *, has_approver: bool) -> Iterator[Finding]:
         yield Finding("approvals", "who is asked", "note", who)
 
 
-def _runner(plan: Plan, loaded: Loaded, workspace: Path) -> Iterator[Finding]:
+def _of_imports(folder: ImportFolder) -> Finding:
+    """Python imports from a folder in which programs may write, before any code of ours runs."""
+    where = "/".join(folder.folder) or "."
+    there = f"; what is installed is hidden there by {', '.join(map(repr, folder.taken))}" if folder.taken else ""
+    detail = f"sys.path names {where!r}: programs may write modules there{there}; start with python -P, or an installed command"
+    return Finding("workspace", "is imported from", "note", detail)
+
+
+def _runner(plan: Plan, loaded: Loaded, scope: RunnerScope) -> Iterator[Finding]:
     """Whether a program runs where the profile says, one that does nothing."""
     name = plan.profile.runner
     if name is None:
         return
-    code = code_of_the_gate(workspace, plan.index or installed())
-    scope = RunnerScope(workspace, inventory_of(workspace, code, plan.files, (), os.environ).places)
     runners = Runners(name, loaded.runners.get(name), scope)
     try:
         runner = runners.runner_for(bounded=False)

@@ -26,6 +26,8 @@ class ImportFolder(NamedTuple):
     """Of modules and packages, folded."""
     open_names: frozenset[str] = frozenset()
     """Those of them that no regular module or package has elsewhere: any folder of the name is a package."""
+    taken: tuple[str, ...] = ()
+    """Names of that kind that modules there bear already: they are the user's own."""
 
     def covers(self, parts: Parts) -> bool:
         """Whether a file at *parts*, relative to the workspace and folded, would be imported by one of the names."""

@@ -65,11 +65,14 @@ def import_folders(
 def _folder(
     top: str, entry: str, names: frozenset[str], open_names: frozenset[str], own: _Modules, before: frozenset[str]
 ) -> ImportFolder:
-    names -= before | own.regular
+    names -= before
+    taken = names & own.regular
+    names -= taken
     return ImportFolder(
         tuple(map(fold, absolute_parts(entry[len(top) :]))),
         frozenset(map(fold, names)),
         frozenset(map(fold, (names & open_names) - own.spaces)),
+        tuple(sorted(taken)),
     )
 
 

@@ -38,21 +38,30 @@ def test_an_installed_plugin_loads_even_from_a_site_directory_in_the_workspace(e
     assert printed == f"loaded greet {site.folder}/acme_greet/__init__.py\nacme_greet {site.folder}\n"
 
 
-@pytest.mark.parametrize("shape", ["package", "module", "namespace"])
-def test_a_module_in_the_current_folder_that_shadows_a_plugin_is_refused(environment, tmp_path, shape) -> None:
-    """Python would import what lies in the workspace; a namespace package would take its share of it."""
+@pytest.mark.parametrize("shape", ["package", "module"])
+def test_a_module_in_the_current_folder_is_passed_over_for_the_plugin(environment, tmp_path, shape) -> None:
+    """The gate looks into the current folder last."""
     environment.site.tool("acme-greet", "greet")
     workspace = tmp_path / "workspace"
-    place = workspace / ("acme_greet.py" if shape == "module" else "acme_greet")
     if shape == "package":
         type(environment.site)(workspace).package("acme_greet", "raise SystemExit('imported')")
-    elif shape == "module":
-        place.write_text("raise SystemExit('imported')")
     else:
-        place.mkdir()
-        (environment.site.folder / "acme_greet/__init__.py").unlink()
+        (workspace / "acme_greet.py").write_text("raise SystemExit('imported')")
 
     printed = environment.run(PROGRAM, workspace)
+
+    site = environment.site.folder
+    assert printed == f"loaded greet {site}/acme_greet/__init__.py\nacme_greet {site}\n"
+
+
+def test_a_folder_in_the_current_one_that_shares_a_namespace_with_a_plugin_is_refused(environment, tmp_path) -> None:
+    """A namespace package would take its share of it."""
+    environment.site.tool("acme-greet", "greet")
+    place = tmp_path / "workspace/acme_greet"
+    place.mkdir()
+    (environment.site.folder / "acme_greet/__init__.py").unlink()
+
+    printed = environment.run(PROGRAM, tmp_path / "workspace")
 
     assert printed == (
         f"acme-greet 1.0: the module 'acme_greet' would be imported from '{place}', "
