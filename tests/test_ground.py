@@ -282,6 +282,7 @@ LINES = (
     "cp src/main.py profiles/deploy.yaml",
     "cp src/main.py profiles",
     "cp src/policy.yaml ops",
+    "cp src/policy.yaml op[s]",
     "mv profiles old",
     "mv packages old",
     "rm ops/base.yaml",

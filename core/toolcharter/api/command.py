@@ -30,8 +30,8 @@ class PathAccess(NamedTuple):
     """From where it is seen, relative to the workspace."""
     change: str = ""
     """Empty if the path is only looked at. Else the role of its word (what is made in a folder is made `into` it), or `MAY`."""
-    copied_into: str = ""
-    """The folder in which a copy of it, or a link to it, gets its name, as the program gets that; empty for none."""
+    copied_into: "PathAccess | None" = None
+    """The folder in which a copy of it, or a link to it, gets its name."""
     copies_content: bool = False
     """What lies in it gets its names there, instead."""
 

@@ -142,7 +142,7 @@ def _may_change(reaches: Iterable[PathAccess]) -> Iterator[PathAccess]:
 
 def _brought(one: AnalysedCommand) -> Iterable[PathAccess]:
     """The paths of a command that copies, each with the folder that it is copied into."""
-    into = next((access.path for access in one.reaches if access.change == "into"), None)
+    into = next((access for access in one.reaches if access.change == "into"), None)
     if into is None:
         return one.reaches
     is_content = any(_NO_FOLDER.fullmatch(word) for word in one.form.split())

@@ -103,16 +103,16 @@ class Confinement:
             except ToolError as error:
                 if not lies_where_it_seems(error):
                     raise Denied(Reason.NOT_UNDERSTOOD, f"{error.message} Programs may see it otherwise.") from error
-            if place.copied_into:
-                self._require_copies_unprotected(place, path, names)
+            if place.copied_into is not None:
+                copies = [basename(path.rstrip("/"))]
+                if place.copies_content and _is_folder(self._paths, path):
+                    copies = [name for name, _ in names_in(self._paths, path, names, is_deep=False)]
+                self._require_copies_unprotected(self._paths_of(place.copied_into, names, marks), copies)
 
-    def _require_copies_unprotected(self, place: PathAccess, path: str, names: Iterator[int]) -> None:
+    def _require_copies_unprotected(self, folders: Iterator[str], names: Sequence[str]) -> None:
         """Refuse if what is copied into a folder would get a protected name there."""
-        copies = [basename(path.rstrip("/"))]
-        if place.copies_content and _is_folder(self._paths, path):
-            copies = [name for name, _ in names_in(self._paths, path, names, is_deep=False)]
-        for folder in place.folders:
-            for copy in (join(folder, place.copied_into, name) for name in copies):
+        for folder in folders:
+            for copy in (join(folder, name) for name in names):
                 if not self._paths.changeable(copy):
                     raise Denied(Reason.PROTECTED_PATH, f"{copy!r} is protected: no program may make it.")
 
