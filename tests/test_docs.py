@@ -1,6 +1,7 @@
 """The pages say what the code says, both ways; what they show is run by `tests/test_docs_run.py`."""
 
 import ast
+import json
 import re
 import tomllib
 from dataclasses import fields
@@ -11,6 +12,7 @@ from typing import Any, get_args
 
 import click
 import pytest
+from click.testing import CliRunner
 from tests.rows import each_row, failing
 
 import matrix
@@ -377,3 +379,33 @@ def test_layers_are_the_import_contracts() -> None:
 
     assert f"`{' -> '.join(layers)}`" in text
     assert parts == {part for layer in layers for part in layer.split(" | ")}
+
+
+def reasons_to_retry(source: str) -> set[str]:
+    """The reasons with which calls in *source* say that another attempt may do better."""
+    given = [
+        {word.arg: word.value for word in call.keywords}
+        for call in ast.walk(ast.parse(source))
+        if isinstance(call, ast.Call)
+    ]
+    retried = [
+        one["reason"] for one in given if {"reason", "retryable"} <= one.keys() and not is_false(one["retryable"])
+    ]
+    named = {one.attr.lower() for one in retried if isinstance(one, ast.Attribute)}
+    return named | {one.value for one in retried if isinstance(one, ast.Constant) and isinstance(one.value, str)}
+
+
+def is_false(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is False
+
+
+def test_reasons_tell_where_another_attempt_may_do_better() -> None:
+    """What a plugin's call says of a reason, `toolcharter reasons` says, from the table of its page."""
+    rows_of_reasons = json.loads(CliRunner().invoke(command_group, ["reasons", "--json"]).stdout)
+    told = {row["reason"] for row in rows_of_reasons if row["retry"]}
+    said = {
+        reason for file in ROOT.glob("plugins/*/toolcharter_*/**/*.py") for reason in reasons_to_retry(file.read_text())
+    }
+
+    assert {"browser_crashed", "not_delivered", "no_session"} <= said
+    assert said - told == set()
