@@ -121,6 +121,9 @@ _WEAK_KEY = re.compile(rb"(?i)(?:auth\d?|session_?id|sig)[^A-Za-z0-9]*(?:bearer|
 _IDENTIFIER_KEY = re.compile(rb"(?i)(?:session_?(?:key|id)|primary_?key)[^A-Za-z0-9]*$")
 """What names an identifier as often as a secret: `agent:ada:telegram:direct:7`, a row's key."""
 _PART_OF_IDENTIFIER = re.compile(rb"-?\d{1,19}|[A-Za-z0-9_.@+-]{1,128}")
+_SHORT_PART = re.compile(rb"[A-Za-z0-9_.@+-]{1,8}")
+_MOST_PARTS = 6
+"""Of a key of toolcharter's sessions, `agent:ada:telegram:group:g1`: so few of at most eight letters each make no secret."""
 _LONGEST_WORD = 20
 _PUBLIC_KEY = re.compile(
     rb"(?:sk-)?(?:ssh|ecdsa-sha2)-[a-z0-9@.-]{1,40}[ \t]+AAAA[A-Za-z0-9+/]+={0,3}(?:[ \t]+[\w.@+-]+)?\s*"
@@ -156,7 +159,9 @@ def is_identifier(key: bytes, value: bytes) -> bool:
     """
     if len(value) > _LOOKED_AT or _IDENTIFIER_KEY.search(key) is None:
         return False
-    return all(map(_is_part_of_identifier, value.split(b":")))
+    parts = value.split(b":")
+    is_ours = parts[0] == b"agent" and len(parts) <= _MOST_PARTS
+    return all(_is_part_of_identifier(part) or (is_ours and _SHORT_PART.fullmatch(part)) for part in parts)
 
 
 def _is_part_of_identifier(part: bytes) -> bool:

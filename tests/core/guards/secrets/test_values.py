@@ -23,6 +23,7 @@ _PUBLIC = "ssh-ed25519 " + "AAAA" + "C3NzaC1lZDI1NTE5AAAAI" + HEX[:43] + " kim@h
     ("key", "shown"),
     [
         ("session_key", "agent:ada:telegram:direct:-1001234567890"),
+        ("session_key", "agent:ada:telegram:group:g1"),
         ("sessionKey", "agent:ada:cron:nightly-report"),
         ("session_id", "main"),
         ("session_id", "42"),
@@ -48,6 +49,9 @@ def test_identifiers_and_public_keys_are_shown(key: str, shown: str) -> None:
         ("session_key", f"agent:ada:telegram:direct:{TOKEN}"),
         ("session_key", "agent:ada:telegram:two words"),
         ("session_id", HEX[:26]),
+        ("session_id", "x7Kp2q"),
+        ("session_key", ":".join(HEX[at : at + 8] for at in range(0, 32, 8))),
+        ("session_key", "agent:" + ":".join(HEX[at : at + 8] for at in range(0, 48, 8))),
         ("session_id", "3f2504e0-4f89-11d3-9a0c-0305e82c3301"),
         ("session_id", "x" * 4 + "qjvkzpwmxtrhbnlcdgsf"),
         ("primary_key", HEX),
