@@ -70,6 +70,8 @@ _CLOSING = expression(rb"(?:%s)?-{4,5}[ ]?END%s[ ]?-{4,5}" % (LINE_PREFIX.encode
 _MENTION = expression(BLOCK_MENTION.encode())
 _LONGEST_HEADER = 100
 _SHORTEST_URL_PASSWORD = 4
+_DEMONSTRATED = b"://scott:tiger@"
+"""The account of Oracle's examples, which other manuals took over."""
 _SHORTEST_CUT_OFF = 16
 _LOOKED_AT = 2
 """How many letters of a block its pattern looks at."""
@@ -90,7 +92,7 @@ def token(text: bytes) -> Sequence[Span]:
 
 def placed(text: bytes) -> Sequence[Span]:
     """The value beside a key; if it is none, those of the keys in it. *text* has the bytes before and behind the match, too."""
-    if _PAGED.match(text, 1) or text.startswith(b"arn:", 1):
+    if _PAGED.match(text, 1) or text.startswith((b"arn:", b"badge.svg"), 1):
         return ()
     span = _value(text, 1)
     if span or len(text) > _NESTED or _OF_A_TEST.match(text, 1):
@@ -265,8 +267,8 @@ def url(text: bytes) -> Sequence[Span]:
     hosts = b"@" in text[3:begin] and _HOSTS.fullmatch(value)  # Another host of several, behind a port.
     if hosts or (b"[" in text[3:begin] and b"]" in value):  # `[user][:password]@host` shows that it describes a form.
         return ()
-    short = len(value) < _SHORTEST_URL_PASSWORD
-    if short or is_fill_in(value) or (colon < 0 and not is_strong(value)):
+    short = len(value) < _SHORTEST_URL_PASSWORD or text == _DEMONSTRATED
+    if short or is_fill_in(value.replace(b"%20", b" ")) or (colon < 0 and not is_strong(value)):
         return ()
     return ((begin, end),)
 

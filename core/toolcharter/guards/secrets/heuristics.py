@@ -32,8 +32,9 @@ _FILL_IN = re.compile(
     rb"|%(?:\(\w*\))?[sdrq]|%[+#0 -]?\d*[a-zA-Z]"  # %(token)s, %-10s
     rb"|[xX*.#?_\-0]{3,}"  # xxxxxxxx, ********
     rb"|(?:your|my|insert|replace|enter|put|change)[-_ ](?:[a-z]+[-_ ]?){1,6}"  # your-token-here
-    rb"|(?:the|some)[-_ ](?:[a-z]+[-_ ]){0,5}(?:pass[a-z]*|secret|token|key|value|string|text|name)[a-z]*(?:[-_ ][a-z]+)?"  # the-token
-    rb"|[A-Za-z_-]*(?:_here|-here|[xX*]{6,}|\.\.\.)"  # sk-xxxxxx, abc...
+    rb"|(?:fake|test|dummy|mock|custom)[-_](?:[a-z]+[-_]){0,2}token"  # test_token
+    rb"|(?:an?|the|some)[-_ ](?:[a-z]+[-_ ]){0,5}(?:pass[a-z]*|secret|token|key|value|string|text|name)[a-z]*(?:[-_ ][a-z]+)?"  # the-token
+    rb"|[A-Za-z_-]*(?:_here|-here|_HERE|-HERE|[xX*]{4,}|\.\.\.)"  # sk-xxxxxx, abc...
     rb"|(?:[a-z_]\w{0,40}\.)*[A-Z][A-Za-z0-9]{1,40}(?:(?:Private|Public|Secret)Key|Token|Credentials?)"  # A class: X448PrivateKey, OAuth2Token
     rb"|\$[A-Za-z_]\w*(?:(?:::|->|[./-])[\w.-]*)+#?|\\?[\"']\$\w+\\?[\"']|\*[A-Za-z]+(?:_[A-Za-z]+)+"  # Variables
     rb"|--[a-z][a-z-]*(?:=.*)?|-?anonymous@"  # An option; who gives no name
@@ -51,6 +52,11 @@ _RELEASE = re.compile(
 )
 _TAIL = 8
 _MASKING = (b"x", b"X", b"*", b"_", b"-", b".")
+_LONGEST_PLAIN = 60
+_MOST_OF_ONE = 0.7
+"""A share of letters: what is base64 of zeros has more."""
+_PLAIN = re.compile(rb"pypi(?:-[a-z]{2,20}){2,8}")
+"""The name of a package behind that of its index."""
 _TYPED = re.compile(rb"(?i)[a-z]*(?:abcdef|qwert|asdfg|zxcvb)[a-z]*")
 _ADDRESS = re.compile(rb"[a-z][a-z0-9+.-]*://.*|(?:~|\.{1,2})?(?:/[A-Za-z0-9_.@+-]+)+/?", re.DOTALL | re.IGNORECASE)
 _PATH = re.compile(
@@ -129,7 +135,7 @@ _PUBLIC_KEY = re.compile(
     rb"(?:sk-)?(?:ssh|ecdsa-sha2)-[a-z0-9@.-]{1,40}[ \t]+AAAA[A-Za-z0-9+/]+={0,3}(?:[ \t]+[\w.@+-]+)?\s*"
     rb"|\s*-----BEGIN (?:RSA )?PUBLIC KEY-----[A-Za-z0-9+/=\s]+-----END (?:RSA )?PUBLIC KEY-----\s*"
 )
-_TOKEN_KEY = re.compile(rb"(?i)token[^A-Za-z0-9]*$")
+_TOKEN_KEY = re.compile(rb"(?i)token(?:[ \t]*:[ \t]*str(?:ing)?[ \t]*=)?[^A-Za-z0-9]*$")
 _VARIABLE = re.compile(rb"(?:PASS|PWD)[A-Z0-9_]*=[\"']?")
 """As a shell, or a file for one, names a password; in code it would be the name of another variable."""
 _SETTING = re.compile(rb"(?:PASS|PWD|SECRET|TOKEN)[A-Z0-9_]*:[ \t]+")
@@ -189,9 +195,10 @@ def is_unusual(value: bytes) -> bool:
 
 
 def is_masked_token(token: bytes) -> bool:
-    """Yes if a token known by its shape ends in one sign again and again, as documentation prints it."""
+    """Yes if a token known by its shape ends in one sign again and again, as documentation prints it, is words, or hardly more than one letter."""
     tail = token[-_TAIL:]
-    return tail[-1:] in _MASKING and tail == tail[-1:] * len(tail)
+    is_zero = len(token) >= _LONGEST_PLAIN and token.count(token[:1]) > _MOST_OF_ONE * len(token)
+    return (tail[-1:] in _MASKING and tail == tail[-1:] * len(tail)) or is_zero or _PLAIN.fullmatch(token) is not None
 
 
 def is_strong(value: bytes) -> bool:

@@ -169,6 +169,8 @@ _JWK = r"(?:[\"']|(?m:^)[ \t]*)(?:d|dp|dq|qi)\\{0,4}[\"']?[ \t]*:[ \t]*\\{0,4}[\
 """Members of a private JSON Web Key that nothing else is named like (RFC 7518, sections 6.2.2 and 6.3.2)."""
 _ARN = r"\barn:[a-z-]{1,20}:[^\s\"'`,<>{}()]+"
 """Without a group: `secret:` within the name of a resource means nothing."""
+_BADGE = r"\bbadge\.svg\?token=[A-Za-z0-9]{10}\b"
+"""Without a group, too: the token of a badge opens the badge, and pages hold it for everybody to see."""
 # Passwords in SQL statements, connection strings, client options and password files of databases.
 _SQL = (
     r"(?:(?:\bIDENTIFIED|(?i:\buser[ \t]+\S+[ \t]+identified))(?i:[ \t]+(?:with[ \t]+[\w'\"]+[ \t]+)?(?:by|as)[ \t]+"
@@ -214,6 +216,7 @@ PLACED = "|".join(
         _GIVEN,
         _BELOW,
         _ARN,
+        _BADGE,
     )
 )
 """Values in a telling place. `re` gives the value in the group that matched last: see `Place`."""

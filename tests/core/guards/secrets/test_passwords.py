@@ -157,3 +157,20 @@ def test_pieces_are_masked_like_the_whole(text: str) -> None:
     pieces = [stream.feed(bytes((byte,))) for byte in text.encode()]
 
     assert (b"".join((*pieces, stream.finish())), whole[1] > 0) == (whole[0], True)
+
+
+@each_row(
+    "text",
+    [
+        "A" * 64 + "BIAA" + "A" * 8,
+        'engine = create_engine("postgresql://scott:' + 'tiger@localhost/test")',
+        "https://ann:a%20secret@example.com/",
+        "-H 'Authorization: Bearer YOUR_TOKEN_HERE' 'Authorization: Bearer github_pat_XXXX' 'Authorization: Bearer test_token'",
+        'upgrade_token: str = "upgrades"',
+        "[![x](https://codecov.io/gh/a/b/branch/master/graph/badge.svg?token=E0Q0" + "YBSINS)](x)",
+        "https://tidelift.com/subscription/pkg/pypi-jsonschema-specifications",
+    ],
+)
+def test_example_of_a_manual_stays(text: str) -> None:
+    """What the documentation of installed packages has in a secret's place, and zeros in base64."""
+    assert scrub_text(text) == (text, 0)
