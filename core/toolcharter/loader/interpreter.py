@@ -19,7 +19,7 @@ from urllib.parse import unquote, urlsplit
 
 from toolcharter.errors import ConfigurationError, Fault
 from toolcharter.guards.paths.git_dirs import ways
-from toolcharter.loader.scan import Installed, normalise, site_dirs
+from toolcharter.loader.scan import Installed, normalise, real_paths, site_dirs
 
 CORE = "toolcharter"
 _FOLDERS = ("stdlib", "platstdlib", "purelib", "platlib", "scripts")
@@ -67,9 +67,9 @@ def code_of_the_gate(workspace: Path, index: Installed) -> Code:
     _require_outside(top, {*sites, _folders()["stdlib"], _folders()["platstdlib"]})
     trusted = [*_interpreter(top), *folders, *_imported(top, packages), *libraries_of(top, os.environ)]
     trusted += _script()
-    entries_there = [entry for entry in sys.path if entry and is_related(entry, top) and not _is_in_any(entry, trusted)]
+    entries_there = [entry for entry in _related(filter(None, sys.path), top) if not _is_in_any(entry, trusted)]
     linked = linked_from(sites, top)
-    if entries_there or linked or _has_other_finders():
+    if entries_there or linked or has_other_finders():
         trusted += _sources(top, entries_there, linked, packages, [entry.distribution for entry in entries])
     if entries_there:
         trusted += _shadows(top, entries_there)
@@ -101,8 +101,16 @@ def is_within(path: str, folder: str) -> bool:
 
 def is_related(path: str, workspace: str) -> bool:
     """Whether *path*, by its letters or in truth, is the workspace, lies in it, or contains it."""
-    names = (os.path.abspath(path), os.path.realpath(path))
-    return any(is_within(name, workspace) or is_within(workspace, name) for name in names)
+    return any(True for _ in _related((path,), workspace))
+
+
+def _related(paths: Iterable[str], workspace: str) -> Iterator[str]:
+    """Those of *paths* that, by their letters or in truth, are the workspace, lie in it, or contain it."""
+    paths = [*paths]
+    for path, real in zip(paths, real_paths(paths), strict=True):
+        names = (os.path.abspath(path), real)
+        if any(is_within(name, workspace) or is_within(workspace, name) for name in names):
+            yield path
 
 
 @cache
@@ -238,7 +246,7 @@ def _is_in_any(path: str, folders: Iterable[str]) -> bool:
     return any(is_within(real, os.path.realpath(folder)) for folder in folders)
 
 
-def _has_other_finders() -> bool:
+def has_other_finders() -> bool:
     """Whether modules may be found by other means than `sys.path`: each build backend has its own finder."""
     modules = (str(getattr(finder, "__module__", "")).partition(".")[0] for finder in sys.meta_path)
     return not _HARMLESS_FINDERS.issuperset(modules)
@@ -247,11 +255,7 @@ def _has_other_finders() -> bool:
 def metadata_folders() -> Iterator[str]:
     """The metadata of all that is installed."""
     for site in site_dirs():
-        try:
-            names = os.listdir(site)
-        except OSError:
-            continue
-        yield from (f"{site}/{name}" for name in names if name.endswith((".dist-info", ".egg-info")))
+        yield from (f"{site}/{name}" for name in _listing(site) if name.endswith((".dist-info", ".egg-info")))
 
 
 def _editables() -> Iterator[tuple[str, str]]:
@@ -261,11 +265,11 @@ def _editables() -> Iterator[tuple[str, str]]:
     """
     for folder in metadata_folders():
         try:
-            record = json.loads(Path(folder, "direct_url.json").read_bytes())
+            record = json.loads(_content(f"{folder}/direct_url.json"))
             url = urlsplit(record["url"])
             if url.scheme == "file" and record["dir_info"]["editable"] is True:
                 yield _distribution_of(folder), os.path.realpath(unquote(url.path))
-        except (OSError, ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError):  # no record, or none of an editable install
             continue
 
 
@@ -297,23 +301,32 @@ def requirements_of(metadata: str) -> Iterator[str]:
         return
 
 
-def _of_path_files() -> Iterator[str]:
-    """The folders that `.pth` files put on `sys.path`. Source: the module `site`."""
-    for site in site_dirs():
-        try:
-            files = [name for name in os.listdir(site) if name.endswith(".pth")]
-        except OSError:
-            continue
-        for file in files:
-            try:
-                lines = Path(site, file).read_text(errors="replace").splitlines()
-            except OSError:
-                continue
-            yield from (
-                os.path.realpath(os.path.join(site, line.strip()))
-                for line in lines
-                if line.strip() and not line.startswith(("#", "import ", "import\t"))
-            )
+def _of_path_files() -> list[str]:
+    """The folders that `.pth` files put on `sys.path`, links resolved. Source: the module `site`."""
+    return real_paths(
+        os.path.join(site, line.strip())
+        for site in site_dirs()
+        for file in _listing(site)
+        if file.endswith(".pth")
+        for line in _content(f"{site}/{file}").decode(errors="replace").splitlines()
+        if line.strip() and not line.startswith(("#", "import ", "import\t"))
+    )
+
+
+def _listing(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []
+
+
+def _content(file: str) -> bytes:
+    """A file's content; nothing if it cannot be read."""
+    try:
+        with open(file, "rb", buffering=0) as opened:
+            return opened.readall()
+    except OSError:
+        return b""
 
 
 def libraries_of(workspace: str, environ: Mapping[str, str]) -> Iterator[str]:

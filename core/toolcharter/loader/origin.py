@@ -2,7 +2,8 @@
 
 import os
 import re
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -10,6 +11,7 @@ from urllib.parse import unquote, urlsplit
 import orjson
 
 from toolcharter.errors import Fault
+from toolcharter.loader.interpreter import has_other_finders
 from toolcharter.loader.scan import EntryPoint, Installed, is_within
 
 _MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", re.ASCII)
@@ -53,8 +55,28 @@ def profile_folders(index: Installed) -> list[Path]:
     entries = {
         entry.module: entry for entry in (*index.tools.values(), *index.extensions.values(), *index.commands.values())
     }
-    found = {folder for entry in entries.values() for folder in _profiles_of(entry)}
+    found = {folder for entry in _likely_to_bring(entries.values()) for folder in _profiles_of(entry)}
     return sorted(found)
+
+
+def _likely_to_bring(entries: Iterable[EntryPoint]) -> Iterable[EntryPoint]:
+    """Those of *entries* for whose packages a folder of `sys.path` has `profiles`; only these are looked for one by one."""
+    if has_other_finders():  # which may find a package anywhere
+        return entries
+    places = [(folder, frozenset(_listing(folder))) for folder in map(os.fspath, sys.path)]
+    return (entry for entry in entries if _top(entry) in sys.modules or _is_beside_profiles(entry, places))
+
+
+def _is_beside_profiles(entry: EntryPoint, places: Iterable[tuple[str, frozenset[str]]]) -> bool:
+    below = f"{entry.module.replace('.', '/')}/profiles"
+    return any(_top(entry) in names and os.path.isdir(os.path.join(folder, below)) for folder, names in places)
+
+
+def _listing(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder or ".")
+    except OSError:
+        return []
 
 
 def _profiles_of(entry: EntryPoint) -> Iterator[Path]:

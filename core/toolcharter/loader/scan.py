@@ -290,7 +290,23 @@ def site_dirs() -> frozenset[str]:
 
 def search_path(entries: Iterable[str] | None = None) -> tuple[str, ...]:
     """`sys.path` as absolute names, links resolved, each once, in its order."""
-    return tuple(dict.fromkeys(map(os.path.realpath, sys.path if entries is None else entries)))
+    return tuple(dict.fromkeys(real_paths(sys.path if entries is None else entries)))
+
+
+def real_paths(paths: Iterable[str]) -> list[str]:
+    """What `os.path.realpath` gives for each of *paths*. A folder that several of them lie in is resolved once."""
+    folders: dict[str, str] = {}
+    found: list[str] = []
+    for path in map(os.fspath, paths):
+        folder, _, name = path.rpartition("/")
+        if not folder or name in {"", ".", ".."}:
+            found.append(os.path.realpath(path))
+            continue
+        if folder not in folders:
+            folders[folder] = os.path.realpath(folder).rstrip("/")
+        whole = f"{folders[folder]}/{name}"
+        found.append(os.path.realpath(path) if os.path.islink(whole) else whole)
+    return found
 
 
 def is_within(path: str, folder: str) -> bool:

@@ -1,6 +1,7 @@
 """Where modules come from: most of it in interpreters of their own, as the attack would be."""
 
 import sys
+from importlib.machinery import BuiltinImporter, FrozenImporter, PathFinder
 from types import ModuleType
 
 import pytest
@@ -206,6 +207,8 @@ def test_plugins_can_carry_profiles(site, index, tmp_path, monkeypatch) -> None:
     site.metadata("acme-broken", "[toolcharter]\nbroken = :\n")
     monkeypatch.syspath_prepend(tmp_path / "project")
 
+    assert profile_folders(index()) == sorted(expected)  # pytest has a finder of its own, which may find anything
+    monkeypatch.setattr("sys.meta_path", [BuiltinImporter, FrozenImporter, PathFinder])
     assert profile_folders(index()) == sorted(expected)
     assert {"acme_git", "acme_hg", "acme_suite", "acme_plain"}.isdisjoint(sys.modules)
 

@@ -162,3 +162,37 @@ def test_a_distribution_that_is_gone_has_no_summary(site, index) -> None:
     found = scan.summary(listed), scan.summary(listed._replace(folder=str(site.folder / "gone")))
 
     assert found == ("", "")
+
+
+def test_many_paths_are_resolved_as_each_alone(tmp_path, monkeypatch) -> None:
+    """Links in the folder, as the last part, in a circle and to nowhere; relative, with dots, and the root."""
+    (tmp_path / "real/inner").mkdir(parents=True)
+    for name, target in (("link", "real"), ("real/up", ".."), ("loop", "loop"), ("gone", "nowhere"), ("root", "/")):
+        (tmp_path / name).symlink_to(target)
+    monkeypatch.chdir(tmp_path)
+    below = (
+        "real/inner",
+        "link/inner",
+        "link/up",
+        "link/up/real",
+        "loop/x",
+        "gone",
+        "gone/x",
+        "root/etc",
+        "link/../real",
+    )
+    dotted = ("link/", "link/.", "link/..", "link/up/..", "none/../real")
+    paths = [
+        *below,
+        *dotted,
+        *(f"{tmp_path}/{name}" for name in (*below, *dotted)),
+        "",
+        ".",
+        "..",
+        "/",
+        "//",
+        "/etc",
+        "x",
+    ]
+
+    assert scan.real_paths(paths) == [os.path.realpath(path) for path in paths]
