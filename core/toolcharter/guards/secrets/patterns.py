@@ -14,6 +14,7 @@ of gitleaks and the keyword plugin of detect-secrets; for tokens, the tables nam
 import re
 from binascii import b2a_base64
 from collections.abc import Iterable, Iterator
+from functools import cache
 from string import ascii_letters, digits
 
 from toolcharter.guards.secrets.places import CLOSE, KEY, KEY_END, PLACE_HINT, SCHEME
@@ -188,26 +189,37 @@ def encoded_hint(words: Iterable[str]) -> str:
     # By all but the last letter: the automaton is built in half the time.
     endings = dict[bytes, set[bytes]]()
     for word in words:
-        for part in _encoded(word):
-            endings.setdefault(part[:-1], set()).add(part[-1:])
+        for start, ends in _encoded(word.encode()):
+            endings.setdefault(start, set()).update(ends)
     either = b"|".join(b"%b[%b]" % (start, b"".join(sorted(ends))) for start, ends in sorted(endings.items()))
     return either.replace(b"+", rb"\+").decode()
 
 
-def _encoded(word: str) -> Iterator[bytes]:
-    short = len(word) < _ENOUGH_TO_LOOK
-    length = len(word) + short
-    for before, letters in enumerate(_NEXT):
-        begin, end = (before * 8 + 5) // 6, (before + length) * 8 // 6
-        head = b"\0" * before + word.encode()
-        yield from (b2a_base64(head + letter)[begin:end] for letter in (letters if short else (b"",)))
+def _encoded(word: bytes) -> Iterator[tuple[bytes, Iterable[bytes]]]:
+    """*word* in base64 for each alignment: all signs but the last, and what the last one may be."""
+    for before in range(3):
+        signs = b2a_base64(b"\0" * before + word)[(before * 8 + 5) // 6 : (before + len(word)) * 8 // 6]
+        if len(word) < _ENOUGH_TO_LOOK:
+            shared = (before + len(word)) * 8 % 6  # bits of the last letter, whose sign has others of the next letter
+            followed = _followed(shared, word[-1] % (1 << shared))
+            yield from ((signs + start, ends) for start, ends in followed.items())
+        else:
+            yield signs[:-1], (signs[-1:],)
 
 
-_NEXT = tuple(
-    tuple({letter >> unseen: bytes((letter,)) for letter in (ascii_letters + digits).encode()}.values())
-    for unseen in (2, 4, 0)
-)
-"""Letters that may follow three others in base64, for each alignment: one of those whose bits beyond the last sign alone differ."""
+_LETTERS = tuple((ascii_letters + digits).encode())
+
+
+@cache
+def _followed(shared: int, low: int) -> dict[bytes, set[bytes]]:
+    """The signs that a letter decides with *low*, *shared* bits before it: by all but the last one, what that may be."""
+    count, unseen = divmod(shared + 8, 6)
+    found = dict[bytes, set[bytes]]()
+    for letter in _LETTERS:
+        bits = ((low << 8 | letter) >> unseen) << (24 - 6 * count)
+        tail = b2a_base64(bits.to_bytes(3, "big"))[:count]
+        found.setdefault(tail[:-1], set()).add(tail[-1:])
+    return found
 
 
 def literal_heads(kinds: Iterable[Token]) -> set[str]:
