@@ -113,8 +113,7 @@ def trace_variables() -> Mapping[str, str]:
     return {} if trace is None else {"TRACEPARENT": trace.traceparent}
 
 
-@dataclass(frozen=True, slots=True)
-class Invocation:
+class Invocation(NamedTuple):
     """All of a call that rules may look at besides its arguments."""
 
     action: str | None = None

@@ -69,7 +69,7 @@ class ToolPolicy(BaseModel):
     below a field is its description.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, validate_default=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, validate_default=True, defer_build=True)
 
     @classmethod
     def from_profile(cls, values: dict[str, Any]) -> Self:

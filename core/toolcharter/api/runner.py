@@ -48,8 +48,7 @@ def _nothing_hidden() -> tuple[HiddenPath, ...]:
     return ()
 
 
-@dataclass(frozen=True, slots=True)
-class RunnerScope:
+class RunnerScope(NamedTuple):
     """What a runner is opened for: the harness chooses it, never the model."""
 
     workspace: Path
@@ -179,8 +178,7 @@ class ProgramRunner(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Detached:
+class Detached(NamedTuple):
     """A program for another process of ours to start and to see to its end. It can be pickled, for that process alone."""
 
     opener: Callable[[], ProgramRunner]

@@ -25,7 +25,7 @@ class ContractBroken(ToolcharterError):
     """Under test, a tool did what its own spec rules out."""
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class SpecVerifier:
     """Looks at every ended call and dry run of one tool."""
 

@@ -226,7 +226,7 @@ class ProfileStore:
             self._engine.close()
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class ToolboxState:
     """What all calls of one toolbox use; made by `build_tools`, closed once."""
 

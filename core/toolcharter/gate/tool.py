@@ -11,7 +11,7 @@ from toolcharter.gate.threads import BodyThreads
 from toolcharter.policy.rule_input import ToolFacts
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class BuiltTool:
     """One tool of a profile, built: all that does not depend on who calls."""
 

@@ -5,7 +5,6 @@ shell lines and the tools that ask `rt.paths` all hold the tuple `Inventory.plac
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
@@ -54,8 +53,7 @@ class ImportFolder(NamedTuple):
         return parts[depth:] if parts[:depth] == self.folder else ()
 
 
-@dataclass(frozen=True, slots=True)
-class Inventory:
+class Inventory(NamedTuple):
     """What is protected in one workspace, as paths relative to it. A path covers everything below it."""
 
     workspace: Path

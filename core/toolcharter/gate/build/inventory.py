@@ -8,7 +8,6 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
@@ -82,7 +81,7 @@ def inventory_of(
     )
     if not any(isinstance(entry, str) and is_related(entry or os.curdir, str(workspace)) for entry in sys.path):
         return made
-    return replace(made, importing=next_start.import_folders(workspace, code.packages, made.covers))
+    return made._replace(importing=next_start.import_folders(workspace, code.packages, made.covers))
 
 
 def require_state_outside(

@@ -1,8 +1,7 @@
 """Stage 8: the result of an ended call, scrubbed, then cut to its limit."""
 
-from dataclasses import dataclass
 from time import monotonic
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import orjson
 
@@ -22,16 +21,14 @@ else:
 Strategy = Literal["head", "tail", "both"]
 
 
-@dataclass(frozen=True, slots=True)
-class OutputLimit:
+class OutputLimit(NamedTuple):
     """How much of a result the model is given."""
 
     max_chars: int | None = None
     strategy: Strategy = "head"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ResultBuilder:
+class ResultBuilder(NamedTuple):
     """Makes the results of one tool's calls."""
 
     limit: OutputLimit = OutputLimit()

@@ -1,8 +1,7 @@
 """Stage 9: the events of a call, before its body and at its end, and the notifications about it."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
@@ -26,8 +25,7 @@ else:
     notify = lazy("toolcharter.events.notify")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class CallRecorder:
+class CallRecorder(NamedTuple):
     """Records the calls of one tool and caller."""
 
     registry: CallRegistry

@@ -41,7 +41,7 @@ def look(folder: int, name: str) -> os.stat_result | None:
         return None
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class PlaceWalk(Walk):
     """A walk to a place. Links on the way are read and walked like any other path.
 

@@ -27,7 +27,7 @@ Locate = Callable[[str], tuple[Root, Parts]]
 Check = Callable[[Root, Sequence[str]], None]
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Walk:
     """One walk from a root. A context manager, which closes every folder it passed.
 
