@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
+from pydantic.errors import PydanticUserError
 from pydantic_core import to_jsonable_python
 
 from toolcharter._lazy import lazy
@@ -245,6 +246,13 @@ def _policies(
         except ValidationError as error:
             found = wording.faults_of(error, source.places, (key, name), one.spec.policy)
             faults.extend(fault for fault in found if fault.place not in refused)
+        except PydanticUserError as error:  # pydantic looks at the fields only now: `ToolPolicy` defers it
+            what = (
+                f"the policy of {name!r} has a field that pydantic cannot read: {error.message.partition(chr(10))[0]}"
+            )
+            faults.append(
+                Fault(f"{one.distribution} {one.version}", "", what, "The plugin's author has to mend its type.")
+            )
 
 
 def _tool_rules(

@@ -112,6 +112,25 @@ def test_a_default_that_is_not_json_is_a_fault(plan: Callable[..., Plan], defaul
     assert fault.what.startswith(f"the field 'most' of the policy of 'say_it' holds what is not JSON: {error}")
 
 
+@pytest.mark.parametrize(
+    ("kind", "error"),
+    [
+        pytest.param("Path.__class__.__call__.__class__", "Unable to generate pydantic-core schema", id="no-schema"),
+        pytest.param("'Nowhere'", "`SayPolicy` is not fully defined", id="undefined"),
+    ],
+)
+def test_a_field_that_pydantic_cannot_read_is_a_fault(plan: Callable[..., Plan], kind: str, error: str) -> None:
+    """It shows when a profile first lists the tool, not when its plugin is imported."""
+    source = WORDS.replace("most: int = 5", f"most: {kind} = 5")
+
+    with pytest.raises(ConfigurationError) as caught:
+        plan("profile: p\ntools: {say_it: {}}\n", f"from pathlib import Path\n{source}")
+
+    (fault,) = caught.value.faults
+    assert (fault.place, fault.fix) == ("toolcharter-words 1.0", "The plugin's author has to mend its type.")
+    assert fault.what.startswith(f"the policy of 'say_it' has a field that pydantic cannot read: {error}")
+
+
 NAMED = WORDS.replace("policy, rt: str)", "policy, rt: str, aliases=('Speak',))")
 
 
