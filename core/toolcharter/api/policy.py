@@ -26,7 +26,7 @@ else:
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 # They change what a line means, or what git, the loader and interpreters run.
 # Source: bash(1), Shell Variables; ld.so(8), ENVIRONMENT; git(1), Environment Variables.
-_RESERVED = re.compile(
+_RESERVED = (  # compiled when a tool first gives a program variables
     r"PATH|ENV|IFS|CDPATH|SHELLOPTS|POSIXLY_CORRECT|GLOBIGNORE|EXECIGNORE|PS[0-4]|PROMPT_COMMAND|HISTFILE|INPUTRC"
     r"|BASH.*|LD_.*|GIT_.*|GCONV_PATH|GLIBC_TUNABLES|LOCPATH|NLSPATH|PYTHON.*|PYTEST_.*|PERL5.*|RUBY(?:OPT|LIB)"
     r"|NODE_(?:OPTIONS|PATH)|TAR_OPTIONS|TAPE|RIPGREP_CONFIG_PATH|AWKPATH|AWKLIBPATH|LESS.*|MAN.*|.*PAGER|.*EDITOR|VISUAL"
@@ -177,7 +177,7 @@ def check_variables(variables: Iterable[str] | Mapping[str, str]) -> None:
     for name in variables:
         if not _NAME.fullmatch(name):
             raise ValueError(f"{name!r} is no name of a variable")
-        if _RESERVED.fullmatch(name):
+        if re.fullmatch(_RESERVED, name):
             raise ValueError(f"{name!r} would change what a line that was judged means")
     if isinstance(variables, Mapping) and any("\0" in value for value in variables.values()):
         raise ValueError("a value holds NUL")

@@ -15,7 +15,7 @@ Parts = tuple[str, ...]
 
 # Ignorable by default, but no format characters (Cf), which Python knows by themselves.
 # Source: Unicode, DerivedCoreProperties.txt, Default_Ignorable_Code_Point.
-_IGNORABLE = re.compile(
+_IGNORABLE = (  # compiled when a name that is not ASCII is first compared
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2065\u3164\ufe00-\ufe0f\uffa0\ufff0-\ufff8\U000e0000-\U000e0fff]"
 )
 _SPECIAL = re.compile(r"([\\*?\[\]{}! #])")
@@ -87,7 +87,7 @@ def fold(name: str) -> str:
     """
     if name.isascii():
         return name.lower()
-    kept = _IGNORABLE.sub("", name)
+    kept = re.sub(_IGNORABLE, "", name)
     kept = "".join(char for char in kept if unicodedata.category(char) != "Cf")
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", kept).casefold())
 
