@@ -16,6 +16,8 @@ import shutil
 import signal
 import subprocess
 import sys
+import sysconfig
+import venv
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -24,12 +26,13 @@ from typing import NamedTuple
 import pytest
 import uv
 
-from environment import _uv_settings, projects
+from environment import _uv_settings
 from pages import ROOT, Block, blocks, pages
 
 # tests/core/cli/test_commands_page.py, tests/core/testing/test_outside.py, tests/plugins/service/test_page.py
 ELSEWHERE = {"commands.md", "testing.md", "service.md"}
 NEEDED = ("bwrap",)
+PURELIB = Path(sysconfig.get_path("purelib"))
 SHELL = ("console", "ini", "markdown", "python", "sh", "toml", "yaml")
 
 # Without `--python` uv would look for an environment by itself, and find the one that runs these tests.
@@ -47,8 +50,6 @@ pip() {
 }
 status=0
 """
-OURS = " ".join(f"-e {folder.relative_to(ROOT)}" for folder in projects()[1:])
-DEVELOPERS = f"-e . {OURS} pytest pytest-asyncio pytest-xdist hypothesis ruff import-linter uv"
 
 VOLATILE = [
     (r"\d{4}-\d\d-\d\dT[\d:.]+Z", "MOMENT"),
@@ -125,6 +126,7 @@ def _stand_in(page: Path, place: Path) -> None:
     if page.name == "CONTRIBUTING.md":
         ignored = shutil.ignore_patterns(".*", "__pycache__", "run", "dist", "benchmarks")
         shutil.copytree(ROOT, place, ignore=ignored, symlinks=True)
+        _install_in(place)
         return
     (place / "run").mkdir(parents=True)
     if page.name == "README.md":  # What `make run` has made is what runs these tests.
@@ -133,6 +135,37 @@ def _stand_in(page: Path, place: Path) -> None:
     shutil.copytree(ROOT / "profiles", place / "profiles")
     (place / "notes.md").write_text("# Notes")
     subprocess.run(["git", "init", "--quiet", "--initial-branch=main", place], check=True)
+
+
+def _install_in(place: Path) -> None:
+    """Make `.venv` of the checkout at *place* from that of this one, whose files it shares: to install all takes a minute."""
+    environment = place / ".venv"
+    venv.create(environment, symlinks=True)
+    site = environment / PURELIB.relative_to(sys.prefix)
+    shutil.rmtree(site)
+    shutil.copytree(PURELIB, site, copy_function=_share)
+    scripts = [file for file in Path(sys.prefix, "bin").iterdir() if not file.is_symlink()]
+    for script in scripts:
+        if not (environment / "bin" / script.name).exists():
+            _share(script, environment / "bin" / script.name)
+    for file in (
+        *site.glob("_editable_impl_*.pth"),
+        *site.glob("*.dist-info/direct_url.json"),
+        *environment.glob("bin/*"),
+    ):
+        words = file.read_bytes()
+        if not file.is_symlink() and str(ROOT).encode() in words[:4_096]:
+            mode = file.stat().st_mode
+            file.unlink()  # The other one of the two that share it stays as it is.
+            file.write_bytes(words.replace(str(ROOT).encode(), str(place).encode()))
+            file.chmod(mode)
+
+
+def _share(source: str | Path, target: str | Path) -> None:
+    try:
+        os.link(source, target)
+    except OSError:  # Of another file system.
+        shutil.copy2(source, target)
 
 
 def _environment() -> dict[str, str]:
@@ -147,7 +180,7 @@ def _environment() -> dict[str, str]:
 def _steps(text: str, out: Path) -> Iterator[Step]:
     """The page as commands, in order; contents of files lie in *out* until their turn comes."""
     if "add a tool in ten steps" in text.lower():
-        yield Step(0, f"pip install {DEVELOPERS}", None)
+        yield Step(0, '. "$PLACE/.venv/bin/activate"', None)
     for block in blocks(text):
         if block.language in SHELL and not {"illustration", "host"} & {*block.words} and _can_run(block):
             yield from _steps_of(block, out)
