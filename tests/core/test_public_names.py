@@ -66,4 +66,4 @@ def test_import_loads_nothing_heavy() -> None:
 
     loaded = set(done.stdout.split())
     assert loaded & HEAVY == set()
-    assert {name for name in loaded if name.startswith("toolcharter")} == {"toolcharter"}
+    assert {name for name in loaded if name.startswith("toolcharter")} == {"toolcharter", "toolcharter._own_imports"}

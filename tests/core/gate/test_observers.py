@@ -12,4 +12,4 @@ def test_the_module_loads_nothing_of_the_gate() -> None:
 
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
 
-    assert loaded == ["toolcharter", "toolcharter.gate", "toolcharter.gate.observers"]
+    assert loaded == ["toolcharter", "toolcharter._own_imports", "toolcharter.gate", "toolcharter.gate.observers"]

@@ -322,6 +322,7 @@ def test_loading_the_plugin_imports_nothing_that_costs(monkeypatch: pytest.Monke
     assert loaded == {
         "toolcharter",
         "toolcharter._lazy",
+        "toolcharter._own_imports",
         "toolcharter.gate",
         "toolcharter.gate.observers",
         "toolcharter.testing",

@@ -134,7 +134,7 @@ def test_large_records_are_not_held_together(sqlite: SqlitePlaces, redis: RedisP
             [sys.executable, "-m", "toolcharter", "store", "restore", str(file), "--store", url, "--from-elsewhere"],
             check=True,
             stdout=subprocess.PIPE,
-            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (120_000_000, 120_000_000)),
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (140_000_000, 140_000_000)),
         ).stdout
         for url in (sqlite.new(), redis.new())
     ]
