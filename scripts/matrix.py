@@ -18,13 +18,14 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 from pathlib import Path
 
 from environment import ROOT, VENV, prepare
 
 _ABSENT = "not present"
-_WORKERS = (os.cpu_count() or 1) + 2
-"""Of the first version: more than there are processors, since many tests wait for programs."""
+_WORKERS = (os.cpu_count() or 1) + 1
+"""Of the first version: more than there are processors, since many tests wait for programs. The later ones run beside it."""
 SUPPORTED = ("3.11", "3.12", "3.13")
 AGAIN = (
     "tests/core/api",
@@ -66,7 +67,13 @@ def main(arguments: list[str]) -> int:
 
 def run_all(pythons: Mapping[str, Path], arguments: list[str]) -> dict[str, str]:
     """Test on *pythons*, by version: what came of each. What the later ones have said is shown behind the first."""
-    venvs = {version: _prepared(version, python) for version, python in pythons.items()}
+    versions = iter(pythons.items())
+    venvs = {version: _prepared(version, python) for version, python in islice(versions, 1)}
+    # The workers would each compile all tests at the same time: one process does it while the other environments are made.
+    compiling = [_pytest(venv, ["-q", "--collect-only"]) for venv in venvs.values() if not arguments]
+    venvs |= {version: _prepared(version, python) for version, python in versions}
+    for one in compiling:
+        one.communicate()
     with ThreadPoolExecutor(1) as beside:
         later = {
             version: beside.submit(_run, venvs[version], ["-n1", *selection(arguments, is_first=False)], shown=False)
@@ -90,11 +97,15 @@ def _prepared(version: str, python: Path) -> Path:
 def _run(venv: Path, words: Sequence[str], *, shown: bool) -> tuple[str, str]:
     """What came of pytest with *words*, and what it has said, unless that is *shown* at once."""
     started = time.monotonic()
-    output = None if shown else subprocess.PIPE
+    running = _pytest(venv, words, output=None if shown else subprocess.PIPE)
+    said, _ = running.communicate()
+    outcome = f"failed ({running.returncode})" if running.returncode else "passed"
+    return f"{outcome} in {time.monotonic() - started:.0f} s", said or ""
+
+
+def _pytest(venv: Path, words: Sequence[str], output: int | None = subprocess.DEVNULL) -> "subprocess.Popen[str]":
     command = [str(venv / "bin" / "python"), "-m", "pytest", *words]
-    ran = subprocess.run(command, cwd=ROOT, stdout=output, stderr=subprocess.STDOUT, text=True, check=False)
-    outcome = f"failed ({ran.returncode})" if ran.returncode else "passed"
-    return f"{outcome} in {time.monotonic() - started:.0f} s", ran.stdout or ""
+    return subprocess.Popen(command, cwd=ROOT, stdout=output, stderr=subprocess.STDOUT, text=True)
 
 
 def selection(arguments: list[str], *, is_first: bool) -> list[str]:
