@@ -1,4 +1,4 @@
-"""Has libraries import from the user's own folder last: a finder that `import toolcharter` puts ahead of Python's, before anything else.
+"""Makes libraries look into the user's own folder last: a finder that `import toolcharter` puts ahead of Python's, before anything else.
 
 A script's folder, or the current one for `python -m`, is ahead of all others on `sys.path`, and what programs have written there
 may bear the name of a module that the gate, or a library of its, imports. The user's own code imports as ever. This module

@@ -28,8 +28,8 @@ def replace_all(client: redis.Redis, content: StoreExport, plain: str) -> None:
     """Make *content* all there is, at once. Who reads `changes` learns that all is new; no fencing number comes again.
 
     The new content is read to a file first, so that others wait as short as possible. Neither this process nor one command holds
-    more than a piece of it; the server holds it beside the old one until that is gone. Whoever is killed leaves what it has written so
-    far to the next one to delete.
+    more than a piece of it; the server holds it beside the old one until that is gone. What a killed process has written, the next
+    one deletes.
     """
     with content, tempfile.SpooledTemporaryFile(IN_MEMORY) as file:
         for each in content:  # `writelines` would hold all in memory

@@ -197,7 +197,7 @@ class Archive:
             except StoreUnavailable as error:
                 why = f"its signature cannot be checked: {error.message}"
         raise ArchiveError(
-            f"{self._name}: {why}. Who has written it could write anything into the store; if you trust it: --from-elsewhere."
+            f"{self._name}: {why}. Whoever wrote it could write anything into the store. If you trust it, add --from-elsewhere."
         )
 
 

@@ -28,7 +28,7 @@ from toolcharter_service.auth.users import NewPassword, NewUser, new_record
 from toolcharter_service.http.problems import HttpProblem, answers
 from toolcharter_service.service import Service
 
-MAX_LINE = 100
+MAX_LINEAGE = 100
 """How many names and identifiers may stand behind a credential that makes others: three for each that made the next."""
 T = TypeVar("T")
 Kept = TypeVar("Kept", bound=StoreRecord)
@@ -142,7 +142,7 @@ def _add_token_routes(router: APIRouter, service: Service) -> None:
     async def create_token(request: Request, admin: Admin, body: NewToken) -> NewlyMadeToken:
         """Make a token. It is shown this once."""
         require_within(admin, body.agents, body.projects)
-        created = token_module.made(admin.tenant, body, admin.key, _line(admin))
+        created = token_module.made(admin.tenant, body, admin.key, _lineage_of(admin))
         await stored(_auth(request).store.put(created.record, expected=0))
         told(service, admin, "token_created", created.record.id, name=body.name, roles=body.roles, agents=body.agents)
         return NewlyMadeToken(token=created.text, **_shown(Token, created.record).model_dump())
@@ -174,7 +174,9 @@ def _add_user_routes(router: APIRouter, service: Service) -> None:
         """Let a person sign in with a password."""
         require_within(admin, body.agents, body.projects)
         auth = _auth(request)
-        record = new_record(admin.tenant, body, await auth.passwords.ahash(body.password), admin.key, _line(admin))
+        record = new_record(
+            admin.tenant, body, await auth.passwords.ahash(body.password), admin.key, _lineage_of(admin)
+        )
         try:
             await stored(auth.store.put(record, expected=0))
         except StoreConflict as error:
@@ -231,7 +233,7 @@ def _change(transaction: StoreTransaction, admin: Principal, name: str, given: M
     if found is None:
         unknown("user")
     epoch = found.record.epoch + ("password" in given)
-    makers = {*found.record.made_by, *(_line(admin) if "password" in given else ())}
+    makers = {*found.record.made_by, *(_lineage_of(admin) if "password" in given else ())}
     changed = found.record.model_copy(update={**given, "epoch": epoch, "made_by": tuple(sorted(makers))})
     for record in (found.record, changed):
         require_within(admin, record.agents, record.projects)
@@ -239,15 +241,15 @@ def _change(transaction: StoreTransaction, admin: Principal, name: str, given: M
     return changed
 
 
-def _line(admin: Principal) -> frozenset[str]:
+def _lineage_of(admin: Principal) -> frozenset[str]:
     """Who may answer nothing by what *admin* makes.
 
     Raises:
         HttpProblem: 403, credentials have made credentials too often to tell.
     """
-    if len(admin.line) > MAX_LINE:
+    if len(admin.lineage) > MAX_LINEAGE:
         raise HttpProblem(403, "Too many credentials have made one another: use an older one.", "made_too_deep")
-    return admin.line
+    return admin.lineage
 
 
 def _add_session_routes(router: APIRouter, service: Service) -> None:

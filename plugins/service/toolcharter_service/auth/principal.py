@@ -75,7 +75,7 @@ class Principal:
     """Names, users and identifiers of whoever made its credentials, and of those who made theirs."""
 
     @property
-    def line(self) -> frozenset[str]:
+    def lineage(self) -> frozenset[str]:
         """Itself and all who made its credentials, who could act by them: it answers nothing that one of these has asked."""
         return (self.made_by | {self.name, self.user or "", self.token_id}) - {""}
 

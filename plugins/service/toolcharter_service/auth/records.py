@@ -30,7 +30,7 @@ class TokenRecord(StoreRecord):
     created: int
     created_by: str
     made_by: tuple[str, ...] = ()
-    """The `line` of who made it."""
+    """The `lineage` of who made it."""
     expires: int
 
 
@@ -52,7 +52,7 @@ class UserRecord(StoreRecord):
     created: int
     created_by: str
     made_by: tuple[str, ...] = ()
-    """The `line` of all who made it, or have given it a password."""
+    """The `lineage` of all who made it, or have given it a password."""
 
 
 class SessionRecord(StoreRecord):

@@ -81,7 +81,7 @@ def made(tenant: str, wanted: NewToken, created_by: str, made_by: Iterable[str] 
         tenant: Whose it is.
         wanted: What its bearer may do.
         created_by: Who asked for it.
-        made_by: The `line` of that one.
+        made_by: The `lineage` of that one.
     """
     text, now = new_text(), int(time.time())
     digest = digest_of(text)

@@ -26,7 +26,7 @@ class NewUser(BaseModel):
 
 
 def new_record(tenant: str, wanted: NewUser, hashed: str, created_by: str, made_by: Iterable[str] = ()) -> UserRecord:
-    """The record of a new user, with the hash of the password, and the `line` of who made it."""
+    """The record of a new user, with the hash of the password, and the `lineage` of who made it."""
     return UserRecord(
         tenant=tenant,
         name=wanted.name,

@@ -209,8 +209,8 @@ def _require_reviewable(proposal: ToolProposal, principal: Principal) -> None:
     Raises:
         HttpProblem: 403 or 409.
     """
-    if principal.line & {proposal.proposed_by, proposal.user, proposal.token_id}:
-        message = "Nobody reviews what they have proposed, nor by credentials that its author has made."
+    if principal.lineage & {proposal.proposed_by, proposal.user, proposal.token_id}:
+        message = "Nobody reviews what they have proposed, nor with credentials that its author has made."
         raise HttpProblem(403, message, "own_proposal")
     if proposal.status != "pending":
         raise HttpProblem(409, f"{proposal.reviewed_by} has reviewed it already.", "reviewed")

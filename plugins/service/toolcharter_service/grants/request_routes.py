@@ -130,8 +130,8 @@ class RequestRoutes:
                 raise unknown("request", request)
             record = found.record
             asked = {record.requested_by, record.user, record.subject if record.scope == "user" else ""}
-            if principal.line & asked:
-                message = "Nobody reviews a request of their own, nor by credentials that its author has made."
+            if principal.lineage & asked:
+                message = "Nobody reviews a request of their own, nor with credentials that its author has made."
                 raise HttpProblem(403, message, "own_request")
             if record.status != "pending":
                 raise HttpProblem(409, f"{record.reviewed_by} has reviewed it already.", "reviewed")
