@@ -31,6 +31,8 @@ STALL_S = 1.0
 """How long a write may wait for the reader of a pipe, in seconds."""
 LOOK_S = 0.001
 """How long a file sink writes on before it looks whether its file has been renamed or removed, in seconds."""
+TORN_S = 0.05
+"""How long a file has to end without the end of a line before that line counts as torn, in seconds."""
 GROUP_SYNC_S = 0.01
 """With `sync=group`, the longest time between a write and its `fdatasync`, in seconds."""
 
@@ -283,14 +285,23 @@ def _opened(path: str | Path) -> int:
 
 
 def _is_torn(path: str) -> bool:
-    """Whether a file's last line has no end, since a process was killed in the middle of it or the disk was full."""
+    """Whether a file's last line has no end, since a process was killed in the middle of it or the disk was full.
+
+    The kernel shows a long write page by page, so another process may just be writing that line: a file that still
+    changes is looked at again.
+    """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError:  # It may be written and not read.
         return False
     try:
-        size = os.fstat(descriptor).st_size
-        return size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
+        seen = -1
+        while (size := os.fstat(descriptor).st_size) > 0 and os.pread(descriptor, 1, size - 1) != b"\n":
+            if size == seen:
+                return True
+            seen = size
+            sleep(TORN_S)
+        return False
     finally:
         os.close(descriptor)
 

@@ -52,6 +52,13 @@ def test_schema_accepts_what_calls_leave(run, recorded) -> None:
     assert [line for line in recorded if not whole.is_valid(json.loads(line))] == []
 
 
+def test_an_empty_line_is_no_fault(run, recorded) -> None:
+    """It ends a line that looked torn while another process was still writing it."""
+    Path("gap.jsonl").write_text("".join([*recorded[:6], "\n", *recorded[6:]]))
+
+    assert run("events", "check", "gap.jsonl").stderr == f"{len(recorded) + 1} lines, 0 faults\n"
+
+
 @pytest.mark.parametrize(
     ("change", "faults"),
     [
