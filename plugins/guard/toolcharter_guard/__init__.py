@@ -1,14 +1,19 @@
 """The command `toolcharter guard`: a profile in front of coding agents, by the agents' own hooks."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-import click
+from toolcharter import hookimpl, lazy
 
-from toolcharter import hookimpl
-from toolcharter_guard.command import command
+if TYPE_CHECKING:
+    import click
+
+    from toolcharter_guard import command
+else:
+    command = lazy("toolcharter_guard.command")  # a list of plugins needs none of it
 
 
 @hookimpl
-def register_commands() -> Sequence[click.Command]:
+def register_commands() -> "Sequence[click.Command]":
     """The one command of this distribution."""
-    return [command]
+    return [command.command]

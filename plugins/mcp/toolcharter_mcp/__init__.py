@@ -1,14 +1,19 @@
 """The command `toolcharter mcp`: the tools of a profile, served over the Model Context Protocol."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-import click
+from toolcharter import hookimpl, lazy
 
-from toolcharter import hookimpl
-from toolcharter_mcp.command import command
+if TYPE_CHECKING:
+    import click
+
+    from toolcharter_mcp import command
+else:
+    command = lazy("toolcharter_mcp.command")  # the SDK takes a second, and a list of plugins needs none of it
 
 
 @hookimpl
-def register_commands() -> Sequence[click.Command]:
+def register_commands() -> "Sequence[click.Command]":
     """The one command of this distribution."""
-    return [command]
+    return [command.command]

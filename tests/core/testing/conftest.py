@@ -205,6 +205,8 @@ class Stranger:
                 "no:cacheprovider",
                 "-p",
                 "no:hypothesispytest",
+                "-p",
+                "no:schemathesis",  # ours, not a stranger's: it imports for half a second
                 "-W",
                 "ignore",
                 *arguments,
