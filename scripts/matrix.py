@@ -69,9 +69,10 @@ def run_all(pythons: Mapping[str, Path], arguments: list[str]) -> dict[str, str]
     """Test on *pythons*, by version: what came of each. What the later ones have said is shown behind the first."""
     versions = iter(pythons.items())
     venvs = {version: _prepared(version, python) for version, python in islice(versions, 1)}
+    first = next(iter(venvs.values()), None)
     # The workers would each compile all tests at the same time: one process does it while the other environments are made.
     compiling = [_pytest(venv, ["-q", "--collect-only"]) for venv in venvs.values() if not arguments]
-    venvs |= {version: _prepared(version, python) for version, python in versions}
+    venvs |= {version: _prepared(version, python, first) for version, python in versions}
     for one in compiling:
         one.communicate()
     with ThreadPoolExecutor(1) as beside:
@@ -88,9 +89,9 @@ def run_all(pythons: Mapping[str, Path], arguments: list[str]) -> dict[str, str]
     return outcomes
 
 
-def _prepared(version: str, python: Path) -> Path:
+def _prepared(version: str, python: Path, first: Path | None = None) -> Path:
     venv = VENV if python == Path(sys.executable) else ROOT / ".venvs" / version
-    prepare(venv, python, "dev")
+    prepare(venv, python, "dev", first=first)
     return venv
 
 

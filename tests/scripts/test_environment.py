@@ -161,3 +161,29 @@ def test_failing_command_stops_with_its_line() -> None:
         environment.run(sys.executable, "-c", "import sys; sys.exit(3)")
 
     assert stopped.value.code == (f"This failed with exit status 3: {sys.executable} -c 'import sys; sys.exit(3)'")
+
+
+def test_a_later_python_takes_the_projects_over(checkout: list[tuple[str, ...]]) -> None:
+    """No project is built a second time; its script names the Python that runs it."""
+    first, later = environment.ROOT / ".venv", environment.ROOT / ".venvs/3.12"
+    prepare("dev")
+    for name in ("toolcharter", "toolcharter_greet"):
+        info = first / f"lib/python3.11/site-packages/{name}-0.1.0.dist-info"
+        info.mkdir(parents=True)
+        (info / "RECORD").write_text(
+            f"_{name}.pth,sha256=x,9\n../../../bin/{name},sha256=x,9\n{name}-0.1.0.dist-info/RECORD,,\n"
+        )
+        (info.parent / f"_{name}.pth").write_text("the folder")
+        (first / "bin").mkdir(exist_ok=True)
+        (first / "bin" / name).write_text(f"#!{first}/bin/python\n")
+        (first / "bin" / name).chmod(0o755)
+    (later / "lib/python3.12/site-packages").mkdir(parents=True)
+    checkout.clear()
+
+    environment.prepare(later, Path(sys.executable), "dev", first=first)
+
+    assert [words[1] for words in checkout] == ["venv", "pip"]
+    assert "--editable" not in checkout[1]
+    assert (later / "lib/python3.12/site-packages/_toolcharter_greet.pth").read_text() == "the folder"
+    script = later / "bin/toolcharter_greet"
+    assert (script.read_text(), script.stat().st_mode & 0o777) == (f"#!{later}/bin/python\n", 0o755)

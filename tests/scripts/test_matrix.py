@@ -104,7 +104,7 @@ def test_versions_run_beside_the_first(
     for version, status in (("3.11", 0), ("3.12", 3), ("3.13", 0)):
         put(tmp_path / version / "bin" / "python", f'echo "{version}: $4"; exit {status}')
         pythons[version] = tmp_path / version
-    monkeypatch.setattr(matrix, "_prepared", lambda _, python: python)
+    monkeypatch.setattr(matrix, "_prepared", lambda _, python, _first=None: python)
 
     outcomes = matrix.run_all(pythons, [])
 
