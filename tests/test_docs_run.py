@@ -182,9 +182,19 @@ def _steps(text: str, out: Path) -> Iterator[Step]:
     """The page as commands, in order; contents of files lie in *out* until their turn comes."""
     if "add a tool in ten steps" in text.lower():
         yield Step(0, '. "$PLACE/.venv/bin/activate"', None)
+    profiles: list[
+        Block
+    ] = []  # Those that stand one behind the other are checked together: a start takes half a second.
     for block in blocks(text):
-        if block.language in SHELL and not {"illustration", "host"} & {*block.words} and _can_run(block):
-            yield from _steps_of(block, out)
+        if block.language not in SHELL or {"illustration", "host"} & {*block.words} or not _can_run(block):
+            continue
+        if block.language != "yaml" or block.file in {one.file for one in profiles if one.file}:
+            yield from _checks(profiles, out)
+            profiles = []
+        yield from _steps_of(block, out)
+        if block.language == "yaml" and not {"broken", "ceiling", "settings"} & {*block.words}:
+            profiles.append(block)
+    yield from _checks(profiles, out)
 
 
 def _can_run(block: Block) -> bool:
@@ -202,14 +212,22 @@ def _steps_of(block: Block, out: Path) -> Iterator[Step]:
     elif block.file is not None or block.language in {"python", "yaml"}:
         kept = out / f"line-{block.line}"
         kept.write_text(_content(block))
-        name = block.file or f"{out}/line-{block.line}.{block.language}"
+        name = _place_of(block, out)
         yield Step(block.line, f"mkdir -p {Path(name).parent}; cp {kept} {name}", None)
-        if block.language == "yaml" and not {"broken", "ceiling", "settings"} & {*block.words}:
-            yield Step(block.line, f"toolcharter profiles --check {name}", None)
-            if "\ncases:" in block.text:
-                yield Step(block.line, f"toolcharter test {name}", None)
         if block.language == "python" and block.file is None:
             yield Step(block.line, f"python - <{name}", None)
+
+
+def _place_of(block: Block, out: Path) -> str:
+    return block.file or f"{out}/line-{block.line}.{block.language}"
+
+
+def _checks(profiles: list[Block], out: Path) -> Iterator[Step]:
+    """No profile of a page has a fault, and its cases pass."""
+    for command, checked in (("profiles --check", profiles), ("test", [p for p in profiles if "\ncases:" in p.text])):
+        if checked:
+            names = " ".join(_place_of(block, out) for block in checked)
+            yield Step(checked[0].line, f"toolcharter {command} {names}", None)
 
 
 def _content(block: Block) -> str:
