@@ -13,7 +13,7 @@ from tests.core.guards.network.world import World
 
 from toolcharter import Toolbox, build_tools
 
-LIMIT_S = 1.0
+LIMIT_S = 0.4
 """Of each hostile call."""
 SILENCE_S = 30.0
 """Longer than any call of the others may take on a busy machine; a parser that holds the lock takes far longer."""
