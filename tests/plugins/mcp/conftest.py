@@ -1,4 +1,4 @@
-"""A folder to serve, and a server of it on HTTP."""
+"""A folder to serve, of one test or of a module, and a server of the module's folder on HTTP."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,17 +8,34 @@ import pytest
 from .serving import PROFILE, serving
 
 
+def _filled(folder: Path) -> Path:
+    (folder / "served.yaml").write_text(PROFILE)
+    (folder / "workspace").mkdir()
+    (folder / "workspace/notes.txt").write_text("first\n")
+    return folder
+
+
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
     """A folder with a profile, and a workspace in it."""
-    (tmp_path / "served.yaml").write_text(PROFILE)
-    (tmp_path / "workspace").mkdir()
-    (tmp_path / "workspace/notes.txt").write_text("first\n")
-    return tmp_path
+    return _filled(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """As `place`, for the servers that tests of a module share: a server takes more than a second to start."""
+    return _filled(tmp_path_factory.mktemp("served"))
 
 
 @pytest.fixture
-def url(place: Path) -> Iterator[str]:
-    """A server on HTTP, in a process of its own."""
-    with serving(place) as address:
+def shared(served: Path) -> Path:
+    """The folder of the shared servers, with the file that a test before this one may have deleted."""
+    (served / "workspace/notes.txt").write_text("first\n")
+    return served
+
+
+@pytest.fixture(scope="module")
+def url(served: Path) -> Iterator[str]:
+    """A server of `served` on HTTP, in a process of its own."""
+    with serving(served) as address:
         yield address

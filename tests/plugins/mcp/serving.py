@@ -1,5 +1,6 @@
 """A profile, and servers of its tools: what the tests of `toolcharter mcp` have in common."""
 
+import asyncio
 import json
 import os
 import socket
@@ -7,9 +8,9 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from mcp import Client, StdioServerParameters
 from tests.ports import own_port
@@ -39,6 +40,7 @@ missing_ok: [greet]
 """
 MODES = ["auto", "legacy"]
 TOKEN = "no-secret-" * 3
+T = TypeVar("T")
 PASSED = ["hook.tool.before", "hook.policy.before", "hook.tool.after"]
 
 
@@ -70,6 +72,27 @@ async def connected(place: Path, mode: str, **more: Any) -> AsyncIterator[Client
     server = StdioServerParameters(command=sys.executable, args=words(place), cwd=str(place))
     async with Client(server, mode=mode, read_timeout_seconds=60, **more) as client:
         yield client
+
+
+@asynccontextmanager
+async def held(opened: AbstractAsyncContextManager[T]) -> AsyncIterator[T]:
+    """What *opened* gives. One task enters and leaves it, as clients need it; the two halves of a fixture are two tasks."""
+    entered: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+    over = asyncio.Event()
+
+    async def hold() -> None:
+        async with opened as one:
+            entered.set_result(one)
+            await over.wait()
+
+    holder = asyncio.ensure_future(hold())
+    either: set[asyncio.Future[Any]] = {entered, holder}
+    await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+    if holder.done():
+        await holder
+    yield entered.result()
+    over.set()
+    await holder
 
 
 @contextmanager

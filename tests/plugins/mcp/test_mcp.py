@@ -5,13 +5,15 @@ import re
 import subprocess
 import sys
 import time
+from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import httpx
 import httpx2
 import jsonschema_rs
 import pytest
+import pytest_asyncio
 from click.testing import CliRunner
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
@@ -22,14 +24,45 @@ from toolcharter_mcp.command import command
 from toolcharter_mcp.http import application, parse_address
 from toolcharter_mcp.server import ProfileServer
 
-from .serving import MODES, PASSED, PROFILE, TOKEN, connected, events, words
+from .serving import MODES, PASSED, PROFILE, TOKEN, connected, events, held, words
+
+SHARING = pytest.mark.asyncio(loop_scope="module")
 
 
-@pytest.mark.parametrize("mode", MODES)
-async def test_the_tools_of_the_profile_are_listed(place: Path, mode: str) -> None:
+@pytest_asyncio.fixture(scope="module", loop_scope="module", params=MODES)
+async def client(served: Path, request: pytest.FixtureRequest) -> AsyncIterator[Client]:
+    """A client that cannot ask its user, and the server that it has started, in each era."""
+    async with held(connected(served, request.param)) as one:
+        yield one
+
+
+class Asking(NamedTuple):
+    """A client that asks its user."""
+
+    client: Client
+    answers: list[ElicitResult]
+    """What the user says, one after the other."""
+    asked: list[str]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module", params=MODES)
+async def asking(served: Path, request: pytest.FixtureRequest) -> AsyncIterator[Asking]:
+    """One with the server that it has started, in each era."""
+    answers: list[ElicitResult] = []
+    asked: list[str] = []
+
+    async def ask(_: Any, params: Any) -> ElicitResult:
+        asked.append(params.message)
+        return answers.pop()
+
+    async with held(connected(served, request.param, elicitation_callback=ask)) as one:
+        yield Asking(one, answers, asked)
+
+
+@SHARING
+async def test_the_tools_of_the_profile_are_listed(client: Client) -> None:
     """In the profile's order, with schemas and hints."""
-    async with connected(place, mode) as client:
-        tools = (await client.list_tools()).tools
+    tools = (await client.list_tools()).tools
 
     hints = {tool.name: tool.annotations for tool in tools}
     assert list(hints) == ["read_file", "write_file", "delete_file", "bash"]
@@ -37,15 +70,15 @@ async def test_the_tools_of_the_profile_are_listed(place: Path, mode: str) -> No
     assert tools[0].input_schema["required"] == ["path"]
 
 
-@pytest.mark.parametrize("mode", MODES)
-async def test_calls_and_refusals(place: Path, mode: str) -> None:
+@SHARING
+async def test_calls_and_refusals(shared: Path, client: Client) -> None:
     """A denial is a tool's result with its reason, not an error of the protocol; the events are whole."""
-    async with connected(place, mode) as client:
-        read = await client.call_tool("read_file", {"path": "notes.txt"})
-        outside = await client.call_tool("read_file", {"path": "../served.yaml"})
-        wrong = await client.call_tool("read_file", {"pfad": "x"})
-        rule = await client.call_tool("bash", {"command": "touch x"})
-        unknown = await client.call_tool("no_such_tool", {})
+    before = len(events(shared))
+    read = await client.call_tool("read_file", {"path": "notes.txt"})
+    outside = await client.call_tool("read_file", {"path": "../served.yaml"})
+    wrong = await client.call_tool("read_file", {"pfad": "x"})
+    rule = await client.call_tool("bash", {"command": "touch x"})
+    unknown = await client.call_tool("no_such_tool", {})
 
     assert (read.is_error, "first" in read.content[0].text) == (False, True)  # type: ignore[union-attr]
     refused = [outside, wrong, rule, unknown]
@@ -56,11 +89,14 @@ async def test_calls_and_refusals(place: Path, mode: str) -> None:
         "not_in_allow",
         "unknown_tool",
     ]
-    first = events(place)[0]["call_id"]
-    assert [event["event"] for event in events(place) if event["call_id"] == first] == PASSED
+    made = events(shared)[before:]
+    assert [event["event"] for event in made if event["call_id"] == made[0]["call_id"]] == PASSED
 
 
-async def test_results_and_refusals_fit_the_schemas_that_are_listed(place: Path) -> None:
+@SHARING
+@pytest.mark.usefixtures("shared")
+@pytest.mark.parametrize("client", MODES[:1], indirect=True)
+async def test_results_and_refusals_fit_the_schemas_that_are_listed(client: Client) -> None:
     """Clients check structured content, also that of errors; what does not fit is a fault of the server to them."""
     calls: list[tuple[str, dict[str, Any]]] = [
         ("read_file", {"path": "notes.txt"}),
@@ -72,48 +108,42 @@ async def test_results_and_refusals_fit_the_schemas_that_are_listed(place: Path)
         ("bash", {"command": "touch x"}),
         ("delete_file", {"path": "new.txt"}),
     ]
-    async with connected(place, "auto") as client:
-        schemas = {tool.name: tool.output_schema for tool in (await client.list_tools()).tools}
-        results = [(name, await client.call_tool(name, args)) for name, args in calls]
+    schemas = {tool.name: tool.output_schema for tool in (await client.list_tools()).tools}
+    results = [(name, await client.call_tool(name, args)) for name, args in calls]
 
     assert [result.is_error for _, result in results] == [False, True, True, False, True, False, True, True]
     for name, result in results:
         jsonschema_rs.validate(schemas[name] or False, result.structured_content)
 
 
-@pytest.mark.parametrize("mode", MODES)
+@SHARING
 @pytest.mark.parametrize(
     ("action", "answer", "is_deleted"),
     [("accept", "allow once", True), ("accept", "deny", False), ("decline", None, False), ("cancel", None, False)],
 )
 async def test_the_clients_user_is_asked(
-    place: Path, mode: str, action: Any, answer: str | None, *, is_deleted: bool
+    shared: Path, asking: Asking, action: Any, answer: str | None, *, is_deleted: bool
 ) -> None:
     """As an input request with a signed state, or as an elicitation for older clients. Only "allow once" permits."""
-    asked: list[str] = []
+    asking.asked.clear()
+    asking.answers[:] = [ElicitResult(action=action, content=None if answer is None else {"answer": answer})]
 
-    async def ask(_: Any, params: Any) -> ElicitResult:
-        asked.append(params.message)
-        return ElicitResult(action=action, content=None if answer is None else {"answer": answer})
+    done = await asking.client.call_tool("delete_file", {"path": "notes.txt"})
 
-    async with connected(place, mode, elicitation_callback=ask) as client:
-        done = await client.call_tool("delete_file", {"path": "notes.txt"})
-
-    assert len(asked) == 1
-    assert "delete_file" in asked[0]
-    assert 'path: "notes.txt"' in asked[0]
-    assert (done.is_error, (place / "workspace/notes.txt").exists()) == (not is_deleted, not is_deleted)
+    [asked] = asking.asked
+    assert "delete_file" in asked
+    assert 'path: "notes.txt"' in asked
+    assert (done.is_error, (shared / "workspace/notes.txt").exists()) == (not is_deleted, not is_deleted)
     assert is_deleted or done.structured_content["reason"] == "approval_denied"
 
 
-@pytest.mark.parametrize("mode", MODES)
-async def test_a_client_that_cannot_ask_is_refused(place: Path, mode: str) -> None:
+@SHARING
+async def test_a_client_that_cannot_ask_is_refused(shared: Path, client: Client) -> None:
     """No person, no permission."""
-    async with connected(place, mode) as client:
-        done = await client.call_tool("delete_file", {"path": "notes.txt"})
+    done = await client.call_tool("delete_file", {"path": "notes.txt"})
 
     assert (done.is_error, done.structured_content["reason"]) == (True, "approval_unavailable")
-    assert (place / "workspace/notes.txt").exists()
+    assert (shared / "workspace/notes.txt").exists()
 
 
 async def test_an_answer_holds_for_its_own_call_and_once(place: Path) -> None:
@@ -150,9 +180,12 @@ async def test_an_answer_holds_for_its_own_call_and_once(place: Path) -> None:
     assert (place / "workspace/other.txt").exists()
 
 
-@pytest.mark.parametrize("mode", MODES)
-async def test_a_long_call_leaves_others_alone_reports_progress_and_can_be_cancelled(place: Path, mode: str) -> None:
+@SHARING
+async def test_a_long_call_leaves_others_alone_reports_progress_and_can_be_cancelled(
+    shared: Path, client: Client
+) -> None:
     """A program that sleeps holds up neither a ping nor another call; cancelling it ends it."""
+    before = len(events(shared))
     said: list[str | None] = []
     heard = asyncio.Event()
 
@@ -160,36 +193,34 @@ async def test_a_long_call_leaves_others_alone_reports_progress_and_can_be_cance
         said.append(message)
         heard.set()
 
-    async with connected(place, mode) as client:
-        long = asyncio.ensure_future(client.call_tool("bash", {"command": "sleep 25"}, progress_callback=note))
-        await asyncio.sleep(0.2)
-        began = time.monotonic()
-        await client.call_tool("read_file", {"path": "notes.txt"})
-        assert time.monotonic() - began < 15
-        await asyncio.wait_for(heard.wait(), 20)
-        long.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await long
-        for _ in range(100):
-            closed = [event for event in events(place) if event["event"] == "hook.tool.after"]
-            if any(event["tool"] == "bash" for event in closed):
-                break
-            await asyncio.sleep(0.1)
+    long = asyncio.ensure_future(client.call_tool("bash", {"command": "sleep 25"}, progress_callback=note))
+    await asyncio.sleep(0.2)
+    began = time.monotonic()
+    await client.call_tool("read_file", {"path": "notes.txt"})
+    assert time.monotonic() - began < 15
+    await asyncio.wait_for(heard.wait(), 20)
+    long.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await long
+    for _ in range(100):
+        closed = [event for event in events(shared)[before:] if event["event"] == "hook.tool.after"]
+        if any(event["tool"] == "bash" for event in closed):
+            break
+        await asyncio.sleep(0.1)
 
     assert set(said) == {"still running"}
     (after,) = [event for event in closed if event["tool"] == "bash"]
     assert (after["outcome"], after["elapsed_ms"] < 20_000) == ("error", True)
 
 
-async def test_fifty_calls_at_once(place: Path) -> None:
+@SHARING
+@pytest.mark.parametrize("client", MODES[:1], indirect=True)
+async def test_fifty_calls_at_once(shared: Path, client: Client) -> None:
     """Each is answered with its own result."""
     for number in range(50):
-        (place / f"workspace/{number}.txt").write_text(f"number {number}.")
+        (shared / f"workspace/{number}.txt").write_text(f"number {number}.")
 
-    async with connected(place, "auto") as client:
-        results = await asyncio.gather(
-            *(client.call_tool("read_file", {"path": f"{number}.txt"}) for number in range(50))
-        )
+    results = await asyncio.gather(*(client.call_tool("read_file", {"path": f"{number}.txt"}) for number in range(50)))
 
     assert [f"number {number}." in each.content[0].text for number, each in enumerate(results)] == [True] * 50  # type: ignore[union-attr]
 
@@ -206,8 +237,9 @@ def test_a_profile_with_faults_serves_nothing(place: Path) -> None:
     assert "tols" in done.stderr
 
 
+@pytest.mark.usefixtures("shared")
 @pytest.mark.parametrize("mode", MODES)
-async def test_http_with_the_token(place: Path, url: str, mode: Any) -> None:
+async def test_http_with_the_token(url: str, mode: Any) -> None:
     """Both eras, the same results."""
     async with (
         httpx2.AsyncClient(headers={"Authorization": f"Bearer {TOKEN}"}) as http,
@@ -221,8 +253,9 @@ async def test_http_with_the_token(place: Path, url: str, mode: Any) -> None:
     assert (read.is_error, outside.structured_content["reason"]) == (False, "path_outside_workspace")
 
 
-async def test_calls_of_two_clients_have_identifiers_of_their_own(place: Path, url: str) -> None:
+async def test_calls_of_two_clients_have_identifiers_of_their_own(shared: Path, url: str) -> None:
     """Clients count their requests alike; in the log, and where approvals are kept, no call is taken for another."""
+    before = len(events(shared))
 
     async def read() -> None:
         async with (
@@ -233,13 +266,14 @@ async def test_calls_of_two_clients_have_identifiers_of_their_own(place: Path, u
 
     await asyncio.gather(read(), read())
 
-    identifiers = [event["call_id"] for event in events(place)]
+    identifiers = [event["call_id"] for event in events(shared)[before:]]
     assert sorted(identifiers.count(each) for each in set(identifiers)) == [len(PASSED)] * 2
     assert all(each.startswith("mcp-") for each in identifiers)
 
 
-def test_an_identifier_repeats_no_text_of_a_client(place: Path, url: str) -> None:
+def test_an_identifier_repeats_no_text_of_a_client(shared: Path, url: str) -> None:
     """A request's number may be any text; what is no short word stays out of the log."""
+    before = len(events(shared))
     headers = {
         "Accept": "application/json, text/event-stream",
         "Authorization": f"Bearer {TOKEN}",
@@ -256,8 +290,9 @@ def test_an_identifier_repeats_no_text_of_a_client(place: Path, url: str) -> Non
         done = httpx.post(url, headers=headers, json=message)
         assert (done.status_code, done.json()["id"]) == (200, number)
 
-    assert all(re.fullmatch("mcp-x-[0-9a-f]{8}", event["call_id"]) for event in events(place))
-    assert len(events(place)) == len(PASSED) * len(numbers)
+    made = events(shared)[before:]
+    assert all(re.fullmatch("mcp-x-[0-9a-f]{8}", event["call_id"]) for event in made)
+    assert len(made) == len(PASSED) * len(numbers)
 
 
 def test_http_refuses_strangers(url: str) -> None:
