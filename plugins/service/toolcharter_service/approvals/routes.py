@@ -9,8 +9,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from toolcharter import StoreConflict, StoreTransaction
 from toolcharter_service.approvals.asking import wake
 from toolcharter_service.approvals.records import ApprovalRecord, Status
-from toolcharter_service.auth import Principal, Role, require
+from toolcharter_service.auth import Principal, Role
 from toolcharter_service.auth.admin_routes import page_of
+from toolcharter_service.auth.dependency import require
 from toolcharter_service.http.problems import HttpProblem, answers
 from toolcharter_service.service import Service, now
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 import click
 from pydantic import BaseModel, ValidationError
 
-from toolcharter import Store, StoreConflict, StoreUnavailable, open_store
+from toolcharter import Store, StoreConflict, StoreUnavailable, hookimpl, open_store
 from toolcharter_service.auth import tokens as token_module
 from toolcharter_service.auth.passwords import MIN_LENGTH, Passwords
 from toolcharter_service.auth.principal import CallerScope, Role
@@ -241,3 +241,9 @@ def _text(name: str, value: Any) -> str:
         ended = " (expired)" if value < time.time() else ""
         return datetime.fromtimestamp(value, UTC).strftime("%Y-%m-%dT%H:%MZ") + ended
     return ",".join(value) if isinstance(value, tuple) else json.dumps(value) if isinstance(value, str) else str(value)
+
+
+@hookimpl
+def register_commands() -> Sequence[click.Command]:
+    """Offer `toolcharter service`."""
+    return [command]

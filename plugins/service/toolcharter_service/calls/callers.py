@@ -3,7 +3,8 @@
 from fastapi import Request
 
 from toolcharter import Caller
-from toolcharter_service.auth import Principal, speaking_for
+from toolcharter_service.auth import Principal
+from toolcharter_service.auth.speaking_for import speaking_for
 from toolcharter_service.service import Service
 
 

@@ -8,7 +8,8 @@ from fastapi import APIRouter, Path, Query
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from toolcharter import SpecError, StoreConflict, StoreTransaction, code_arguments
-from toolcharter_service.auth import Principal, Role, require
+from toolcharter_service.auth import Principal, Role
+from toolcharter_service.auth.dependency import require
 from toolcharter_service.custom.catalog import all_tools
 from toolcharter_service.custom.records import GLOBAL, CustomTool
 from toolcharter_service.custom.template import TemplateFault

@@ -10,8 +10,9 @@ from fastapi import APIRouter, Path, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 
 from toolcharter import Caller, StoreConflict, StoreTransaction, ToolResult
-from toolcharter_service.auth import CallerScope, Principal, Role, require
+from toolcharter_service.auth import CallerScope, Principal, Role
 from toolcharter_service.auth.admin_routes import page_of
+from toolcharter_service.auth.dependency import require
 from toolcharter_service.calls.callers import caller_of
 from toolcharter_service.calls.running import Calls, new_call_id
 from toolcharter_service.generated.records import NotProposed, ProposalStatus, ToolProposal, kept_within

@@ -6,7 +6,8 @@ from fastapi import Path
 from pydantic import BaseModel
 
 from toolcharter import AsyncStore, McpServerRecord, McpToolsRecord
-from toolcharter_service.auth import Principal, Role, require
+from toolcharter_service.auth import Principal, Role
+from toolcharter_service.auth.dependency import require
 from toolcharter_service.grants.records import ServerName
 from toolcharter_service.http.problems import HttpProblem
 from toolcharter_service.service import Service

@@ -6,9 +6,10 @@ from functools import partial
 
 from fastapi import APIRouter, FastAPI
 
-from toolcharter_service import approvals, grants, monitor, watch, workers
-from toolcharter_service.auth import Authenticator, admin_routes, login_routes, secret_routes
+from toolcharter_service import approvals, grants, monitor, watch
+from toolcharter_service.auth import admin_routes, login_routes, secret_routes
 from toolcharter_service.auth.authenticator import ServiceAuth
+from toolcharter_service.auth.dependency import Authenticator
 from toolcharter_service.auth.origins import OriginGuard, served_hosts
 from toolcharter_service.calls.running import Calls
 from toolcharter_service.calls.stored import StoredCalls
@@ -23,6 +24,7 @@ from toolcharter_service.http.strict import StrictRequests
 from toolcharter_service.registry import routes as tool_routes
 from toolcharter_service.service import Service
 from toolcharter_service.workers import routes as worker_routes
+from toolcharter_service.workers.service_bus import keep_bus
 
 ROUTERS: tuple[Callable[[Service], APIRouter], ...] = (
     calls.routes,
@@ -66,7 +68,7 @@ def create_app(service: Service, *, auth: Authenticator | None = None) -> FastAP
     stored = StoredCalls(service)
     service.approver = lambda tenant: stored.approver(tenant, approvals.RecordApprover(service, service.worker, tenant))
     watch.keep_usage(service)
-    workers.keep_bus(service)
+    keep_bus(service)
     service.run_in_background("approvals", partial(approvals.keep_approvals, service, service.worker))
     app = FastAPI(title="toolcharter", docs_url=None, redoc_url=None, redirect_slashes=False, lifespan=lifespan)
     app.state.service = service

@@ -7,7 +7,8 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from toolcharter import Caller
-from toolcharter_service.auth import CallerScope, Principal, Role, require
+from toolcharter_service.auth import CallerScope, Principal, Role
+from toolcharter_service.auth.dependency import require
 from toolcharter_service.calls.callers import caller_of
 from toolcharter_service.calls.idempotency import Answer, KeyedCalls, fingerprint_of
 from toolcharter_service.calls.running import Calls, new_call_id

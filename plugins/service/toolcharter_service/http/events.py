@@ -13,7 +13,8 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from toolcharter_service.auth import Principal, Role, require
+from toolcharter_service.auth import Principal, Role
+from toolcharter_service.auth.dependency import require
 from toolcharter_service.http.lean import LeanRoute
 from toolcharter_service.http.problems import HttpProblem, answers
 from toolcharter_service.live_events import Listener, LiveEvent, LiveSink, TenantEvents

@@ -8,7 +8,8 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from toolcharter import ToolResult
-from toolcharter_service.auth import CallerScope, Principal, Role, require
+from toolcharter_service.auth import CallerScope, Principal, Role
+from toolcharter_service.auth.dependency import require
 from toolcharter_service.calls.callers import caller_of
 from toolcharter_service.calls.running import Calls, new_call_id
 from toolcharter_service.http.encoding import json_answer

@@ -10,7 +10,8 @@ from pydantic import BaseModel, ValidationError
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from toolcharter_service.auth import Principal, RequireRole
+from toolcharter_service.auth import Principal
+from toolcharter_service.auth.dependency import RequireRole
 from toolcharter_service.http.problems import HttpProblem, faults_in_words, problem_of, problem_response
 
 Lean = Callable[..., Awaitable[Response]]

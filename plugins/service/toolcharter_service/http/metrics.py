@@ -5,7 +5,8 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from toolcharter_service.auth import Principal, Role, require
+from toolcharter_service.auth import Principal, Role
+from toolcharter_service.auth.dependency import require
 from toolcharter_service.counting import CallCounts
 from toolcharter_service.http.lean import LeanRoute
 from toolcharter_service.http.problems import answers

@@ -2,16 +2,21 @@
 
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
-from fastapi import FastAPI, Request
-from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel
-from starlette.exceptions import HTTPException
-from starlette.responses import Response
 
-from toolcharter import StoreConflict, StoreUnavailable, ToolboxClosed, ToolcharterError, UnreadableRecord
+from toolcharter import StoreConflict, StoreUnavailable, ToolboxClosed, ToolcharterError, UnreadableRecord, lazy
+
+if TYPE_CHECKING:
+    import fastapi
+    from fastapi import exceptions as fastapi_errors
+    from starlette import exceptions as starlette_errors
+    from starlette import responses
+else:  # half a second; who reads a configuration or keeps a password raises `HttpProblem` and answers no request
+    fastapi_errors, starlette_errors = lazy("fastapi.exceptions"), lazy("starlette.exceptions")
+    responses = lazy("starlette.responses")
 
 
 class HttpProblem(Exception):
@@ -57,10 +62,10 @@ def answers(*codes: int) -> dict[int | str, dict[str, Any]]:
     }
 
 
-def problem_response(problem: HttpProblem) -> Response:
+def problem_response(problem: HttpProblem) -> "responses.Response":
     """The answer."""
     body = {"error": problem.error, "reason": problem.reason, "call_id": problem.call_id}
-    return Response(orjson.dumps(body), problem.status, problem.headers, "application/json")
+    return responses.Response(orjson.dumps(body), problem.status, problem.headers, "application/json")
 
 
 def problem_of(error: Exception) -> HttpProblem:  # noqa: PLR0911 - one answer for each kind
@@ -68,10 +73,10 @@ def problem_of(error: Exception) -> HttpProblem:  # noqa: PLR0911 - one answer f
     match error:
         case HttpProblem():
             return error
-        case HTTPException():
+        case starlette_errors.HTTPException():
             reason = _REASONS.get(error.status_code, "invalid_request")
             return HttpProblem(error.status_code, f"{error.detail}.", reason, headers=error.headers)
-        case RequestValidationError():
+        case fastapi_errors.RequestValidationError():
             return HttpProblem(400, faults_in_words(error.errors()), "invalid_request")
         case UnreadableRecord():
             text = "A record of the store cannot be read: another program or version has written it."
@@ -87,13 +92,14 @@ def problem_of(error: Exception) -> HttpProblem:  # noqa: PLR0911 - one answer f
             return HttpProblem(500, "The service failed; its log says why.", "unexpected_failure")
 
 
-def install_problems(app: FastAPI) -> None:
+def install_problems(app: "fastapi.FastAPI") -> None:
     """Have *app* answer every error in the one form."""
 
-    async def answer(_: Request, error: Exception) -> Response:
+    async def answer(_: "fastapi.Request", error: Exception) -> "responses.Response":
         return problem_response(problem_of(error))
 
-    for kind in (HttpProblem, HTTPException, RequestValidationError, ToolcharterError, Exception):
+    of_framework = (starlette_errors.HTTPException, fastapi_errors.RequestValidationError)
+    for kind in (HttpProblem, *of_framework, ToolcharterError, Exception):
         app.add_exception_handler(kind, answer)
 
 

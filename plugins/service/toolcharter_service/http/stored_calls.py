@@ -6,7 +6,8 @@ import orjson
 from fastapi import APIRouter, Path, Request
 from starlette.responses import Response
 
-from toolcharter_service.auth import CallerScope, Principal, Role, require
+from toolcharter_service.auth import CallerScope, Principal, Role
+from toolcharter_service.auth.dependency import require
 from toolcharter_service.calls.records import StoredCall
 from toolcharter_service.calls.stored import StoredCalls
 from toolcharter_service.http.encoding import json_answer

@@ -1,13 +1,20 @@
 """`Api`: requests of a page to the service's own routes, in the name of who looks at it."""
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
-import httpx
 from fastapi import Request
 
+from toolcharter import lazy
 from toolcharter_service.auth.sessions import CSRF_FIELD, CSRF_HEADER
+
+if TYPE_CHECKING:
+    import httpx
+else:
+    httpx = lazy(
+        "httpx"
+    )  # with its own command line, where that can run; a service that nobody looks at needs none of it
 
 _PASSED_ON = ("authorization", "cookie", "host", "origin", "referer", "sec-fetch-site", "user-agent")
 TIMEOUT_S = 120.0

@@ -10,7 +10,8 @@ from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
-from toolcharter_service.auth import Principal, authenticate
+from toolcharter_service.auth import Principal
+from toolcharter_service.auth.dependency import authenticate
 from toolcharter_service.auth.sessions import CSRF_FIELD, cookie_of, csrf_token
 from toolcharter_service.http.problems import HttpProblem
 from toolcharter_service.monitor.api import Answer, Api

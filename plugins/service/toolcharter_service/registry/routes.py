@@ -9,7 +9,9 @@ from pydantic import BaseModel
 from starlette.responses import Response
 
 from toolcharter import Reason
-from toolcharter_service.auth import CallerScope, Principal, Role, require, speaking_for
+from toolcharter_service.auth import CallerScope, Principal, Role
+from toolcharter_service.auth.dependency import require
+from toolcharter_service.auth.speaking_for import speaking_for
 from toolcharter_service.calls.callers import caller_of
 from toolcharter_service.calls.running import Calls, new_call_id
 from toolcharter_service.generated.rule import is_generated

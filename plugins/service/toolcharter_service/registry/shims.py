@@ -6,18 +6,22 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 import click
-import httpx
 
-from toolcharter import ToolcharterError, build_tools, read_regular
+from toolcharter import ToolcharterError, build_tools, lazy, read_regular
 from toolcharter_service.registry import shim_program
 from toolcharter_service.registry.records import ToolRecord
 from toolcharter_service.registry.schemas import json_schema
 from toolcharter_service.registry.source_tools import SOURCE_TOOLS
 from toolcharter_service.registry.tools import schema_of
+
+if TYPE_CHECKING:
+    import httpx
+else:
+    httpx = lazy("httpx")  # shims of a profile ask no service
 
 MARK: Final = "# A shim of toolcharter: made anew by `toolcharter shims`.\n"
 _FIRST: Final = "#!/usr/bin/env -S python3 -I\n"

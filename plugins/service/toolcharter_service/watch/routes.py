@@ -11,7 +11,8 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel
 
 from toolcharter import state_path
-from toolcharter_service.auth import CallerScope, Principal, Role, require
+from toolcharter_service.auth import CallerScope, Principal, Role
+from toolcharter_service.auth.dependency import require
 from toolcharter_service.config import url_of
 from toolcharter_service.http.problems import HttpProblem, answers
 from toolcharter_service.registry.records import StoredTool

@@ -5,7 +5,8 @@ from typing import Annotated
 
 from fastapi import APIRouter
 
-from toolcharter_service.auth import Principal, Role, require
+from toolcharter_service.auth import Principal, Role
+from toolcharter_service.auth.dependency import require
 from toolcharter_service.calls.stored import StoredCalls
 from toolcharter_service.http.problems import answers
 from toolcharter_service.service import Service

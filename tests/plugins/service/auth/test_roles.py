@@ -7,7 +7,8 @@ import pytest
 from fastapi import Request
 from tests.rows import each_row
 
-from toolcharter_service.auth import CallerScope, Principal, RequireRole, Role, dev_principal
+from toolcharter_service.auth import CallerScope, Principal, Role, dev_principal
+from toolcharter_service.auth.dependency import RequireRole
 from toolcharter_service.http.problems import HttpProblem
 
 

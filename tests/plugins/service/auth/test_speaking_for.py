@@ -4,7 +4,8 @@ import pytest
 from fastapi import Request
 from tests.rows import each_row
 
-from toolcharter_service.auth import Principal, Role, SpeakingFor, speaking_for
+from toolcharter_service.auth import Principal, Role
+from toolcharter_service.auth.speaking_for import SpeakingFor, speaking_for
 from toolcharter_service.http.problems import HttpProblem
 
 ONE, BOTH, ANY = {"reviewer"}, {"reviewer", "coder"}, {"*"}
