@@ -20,7 +20,7 @@ from types import ModuleType
 from typing import Any, Literal
 
 from toolcharter.guards.inventory import lies_in, make_inventory
-from toolcharter.loader.interpreter import Code, homes_of, is_related, is_within, names_of, standard_folders
+from toolcharter.loader.interpreter import Code, homes_of, is_within, names_of, related, standard_folders
 
 _IMPORT_SYSTEM = "<frozen importlib"
 Importer = Literal["gate", "python", "other"]
@@ -63,7 +63,8 @@ class GateFinder:
         """Forget a workspace whose toolbox is closed, unless something of it is still on `sys.path`."""
         top = str(workspace)
         self._uses[top] -= 1
-        if self._uses[top] <= 0 and not any(isinstance(entry, str) and is_related(entry, top) for entry in sys.path):
+        entries = (entry for entry in sys.path if isinstance(entry, str))
+        if self._uses[top] <= 0 and not any(True for _ in related(entries, top)):
             self._workspaces = {name: places for name, places in self._workspaces.items() if name != top}
             self._trusted = {}
 

@@ -24,7 +24,10 @@ from toolcharter.loader.scan import Installed, normalise, real_paths, site_dirs
 CORE = "toolcharter"
 _FOLDERS = ("stdlib", "platstdlib", "purelib", "platlib", "scripts")
 _LIBRARIES = ("lib", "lib64", "include", "share", "pyvenv.cfg")
-_HARMLESS_FINDERS = frozenset({"_frozen_importlib", "_frozen_importlib_external", "_distutils_hack", "six", CORE})
+# pytest's finder, which rewrites asserts, asks `PathFinder`.
+_HARMLESS_FINDERS = frozenset(
+    {"_frozen_importlib", "_frozen_importlib_external", "_distutils_hack", "_pytest", "six", CORE}
+)
 _CUSTOM = ("sitecustomize", "usercustomize")
 _REQUIREMENT = re.compile(rb"^Requires-Dist:[ \t]*([A-Za-z0-9][A-Za-z0-9._-]*)", re.MULTILINE)
 _HEADERS_END = re.compile(rb"\r?\n\r?\n")
@@ -67,7 +70,7 @@ def code_of_the_gate(workspace: Path, index: Installed) -> Code:
     _require_outside(top, {*sites, _folders()["stdlib"], _folders()["platstdlib"]})
     trusted = [*_interpreter(top), *folders, *_imported(top, packages), *libraries_of(top, os.environ)]
     trusted += _script()
-    entries_there = [entry for entry in _related(filter(None, sys.path), top) if not _is_in_any(entry, trusted)]
+    entries_there = [entry for entry in related(filter(None, sys.path), top) if not _is_in_any(entry, trusted)]
     linked = linked_from(sites, top)
     if entries_there or linked or has_other_finders():
         trusted += _sources(top, entries_there, linked, packages, [entry.distribution for entry in entries])
@@ -101,10 +104,10 @@ def is_within(path: str, folder: str) -> bool:
 
 def is_related(path: str, workspace: str) -> bool:
     """Whether *path*, by its letters or in truth, is the workspace, lies in it, or contains it."""
-    return any(True for _ in _related((path,), workspace))
+    return any(True for _ in related((path,), workspace))
 
 
-def _related(paths: Iterable[str], workspace: str) -> Iterator[str]:
+def related(paths: Iterable[str], workspace: str) -> Iterator[str]:
     """Those of *paths* that, by their letters or in truth, are the workspace, lie in it, or contain it."""
     paths = [*paths]
     for path, real in zip(paths, real_paths(paths), strict=True):

@@ -10,7 +10,7 @@ import site
 import sys
 import sysconfig
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from toolcharter._lazy import lazy
@@ -34,6 +34,8 @@ _GROUPS = (TOOLS, EXTENSIONS, COMMANDS)
 _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 _CHUNK = 16_384
 _MAX_BYTES = 1_048_576
+_DEEPEST = 100
+"""How many folders deep a path is resolved folder by folder."""
 
 
 class EntryPoint(NamedTuple):
@@ -281,11 +283,16 @@ def site_dirs() -> frozenset[str]:
     Source: `site.getsitepackages`, `site.getusersitepackages` where it is enabled, and the
     schemes `purelib` and `platlib` of `sysconfig`.
     """
-    paths = sysconfig.get_paths()
-    found = {*site.getsitepackages(), paths["purelib"], paths["platlib"]}
+    found = {*site.getsitepackages(), *_package_folders()}
     if site.ENABLE_USER_SITE:
         found.add(site.getusersitepackages())
     return frozenset(map(os.path.realpath, found))
+
+
+@cache
+def _package_folders() -> tuple[str, str]:
+    paths = sysconfig.get_paths()
+    return paths["purelib"], paths["platlib"]
 
 
 def search_path(entries: Iterable[str] | None = None) -> tuple[str, ...]:
@@ -295,17 +302,20 @@ def search_path(entries: Iterable[str] | None = None) -> tuple[str, ...]:
 
 def real_paths(paths: Iterable[str]) -> list[str]:
     """What `os.path.realpath` gives for each of *paths*. A folder that several of them lie in is resolved once."""
-    folders: dict[str, str] = {}
-    found: list[str] = []
-    for path in map(os.fspath, paths):
+    known: dict[str, str] = {}
+    return [_real_path(os.fspath(path), known) for path in paths]
+
+
+def _real_path(path: str, known: dict[str, str]) -> str:
+    found = known.get(path)
+    if found is None:
         folder, _, name = path.rpartition("/")
-        if not folder or name in {"", ".", ".."}:
-            found.append(os.path.realpath(path))
-            continue
-        if folder not in folders:
-            folders[folder] = os.path.realpath(folder).rstrip("/")
-        whole = f"{folders[folder]}/{name}"
-        found.append(os.path.realpath(path) if os.path.islink(whole) else whole)
+        if not folder or name in {"", ".", ".."} or "//" in path or path.count("/") > _DEEPEST:
+            found = os.path.realpath(path)
+        else:
+            whole = f"{_real_path(folder, known).rstrip('/')}/{name}"
+            found = os.path.realpath(path) if os.path.islink(whole) else whole
+        known[path] = found
     return found
 
 

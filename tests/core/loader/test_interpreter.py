@@ -129,6 +129,23 @@ def test_the_sources_of_what_the_gate_needs_are_protected(places: Places, worksp
     assert all("customize" in place for place in found[:-2])
 
 
+def test_a_finder_of_a_build_backend_is_heeded(
+    places: Places, workspace: Path, site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it finds lies in no folder of `sys.path`. pytest's finder looks nowhere else, and costs no toolbox anything."""
+    (workspace / "plugin").mkdir()
+    distribution(site, "acme-plugin", workspace / "plugin")
+    (site / "acme-plugin-1.0.dist-info/entry_points.txt").write_text("[toolcharter]\nacme = acme_plugin\n")
+    (site / "acme-plugin.pth").unlink()
+    sys.path.pop()
+    index = installed([str(site)], [str(site)])
+    found = places(index)
+    finder = type("Finder", (), {"__module__": "__editable___acme_finder"})()
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path, finder])
+
+    assert (found, places(index)) == ((), ("plugin",))
+
+
 def test_a_site_directory_that_is_missing_is_no_fault(
     places: Places, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

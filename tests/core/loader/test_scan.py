@@ -193,6 +193,10 @@ def test_many_paths_are_resolved_as_each_alone(tmp_path, monkeypatch) -> None:
         "//",
         "/etc",
         "x",
+        "loop//x/y",
+        f"{tmp_path}/loop//x",
+        "real//x/y",
+        "/".join("x" * 2000),
     ]
 
     assert scan.real_paths(paths) == [os.path.realpath(path) for path in paths]
