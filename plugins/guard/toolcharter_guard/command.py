@@ -5,15 +5,20 @@ import json
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from toolcharter import ConfigurationError
+from toolcharter import ConfigurationError, lazy
 from toolcharter.hosts import open_host
 from toolcharter_guard import client, resident, settings
 from toolcharter_guard.agents import AGENTS, Unreadable
-from toolcharter_guard.doctor import examined
 from toolcharter_guard.judge import forget_session, judge, refusal, workspace_of
+
+if TYPE_CHECKING:
+    from toolcharter_guard import doctor as examination
+else:
+    examination = lazy("toolcharter_guard.doctor")  # a hook starts for each call of an agent, and needs no server of models
 
 MAX_MESSAGE = 64 * 1024 * 1024
 BLOCK = 2
@@ -95,7 +100,7 @@ def doctor(agents: tuple[str, ...]) -> None:
                 continue
             guarded.add(agent)
             click.echo(f"{agent} {file}")
-            for finding in examined(agent, line, Path.cwd()):
+            for finding in examination.examined(agent, line, Path.cwd()):
                 failed = failed or finding.is_failure
                 click.echo(f"    {'FAILED: ' if finding.is_failure else ''}{finding.text}")
     for agent in agents:
