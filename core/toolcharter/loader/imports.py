@@ -122,18 +122,23 @@ class GateFinder:
             return True  # no finder of Python's own looks at it
         known = self._trusted.get(entry)
         if known is None:
-            is_current = not entry or os.path.realpath(entry) in self._current
+            is_current = not entry or not self._current.isdisjoint(self._names_of(entry))
             known = self._trusted[entry] = not is_current and not self._is_in_workspace(entry)
         return known
 
-    def _is_in_workspace(self, path: str) -> bool:
-        """Whether a tool could write what lies at *path*, by any of its names."""
+    def _names_of(self, path: str) -> tuple[str, ...]:
         names = self._names.get(path)
         if names is None:
-            names = self._names[path] = names_of(path)
+            names = names_of(path)
+            if path.startswith("/"):  # Any other leads elsewhere once the process has changed its folder.
+                self._names[path] = names
+        return names
+
+    def _is_in_workspace(self, path: str) -> bool:
+        """Whether a tool could write what lies at *path*, by any of its names."""
         return any(
             is_within(name, workspace) and not lies_in(name, Path(workspace), protected)
-            for name in names
+            for name in self._names_of(path)
             for workspace, protected in self._workspaces.items()
         )
 

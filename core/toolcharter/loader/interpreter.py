@@ -10,7 +10,7 @@ import re
 import site as site_module
 import sys
 import sysconfig
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.machinery import PathFinder, all_suffixes
 from pathlib import Path
@@ -77,19 +77,19 @@ def code_of_the_gate(workspace: Path, index: Installed) -> Code:
     if entries_there:
         trusted += _shadows(top, entries_there)
     trusted += [folder for folder in _of_path_files() if is_within(folder, top) and not os.path.lexists(folder)]
-    names = tuple(dict.fromkeys(name for path in trusted for name in names_of(path)))
-    return Code(
-        names,
-        tuple(dict.fromkeys(name for path in sites for name in names_of(path))),
-        packages,
-        frozenset(linked),
-    )
+    return Code(_names_of_all(trusted), _names_of_all(sites), packages, frozenset(linked))
 
 
-def names_of(path: str) -> tuple[str, ...]:
-    """All absolute names of *path*: as each link on its way has it, and without links."""
+def _names_of_all(paths: Sequence[str]) -> tuple[str, ...]:
+    """All names of *paths*, each once."""
+    found = (name for path, real in zip(paths, real_paths(paths), strict=True) for name in names_of(path, real))
+    return tuple(dict.fromkeys(found))
+
+
+def names_of(path: str, real: str | None = None) -> tuple[str, ...]:
+    """All absolute names of *path*: as each link on its way has it, and without links: *real*, where that is known."""
     absolute = os.path.abspath(path)
-    real = os.path.realpath(path)
+    real = real or os.path.realpath(path)
     if real == absolute:
         return (real,)
     # `abspath` takes `..` by its letters, which is wrong behind a link; the walk does not.

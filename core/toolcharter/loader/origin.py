@@ -3,7 +3,7 @@
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -59,17 +59,20 @@ def profile_folders(index: Installed) -> list[Path]:
     return sorted(found)
 
 
-def _likely_to_bring(entries: Iterable[EntryPoint]) -> Iterable[EntryPoint]:
+def _likely_to_bring(entries: Collection[EntryPoint]) -> Iterable[EntryPoint]:
     """Those of *entries* for whose packages a folder of `sys.path` has `profiles`; only these are looked for one by one."""
     if has_other_finders():  # which may find a package anywhere
         return entries
-    places = [(folder, frozenset(_listing(folder))) for folder in map(os.fspath, sys.path)]
-    return (entry for entry in entries if _top(entry) in sys.modules or _is_beside_profiles(entry, places))
+    packages, holders = {_top(entry) for entry in entries}, dict[str, list[str]]()
+    for folder in map(os.fspath, sys.path):
+        for name in packages.intersection(_listing(folder)):
+            holders.setdefault(name, []).append(folder)
+    return (entry for entry in entries if _top(entry) in sys.modules or _is_beside_profiles(entry, holders))
 
 
-def _is_beside_profiles(entry: EntryPoint, places: Iterable[tuple[str, frozenset[str]]]) -> bool:
+def _is_beside_profiles(entry: EntryPoint, holders: Mapping[str, Iterable[str]]) -> bool:
     below = f"{entry.module.replace('.', '/')}/profiles"
-    return any(_top(entry) in names and os.path.isdir(os.path.join(folder, below)) for folder, names in places)
+    return any(os.path.isdir(os.path.join(folder, below)) for folder in holders.get(_top(entry), ()))
 
 
 def _listing(folder: str) -> list[str]:
