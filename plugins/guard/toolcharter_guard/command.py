@@ -18,7 +18,7 @@ from toolcharter_guard.judge import forget_session, judge, refusal, workspace_of
 if TYPE_CHECKING:
     from toolcharter_guard import doctor as examination
 else:
-    examination = lazy("toolcharter_guard.doctor")  # a hook starts for each call of an agent, and needs no server of models
+    examination = lazy("toolcharter_guard.doctor")  # a hook starts for each call, and needs no server of models
 
 MAX_MESSAGE = 64 * 1024 * 1024
 BLOCK = 2
