@@ -3,7 +3,7 @@
 import json
 import os
 import subprocess
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +12,7 @@ from time import perf_counter
 from typing import Any
 
 from environments import OURS, Environment
+from installation import installation
 
 HERE = Path(__file__).resolve().parent
 _ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
@@ -104,6 +105,10 @@ class Bench:
     """Those of peers, in the order in which rows have wanted them."""
     kept: dict[Subject, Worker] = field(default_factory=dict)
     """The processes of a quick run, which asks whether rows work: a row may find one as another has left it."""
+    served: Path | None = None
+    """The Python of `serving`, which a quick run keeps, too."""
+    ending: ExitStack = field(default_factory=ExitStack)
+    """Removes what a quick run has kept."""
 
     def many(self, number: int) -> int:
         """*number*, or a hundredth of it in a quick run."""
@@ -132,10 +137,22 @@ class Bench:
         with ExitStack() as stack:
             yield [_started(stack, subject) for subject in subjects]
 
+    @contextmanager
+    def serving(self, plugins: Mapping[str, str]) -> Iterator[Path]:
+        """A Python with *plugins* and our own, which is the same in all rows of a quick run; see `installation`."""
+        if not self.quick:
+            with installation(plugins, with_ours=True) as python:
+                yield python
+            return
+        if self.served is None:
+            self.served = self.ending.enter_context(installation(plugins, with_ours=True))
+        yield self.served
+
     def close(self) -> None:
-        """End the processes that were kept."""
+        """End the processes that were kept, and remove the Python."""
         for worker in self.kept.values():
             worker.close()
+        self.ending.close()
 
     def want(self, peer: Environment) -> None:
         """Make the environment of a peer, unless it is there.

@@ -9,7 +9,6 @@ from pathlib import Path
 from statistics import median
 
 from environments import CONTEXTFORGE, OURS
-from installation import installation
 from measure import HERE, Bench, Row, Subject, printed
 from through_hosts import BRIDGED
 
@@ -51,7 +50,7 @@ def _beside(ours: str, theirs: str) -> Callable[[Bench], float]:
     """Requests of one kind / of another one, to one process."""
 
     def measure(bench: Bench) -> float:
-        with installation(PLUGINS, with_ours=True) as python, bench.workers(_subject(python)) as (worker,):
+        with bench.serving(PLUGINS) as python, bench.workers(_subject(python)) as (worker,):
             number = bench.many(REQUESTS)
             pairs = range(min(bench.rounds, _ROUNDS))
             return median(float(worker.ask(ours, number)) / float(worker.ask(theirs, number)) for _ in pairs)
@@ -82,7 +81,7 @@ def _mcp_server() -> Iterator[str]:
 def _added(bench: Bench) -> float:
     """What the service adds to a call of an MCP server / what the gateway adds to it."""
     bench.want(CONTEXTFORGE)
-    with installation(PLUGINS, with_ours=True) as python, _mcp_server() as url:
+    with bench.serving(PLUGINS) as python, _mcp_server() as url:
         theirs = Subject("peers/contextforge_gateway.py", CONTEXTFORGE, (("BENCH_MCP", url),))
         with bench.workers(_subject(python, BENCH_MCP=url), theirs) as (ours, gateway):
             # The gateway takes 500 requests in a minute.
@@ -97,7 +96,7 @@ def _agents(calls: int) -> Callable[[Bench], float]:
     """The memory of many agents / of one, each in a process of its own."""
 
     def measure(bench: Bench) -> float:
-        with installation(PLUGINS, with_ours=True) as python:
+        with bench.serving(PLUGINS) as python:
             script = HERE / "ours/service_resident.py"
             many = printed(python, "-P", script, "agents", str(bench.many(MANY_AGENTS)), str(calls))
             return many / printed(python, "-P", script, "agents", "1", str(calls))
@@ -106,8 +105,8 @@ def _agents(calls: int) -> Callable[[Bench], float]:
 
 
 def _growth(bench: Bench) -> float:
-    with installation(PLUGINS, with_ours=True) as python:
-        last = bench.many(1_000_000)
+    with bench.serving(PLUGINS) as python:
+        last = 1_000 if bench.quick else 1_000_000
         script = HERE / "ours/service_resident.py"
         return 100 * (printed(python, "-P", script, "growth", str(last // 10), str(last)) - 1)
 
