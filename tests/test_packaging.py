@@ -1,20 +1,24 @@
 """Every distribution builds, holds what it should, installs beside the core, and works from there.
 
 All of it happens with the real tools: `build`, and `uv` on an empty environment. Packages come from uv's cache when it
-has them all, else from the registry.
+has them all, else from the registry. The core is built by the program `build`, and the plugins by its library: a program that
+starts several Pythons for each would take most of the time.
 """
 
 import fcntl
+import json
 import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tarfile
 import tomllib
 import zipfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -56,9 +60,27 @@ def run(*command: str | Path, cwd: Path) -> str:
     return done.stdout
 
 
-def build(folder: Path, out: Path, *formats: str) -> None:
+def build_core(out: Path) -> None:
     # From another folder: `build/` in the current one would hide the program.
-    run(sys.executable, "-m", "build", "--no-isolation", *formats, "--outdir", out, folder, cwd=out)
+    run(sys.executable, "-m", "build", "--no-isolation", "--sdist", "--wheel", "--outdir", out, ROOT, cwd=out)
+
+
+@pytest.fixture(scope="session")
+def build() -> Iterator[Callable[..., None]]:
+    """Builds a folder in some formats; see `tests/builder.py`."""
+    command, pipe = [sys.executable, str(ROOT / "tests/builder.py")], subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, env=ENVIRONMENT, text=True) as builder:
+        assert builder.stdin is not None
+        assert builder.stdout is not None
+        asked, answers = builder.stdin, builder.stdout
+
+        def ask(folder: Path, out: Path, *formats: str) -> None:
+            print(json.dumps([str(folder), str(out), formats]), file=asked, flush=True)
+            wrong = json.loads(answers.readline())
+            assert not wrong, wrong
+
+        yield ask
+        asked.close()
 
 
 def content(wheel: Path) -> dict[str, bytes]:
@@ -105,15 +127,17 @@ def filling(folder: Path) -> Iterator[bool]:
 
 
 @pytest.fixture(scope="session")
-def built(shared: Path) -> Callable[[Path], Distribution]:
+def built(shared: Path, build: Callable[..., None]) -> Callable[[Path], Distribution]:
     done: dict[Path, Distribution] = {}
 
     def get(folder: Path) -> Distribution:
         if folder not in done:
             out = shared / name_of(folder)
             with filling(out) as is_missing:
-                if is_missing:
-                    build(folder, out, "--sdist", "--wheel")
+                if is_missing and folder == ROOT:
+                    build_core(out)
+                elif is_missing:
+                    build(folder, out, "sdist", "wheel")
             project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
             (sdist,), (wheel,) = out.glob("*.tar.gz"), out.glob("*.whl")
             done[folder] = Distribution(folder, project, sdist, wheel)
@@ -132,9 +156,17 @@ def installed(built: Callable[[Path], Distribution], shared: Path) -> Callable[[
             place = shared / f"installed-{name_of(folder)}"
             lock = folder / "constraints.txt"  # of its own, where the plugin is one for a framework
             wheels = [built(each).wheel for each in dict.fromkeys([ROOT, *ours_below(folder), folder])]
+            if folder != ROOT:
+                get(ROOT)  # Its bytecode serves the others.
             with filling(place) as is_missing:
                 if is_missing:
                     install(place / "venv", wheels, lock if lock.exists() else ROOT / "constraints.txt")
+                    if folder == ROOT:
+                        package = site_packages(place / "venv") / "toolcharter"
+                        run(place / "venv/bin/python", "-m", "compileall", "-q", package, cwd=place)
+                    else:
+                        purelib = Path(sysconfig.get_path("purelib"))
+                        lend_bytecode(place / "venv", [site_packages(done[ROOT] / "venv"), purelib])
             done[folder] = place
         bin_folder = done[folder] / "venv" / "bin"
         return lambda program, *arguments: run(bin_folder / program, *arguments, cwd=done[folder])
@@ -161,6 +193,44 @@ def install(venv: Path, wheels: list[Path], lock: Path) -> None:
     )
     if offline.returncode:
         run(*command, cwd=venv.parent)
+
+
+def lend_bytecode(venv: Path, lenders: list[Path]) -> None:
+    """Give *venv* what *lenders* have compiled of its packages; Python compiles what does not match its source.
+
+    uv links the files of a package into each environment, with their time, by which Python knows the source of its bytecode.
+    """
+    site = site_packages(venv)
+    packages = {path.name for path in site.iterdir() if path.is_dir()}
+    for lender in lenders:
+        for folder, names in compiled(lender):
+            place = site / folder
+            if folder.parts[0] in packages and place.parent.is_dir() and not place.exists():
+                place.mkdir()
+                for name in names:
+                    _lend(lender / folder / name, place / name)
+
+
+def _lend(compiled: Path, place: Path) -> None:
+    with suppress(FileNotFoundError):  # Whoever compiles it anew replaces it.
+        try:
+            os.link(compiled, place)
+        except OSError:  # on another file system
+            shutil.copy2(compiled, place)
+
+
+@cache
+def compiled(site: Path) -> list[tuple[Path, list[str]]]:
+    """The folders of bytecode in *site*, relative to it, with the names in each."""
+    return [
+        (Path(folder).relative_to(site), [name for name in names if name.endswith(".pyc")])
+        for folder, _, names in os.walk(site)
+        if folder.endswith("/__pycache__")
+    ]
+
+
+def site_packages(venv: Path) -> Path:
+    return next(venv.glob("lib/*/site-packages"))
 
 
 each_distribution = pytest.mark.parametrize("folder", FOLDERS, ids=name_of)
@@ -219,13 +289,17 @@ def test_sdist_holds_the_sources_and_what_builds_them(folder: Path, built: Calla
 
 
 @each_distribution
-def test_sdist_builds_the_same_wheel(folder: Path, built: Callable[[Path], Distribution], tmp_path: Path) -> None:
+def test_sdist_builds_the_same_wheel(
+    folder: Path, built: Callable[[Path], Distribution], build: Callable[..., None], tmp_path: Path
+) -> None:
     """Who builds from the sdist gets what we publish, byte for byte."""
     distribution = built(folder)
-    # By its command line: before 3.11.4 the method knows no `filter`, and since 3.12 it wants one.
-    run(sys.executable, "-m", "tarfile", "-e", distribution.sdist, tmp_path, cwd=tmp_path)
+    with tarfile.open(distribution.sdist) as archive:
+        # Before 3.11.4 there is no filter, and since 3.12 the method wants one.
+        archive.extraction_filter = getattr(tarfile, "data_filter", None)
+        archive.extractall(tmp_path)
 
-    build(tmp_path / distribution.stem, tmp_path, "--wheel")
+    build(tmp_path / distribution.stem, tmp_path, "wheel")
 
     assert content(tmp_path / distribution.wheel.name) == content(distribution.wheel)
 
@@ -237,9 +311,8 @@ def test_installed_package_is_imported_from_its_environment(
     """The declared dependencies are all that an import needs."""
     run_there = installed(folder)
     package = "toolcharter" if folder == ROOT else f"toolcharter_{folder.name}"
-    prefix = run_there("python", "-c", "import sys; print(sys.prefix)").strip()
 
-    place = run_there("python", "-c", f"import {package}; print({package}.__file__)").strip()
+    prefix, place = run_there("python", "-c", f"import sys, {package}; print(sys.prefix, {package}.__file__)").split()
 
     assert Path(place).is_relative_to(prefix)
 
