@@ -18,7 +18,8 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from toolcharter import open_store
-from toolcharter_service.auth import CallerScope, Principal, Role, require, tokens
+from toolcharter_service.auth import CallerScope, Principal, Role, tokens
+from toolcharter_service.auth.dependency import require
 from toolcharter_service.auth.tokens import NewToken
 from toolcharter_service.config import read_config
 from toolcharter_service.http import app as service_app
