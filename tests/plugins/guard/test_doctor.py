@@ -7,6 +7,7 @@ import os
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -79,20 +80,36 @@ class Desk:
         )
 
 
-@pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    made = Desk(tmp_path)
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Desk:
+    """One for the module: the doctor changes nothing."""
+    made = Desk(tmp_path_factory.mktemp("desk"))
     assert made.run("install", "codex", "--yes").returncode == 0
     return made
+
+
+@pytest.fixture
+def desk(installed: Desk) -> Iterator[Desk]:
+    """The same, with the settings as the guard has installed them."""
+    file = installed.home / PLACES["codex"].user
+    text = file.read_text()
+    yield installed
+    file.write_text(text)
+
+
+@pytest.fixture(scope="module")
+def guarded(installed: Desk) -> subprocess.CompletedProcess[str]:
+    """What the doctor says of an agent that runs its hooks."""
+    return installed.run("doctor")
 
 
 def lines(done: subprocess.CompletedProcess[str]) -> list[str]:
     return [line.strip() for line in done.stdout.splitlines()]
 
 
-def test_an_agent_that_runs_its_hooks_is_guarded(desk: Desk) -> None:
+def test_an_agent_that_runs_its_hooks_is_guarded(desk: Desk, guarded: subprocess.CompletedProcess[str]) -> None:
     """Each of its tools is named, and so is the option that switches the hooks off."""
-    done = desk.run("doctor")
+    done = guarded
 
     assert done.returncode == 0, done.stdout
     assert "the hook denies a forbidden call" in lines(done)
@@ -114,9 +131,8 @@ def test_a_tool_without_hooks_is_told(desk: Desk) -> None:
     assert "FAILED: view_image: a forbidden call did not meet the guard" in lines(unknown)
 
 
-def test_subagents_are_tried(desk: Desk) -> None:
+def test_subagents_are_tried(desk: Desk, guarded: subprocess.CompletedProcess[str]) -> None:
     """One whose calls do not meet the guard is a failure; where the profile permits none, that is said."""
-    guarded = desk.run("doctor")
     passing = desk.run("doctor", hooked=ALL.replace(" inner", ""))
     denied = desk.run("doctor", hooked=f"{ALL} spawn_agent")
 
