@@ -56,7 +56,7 @@ test: python
 # Without what is marked slow, and without what no change of the core's own code can break. Below a minute on two cores.
 test-fast: python
 	@$(PYTHON) scripts/environment.py dev
-	@$(BIN)/python -m pytest -q -n auto -m "not slow" --hypothesis-profile=again tests/core tests/golden tests/test_architecture.py tests/test_docs.py tests/test_repository.py $(ARGS)
+	@$(BIN)/python -m pytest -q -n auto --dist=worksteal -m "not slow" --hypothesis-profile=again tests/core tests/golden tests/test_architecture.py tests/test_docs.py tests/test_repository.py $(ARGS)
 
 environment: python
 	@$(PYTHON) scripts/environment.py dev
@@ -142,7 +142,7 @@ format: python
 
 coverage: python
 	@$(PYTHON) scripts/environment.py dev
-	$(BIN)/python -m pytest -n auto --cov --cov-report=term-missing:skip-covered --cov-fail-under=100 $(ARGS)
+	$(BIN)/python -m pytest -n auto --dist=worksteal --cov --cov-report=term-missing:skip-covered --cov-fail-under=100 $(ARGS)
 
 # Keeps what constraints.txt holds as far as it still fits; ARGS=--upgrade takes the newest releases.
 lock: python

@@ -26,6 +26,8 @@ from environment import ROOT, VENV, prepare
 _ABSENT = "not present"
 _WORKERS = (os.cpu_count() or 1) + 1
 """Of the first version: more than there are processors, since many tests wait for programs. The later ones run beside it."""
+_NEIGHBOURS = "--dist=worksteal"
+"""Each worker takes tests that stand together, which share services, browsers and databases of their module."""
 SUPPORTED = ("3.11", "3.12", "3.13")
 AGAIN = (
     "tests/core/api",
@@ -83,7 +85,7 @@ def run_all(pythons: Mapping[str, Path], arguments: list[str]) -> dict[str, str]
         outcomes = dict[str, str]()
         for version, venv in venvs.items():
             print(f"\nPython {version}", flush=True)
-            words = [f"-n{_WORKERS}", *selection(arguments, is_first=True)]
+            words = [f"-n{_WORKERS}", _NEIGHBOURS, *selection(arguments, is_first=True)]
             outcomes[version], said = later[version].result() if version in later else _run(venv, words, shown=True)
             print(said, end="", flush=True)
     return outcomes
