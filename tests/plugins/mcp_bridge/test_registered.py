@@ -2,6 +2,7 @@
 
 import gc
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from toolcharter import (
     open_live,
     open_store,
 )
+from toolcharter_mcp_bridge import registered
 from toolcharter_mcp_bridge.bridge import Bridge
 from toolcharter_mcp_bridge.registered import Registered
 
@@ -198,6 +200,22 @@ def test_grants_that_cannot_be_read_open_nothing(managed: Managed) -> None:
     assert managed.call("echo").reason == "store_unavailable"
     away.is_away = False
     managed.eventually("echo", "ok")
+
+
+def test_an_answer_that_opens_nothing_is_asked_for_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A grant that comes later holds at once, even where the store would not be asked for changes again."""
+    monkeypatch.setenv("TOOLCHARTER_STORE_KEY", "ab" * 32)
+    monkeypatch.setattr(registered, "LOOK_S", 3600.0)
+    with open_store(f"sqlite://{tmp_path / 'store.db'}") as handle:
+        store = handle.bound("", MCP_RECORDS)
+        known = Registered(store)
+        said = [known.objection("raw", ("echo",), BOT)]
+        store.put(McpServerRecord(name="raw", transport="stdio", command="x"))
+        said.append(known.objection("raw", ("echo",), BOT))
+        store.put(McpAgentGrant(server="raw", agent="bot"))
+        said.append(known.objection("raw", ("echo",), BOT))
+
+    assert said == ["server_not_accessible", "server_not_accessible", None]
 
 
 def _bridges() -> list[Any]:
