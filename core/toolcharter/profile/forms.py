@@ -221,6 +221,7 @@ def keys_of(kind: Any) -> Mapping[str, Key]:
     return MappingProxyType(keys)
 
 
+@cache
 def abouts(kind: Any) -> dict[str, str]:
     """What each key of a form is for: the docstrings of its fields."""
     texts = field_docstrings(kind)
