@@ -5,7 +5,7 @@ Latencies go into buckets whose borders grow by 2%: a percentile is right to wit
 
 import heapq
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterator
 from datetime import UTC, datetime
 from itertools import accumulate
@@ -153,9 +153,9 @@ class EventStats:
         self._chosen = chosen
         self.unreadable = 0
         self.redactions = 0
-        self._counts: dict[str, Counter[Hashable]] = {}
+        self._counts = defaultdict[str, Counter[Hashable]](Counter)
         self._examples: dict[tuple[str, Hashable], Example] = {}
-        self._latencies: dict[Hashable, Latencies] = {}
+        self._latencies = defaultdict[Hashable, Latencies](Latencies)
         self._all = Latencies()
         self._spans = Spans()
         self._slowest: list[Slow] = []
@@ -202,7 +202,7 @@ class EventStats:
         self._count("profiles", (event["profile"], outcome))
         self._count("callers", (*who, outcome))
         key = self._count("tools", (tool, outcome))
-        self._latencies.setdefault(OTHERS if key == OTHERS else tool, Latencies()).add(elapsed_ms)
+        self._latencies[OTHERS if key == OTHERS else tool].add(elapsed_ms)
         self._all.add(elapsed_ms)
         answer = self._answered.pop(event["call_id"], None)
         if answer is not None:
@@ -225,7 +225,7 @@ class EventStats:
             self._count("approvals", (*late[0], None, None, None), late[1])
 
     def _count(self, table: str, key: Hashable, example: Example | None = None) -> Hashable:
-        counts = self._counts.setdefault(table, Counter())
+        counts = self._counts[table]
         chosen = key if key in counts or len(counts) < MOST_KEYS else OTHERS
         counts[chosen] += 1
         if example is not None:
