@@ -7,6 +7,7 @@ lowers it here.
 import ast
 import re
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -37,9 +38,10 @@ class Import(NamedTuple):
     """`module`, `typing` (under `TYPE_CHECKING`) or `function`."""
 
 
-def imports(source: str) -> Iterator[Import]:
+@cache
+def imports(source: str) -> list[Import]:
     """Each import statement's modules, as full names; `from package import name` may be a module or a name in one."""
-    yield from _imports_below(ast.parse(source), "module")
+    return [*_imports_below(ast.parse(source), "module")]
 
 
 def _imports_below(node: ast.AST, where: str) -> Iterator[Import]:
@@ -48,11 +50,11 @@ def _imports_below(node: ast.AST, where: str) -> Iterator[Import]:
             yield from (Import(alias.name, where) for alias in child.names)
         elif isinstance(child, ast.ImportFrom):
             yield from (Import(f"{child.module}.{alias.name}", where) for alias in child.names)
-        elif isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+        elif isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
             yield from _imports_below(child, "function")
         elif isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
             yield from _imports_below(child, where if where == "function" else "typing")
-        else:
+        elif not isinstance(child, ast.expr):  # in which no statement stands
             yield from _imports_below(child, where)
 
 
