@@ -75,8 +75,8 @@ def create_app(service: Service, *, auth: Authenticator | None = None) -> FastAP
     app.state.auth = auth or ServiceAuth(service)
     install_problems(app)
     routers = [routes(service) for routes in ROUTERS]
-    for router in routers:
-        app.include_router(router)
+    # Not by `include_router`, which makes each route a second time, and asks one router after the other.
+    app.router.routes.extend(route for router in routers for route in router.routes)
     complete_document(app)
     # The last that is added is the first to see a request.
     app.add_middleware(LeanPaths, table=lean_table(routers))
