@@ -163,7 +163,7 @@ def test_a_profile_with_faults_is_not_installed(desk: Desk) -> None:
 
 def test_status_says_where_the_guard_is(desk: Desk) -> None:
     """For each agent the user's settings and the project's."""
-    desk.start("install", "claude-code", "--yes")
+    desk.run("install", "claude-code", "--yes")
 
     done = desk.start("status")
 
@@ -281,7 +281,15 @@ def test_an_entry_of_somebody_else_is_told_apart(desk: Desk) -> None:
 )
 def test_what_cannot_be_judged_is_blocked(stdin: str, words: tuple[str, ...], desk: Desk) -> None:
     """Exit status 2, which every agent takes as a block, with the reason on standard error; never a pass in silence."""
-    done = desk.start("hook", "claude-code", *words, stdin=stdin)
+    done = desk.run("hook", "claude-code", *words, stdin=stdin)
+
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr.strip()
+
+
+def test_a_process_that_cannot_judge_ends_with_the_same_status(desk: Desk) -> None:
+    """As an agent sees it."""
+    done = desk.start("hook", "claude-code", stdin="no JSON")
 
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.strip()
