@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import FrozenInstanceError, fields
 from enum import StrEnum
 from pathlib import Path
@@ -269,16 +270,18 @@ ToolSpec("wrong", Other, build)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "checker",
-    [pytest.param(["mypy", "--strict", "--no-incremental"], id="mypy"), pytest.param(["pyright"], id="pyright")],
+    [pytest.param(["mypy", "--strict"], id="mypy"), pytest.param(["pyright"], id="pyright")],
 )
-def test_type_checkers_refuse_a_constructor_for_another_policy(checker: list[str], tmp_path: Path) -> None:
+def test_type_checkers_refuse_a_constructor_for_another_policy(
+    checker: list[str], tmp_path: Path, mypy_cache: Callable[[], AbstractContextManager[Path]]
+) -> None:
     """The line with the wrong pair is an error, and the only one."""
     (tmp_path / "plugin.py").write_text(WRONG)
     where = [f"--python{'-executable' if checker[0] == 'mypy' else 'path'}", sys.executable]
 
-    done = subprocess.run(
-        [sys.executable, "-m", *checker, *where, "plugin.py"], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
+    with mypy_cache() if checker[0] == "mypy" else nullcontext() as cache:
+        words = [sys.executable, "-m", *checker, *where, *(["--cache-dir", str(cache)] if cache else []), "plugin.py"]
+        done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
 
     errors = [line.strip() for line in done.stdout.splitlines() if ": error:" in line or " - error:" in line]
     line_number = WRONG.splitlines().index('ToolSpec("wrong", Other, build)') + 1

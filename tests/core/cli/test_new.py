@@ -7,6 +7,8 @@ import subprocess
 import sys
 import sysconfig
 import venv
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -101,7 +103,9 @@ def succeed(cwd: Path, *words: str | Path) -> str:
 
 # One test for all: a checker reads the core once, which is what takes its time.
 @pytest.mark.skipif(find_spec("uv") is None, reason="needs the developers' tools: uv, ruff, mypy, pyright")
-def test_skeletons_pass_at_once(stranger: Path, project_root: Path) -> None:
+def test_skeletons_pass_at_once(
+    stranger: Path, project_root: Path, mypy_cache: Callable[[], AbstractContextManager[Path]]
+) -> None:
     """Installed in a fresh environment each passes its tests, the contract test, and every linter."""
     tools = {stranger / f"toolcharter-{tool.lower()}": tool for tool in ("moon", "list", "Fetch-Some-Data")}
     python = stranger / "venv/bin/python"
@@ -112,7 +116,7 @@ def test_skeletons_pass_at_once(stranger: Path, project_root: Path) -> None:
     install = ("uv", "pip", "install", "--offline", "--no-deps", "--no-build-isolation", "--python", python)
     succeed(stranger, *ours, *install, *editable)
 
-    mypy = ("mypy", "--strict", "--cache-dir", stranger / "cache", "--python-executable", python)
+    mypy = ("mypy", "--strict", "--python-executable", python)
     for folder in tools:
         tested = succeed(folder, python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:schemathesis")
         assert "2 of 2 declared reasons shown (100 %)" in tested
@@ -120,7 +124,8 @@ def test_skeletons_pass_at_once(stranger: Path, project_root: Path) -> None:
             ruff = (*ours, "ruff", "--config", settings)
             succeed(folder, *ruff, "check", "--no-cache", ".")
             succeed(folder, *ruff, "format", "--check", "--no-cache", ".")
-        succeed(folder, *ours, *mypy, ".")
+        with mypy_cache() as cache:
+            succeed(folder, *ours, *mypy, "--cache-dir", cache, ".")
     strict = {"typeCheckingMode": "strict", "include": [folder.name for folder in tools]}
     (stranger / "pyrightconfig.json").write_text(json.dumps(strict))
     succeed(stranger, *ours, "pyright", "--pythonpath", python)
