@@ -14,6 +14,8 @@ import pytest
 
 from toolcharter_guard.settings import PLACES
 
+from .servers import end_servers
+
 AGENT = """
 import json, os, pathlib, subprocess, sys, tomllib, urllib.request
 if sys.argv[1] == "--version":
@@ -81,11 +83,12 @@ class Desk:
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Desk:
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
     """One for the module: the doctor changes nothing."""
     made = Desk(tmp_path_factory.mktemp("desk"))
     assert made.run("install", "codex", "--yes").returncode == 0
-    return made
+    yield made
+    end_servers(made.home)
 
 
 @pytest.fixture

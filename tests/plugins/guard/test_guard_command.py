@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from contextlib import chdir
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ from toolcharter.cli.group import toolcharter
 from toolcharter_guard import client
 from toolcharter_guard.agents import AGENTS
 from toolcharter_guard.settings import PLACES, SettingsError, changed
+
+from .servers import end_servers
 
 OTHERS = {
     "claude-code": '{"model": "opus", "hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [{"command": "mine"}]}]}}',
@@ -58,8 +61,9 @@ class Desk:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    return Desk(tmp_path)
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    yield Desk(tmp_path)
+    end_servers(tmp_path)
 
 
 @pytest.mark.parametrize("agent", AGENTS)

@@ -18,6 +18,8 @@ import pytest
 
 from toolcharter_guard import client
 
+from .servers import end_servers
+
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reason="peers are known on Linux")]
 
 PROFILE = """
@@ -84,14 +86,7 @@ class Project:
         self.wait(lambda: self.sockets)
 
     def end(self, number: int = signal.SIGKILL) -> None:
-        for entry in Path("/proc").iterdir():
-            if entry.name.isdigit():
-                try:
-                    said = (entry / "cmdline").read_bytes()
-                except OSError:
-                    continue
-                if b"\0serve\0" in said and str(self.profile).encode() in said:
-                    os.kill(int(entry.name), number)
+        end_servers(self.profile, number)
 
 
 @pytest.fixture
