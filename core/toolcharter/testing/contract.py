@@ -11,7 +11,7 @@ Without a name it holds every installed plugin to the contract.
 
 import subprocess
 import sys
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -52,6 +52,10 @@ class Subject(NamedTuple):
     readme: str
 
 
+Find = Callable[[tuple[str, ...]], list[Subject]]
+_FOUND = pytest.StashKey[dict[tuple[Find, tuple[str, ...]], list[Subject]]]()
+
+
 class Contract:
     """One test per clause, each for every tool or every extension; made by `contract_of`."""
 
@@ -64,13 +68,20 @@ class Contract:
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         """Give each test the tools, or the extensions, that it is about."""
         if "extension" in metafunc.fixturenames:
-            extensions = extension_subjects(self.distributions)
+            extensions = self._once(metafunc.config, extension_subjects)
             metafunc.parametrize("extension", extensions, ids=[one.spec.name for one in extensions])
             return
-        found = subjects(self.distributions)
+        found = self._once(metafunc.config, subjects)
         if metafunc.function.__name__ == "test_a_staged_body_acts_only_after_its_mark":
             found = [subject for subject in found if subject.spec.staged]
         metafunc.parametrize("subject", found, ids=[subject.spec.name for subject in found])
+
+    def _once(self, config: pytest.Config, find: Find) -> list[Subject]:
+        """What *find* finds, which loads plugins: once per run, for all clauses."""
+        found = config.stash.setdefault(_FOUND, {})
+        if (find, self.distributions) not in found:
+            found[find, self.distributions] = find(self.distributions)
+        return found[find, self.distributions]
 
     def test_the_spec_is_complete(self, subject: Subject, toolcharter_workspace: Path) -> None:
         """The tool and each of its arguments are described; capabilities and reasons are declared."""
