@@ -24,9 +24,17 @@ from toolcharter.loader.scan import Installed, normalise, real_paths, site_dirs
 CORE = "toolcharter"
 _FOLDERS = ("stdlib", "platstdlib", "purelib", "platlib", "scripts")
 _LIBRARIES = ("lib", "lib64", "include", "share", "pyvenv.cfg")
-# pytest's finder, which rewrites asserts, asks `PathFinder`.
+# pytest's finder, which rewrites asserts, asks `PathFinder`; that of `importlib_metadata` finds distributions and no modules.
 _HARMLESS_FINDERS = frozenset(
-    {"_frozen_importlib", "_frozen_importlib_external", "_distutils_hack", "_pytest", "six", CORE}
+    {
+        "_frozen_importlib",
+        "_frozen_importlib_external",
+        "_distutils_hack",
+        "_pytest",
+        "importlib_metadata",
+        "six",
+        CORE,
+    }
 )
 _CUSTOM = ("sitecustomize", "usercustomize")
 _REQUIREMENT = re.compile(rb"^Requires-Dist:[ \t]*([A-Za-z0-9][A-Za-z0-9._-]*)", re.MULTILINE)

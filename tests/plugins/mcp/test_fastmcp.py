@@ -2,7 +2,7 @@
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack
 from itertools import product
 from pathlib import Path
@@ -10,14 +10,11 @@ from typing import Any, NamedTuple
 
 import pytest
 import pytest_asyncio
-from fastmcp import Client
-from fastmcp.client.elicitation import ElicitResult
-from fastmcp.client.transports import ClientTransport, StdioTransport, StreamableHttpTransport
-from fastmcp.exceptions import ToolError
 from mcp.client.subscriptions import listen
 from mcp.shared.subscriptions import ToolsListChanged
 from mcp_types import ToolListChangedNotification
 
+from . import late
 from .serving import GROWING, MODES, NAMES, TOKEN, events, grow, held, serving, words
 
 SHARING = pytest.mark.asyncio(loop_scope="module")
@@ -25,11 +22,18 @@ WAYS = list(product(["stdio", "http"], MODES))
 Way = tuple[str, Any]
 
 
-def transport(place: Path, url: str | None) -> ClientTransport:
+def transport(place: Path, url: str | None) -> "late.transports.ClientTransport":
     """The way to the server at *url*, or to one of *place* that the client starts itself."""
     if url is None:
-        return StdioTransport(sys.executable, words(place), cwd=str(place), keep_alive=False)
-    return StreamableHttpTransport(url, headers={"Authorization": f"Bearer {TOKEN}"})
+        return late.transports.StdioTransport(sys.executable, words(place), cwd=str(place), keep_alive=False)
+    return late.transports.StreamableHttpTransport(url, headers={"Authorization": f"Bearer {TOKEN}"})
+
+
+@pytest.fixture(autouse=True, scope="module")
+def no_finder_is_left() -> Iterator[None]:
+    """FastMCP brings a finder of modules, for which every later toolbox of this process would search all installed packages."""
+    yield
+    sys.meta_path[:] = [each for each in sys.meta_path if getattr(each, "__module__", "") != "key_value"]
 
 
 @pytest.fixture(scope="module", params=WAYS, ids="-".join)
@@ -40,18 +44,18 @@ def way(request: pytest.FixtureRequest) -> Way:
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def client(served: Path, way: Way, request: pytest.FixtureRequest) -> AsyncIterator[Client[Any]]:
+async def client(served: Path, way: Way, request: pytest.FixtureRequest) -> "AsyncIterator[late.fastmcp.Client[Any]]":
     """A client that cannot ask its user."""
     name, mode = way
     url = request.getfixturevalue("url") if name == "http" else None
-    async with held(Client(transport(served, url), mode=mode, timeout=60)) as one:
+    async with held(late.fastmcp.Client(transport(served, url), mode=mode, timeout=60)) as one:
         yield one
 
 
 class Asking(NamedTuple):
     """A client that asks its user."""
 
-    client: Client[Any]
+    client: "late.fastmcp.Client[Any]"
     answers: list[Any]
     """What the user says, one after the other."""
     asked: list[str]
@@ -69,19 +73,19 @@ async def asking(served: Path, way: Way, request: pytest.FixtureRequest) -> Asyn
         return answers.pop()
 
     url = request.getfixturevalue("url") if name == "http" else None
-    async with held(Client(transport(served, url), mode=mode, timeout=60, elicitation_handler=ask)) as one:
+    async with held(late.fastmcp.Client(transport(served, url), mode=mode, timeout=60, elicitation_handler=ask)) as one:
         yield Asking(one, answers, asked)
 
 
 @SHARING
-async def test_tools_calls_and_refusals(shared: Path, client: Client[Any]) -> None:
+async def test_tools_calls_and_refusals(shared: Path, client: "late.fastmcp.Client[Any]") -> None:
     """The data arrive as such; a refusal is a tool's error, with reason and hint, and raised if the client wants that."""
     (shared / "workspace/other.txt").write_text("x")
     names = [tool.name for tool in await client.list_tools()]
     read = await client.call_tool("read_file", {"path": "notes.txt"})
     denied = await client.call_tool("read_file", {"path": "../x"}, raise_on_error=False)
     unasked = await client.call_tool("delete_file", {"path": "notes.txt"}, raise_on_error=False)
-    with pytest.raises(ToolError, match="reason=not_in_allow"):
+    with pytest.raises(late.errors.ToolError, match="reason=not_in_allow"):
         await client.call_tool("bash", {"command": "touch x"})
 
     assert names == NAMES
@@ -102,7 +106,7 @@ async def test_tools_calls_and_refusals(shared: Path, client: Client[Any]) -> No
 async def test_the_clients_user_is_asked(shared: Path, asking: Asking, *, agrees: bool) -> None:
     """The call runs if the user says so, and only then."""
     asking.asked.clear()
-    asking.answers[:] = [{"answer": "allow once"} if agrees else ElicitResult(action="decline")]
+    asking.answers[:] = [{"answer": "allow once"} if agrees else late.elicitation.ElicitResult(action="decline")]
 
     done = await asking.client.call_tool("delete_file", {"path": "notes.txt"}, raise_on_error=False)
 
@@ -113,7 +117,7 @@ async def test_the_clients_user_is_asked(shared: Path, asking: Asking, *, agrees
 
 
 @SHARING
-async def test_progress_and_cancelling(shared: Path, client: Client[Any]) -> None:
+async def test_progress_and_cancelling(shared: Path, client: "late.fastmcp.Client[Any]") -> None:
     """A long call reports that it goes on; cancelling it ends its program, and the call has its closing event."""
     before = len(events(shared))
     heard = asyncio.Event()
@@ -149,7 +153,7 @@ async def test_changed_tools_are_announced(place: Path, way: Way) -> None:
 
     with ExitStack() as servers:
         url = servers.enter_context(serving(place)) if name == "http" else None
-        async with Client(transport(place, url), mode=mode, timeout=60, message_handler=hear) as client:
+        async with late.fastmcp.Client(transport(place, url), mode=mode, timeout=60, message_handler=hear) as client:
             before = [tool.name for tool in await client.list_tools()]
             grow(place)
             if client.protocol_version == "2026-07-28":

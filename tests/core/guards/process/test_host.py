@@ -43,7 +43,7 @@ def is_alive(pid: int) -> bool:
     """Running: neither gone nor a zombie that its new parent has not reaped yet."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):  # The second if it goes while it is read.
         return False
 
 

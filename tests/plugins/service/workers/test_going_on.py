@@ -51,8 +51,10 @@ def fed(running: Running, data: bytes) -> None:
 
 def lives(process: int) -> bool:
     """Whether it runs, and is not only a number of which its parent has not heard."""
-    status = Path(f"/proc/{process}/stat")
-    return status.exists() and status.read_text().rpartition(")")[2].split()[0] not in "ZX"
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except (FileNotFoundError, ProcessLookupError):  # The second if it goes while it is read.
+        return False
 
 
 @pytest.fixture(params=["process", "nats"])
