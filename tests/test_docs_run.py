@@ -182,9 +182,8 @@ def _steps(text: str, out: Path) -> Iterator[Step]:
     """The page as commands, in order; contents of files lie in *out* until their turn comes."""
     if "add a tool in ten steps" in text.lower():
         yield Step(0, '. "$PLACE/.venv/bin/activate"', None)
-    profiles: list[
-        Block
-    ] = []  # Those that stand one behind the other are checked together: a start takes half a second.
+    # Profiles that stand one behind the other are checked together: a start takes half a second.
+    profiles: list[Block] = []
     for block in blocks(text):
         if block.language not in SHELL or {"illustration", "host"} & {*block.words} or not _can_run(block):
             continue

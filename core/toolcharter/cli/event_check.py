@@ -61,7 +61,8 @@ class EventCheck:
         return (_unended(call_id, begun) for call_id, begun in self._open.items())
 
     def _faults(self, raw: bytes, place: str) -> Iterator[str]:
-        if raw == b"\n":  # Ends what a process seemed to have torn that was only slow; nothing is lost.
+        # A process that takes a line of another for torn, which is only slow, puts an end behind it; nothing is lost.
+        if raw == b"\n":
             return
         try:
             event = orjson.loads(raw)

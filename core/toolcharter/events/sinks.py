@@ -28,7 +28,7 @@ else:
     structlog = lazy("structlog")
 
 STALL_S = 1.0
-"""How long a write may wait for the reader of a pipe, in seconds."""
+"""How long a write may wait for the reader of a pipe, or for another writer to end its line, in seconds."""
 LOOK_S = 0.001
 """How long a file sink writes on before it looks whether its file has been renamed or removed, in seconds."""
 TORN_S = 0.05
@@ -288,16 +288,16 @@ def _is_torn(path: str) -> bool:
     """Whether a file's last line has no end, since a process was killed in the middle of it or the disk was full.
 
     The kernel shows a long write page by page, so another process may just be writing that line: a file that still
-    changes is looked at again.
+    changes is looked at again, for `STALL_S` at most.
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError:  # It may be written and not read.
         return False
     try:
-        seen = -1
+        seen, give_up = -1, monotonic() + STALL_S
         while (size := os.fstat(descriptor).st_size) > 0 and os.pread(descriptor, 1, size - 1) != b"\n":
-            if size == seen:
+            if size == seen or monotonic() >= give_up:
                 return True
             seen = size
             sleep(TORN_S)

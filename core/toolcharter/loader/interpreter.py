@@ -78,7 +78,7 @@ def code_of_the_gate(workspace: Path, index: Installed) -> Code:
     _require_outside(top, {*sites, _folders()["stdlib"], _folders()["platstdlib"]})
     trusted = [*_interpreter(top), *folders, *_imported(top, packages), *libraries_of(top, os.environ)]
     trusted += _script()
-    entries_there = [entry for entry in related(filter(None, sys.path), top) if not _is_in_any(entry, trusted)]
+    entries_there = [entry for entry in _related(filter(None, sys.path), top) if not _is_in_any(entry, trusted)]
     linked = linked_from(sites, top)
     if entries_there or linked or has_other_finders():
         trusted += _sources(top, entries_there, linked, packages, [entry.distribution for entry in entries])
@@ -110,12 +110,12 @@ def is_within(path: str, folder: str) -> bool:
     return path == folder or path.startswith(f"{folder.rstrip('/')}/")
 
 
-def is_related(path: str, workspace: str) -> bool:
-    """Whether *path*, by its letters or in truth, is the workspace, lies in it, or contains it."""
-    return any(True for _ in related((path,), workspace))
+def is_any_related(paths: Iterable[str], workspace: str) -> bool:
+    """Whether one of *paths*, by its letters or in truth, is the workspace, lies in it, or contains it."""
+    return any(True for _ in _related(paths, workspace))
 
 
-def related(paths: Iterable[str], workspace: str) -> Iterator[str]:
+def _related(paths: Iterable[str], workspace: str) -> Iterator[str]:
     """Those of *paths* that, by their letters or in truth, are the workspace, lie in it, or contain it."""
     paths = [*paths]
     for path, real in zip(paths, real_paths(paths), strict=True):
@@ -232,7 +232,7 @@ def _sources(
     What lies in the source of an editable install that the gate has no use for is left to the tools: the gate's imports
     pass over it.
     """
-    editable = [(name, root) for name, root in _editables() if is_related(root, workspace)]
+    editable = [(name, root) for name, root in _editables() if is_any_related((root,), workspace)]
     needed = frozenset({CORE, *plugins})
     if not needed.issuperset(name for name, _ in editable):
         needed = _needed(needed)

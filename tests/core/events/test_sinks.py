@@ -327,6 +327,28 @@ def test_a_line_that_another_process_is_writing_is_not_taken_for_torn(tmp_path: 
     assert path.read_bytes() == b'{"n":0}\n' + LINE
 
 
+def test_a_line_that_never_ends_is_not_waited_for(tmp_path: Path, monkeypatch) -> None:
+    """What goes on growing without the end of a line counts as torn after `STALL_S`."""
+    path = tmp_path / "events.jsonl"
+    path.write_bytes(b"{")
+    looks = 0
+
+    def another_grows(_seconds: float) -> None:
+        nonlocal looks
+        looks += 1
+        assert looks < 100_000
+        with path.open("ab") as file:
+            file.write(b"x")
+
+    monkeypatch.setattr("toolcharter.events.sinks.sleep", another_grows)
+    monkeypatch.setattr("toolcharter.events.sinks.STALL_S", 0.02)
+    sink = FileSink(path)
+    sink.write(LINE)
+    sink.close()
+
+    assert path.read_bytes().endswith(b"x\n" + LINE)
+
+
 def test_a_write_that_takes_a_part_is_completed(tmp_path: Path, monkeypatch) -> None:
     """A short write is no loss as long as the rest fits."""
     path = tmp_path / "events.jsonl"

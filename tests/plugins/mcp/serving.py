@@ -95,6 +95,16 @@ async def held(opened: AbstractAsyncContextManager[T]) -> AsyncIterator[T]:
     await holder
 
 
+async def closed(place: Path, tool: str, before: int) -> list[dict[str, Any]]:
+    """The closing events behind the first *before* events, once a call of *tool* has one, or after ten seconds."""
+    for _ in range(100):
+        found = [event for event in events(place)[before:] if event["event"] == "hook.tool.after"]
+        if any(event["tool"] == tool for event in found):
+            break
+        await asyncio.sleep(0.1)
+    return found
+
+
 @contextmanager
 def serving(place: Path) -> Iterator[str]:
     """The address of a server on HTTP, in a process of its own."""

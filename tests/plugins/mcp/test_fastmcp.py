@@ -15,7 +15,7 @@ from mcp.shared.subscriptions import ToolsListChanged
 from mcp_types import ToolListChangedNotification
 
 from . import late
-from .serving import GROWING, MODES, NAMES, TOKEN, events, grow, held, serving, words
+from .serving import GROWING, MODES, NAMES, TOKEN, closed, events, grow, held, serving, words
 
 SHARING = pytest.mark.asyncio(loop_scope="module")
 WAYS = list(product(["stdio", "http"], MODES))
@@ -131,13 +131,8 @@ async def test_progress_and_cancelling(shared: Path, client: "late.fastmcp.Clien
     long.cancel()
     with pytest.raises(asyncio.CancelledError):
         await long
-    for _ in range(100):
-        closed = [event for event in events(shared)[before:] if event["event"] == "hook.tool.after"]
-        if closed:
-            break
-        await asyncio.sleep(0.1)
 
-    (after,) = closed
+    (after,) = await closed(shared, "bash", before)
     assert (after["tool"], after["reason"], after["elapsed_ms"] < 20_000) == ("bash", "cancelled", True)
 
 

@@ -24,7 +24,7 @@ from toolcharter_mcp.command import command
 from toolcharter_mcp.http import application, parse_address
 from toolcharter_mcp.server import ProfileServer
 
-from .serving import MODES, PASSED, PROFILE, TOKEN, connected, events, held, words
+from .serving import MODES, PASSED, PROFILE, TOKEN, closed, connected, events, held, words
 
 SHARING = pytest.mark.asyncio(loop_scope="module")
 
@@ -202,14 +202,9 @@ async def test_a_long_call_leaves_others_alone_reports_progress_and_can_be_cance
     long.cancel()
     with pytest.raises(asyncio.CancelledError):
         await long
-    for _ in range(100):
-        closed = [event for event in events(shared)[before:] if event["event"] == "hook.tool.after"]
-        if any(event["tool"] == "bash" for event in closed):
-            break
-        await asyncio.sleep(0.1)
 
     assert set(said) == {"still running"}
-    (after,) = [event for event in closed if event["tool"] == "bash"]
+    (after,) = [event for event in await closed(shared, "bash", before) if event["tool"] == "bash"]
     assert (after["outcome"], after["elapsed_ms"] < 20_000) == ("error", True)
 
 

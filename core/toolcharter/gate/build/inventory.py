@@ -20,7 +20,7 @@ from toolcharter.guards.inventory import Inventory, lies_in, make_inventory
 from toolcharter.guards.paths.git_dirs import git_folder, repository_folders
 from toolcharter.guards.paths.hidden import Inode, names_in, with_more_names
 from toolcharter.guards.state_folder import state_path
-from toolcharter.loader.interpreter import Code, is_within, names_of, related
+from toolcharter.loader.interpreter import Code, is_any_related, is_within, names_of
 from toolcharter.profile.ceilings import ADMIN_POLICY, WORKSPACE_POLICY
 from toolcharter.profile.compose import Composer
 from toolcharter.profile.find import SUFFIXES, Unusable, read_bytes, shipped_profiles
@@ -80,7 +80,7 @@ def inventory_of(
         records=[_rotated(name) for names in written.values() for name in names if is_within(name, str(workspace))],
     )
     entries = (entry or os.curdir for entry in sys.path if isinstance(entry, str))
-    if not any(True for _ in related(entries, str(workspace))):
+    if not is_any_related(entries, str(workspace)):
         return made
     return made._replace(importing=next_start.import_folders(workspace, code.packages, made.covers))
 

@@ -12,9 +12,7 @@ from toolcharter_service.auth.sessions import CSRF_FIELD, CSRF_HEADER
 if TYPE_CHECKING:
     import httpx
 else:
-    httpx = lazy(
-        "httpx"
-    )  # with its own command line, where that can run; a service that nobody looks at needs none of it
+    httpx = lazy("httpx")  # which imports its own command line, too; a service that nobody looks at needs none of it
 
 _PASSED_ON = ("authorization", "cookie", "host", "origin", "referer", "sec-fetch-site", "user-agent")
 TIMEOUT_S = 120.0

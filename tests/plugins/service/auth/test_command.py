@@ -53,7 +53,7 @@ class Shop:
         return subprocess.run(line, input=given, capture_output=True, text=True, timeout=60, check=False)
 
     def run_here(self, *words: str, given: str = "", tenant: str | None = "acme") -> subprocess.CompletedProcess[str]:
-        """The command in this process, which takes a twentieth of the time."""
+        """The command in this process, where nothing has to start."""
         done = CliRunner().invoke(command, self._options(words, tenant), input=given, prog_name="toolcharter service")
         return subprocess.CompletedProcess([*words], done.exit_code, done.stdout, done.stderr)
 
