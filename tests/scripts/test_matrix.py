@@ -78,31 +78,33 @@ def test_what_runs_again_is_there(word: str, project_root: Path) -> None:
 @pytest.mark.parametrize(
     ("outcomes", "status"),
     [
-        pytest.param({"3.11": "passed in 3 s", "3.12": "not present"}, 0, id="passed where present"),
-        pytest.param({"3.11": "passed in 3 s", "3.12": "failed (1) in 2 s"}, 1, id="failed on one"),
-        pytest.param({"3.11": "not present", "3.12": "not present"}, 1, id="present nowhere"),
+        pytest.param({"Python 3.11": "passed in 3 s", "Python 3.12": "not present"}, 0, id="passed where present"),
+        pytest.param({"Python 3.11": "passed in 3 s", "Python 3.12": "failed (1) in 2 s"}, 1, id="failed on one"),
+        pytest.param({"Python 3.11": "passed in 3 s", "Hosts": "failed (1) in 2 s"}, 1, id="failed with hosts"),
+        pytest.param({"Python 3.11": "not present", "Python 3.12": "not present"}, 1, id="present nowhere"),
     ],
 )
 def test_status_and_closing_lines(
     outcomes: dict[str, str], status: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """One failure fails the whole, an absent version does not, and nothing tested is no success."""
-    monkeypatch.setenv("PYTHONS", " ".join(outcomes))
-    monkeypatch.setattr(matrix, "find", lambda version: None if outcomes[version] == "not present" else Path(version))
-    monkeypatch.setattr(matrix, "run_all", lambda pythons, _: {version: outcomes[version] for version in pythons})
+    ran = {name: outcome for name, outcome in outcomes.items() if outcome != "not present"}
+    monkeypatch.setenv("PYTHONS", " ".join(name.removeprefix("Python ") for name in outcomes if name != "Hosts"))
+    monkeypatch.setattr(matrix, "find", lambda version: Path(version) if f"Python {version}" in ran else None)
+    monkeypatch.setattr(matrix, "run_all", lambda _pythons, _arguments: ran)
 
     assert matrix.main([]) == status
-    lines = [f"  {version}  {outcome}" for version, outcome in outcomes.items()]
-    assert capsys.readouterr().out.splitlines() == ["", "Tests, by Python version:", *lines]
+    lines = [f"  {name:12} {outcome}" for name, outcome in outcomes.items()]
+    assert capsys.readouterr().out.splitlines() == ["", "Tests:", *lines]
 
 
-def test_versions_run_beside_the_first(
+def test_versions_and_hosts_run_beside_the_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """Each gets its words, none the terminal before the first has ended, and a failure of any is told."""
     pythons = {}
     for version, status in (("3.11", 0), ("3.12", 3), ("3.13", 0)):
-        put(tmp_path / version / "bin" / "python", f'echo "{version}: $4"; exit {status}')
+        put(tmp_path / version / "bin" / "python", f'echo "{version}: ${{4:-$2}}"; exit {status}')
         pythons[version] = tmp_path / version
     monkeypatch.setattr(matrix, "_prepared", lambda _, python, _first=None: python)
 
@@ -111,5 +113,18 @@ def test_versions_run_beside_the_first(
     told = [line for line in capfd.readouterr().out.splitlines() if line]
     again = matrix.AGAIN[0]
     assert told[:2] == ["Python 3.11", "3.11: --dist=worksteal"]
-    assert told[2:] == ["Python 3.12", f"3.12: {again}", "Python 3.13", f"3.13: {again}"]
-    assert [outcome.partition(" in ")[0] for outcome in outcomes.values()] == ["passed", "failed (3)", "passed"]
+    assert told[2:] == ["Python 3.12", f"3.12: {again}", "Python 3.13", f"3.13: {again}", "Hosts", "3.11: test"]
+    assert [outcome.partition(" in ")[0] for outcome in outcomes.values()] == [
+        "passed",
+        "failed (3)",
+        "passed",
+        "passed",
+    ]
+
+
+def test_hosts_are_left_out_where_tests_are_selected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They have a command of their own, `make hosts`."""
+    put(tmp_path / "bin" / "python", "exit 0")
+    monkeypatch.setattr(matrix, "_prepared", lambda _, python, _first=None: python)
+
+    assert [*matrix.run_all({"3.11": tmp_path}, ["-k", "git"])] == ["Python 3.11"]
