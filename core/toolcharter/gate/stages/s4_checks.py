@@ -29,7 +29,7 @@ class NoAnswer(Exception):
 
 
 class Checks:
-    """The checks of one toolbox, sorted by plugin name."""
+    """The checks of one toolbox, in the order in which the loader and `build.open` give them."""
 
     def __init__(self, checks: tuple[Check, ...], loop: LoopThread) -> None:
         self._checks = checks
