@@ -1,7 +1,7 @@
 """The event contract: which events a call leaves, with which fields, in which order.
 
-`events/lines.py` and `gate/stages/s8_result.py` write the fields in the same order by hand, because a loop over the names here
-would cost a part of every call; `tests/core/events/test_lines.py` and `tests/core/gate/test_events_of_a_call.py` compare.
+`events/lines.py`, `gate/stages/s9_record.py`, `gate/stages/s5_approval.py` and `gate/state.py` write the fields in the same order
+by hand, because a loop over the names here would cost a part of every call; `tests/core/events/test_lines.py` and `tests/core/gate/test_events_of_a_call.py` compare.
 
 Two events frame those of the calls: `toolbox.open` comes before the first of them, `toolbox.close` after the last.
 
