@@ -10,7 +10,7 @@ from secrets import token_hex
 from time import gmtime, monotonic, strftime
 from typing import Any, Generic, NamedTuple, TypedDict, TypeVar
 
-from toolcharter import Denied, HttpLimits, OpenPlace, Reason, ToolError, ToolRuntime, scrub_text
+from toolcharter import Denied, GuardReason, HttpLimits, OpenPlace, Reason, ToolError, ToolRuntime, scrub_text
 from toolcharter_media.kinds import NoSuchKind, Picture, Speech
 from toolcharter_media.policy import MediaPolicy, MediaReason, Provider, SpeechReason
 from toolcharter_media.spending import Purse
@@ -20,7 +20,7 @@ AT_THE_END_S = 1.0
 MISSING_KEY, NOT_WHAT_WAS_ASKED, BAD_STATUS = "missing_key", "wrong_content", "http_status"
 """What a provider's failure is called, beside the reasons of the network guard."""
 _OK = 200
-_BESIDE = 65_536
+BESIDE = 65_536
 """Bytes of an answer beside the file that it holds."""
 
 P = TypeVar("P", bound=Provider)
@@ -60,8 +60,8 @@ class Made(NamedTuple, Generic[P, Kind]):
 class Protocol(Generic[P, Kind]):
     """How providers are asked, and what their answers have to be."""
 
-    request: Callable[[P, str], Request]
-    """For a provider and its key."""
+    ask: Callable[[P, str, float], bytes]
+    """What a provider answers to its key within so many seconds. Raises `Denied` or `ToolError`."""
     content: Callable[[P, bytes], bytes]
     """The file in an answer. Raises `LookupError`, `TypeError` or `ValueError` if there is none."""
     kind: Callable[[bytes], Kind]
@@ -143,32 +143,50 @@ def _asked(
         raise ToolError("There is no key for it.", reason=MISSING_KEY)
     if timeout_s <= 0:
         raise ToolError("The call has no time left for it.", reason=Reason.TIMED_OUT)
-    request = protocol.request(provider, key)
     purse.pay(provider.price(chars))
-    limits = HttpLimits(timeout_s, round(policy.max_bytes * request.growth) + _BESIDE, max_redirects=0)
+    return _read(protocol.ask(provider, key, timeout_s), provider, policy, protocol)
+
+
+def posted(
+    rt: ToolRuntime, policy: MediaPolicy, request: Callable[[P, str], Request], provider: P, key: str, timeout_s: float
+) -> bytes:
+    """What *provider* answers to a POST of JSON.
+
+    Raises:
+        Denied, ToolError: As `rt.http.fetch`; `http_status`, `response_too_large`.
+    """
+    asked = request(provider, key)
+    limits = HttpLimits(timeout_s, round(policy.max_bytes * asked.growth) + BESIDE, max_redirects=0)
     answer = rt.http.fetch(
-        f"{provider.base}{request.path}",
+        f"{provider.base}{asked.path}",
         provider.network(),
         method="POST",
-        headers={"Content-Type": "application/json", **request.headers},
-        content=json.dumps(request.body).encode(),
+        headers={"Content-Type": "application/json", **asked.headers},
+        content=json.dumps(asked.body).encode(),
         limits=limits,
     )
     if answer.status != _OK:
-        raise ToolError(f"It answered with status {answer.status}.", reason=BAD_STATUS)
-    return _read(provider, answer.body, policy, protocol, truncated=answer.truncated)
+        raise bad_status(answer.status)
+    if answer.truncated:
+        raise too_much(policy)
+    return answer.body
 
 
-def _read(
-    provider: P, body: bytes, policy: MediaPolicy, protocol: Protocol[P, Kind], *, truncated: bool
-) -> tuple[bytes, Kind]:
-    too_much = ToolError(f"It sends more than {policy.max_bytes} bytes.", reason="response_too_large")
-    if truncated:
-        raise too_much
+def bad_status(status: int) -> ToolError:
+    """The error of a provider that answers with another status than it should."""
+    return ToolError(f"It answered with status {status}.", reason=BAD_STATUS)
+
+
+def too_much(policy: MediaPolicy) -> ToolError:
+    """The error of a provider that sends a larger file than it may."""
+    return ToolError(f"It sends more than {policy.max_bytes} bytes.", reason=GuardReason.RESPONSE_TOO_LARGE)
+
+
+def _read(body: bytes, provider: P, policy: MediaPolicy, protocol: Protocol[P, Kind]) -> tuple[bytes, Kind]:
     try:
         content = protocol.content(provider, body)
         if len(content) > policy.max_bytes:
-            raise too_much
+            raise too_much(policy)
         return content, protocol.kind(content)
     except NoSuchKind as error:
         raise ToolError(f"What it sends is {error}.", reason=NOT_WHAT_WAS_ASKED) from error

@@ -52,7 +52,8 @@ def build(workspace: Path, policy: ImagePolicy, rt: ToolRuntime) -> Callable[...
         asking.require_place(rt, name, "png")
         ctx.policy_passed()
         purse.enter()
-        protocol = Protocol(partial(_request, prompt, aspect_ratio), _content, picture_of)
+        request = partial(_request, prompt, aspect_ratio)
+        protocol = Protocol(partial(asking.posted, rt, policy, request), _content, picture_of)
         made = asking.first_that_works(rt, policy, purse, order, len(prompt), protocol)
         path = asking.write(rt, name, made.kind.suffix, made.content)
         data = ImageData(

@@ -38,10 +38,16 @@ SPEAKERS: Mapping[str, Endpoint] = MappingProxyType(
         "elevenlabs": Endpoint(
             "https://api.elevenlabs.io/v1", "ELEVENLABS_API_KEY", "eleven_multilingual_v2", "21m00Tcm4TlvDq8ikWAM"
         ),
+        "edge": Endpoint(
+            "https://speech.platform.bing.com/consumer/speech/synthesize/readaloud",
+            "",
+            "",
+            "en-US-EmmaMultilingualNeural",
+        ),
         "minimax": Endpoint("https://api.minimax.io/v1", "MINIMAX_API_KEY", "speech-02-hd", "Wise_Woman"),
     }
 )
-"""Source: the providers' references: "Create speech", "Create speech" (with the voice Rachel), "T2A v2"."""
+"""Source: the providers' references: "Create speech", "Create speech" (with the voice Rachel), "T2A v2"; for Edge, the package edge-tts."""
 PAINTERS: Mapping[str, Endpoint] = MappingProxyType(
     {
         "openai": Endpoint("https://api.openai.com/v1", "OPENAI_API_KEY", "gpt-image-1"),
@@ -184,7 +190,7 @@ class Painter(Provider):
 class Speaker(Provider):
     """Who speaks."""
 
-    name: Literal["openai", "elevenlabs", "minimax"]
+    name: Literal["openai", "elevenlabs", "edge", "minimax"]
     models: tuple[str, ...] = ()
     """Other models that a call may ask for."""
     voice: str = ""

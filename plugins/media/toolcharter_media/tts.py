@@ -8,7 +8,7 @@ from typing import Any, TypedDict
 from urllib.parse import quote
 
 from toolcharter import Denied, ToolError, ToolRuntime, ToolSpec
-from toolcharter_media import asking
+from toolcharter_media import asking, edge
 from toolcharter_media.asking import Failure, Protocol, Request
 from toolcharter_media.kinds import Speech, speech_of
 from toolcharter_media.policy import MediaReason, Speaker, SpeechPolicy, SpeechReason
@@ -63,7 +63,7 @@ def build(workspace: Path, policy: SpeechPolicy, rt: ToolRuntime) -> Callable[..
         asking.require_place(rt, name, "mp3")
         ctx.policy_passed()
         purse.enter()
-        protocol = Protocol(partial(_request, wish), _content, partial(_kind, policy))
+        protocol = Protocol(partial(_ask, rt, policy, wish), _content, partial(_kind, policy))
         made = asking.first_that_works(rt, policy, purse, order, len(text), protocol)
         path = asking.write(rt, name, made.kind.suffix, made.content)
         data = SpeechData(
@@ -101,6 +101,12 @@ def _model(provider: Speaker, wish: Wish) -> str:
 
 def _voice(provider: Speaker, wish: Wish) -> str:
     return provider.voice_for(wish["voice"]) or provider.voice or provider.known.voice
+
+
+def _ask(rt: ToolRuntime, policy: SpeechPolicy, wish: Wish, provider: Speaker, key: str, timeout_s: float) -> bytes:
+    if provider.name == "edge":
+        return edge.speak(rt, policy, provider, wish["text"], _voice(provider, wish), timeout_s)
+    return asking.posted(rt, policy, partial(_request, wish), provider, key, timeout_s)
 
 
 def _request(wish: Wish, provider: Speaker, key: str) -> Request:
