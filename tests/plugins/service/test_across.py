@@ -284,6 +284,45 @@ def test_who_asks_answers_by_no_credentials_that_it_has_made(both: Both) -> None
     assert both.client.post(place, json=denied, headers=token(other, "unrelated")).status_code == 200
 
 
+def test_one_person_plays_no_two_parts(both: Both) -> None:
+    """Who asks with one token answers with no other that the same person made for nobody else, nor by a session."""
+    both.signed_in("max", Role.ADMIN)
+    maker = both.sign_in("max", PASSWORD)
+    roots = both.bearer(Role.ADMIN, name="max's program", user="max")
+
+    def token(name: str, role: str, by: httpx.Client | None = None, **more: str) -> dict[str, str]:
+        body = {"name": name, "roles": [role], **more}
+        sent = maker.post("/v1/tokens", json=body) if by is None else by.post("/v1/tokens", json=body, headers=roots)
+        return {"Authorization": f"Bearer {sent.json()['token']}"}
+
+    asks = token("asks", "caller")
+    below = token("below", "admin", both.client)
+    deeper = both.client.post("/v1/tokens", json={"name": "deep", "roles": ["approver"]}, headers=below).json()["token"]
+    wrong: dict[str, Any] = {}
+    for way in ({}, {"Prefer": "respond-async"}):
+        body = {"tool": "bash", "args": {"command": f"echo parts{len(way)}"}}
+        calling = threading.Thread(
+            target=lambda: both.client.post("/v1/calls", json=body, headers={**asks, "X-Agent-ID": "bot"} | way)  # noqa: B023 - run at once
+        )
+        calling.start()
+        question = both.question()
+        given, place = {"answer": "allow_once", "digest": question["digest"]}, f"/v1/approvals/{question['id']}"
+        refused = {
+            "a sibling": both.client.post(place, json=given, headers=token("sibling", "approver")),
+            "of the person's program": both.client.post(
+                place, json=given, headers=token("other", "admin", both.client)
+            ),
+            "further down": both.client.post(place, json=given, headers={"Authorization": f"Bearer {deeper}"}),
+            "for the person": both.client.post(place, json=given, headers=token("own", "approver", user="max")),
+            "the session": maker.post(place, json=given),
+        }
+        wrong |= {f"{who} {way}": one.text for who, one in refused.items() if one.json().get("reason") != "own_call"}
+        named = token("for another", "approver", user="nina")
+        assert both.client.post(place, json=given | {"answer": "deny"}, headers=named).status_code == 200
+        calling.join(60)
+    assert wrong == {}
+
+
 @each_row("means", ["token", "session", "role", "disabled"])
 def test_a_call_that_waits_does_not_outlive_its_credential(both: Both, means: str) -> None:
     """Nobody's approval runs a call whose token was revoked, or whose person may call no longer, while it waited."""

@@ -38,6 +38,8 @@ class Asking(NamedTuple):
     """The stored call that runs, if one does."""
     means: str = ""
     """Whether `token_id` names a token or a session."""
+    person: str = ""
+    """Who acts by its credentials."""
 
 
 ASKING: ContextVar[Asking | None] = ContextVar("toolcharter_service_asking", default=None)
@@ -128,6 +130,7 @@ class RecordApprover:
             agent=request.caller.agent or "",
             user=request.caller.user or "",
             requested_by=asking.name,
+            person=asking.person,
             token_id=asking.token_id,
             digest=request.digest,
             reason=request.reason,
@@ -162,7 +165,7 @@ def question_of(record: ApprovalRecord) -> ApprovalRecord:
 
 def _asks_else(found: ApprovalRecord, record: ApprovalRecord) -> bool:
     """Whether *found*, which an earlier turn of the same call has asked, shows something else than *record*."""
-    same = {"asked_at": "", "requested_by": "", "token_id": ""}
+    same = {"asked_at": "", "requested_by": "", "person": "", "token_id": ""}
     return question_of(found).model_copy(update=same) != question_of(record).model_copy(update=same)
 
 

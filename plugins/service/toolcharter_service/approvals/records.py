@@ -31,6 +31,8 @@ class ApprovalRecord(StoreRecord):
     user: str
     requested_by: str
     """Whose credentials made the call; nobody answers for itself."""
+    person: str = ""
+    """Who acts by these credentials, under whatever name."""
     token_id: str
     digest: str
     """SHA-256 of tool, canonical arguments, workspace and profile: the answer is to this and nothing else."""

@@ -149,8 +149,11 @@ def _require_answerable(record: ApprovalRecord, reply: ApprovalReply, principal:
     Raises:
         HttpProblem: 403 or 409.
     """
-    if principal.lineage & {record.requested_by, record.user, record.token_id}:
-        message = "Nobody answers for a call of their own, nor with credentials that the caller has made."
+    if principal.asked_itself((record.requested_by, record.user, record.token_id), record.person):
+        message = (
+            "Nobody answers for a call of their own, nor with credentials that the caller has made, or that the same "
+            "person has made for nobody else: a token names its person by `user`."
+        )
         raise HttpProblem(403, message, "own_call", record.call_id)
     if record.status in {"expired", "cancelled"} or (time.time() >= record.expires > 0 and not record.stored_call):
         raise HttpProblem(409, record.note or "The time for an answer is over.", "expired", record.call_id)

@@ -142,9 +142,10 @@ def _add_token_routes(router: APIRouter, service: Service) -> None:
     async def create_token(request: Request, admin: Admin, body: NewToken) -> NewlyMadeToken:
         """Make a token. It is shown this once."""
         require_within(admin, body.agents, body.projects)
-        created = token_module.made(admin.tenant, body, admin.key, _lineage_of(admin))
+        created = token_module.made(admin.tenant, body, admin.key, _lineage_of(admin), admin.person)
         await stored(_auth(request).store.put(created.record, expected=0))
-        told(service, admin, "token_created", created.record.id, name=body.name, roles=body.roles, agents=body.agents)
+        more = {"name": body.name, "user": body.user, "roles": body.roles, "agents": body.agents}
+        told(service, admin, "token_created", created.record.id, **more)
         return NewlyMadeToken(token=created.text, **_shown(Token, created.record).model_dump())
 
     @router.delete("/v1/tokens/{token_id}", status_code=204)

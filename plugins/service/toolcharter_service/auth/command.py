@@ -95,7 +95,8 @@ def create_token(config: Path, tenant: str | None, name: str, person: str | None
         wanted = _read(NewToken, name=name, user=person, days=days, **_given(lists))
         created = token_module.made(place.tenant, wanted, f"shell:{getuser()}")
         place.store.put(created.record, expected=0)
-        place.told("token_created", created.record.id, name=name, roles=wanted.roles, agents=wanted.agents)
+        more = {"name": name, "user": person, "roles": wanted.roles, "agents": wanted.agents}
+        place.told("token_created", created.record.id, **more)
     click.echo(created.text)
     until = datetime.fromtimestamp(created.record.expires, UTC).strftime("%Y-%m-%d %H:%M")
     click.echo(f"Token {created.record.id} of tenant {place.tenant}, until {until} UTC.", err=True)

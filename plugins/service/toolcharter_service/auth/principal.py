@@ -1,5 +1,6 @@
 """Who asks, and what that one may do: `Principal`, `Role`, and the table of the roles. Values only."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from hashlib import sha256
@@ -73,6 +74,22 @@ class Principal:
     """The person: who has signed in, or whom the token was made for. Grants to users are held against it."""
     made_by: frozenset[str] = frozenset()
     """Names, users and identifiers of whoever made its credentials, and of those who made theirs."""
+    maker: str = ""
+    """The person who made its credentials, if they were made for nobody by name."""
+
+    @property
+    def person(self) -> str:
+        """Who acts by it: the person whom its credentials name, else who made them, else itself."""
+        return self.user or self.maker or self.name
+
+    def asked_itself(self, names: Iterable[str], person: str) -> bool:
+        """Whether who asked is the same, the same person, or who made its credentials: then it may not answer.
+
+        Args:
+            names: Name, user and identifier of who asked; some may be empty.
+            person: Who acted by these credentials; empty where an older version has not noted it.
+        """
+        return self.person == person or not self.lineage.isdisjoint(names)
 
     @property
     def lineage(self) -> frozenset[str]:

@@ -31,6 +31,8 @@ class TokenRecord(StoreRecord):
     created_by: str
     made_by: tuple[str, ...] = ()
     """The `lineage` of who made it."""
+    maker: str = ""
+    """The person who made it."""
     expires: int
 
 
@@ -82,6 +84,12 @@ def makers_of(record: TokenRecord | UserRecord) -> frozenset[str]:
     means, _, name = record.created_by.partition(":")
     named = {name} - {""} if means != "shell" else set[str]()  # who has the machine needs no token
     return frozenset(record.made_by) | named
+
+
+def maker_of(record: TokenRecord) -> str:
+    """`Principal.maker` of a token; records of older versions know the name of the one maker alone."""
+    means, _, name = record.created_by.partition(":")
+    return record.maker or (record.created_by if means == "shell" else name)
 
 
 class AttemptRecord(StoreRecord):

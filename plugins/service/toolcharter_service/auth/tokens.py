@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from toolcharter import StoreTransaction
 from toolcharter_service.auth.principal import CallerScope, Principal, PrincipalName, Role, Word
-from toolcharter_service.auth.records import TokenRecord, makers_of
+from toolcharter_service.auth.records import TokenRecord, maker_of, makers_of
 
 PREFIX = "tcs_"
 _LETTERS = digits + ascii_uppercase + ascii_lowercase
@@ -74,7 +74,7 @@ def digest_of(text: str) -> str:
     return sha256(text.encode()).hexdigest()
 
 
-def made(tenant: str, wanted: NewToken, created_by: str, made_by: Iterable[str] = ()) -> Created:
+def made(tenant: str, wanted: NewToken, created_by: str, made_by: Iterable[str] = (), maker: str = "") -> Created:
     """Make a token; its record is to be put into the records of the service as a whole.
 
     Args:
@@ -82,6 +82,7 @@ def made(tenant: str, wanted: NewToken, created_by: str, made_by: Iterable[str] 
         wanted: What its bearer may do.
         created_by: Who asked for it.
         made_by: The `lineage` of that one.
+        maker: Its `person`.
     """
     text, now = new_text(), int(time.time())
     digest = digest_of(text)
@@ -98,6 +99,7 @@ def made(tenant: str, wanted: NewToken, created_by: str, made_by: Iterable[str] 
         created=now,
         created_by=created_by,
         made_by=tuple(sorted(made_by)),
+        maker=maker,
         expires=now + int(wanted.days * DAY_S),
     )
     return Created(text, record)
@@ -135,6 +137,7 @@ def principal_of(record: TokenRecord) -> Principal:
         as_set(record.projects),
         user=record.user,
         made_by=makers_of(record),
+        maker=maker_of(record),
     )
 
 

@@ -40,6 +40,8 @@ class StoredCall(StoreRecord):
     name: str
     """What events and approvals call the principal."""
     token_id: str
+    person: str = ""
+    """Who acts by the principal's credentials."""
     tool: str
     args: str
     """JSON."""

@@ -57,7 +57,7 @@ class Calls:
             stored_call: Of which stored call it is the turn.
         """
         host = self._service.host(principal.tenant, caller.agent)
-        token = ASKING.set(Asking(principal.name, principal.token_id, stored_call, principal.means))
+        token = ASKING.set(Asking(principal.name, principal.token_id, stored_call, principal.means, principal.person))
         try:
             with within_trace(read_trace(headers)):
                 return (await host.acall(tool, args, call_id=call_id, caller=caller)).result

@@ -81,6 +81,7 @@ class StoredCalls:
             owner=principal.owner,
             name=principal.name,
             token_id=principal.token_id,
+            person=principal.person,
             tool=tool,
             args=encoded(args).decode(),
             agent=caller.agent,
@@ -257,7 +258,9 @@ class StoredCalls:
             )
             denied = {"outcome": "denied", "reason": "unauthenticated", "message": NO_LONGER}
             return encoded(_failure(record.id, LookupError(NO_LONGER)) | denied | {"text": f"DENIED: {NO_LONGER}"})
-        principal = Principal(tenant, record.name, frozenset(), token_id=record.token_id, user=record.user)
+        principal = Principal(
+            tenant, record.name, frozenset(), token_id=record.token_id, user=record.user, maker=record.person
+        )
         caller = Caller(record.agent, session=record.session, user=record.user, project=record.project, tenant=tenant)
         headers = {} if record.traceparent is None else {"traceparent": record.traceparent}
         try:

@@ -21,6 +21,8 @@ class ToolProposal(StoreRecord):
     """For whom it ran."""
     proposed_by: str
     user: str
+    person: str = ""
+    """Who acts by the credentials of `proposed_by`."""
     token_id: str
     call_id: str
     """The call in which it ran."""

@@ -141,6 +141,7 @@ class GeneratedRoutes:
             agent=caller.agent or "*",
             proposed_by=principal.name,
             user=principal.user or "",
+            person=principal.person,
             token_id=principal.token_id or "",
             call_id=result.call_id,
             proposed_at=now(),
@@ -210,7 +211,7 @@ def _require_reviewable(proposal: ToolProposal, principal: Principal) -> None:
     Raises:
         HttpProblem: 403 or 409.
     """
-    if principal.lineage & {proposal.proposed_by, proposal.user, proposal.token_id}:
+    if principal.asked_itself((proposal.proposed_by, proposal.user, proposal.token_id), proposal.person):
         message = "Nobody reviews what they have proposed, nor with credentials that its author has made."
         raise HttpProblem(403, message, "own_proposal")
     if proposal.status != "pending":

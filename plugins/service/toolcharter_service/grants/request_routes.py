@@ -129,6 +129,7 @@ class RequestRoutes:
             if found is None:
                 raise unknown("request", request)
             record = found.record
+            # Who made the token that asks may review: an admin grants without a request, too.
             asked = {record.requested_by, record.user, record.subject if record.scope == "user" else ""}
             if principal.lineage & asked:
                 message = "Nobody reviews a request of their own, nor with credentials that its author has made."

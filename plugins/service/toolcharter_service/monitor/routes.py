@@ -178,6 +178,8 @@ async def _make_token(api: Api, form: Mapping[str, str]) -> Answer:
     body: dict[str, Any] = {"name": form["name"], "roles": [form["role"]], "days": int(form.get("days") or 30)}
     if form.get("agents", "").strip():
         body["agents"] = _words(form["agents"])
+    if form.get("user", "").strip():
+        body["user"] = form["user"].strip()
     return await api("POST", "/v1/tokens", body)
 
 

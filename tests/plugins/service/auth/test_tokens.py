@@ -105,7 +105,7 @@ def test_nobody_is_let_in_without_a_token(client: httpx.Client) -> None:
 def test_of_a_token_its_hash_alone_is_kept(client: httpx.Client, deployment: Deployment, bearing: Bearing) -> None:
     """It is shown when it is made, and never again; the events name it by its id."""
     admin = bearing(Role.ADMIN, name="root")
-    body = {"name": "deploy", "roles": ["caller"], "agents": ["coder"], "days": 1}
+    body = {"name": "deploy", "roles": ["caller"], "agents": ["coder"], "days": 1, "user": "cal"}
 
     made = client.post("/v1/tokens", json=body, headers=admin)
 
@@ -124,6 +124,7 @@ def test_of_a_token_its_hash_alone_is_kept(client: httpx.Client, deployment: Dep
         "by": "token:root",
         "target": entry["id"],
         "name": "deploy",
+        "user": "cal",
         "roles": (Role.CALLER,),
         "agents": ("coder",),
     }
