@@ -273,7 +273,7 @@ def begin(
     Args:
         tool: Its name, as events show it.
         caller: Who calls.
-        timeout_s: How long it may take, in seconds.
+        timeout_s: How long it may take, in seconds; a call within a call ends with its parent at the latest.
         call_id: The host's identifier; one of ours if it brings none.
         parent_id: The host's identifier of the parent; the call whose body runs here, if any.
         dry: The call is only rehearsed.
@@ -288,6 +288,7 @@ def begin(
     if parent is not None:
         if parent.dry and not dry:
             raise ToolError("a tool called another one before ctx.policy_passed()", reason=Reason.UNEXPECTED_FAILURE)
+        ctx.deadline = min(ctx.deadline, parent.deadline)
         ctx.nesting = parent.nesting + 1
         ctx.parent_id = parent.call_id
         ctx.root = parent.root

@@ -54,7 +54,7 @@ class Limits(NamedTuple):
     """What one call may take; None where the profile is silent."""
 
     timeout_s: Seconds | None = None
-    """After so many seconds the call ends with `timed_out`."""
+    """After so many seconds the call ends with `timed_out`; a call within a call, with the one that made it at the latest."""
     max_output_chars: Count | None = None
     """Longer text for the model is cut, with a notice."""
     truncate: Truncate | None = None

@@ -4,6 +4,7 @@ import os
 import threading
 from enum import Enum
 from pathlib import Path
+from time import monotonic
 
 import pytest
 
@@ -189,8 +190,8 @@ def test_a_result_that_came_too_late_is_forgotten() -> None:
 
 
 def test_a_call_is_begun_below_the_one_whose_body_runs(under_way) -> None:
-    """Its parent and the caller at the top are that one's, unless the host names a parent."""
-    parent = CallContext("outer", CALLER, "call-0", 0.0, 1.0)
+    """Its parent and the caller at the top are that one's, unless the host names a parent. It ends with its parent at the latest."""
+    parent = CallContext("outer", CALLER, "call-0", 0.0, monotonic() + 60.0)
     parent.nesting = 2
     under_way(parent)
 
@@ -200,6 +201,7 @@ def test_a_call_is_begun_below_the_one_whose_body_runs(under_way) -> None:
     assert (inner.parent_id, inner.nesting, inner.root, inner.caller.agent) == ("call-0", 3, CALLER, "sub")
     assert (named.call_id, named.parent_id) == ("mine", "theirs")
     assert inner.deadline - inner.started == pytest.approx(5.0)
+    assert begin("act", CALLER, 600.0, None, None).deadline == parent.deadline
 
 
 def test_a_dry_run_begins_no_real_call(under_way) -> None:

@@ -174,8 +174,9 @@ class BodyStage:
     def _time_out(self, ctx: CallContext) -> None:
         """Replace whatever the body recorded by `timed_out`."""
         ctx.discard_result()
-        message = f"The call took longer than its limit of {self._tool.timeout_s:g} s; its result is dropped."
-        ctx.fail("limit", Reason.TIMED_OUT, message)
+        is_parents = ctx.deadline < ctx.started + self._tool.timeout_s
+        limit = "the call that made it may" if is_parents else f"its limit of {self._tool.timeout_s:g} s"
+        ctx.fail("limit", Reason.TIMED_OUT, f"The call took longer than {limit}; its result is dropped.")
 
 
 def _record_program(ctx: CallContext, program: Completed) -> None:

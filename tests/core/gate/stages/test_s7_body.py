@@ -62,6 +62,35 @@ async def test_a_body_that_ignores_its_cancellation_is_late(make_toolbox, events
     assert [event["event"] for event in events] == OK
 
 
+def test_a_call_within_a_call_ends_with_its_parent(make_toolbox, events) -> None:
+    """However long its own tool may take: the parent's result would be dropped by then."""
+    deadlines = []
+
+    def outer(rt):
+        def tool():
+            deadlines.append(rt.deadline)
+            return rt.call("inner", {}).text
+
+        return tool
+
+    def inner(rt):
+        def tool():
+            deadlines.append(rt.deadline)
+            time.sleep(0.06)
+            return "late"
+
+        return tool
+
+    limits = {"outer": Limits(timeout_s=0.05), "inner": Limits(timeout_s=60)}
+    toolbox = make_toolbox(spec_with_runtime(outer), spec_with_runtime(inner), tool_limits=limits)
+
+    toolbox.call("outer", {})
+
+    assert deadlines[0] == deadlines[1]
+    assert [event["reason"] for event in events if event["event"] == OK[-1]] == ["timed_out", "timed_out"]
+    assert events[-2]["message"] == "The call took longer than the call that made it may; its result is dropped."
+
+
 @pytest.mark.parametrize("finish", ["returns", "raises"])
 def test_an_inline_body_past_its_deadline_has_its_result_dropped(finish, make_toolbox, events) -> None:
     """An inline body cannot be ended; its after comes when it returns, and says that it was late."""
