@@ -1,4 +1,4 @@
-"""Two users with two agents each, at random, over one store: nothing that one wrote is ever shown to another.
+"""Two users with two agents each, alone and in groups of two tenants, at random, over one store: nothing that one wrote is ever shown to another.
 
 Everything that is written holds a marker of its own, and the model knows who wrote it and for whom. Each answer, error, inbox and event is
 searched for all markers. `TOOLCHARTER_CROSSING_S=600` goes on for so many seconds, with new examples all the time.
@@ -11,6 +11,7 @@ import tempfile
 import time
 from base64 import b64decode
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,8 @@ EVERYBODY = tuple(
     for user, chat in (("kim", "7"), ("lee", "9"))
 )
 """Two users, each with both agents."""
+GROUPS = tuple((tenant, chat) for tenant in ("", "other") for chat in ("20", "21"))
+"""Tenants and chats: both users are in each group, and both agents answer there."""
 _MARKER = re.compile(r"zq\d+z")
 _SENDS = {"unattended": True}
 _JOBS = {**_SENDS, "allow_tasks": True, "allowed_actions": ["status", "list", "add", "update", "remove", "run", "runs"]}
@@ -120,8 +123,32 @@ AIMED: tuple[Aim, ...] = (
     ("graph", "nodes", {"action": "delete", "graph": "KEY"}),
 )
 """Calls that name something of somebody, by its kind."""
+LOOKS_AT_SESSIONS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("session", {"action": "list"}),
+    ("session", {"action": "read", "session_id": "KEY"}),
+    ("sessions_list", {}),
+    ("sessions_history", {"session_key": "KEY", "include_tools": True}),
+    ("session_status", {}),
+    ("session_status", {"session_key": "KEY"}),
+)
 who = st.sampled_from(EVERYBODY)
 worker = st.integers(0, 1)
+where = st.sampled_from(GROUPS)
+
+
+def in_group(by: Caller, group: tuple[str, str]) -> Caller:
+    """One of them, as it writes in a group."""
+    return replace(by, tenant=group[0], chat=group[1], peer="group")
+
+
+def group_key(by: Caller) -> str:
+    """The key of the group's session with the agent."""
+    return f"agent:{by.agent}:telegram:group:{by.chat}"
+
+
+def same_group(by: Caller) -> tuple[str | None, str]:
+    """Who the markers said in a group are for: all who are in it, with the same agent."""
+    return by.agent, f"{by.tenant}/{by.chat}"
 
 
 class Machine(RuleBasedStateMachine):
@@ -155,6 +182,11 @@ class Machine(RuleBasedStateMachine):
             self.makes_a_graph(0, one, has_own_name=True)
             self.spawns(0, one, has_own_label=True)
             self.starts_a_process(0, one)
+        for group in GROUPS:
+            for one in EVERYBODY[::2]:
+                self.says_in_a_group(0, one, group)
+            here = [in_group(one, group) for one in EVERYBODY]
+            self.things += [("session", group_key(one), replace(one, user="group")) for one in here]
 
     def marked(self, writer: Caller, *, for_all_agents: bool = False) -> str:
         """A text that only *writer*, or all agents of its user, may be shown."""
@@ -169,13 +201,22 @@ class Machine(RuleBasedStateMachine):
         self.given[by.agent, by.user] = self.given.get((by.agent, by.user), "") + given
         result = self.workers[worker].current.for_caller(by).call(tool, args)
         shown = (result.text, result.data, result.message, result.hint)
-        self.check(by.agent, by.user, shown, f"{tool} {dict(args)}", given=given)
+        group = same_group(by) if by.peer == "group" else None
+        self.check(by.agent, by.user, shown, f"{tool} {dict(args)}", given=given, group=group)
         return result
 
-    def check(self, agent: str | None, user: str | None, shown: object, where: str, given: str = "") -> None:
-        """Nothing in *shown* is another's, but what the caller itself has *given*."""
+    def check(
+        self,
+        agent: str | None,
+        user: str | None,
+        shown: object,
+        where: str,
+        given: str = "",
+        group: tuple[str | None, str] | None = None,
+    ) -> None:
+        """Nothing in *shown* is another's, but what the caller itself has *given* and what was said in its *group*."""
         found = {*_MARKER.findall(repr(shown))} - {*_MARKER.findall(given)}
-        crossed = {marker: self.readers[marker] for marker in found if (agent, user) not in self.readers[marker]}
+        crossed = {one: self.readers[one] for one in found if not {(agent, user), group} & self.readers[one]}
         assert not crossed, f"{agent}, {user} in {where}: {crossed} in {shown!r}"
 
     @rule(worker=worker, by=who, action=st.sampled_from(["remember", "reflect", "update_world"]))
@@ -201,6 +242,28 @@ class Machine(RuleBasedStateMachine):
     @rule(worker=worker, by=who)
     def says(self, worker: int, by: Caller) -> None:
         self.workers[worker].record("user", self.marked(by), caller=by)
+
+    @rule(worker=worker, by=who, group=where)
+    def says_in_a_group(self, worker: int, by: Caller, group: tuple[str, str]) -> None:
+        """And each member reads it there, in the same session."""
+        here, marker = in_group(by, group), f"zq{len(self.readers)}z"
+        self.readers[marker] = {same_group(here)}
+        self.workers[worker].record("user", f"secret {marker}", caller=here)
+
+        for one in EVERYBODY:
+            if one.agent == by.agent:
+                key = {"session_key": group_key(here), "limit": 1}
+                assert marker in self.call(worker, in_group(one, group), "sessions_history", key).text
+
+    @rule(worker=worker, by=who, group=where, look=st.sampled_from(LOOKS_AT_SESSIONS), number=st.integers(0, 99))
+    def looks_in_a_group(
+        self, worker: int, by: Caller, group: tuple[str, str], look: tuple[str, dict[str, Any]], number: int
+    ) -> None:
+        """At lists, and at any session that there is."""
+        here, (tool, args) = in_group(by, group), look
+        sessions = [key for kind, key, _ in self.things if kind == "session"]
+
+        self.call(worker, here, tool, _named(args, sessions[number % len(sessions)]))
 
     @rule(worker=worker, by=who, has_own_label=st.booleans())
     def spawns(self, worker: int, by: Caller, has_own_label: bool) -> None:  # noqa: FBT001 - Hypothesis gives it

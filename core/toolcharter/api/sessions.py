@@ -51,6 +51,7 @@ class SessionRecord(StoreRecord):
     session: _Key
     agent: _Text = ""
     user: _Text = ""
+    """Whose it is; empty for a group's."""
     label: _Text = ""
     parent: _Text = ""
     """The session that has started it; empty for one that a host has started."""
@@ -66,6 +67,26 @@ class SessionRecord(StoreRecord):
     output_tokens: int = 0
     compactions: int = 0
     is_completed: bool = False
+
+    @property
+    def is_of_group(self) -> bool:
+        """Whether it is a group's conversation, which is all its members' and no user's.
+
+        What an agent does by itself there, as a subagent or at a due time, has a session of its own, which is its user's.
+        """
+        if self.peer != "group" or not self.chat or self.parent:
+            return False
+        place = Caller(agent=self.agent or None, channel=self.channel or None, chat=self.chat, peer="group")
+        return self.session == session_key(place) or not self.session.startswith("agent:")
+
+    def is_of(self, caller: Caller) -> bool:
+        """Whether *caller* may see it: its agent's and user's own, or that of the group in which it calls now."""
+        if self.agent != (caller.agent or ""):
+            return False
+        if not self.is_of_group:
+            return self.user == (caller.user or "")
+        here = (session_key(caller), caller.channel or "", caller.chat, caller.peer)
+        return here == (self.session, self.channel, self.chat, self.peer)
 
 
 class SessionMessage(StoreRecord):
@@ -172,6 +193,7 @@ class Sessions:
             transaction.put(
                 before.model_copy(
                     update={
+                        "user": "" if before.is_of_group else before.user,
                         "messages": number,
                         "updated": now,
                         "input_tokens": before.input_tokens + used.input_tokens,

@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from toolcharter import Caller, Denied, SessionMessage, SessionRecord, Store, ToolError, session_key
-from toolcharter_agents.names import Actor, agent_of, names_agent
+from toolcharter_agents.names import agent_of, names_agent
 
 MAX_MESSAGE_CHARS = 4_000
 """How much of a message is shown, in characters."""
@@ -40,28 +40,58 @@ def require_own(caller: Caller, key: str) -> None:
 
 
 def own_session(store: Store, caller: Caller, key: str) -> SessionRecord:
-    """The session *key*, if it is one of the caller's agent and user.
+    """The session *key*, if it is one of the caller's agent and user, or of the group in which it calls.
 
     Raises:
         Denied: `other_agent`: the key names another agent, whether there is such a session or not.
-        ToolError: `session_not_found`; also for another user's.
+        ToolError: `session_not_found`; also for another user's, and for a group's in which the caller is not.
     """
-    actor = Actor.of(caller)
     found = store.get(SessionRecord, key) if 0 < len(key) <= _KEY_CHARS else None
-    record = None if found is None else found.record
-    if record is not None and (record.agent, record.user) == (actor.agent, actor.user):
-        return record
-    if key == actor.session or names_agent(key, agent_of(caller)):
+    if found is not None and found.record.is_of(caller):
+        return found.record
+    if key == session_key(caller) or names_agent(key, agent_of(caller)):
         raise ToolError(f"There is no session {key!r}.", reason=SessionReason.SESSION_NOT_FOUND)
     raise Denied(SessionReason.OTHER_AGENT, "Only sessions of the agent itself can be looked at.")
 
 
 def newest(store: Store, caller: Caller, limit: int, *, since: int = 0, **where: Any) -> tuple[SessionRecord, ...]:
-    """At most *limit* sessions of the caller's agent and user, the latest first."""
+    """At most *limit* sessions of the caller's agent and user, and of the group in which it calls, the latest first."""
+    group = _of_group(store, caller, where)
+    page = _page(store, caller, limit, "", where)
+    found = page.found
+    while page.after and len(found) < limit:
+        page = _page(store, caller, limit, page.after, where)
+        found += page.found
+    latest = sorted([*group, *found], key=lambda one: one.updated, reverse=True)
+    return tuple(one for one in latest[: max(1, limit)] if one.updated >= since)
+
+
+class _Page(NamedTuple):
+    found: list[SessionRecord]
+    after: str
+
+
+def _page(store: Store, caller: Caller, limit: int, after: str, where: dict[str, Any]) -> _Page:
+    """Sessions of the caller's agent and user; those of groups have no user either, as some callers."""
     page = store.page(
-        SessionRecord, where={**own(caller), **where}, order="updated", descending=True, limit=max(1, limit)
+        SessionRecord,
+        where={**own(caller), **where},
+        order="updated",
+        descending=True,
+        after=after,
+        limit=max(1, limit),
     )
-    return tuple(one.record for one in page.records if one.record.updated >= since)
+    return _Page([one.record for one in page.records if not one.record.is_of_group], page.after)
+
+
+def _of_group(store: Store, caller: Caller, where: dict[str, Any]) -> list[SessionRecord]:
+    """The session of the group in which the caller calls, if there is one with what *where* says."""
+    if caller.peer != "group":
+        return []
+    found = store.get(SessionRecord, session_key(caller))
+    is_meant = found is not None and found.record.is_of_group and found.record.is_of(caller)
+    has_all = found is not None and all(getattr(found.record, name) == value for name, value in where.items())
+    return [found.record] if found is not None and is_meant and has_all else []
 
 
 def shown(record: SessionRecord) -> dict[str, Any]:

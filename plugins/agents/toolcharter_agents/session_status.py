@@ -4,9 +4,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from toolcharter import SessionRecord, ToolPolicy, ToolRuntime, ToolSpec
+from toolcharter import Caller, SessionRecord, ToolPolicy, ToolRuntime, ToolSpec, session_key
 from toolcharter_agents.names import Actor
 from toolcharter_agents.records import SessionReason, own_session, require_own
+
+_FACT_CHARS = 512
+"""How much of a fact a record holds, in characters."""
 
 
 class SessionStatusPolicy(ToolPolicy):
@@ -28,8 +31,7 @@ def build(workspace: Path, policy: SessionStatusPolicy, rt: ToolRuntime) -> Call
         ctx.policy_passed()
         if session_key in {"", actor.session}:
             found = rt.store.get(SessionRecord, actor.session)
-            is_own = found is not None and (found.record.agent, found.record.user) == (actor.agent, actor.user)
-            record = found.record if found is not None and is_own else SessionRecord(session=actor.session)
+            record = found.record if found is not None and found.record.is_of(rt.caller) else _unrecorded(rt.caller)
         else:
             record = own_session(rt.store, rt.caller, session_key)
         data: dict[str, Any] = {
@@ -47,6 +49,12 @@ def build(workspace: Path, policy: SessionStatusPolicy, rt: ToolRuntime) -> Call
         return ctx.ok("\n".join(f"{name}: {value}" for name, value in data.items()), data=data)
 
     return session_status
+
+
+def _unrecorded(caller: Caller) -> SessionRecord:
+    """What is known of a session in which nothing was recorded: what its caller says."""
+    provider, channel = (caller.provider or "")[:_FACT_CHARS], (caller.channel or "")[:_FACT_CHARS]
+    return SessionRecord(session=session_key(caller), provider=provider, channel=channel)
 
 
 SPEC = ToolSpec(

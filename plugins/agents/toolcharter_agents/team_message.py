@@ -1,6 +1,7 @@
 """`team_message`: a message to another agent of the team, for its latest session."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -9,7 +10,8 @@ from pydantic import Field
 
 from toolcharter import Ask, Call, SessionRecord, ToolError, ToolPolicy, ToolRuntime, ToolSpec
 from toolcharter_agents.agent_files import Names, is_listed
-from toolcharter_agents.names import Actor, agent_of, same_name
+from toolcharter_agents.names import agent_of, same_name
+from toolcharter_agents.records import newest
 
 EVERYBODY = "all"
 
@@ -80,16 +82,9 @@ def build(workspace: Path, policy: TeamMessagePolicy, rt: ToolRuntime) -> Callab
 
 
 def _session_of(name: str, rt: ToolRuntime) -> SessionRecord | None:
-    """The latest session of the agent with the caller's own user."""
-    user = Actor.of(rt.caller).user
-    page = rt.store.page(
-        SessionRecord,
-        where={"agent": name, "user": user, "is_completed": False},
-        order="updated",
-        descending=True,
-        limit=1,
-    )
-    return page.records[0].record if page.records else None
+    """The latest session of the agent with the caller's own user, or in the group in which the caller is."""
+    found = newest(rt.store, replace(rt.caller, agent=name), 1, is_completed=False)
+    return found[0] if found else None
 
 
 def asks(policy: TeamMessagePolicy, call: Call) -> Ask | None:  # noqa: ARG001 - every message is one to somebody else

@@ -250,5 +250,104 @@ def test_a_session_without_a_record_has_a_status(world: World) -> None:
     """Of a host that records nothing, and of one whose key another user has."""
     world.said("hello", Caller(agent="ada", user="lee", session="shared"))
 
-    assert world.call("session_status").data["messages"] == 0
-    assert world.call("session_status", Caller(agent="ada", user="kim", session="shared")).data["messages"] == 0
+    for caller in (ADA, Caller(agent="ada", user="kim", session="shared", channel="web", provider="acme")):
+        data = world.call("session_status", caller).data
+        assert (data["messages"], data["channel"], data["provider"]) == (0, caller.channel, caller.provider or "")
+
+
+def member(user: str | None, chat: str = "10", agent: str = "ada", **facts: Any) -> Caller:
+    """One who writes to an agent in a group."""
+    return Caller(agent=agent, user=user, channel="telegram", chat=chat, peer="group", **facts)
+
+
+def seen(world: World, caller: Caller, key: str) -> list[Any]:
+    """What *caller* is shown of the session *key*: in three tools by name, and in two lists."""
+    named = [
+        world.call("session", caller, action="read", session_id=key),
+        world.call("sessions_history", caller, session_key=key),
+        world.call("session_status", caller, session_key=key),
+    ]
+    lists = [world.call("session", caller, action="list"), world.call("sessions_list", caller)]
+    is_listed = [key in [one["session"] for one in found.data["sessions"]] for found in lists]
+    return [
+        [(one.get("text")) for one in found.data["messages"]] if found.data else found.reason for found in named[:2]
+    ] + [
+        named[2].data["messages"] if named[2].data else named[2].reason,
+        *is_listed,
+    ]
+
+
+@each_row("session", [None, "telegram:10"], ids=["our-key", "the-host's-key"])
+def test_a_group_has_one_session(session: str | None, world: World) -> None:
+    """Each member reads and continues it, whoever was the first; outside the group nobody does, and no member either."""
+    chat = "10" if session is None else "20"
+    kim, lee = (member(user, chat, session=session) for user in ("kim", "lee"))
+    key = session or f"agent:ada:telegram:group:{chat}"
+    world.said("from kim", kim)
+    world.said("from lee", lee)
+    others = [
+        ADA,
+        member("kim", "11"),
+        member(None, "11"),
+        Caller(agent="ada"),
+        Caller(agent="ada", user="kim", session="x"),
+    ]
+
+    both = ["from kim", "from lee"]
+    assert [seen(world, one, key) for one in (kim, lee, member(None, chat, session=session))] == [
+        [both, both, 2, True, True]
+    ] * 3
+    reason = "session_not_found" if session is None else "other_agent"
+    assert [seen(world, one, key) for one in others] == [[reason, reason, reason, False, False]] * len(others)
+    assert world.call("sessions_send", ADA, session_key=key, message="hello").reason == reason
+    assert seen(world, member("kim", chat, agent="bob", session=session), key)[3:] == [False, False]
+
+
+def test_a_group_in_another_tenant(world: World) -> None:
+    """The same channel and chat are another group there."""
+    there = member("kim", tenant="other")
+    key = "agent:ada:telegram:group:10"
+    world.said("here", member("kim"))
+    before = seen(world, there, key)
+    world.said("there", there)
+
+    assert before == ["session_not_found", "session_not_found", 0, False, False]
+    assert [seen(world, one, key)[0] for one in (member("lee"), there)] == [["here"], ["there"]]
+
+
+def test_a_group_whose_record_says_its_first_user(world: World, store: Store) -> None:
+    """As older versions wrote it: it is the group's all the same, and the next message says so."""
+    key = "agent:ada:telegram:group:10"
+    old: dict[str, Any] = {"channel": "telegram", "chat": "10", "peer": "group"}
+    store.put(SessionRecord(session=key, agent="ada", user="kim", updated=1, **old))
+
+    assert seen(world, ADA, key) == ["session_not_found"] * 3 + [False, False]
+    world.said("hello", member("lee"))
+    assert seen(world, member("kim"), key)[0] == ["hello"]
+    found = store.get(SessionRecord, key)
+    assert found is not None
+    assert found.record.user == ""
+
+
+def test_lists_of_a_caller_without_a_user(world: World) -> None:
+    """Sessions of groups have no user: they take no room among those of a caller that has none either."""
+    nobody = Caller(agent="ada", channel="web", chat="1", peer="direct")
+    world.said("hello", nobody)
+    for chat in range(5):
+        world.said("hello", member("kim", str(chat)))
+
+    listed = world.call("sessions_list", nobody, limit=1).data["sessions"]
+
+    assert [one["session"] for one in listed] == ["agent:ada:web:direct:1"]
+
+
+def test_a_colleague_in_the_same_group(world: World) -> None:
+    """A message to it waits for the group's next turn, and for no other group's."""
+    for chat in ("10", "11"):
+        world.said("hello", member("kim", chat, "bob"))
+
+    sent = world.call("team_message", member("lee"), to="bob", text="look")
+    nobody = world.call("team_message", member("lee", "12"), to="bob", text="look")
+
+    assert (sent.data, nobody.reason) == ({"reached": ["bob"]}, "no_session")
+    assert [world.told(member("ann", chat, "bob")) for chat in ("10", "11")] == [["look"], []]
