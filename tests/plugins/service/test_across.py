@@ -290,7 +290,7 @@ def test_one_person_plays_no_two_parts(both: Both) -> None:
     maker = both.sign_in("max", PASSWORD)
     roots = both.bearer(Role.ADMIN, name="max's program", user="max")
 
-    def token(name: str, role: str, by: httpx.Client | None = None, **more: str) -> dict[str, str]:
+    def token(name: str, role: str, by: httpx.Client | None = None, **more: Any) -> dict[str, str]:
         body = {"name": name, "roles": [role], **more}
         sent = maker.post("/v1/tokens", json=body) if by is None else by.post("/v1/tokens", json=body, headers=roots)
         return {"Authorization": f"Bearer {sent.json()['token']}"}
@@ -313,6 +313,9 @@ def test_one_person_plays_no_two_parts(both: Both) -> None:
                 place, json=given, headers=token("other", "admin", both.client)
             ),
             "further down": both.client.post(place, json=given, headers={"Authorization": f"Bearer {deeper}"}),
+            "for the person's agents": both.client.post(
+                place, json=given, headers=token("bound", "approver", agents=["bot"])
+            ),
             "for the person": both.client.post(place, json=given, headers=token("own", "approver", user="max")),
             "the session": maker.post(place, json=given),
         }
@@ -321,6 +324,20 @@ def test_one_person_plays_no_two_parts(both: Both) -> None:
         assert both.client.post(place, json=given | {"answer": "deny"}, headers=named).status_code == 200
         calling.join(60)
     assert wrong == {}
+
+
+def test_who_made_the_token_of_an_agent_answers_what_it_asks(both: Both) -> None:
+    """A person gives an agent a token and is the one who watches it; no second person is needed for that."""
+    both.signed_in("mia", Role.ADMIN)
+    maker = both.sign_in("mia", PASSWORD)
+    made = maker.post("/v1/tokens", json={"name": "bot's", "roles": ["caller"], "agents": ["bot"]}).json()["token"]
+    headers = {"Authorization": f"Bearer {made}", "X-Agent-ID": "bot", "Prefer": "respond-async"}
+
+    both.client.post("/v1/calls", json={"tool": "bash", "args": {"command": "echo watched"}}, headers=headers)
+    question = both.question()
+    given = {"answer": "deny", "digest": question["digest"]}
+
+    assert maker.post(f"/v1/approvals/{question['id']}", json=given).status_code == 200
 
 
 @each_row("means", ["token", "session", "role", "disabled"])

@@ -75,7 +75,7 @@ class Principal:
     made_by: frozenset[str] = frozenset()
     """Names, users and identifiers of whoever made its credentials, and of those who made theirs."""
     maker: str = ""
-    """The person who made its credentials, if they were made for nobody by name."""
+    """The person who made its credentials, if they are no mere caller's that is bound to agents."""
 
     @property
     def person(self) -> str:

@@ -137,8 +137,13 @@ def principal_of(record: TokenRecord) -> Principal:
         as_set(record.projects),
         user=record.user,
         made_by=makers_of(record),
-        maker=maker_of(record),
+        maker="" if _acts_for_agents(record) else maker_of(record),
     )
+
+
+def _acts_for_agents(record: TokenRecord) -> bool:
+    """Whether it only calls, and only for agents: whoever gave it to them is there to answer what they ask."""
+    return record.agents is not None and {*record.roles} <= {Role.VIEWER, Role.CALLER}
 
 
 def as_set(names: Iterable[str] | None) -> frozenset[str] | None:
