@@ -311,6 +311,7 @@ def test_steered(world: World, store: Store) -> None:
         number = world.call("subagents", action="steer", id=number, message="the other way").data["id"]
 
     until(lambda: len(world.host.tasks) == 3)
+    assert world.call("subagent", action="list").data == world.call("subagents", action="list").data
     assert [task.message for task in world.host.tasks] == ["do plan", "the other way", "the other way"]
     assert record(store, number).label == "plan (steered)"
     assert world.host.tasks[0].is_cancelled()

@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from tests.rows import each_row
 
 from toolcharter import ToolError
+from toolcharter_schedule.cron_tool import RETRY as CRON_RETRY
 from toolcharter_schedule.fired import MAX_FIRED, has_fired, next_due, to_run, with_time
+from toolcharter_schedule.records import Retry
 from toolcharter_schedule.timing import (
     NEVER,
     At,
@@ -224,3 +226,20 @@ def test_what_runs_after_a_downtime(due_h: float, now_h: float, grace_h: float, 
     found = to_run(HOURLY, (), int(due_h * hour), int(now_h * hour), int(grace_h * hour))
 
     assert found == (None if expected_h is None else expected_h * hour)
+
+
+@each_row(
+    ("retry", "waits"),
+    [
+        (CRON_RETRY, [(1_500, 2_499), (3_000, 4_999), (6_000, 9_999), (22_500, 30_000)]),
+        (Retry(jitter=0.25), [(1_000, 1_249), (1_500, 2_499), (3_000, 4_999), (22_500, 30_000)]),
+    ],
+    ids=["cron", "schedule"],
+)
+def test_waits_double_and_vary_by_a_quarter(retry: Retry, waits: list[tuple[int, int]]) -> None:
+    """From 2 s, or from 1 s, to 30 s at the most, and never less than the first; three times."""
+    shortest, longest = ([retry.wait_ms(attempt, chance) for attempt in (1, 2, 3, 20)] for chance in (0.0, 0.9999))
+
+    assert retry.times == 3
+    assert shortest == [max(least, retry.least_ms) for least, _ in waits]
+    assert [abs(found - most) <= 5 for found, (_, most) in zip(longest, waits, strict=True)] == [True] * 4
