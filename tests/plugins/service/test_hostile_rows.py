@@ -34,6 +34,7 @@ from toolcharter_service.grants.records import AccessRequest
 from toolcharter_service.http.app import create_app
 from toolcharter_service.registry.records import StoredTool
 from toolcharter_service.service import Service
+from toolcharter_service.unreadable import KINDS as KINDS_WITHOUT_ROUTE
 from toolcharter_service.watch.records import RECENT, ToolMetrics, usage_list
 
 pytestmark = pytest.mark.slow
@@ -63,9 +64,9 @@ KINDS: tuple[tuple[str, str, type[StoreRecord]], ...] = (
             CustomTool,
             ToolMetrics,
             ToolProposal,
-            AccessRequest,
         )
     ),
+    ("acme", MCP_RECORDS, AccessRequest),
     ("acme", MCP_RECORDS, McpServerRecord),
     ("acme", MCP_RECORDS, McpAgentGrant),
     ("acme", MCP_RECORDS, McpUserGrant),
@@ -209,6 +210,10 @@ def test_unreadable_rows_are_in_nobodys_way(tmp_path: Path, monkeypatch: pytest.
         assert all("plain text" not in message for message in unreadable)
         until(lambda: swept(stores), within_s=30)
         assert _not_deleted(client, stores, ann) == {}
+        told = [json.loads(line) for line in (tmp_path / "events.jsonl").read_text().splitlines()]
+        gone = [event for event in told if event.get("action") == "unreadable_deleted"]
+        assert {event["kind"] for event in gone} == {*KINDS_WITHOUT_ROUTE}
+        assert {event["by"] for event in gone} == {"token:admin"}
 
 
 def _not_deleted(client: httpx.Client, stores: StoreHandle, operator: dict[str, str]) -> dict[str, Any]:
@@ -227,6 +232,24 @@ def _not_deleted(client: httpx.Client, stores: StoreHandle, operator: dict[str, 
         if answer.status_code != status or (status < 300 and client.get(path).status_code == 503):
             wrong[path] = answer.status_code, answer.text
     assert client.get("/api/v1/tools").status_code == 200
+    for name in KINDS_WITHOUT_ROUTE:
+        place = f"/v1/unreadable/{name}"
+        listed = client.get(place).json()["keys"]
+        gone = [client.delete(place, params={"key": key}).status_code for key in listed]
+        if len(gone) < 8 or {*gone} != {200} or client.get(place).json()["keys"]:
+            wrong[place] = listed, gone
+    [question] = client.get("/v1/approvals").json()["approvals"]
+    refused = (
+        ("/v1/unreadable/approvals", question["id"], 409),
+        ("/v1/unreadable/approvals", "!bad0", 404),
+        ("/v1/unreadable/keys", "one part", 400),
+        ("/v1/unreadable/token", "x", 400),
+    )
+    wrong |= {
+        f"{place} {key}": found
+        for place, key, status in refused
+        if (found := client.delete(place, params={"key": key}).status_code) != status
+    }
     return wrong
 
 

@@ -70,6 +70,8 @@ TABLE = {
     "GET /v1/tools/custom/{tool_id}": _SEES,
     "PUT /v1/tools/custom/{tool_id}": "operator admin",
     "DELETE /v1/tools/custom/{tool_id}": "operator admin",
+    "GET /v1/unreadable/{kind}": "operator admin",
+    "DELETE /v1/unreadable/{kind}": "operator admin",
 }
 """Which roles may use a route: a route of the document without a row fails, and a row without a route."""
 UNKNOWN_CALL = "0" * 32

@@ -6,7 +6,7 @@ from functools import partial
 
 from fastapi import APIRouter, FastAPI
 
-from toolcharter_service import approvals, grants, monitor, watch
+from toolcharter_service import approvals, grants, monitor, unreadable, watch
 from toolcharter_service.auth import admin_routes, login_routes, secret_routes
 from toolcharter_service.auth.authenticator import ServiceAuth
 from toolcharter_service.auth.dependency import Authenticator
@@ -42,6 +42,7 @@ ROUTERS: tuple[Callable[[Service], APIRouter], ...] = (
     custom_routes.routes,
     generated_routes.routes,
     worker_routes.routes,
+    unreadable.routes,
     monitor.routes,
 )
 """Each part of the service gives its routes as one function."""
