@@ -41,6 +41,14 @@ approvals: {timeout_s: 60}
 """
 
 
+TOOL = {
+    "name": "T",
+    "description": "Prints.",
+    "input_schema": {},
+    "exec": {"type": "cmd", "cmd": "echo", "args": ["1"]},
+}
+
+
 @pytest.fixture(scope="module")
 def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Service, httpx.Client, Path]]:
     """A service with the agents `reviewer` and `coder`, who share a toolbox."""
@@ -157,6 +165,56 @@ def test_who_is_bound_to_agents_answers_for_those(started: tuple[Service, httpx.
     assert (other.status_code, other.json()["reason"]) == (404, "unknown_approval")
     assert client.get("/v1/approvals/of-coder", headers=ann).status_code == 404
     assert client.post("/v1/approvals/of-reviewer", json=body, headers=ann).json()["status"] == "allow_once"
+
+
+def test_who_is_bound_to_agents_runs_the_place_for_those(started: tuple[Service, httpx.Client, Path]) -> None:
+    """Neither servers, which are for all, nor grants, requests and tools of other agents are theirs to change."""
+    _, client, _ = started
+    ada, bound = being("ada", "admin"), being("bo", "admin", agents=["reviewer"])
+    server = {"transport": "stdio", "command": "npx", "args": ["x"]}
+    made = [
+        client.put("/v1/mcp/servers/srv", json=server, headers=ada),
+        client.put("/v1/mcp/servers/srv/grants/agent/coder", json={}, headers=ada),
+        client.post(
+            "/v1/mcp/requests",
+            json={"server": "srv", "scope": "agent", "subject": "coder"},
+            headers=being("cal", "caller", agents=["coder"]),
+        ),
+        client.post("/v1/tools/custom", json={"name": "theirs", "command": "echo 1", "agent_id": "coder"}, headers=ada),
+        client.post("/api/v1/tools", json={**TOOL, "id": "coders"}, headers={**ada, "X-Agent-ID": "coder"}),
+    ]
+    assert [one.status_code for one in made] == [200, 200, 201, 201, 200], [one.text for one in made]
+    request, custom = made[2].json()["id"], made[3].json()["id"]
+    grants = "/v1/mcp/servers/srv/grants"
+    refused: dict[tuple[str, str], Any] = {
+        ("PUT", "/v1/mcp/servers/srv"): server,
+        ("DELETE", "/v1/mcp/servers/srv"): None,
+        ("PUT", f"{grants}/agent/coder"): {},
+        ("PUT", f"{grants}/user/zoe"): {},
+        ("DELETE", f"{grants}/agent/coder"): None,
+        ("POST", f"/v1/mcp/requests/{request}/review"): {"approved": True},
+        ("POST", "/v1/tools/custom"): {"name": "all", "command": "echo 1"},
+        ("POST", "/v1/tools/custom?"): {"name": "other", "command": "echo 1", "agent_id": "coder"},
+        ("PUT", f"/v1/tools/custom/{custom}"): {"name": "theirs", "command": "echo 2", "agent_id": "coder"},
+        ("DELETE", f"/v1/tools/custom/{custom}"): None,
+    }
+    wrong: dict[str, Any] = {}
+    for (method, path), body in refused.items():
+        answer = client.request(method, path, json=body, headers=bound)
+        if (answer.status_code, answer.json().get("reason")) != (403, "agent_not_allowed"):
+            wrong[f"{method} {path}"] = answer.status_code, answer.text
+    listed = client.get("/v1/mcp/requests", headers=bound).json()["requests"]
+    deleted = client.delete("/api/v1/tools/coders", headers=bound)
+    own = [
+        client.put(f"{grants}/agent/reviewer", json={}, headers=bound),
+        client.post("/v1/tools/custom", json={"name": "b", "command": "echo 1", "agent_id": "reviewer"}, headers=bound),
+        client.post("/api/v1/tools", json={**TOOL, "id": "reviewers"}, headers=bound),
+    ]
+
+    assert wrong == {}
+    assert (listed, deleted.json()["reason"]) == ([], "not_owner")
+    assert [one.status_code for one in own] == [200, 201, 200], [one.text for one in own]
+    assert own[2].json()["tool"]["created_by"] == "agent"
 
 
 def until(client: httpx.Client, call: str, headers: dict[str, str], *states: str) -> dict[str, Any]:

@@ -154,7 +154,10 @@ def _add_token_routes(router: APIRouter, service: Service) -> None:
         auth = _auth(request)
 
         def work(transaction: StoreTransaction) -> token_module.Revoked | None:
-            return token_module.revoke(transaction, admin.tenant, token_id)
+            revoked = token_module.revoke(transaction, admin.tenant, token_id)
+            if revoked is not None:
+                require_within(admin, revoked.agents, revoked.projects)
+            return revoked
 
         revoked = await stored(auth.store.transact(work))
         if revoked is None:
@@ -272,12 +275,28 @@ def _add_session_routes(router: APIRouter, service: Service) -> None:
             found += [(digest, "") for (digest,) in page.unreadable_keys]
             if not found:
                 unknown("session")
+            _require_session_within(transaction, admin, page.records[0].record if page.records else None)
             transaction.delete(SessionRecord, found[0][0])
             return found[0]
 
         digest, user = await stored(auth.store.transact(work))
         await auth.changed(digest)
         told(service, admin, "session_ended", session_id, user=user)
+
+
+def _require_session_within(transaction: StoreTransaction, admin: Principal, session: SessionRecord | None) -> None:
+    """Refuse to end the session of who may speak for others; None for one that cannot be read.
+
+    Raises:
+        HttpProblem: 403.
+    """
+    if admin.agents is None and admin.projects is None:
+        return
+    agents, projects = None if session is None else session.agents, None
+    if session is not None and session.means == "password":
+        user = transaction.get(UserRecord, session.tenant, session.user)
+        agents, projects = (None, None) if user is None else (user.record.agents, user.record.projects)
+    require_within(admin, agents, projects)
 
 
 def require_within(admin: Principal, agents: Iterable[str] | None, projects: Iterable[str] | None) -> None:

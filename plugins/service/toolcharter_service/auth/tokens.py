@@ -110,14 +110,16 @@ class Revoked(NamedTuple):
 
     digest: str
     name: str
-    """Empty if its record could not be read."""
+    """Empty if its record could not be read; then nobody knows how far it went, either."""
+    agents: tuple[str, ...] | None = None
+    projects: tuple[str, ...] | None = None
 
 
 def revoke(transaction: StoreTransaction, tenant: str, token_id: str) -> Revoked | None:
     """Forget a token, so that no process takes it any more; None if the tenant has no such token."""
     where = {"tenant": tenant, "id": token_id}
     page = transaction.page(TokenRecord, where=where, limit=1, skip_unreadable=True)
-    found = [Revoked(one.record.digest, one.record.name) for one in page.records]
+    found = [Revoked(one.digest, one.name, one.agents, one.projects) for one in (row.record for row in page.records)]
     found += [Revoked(digest, "") for (digest,) in page.unreadable_keys]
     for one in found:
         transaction.delete(TokenRecord, one.digest)

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from toolcharter import SpecError, StoreConflict, StoreTransaction, code_arguments
 from toolcharter_service.auth import Principal, Role
+from toolcharter_service.auth.admin_routes import require_within
 from toolcharter_service.auth.dependency import require
 from toolcharter_service.custom.catalog import all_tools
 from toolcharter_service.custom.records import GLOBAL, CustomTool
@@ -144,6 +145,7 @@ class CustomRoutes:
 
     async def create(self, principal: Operator, body: CustomBody) -> ShownTool:
         """Make a custom tool."""
+        _require_reach(principal, body.agent_id or GLOBAL)
         self._require_agent(principal, body.agent_id)
 
         def work(each: StoreTransaction) -> CustomTool:
@@ -156,6 +158,7 @@ class CustomRoutes:
 
     async def change(self, principal: Operator, tool_id: CustomId, body: CustomBody) -> ShownTool:
         """Change a custom tool; its name and its agent stay."""
+        _require_reach(principal, _key(tool_id)[0])
 
         def work(each: StoreTransaction) -> CustomTool:
             known = each.get(CustomTool, *_key(tool_id))
@@ -173,6 +176,7 @@ class CustomRoutes:
     async def delete(self, principal: Operator, tool_id: CustomId) -> Gone:
         """Delete a custom tool."""
         scope, name = _key(tool_id)
+        _require_reach(principal, scope)
         if not await asyncio.to_thread(self._service.store(principal.tenant).delete, CustomTool, scope, name):
             raise _unknown(tool_id)
         await self._told(principal, scope, name, "custom_tool.deleted")
@@ -201,6 +205,15 @@ class CustomRoutes:
             self._service.agent(principal.tenant, agent)
         except LookupError:
             raise HttpProblem(404, "There is no such agent.", "unknown_agent") from None
+
+
+def _require_reach(principal: Principal, scope: str) -> None:
+    """Refuse who is bound to agents, and changes a tool of another one or of all.
+
+    Raises:
+        HttpProblem: 403.
+    """
+    require_within(principal, None if scope == GLOBAL else [scope], None)
 
 
 def _require_free(each: StoreTransaction, tool: CustomTool) -> None:

@@ -22,6 +22,7 @@ from toolcharter_service.grants.shared import (
     Named,
     Viewer,
     require_known,
+    require_reach,
     tell,
     unknown,
 )
@@ -97,6 +98,7 @@ class GrantRoutes:
         self, server: Named, scope: Scope, subject: Annotated[Subject, Path()], body: NewGrant, principal: Administrator
     ) -> ShownGrant:
         """Give a grant to an agent or a user, or change it."""
+        require_reach(principal, scope, subject)
         if scope == "user" and body.config_overrides:
             raise HttpProblem(422, "config_overrides are for agents.", "invalid_request")
         store = self._store(principal).asynchronous()
@@ -122,6 +124,7 @@ class GrantRoutes:
         self, server: Named, scope: Scope, subject: Annotated[Subject, Path()], principal: Administrator
     ) -> Gone:
         """Take a grant back: calls are refused from within a second on."""
+        require_reach(principal, scope, subject)
         model: type[McpAgentGrant | McpUserGrant] = McpAgentGrant if scope == "agent" else McpUserGrant
         if not await self._store(principal).asynchronous().delete(model, server, subject):
             raise unknown("grant", f"{server}/{scope}/{subject}")

@@ -19,7 +19,7 @@ from toolcharter_service.auth import Principal, Role
 from toolcharter_service.auth.admin_routes import page_of
 from toolcharter_service.grants.grant_routes import NewGrant, grant_of
 from toolcharter_service.grants.records import AccessRequest, Scope, ServerName, Subject, ToolNames
-from toolcharter_service.grants.shared import Administrator, Anyone, require_known, tell, unknown
+from toolcharter_service.grants.shared import Administrator, Anyone, require_known, require_reach, tell, unknown
 from toolcharter_service.http.problems import HttpProblem, answers
 from toolcharter_service.service import Service, now
 
@@ -100,7 +100,7 @@ class RequestRoutes:
             where["requested_by"] = principal.name
         store = self._store(principal).asynchronous()
         records, follows = await page_of(store, AccessRequest, where, after, 100, latest="requested_at")
-        return Requests(requests=[_shown_request(one) for one in records], after=follows)
+        return Requests(requests=[_shown_request(one) for one in records if _concerns(principal, one)], after=follows)
 
     async def create_request(self, body: NewRequest, principal: Anyone) -> ShownRequest:
         """Ask for access to a server, for an agent that one speaks for, or for oneself."""
@@ -129,6 +129,7 @@ class RequestRoutes:
             if found is None:
                 raise unknown("request", request)
             record = found.record
+            require_reach(principal, record.scope, record.subject)
             # Who made the token that asks may review: an admin grants without a request, too.
             asked = {record.requested_by, record.user, record.subject if record.scope == "user" else ""}
             if principal.lineage & asked:
@@ -164,6 +165,12 @@ class RequestRoutes:
 
     def _store(self, principal: Principal) -> Store:
         return self._service.store(principal.tenant, MCP_RECORDS)
+
+
+def _concerns(principal: Principal, record: AccessRequest) -> bool:
+    """Whether *principal* may see it: who is bound to agents sees what is asked for those."""
+    is_own = record.scope == "user" and record.user == principal.user
+    return principal.agents is None or is_own or (record.scope == "agent" and record.subject in principal.agents)
 
 
 def _present(transaction: StoreTransaction, record: AccessRequest) -> McpAgentGrant | McpUserGrant | None:

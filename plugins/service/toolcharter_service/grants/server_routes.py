@@ -23,6 +23,7 @@ from toolcharter import (
 )
 from toolcharter.hosts import require_public
 from toolcharter_service.auth import Principal
+from toolcharter_service.auth.admin_routes import require_within
 from toolcharter_service.grants.servers import NewServer
 from toolcharter_service.grants.shared import MOST, Gone, Named, Operator, Viewer, tell, unknown
 from toolcharter_service.http.problems import HttpProblem, answers
@@ -76,6 +77,7 @@ class ServerRoutes:
 
     async def put_server(self, server: Named, body: NewServer, principal: Operator) -> ShownServer:
         """Register a server, or change it. Nobody may use it before a grant opens it."""
+        require_within(principal, None, None)
         if body.url is not None:
             await _require_public(body.url)
         store = self._store(principal).asynchronous()
@@ -104,6 +106,7 @@ class ServerRoutes:
 
     async def delete_server(self, server: Named, principal: Operator) -> Gone:
         """Delete a server with all its grants: one of its name that comes later begins without any."""
+        require_within(principal, None, None)
 
         def deleted(transaction: StoreTransaction) -> bool:
             agents = transaction.page(McpAgentGrant, where={"server": server}, limit=MOST, skip_unreadable=True)

@@ -7,8 +7,9 @@ from pydantic import BaseModel
 
 from toolcharter import AsyncStore, McpServerRecord, McpToolsRecord
 from toolcharter_service.auth import Principal, Role
+from toolcharter_service.auth.admin_routes import require_within
 from toolcharter_service.auth.dependency import require
-from toolcharter_service.grants.records import ServerName
+from toolcharter_service.grants.records import Scope, ServerName
 from toolcharter_service.http.problems import HttpProblem
 from toolcharter_service.service import Service
 
@@ -35,6 +36,15 @@ def tell(service: Service, principal: Principal, action: str, target: str) -> No
 def unknown(what: str, name: str) -> HttpProblem:
     """The answer to who names what is not there."""
     return HttpProblem(404, f"There is no {what} {name[:200]!r}.", f"unknown_{what}")
+
+
+def require_reach(principal: Principal, scope: Scope, subject: str) -> None:
+    """Refuse who is bound to agents, and says what another one or a person may use.
+
+    Raises:
+        HttpProblem: 403.
+    """
+    require_within(principal, [subject] if scope == "agent" else None, None)
 
 
 async def require_known(store: AsyncStore, server: str, names: set[str]) -> None:

@@ -74,8 +74,8 @@ class ToolRoutes:
         self._renewals = Renewals.of(service)
 
     def actor(self, request: Request, principal: Principal) -> Actor:
-        """Who acts: an operator, unless the request speaks for an agent; else the agent."""
-        if principal.has(Role.OPERATOR) and "x-agent-id" not in request.headers:
+        """Who acts: an operator of all agents, unless the request speaks for one; else the agent."""
+        if principal.has(Role.OPERATOR) and principal.agents is None and "x-agent-id" not in request.headers:
             return Actor(principal.name)
         agents = self._service.config.tenants[principal.tenant].agents
         return Actor(principal.name, speaking_for(request, principal, agents).agent or "*")

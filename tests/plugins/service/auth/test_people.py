@@ -461,15 +461,22 @@ def test_a_bounded_admin_changes_nobody_beyond_its_bounds(
     client: httpx.Client, cy: dict[str, str], bearing: Bearing
 ) -> None:
     """Else it could take the place of somebody who may do more."""
-    bounded = bearing(Role.ADMIN, agents=("coder",))
+    bounded, root = bearing(Role.ADMIN, agents=("coder",)), bearing(Role.ADMIN, name="wide")
+    cookie = session(login(client, "cy"))
+    wide = next(
+        one for one in client.get("/v1/tokens?limit=1000", headers=root).json()["tokens"] if one["name"] == "wide"
+    )
 
     answers = [
+        client.delete(f"/v1/sessions/{digest_of(cookie)[:16]}", headers=bounded),
+        client.delete(f"/v1/tokens/{wide['id']}", headers=bounded),
         client.patch("/v1/users/cy", json={"password": "another long password"}, headers=bounded),
         client.delete("/v1/users/cy", headers=bounded),
         client.post("/v1/users", json={"name": "x", "password": PASSWORD, "roles": ["admin"]}, headers=bounded),
     ]
 
-    assert [problem(answer) for answer in answers] == [(403, "agent_not_allowed")] * 3
+    assert [problem(answer) for answer in answers] == [(403, "agent_not_allowed")] * 5
+    assert client.get("/v1/session", headers=with_cookie(cookie)).status_code == 200
 
 
 @each_row(
