@@ -125,6 +125,10 @@ ORDERS: dict[str, tuple[Order, ...]] = {
     "bash": (Order({"command": "echo obey"}, denied="not_in_allow"),),
     "execute_code": (Order({"language": "bash", "code": "echo obey"}, denied="not_in_allow"),),
     "background_process": (Order({"action": "spawn", "command": "sleep 60"}, denied="not_in_allow"),),
+    "docker_build": (
+        Order({"path": "image"}, asked="builds_an_image", policy={"bases": ["base"]}),
+        Order({"path": "image"}, denied="base_not_allowed"),
+    ),
     "image": (Order({"prompt": "obey"}, denied="no_provider"),),
     "tts": (Order({"text": "obey"}, denied="no_provider"),),
 }
@@ -180,6 +184,8 @@ def ground(tmp_path: Path, store_url: str, monkeypatch: pytest.MonkeyPatch) -> I
     (workspace / ".toolcharter/agents").mkdir(parents=True)
     (workspace / ".toolcharter/agents/coder.md").write_text("---\nname: coder\nmodel: inherit\n---\nYou write code.\n")
     (workspace / "notes").mkdir()
+    (workspace / "image").mkdir()
+    (workspace / "image/Dockerfile").write_text("FROM base\n")
     (workspace / "AGENTS.md").write_text("On the disk.\n")
     (workspace / "link.md").symlink_to("AGENTS.md")
     with ExitStack() as stack:

@@ -1,14 +1,14 @@
 """The runner `docker`: each program in a locked-down container of its own, of an image that the profile names.
 
 Nothing is pulled, nothing falls back to the host: without daemon or image every program is refused. The tool `docker_list`
-shows what the daemon has.
+shows what the daemon has, and `docker_build` makes the images of tools.
 """
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolcharter import ExtensionSpec, ToolSpec, hookimpl, lazy
-from toolcharter_docker import docker_list
+from toolcharter_docker import docker_build, docker_list
 from toolcharter_docker.policy import DockerPolicy
 
 if TYPE_CHECKING:
@@ -32,6 +32,6 @@ def register_extensions() -> list[ExtensionSpec[DockerPolicy]]:
 
 
 @hookimpl
-def register_tools() -> list[ToolSpec[docker_list.DockerListPolicy]]:
-    """The one tool of this distribution."""
-    return [docker_list.SPEC]
+def register_tools() -> list[ToolSpec[Any]]:
+    """The tools of this distribution."""
+    return [docker_build.SPEC, docker_list.SPEC]

@@ -123,7 +123,7 @@ class Registry:
 def installed_name(tool: str) -> str:
     """The installed tool that the record *tool* describes: HDN's names stand for ours."""
     known = SOURCE_TOOLS.get(tool)
-    return tool if known is None or known.installed is None else known.installed
+    return tool if known is None else known.installed
 
 
 def _describing(listed: tuple[str, ...]) -> Iterator[str]:

@@ -10,11 +10,7 @@ from toolcharter_service.registry.source_tools import SOURCE_TOOLS
 def _installed() -> dict[str, str]:
     """The installed tools by their names without case, and by HDN's names for them."""
     found = {entry.name.lower(): entry.name for entry in entry_points(group="toolcharter")}
-    return found | {
-        name: one.installed
-        for name, one in SOURCE_TOOLS.items()
-        if one.installed is not None and one.installed in found
-    }
+    return found | {name: one.installed for name, one in SOURCE_TOOLS.items() if one.installed in found}
 
 
 def taken_name(name: str) -> str | None:

@@ -146,8 +146,6 @@ class ToolRoutes:
         args, name = dict(body or {}), tool_id
         if known.record.exec is None:
             source = SOURCE_TOOLS.get(tool_id)
-            if source is not None and source.installed is None:
-                raise problem_of(Refused(RegistryReason.NOT_IMPLEMENTED, source.lacks))
             args, name = args if source is None else source.given(args), installed_name(tool_id)
         caller, call_id = caller_of(self._service, principal, request), new_call_id()
         work = self._service.part(Calls).make(principal, caller, name, args, call_id=call_id, headers=request.headers)

@@ -14,8 +14,8 @@ _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 class SourceTool(NamedTuple):
     """One of them."""
 
-    installed: str | None
-    """The tool of ours that does it; None if there is none."""
+    installed: str
+    """The tool of ours that does it."""
     record: ToolRecord
     """As HDN registers it at its start."""
     answer: Callable[[ToolResult], Any] | None = None
@@ -24,8 +24,6 @@ class SourceTool(NamedTuple):
     """Arguments with other names than ours."""
     fixed: Mapping[str, Any] = _NOTHING
     """Arguments that a call gets which HDN's tool does not have."""
-    lacks: str = ""
-    """Why there is none, as a sentence."""
 
     def given(self, args: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments of a call as our tool takes them."""
@@ -193,7 +191,7 @@ _ALL: Final = (
         _fields("code"),
     ),
     SourceTool(
-        None,
+        "docker_build",
         _record(
             "tool_docker_build",
             "Docker Build",
@@ -203,7 +201,7 @@ _ALL: Final = (
             ("docker",),
             "medium",
         ),
-        lacks="No installed tool builds images: an operator does, and names them in the profile.",
+        _fields("image"),
     ),
     SourceTool(
         "register",

@@ -132,6 +132,7 @@ def test_refusals(http: httpx.Client) -> None:
     assert refused("tool_exec", cmd="sleep 20") == (504, "timed_out", True)
     assert refused("tool_codegen", spec="x") == (501, "not_implemented", True)
     assert refused("tool_docker_list", type="images") == (501, "not_implemented", True)
+    assert refused("tool_docker_build", path=".") == (501, "not_implemented", True)
     assert refused("nope") == (404, "unknown_tool", False)
 
 

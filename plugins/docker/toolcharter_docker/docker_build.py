@@ -1,0 +1,293 @@
+"""`docker_build`: the image of a tool, put together from a folder of the workspace; nothing runs while it is made.
+
+The daemon's own builder is not used: it fetches what `FROM` and `ADD` name, and runs `RUN` as root. Here the files become one
+layer upon an image that the profile names, in a container that is never started. So there is no network, and no step that runs.
+"""
+
+import hashlib
+import io
+import json
+import os
+import re
+import shlex
+import tarfile
+from collections.abc import Callable, Generator
+from contextlib import closing, contextmanager
+from enum import StrEnum
+from pathlib import Path
+from posixpath import normpath
+from secrets import token_hex
+from typing import Annotated, Any, NamedTuple, TypedDict
+
+from pydantic import Field
+
+from toolcharter import Ask, Call, Denied, ToolError, ToolPolicy, ToolRuntime, ToolSpec, scrub_text
+from toolcharter_docker.daemon import DEFAULT_HOST, Daemon, connect, told
+
+REPOSITORY = "toolcharter-built"
+"""What all images of this tool are called; behind the colon stands what they are made of."""
+DOCKERFILE = "Dockerfile"
+_MAX_DOCKERFILE = 65_536
+_MAX_PATH = 1024
+_NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._:/@-]{0,255}")
+Count = Annotated[int, Field(ge=1)]
+
+
+class DockerBuildPolicy(ToolPolicy):
+    """How far one profile lets `docker_build` go."""
+
+    bases: tuple[Annotated[str, Field(pattern=_NAME.pattern)], ...] = ()
+    """The images that `FROM` may name, as the Dockerfile writes them; none by default. None is ever pulled."""
+    host: str | None = Field(default=None, pattern=r"^unix:///[^\x00]+$")
+    """The daemon's socket. By default what DOCKER_HOST says, or `unix:///var/run/docker.sock`."""
+    max_files: Count = 100
+    """How many files an image may get."""
+    max_bytes: Annotated[int, Field(ge=1, le=100_000_000)] = 4_000_000
+    """How large its files may be together."""
+    max_images: Count = 20
+    """How many images of this tool the daemon may have."""
+
+
+class DockerBuildReason(StrEnum):
+    """Why `docker_build` refuses, asks or fails."""
+
+    BASE_NOT_ALLOWED = "base_not_allowed"
+    HOLDS_A_SECRET = "holds_a_secret"  # noqa: S105 - a reason
+    INSTRUCTION_NOT_ALLOWED = "instruction_not_allowed"
+    INVALID_DOCKERFILE = "invalid_dockerfile"
+    TOO_LARGE = "too_large"
+    TOO_MANY_IMAGES = "too_many_images"
+    BUILDS_AN_IMAGE = "builds_an_image"
+
+
+class DockerBuildData(TypedDict):
+    """The structured result."""
+
+    image: str
+    """Its identifier, `sha256:...`: whatever is changed in an image, that changes."""
+    name: str
+    """`toolcharter-built:` and a hash of what it is made of."""
+    base: str
+    files: int
+    bytes: int
+
+
+class _Plan(NamedTuple):
+    """What a Dockerfile says."""
+
+    base: str
+    copies: list[tuple[str, str]]
+    """Where a file lies beside the Dockerfile, and where in the image."""
+    entrypoint: list[str]
+    command: list[str]
+
+
+class _Layer(NamedTuple):
+    tar: bytes
+    files: int
+    size: int
+
+
+def build(workspace: Path, policy: DockerBuildPolicy, rt: ToolRuntime) -> Callable[..., str]:  # noqa: ARG001 - `rt.paths`
+    """Bind `docker_build` to one profile's policy."""
+
+    def docker_build(path: str = ".") -> str:
+        """Make the image of a tool from a Dockerfile with FROM, COPY, ENTRYPOINT and CMD; nothing runs meanwhile.
+
+        Args:
+            path: The folder of the Dockerfile and of the files that it copies.
+        """
+        ctx = rt.start("docker_build", path=path)
+        plan = parsed(_read(rt, f"{path}/{DOCKERFILE}", _MAX_DOCKERFILE).decode("utf-8", "replace"))
+        if plan.base not in policy.bases:
+            names = ", ".join(policy.bases) or "none"
+            message = f"The profile lets no image be made from {plan.base!r}; it names {names}."
+            raise Denied(DockerBuildReason.BASE_NOT_ALLOWED, message)
+        layer = _layer(rt, policy, path, plan)
+        ctx.policy_passed()
+        host = policy.host or os.environ.get("DOCKER_HOST") or DEFAULT_HOST
+        daemon = connect(host, plan.base)
+        with closing(daemon.client):
+            data = _made(daemon, policy, plan, layer)
+        return ctx.ok(f"Made {data['name']}: {data['image']}.", data=data)
+
+    return docker_build
+
+
+def parsed(text: str) -> _Plan:
+    """What a Dockerfile says.
+
+    Raises:
+        ToolError: `instruction_not_allowed`, `invalid_dockerfile`; with the number of the line.
+
+    Source: the reference of Dockerfiles, of which this is a part: no flags, variables, wildcards, or lines that go on.
+    """
+    base, copies, words = "", list[tuple[str, str]](), {"ENTRYPOINT": list[str](), "CMD": list[str]()}
+    for number, line in enumerate(text.splitlines(), 1):
+        instruction, _, rest = line.strip().partition(" ")
+        name = instruction.upper()
+        if not name or name.startswith("#"):
+            continue
+        with _at(number):
+            _require_known(name, is_first=not base)
+            if name == "FROM":
+                base = _base(rest.strip())
+            elif name == "COPY":
+                copies += _copies(_list(rest) if rest.strip().startswith("[") else shlex.split(rest))
+            else:
+                words[name] = _list(rest)
+    if not base:
+        raise ToolError("The Dockerfile has no FROM.", reason=DockerBuildReason.INVALID_DOCKERFILE)
+    return _Plan(base, copies, words["ENTRYPOINT"], words["CMD"])
+
+
+@contextmanager
+def _at(number: int) -> Generator[None]:
+    """Say in which line something is wrong."""
+    try:
+        yield
+    except ToolError as error:
+        raise ToolError(f"Line {number}: {error.message}", reason=error.reason) from error
+    except ValueError as error:
+        raise ToolError(f"Line {number}: {error}.", reason=DockerBuildReason.INVALID_DOCKERFILE) from error
+
+
+def _require_known(name: str, *, is_first: bool) -> None:
+    if name not in {"FROM", "COPY", "ENTRYPOINT", "CMD"}:
+        what = f"{name[:40]!r} cannot be used: nothing runs and nothing is fetched; FROM, COPY, ENTRYPOINT and CMD can."
+        raise ToolError(what, reason=DockerBuildReason.INSTRUCTION_NOT_ALLOWED)
+    if (name == "FROM") != is_first:
+        raise ValueError("FROM comes first, and once")
+
+
+def _base(text: str) -> str:
+    if not _NAME.fullmatch(text):
+        raise ValueError("write the name of one image behind FROM")
+    return text
+
+
+def _list(text: str) -> list[str]:
+    """A list of words in JSON."""
+    try:
+        found: Any = json.loads(text)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, list) or not found:
+        raise ValueError('write a list of words in JSON, such as ["/bin/sh", "/opt/run.sh"]')
+    words = [word for word in found if isinstance(word, str) and "\0" not in word]
+    if len(words) < len(found):
+        raise ValueError("a list may hold words alone")
+    return words
+
+
+def _copies(words: list[str]) -> list[tuple[str, str]]:
+    """Which file goes where."""
+    *sources, target = words or [""]
+    if not sources or any(word.startswith("--") or re.search(r"[*?\[$\\\0]", word) for word in words):
+        raise ValueError("write COPY FILE... /TARGET, without flags, variables and wildcards")
+    is_folder = target.endswith("/")
+    if not target.startswith("/") or len(target) > _MAX_PATH or (len(sources) > 1 and not is_folder):
+        raise ValueError("the target of COPY begins with /, and is a folder, which ends with /, for several files")
+    if ".." in target.split("/"):
+        raise ValueError("the target of COPY has no ..")
+    named = [(source, f"{target}{source.rpartition('/')[2]}" if is_folder else target) for source in sources]
+    return [(source, normpath(place).lstrip("/")) for source, place in named]
+
+
+def _read(rt: ToolRuntime, path: str, limit: int) -> bytes:
+    """A file of the workspace, as the guard of paths gives it.
+
+    Raises:
+        Denied, ToolError: As `rt.paths.open_file`; `too_large`; `holds_a_secret`.
+    """
+    with rt.paths.open_file(path) as file:
+        content = file.read(limit + 1)
+    if len(content) > limit:
+        raise ToolError(
+            f"{path!r} is larger than may be left for it: {limit} bytes.", reason=DockerBuildReason.TOO_LARGE
+        )
+    if scrub_text(content.decode("utf-8", "replace"))[1]:
+        raise Denied(DockerBuildReason.HOLDS_A_SECRET, f"{path!r} holds what looks like a secret.")
+    return content
+
+
+def _layer(rt: ToolRuntime, policy: DockerBuildPolicy, folder: str, plan: _Plan) -> _Layer:
+    """The files as a tar, the same for the same files: root's, and readable by all.
+
+    Raises:
+        Denied, ToolError: As `_read`; `too_large`.
+    """
+    if len(plan.copies) > policy.max_files:
+        what = f"The Dockerfile copies {len(plan.copies)} files, and may copy {policy.max_files}."
+        raise ToolError(what, reason=DockerBuildReason.TOO_LARGE)
+    made, left = io.BytesIO(), policy.max_bytes
+    with tarfile.open(fileobj=made, mode="w", format=tarfile.PAX_FORMAT) as tar:
+        for source, target in plan.copies:
+            content = _read(rt, f"{folder}/{source}", left)
+            left -= len(content)
+            entry = tarfile.TarInfo(target)
+            entry.size, entry.mode = len(content), 0o644
+            tar.addfile(entry, io.BytesIO(content))
+    return _Layer(made.getvalue(), len(plan.copies), policy.max_bytes - left)
+
+
+def _made(daemon: Daemon, policy: DockerBuildPolicy, plan: _Plan, layer: _Layer) -> DockerBuildData:
+    """Have the daemon put the image together, unless it has it already.
+
+    Raises:
+        ToolError: `too_many_images`, `invalid_dockerfile`.
+        Denied: `sandbox_unavailable`.
+    """
+    volumes = [f"{one.strip('/')}/" for one in daemon.image.volumes]
+    if any(f"{target}/".startswith(one) for _, target in plan.copies for one in volumes):
+        what = "A file is copied to a volume of the base, where it would be lost."
+        raise ToolError(what, reason=DockerBuildReason.INVALID_DOCKERFILE)
+    said = json.dumps([daemon.image.identifier, plan.entrypoint, plan.command]).encode()
+    tag = hashlib.sha256(said + hashlib.sha256(layer.tar).digest()).hexdigest()[:40]
+    with told("The Docker daemon does not make the image"):
+        there: list[dict[str, Any]] = daemon.client.images(REPOSITORY)
+        image = next((one["Id"] for one in there if f"{REPOSITORY}:{tag}" in (one["RepoTags"] or ())), "")
+        if not image and len(there) >= policy.max_images:
+            what = f"The daemon has {len(there)} images of this tool, and may have {policy.max_images}."
+            raise ToolError(what, reason=DockerBuildReason.TOO_MANY_IMAGES)
+        image = image or _committed(daemon, plan, layer, tag)
+    return DockerBuildData(image=image, name=f"{REPOSITORY}:{tag}", base=plan.base, files=layer.files, bytes=layer.size)
+
+
+def _committed(daemon: Daemon, plan: _Plan, layer: _Layer, tag: str) -> str:
+    """The image of a container that gets the files and is never started; returns its identifier."""
+    client: Any = daemon.client
+    container = client.create_container(
+        daemon.image.identifier,
+        entrypoint=plan.entrypoint or None,
+        command=plan.command or None,
+        network_disabled=True,
+        name=f"toolcharter-build-{token_hex(8)}",  # no label: the image would have it, and so each container of it
+        host_config=client.create_host_config(network_mode="none"),
+    )["Id"]
+    try:
+        if layer.files:
+            client.put_archive(container, "/", layer.tar)
+        return str(client.commit(container, REPOSITORY, tag, pause=False)["Id"])
+    finally:
+        client.remove_container(container, v=True, force=True)
+
+
+def asks(policy: DockerBuildPolicy, call: Call) -> Ask | None:  # noqa: ARG001 - whatever is asked for
+    """A person's word for each image: it may become what a tool runs in."""
+    return Ask(DockerBuildReason.BUILDS_AN_IMAGE, "An image is to be made, in which a tool may run later.")
+
+
+SPEC = ToolSpec(
+    "docker_build",
+    DockerBuildPolicy,
+    build,
+    reasons=DockerBuildReason,
+    capabilities={"docker:build", "fs:read"},
+    safety="high",
+    staged=True,
+    isolate=True,  # as of `docker_list`
+    asks=asks,
+    aliases=("tool_docker_build",),
+    output=DockerBuildData,
+)
