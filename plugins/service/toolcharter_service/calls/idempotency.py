@@ -69,6 +69,7 @@ class KeyedCalls:
         self._running: set[tuple[str, str, str]] = set()
         self._unused: dict[str, _Unused] = {}
         """By call, keys that the store may have taken without this process having heard so: nothing has run for them."""
+        service.keep(self)
         service.run_in_background("expired keys", self._sweep)
         service.run_in_background("unused keys", self._release)
 

@@ -8,15 +8,19 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
+from starlette.responses import Response
 
 from toolcharter import Caller, StoreConflict, StoreTransaction, ToolResult
 from toolcharter_service.auth import CallerScope, Principal, Role
 from toolcharter_service.auth.admin_routes import page_of
 from toolcharter_service.auth.dependency import require
 from toolcharter_service.calls.callers import caller_of
-from toolcharter_service.calls.running import Calls, new_call_id
+from toolcharter_service.calls.running import Calls
 from toolcharter_service.generated.records import NotProposed, ProposalStatus, ToolProposal, kept_within
 from toolcharter_service.generated.rule import record_of, why_not
+from toolcharter_service.http.encoding import json_answer
+from toolcharter_service.http.headers import KEYED_HEADERS
+from toolcharter_service.http.keyed import once, who
 from toolcharter_service.http.problems import HttpProblem, answers
 from toolcharter_service.registry.catalog import register_within
 from toolcharter_service.registry.invoke import STATUSES, answer_of
@@ -98,27 +102,24 @@ class GeneratedRoutes:
         self._service = service
         self._renewals = Renewals.of(service)
 
-    async def execute(self, request: Request, principal: Invoker, body: InterpretBody) -> Interpreted:
+    async def execute(self, request: Request, principal: Invoker, body: InterpretBody) -> Response:
         """Run code in the sandbox of the agent's profile, as a call of `execute_code`."""
         if not self._service.config.interpret.enabled:
             raise HttpProblem(403, "The configuration says no `interpret: {enabled: true}`.", "interpret_disabled")
-        caller, call_id = caller_of(self._service, principal, request, session=body.session_id), new_call_id()
+        caller = caller_of(self._service, principal, request, session=body.session_id)
         args: dict[str, Any] = {"language": body.language, "code": body.code}
         if body.timeout_ms is not None:
             args["timeout_ms"] = body.timeout_ms
-        calls = self._service.part(Calls)
-        work = calls.make(principal, caller, RUNS, args, call_id=call_id, headers=request.headers)
-        result = await calls.attended(request, work, call_id)
-        shown = answer_of(RUNS, args, result)
-        proposed = await asyncio.to_thread(self._propose, principal, caller, body, result)
-        return Interpreted(
-            success=result.outcome == "ok",
-            call_id=result.call_id,
-            result=shown,
-            tool_candidate=isinstance(proposed, ToolProposal),
-            proposed_tool=proposed.id if isinstance(proposed, ToolProposal) else None,
-            why_not=proposed.why if isinstance(proposed, NotProposed) else None,
-        )
+
+        async def make(call_id: str) -> Response:
+            calls = self._service.part(Calls)
+            result = await calls.make(principal, caller, RUNS, args, call_id=call_id, headers=request.headers)
+            shown = answer_of(RUNS, args, result)
+            proposed = await asyncio.to_thread(self._propose, principal, caller, body, result)
+            return json_answer(_interpreted(result, shown, proposed).model_dump(mode="json"))
+
+        said = ("interpret", who(caller), args, body.description)
+        return await once(self._service, request, principal, said, make)
 
     def _propose(
         self, principal: Principal, caller: Caller, body: InterpretBody, result: ToolResult
@@ -205,6 +206,17 @@ class GeneratedRoutes:
         return self._service.store(principal.tenant).transact(work)
 
 
+def _interpreted(result: ToolResult, shown: Any, proposed: ToolProposal | NotProposed) -> Interpreted:
+    return Interpreted(
+        success=result.outcome == "ok",
+        call_id=result.call_id,
+        result=shown,
+        tool_candidate=isinstance(proposed, ToolProposal),
+        proposed_tool=proposed.id if isinstance(proposed, ToolProposal) else None,
+        why_not=proposed.why if isinstance(proposed, NotProposed) else None,
+    )
+
+
 def _require_reviewable(proposal: ToolProposal, principal: Principal) -> None:
     """Refuse a review of one's own, and a second one.
 
@@ -232,7 +244,14 @@ def routes(service: Service) -> APIRouter:
     """The routes."""
     made = GeneratedRoutes(service)
     router = APIRouter(prefix="/api/v1", tags=["generated tools"])
-    router.add_api_route("/interpret/execute", made.execute, methods=["POST"], responses=answers(*STATUSES))
+    router.add_api_route(
+        "/interpret/execute",
+        made.execute,
+        methods=["POST"],
+        response_model=Interpreted,
+        responses=answers(*STATUSES),
+        openapi_extra={"parameters": KEYED_HEADERS},
+    )
     router.add_api_route("/proposals", made.listed, methods=["GET"], responses=answers())
     router.add_api_route("/proposals/{proposal_id}", made.review, methods=["POST"], responses=answers(404, 409))
     return router

@@ -6,7 +6,6 @@ from typing import Annotated
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from toolcharter import Caller
 from toolcharter_service.auth import CallerScope, Principal, Role
 from toolcharter_service.auth.dependency import require
 from toolcharter_service.calls.callers import caller_of
@@ -16,6 +15,7 @@ from toolcharter_service.calls.stored import StoredCalls
 from toolcharter_service.grants.listing import open_to
 from toolcharter_service.http.encoding import encoded, json_answer
 from toolcharter_service.http.headers import CALL_HEADERS, CALLER_HEADERS, idempotency_key, prefers_async
+from toolcharter_service.http.keyed import replayable, who
 from toolcharter_service.http.lean import LeanRoute
 from toolcharter_service.http.models import (
     CallAnswer,
@@ -69,7 +69,7 @@ def routes(service: Service) -> APIRouter:
 
         if key is None:
             return _response(await service.part(Calls).kept(make(call_id)), is_async=True)
-        mark = fingerprint_of("calls", _who(caller), body.tool, body.args, is_async)
+        mark = fingerprint_of("calls", who(caller), body.tool, body.args, is_async)
         answer = await service.part(Calls).kept(keys.answer(principal, key, mark, call_id, make, repeatable=is_async))
         return _response(answer, is_async=is_async)
 
@@ -107,13 +107,7 @@ def routes(service: Service) -> APIRouter:
 
 
 def _response(answer: Answer, *, is_async: bool) -> Response:
-    headers = {"Preference-Applied": "respond-async"} if is_async else {}
-    if answer.location:
-        headers["Location"] = answer.location
-    if answer.replayed:
-        headers["Idempotency-Replayed"] = "true"
-    return json_answer(answer.body, answer.status, headers)
-
-
-def _who(caller: Caller) -> list[str | None]:
-    return [caller.agent, caller.user, caller.session, caller.project]
+    response = replayable(answer)
+    if is_async:
+        response.headers["Preference-Applied"] = "respond-async"
+    return response

@@ -20,9 +20,12 @@ CALLER_HEADERS = [
     _header("X-Project-ID", "The project that it works on, as far as the token allows.", _WORD),
     _header("X-Caller-Scopes", "Narrows the token: `read_registry`, `invoke_tool`, separated by commas.", "^[ -~]*$"),
 ]
-CALL_HEADERS = [
+KEYED_HEADERS = [
     *CALLER_HEADERS,
     _header("Idempotency-Key", "The call runs once for this key, whatever happens; a day long its answer stays.", KEY),
+]
+CALL_HEADERS = [
+    *KEYED_HEADERS,
     _header("Prefer", "`respond-async`: answer 202 at once, and run the call by itself.", "^[ -~]*$"),
 ]
 

@@ -11,9 +11,10 @@ from toolcharter import ToolResult
 from toolcharter_service.auth import CallerScope, Principal, Role
 from toolcharter_service.auth.dependency import require
 from toolcharter_service.calls.callers import caller_of
-from toolcharter_service.calls.running import Calls, new_call_id
+from toolcharter_service.calls.running import Calls
 from toolcharter_service.http.encoding import json_answer
-from toolcharter_service.http.headers import CALLER_HEADERS
+from toolcharter_service.http.headers import KEYED_HEADERS
+from toolcharter_service.http.keyed import once, who
 from toolcharter_service.http.lean import LeanRoute
 from toolcharter_service.http.models import InvokeAnswer, InvokeRequest
 from toolcharter_service.http.problems import HttpProblem, answers
@@ -37,8 +38,8 @@ def routes(service: Service) -> APIRouter:
     @router.post(
         "/tools/invoke",
         response_model=InvokeAnswer,
-        responses=answers(404, 408, 413, 415, 429, 431, 504),
-        openapi_extra={"parameters": CALLER_HEADERS},
+        responses=answers(404, 408, 409, 413, 415, 422, 429, 431, 504),
+        openapi_extra={"parameters": KEYED_HEADERS},
     )
     async def invoke(
         request: Request,
@@ -59,9 +60,15 @@ def routes(service: Service) -> APIRouter:
             view = service.view(caller, tenant=principal.tenant, agent=caller.agent)
             decision = await asyncio.to_thread(view.decide, body.tool, args)
             return json_answer({"result": None, "decision": decision, "call_id": None})
-        call_id = new_call_id()
-        work = service.part(Calls).make(principal, caller, body.tool, args, call_id=call_id, headers=request.headers)
-        return _answer(await service.part(Calls).attended(request, work, call_id))
+
+        async def make(call_id: str) -> Response:
+            work = service.part(Calls).make(
+                principal, caller, body.tool, args, call_id=call_id, headers=request.headers
+            )
+            return _answer(await work)
+
+        said = ("invoke", who(caller), body.peerKind, body.tool, args)
+        return await once(service, request, principal, said, make)
 
     return router
 

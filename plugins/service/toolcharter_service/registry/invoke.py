@@ -34,7 +34,7 @@ _STATUS: Final[Mapping[str, int]] = {
     Reason.TIMED_OUT: 504,
 }
 """By reason, where it is another than that of the outcome."""
-STATUSES: Final = (400, 403, 404, 409, 429, 500, 501, 503, 504)
+STATUSES: Final = (400, 403, 404, 409, 422, 429, 500, 501, 503, 504)
 """All that an invocation may be refused with."""
 
 

@@ -13,9 +13,11 @@ from toolcharter_service.auth import CallerScope, Principal, Role
 from toolcharter_service.auth.dependency import require
 from toolcharter_service.auth.speaking_for import speaking_for
 from toolcharter_service.calls.callers import caller_of
-from toolcharter_service.calls.running import Calls, new_call_id
+from toolcharter_service.calls.running import Calls
 from toolcharter_service.generated.rule import is_generated
 from toolcharter_service.http.encoding import json_answer
+from toolcharter_service.http.headers import KEYED_HEADERS
+from toolcharter_service.http.keyed import once, who
 from toolcharter_service.http.problems import HttpProblem, answers
 from toolcharter_service.registry.catalog import delete, delete_unreadable, find, read_catalog, register
 from toolcharter_service.registry.extension import installed_name
@@ -147,15 +149,20 @@ class ToolRoutes:
         if known.record.exec is None:
             source = SOURCE_TOOLS.get(tool_id)
             args, name = args if source is None else source.given(args), installed_name(tool_id)
-        caller, call_id = caller_of(self._service, principal, request), new_call_id()
-        work = self._service.part(Calls).make(principal, caller, name, args, call_id=call_id, headers=request.headers)
-        result = await self._service.part(Calls).attended(request, work, call_id)
-        if result.reason == Reason.UNKNOWN_TOOL and known.record.exec is None:
-            what = f"No tool of this agent's profile does what {tool_id!r} describes."
-            raise HttpProblem(
-                STATUS[RegistryReason.NOT_IMPLEMENTED], what, RegistryReason.NOT_IMPLEMENTED, result.call_id
-            )
-        return json_answer(answer_of(tool_id, dict(body or {}), result))
+        caller, is_described = caller_of(self._service, principal, request), known.record.exec is None
+
+        async def make(call_id: str) -> Response:
+            calls = self._service.part(Calls)
+            result = await calls.make(principal, caller, name, args, call_id=call_id, headers=request.headers)
+            if result.reason == Reason.UNKNOWN_TOOL and is_described:
+                what = f"No tool of this agent's profile does what {tool_id!r} describes."
+                raise HttpProblem(
+                    STATUS[RegistryReason.NOT_IMPLEMENTED], what, RegistryReason.NOT_IMPLEMENTED, result.call_id
+                )
+            return json_answer(answer_of(tool_id, dict(body or {}), result))
+
+        said = ("registry", who(caller), tool_id, dict(body or {}))
+        return await once(self._service, request, principal, said, make)
 
 
 def _require_written(record: ToolRecord) -> None:
@@ -177,6 +184,7 @@ def routes(service: Service) -> APIRouter:
     add("", made.listed, methods=["GET"], responses=answers(404))
     add("", made.register, methods=["POST"], responses=answers(404, 409))
     add("/discover", made.discover, methods=["POST"], responses=answers())
-    add("/{tool_id}/invoke", made.invoke, methods=["POST"], responses=answers(*STATUSES))
+    keyed = {"parameters": KEYED_HEADERS}
+    add("/{tool_id}/invoke", made.invoke, methods=["POST"], responses=answers(*STATUSES), openapi_extra=keyed)
     add("/{tool_id}", made.delete, methods=["DELETE"], responses=answers(404))
     return router

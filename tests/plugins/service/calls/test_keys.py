@@ -66,6 +66,31 @@ def test_another_body_with_the_same_key_is_refused(workers: tuple[str, str]) -> 
     assert [(one.status_code, one.json()["reason"]) for one in answers] == [(422, "idempotency_key_reused")] * 2
 
 
+def test_every_route_that_calls_keeps_to_a_key(workers: tuple[str, str], counter: Path) -> None:
+    """Whoever sends a key to the routes of other gateways has the same promise; a key of one route is none of another."""
+    wrong: dict[str, Any] = {}
+    for path in ("/v1/tools/invoke", "/api/v1/tools/tool_file_write/invoke"):
+        name = f"keyed{len(path)}.txt"
+
+        def said(given: dict[str, str], path: str = path) -> dict[str, Any]:
+            return given if path.startswith("/api") else {"tool": "write_file", "args": given}
+
+        body = said({"path": name, "content": "once"})
+        headers = {"Idempotency-Key": f"k-{len(path)}", **ANN}
+        answers = [httpx.post(url + path, json=body, headers=headers) for url in (*workers, workers[0])]
+        other = httpx.post(workers[1] + path, json=said({"path": "x", "content": ""}), headers=headers)
+        elsewhere = _append(workers[0], f"k-{len(path)}", name)
+        found = (
+            {one.text for one in answers} == {answers[0].text} and answers[0].status_code == 200,
+            [one.headers.get("idempotency-replayed") for one in answers],
+            [one.status_code for one in (other, elsewhere)],
+            _runs(counter, name),
+        )
+        if found != (True, [None, "true", "true"], [422, 422], 1):
+            wrong[path] = found, answers[0].text
+    assert wrong == {}
+
+
 def test_a_key_is_its_owners(workers: tuple[str, str], counter: Path) -> None:
     """Another principal with the same key makes another call, and sees nothing of the first."""
     mine = _append(workers[0], "k-owner", "mine.txt")
