@@ -2,8 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
-
-from pydantic import BaseModel
+from typing import TypedDict
 
 from toolcharter import ToolRuntime, ToolSpec
 from toolcharter_files.access import Access, AccessReason, ChangingPolicy
@@ -14,7 +13,7 @@ class DeleteFilePolicy(ChangingPolicy):
     """How far one profile lets `delete_file` go."""
 
 
-class DeleteFileData(BaseModel):
+class DeleteFileData(TypedDict):
     """The structured result."""
 
     path: str
@@ -38,7 +37,7 @@ def build(workspace: Path, policy: DeleteFilePolicy, rt: ToolRuntime) -> Callabl
             ctx.policy_passed()
             place.delete()
             data = DeleteFileData(path=place.path, kind=place.kind)
-        return ctx.ok(f"Deleted {one_line(data.path)}", data=data.model_dump())
+        return ctx.ok(f"Deleted {one_line(data['path'])}", data=data)
 
     return delete_file
 

@@ -3,8 +3,7 @@
 from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
-
-from pydantic import BaseModel
+from typing import TypedDict
 
 from toolcharter import OpenPlace, ToolError, ToolRuntime, ToolSpec
 from toolcharter_files.access import Access, AccessReason, ChangingPolicy
@@ -38,7 +37,7 @@ class EditFileReason(StrEnum):
     NOT_ENCODABLE = "not_encodable"
 
 
-class EditFileData(BaseModel):
+class EditFileData(TypedDict):
     """The structured result."""
 
     path: str
@@ -87,7 +86,7 @@ def build(workspace: Path, policy: EditFilePolicy, rt: ToolRuntime) -> Callable[
             diff = diff_of(rt, diff_of_edit, place.path, text, old_string, new_string)
             data = EditFileData(path=place.path, replacements=count, lines=lines)
         said = "no change" if old_string == new_string else f"{count} replacement{'s' if count > 1 else ''}"
-        return ctx.ok(f"Edited file: {one_line(place.path)} ({said})", data=data.model_dump(), user_text=diff)
+        return ctx.ok(f"Edited file: {one_line(place.path)} ({said})", data=data, user_text=diff)
 
     return edit_file
 

@@ -3,8 +3,7 @@
 from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
-
-from pydantic import BaseModel
+from typing import TypedDict
 
 from toolcharter import Denied, Paths, ToolError, ToolRuntime, ToolSpec
 from toolcharter_files.common import Count, FilesPolicy, one_line, representable, smaller
@@ -25,7 +24,7 @@ class GlobReason(StrEnum):
     INVALID_GLOB = "invalid_glob"
 
 
-class GlobData(BaseModel):
+class GlobData(TypedDict):
     """The structured result."""
 
     items: list[str]

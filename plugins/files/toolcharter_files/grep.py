@@ -6,9 +6,9 @@ from enum import StrEnum
 from itertools import groupby, islice
 from math import inf
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated, NamedTuple, TypedDict
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from toolcharter import Denied, OpenFile, Paths, Reason, ToolError, ToolRuntime, ToolSpec
 from toolcharter_files.common import (
@@ -48,7 +48,7 @@ class GrepReason(StrEnum):
     FILE_TOO_LARGE = "file_too_large"
 
 
-class Match(BaseModel):
+class Match(TypedDict):
     """One matching line."""
 
     path: str
@@ -61,7 +61,7 @@ class Match(BaseModel):
     after: list[str]
 
 
-class GrepData(BaseModel):
+class GrepData(TypedDict):
     """The structured result."""
 
     matches: list[Match]

@@ -2,8 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
-
-from pydantic import BaseModel
+from typing import TypedDict
 
 from toolcharter import Entry, ToolRuntime, ToolSpec
 from toolcharter_files.common import PATH_ALIASES, Count, FilesPolicy, one_line, representable, smaller
@@ -18,7 +17,7 @@ class ListFilesPolicy(FilesPolicy):
     """The most entries one call returns; a call may ask for fewer."""
 
 
-class Item(BaseModel):
+class Item(TypedDict):
     """One entry."""
 
     name: str
@@ -28,7 +27,7 @@ class Item(BaseModel):
     """In bytes; 0 for anything but a file."""
 
 
-class ListFilesData(BaseModel):
+class ListFilesData(TypedDict):
     """The structured result."""
 
     path: str

@@ -4,8 +4,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
-
-from pydantic import BaseModel
+from typing import TypedDict
 
 from toolcharter import Denied, Lease, Paths, ToolError, ToolPolicy, ToolRuntime, ToolSpec
 from toolcharter_files.claims import claim, in_the_way
@@ -32,7 +31,7 @@ class LockPathsReason(StrEnum):
     INVALID_GLOB = "invalid_glob"
 
 
-class LockPathsData(BaseModel):
+class LockPathsData(TypedDict):
     """The structured result."""
 
     lock_id: str
@@ -69,7 +68,7 @@ def build(workspace: Path, policy: LockPathsPolicy, rt: ToolRuntime) -> Callable
         lock_id, taken = rt.leases.acquire([claim(glob) for glob in wanted], ttl / 1000, met)
         _require_free(taken)
         data = LockPathsData(lock_id=lock_id, globs=wanted, ttl_ms=ttl)
-        return ctx.ok(f"Locked {', '.join(wanted)} for {ttl} ms, as {lock_id}", data=data.model_dump())
+        return ctx.ok(f"Locked {', '.join(wanted)} for {ttl} ms, as {lock_id}", data=data)
 
     return lock_paths
 

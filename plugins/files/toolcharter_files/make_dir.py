@@ -2,8 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
-
-from pydantic import BaseModel
+from typing import TypedDict
 
 from toolcharter import ToolRuntime, ToolSpec
 from toolcharter_files.access import Access, AccessReason, ChangingPolicy
@@ -14,7 +13,7 @@ class MakeDirPolicy(ChangingPolicy):
     """How far one profile lets `make_dir` go."""
 
 
-class MakeDirData(BaseModel):
+class MakeDirData(TypedDict):
     """The structured result."""
 
     path: str
@@ -37,8 +36,8 @@ def build(workspace: Path, policy: MakeDirPolicy, rt: ToolRuntime) -> Callable[.
             ctx.policy_passed()
             place.make_folder()
             data = MakeDirData(path=place.path, created=place.kind == "missing")
-        said = "Made folder" if data.created else "There is a folder already"
-        return ctx.ok(f"{said}: {one_line(data.path)}", data=data.model_dump())
+        said = "Made folder" if data["created"] else "There is a folder already"
+        return ctx.ok(f"{said}: {one_line(data['path'])}", data=data)
 
     return make_dir
 

@@ -2,9 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Literal
-
-from pydantic import BaseModel
+from typing import Literal, TypedDict
 
 from toolcharter import OpenPlace, ToolRuntime, ToolSpec
 from toolcharter_files.access import Access, AccessReason, ChangingPolicy
@@ -18,7 +16,7 @@ class MoveFilePolicy(ChangingPolicy):
     """Whether a call may replace a file that lies at the new place."""
 
 
-class MoveFileData(BaseModel):
+class MoveFileData(TypedDict):
     """The structured result."""
 
     path: str
@@ -46,7 +44,7 @@ def build(workspace: Path, policy: MoveFilePolicy, rt: ToolRuntime) -> Callable[
             ctx.policy_passed()
             source.move(target)
             data = MoveFileData(path=source.path, to=target.path)
-        return ctx.ok(f"Moved {one_line(data.path)} to {one_line(data.to)}", data=data.model_dump())
+        return ctx.ok(f"Moved {one_line(data['path'])} to {one_line(data['to'])}", data=data)
 
     return move_file
 

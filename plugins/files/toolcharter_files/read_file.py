@@ -4,8 +4,7 @@ from collections.abc import Callable
 from enum import StrEnum
 from math import inf
 from pathlib import Path, PurePosixPath
-
-from pydantic import BaseModel
+from typing import TypedDict
 
 from toolcharter import OpenFile, Paths, ToolError, ToolRuntime, ToolSpec
 from toolcharter_files.common import PATH_ALIASES, Count, FilesPolicy, one_line, smaller
@@ -34,7 +33,7 @@ class ReadFileReason(StrEnum):
     INVALID_LINE_RANGE = "invalid_line_range"
 
 
-class ReadFileData(BaseModel):
+class ReadFileData(TypedDict):
     """The structured result."""
 
     path: str

@@ -2,8 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
-
-from pydantic import BaseModel
+from typing import TypedDict
 
 from toolcharter import ToolPolicy, ToolRuntime, ToolSpec
 
@@ -12,7 +11,7 @@ class UnlockPathsPolicy(ToolPolicy):
     """Nothing to say: each caller unlocks what is its own."""
 
 
-class UnlockPathsData(BaseModel):
+class UnlockPathsData(TypedDict):
     """The structured result."""
 
     globs: list[str]

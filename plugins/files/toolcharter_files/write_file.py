@@ -3,8 +3,7 @@
 from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
-
-from pydantic import BaseModel
+from typing import TypedDict
 
 from toolcharter import OpenPlace, ToolError, ToolRuntime, ToolSpec
 from toolcharter_files.access import Access, AccessReason, ChangingPolicy
@@ -32,7 +31,7 @@ class WriteFileReason(StrEnum):
     FILE_TOO_LARGE = "file_too_large"
 
 
-class WriteFileData(BaseModel):
+class WriteFileData(TypedDict):
     """The structured result."""
 
     path: str
@@ -71,9 +70,9 @@ def build(workspace: Path, policy: WriteFilePolicy, rt: ToolRuntime) -> Callable
             if old is not None:
                 diff = diff_of(rt, diff_of_write, place.path, old, old + content if append else content)
             found = WriteFileData(path=place.path, created=place.kind == "missing", written=len(data))
-        verb = "Created" if found.created else "Appended to" if append else "Wrote"
-        text = f"{verb} file: {one_line(found.path)} ({found.written} bytes)"
-        return ctx.ok(text, data=found.model_dump(), user_text=diff)
+        verb = "Created" if found["created"] else "Appended to" if append else "Wrote"
+        text = f"{verb} file: {one_line(found['path'])} ({found['written']} bytes)"
+        return ctx.ok(text, data=found, user_text=diff)
 
     return write_file
 

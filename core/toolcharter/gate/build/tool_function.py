@@ -3,8 +3,9 @@
 import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from copy import deepcopy
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from types import UnionType
 from typing import TYPE_CHECKING, Any, NotRequired, Required, Union, get_args, get_origin, get_type_hints
 
@@ -152,10 +153,16 @@ def output_schema(spec: ToolSpec[Any], function: ToolFunction) -> dict[str, Any]
     """
     if isinstance(spec.output, Mapping):
         return dict(spec.output)
-    declared = readable(spec.output or function.returns)
+    declared = spec.output or function.returns
     if is_typeddict(declared) or (isinstance(declared, type) and issubclass(declared, BaseModel)):
         try:
-            return TypeAdapter(declared).json_schema()
+            return deepcopy(_schema_of(declared))
         except (PydanticUserError, PydanticUndefinedAnnotation) as error:
             raise SpecError(f"ToolSpec {spec.name!r}: its output cannot be described: {error.message}") from error
     return None
+
+
+@lru_cache(maxsize=256)
+def _schema_of(declared: Any) -> dict[str, Any]:
+    """Remembered: each toolbox that holds results against it would have pydantic build the type's validator anew."""
+    return TypeAdapter(readable(declared)).json_schema()
