@@ -354,7 +354,11 @@ def _hook(node: ast.FunctionDef) -> str:
     """A heading, then the docstring; its sections become paragraphs that begin in bold."""
     parts = inspect.cleandoc(ast.get_docstring(node) or "").split("\n\n")
     names = ", ".join(argument.arg for argument in node.args.args)
-    answer = ast.unparse(node.returns) if node.returns else "None"
+    answer = (
+        node.returns.value
+        if isinstance(node.returns, ast.Constant)
+        else ast.unparse(node.returns or ast.Constant(None))
+    )
     told = "\n\n".join(_section(part) for part in parts)
     return f"### {node.name}\n\n`{node.name}({names}) -> {answer}`\n\n{told}"
 

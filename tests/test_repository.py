@@ -173,6 +173,7 @@ SMALL = {
     "gate/observers.py": "pytest loads it in each project that has toolcharter installed, and nothing beside it",
     "gate/tool.py": "what the stages, the pipeline and the building of tools share, between them in the gate's layers",
     "guards/paths/scope.py": "what paths of the disk and those with virtual files share, below both",
+    "loader/discovered.py": "what each plan holds of discoverers; only profiles with one load what asks them",
     "profile/names.py": "how names are written, below all that reads a profile",
 }
 """Modules of the core with 40 lines or less that are no package's face, and why each is one."""

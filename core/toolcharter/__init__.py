@@ -71,6 +71,8 @@ if TYPE_CHECKING:
     from toolcharter.api.extension import ExtensionPolicy as ExtensionPolicy
     from toolcharter.api.extension import ExtensionSpec as ExtensionSpec
     from toolcharter.api.extension import Sink as Sink
+    from toolcharter.api.job import Job as Job
+    from toolcharter.api.job import ProcessLimits as ProcessLimits
     from toolcharter.api.leases import Claim as Claim
     from toolcharter.api.leases import Lease as Lease
     from toolcharter.api.leases import Leases as Leases
@@ -101,8 +103,6 @@ if TYPE_CHECKING:
     from toolcharter.api.runner import Detached as Detached
     from toolcharter.api.runner import Ended as Ended
     from toolcharter.api.runner import HiddenPath as HiddenPath
-    from toolcharter.api.runner import Job as Job
-    from toolcharter.api.runner import ProcessLimits as ProcessLimits
     from toolcharter.api.runner import ProgramRunner as ProgramRunner
     from toolcharter.api.runner import RunnerScope as RunnerScope
     from toolcharter.api.runner import Running as Running
@@ -236,13 +236,14 @@ _HOMES = {
     "toolcharter.api.discovery": "CapabilityBounds DiscovererPolicy Discovery DiscoveryRuntime ProfileView",
     "toolcharter.api.explanation": "Explanation",
     "toolcharter.api.extension": "CheckPolicy ExtensionPolicy ExtensionSpec Sink",
+    "toolcharter.api.job": "Job ProcessLimits",
     "toolcharter.api.leases": "Claim Lease Leases",
     "toolcharter.api.mcp_access": "MCP_RECORDS McpAccess McpAccessReason McpAgentGrant McpServerRecord McpToolsRecord McpUserGrant",
     "toolcharter.api.network": "Connect Http HttpAnswer HttpLimits NetworkPolicy",
     "toolcharter.api.paths": "Entry OpenFile OpenFolder OpenPlace Paths read_regular",
     "toolcharter.api.policy": "ProgramPlace ToolPolicy check_variables require_finite",
     "toolcharter.api.reasons": "GuardReason Reason",
-    "toolcharter.api.runner": "Detached Ended HiddenPath Job ProcessLimits ProgramRunner RunnerScope Running TerminalSize",
+    "toolcharter.api.runner": "Detached Ended HiddenPath ProgramRunner RunnerScope Running TerminalSize",
     "toolcharter.api.runtime": "Completed Reload ToolContext ToolRuntime",
     "toolcharter.api.secret": "CORE_RECORDS SecretRecord",
     "toolcharter.api.sessions": (

@@ -16,22 +16,21 @@ from typing import TYPE_CHECKING, Any
 
 import pluggy
 
-from toolcharter.api.approval import Answer, ApprovalAnswer, ApprovalRequest
-from toolcharter.api.call import Ask, Call, Caller, Deny
-from toolcharter.api.channel import Channel
-from toolcharter.api.discovery import Discovery, DiscoveryRuntime, ProfileView
-from toolcharter.api.extension import ExtensionSpec, Sink
-from toolcharter.api.runner import ProgramRunner, RunnerScope
-from toolcharter.api.tool import ToolSpec
-from toolcharter.api.virtual import VirtualFile, VirtualFolder
-
 if TYPE_CHECKING:
     import click
 
     from toolcharter.api.agents import AgentResult, AgentTask
+    from toolcharter.api.approval import Answer, ApprovalAnswer, ApprovalRequest
     from toolcharter.api.bus import Bus
+    from toolcharter.api.call import Ask, Call, Caller, Deny
+    from toolcharter.api.channel import Channel
+    from toolcharter.api.discovery import Discovery, DiscoveryRuntime, ProfileView
+    from toolcharter.api.extension import ExtensionSpec, Sink
+    from toolcharter.api.runner import ProgramRunner, RunnerScope
     from toolcharter.api.runtime import ToolRuntime
     from toolcharter.api.store_engine import StoreEngine
+    from toolcharter.api.tool import ToolSpec
+    from toolcharter.api.virtual import VirtualFile, VirtualFolder
 
 PROJECT = "toolcharter"
 
@@ -40,7 +39,7 @@ hookimpl = pluggy.HookimplMarker(PROJECT)
 
 
 @hookspec
-def register_tools() -> Sequence[ToolSpec[Any]]:  # type: ignore[empty-body]
+def register_tools() -> "Sequence[ToolSpec[Any]]":  # type: ignore[empty-body]
     """Offer the tools this distribution provides.
 
     Called when a toolbox is built, after the plugins its profile needs are imported and
@@ -57,7 +56,7 @@ def register_tools() -> Sequence[ToolSpec[Any]]:  # type: ignore[empty-body]
 
 
 @hookspec
-def register_extensions() -> Sequence[ExtensionSpec[Any]]:  # type: ignore[empty-body]
+def register_extensions() -> "Sequence[ExtensionSpec[Any]]":  # type: ignore[empty-body]
     """Offer the extensions this distribution provides, each with its typed policy.
 
     Called when a toolbox is built whose profile names one of the distribution's entry points
@@ -91,7 +90,7 @@ def register_programs() -> Sequence[Path]:  # type: ignore[empty-body]
 
 
 @hookspec(firstresult=True)
-def discover_tools(profile: ProfileView, workspace: Path | None, rt: DiscoveryRuntime | None) -> Discovery:  # type: ignore[empty-body]
+def discover_tools(profile: "ProfileView", workspace: Path | None, rt: "DiscoveryRuntime | None") -> "Discovery":  # type: ignore[empty-body]
     """Find tools that no entry point names: declared in a profile, lying in folders, offered by servers.
 
     Called in the module of each extension that the profile lists, when a toolbox is built and the policies are
@@ -118,7 +117,7 @@ def discover_tools(profile: ProfileView, workspace: Path | None, rt: DiscoveryRu
 
 
 @hookspec
-def check_call(call: Call) -> Deny | Ask | Awaitable[Deny | Ask | None] | None:
+def check_call(call: "Call") -> "Deny | Ask | Awaitable[Deny | Ask | None] | None":
     """Look at one call before it runs, and refuse it or ask for a human.
 
     Called for every call that policy lets through, after its arguments were validated and
@@ -144,8 +143,8 @@ def check_call(call: Call) -> Deny | Ask | Awaitable[Deny | Ask | None] | None:
 
 @hookspec(firstresult=True)
 def answer_approval(
-    request: ApprovalRequest,
-) -> ApprovalAnswer | Answer | Awaitable[ApprovalAnswer | Answer | None] | None:
+    request: "ApprovalRequest",
+) -> "ApprovalAnswer | Answer | Awaitable[ApprovalAnswer | Answer | None] | None":
     """Ask a person about one call, and say what they answered.
 
     Called for each call that only a person may permit, by policy or a check, after the tool's
@@ -184,7 +183,7 @@ def register_commands() -> Sequence["click.Command"]:  # type: ignore[empty-body
 
 
 @hookspec(firstresult=True)
-def open_runner(scope: RunnerScope) -> ProgramRunner:  # type: ignore[empty-body]
+def open_runner(scope: "RunnerScope") -> "ProgramRunner":  # type: ignore[empty-body]
     """Open the place where programs run, for one toolbox.
 
     Called when the first program is to run, at most once for each toolbox, and only for the object of the
@@ -218,7 +217,7 @@ def read_roots() -> Sequence[Path]:  # type: ignore[empty-body]
 
 
 @hookspec(firstresult=True)
-def route_path(path: str, caller: Caller, rt: "ToolRuntime") -> VirtualFile | VirtualFolder | None:
+def route_path(path: str, caller: "Caller", rt: "ToolRuntime") -> "VirtualFile | VirtualFolder | None":
     """Say what lies at a path of the workspace that an extension keeps elsewhere than on the disk.
 
     Called whenever a tool opens a path through `rt.paths`, before the disk is looked at, for the object of each extension
@@ -262,7 +261,7 @@ def run_agent(task: "AgentTask") -> "AgentResult | Awaitable[AgentResult]":  # t
 
 
 @hookspec(firstresult=True)
-def open_sink(url: str) -> Sink | None:
+def open_sink(url: str) -> "Sink | None":
     """Open an event sink for *url*, whose scheme is the name of the plugin's entry point.
 
     Called when a toolbox is built with that sink, once for each, and only in the plugin whose
@@ -280,7 +279,7 @@ def open_sink(url: str) -> Sink | None:
 
 
 @hookspec(firstresult=True)
-def open_channel(url: str) -> Channel:  # type: ignore[empty-body]
+def open_channel(url: str) -> "Channel":  # type: ignore[empty-body]
     """Open the channel on which the notifications and messages for *url* go.
 
     Called when a toolbox is built whose profile or ceilings have a `notify` entry that names the plugin's

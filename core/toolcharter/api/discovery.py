@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from toolcharter.api.call import Caller
 from toolcharter.api.extension import ExtensionPolicy
-from toolcharter.api.runner import ProcessLimits, Running
+from toolcharter.api.runner import Running
 from toolcharter.api.tool import ToolSpec
 
 if TYPE_CHECKING:
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from toolcharter.api.agents import Agents, GovernedTools
     from toolcharter.api.allowance import Allowance
+    from toolcharter.api.job import ProcessLimits
     from toolcharter.api.network import HttpLimits, NetworkPolicy
     from toolcharter.api.sessions import Inbox
     from toolcharter.api.store import Store
@@ -91,7 +92,7 @@ class DiscoveryRuntime(Protocol):
         /,
         *,
         env: Mapping[str, str],
-        limits: ProcessLimits | None = None,
+        limits: "ProcessLimits | None" = None,
         network: bool = False,
     ) -> Running:
         """Start a program on the profile's runner, in the workspace, as `ToolRuntime.spawn` does for unbounded tools.

@@ -1,32 +1,12 @@
 """Where programs run: the contract between the gate and a runner such as `host`, `bwrap` or `docker`."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from pathlib import Path
-from types import MappingProxyType
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from toolcharter.errors import ToolError
-
-
-def _nothing() -> Mapping[str, str]:
-    return MappingProxyType({})
-
-
-@dataclass(frozen=True, slots=True)
-class ProcessLimits:
-    """What a program and all that it starts may take; None is no limit beside the system's own."""
-
-    memory_bytes: int | None = 4 * 1024**3
-    """Of address space, for each process; of memory for all together where the runner can count that."""
-    processes: int | None = 256
-    """At a time. The host counts all of the user's, so that `host` keeps this limit only where it can."""
-    open_files: int | None = 1024
-    """For each process."""
-    file_bytes: int | None = 1024**3
-    """For each file that is written."""
-    cpu_s: int | None = None
-    """Seconds of processor time, for each process."""
+if TYPE_CHECKING:
+    from toolcharter.api.job import Job
+    from toolcharter.errors import ToolError
 
 
 class TerminalSize(NamedTuple):
@@ -60,40 +40,6 @@ class RunnerScope(NamedTuple):
     """What no program may see, asked before each start: files get an empty one over them, folders an empty folder."""
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
-    """One program to run."""
-
-    argv: tuple[str, ...]
-    """At least the program: a bare name, looked up on the runner's fixed PATH, or an absolute path. Never a path in
-    the workspace."""
-    cwd: str = "."
-    """Relative to the workspace, real, and below it."""
-    env: Mapping[str, str] = field(default_factory=_nothing)
-    """All of the environment."""
-    stdin: bytes = b""
-    expires: float = float("inf")
-    """On `time.monotonic`'s clock, in seconds."""
-    max_output_bytes: int = 1_000_000
-    """Kept of each stream, from its beginning."""
-    limits: ProcessLimits = field(default_factory=ProcessLimits)
-    read_only: bool = False
-    """The workspace cannot be written to."""
-    protected: tuple[str, ...] = ()
-    """More of the kind of `RunnerScope.protected`, such as `.git`, for this program."""
-    network: bool = False
-    """The program may reach the network. Counts only where the runner's own policy grants it, too."""
-    drops_errors: bool = False
-    """Of a program that is started to go on: what it writes to standard error is dropped, so that its output is what it
-    writes to standard output alone."""
-    image: str = ""
-    """Of which image the container is to be, where the runner makes containers; empty for its own. An empty program in
-    `argv` is then the image's own. Only runners that say `takes_images` get such jobs."""
-    is_wanted: Callable[[], bool] | None = None
-    """Asked a few times a second while the program runs; once it says no, the program is ended as if its time were up:
-    the call that wanted it has been cancelled. None: always."""
-
-
 class Ended(NamedTuple):
     """How a program ended."""
 
@@ -115,7 +61,7 @@ class Running(Protocol):
         ...
 
     @property
-    def lost(self) -> ToolError | None:
+    def lost(self) -> "ToolError | None":
         """Why nobody can tell how it ended: what ran it is gone, `worker_lost`. It counts as ended, by KILL, then."""
         ...
 
@@ -162,11 +108,11 @@ class ProgramRunner(Protocol):
     is_sandbox: bool
     """Whether programs are contained."""
 
-    def run(self, job: Job, /) -> Ended:
+    def run(self, job: "Job", /) -> Ended:
         """Run *job* to its end, or to the end of its time. Nothing of it is left then, whatever happened."""
         ...
 
-    def start(self, job: Job, terminal: TerminalSize | None = None, /) -> Running:
+    def start(self, job: "Job", terminal: TerminalSize | None = None, /) -> Running:
         """Start *job* and return; on a terminal of its own if *terminal* says so, else on pipes, with input open.
 
         `expires` and `max_output_bytes` do not count: the caller watches.
@@ -183,7 +129,7 @@ class Detached(NamedTuple):
 
     opener: Callable[[], ProgramRunner]
     """Opens a runner like the one that the profile names."""
-    job: Job
+    job: "Job"
     terminal: TerminalSize | None = None
 
     def start(self) -> tuple[ProgramRunner, Running]:

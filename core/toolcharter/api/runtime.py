@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from toolcharter.api.call import Caller, Decision, ToolResult
 from toolcharter.api.leases import Leases
 from toolcharter.api.paths import OpenFolder, Paths
-from toolcharter.api.runner import Detached, ProcessLimits, Running, TerminalSize
+from toolcharter.api.runner import Detached, Running, TerminalSize
 
 if TYPE_CHECKING:
     from toolcharter.api.agents import Agents
     from toolcharter.api.channel import ChannelUrl, Message, Sender
+    from toolcharter.api.job import ProcessLimits
     from toolcharter.api.network import Http
     from toolcharter.api.sessions import Inbox
     from toolcharter.api.store import Store
@@ -113,7 +114,7 @@ class Runner(Protocol):
         stdin: bytes = b"",
         timeout_s: float | None = None,
         max_output_bytes: int = 1_000_000,
-        limits: ProcessLimits | None = None,
+        limits: "ProcessLimits | None" = None,
         network: bool = False,
         image: str = "",
     ) -> Completed:
@@ -269,7 +270,7 @@ class ToolRuntime(Protocol):
         cwd: OpenFolder | None = None,
         env: Mapping[str, str] | None = None,
         terminal: TerminalSize | None = None,
-        limits: ProcessLimits | None = None,
+        limits: "ProcessLimits | None" = None,
         network: bool = False,
     ) -> Running:
         """Start a program that goes on when the call has ended; arguments and errors as of `run`.
@@ -286,7 +287,7 @@ class ToolRuntime(Protocol):
         cwd: OpenFolder | None = None,
         env: Mapping[str, str] | None = None,
         terminal: TerminalSize | None = None,
-        limits: ProcessLimits | None = None,
+        limits: "ProcessLimits | None" = None,
         network: bool = False,
     ) -> Detached:
         """Have a program started by another process of the tool's own, which may outlive the toolbox; as `spawn` else.

@@ -16,8 +16,9 @@ from typing import Any, Literal, NamedTuple
 
 from toolcharter.api.call import Caller, Decision, Stage
 from toolcharter.api.extension import Sink
+from toolcharter.api.job import Job
 from toolcharter.api.reasons import Reason
-from toolcharter.api.runner import Job, RunnerScope
+from toolcharter.api.runner import RunnerScope
 from toolcharter.api.tool import ToolSpec
 from toolcharter.errors import Denied, ToolError
 from toolcharter.events.contract import AFTER, BEFORE, POLICY_BEFORE, POLICY_DENY

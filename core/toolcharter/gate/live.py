@@ -21,10 +21,10 @@ from toolcharter.api.runtime import Reload
 from toolcharter.errors import ConfigurationError, Denied, ToolboxClosed
 from toolcharter.events.lines import LineFormat
 from toolcharter.events.sinks import SinkLike
-from toolcharter.gate.build.inventory import require_store_outside
+from toolcharter.gate.build.inventory import existing_folder, require_store_outside
 from toolcharter.gate.build.late import LateRuntime, discover_late
 from toolcharter.gate.build.open import build_tools_into, open_state, plan_for
-from toolcharter.gate.build.plan import Plan, existing_folder, with_discovered
+from toolcharter.gate.build.plan import Plan, with_discovered
 from toolcharter.gate.redact import redact_id, scrubbed
 from toolcharter.gate.state import ProfileStore, ToolboxState
 from toolcharter.gate.toolbox import Toolbox
@@ -80,12 +80,11 @@ def open_live(
     """
     places = () if stores is None else stores.keeps_state_in()
     require_store_outside(existing_folder(workspace), places)
-    plan, sinks = plan_for(profile, workspace, () if events is None else events)
-    if events is None and not plan.profile.events.required:
-        sinks = []
-    plan, base = open_state(
-        plan, workspace, sinks, approver, last_approver, strict=strict, believed=(*believed, *places)
-    )
+    with plan_for(profile, workspace, () if events is None else events) as (planned, named, seen):
+        sinks = named if events is not None or planned.profile.events.required else []
+        plan, base = open_state(
+            planned, workspace, sinks, approver, last_approver, strict=strict, believed=(*believed, *places), seen=seen
+        )
     if stores is not None:
         base.store.close()
         base.store = ProfileStore(shared=stores)

@@ -9,6 +9,7 @@ from toolcharter._lazy import lazy
 from toolcharter.api.discovery import CapabilityBounds, DiscovererPolicy, Discovery, DiscoveryRuntime, ProfileView
 from toolcharter.api.tool import ToolSpec
 from toolcharter.errors import ConfigurationError, Fault, PluginError
+from toolcharter.loader.discovered import Discovered
 from toolcharter.loader.hooks import cause
 from toolcharter.loader.load import Loaded, LoadedExtension, LoadedTool
 
@@ -19,34 +20,6 @@ else:
 
 KINDS = frozenset({"cli", "custom", "mcp"})
 """What a discovered tool may be: it needs an `allow` rule for itself; what it starts, only the floor and `deny` judge."""
-
-
-class Discovered(NamedTuple):
-    """The tools of all discoverers of a profile."""
-
-    tools: Mapping[str, LoadedTool] = MappingProxyType({})
-    """By name, declared ones first."""
-    folders: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-    later: tuple[str, ...] = ()
-    """Globs over the names of tools that may still come."""
-    wait_s: float = 0.0
-    """How long a toolbox that never changes waits for more, in seconds."""
-    asked_about: frozenset[str] = frozenset()
-    """Tools about whose changes the check of their own extension asks."""
-
-    @property
-    def aliases(self) -> dict[str, str]:
-        """`{alias: tool}`."""
-        return {alias: name for name, tool in self.tools.items() for alias in tool.spec.aliases}
-
-    @property
-    def fingerprints(self) -> dict[str, str]:
-        """What distinguishes each tool's code."""
-        return {name: tool.spec.fingerprint or "" for name, tool in self.tools.items()}
-
-
-NOTHING = Discovered()
 
 
 class Ground(NamedTuple):
@@ -72,11 +45,6 @@ class Late(NamedTuple):
 
 
 _NO_OBJECTS = Late(MappingProxyType({}), None)
-
-
-def has_discoverers(loaded: Loaded) -> bool:
-    """Whether any extension of the profile looks for tools."""
-    return any(extension.discover for extension in loaded.extension_specs.values())
 
 
 def discover(loaded: Loaded, policies: Mapping[str, Any], ground: Ground, late: Late = _NO_OBJECTS) -> Discovered:

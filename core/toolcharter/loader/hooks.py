@@ -2,12 +2,16 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from inspect import Parameter, signature
-from typing import Any, NamedTuple
+from types import FunctionType, MethodType, ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pluggy import HookImpl, PluginManager
 
 from toolcharter import hookspecs
 from toolcharter.errors import Fault, PluginError, did_you_mean
+
+if TYPE_CHECKING:
+    from pluggy import HookimplOpts
 
 MODULE_HOOKS = (
     "register_tools",
@@ -32,6 +36,19 @@ OBJECT_HOOKS = (
     "route_path",
     "run_agent",
 )
+
+
+_HOOKABLE = (FunctionType, MethodType, staticmethod, classmethod)
+"""What pluggy takes for an implementation if it bears the mark."""
+
+
+class _Manager(PluginManager):
+    """pluggy's, which asks `inspect` for each name of a module; most names of a module are no function."""
+
+    def parse_hookimpl_opts(self, plugin: Any, name: str) -> "HookimplOpts | None":
+        if type(plugin) is ModuleType and not isinstance(vars(plugin).get(name), _HOOKABLE):
+            return None
+        return super().parse_hookimpl_opts(plugin, name)
 
 
 class PathRoute(NamedTuple):
@@ -68,7 +85,7 @@ class Failures:
 
 def new_manager() -> PluginManager:
     """A plugin manager that knows our hooks and no plugin."""
-    manager = PluginManager(hookspecs.PROJECT)
+    manager = _Manager(hookspecs.PROJECT)
     manager.add_hookspecs(hookspecs)
     return manager
 

@@ -20,7 +20,8 @@ from types import ModuleType
 from typing import Any, Literal
 
 from toolcharter.guards.inventory import lies_in, make_inventory
-from toolcharter.loader.interpreter import Code, homes_of, is_any_related, is_within, names_of, standard_folders
+from toolcharter.loader.interpreter import Code, homes_of, standard_folders
+from toolcharter.loader.survey import Survey, is_within, names_of
 
 _IMPORT_SYSTEM = "<frozen importlib"
 Importer = Literal["gate", "python", "other"]
@@ -64,7 +65,7 @@ class GateFinder:
         top = str(workspace)
         self._uses[top] -= 1
         entries = (entry for entry in sys.path if isinstance(entry, str))
-        if self._uses[top] <= 0 and not is_any_related(entries, top):
+        if self._uses[top] <= 0 and not any(True for _ in Survey(()).related(entries, top)):
             self._workspaces = {name: places for name, places in self._workspaces.items() if name != top}
             self._trusted = {}
 

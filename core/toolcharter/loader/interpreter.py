@@ -4,22 +4,20 @@ A user who can write to one of them decides what the gate runs next. Only the fo
 expensive questions are asked only where a folder of `sys.path` lies in the workspace.
 """
 
-import json
 import os
 import re
 import site as site_module
 import sys
 import sysconfig
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from importlib.machinery import PathFinder, all_suffixes
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import unquote, urlsplit
 
 from toolcharter.errors import ConfigurationError, Fault
-from toolcharter.guards.paths.git_dirs import ways
-from toolcharter.loader.scan import Installed, normalise, real_paths, site_dirs
+from toolcharter.loader.scan import Installed, site_dirs
+from toolcharter.loader.survey import Survey, is_within
 
 CORE = "toolcharter"
 _FOLDERS = ("stdlib", "platstdlib", "purelib", "platlib", "scripts")
@@ -37,8 +35,6 @@ _HARMLESS_FINDERS = frozenset(
     }
 )
 _CUSTOM = ("sitecustomize", "usercustomize")
-_REQUIREMENT = re.compile(rb"^Requires-Dist:[ \t]*([A-Za-z0-9][A-Za-z0-9._-]*)", re.MULTILINE)
-_HEADERS_END = re.compile(rb"\r?\n\r?\n")
 # Folders of libraries and modules in C. Source: ld.so(8); openssl-env(7); iconv(3); locale(7).
 _LIBRARY_FOLDERS = ("LD_LIBRARY_PATH", "OPENSSL_MODULES", "OPENSSL_ENGINES", "GCONV_PATH", "LOCPATH", "SSL_CERT_DIR")
 _LIBRARY_FILES = ("LD_PRELOAD", "LD_AUDIT", "OPENSSL_CONF", "SSL_CERT_FILE")
@@ -58,70 +54,44 @@ class Code(NamedTuple):
     """The top-level names of the gate's packages: the core's and those of all installed plugins."""
     linked: frozenset[str] = frozenset()
     """Top-level names that a link in a site directory takes from the workspace."""
+    is_on_path: bool = False
+    """Whether a folder of `sys.path` is the workspace, lies in it or contains it."""
 
 
-def code_of_the_gate(workspace: Path, index: Installed) -> Code:
+def survey() -> Survey:
+    """A new look at the disk."""
+    return Survey(site_dirs())
+
+
+def code_of_the_gate(workspace: Path, index: Installed, seen: Survey | None = None) -> Code:
     """Find what has to be protected in *workspace*, so that the gate never runs what a tool has written.
 
     Args:
         workspace: Its real path.
         index: The installed plugins.
+        seen: What was found on the disk already, where the same build of a toolbox has asked before.
 
     Raises:
         ConfigurationError: The workspace lies in a folder from which the gate imports, so that tools could write there.
     """
+    seen = seen or survey()
     top = str(workspace)
     entries = [*index.tools.values(), *index.extensions.values()]
     packages = frozenset({CORE, *(entry.module.partition(".")[0] for entry in entries)})
-    sites = tuple(site_dirs())
-    folders = {*sites, *_folders().values()}
-    _require_outside(top, {*sites, _folders()["stdlib"], _folders()["platstdlib"]})
+    folders = {*seen.sites, *_folders().values()}
+    _require_outside(top, {*seen.sites, _folders()["stdlib"], _folders()["platstdlib"]})
     trusted = [*_interpreter(top), *folders, *_imported(top, packages), *libraries_of(top, os.environ)]
     trusted += _script()
-    entries_there = [entry for entry in _related(filter(None, sys.path), top) if not _is_in_any(entry, trusted)]
-    linked = linked_from(sites, top)
+    path = [entry for entry in sys.path if isinstance(entry, str)]
+    related = [*seen.related((entry or os.curdir for entry in path), top)]
+    entries_there = [entry for entry in related if entry in path and not seen.is_in_any(entry, trusted)]
+    linked = seen.linked_from(top)
     if entries_there or linked or has_other_finders():
-        trusted += _sources(top, entries_there, linked, packages, [entry.distribution for entry in entries])
+        trusted += _sources(top, entries_there, linked, packages, [entry.distribution for entry in entries], seen)
     if entries_there:
         trusted += _shadows(top, entries_there)
-    trusted += [folder for folder in _of_path_files() if is_within(folder, top) and not os.path.lexists(folder)]
-    return Code(_names_of_all(trusted), _names_of_all(sites), packages, frozenset(linked))
-
-
-def _names_of_all(paths: Sequence[str]) -> tuple[str, ...]:
-    """All names of *paths*, each once."""
-    found = (name for path, real in zip(paths, real_paths(paths), strict=True) for name in names_of(path, real))
-    return tuple(dict.fromkeys(found))
-
-
-def names_of(path: str, real: str | None = None) -> tuple[str, ...]:
-    """All absolute names of *path*: as each link on its way has it, and without links: *real*, where that is known."""
-    absolute = os.path.abspath(path)
-    real = real or os.path.realpath(path)
-    if real == absolute:
-        return (real,)
-    # `abspath` takes `..` by its letters, which is wrong behind a link; the walk does not.
-    written = path if path.startswith("/") else f"{os.getcwd()}/{path}"
-    return tuple(dict.fromkeys(map(str, ways(Path("/"), written))))
-
-
-def is_within(path: str, folder: str) -> bool:
-    """Whether *path* is *folder* or lies below it; both absolute."""
-    return path == folder or path.startswith(f"{folder.rstrip('/')}/")
-
-
-def is_any_related(paths: Iterable[str], workspace: str) -> bool:
-    """Whether one of *paths*, by its letters or in truth, is the workspace, lies in it, or contains it."""
-    return any(True for _ in _related(paths, workspace))
-
-
-def _related(paths: Iterable[str], workspace: str) -> Iterator[str]:
-    """Those of *paths* that, by their letters or in truth, are the workspace, lie in it, or contain it."""
-    paths = [*paths]
-    for path, real in zip(paths, real_paths(paths), strict=True):
-        names = (os.path.abspath(path), real)
-        if any(is_within(name, workspace) or is_within(workspace, name) for name in names):
-            yield path
+    trusted += [folder for folder in seen.of_path_files if is_within(folder, top) and not os.path.lexists(folder)]
+    return Code(seen.names_of_all(trusted), seen.names_of_all(seen.sites), packages, frozenset(linked), bool(related))
 
 
 @cache
@@ -204,47 +174,32 @@ def homes_of(name: str) -> tuple[str, ...]:
     return tuple(os.path.realpath(place) for place in places if isinstance(place, str))
 
 
-def linked_from(sites: Iterable[str], workspace: str) -> dict[str, str]:
-    """What links in site directories take from the workspace: top-level names of modules, and where each leads.
-
-    Installers put them there: `flit install --symlink`, `uv` with links to its cache.
-    """
-    found: dict[str, str] = {}
-    for site in sites:
-        try:
-            with os.scandir(site) as entries:
-                links = [(entry.name, os.path.realpath(entry.path)) for entry in entries if entry.is_symlink()]
-        except OSError:
-            continue
-        found.update((name.partition(".")[0], real) for name, real in links if is_within(real, workspace))
-    return found
-
-
 def _sources(
     workspace: str,
     entries: list[str],
     linked: dict[str, str],
     packages: frozenset[str],
     plugins: Iterable[str],
+    seen: Survey,
 ) -> Iterator[str]:
     """Folders in the workspace that are on `sys.path`, or are sources of editable installs, and concern the gate.
 
     What lies in the source of an editable install that the gate has no use for is left to the tools: the gate's imports
     pass over it.
     """
-    editable = [(name, root) for name, root in _editables() if is_any_related((root,), workspace)]
+    editable = [(name, root) for name, root in seen.editables if any(True for _ in seen.related((root,), workspace))]
     needed = frozenset({CORE, *plugins})
     if not needed.issuperset(name for name, _ in editable):
-        needed = _needed(needed)
+        needed = seen.needed(needed)
     ours = [root for name, root in editable if name in needed]
     others = [root for name, root in editable if name not in needed]
-    yield from (real for real in linked.values() if not _is_in_any(real, others) or _is_in_any(real, ours))
-    from_files = set(_of_path_files())
+    yield from (real for real in linked.values() if not seen.is_in_any(real, others) or seen.is_in_any(real, ours))
+    from_files = set(seen.of_path_files)
     for entry in entries:
-        real = os.path.realpath(entry)
+        real = seen.real(entry)
         if is_within(workspace, real):
             yield from (f"{entry}/{name}" for name in packages if os.path.lexists(f"{entry}/{name}"))
-        elif not (real in from_files and _is_in_any(real, others) and not _is_in_any(real, ours)):
+        elif not (real in from_files and seen.is_in_any(real, others) and not seen.is_in_any(real, ours)):
             yield entry
         if real in from_files:
             # Python imports these by itself when it starts, the next time that the gate starts.
@@ -252,92 +207,10 @@ def _sources(
     yield from (root for root in ours if is_within(root, workspace))
 
 
-def _is_in_any(path: str, folders: Iterable[str]) -> bool:
-    real = os.path.realpath(path)
-    return any(is_within(real, os.path.realpath(folder)) for folder in folders)
-
-
 def has_other_finders() -> bool:
     """Whether modules may be found by other means than `sys.path`: each build backend has its own finder."""
     modules = (str(getattr(finder, "__module__", "")).partition(".")[0] for finder in sys.meta_path)
     return not _HARMLESS_FINDERS.issuperset(modules)
-
-
-def metadata_folders() -> Iterator[str]:
-    """The metadata of all that is installed."""
-    for site in site_dirs():
-        yield from (f"{site}/{name}" for name in _listing(site) if name.endswith((".dist-info", ".egg-info")))
-
-
-def _editables() -> Iterator[tuple[str, str]]:
-    """Name and source folder of each editable install.
-
-    Source: PyPA specification "Recording the Direct URL Origin of installed distributions".
-    """
-    for folder in metadata_folders():
-        try:
-            record = json.loads(_content(f"{folder}/direct_url.json"))
-            url = urlsplit(record["url"])
-            if url.scheme == "file" and record["dir_info"]["editable"] is True:
-                yield _distribution_of(folder), os.path.realpath(unquote(url.path))
-        except (ValueError, KeyError, TypeError):  # no record, or none of an editable install
-            continue
-
-
-def _distribution_of(metadata: str) -> str:
-    return normalise(Path(metadata).name.rpartition(".")[0].partition("-")[0])
-
-
-def _needed(first: Iterable[str]) -> frozenset[str]:
-    """The distributions that *first* need, and those that these need, extras included."""
-    folders = {_distribution_of(folder): folder for folder in metadata_folders()}
-    found, left = set[str](), list(first)
-    while left:
-        found.update(left)
-        left = [
-            need for name in left if name in folders for need in requirements_of(folders[name]) if need not in found
-        ]
-    return frozenset(found)
-
-
-def requirements_of(metadata: str) -> Iterator[str]:
-    """The names of the distributions that one needs, or can use. Source: PyPA specification "Core metadata"."""
-    for name in ("METADATA", "PKG-INFO"):
-        try:
-            with open(f"{metadata}/{name}", "rb") as file:
-                headers = _HEADERS_END.split(file.read(), 1)[0]
-        except OSError:
-            continue
-        yield from (normalise(need.decode()) for need in dict.fromkeys(_REQUIREMENT.findall(headers)))
-        return
-
-
-def _of_path_files() -> list[str]:
-    """The folders that `.pth` files put on `sys.path`, links resolved. Source: the module `site`."""
-    return real_paths(
-        os.path.join(site, line.strip())
-        for site in site_dirs()
-        for file in _listing(site)
-        if file.endswith(".pth")
-        for line in _content(f"{site}/{file}").decode(errors="replace").splitlines()
-        if line.strip() and not line.startswith(("#", "import ", "import\t"))
-    )
-
-
-def _listing(folder: str) -> list[str]:
-    try:
-        return os.listdir(folder)
-    except OSError:
-        return []
-
-
-def _content(file: str) -> bytes:
-    """A file's content; nothing if it cannot be read."""
-    try:
-        with open(file, "rb", buffering=0) as opened:
-            return opened.readall()
-    except OSError:
-        return b""
 
 
 def libraries_of(workspace: str, environ: Mapping[str, str]) -> Iterator[str]:

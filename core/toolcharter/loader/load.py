@@ -12,11 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pluggy import PluginManager
 
 from toolcharter._lazy import lazy
-from toolcharter.api.approval import ApprovalRequest
-from toolcharter.api.call import Call
-from toolcharter.api.channel import Channel
 from toolcharter.api.extension import CHECK_TIMEOUT_S, CheckPolicy, ExtensionPolicy, ExtensionSpec, Sink
-from toolcharter.api.runner import RunnerScope
 from toolcharter.api.tool import ToolSpec
 from toolcharter.errors import Fault, PluginError
 from toolcharter.loader.hooks import (
@@ -46,7 +42,11 @@ from toolcharter.loader.select import RUNNER, Need, channel_needs, needs_of, pin
 
 if TYPE_CHECKING:
     from toolcharter.api.agents import AgentTask
+    from toolcharter.api.approval import ApprovalRequest
     from toolcharter.api.bus import Bus
+    from toolcharter.api.call import Call
+    from toolcharter.api.channel import Channel
+    from toolcharter.api.runner import RunnerScope
     from toolcharter.api.store_engine import StoreEngine
     from toolcharter.guards.shell.programs import tables
     from toolcharter.guards.shell.programs.tables import Tables
@@ -80,7 +80,7 @@ class Check(NamedTuple):
 
     plugin: str
     """`distribution:module`, and `:extension` for the object of an extension."""
-    function: Callable[[Call], Any]
+    function: "Callable[[Call], Any]"
     """Takes the call; returns None, `Deny`, `Ask` or an awaitable of these."""
     advisory: bool = False
     """Whether a call passes where the check fails."""
@@ -108,11 +108,11 @@ class Loaded(NamedTuple):
     """Of event sinks, by scheme; complete after `build_extensions`."""
     program_files: tuple[Path, ...] = ()
     """Tables of programs beside the core's."""
-    approver: Callable[[ApprovalRequest], Any] | None = None
+    approver: "Callable[[ApprovalRequest], Any] | None" = None
     """What answers approvals, if one of the extensions does; known after `build_extensions`."""
     agent_host: "Callable[[AgentTask], Any] | None" = None
     """What runs agents, if one of the extensions does; known after `build_extensions`."""
-    runners: Mapping[str, Callable[[RunnerScope], Any]] = _NOTHING
+    runners: "Mapping[str, Callable[[RunnerScope], Any]]" = _NOTHING
     """What opens runners, by the name of the extension; known after `build_extensions`."""
     channels: Openers = _NOTHING
     """What opens channels, by the word under `deliver`; complete after `build_extensions`."""
@@ -149,7 +149,7 @@ class Loaded(NamedTuple):
         """
         openers, channels = dict(self.openers), dict(self.channels)
         settings, failures = dict[str, ExtensionPolicy](), Failures()
-        closers, runners = list[Callable[[], object]](), dict[str, Callable[[RunnerScope], Any]]()
+        closers, runners = list[Callable[[], object]](), dict[str, Callable[..., Any]]()
         discoverers, routes = dict[str, Callable[..., Any]](), list[PathRoute]()
         objects, roots = dict[tuple[str, str], Any](), list[Path]()
         for name, loaded in self.extension_specs.items():
@@ -198,7 +198,7 @@ class Loaded(NamedTuple):
         """
         return open_sink(self.openers, url)
 
-    def open_channel(self, name: str, url: str, place: str) -> Channel:
+    def open_channel(self, name: str, url: str, place: str) -> "Channel":
         """Open the channel *name* for *url*, which the entry at *place* names.
 
         Raises:

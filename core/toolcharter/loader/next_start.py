@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 from toolcharter.guards.inventory import PACKAGE, ImportFolder, module_name
 from toolcharter.guards.paths.names import absolute_parts, fold
-from toolcharter.loader.interpreter import is_within, metadata_folders, requirements_of
+from toolcharter.loader.scan import site_dirs
+from toolcharter.loader.survey import is_within, metadata_folders, requirements_of
 
 _BY_PYTHON = frozenset({"sitecustomize", "usercustomize"})
 _TRIED = frozenset({"java", "org"})
@@ -107,5 +108,5 @@ def _is_package(folder: str) -> bool:
 @cache
 def _optional() -> frozenset[str]:
     """What installed distributions use where it is there, by the names of distributions, which mostly are the modules'."""
-    needs = (need for metadata in metadata_folders() for need in requirements_of(metadata))
+    needs = (need for metadata in metadata_folders(site_dirs()) for need in requirements_of(metadata))
     return frozenset(need.replace("-", "_") for need in needs)

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pluggy import PluginManager
 
 from toolcharter._lazy import lazy
-from toolcharter.api.channel import Channel, ChannelUrl, Deliverable, Message, Sender
-from toolcharter.api.extension import Sink
 from toolcharter.api.words import is_secret_reference
 from toolcharter.errors import Fault, NotDelivered, PluginError
 from toolcharter.loader.hooks import cause, implementation
 
 if TYPE_CHECKING:
     from toolcharter.api.bus import Bus
+    from toolcharter.api.channel import Channel, ChannelUrl, Deliverable, Message, Sender
+    from toolcharter.api.extension import Sink
     from toolcharter.api.store_engine import StoreEngine
     from toolcharter.events import notify
 else:
@@ -56,7 +56,7 @@ def openers_of(manager: PluginManager, hook: str, plugin: object, name: str, own
     return {} if function is None else {name: Opener(owner, function)}
 
 
-def open_sink(openers: Openers, url: str) -> Sink:
+def open_sink(openers: Openers, url: str) -> "Sink":
     """Open the event sink behind *url* through the plugin whose entry point is its scheme.
 
     Raises:
@@ -84,21 +84,21 @@ def open_sink(openers: Openers, url: str) -> Sink:
 class _SecretChannel(NamedTuple):
     """A channel whose URL a secret holds: it is read and checked when a thread has something to deliver."""
 
-    open: Callable[[], Channel]
+    open: "Callable[[], Channel]"
 
-    def connect(self) -> Sender[Deliverable]:
+    def connect(self) -> "Sender[Deliverable]":
         """As `Channel.connect`; a secret that the store does not give is a loss, too."""
         return self.open().connect()
 
 
-def channel_of(url: str, secret: Callable[[str], str], open_: Callable[[str], Channel]) -> Channel:
+def channel_of(url: str, secret: Callable[[str], str], open_: "Callable[[str], Channel]") -> "Channel":
     """What *open_* gives for *url*: now, or for the URL that *secret* gives, once there is something to deliver."""
     return _SecretChannel(lambda: open_(secret(url))) if is_secret_reference(url) else open_(url)
 
 
 def sender_of(
-    where: ChannelUrl, secret: Callable[[str], str], open_: Callable[[str, str, str], Channel]
-) -> Sender[Message]:
+    where: "ChannelUrl", secret: Callable[[str], str], open_: "Callable[[str, str, str], Channel]"
+) -> "Sender[Message]":
     """What delivers messages on a channel that a tool's policy names.
 
     Args:
@@ -120,7 +120,7 @@ def sender_of(
         raise NotDelivered(what) from error
 
 
-def open_channel(openers: Openers, name: str, url: str, place: str) -> Channel:
+def open_channel(openers: Openers, name: str, url: str, place: str) -> "Channel":
     """Open the channel *name* for *url* through the plugin whose entry point bears the name.
 
     Args:

@@ -300,9 +300,14 @@ def search_path(entries: Iterable[str] | None = None) -> tuple[str, ...]:
     return tuple(dict.fromkeys(real_paths(sys.path if entries is None else entries)))
 
 
-def real_paths(paths: Iterable[str]) -> list[str]:
-    """What `os.path.realpath` gives for each of *paths*. A folder that several of them lie in is resolved once."""
-    known: dict[str, str] = {}
+def real_paths(paths: Iterable[str], known: dict[str, str] | None = None) -> list[str]:
+    """What `os.path.realpath` gives for each of *paths*. A folder that several of them lie in is resolved once.
+
+    Args:
+        paths: Absolute or not.
+        known: What was resolved before, by path; gets what is resolved now.
+    """
+    known = {} if known is None else known
     return [_real_path(os.fspath(path), known) for path in paths]
 
 

@@ -3,7 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -351,7 +351,7 @@ def test_first_toolbox_that_cannot_be_built(world: World, monkeypatch: pytest.Mo
     """Nothing is left open."""
     world.found = (ToolSpec("a", ToolPolicy, lambda *_: 5, kind="cli", fingerprint="1"),)  # type: ignore[arg-type]
     plan, ground = open_state(world.plan(), world.folder, [world.events.append])
-    monkeypatch.setattr(live_module, "plan_for", lambda *_: (plan, []))
+    monkeypatch.setattr(live_module, "plan_for", lambda *_: nullcontext((plan, [], None)))
     monkeypatch.setattr(live_module, "open_state", lambda *_, **__: (plan, ground))
 
     with pytest.raises(ConfigurationError):

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from toolcharter.api.runner import Ended, Job, RunnerScope
+from toolcharter.api.job import Job
+from toolcharter.api.runner import Ended, RunnerScope
 from toolcharter.errors import Denied
 from toolcharter.gate.runners import Opener, Repositories, Runners
 from toolcharter.guards.process import HostProgramRunner, NoRunner

@@ -10,8 +10,9 @@ import pytest
 from toolcharter.errors import ConfigurationError
 from toolcharter.guards.inventory import make_inventory
 from toolcharter.loader import interpreter
-from toolcharter.loader.interpreter import code_of_the_gate, names_of
+from toolcharter.loader.interpreter import code_of_the_gate, survey
 from toolcharter.loader.scan import Installed, installed
+from toolcharter.loader.survey import names_of
 
 Places = Callable[..., tuple[str, ...]]
 
@@ -217,3 +218,21 @@ def test_the_commands_of_a_user_are_protected(places: Places, workspace: Path, m
     monkeypatch.setattr("site.USER_BASE", f"{workspace}/user")
 
     assert places() == ("user/bin",)
+
+
+def test_a_second_look_of_one_build_asks_the_disk_no_more_and_sees_what_was_imported(
+    workspace: Path, site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the two looks plugins are imported: what that changes counts, what is installed meanwhile is for the next build."""
+    seen, index = survey(), Installed((), None)
+    first = {*code_of_the_gate(workspace, index, seen).trusted}
+    (site / "late.pth").write_text(f"{workspace}/late\n")
+    module = type(sys)("toolcharter")
+    module.__file__ = str(workspace / "elsewhere.py")
+    monkeypatch.setitem(sys.modules, "toolcharter", module)
+
+    second = {*code_of_the_gate(workspace, index, seen).trusted}
+    next_build = {*code_of_the_gate(workspace, index).trusted}
+
+    assert second - first == {str(workspace / "elsewhere.py")}
+    assert next_build - second == {str(workspace / "late")}

@@ -13,10 +13,10 @@ from toolcharter.cli.output import print_json, print_table
 if TYPE_CHECKING:
     from toolcharter.api.call import Caller
     from toolcharter.cli import doctor
-    from toolcharter.gate.build import plan as build_plan
+    from toolcharter.gate.build import inventory
 else:
     doctor = lazy("toolcharter.cli.doctor")
-    build_plan = lazy("toolcharter.gate.build.plan")
+    inventory = lazy("toolcharter.gate.build.inventory")
 
 
 @click.command("doctor")
@@ -37,7 +37,7 @@ def command(
     run, or a call of a stand-in. Tools that only read files are called. Nothing changes; events go
     to the sinks that --events names, and to no others. Exit status 1 if anything failed.
     """
-    findings = list(doctor.examine(profile, build_plan.existing_folder(workspace), caller, events))
+    findings = list(doctor.examine(profile, inventory.existing_folder(workspace), caller, events))
     failed = any(finding.result == "failed" for finding in findings)
     if as_json:
         print_json({"ok": not failed, "findings": [finding._asdict() for finding in findings]})

@@ -13,6 +13,7 @@ from toolcharter.errors import did_you_mean
 
 if TYPE_CHECKING:
     from toolcharter.api import reasons
+    from toolcharter.gate.build import inventory
     from toolcharter.gate.build import plan as build_plan
     from toolcharter.gate.build.open import Plan
     from toolcharter.loader import listing, scan
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 else:
     reasons = lazy("toolcharter.api.reasons")
     build_plan = lazy("toolcharter.gate.build.plan")
+    inventory = lazy("toolcharter.gate.build.inventory")
     listing = lazy("toolcharter.loader.listing")
     scan = lazy("toolcharter.loader.scan")
     testing_readme = lazy("toolcharter.testing.readme")
@@ -53,7 +55,7 @@ def command(tool: str | None, profile: str | None, as_json: bool, workspace: str
     own = list(_of_plugins())
     ruled: list[_Row] = []
     if profile is not None:
-        plan = build_plan.plan_profile(profile, workspace=build_plan.existing_folder(workspace))
+        plan = build_plan.plan_profile(profile, workspace=inventory.existing_folder(workspace))
         own = [row for row in own if row.source in {*plan.loaded.specs, *plan.loaded.extension_specs}]
         ruled = list(_of_rules(plan))
     if tool is None:

@@ -6,8 +6,8 @@
 import glob
 import os
 import re
-import sys
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
@@ -20,7 +20,8 @@ from toolcharter.guards.inventory import Inventory, lies_in, make_inventory
 from toolcharter.guards.paths.git_dirs import git_folder, repository_folders
 from toolcharter.guards.paths.hidden import Inode, names_in, with_more_names
 from toolcharter.guards.state_folder import state_path
-from toolcharter.loader.interpreter import Code, is_any_related, is_within, names_of
+from toolcharter.loader.interpreter import Code
+from toolcharter.loader.survey import is_within, names_of
 from toolcharter.profile.ceilings import ADMIN_POLICY, WORKSPACE_POLICY
 from toolcharter.profile.compose import Composer
 from toolcharter.profile.find import SUFFIXES, Unusable, read_bytes, shipped_profiles
@@ -79,10 +80,26 @@ def inventory_of(
         repositories=map(str, repository_folders(workspace)),
         records=[_rotated(name) for names in written.values() for name in names if is_within(name, str(workspace))],
     )
-    entries = (entry or os.curdir for entry in sys.path if isinstance(entry, str))
-    if not is_any_related(entries, str(workspace)):
+    if not code.is_on_path:
         return made
     return made._replace(importing=next_start.import_folders(workspace, code.packages, made.covers))
+
+
+def existing_folder(workspace: str | Path) -> Path:
+    """The real path of a workspace.
+
+    Raises:
+        ConfigurationError: It is no folder, or none that the process may enter.
+    """
+    with suppress(OSError, ValueError):
+        root = Path(os.path.realpath(workspace, strict=True))
+        if root.is_dir() and os.access(root, os.X_OK):
+            return root
+        if root.is_dir():
+            what = f"{str(workspace)!r} may not be entered: Permission denied."
+            raise ConfigurationError([Fault("workspace", "", what, "Name a folder of yours with --workspace.")])
+    fault = Fault("workspace", "", f"{str(workspace)!r} is no folder.", "Name an existing folder with --workspace.")
+    raise ConfigurationError([fault])
 
 
 def require_state_outside(

@@ -11,7 +11,7 @@ from toolcharter._lazy import lazy
 from toolcharter.api.call import Caller
 from toolcharter.api.network import HttpLimits, NetworkPolicy
 from toolcharter.api.reasons import Reason
-from toolcharter.api.runner import ProcessLimits, Running
+from toolcharter.api.runner import Running
 from toolcharter.errors import Denied
 from toolcharter.events.lines import LineFormat
 from toolcharter.gate.build.plan import Plan, with_discovered
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from toolcharter.api import store_engine
     from toolcharter.api.agents import Agents, ToolboxView
     from toolcharter.api.allowance import Allowance
+    from toolcharter.api.job import ProcessLimits
     from toolcharter.api.sessions import Inbox
     from toolcharter.api.store import Store
     from toolcharter.gate import agents
@@ -70,7 +71,7 @@ class LateRuntime:
         /,
         *,
         env: Mapping[str, str],
-        limits: ProcessLimits | None = None,
+        limits: "ProcessLimits | None" = None,
         network: bool = False,
     ) -> Running:
         """Start a program as `ToolRuntime.spawn` does for unbounded tools, its standard error dropped."""

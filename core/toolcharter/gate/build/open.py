@@ -1,7 +1,8 @@
 """`build_tools`: from a profile to a toolbox, or to every fault at once."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
+from contextlib import contextmanager
 from functools import partial
 from math import inf
 from pathlib import Path
@@ -9,9 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from toolcharter._lazy import lazy
-from toolcharter.api.approval import Approver
 from toolcharter.api.call import Caller
-from toolcharter.api.channel import Channel
 from toolcharter.api.command import DiskPreconditions
 from toolcharter.api.reasons import GuardReason, Reason
 from toolcharter.api.runner import RunnerScope
@@ -19,8 +18,8 @@ from toolcharter.errors import ConfigurationError, Denied, Fault, PluginError, S
 from toolcharter.events.emitter import Emitter
 from toolcharter.events.lines import LineFormat
 from toolcharter.events.sinks import CORE_SCHEMES, SinkLike, open_sink
-from toolcharter.gate.build.inventory import inventory_of, require_state_outside
-from toolcharter.gate.build.plan import Plan, existing_folder, plan_profile
+from toolcharter.gate.build.inventory import existing_folder, inventory_of, require_state_outside
+from toolcharter.gate.build.plan import Plan, plan_profile
 from toolcharter.gate.build.tool_function import inspect_function
 from toolcharter.gate.redact import redact_id
 from toolcharter.gate.runners import PROTECTED_FROM_TOOLS, Runners
@@ -33,16 +32,19 @@ from toolcharter.gate.toolbox import Toolbox
 from toolcharter.guards.paths import WorkspacePaths
 from toolcharter.guards.paths.hidden import HiddenFiles
 from toolcharter.loader.imports import keep_imports_out
-from toolcharter.loader.interpreter import code_of_the_gate
+from toolcharter.loader.interpreter import code_of_the_gate, survey
 from toolcharter.loader.load import Loaded, LoadedTool
 from toolcharter.loader.openers import channel_of
 from toolcharter.loader.scan import installed
-from toolcharter.policy.compile import compile_availability, compile_policy, facts_for
+from toolcharter.loader.survey import Survey
+from toolcharter.policy.compile import compile_availability, compile_policy
 from toolcharter.profile.model import Limits
 from toolcharter.profile.settings import Approvals, Notify, Rates, SessionGuards
 
 if TYPE_CHECKING:
     from toolcharter.api.agents import ToolboxView
+    from toolcharter.api.approval import Approver
+    from toolcharter.api.channel import Channel
     from toolcharter.events import notify
     from toolcharter.gate.approvals import asking, ledger
     from toolcharter.gate.build import late
@@ -72,7 +74,7 @@ def build_tools(
     workspace: str | Path,
     caller: Caller | None = None,
     events: SinkLike | Iterable[SinkLike] = (),
-    approver: Approver | None = None,
+    approver: "Approver | None" = None,
 ) -> Toolbox:
     """Build the tools of *profile* for *workspace*.
 
@@ -99,8 +101,8 @@ def build_toolbox(
     workspace: str | Path,
     caller: Caller | None = None,
     events: SinkLike | Iterable[SinkLike] = (),
-    approver: Approver | None = None,
-    last_approver: Approver | None = None,
+    approver: "Approver | None" = None,
+    last_approver: "Approver | None" = None,
     strict: bool = False,
 ) -> Toolbox:
     """The same, for programs of our own.
@@ -114,30 +116,26 @@ def build_toolbox(
         last_approver: Whom to ask if there is neither an *approver* nor an extension that answers.
         strict: As tests want it: a tool that breaks its own spec raises.
     """
-    plan, sinks = plan_for(profile, workspace, events)
-    return open_toolbox(
-        plan,
-        workspace=workspace,
-        caller=caller,
-        sinks=sinks,
-        approver=approver,
-        last_approver=last_approver,
-        strict=strict,
-        framed=True,
-    )
+    with plan_for(profile, workspace, events) as (planned, sinks, seen):
+        plan, state = open_state(planned, workspace, sinks, approver, last_approver, strict=strict, seen=seen)
+        return _opened(plan, state, caller, framed=True)
 
 
+@contextmanager
 def plan_for(
     profile: str | Path, workspace: str | Path, events: SinkLike | Iterable[SinkLike]
-) -> tuple[Plan, list[SinkLike]]:
-    """The plan of a profile for a workspace, and the sinks that *events* means."""
+) -> Generator[tuple[Plan, list[SinkLike], Survey]]:
+    """The plan of a profile for a workspace, the sinks that *events* means, and what was found on the disk for both.
+
+    Until the end of the block no import of the gate comes from the workspace; a toolbox opened in it goes on with that.
+    """
     sinks = (list(events) or ["stderr:"]) if isinstance(events, Iterable) and not isinstance(events, str) else [events]
     schemes = (sink.partition(":")[0] for sink in sinks if isinstance(sink, str))
     foreign = [scheme for scheme in schemes if scheme not in CORE_SCHEMES]
-    root, index = existing_folder(workspace), installed()
-    let_imports_in = keep_imports_out(root, code_of_the_gate(root, index))  # plugins are imported now
+    root, index, seen = existing_folder(workspace), installed(), survey()
+    let_imports_in = keep_imports_out(root, code_of_the_gate(root, index, seen))  # plugins are imported now
     try:
-        return plan_profile(profile, workspace=root, schemes=foreign, index=index), sinks
+        yield plan_profile(profile, workspace=root, schemes=foreign, index=index), sinks, seen
     finally:
         let_imports_in()
 
@@ -148,8 +146,7 @@ def open_toolbox(
     workspace: str | Path,
     caller: Caller | None,
     sinks: Iterable[SinkLike],
-    approver: Approver | None = None,
-    last_approver: Approver | None = None,
+    approver: "Approver | None" = None,
     strict: bool = False,
     framed: bool = False,
 ) -> Toolbox:
@@ -161,12 +158,15 @@ def open_toolbox(
         caller: As above.
         sinks: Where events go.
         approver: As above.
-        last_approver: As above.
         strict: As above.
         framed: Write `toolbox.open` and `toolbox.close` around the events of the calls. Tests and trials are about
             calls alone.
     """
-    plan, state = open_state(plan, workspace, sinks, approver, last_approver, strict=strict)
+    plan, state = open_state(plan, workspace, sinks, approver, strict=strict)
+    return _opened(plan, state, caller, framed=framed)
+
+
+def _opened(plan: Plan, state: ToolboxState, caller: Caller | None, *, framed: bool) -> Toolbox:
     state.opened_for = caller or state.opened_for
     try:
         if state.discoverers:
@@ -184,17 +184,18 @@ def open_state(
     plan: Plan,
     workspace: str | Path,
     sinks: Iterable[SinkLike],
-    approver: Approver | None = None,
-    last_approver: Approver | None = None,
+    approver: "Approver | None" = None,
+    last_approver: "Approver | None" = None,
     *,
     strict: bool = False,
     believed: Iterable[Path] = (),
+    seen: Survey | None = None,
 ) -> tuple[Plan, ToolboxState]:
-    """All of a toolbox but its tools: what a reload leaves as it is."""
+    """All of a toolbox but its tools: what a reload leaves as it is. *seen* was found on the disk for a plan made just now."""
     root = existing_folder(workspace)
     sinks = tuple(sinks)
     require_state_outside(root, plan.policies, plan.extensions)
-    code = code_of_the_gate(root, plan.index or installed())
+    code = code_of_the_gate(root, plan.index or installed(), seen)
     let_imports_in = keep_imports_out(root, code)
     plan = plan.within(root)
     store = ProfileStore(
@@ -257,7 +258,7 @@ def open_state(
             check=check_deadline,
         )
         state.calls.on_close(paths.close)
-        state.facts |= facts_for(plan.universe, plan.specs)
+        state.facts |= plan.facts
         state.session = _session(state, plan, loaded.read_roots)
     except BaseException:
         state.close()
@@ -270,7 +271,7 @@ def _notifier(plan: Plan, loaded: Loaded, secret: Callable[[str], str]) -> "noti
     if not entries:
         return None
 
-    def open_channel(entry: Notify) -> Channel:
+    def open_channel(entry: Notify) -> "Channel":
         return channel_of(entry.url or "", secret, partial(loaded.open_channel, entry.deliver, place=entry.place))
 
     return notify.Notifier(entries, open_channel)
@@ -284,7 +285,7 @@ def _rates(plan: Plan, secret: Callable[[str], str]) -> "binding.RateLimits | No
 
 
 def _approval_service(
-    approver: Approver | None, settings: Approvals, state: ToolboxState
+    approver: "Approver | None", settings: Approvals, state: ToolboxState
 ) -> "s5_approval.ApprovalService":
     def emit(event: str, tail: bytes, fields: Mapping[str, Any]) -> bool:
         return state.emitter.emit(state.lines.approval(event, tail, fields)) or not state.required
@@ -331,7 +332,7 @@ def build_tools_into(
     base = base or state
     if state.policy.may_ask:
         state.approval.refresh()  # approvals that were kept and cannot be read stop the start
-    base.facts |= facts_for(plan.universe, plan.specs)
+    base.facts |= plan.facts
     tools: dict[str, BuiltTool] = {}
     names = {name.lower(): name for name in plan.loaded.specs}
     names |= {alias.lower(): name for alias, name in plan.loaded.aliases.items()}

@@ -3,7 +3,6 @@
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -14,19 +13,19 @@ from pydantic.errors import PydanticUserError
 from pydantic_core import to_jsonable_python
 
 from toolcharter._lazy import lazy
-from toolcharter.api.discovery import CapabilityBounds
 from toolcharter.api.policy import ToolPolicy
 from toolcharter.api.tool import ToolSpec
 from toolcharter.errors import ConfigurationError, Fault, PluginError
-from toolcharter.loader.discover import NOTHING, Discovered, Ground, Late, discover, has_discoverers
+from toolcharter.loader.discovered import NOTHING, Discovered, has_discoverers
 from toolcharter.loader.load import Loaded, LoadedExtension, LoadedTool, load_plugins
 from toolcharter.loader.openers import channel_of
 from toolcharter.loader.origin import profile_folders
 from toolcharter.loader.scan import Installed, installed
 from toolcharter.loader.select import channel_needs, store_need
 from toolcharter.policy.availability import ToolCatalog
-from toolcharter.policy.compile import faults_of_names, universe_of
+from toolcharter.policy.compile import facts_for, faults_of_names, universe_of
 from toolcharter.policy.names import limit_faults
+from toolcharter.policy.rule_input import ToolFacts
 from toolcharter.profile.ceilings import read_ceilings
 from toolcharter.profile.model import Limits, Profile, limits_of
 from toolcharter.profile.nodes import in_file_order
@@ -35,13 +34,17 @@ from toolcharter.profile.rules import Rule, RuleError, parse_rule
 from toolcharter.profile.settings import Ceiling
 
 if TYPE_CHECKING:
+    from toolcharter.api import discovery
     from toolcharter.api.allowance import Allowance
+    from toolcharter.loader import discover
     from toolcharter.profile import faults as wording
 else:
+    discovery = lazy("toolcharter.api.discovery")
+    discover = lazy("toolcharter.loader.discover")
     wording = lazy("toolcharter.profile.faults")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Plan:
     """A profile whose tools are loaded and whose policies are valid: all but the toolbox itself."""
 
@@ -88,6 +91,11 @@ class Plan:
     def universe(self) -> ToolCatalog:
         """What rules and availability can name."""
         return universe_of(self.profile, self.specs, self.discovered.later)
+
+    @cached_property
+    def facts(self) -> Mapping[str, ToolFacts]:
+        """What policy knows of each tool."""
+        return facts_for(self.universe, self.specs)
 
     @property
     def store_place(self) -> str:
@@ -348,7 +356,9 @@ def _dumped(policies: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     return {name: policy.canonical() for name, policy in policies.items()}
 
 
-def with_discovered(plan: Plan, workspace: Path | None, installed: Iterable[str], late: Late | None = None) -> Plan:
+def with_discovered(
+    plan: Plan, workspace: Path | None, installed: Iterable[str], late: "discover.Late | None" = None
+) -> Plan:
     """*plan* with the tools that its discoverers find now, in place of those that they had found.
 
     Args:
@@ -368,31 +378,14 @@ def with_discovered(plan: Plan, workspace: Path | None, installed: Iterable[str]
     registered = plan.loaded._replace(specs=specs, aliases=aliases)
     folder = plan.files[0].absolute().parent if plan.files else None
     bounds = tuple(
-        CapabilityBounds(one.allow, one.deny, one.max_safety)
+        discovery.CapabilityBounds(one.allow, one.deny, one.max_safety)
         for one in (plan.profile.capabilities, *(ceiling.capabilities for ceiling in plan.ceilings))
     )
-    ground = Ground(plan.profile.name, folder, workspace, frozenset(installed), bounds)
-    discovered = discover(registered, plan.extensions, ground, *(() if late is None else (late,)))
+    ground = discover.Ground(plan.profile.name, folder, workspace, frozenset(installed), bounds)
+    discovered = discover.discover(registered, plan.extensions, ground, *(() if late is None else (late,)))
     if discovered == NOTHING == plan.discovered:
         return plan
     policies = {name: policy for name, policy in plan.policies.items() if name in specs}
     policies |= {name: tool.spec.policy.from_profile({}) for name, tool in discovered.tools.items()}
     loaded = registered._replace(specs={**specs, **discovered.tools}, aliases={**aliases, **discovered.aliases})
     return replace(plan, loaded=loaded, policies=policies, discovered=discovered)
-
-
-def existing_folder(workspace: str | Path) -> Path:
-    """The real path of a workspace.
-
-    Raises:
-        ConfigurationError: It is no folder, or none that the process may enter.
-    """
-    with suppress(OSError, ValueError):
-        root = Path(os.path.realpath(workspace, strict=True))
-        if root.is_dir() and os.access(root, os.X_OK):
-            return root
-        if root.is_dir():
-            what = f"{str(workspace)!r} may not be entered: Permission denied."
-            raise ConfigurationError([Fault("workspace", "", what, "Name a folder of yours with --workspace.")])
-    fault = Fault("workspace", "", f"{str(workspace)!r} is no folder.", "Name an existing folder with --workspace.")
-    raise ConfigurationError([fault])

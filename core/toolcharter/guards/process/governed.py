@@ -6,14 +6,22 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
+from toolcharter._lazy import lazy
 from toolcharter.api.call import trace_variables
 from toolcharter.api.paths import OpenFolder
 from toolcharter.api.reasons import Reason
-from toolcharter.api.runner import Detached, Ended, Job, ProcessLimits, ProgramRunner, Running, TerminalSize
+from toolcharter.api.runner import Detached, Ended, ProgramRunner, Running, TerminalSize
 from toolcharter.api.runtime import Completed
 from toolcharter.errors import Denied, ToolError
 from toolcharter.guards.process.programs import PROGRAM_NOT_FOUND, SEARCH_FOLDERS
+
+if TYPE_CHECKING:
+    from toolcharter.api import job as jobs
+    from toolcharter.api.job import Job, ProcessLimits
+else:
+    jobs = lazy("toolcharter.api.job")
 
 CLEAN_ENVIRONMENT: Mapping[str, str] = {
     "PATH": ":".join(SEARCH_FOLDERS),
@@ -23,7 +31,6 @@ CLEAN_ENVIRONMENT: Mapping[str, str] = {
 }
 TERMINAL: Mapping[str, str] = {"TERM": "xterm-256color"}
 DESCRIPTORS = "/proc/self/fd"
-_DEFAULT_LIMITS = ProcessLimits()
 
 
 class GovernedRunner:
@@ -66,7 +73,7 @@ class GovernedRunner:
         stdin: bytes = b"",
         timeout_s: float | None = None,
         max_output_bytes: int = 1_000_000,
-        limits: ProcessLimits | None = None,
+        limits: "ProcessLimits | None" = None,
         network: bool = False,
         image: str = "",
     ) -> Completed:
@@ -79,14 +86,14 @@ class GovernedRunner:
         """
         self._check()
         started = time.monotonic()
-        job = Job(
+        job = jobs.Job(
             argv=_vector(argv),
             cwd="." if cwd is None else self._folder(cwd),
             env={**self._environment, **trace_variables(), **(env or {})},
             stdin=stdin,
             expires=_expiry(started, timeout_s, self._deadline()),
             max_output_bytes=max_output_bytes,
-            limits=limits or _DEFAULT_LIMITS,
+            limits=limits or jobs.ProcessLimits(),
             read_only=self._read_only,
             protected=self._protected(),
             network=network,
@@ -107,7 +114,7 @@ class GovernedRunner:
         cwd: OpenFolder | None = None,
         env: Mapping[str, str] | None = None,
         terminal: TerminalSize | None = None,
-        limits: ProcessLimits | None = None,
+        limits: "ProcessLimits | None" = None,
         network: bool = False,
         drops_errors: bool = False,
     ) -> Running:
@@ -123,7 +130,7 @@ class GovernedRunner:
         cwd: OpenFolder | None = None,
         env: Mapping[str, str] | None = None,
         terminal: TerminalSize | None = None,
-        limits: ProcessLimits | None = None,
+        limits: "ProcessLimits | None" = None,
         network: bool = False,
     ) -> Detached:
         """Have *argv* started by another process, as `ToolRuntime.detach` says; errors as of a call."""
@@ -143,18 +150,18 @@ class GovernedRunner:
         argv: Sequence[str],
         cwd: OpenFolder | None,
         env: Mapping[str, str],
-        limits: ProcessLimits | None,
+        limits: "ProcessLimits | None",
         *,
         network: bool,
-    ) -> Job:
+    ) -> "Job":
         """The job of a program that goes on when the call has ended."""
         self._check()
         _expiry(time.monotonic(), None, self._deadline())
-        return Job(
+        return jobs.Job(
             argv=_vector(argv),
             cwd="." if cwd is None else self._folder(cwd),
             env=env,
-            limits=limits or _DEFAULT_LIMITS,
+            limits=limits or jobs.ProcessLimits(),
             read_only=self._read_only,
             protected=self._protected(),
             network=network,
@@ -190,7 +197,7 @@ class NoRunner:
     name = ""
     is_sandbox = False
 
-    def run(self, _job: Job, /) -> Ended:
+    def run(self, _job: "Job", /) -> Ended:
         """Refuse.
 
         Raises:
@@ -198,7 +205,7 @@ class NoRunner:
         """
         raise _no_runner()
 
-    def start(self, _job: Job, _terminal: TerminalSize | None = None, /) -> Running:
+    def start(self, _job: "Job", _terminal: TerminalSize | None = None, /) -> Running:
         """Refuse, as `run` does."""
         raise _no_runner()
 
@@ -231,7 +238,7 @@ def _expiry(now: float, timeout_s: float | None, deadline: float) -> float:
     return deadline if timeout_s is None else min(deadline, now + timeout_s)
 
 
-def _completed(job: Job, ended: Ended, elapsed_s: float) -> Completed:
+def _completed(job: "Job", ended: Ended, elapsed_s: float) -> Completed:
     return Completed(
         argv=job.argv,
         exit_code=ended.exit_code,

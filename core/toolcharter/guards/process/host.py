@@ -15,10 +15,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from toolcharter._lazy import lazy
-from toolcharter.api.runner import Job, ProgramRunner
+from toolcharter.api.runner import ProgramRunner
 from toolcharter.guards.process.local import LocalRunner
 
 if TYPE_CHECKING:
+    from toolcharter.api.job import Job
     from toolcharter.guards.process import launch, limits, started
     from toolcharter.guards.process.launch import Launch
     from toolcharter.guards.process.marks import Mark
@@ -37,7 +38,7 @@ class HostProgramRunner(LocalRunner):
     _nursery: "Nursery | None" = None
 
     @contextmanager
-    def prepared(self, job: Job, mark: "Mark", *, on_terminal: bool) -> Generator["Launch"]:
+    def prepared(self, job: "Job", mark: "Mark", *, on_terminal: bool) -> Generator["Launch"]:
         """The program itself, within its limits."""
         program = self.programs.resolve(job.argv[0])
         argv = limits.limited(

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from toolcharter.api.runner import ProcessLimits
+from toolcharter.api.job import ProcessLimits
 from toolcharter.guards.process.marks import NO_MARK, Mark
 
 PRLIMIT = "/usr/bin/prlimit"

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 
 from toolcharter._lazy import lazy
 from toolcharter.api.reasons import Reason
-from toolcharter.api.runner import Ended, Job, ProgramRunner, Running, TerminalSize
+from toolcharter.api.runner import Ended, ProgramRunner, Running, TerminalSize
 from toolcharter.errors import ToolError
 from toolcharter.guards.process.programs import Programs
 from toolcharter.guards.process.turns import Turns
 
 if TYPE_CHECKING:
+    from toolcharter.api.job import Job
     from toolcharter.guards.process import keeper, marks, running
     from toolcharter.guards.process import supervise as process_supervise
     from toolcharter.guards.process.keeper import Keeper
@@ -48,7 +49,7 @@ class LocalRunner(ABC):
         self._mark = 0
 
     @abstractmethod
-    def prepared(self, job: Job, mark: "Mark", *, on_terminal: bool) -> AbstractContextManager["Launch"]:
+    def prepared(self, job: "Job", mark: "Mark", *, on_terminal: bool) -> AbstractContextManager["Launch"]:
         """What to start for *job*. The context is left when all of it has ended, or it did not start.
 
         Args:
@@ -57,7 +58,7 @@ class LocalRunner(ABC):
             on_terminal: The command has to make the terminal on its input the controlling one, as `controlling` does.
         """
 
-    def run(self, job: Job, /) -> Ended:
+    def run(self, job: "Job", /) -> Ended:
         """Run *job* when its turn has come, to its end, or to the end of its time.
 
         Raises:
@@ -70,7 +71,7 @@ class LocalRunner(ABC):
         except OSError as error:
             raise ToolError(f"{job.argv[0]} could not be run: {error.strerror}.", retryable=True) from error
 
-    def start(self, job: Job, terminal: TerminalSize | None = None, /) -> Running:
+    def start(self, job: "Job", terminal: TerminalSize | None = None, /) -> Running:
         """Start *job* and return."""
         with ExitStack() as stack:
             launch = stack.enter_context(self.prepared(job, self._new_mark(), on_terminal=terminal is not None))
@@ -108,7 +109,7 @@ class LocalRunner(ABC):
             self._keeper.watch()
             return self._keeper
 
-    def folder_of(self, job: Job) -> str:
+    def folder_of(self, job: "Job") -> str:
         """Where *job* begins to work: an absolute path.
 
         Raises:

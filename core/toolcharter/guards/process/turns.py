@@ -5,10 +5,13 @@ import threading
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from toolcharter.api.reasons import Reason
-from toolcharter.api.runner import Job
 from toolcharter.errors import ToolError
+
+if TYPE_CHECKING:
+    from toolcharter.api.job import Job
 
 MOST_AT_ONCE = 128
 # Of descriptors: what one program takes at its start, in a sandbox; and what the rest of our process has.
@@ -23,7 +26,7 @@ class Turns:
         self._free = threading.BoundedSemaphore(most_at_once() if most is None else most)
 
     @contextmanager
-    def taken(self, job: Job) -> Generator[None]:
+    def taken(self, job: "Job") -> Generator[None]:
         """Wait for *job*'s turn, and end it with the context.
 
         Raises:

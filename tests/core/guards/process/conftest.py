@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from toolcharter.api.runner import Job
+from toolcharter.api.job import Job
 from toolcharter.guards.process import HostProgramRunner
 
 ENVIRONMENT: Mapping[str, str] = {"PATH": "/usr/bin:/bin"}

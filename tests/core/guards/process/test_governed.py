@@ -11,7 +11,8 @@ from typing import Any, cast
 import pytest
 
 from toolcharter.api.call import TraceContext
-from toolcharter.api.runner import Ended, Job, ProcessLimits, Running, TerminalSize
+from toolcharter.api.job import Job, ProcessLimits
+from toolcharter.api.runner import Ended, Running, TerminalSize
 from toolcharter.api.trace import within_trace
 from toolcharter.errors import Denied, ToolError
 from toolcharter.guards.process import GovernedRunner, NoRunner

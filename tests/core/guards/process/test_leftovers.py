@@ -81,7 +81,7 @@ PARENT = """
 import sys, time
 from pathlib import Path
 from toolcharter.guards.process import HostProgramRunner
-from toolcharter.api.runner import Job
+from toolcharter.api.job import Job
 host = HostProgramRunner(Path(sys.argv[1]))
 print(flush=True)
 host.run(Job(("sh", "-c", "setsid sleep {0} & sleep {0}"), env={{"PATH": "/usr/bin:/bin"}}))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.core.guards.process.conftest import job, shell
 
-from toolcharter.api.runner import ProcessLimits
+from toolcharter.api.job import ProcessLimits
 from toolcharter.errors import ToolError
 from toolcharter.guards.process import HostProgramRunner, limits
 from toolcharter.guards.process.limits import limited, threads_of_the_system

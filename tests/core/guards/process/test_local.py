@@ -9,7 +9,8 @@ import pytest
 from tests.core.guards.process.conftest import shell
 from tests.descriptors import open_descriptors
 
-from toolcharter.api.runner import Ended, Job
+from toolcharter.api.job import Job
+from toolcharter.api.runner import Ended
 from toolcharter.errors import Denied
 from toolcharter.guards.process.launch import Launch
 from toolcharter.guards.process.limits import limited

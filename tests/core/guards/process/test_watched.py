@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.core.guards.process.conftest import job, living, shell, wait_until
 
-from toolcharter.api.runner import Job
+from toolcharter.api.job import Job
 from toolcharter.errors import ToolError
 from toolcharter.guards.process import HostProgramRunner
 from toolcharter.guards.process.marks import is_marked
@@ -72,7 +72,7 @@ PARENT = """
 import sys
 from pathlib import Path
 from toolcharter.guards.process import HostProgramRunner
-from toolcharter.api.runner import Job
+from toolcharter.api.job import Job
 host = HostProgramRunner(Path(sys.argv[1]))
 host.run(Job(("sh", "-c", "{script}; sleep {number}"), env={{"PATH": "/usr/bin:/bin"}}))
 """

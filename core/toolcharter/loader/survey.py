@@ -1,0 +1,174 @@
+"""What the disk says of the folders that Python imports from: real paths, links, editable installs, `.pth` files.
+
+A `Survey` looks each of these up once. It serves one build of a toolbox, which asks the same before its plugins are
+imported and afterwards; the next build takes a new one.
+"""
+
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from toolcharter.guards.paths.git_dirs import ways
+from toolcharter.loader.scan import normalise, real_paths
+
+_REQUIREMENT = re.compile(rb"^Requires-Dist:[ \t]*([A-Za-z0-9][A-Za-z0-9._-]*)", re.MULTILINE)
+_HEADERS_END = re.compile(rb"\r?\n\r?\n")
+
+
+class Survey:
+    """One look at the disk.
+
+    Args:
+        sites: The site directories, links resolved.
+    """
+
+    def __init__(self, sites: Iterable[str]) -> None:
+        self.sites = tuple(sites)
+        self._real: dict[str, str] = {}
+        self._names: dict[str, tuple[str, ...]] = {}
+
+    def real(self, path: str) -> str:
+        """What `os.path.realpath` gives."""
+        return real_paths((path,), self._real)[0]
+
+    def names_of_all(self, paths: Iterable[str]) -> tuple[str, ...]:
+        """All names of *paths*, each once."""
+        return tuple(dict.fromkeys(name for path in paths for name in self._names_of(path)))
+
+    def _names_of(self, path: str) -> tuple[str, ...]:
+        found = self._names.get(path)
+        if found is None:
+            found = self._names[path] = names_of(path, self.real(path))
+        return found
+
+    def related(self, paths: Iterable[str], workspace: str) -> Iterator[str]:
+        """Those of *paths* that, by their letters or in truth, are the workspace, lie in it, or contain it."""
+        for path in paths:
+            names = (os.path.abspath(path), self.real(path))
+            if any(is_within(name, workspace) or is_within(workspace, name) for name in names):
+                yield path
+
+    def is_in_any(self, path: str, folders: Iterable[str]) -> bool:
+        """Whether *path*, links resolved, is one of *folders* or lies in one."""
+        real = self.real(path)
+        return any(is_within(real, self.real(folder)) for folder in folders)
+
+    @cached_property
+    def _links(self) -> list[tuple[str, str]]:
+        found: list[tuple[str, str]] = []
+        for site in self.sites:
+            try:
+                with os.scandir(site) as entries:
+                    found += [(entry.name, self.real(entry.path)) for entry in entries if entry.is_symlink()]
+            except OSError:
+                continue
+        return found
+
+    def linked_from(self, workspace: str) -> dict[str, str]:
+        """What links in site directories take from the workspace: top-level names of modules, and where each leads.
+
+        Installers put them there: `flit install --symlink`, `uv` with links to its cache.
+        """
+        return {name.partition(".")[0]: real for name, real in self._links if is_within(real, workspace)}
+
+    @cached_property
+    def editables(self) -> tuple[tuple[str, str], ...]:
+        """Name and source folder of each editable install.
+
+        Source: PyPA specification "Recording the Direct URL Origin of installed distributions".
+        """
+        return tuple(_editables(self.sites))
+
+    @cached_property
+    def of_path_files(self) -> tuple[str, ...]:
+        """The folders that `.pth` files put on `sys.path`, links resolved. Source: the module `site`."""
+        lines = (
+            os.path.join(site, line.strip())
+            for site in self.sites
+            for file in _listing(site)
+            if file.endswith(".pth")
+            for line in _content(f"{site}/{file}").decode(errors="replace").splitlines()
+            if line.strip() and not line.startswith(("#", "import ", "import\t"))
+        )
+        return tuple(real_paths(lines, self._real))
+
+    def needed(self, first: Iterable[str]) -> frozenset[str]:
+        """The distributions that *first* need, and those that these need, extras included."""
+        folders = {_distribution_of(folder): folder for folder in metadata_folders(self.sites)}
+        found, left = set[str](), list(first)
+        while left:
+            found.update(left)
+            left = [
+                need for name in left if name in folders for need in requirements_of(folders[name]) if need not in found
+            ]
+        return frozenset(found)
+
+
+def names_of(path: str, real: str | None = None) -> tuple[str, ...]:
+    """All absolute names of *path*: as each link on its way has it, and without links: *real*, where that is known."""
+    absolute = os.path.abspath(path)
+    real = real or os.path.realpath(path)
+    if real == absolute:
+        return (real,)
+    # `abspath` takes `..` by its letters, which is wrong behind a link; the walk does not.
+    written = path if path.startswith("/") else f"{os.getcwd()}/{path}"
+    return tuple(dict.fromkeys(map(str, ways(Path("/"), written))))
+
+
+def is_within(path: str, folder: str) -> bool:
+    """Whether *path* is *folder* or lies below it; both absolute."""
+    return path == folder or path.startswith(f"{folder.rstrip('/')}/")
+
+
+def metadata_folders(sites: Iterable[str]) -> Iterator[str]:
+    """The metadata of all that is installed."""
+    for site in sites:
+        yield from (f"{site}/{name}" for name in _listing(site) if name.endswith((".dist-info", ".egg-info")))
+
+
+def _editables(sites: Iterable[str]) -> Iterator[tuple[str, str]]:
+    for folder in metadata_folders(sites):
+        record = _content(f"{folder}/direct_url.json")
+        try:
+            read = json.loads(record) if record else {}
+            url = urlsplit(read["url"])
+            if url.scheme == "file" and read["dir_info"]["editable"] is True:
+                yield _distribution_of(folder), os.path.realpath(unquote(url.path))
+        except (ValueError, KeyError, TypeError):  # no record, or none of an editable install
+            continue
+
+
+def _distribution_of(metadata: str) -> str:
+    return normalise(os.path.basename(metadata).rpartition(".")[0].partition("-")[0])
+
+
+def requirements_of(metadata: str) -> Iterator[str]:
+    """The names of the distributions that one needs, or can use. Source: PyPA specification "Core metadata"."""
+    for name in ("METADATA", "PKG-INFO"):
+        try:
+            with open(f"{metadata}/{name}", "rb") as file:
+                headers = _HEADERS_END.split(file.read(), 1)[0]
+        except OSError:
+            continue
+        yield from (normalise(need.decode()) for need in dict.fromkeys(_REQUIREMENT.findall(headers)))
+        return
+
+
+def _listing(folder: str) -> Sequence[str]:
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return ()
+
+
+def _content(file: str) -> bytes:
+    """A file's content; nothing if it cannot be read."""
+    try:
+        with open(file, "rb", buffering=0) as opened:
+            return opened.readall()
+    except OSError:
+        return b""
