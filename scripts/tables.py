@@ -354,11 +354,8 @@ def _hook(node: ast.FunctionDef) -> str:
     """A heading, then the docstring; its sections become paragraphs that begin in bold."""
     parts = inspect.cleandoc(ast.get_docstring(node) or "").split("\n\n")
     names = ", ".join(argument.arg for argument in node.args.args)
-    answer = (
-        node.returns.value
-        if isinstance(node.returns, ast.Constant)
-        else ast.unparse(node.returns or ast.Constant(None))
-    )
+    quoted = node.returns.value if isinstance(node.returns, ast.Constant) else None
+    answer = quoted if isinstance(quoted, str) else ast.unparse(node.returns or ast.Constant(None))
     told = "\n\n".join(_section(part) for part in parts)
     return f"### {node.name}\n\n`{node.name}({names}) -> {answer}`\n\n{told}"
 

@@ -84,8 +84,12 @@ def with_rotated(name: str) -> list[str]:
     They lie beside it: `name.2.gz`, `name.1`, or `name-20261123.gz`.
     """
     path = Path(name)
+    begins = (f"{path.name}.", f"{path.name}-")
+    beside = [other.name for other in path.parent.glob("*") if other.name.startswith(begins)]
+    if not beside:  # as for most: a toolbox asks this of each file that it writes to
+        return [name]
     form = re.compile(rf"{re.escape(path.name)}(?:\.(\d{{1,4}})|[.-](\d{{4}}-?\d\d-?\d\d[\d-]*)){_PACKED}")
-    found = [match for other in path.parent.glob("*") if (match := form.fullmatch(other.name))]
+    found = [match for other in beside if (match := form.fullmatch(other))]
     dated = sorted(match[0] for match in found if match[2])
     numbered = sorted((match for match in found if match[1]), key=lambda match: -int(match[1]))
     return [*(str(path.with_name(one)) for one in (*dated, *(match[0] for match in numbered))), name]
