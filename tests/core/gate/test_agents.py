@@ -328,6 +328,7 @@ def test_an_inbox_is_bounded(make_world: MakeWorld) -> None:
 
 
 def test_a_record_is_kept_of_a_session(make_world: MakeWorld) -> None:
+    """A group's is no user's."""
     world = make_world(caller=Caller(agent="a", channel="telegram", chat="7", peer="group", user="u"))
     world.live.record("user", f"my token is {SECRET}")
     world.live.record("assistant", "hello", Usage(5, 6, "m", "p"))
@@ -338,7 +339,7 @@ def test_a_record_is_kept_of_a_session(make_world: MakeWorld) -> None:
     found = records.get(SessionRecord, key)
     assert found is not None
     kept = found.record
-    assert (kept.agent, kept.user, kept.messages, kept.compactions) == ("a", "u", 3, 1)
+    assert (kept.agent, kept.user, kept.messages, kept.compactions) == ("a", "", 3, 1)
     assert (kept.input_tokens, kept.output_tokens, kept.model, kept.provider) == (5, 6, "m", "p")
     page = records.page(SessionMessage, where={"session": key}, order="number")
     texts = [(one.record.role, one.record.text) for one in page.records]
