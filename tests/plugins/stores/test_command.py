@@ -14,6 +14,7 @@ from pydantic import Field
 from tests.plugins.stores.places import PostgresqlPlaces, RedisPlaces, SqlitePlaces
 
 from toolcharter import CORE_RECORDS, RecordKind, SecretRecord, Store, StoreHandle, StoreRecord, open_store
+from toolcharter_stores import archive
 from toolcharter_stores.command import command
 
 pytestmark = pytest.mark.slow
@@ -133,6 +134,38 @@ def test_a_backup_is_of_one_moment(url: str, sqlite: SqlitePlaces, tmp_path: Pat
         finally:
             stop.set()
             writing.join()
+
+
+def test_an_archive_of_an_older_version_is_restored(
+    sqlite: SqlitePlaces, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By each step from its form to the present one, in order; the version that wrote it refuses what the later one writes."""
+    monkeypatch.setenv("TOOLCHARTER_STORE_KEY", KEYS[0])
+    first, target, files = sqlite.new(), sqlite.new(), [tmp_path / name for name in ("older.gz", "newer.gz")]
+    with open_store(first) as handle:
+        handle.bound("acme", "acme-tests").put(Note(id="a", author="0", hidden={"k": "kept"}))
+    run("backup", str(files[0]), "--store", first)
+
+    def step(number: str) -> Any:
+        def upgraded(value: dict[str, Any]) -> dict[str, Any]:
+            document = json.loads(value["row"]["document"])
+            document["author"] += number
+            row = value["row"] | {"document": json.dumps(document), "indexed": {"author": document["author"]}}
+            return value | {"row": row}
+
+        return upgraded
+
+    with monkeypatch.context() as later:
+        later.setattr(archive, "FORM", archive.FORM + 2)
+        later.setattr(archive, "UPGRADES", {archive.FORM - 2: step("1"), archive.FORM - 1: step("2")})
+        assert run("restore", str(files[0]), "--store", target).exit_code == 0
+        run("backup", str(files[1]), "--store", target)
+    refused = run("restore", str(files[1]), "--store", target)
+
+    with open_store(target) as handle:
+        [found] = handle.bound("acme", "acme-tests").page(Note, where={"author": "012"}).records
+    assert found.record == Note(id="a", author="012", hidden={"k": "kept"})
+    assert (refused.exit_code, "a newer version has written" in refused.output) == (1, True)
 
 
 def rewritten(file: Path, change: Any) -> None:

@@ -130,6 +130,19 @@ def test_of_a_token_its_hash_alone_is_kept(client: httpx.Client, deployment: Dep
     }
 
 
+def test_records_of_an_older_version_are_read(deployment: Deployment) -> None:
+    """What they lack has a default that gives nobody more: the name of a token's maker is what was known of the person."""
+    said = {"digest": "d", "id": "i", "tenant": "acme", "name": "old", "roles": ("caller",), "created": 1, "expires": 2}
+    makers = {}
+    for by in ("token:ops", "session:olga", "shell:root", "test"):
+        deployment.store.put(TokenRecord.model_validate({**said, "digest": by, "created_by": by}))
+        found = deployment.store.get(TokenRecord, by)
+        assert found is not None
+        makers[by] = token_module.principal_of(found.record).person
+        deployment.store.delete(TokenRecord, by)
+    assert makers == {"token:ops": "ops", "session:olga": "olga", "shell:root": "shell:root", "test": "old"}
+
+
 @each_row(
     "body",
     [
