@@ -50,7 +50,7 @@ class UserRecord(StoreRecord):
     projects: tuple[str, ...] | None = None
     enabled: bool = True
     epoch: int = 0
-    """One more with each new password: sessions from before end."""
+    """Begins anywhere, and one more with each new password: sessions from before end, also of a former user of the name."""
     created: int
     created_by: str
     made_by: tuple[str, ...] = ()

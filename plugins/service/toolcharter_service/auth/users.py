@@ -1,5 +1,6 @@
 """Users: people who sign in with a password."""
 
+import secrets
 import time
 from collections.abc import Iterable
 from typing import Annotated
@@ -34,6 +35,7 @@ def new_record(tenant: str, wanted: NewUser, hashed: str, created_by: str, made_
         roles=tuple(sorted(set(wanted.roles))),
         agents=wanted.agents,
         projects=wanted.projects,
+        epoch=secrets.randbits(48),  # Sessions of a former user of this name have another one.
         created=int(time.time()),
         created_by=created_by,
         made_by=tuple(sorted(made_by)),

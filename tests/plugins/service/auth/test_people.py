@@ -386,6 +386,19 @@ def test_a_change_of_a_user_holds_for_sessions(
 
 
 @pytest.mark.slow
+def test_who_comes_later_by_a_name_has_no_session_of_the_former(
+    client: httpx.Client, cy: dict[str, str], deployment: Deployment
+) -> None:
+    """A cookie of somebody who was deleted lets nobody in as the next of that name."""
+    cookie = session(login(client, "cy"))
+    client.delete("/v1/users/cy", headers=cy)
+    body = {"name": "cy", "password": PASSWORD[::-1], "roles": ["admin"]}
+    assert client.post("/v1/users", json=body, headers=cy).status_code == 201
+    deployment.heard()
+
+    assert client.get("/v1/session", headers=with_cookie(cookie)).status_code == 401
+
+
 def test_a_user_takes_another_password(client: httpx.Client, cy: dict[str, str]) -> None:
     """With the present one; all other sessions end, and this one begins anew."""
     here, there = session(login(client, "cy")), session(login(client, "cy"))
