@@ -13,7 +13,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-SETTLING_S = 0.4
+SETTLING_S = 1.2
 """After which the usage of the last calls is in the store, in seconds: it must not be delivered in another one's time."""
 WARMING = 50
 

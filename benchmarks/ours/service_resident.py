@@ -61,8 +61,12 @@ class Caller:
         }
         answered: list[Message] = []
 
+        unread: list[Message] = [{"type": "http.request", "body": self._body, "more_body": False}]
+
         async def receive() -> Message:
-            return {"type": "http.request", "body": self._body, "more_body": False}
+            if not unread:
+                await asyncio.Event().wait()  # It does not leave: a call that takes long is looked after.
+            return unread.pop()
 
         async def send(message: Message) -> None:
             answered.append(message)
@@ -82,7 +86,7 @@ async def agents(place: Path, number: int, calls: int) -> float:
         for _ in range(calls):
             for agent in range(number):
                 await caller.call(f"a{agent}")
-        await asyncio.sleep(1)  # until the usage is in the store
+        await asyncio.sleep(2)  # until the usage is in the store
         return resident()
 
 
@@ -98,9 +102,9 @@ async def growth(place: Path, first: int, last: int) -> float:
                 for path in (place / "events.jsonl", *(place / "state").rglob("tool_calls_*.log")):
                     path.unlink(missing_ok=True)
             if done == first:
-                await asyncio.sleep(1)
+                await asyncio.sleep(2)
                 before = resident()
-        await asyncio.sleep(1)
+        await asyncio.sleep(2)
         return resident() / before
 
 

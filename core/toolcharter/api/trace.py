@@ -24,9 +24,10 @@ def read_trace(carrier: Mapping[str, object] | None) -> TraceContext | None:
         not known is taken as it is, if it has the length of the first one.
     """
     known = carrier or {}
-    traceparent, tracestate = known.get("traceparent"), known.get("tracestate")
+    traceparent = known.get("traceparent")
     if not isinstance(traceparent, str) or not _TRACEPARENT.fullmatch(traceparent):
         return None
+    tracestate = known.get("tracestate")
     is_state = isinstance(tracestate, str) and _TRACESTATE.fullmatch(tracestate) is not None
     return TraceContext(traceparent, str(tracestate) if is_state else "")
 

@@ -26,6 +26,7 @@ Change = Callable[[str, str], str]
 """Seals or unseals a text, given the field and the text."""
 _INT64 = 1 << 63
 _MOST_SHOWN = 3
+_ENCODER = json.JSONEncoder(allow_nan=False, ensure_ascii=False, separators=(",", ":"))
 
 
 class _Checked:
@@ -248,7 +249,7 @@ def json_text(item: Any) -> str:
         ToolError: It is too large.
     """
     try:
-        text = json.dumps(item, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+        text = _ENCODER.encode(item)
         size = len(text.encode())
     except (TypeError, ValueError, RecursionError) as error:
         raise SpecError(f"an item of a list is JSON: {type(error).__name__}") from error

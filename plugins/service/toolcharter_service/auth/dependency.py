@@ -26,10 +26,11 @@ async def authenticate(request: Request) -> Principal:
     Raises:
         HttpProblem: 401 if that is not known, 400 if its headers cannot be read, 429, 503.
     """
-    known: Principal | None = getattr(request.state, "principal", None)
+    state: dict[str, Any] = request.scope.setdefault("state", {})  # what `request.state` shows
+    known: Principal | None = state.get("principal")
     if known is None:
         auth: Authenticator = request.app.state.auth
-        known = request.state.principal = await auth.principal(request)
+        known = state["principal"] = await auth.principal(request)
     return known
 
 

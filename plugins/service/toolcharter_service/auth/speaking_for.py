@@ -7,10 +7,11 @@ from typing import NamedTuple
 from fastapi import Request
 
 from toolcharter_service.auth.principal import Principal
+from toolcharter_service.http.headers import values_of
 from toolcharter_service.http.problems import HttpProblem
 
-AGENT_HEADER = "x-agent-id"
-PROJECT_HEADER = "x-project-id"
+AGENT_HEADER = b"x-agent-id"
+PROJECT_HEADER = b"x-project-id"
 ANY_AGENT = "*"
 """The key of `agents` in the configuration that stands for every agent."""
 _AGENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
@@ -81,10 +82,10 @@ def project_of(principal: Principal, named: str | None) -> str | None:
     return named
 
 
-def _header(request: Request, name: str) -> str | None:
-    values = request.headers.getlist(name)
+def _header(request: Request, name: bytes) -> str | None:
+    values = values_of(request, name)
     if not values or values == [""]:
         return None
     if len(values) > 1 or len(values[0]) > MAX_PROJECT or not values[0].isascii() or not values[0].isprintable():
-        raise HttpProblem(400, f"The header {name} is no name.", "invalid_request")
+        raise HttpProblem(400, f"The header {name.decode()} is no name.", "invalid_request")
     return values[0]

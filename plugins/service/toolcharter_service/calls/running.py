@@ -1,9 +1,9 @@
 """`Calls`: calls under way for requests. One ends with its client, unless a key keeps it, and with the service."""
 
 import asyncio
+import os
 from collections.abc import Awaitable, Coroutine, Mapping
 from typing import Any, TypeVar
-from uuid import uuid4
 
 from starlette.requests import Request
 
@@ -15,12 +15,12 @@ from toolcharter_service.service import Service
 
 T = TypeVar("T")
 WATCH_AFTER_S = 0.05
-"""How long a call runs before anybody looks whether its client is still there, in seconds."""
+"""How long a call runs before anybody looks whether its client is still there, in seconds; twice that, at most."""
 
 
 def new_call_id() -> str:
     """An identifier that no other call has."""
-    return uuid4().hex
+    return os.urandom(16).hex()
 
 
 class Calls:
@@ -29,6 +29,8 @@ class Calls:
     def __init__(self, service: Service) -> None:
         self._service = service
         self._live: set[_Attended] = set()
+        self._looking: asyncio.AbstractEventLoop | None = None
+        """The loop that has a timer, one for all calls: each would have to make one of its own, and to cancel it."""
         self._kept: set[asyncio.Task[Any]] = set()
         service.keep(self)
         service.on_stopping.append(self._begin_stop)
@@ -73,8 +75,10 @@ class Calls:
         task = asyncio.current_task()
         assert task is not None  # noqa: S101 - a coroutine runs in one
         attended = _Attended(task, request)
-        timer = asyncio.get_running_loop().call_later(WATCH_AFTER_S, attended.watch)
         self._live.add(attended)
+        loop = asyncio.get_running_loop()
+        if self._looking is not loop:
+            self._look_later(loop)
         try:
             return await work
         except asyncio.CancelledError:
@@ -84,7 +88,6 @@ class Calls:
             raise _ended(attended.why, call_id) from None
         finally:
             self._live.discard(attended)
-            timer.cancel()
             attended.leave()
 
     async def kept(self, work: Coroutine[Any, Any, T]) -> T:
@@ -114,6 +117,18 @@ class Calls:
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
 
+    def _look_later(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._looking = loop
+        loop.call_later(WATCH_AFTER_S, self._look, loop)
+
+    def _look(self, loop: asyncio.AbstractEventLoop) -> None:
+        for attended in self._live:
+            attended.look()
+        if self._live:
+            self._look_later(loop)
+        else:
+            self._looking = None
+
     def _begin_stop(self) -> None:
         loop = asyncio.get_running_loop()
         loop.call_later(self._service.config.stop_s, self._end_all)
@@ -130,10 +145,14 @@ class _Attended:
         self.why: str | None = None
         self._task = task
         self._request = request
+        self._is_old = False
         self._watcher: asyncio.Task[None] | None = None
 
-    def watch(self) -> None:
-        self._watcher = asyncio.create_task(self._see_it_leave())
+    def look(self) -> None:
+        """Watch over the client, from the second look on."""
+        if self._is_old and self._watcher is None:
+            self._watcher = asyncio.create_task(self._see_it_leave())
+        self._is_old = True
 
     def leave(self) -> None:
         if self._watcher is not None:

@@ -30,16 +30,21 @@ CALL_HEADERS = [
 ]
 
 
+def values_of(request: Request, name: bytes) -> list[str]:
+    """The values of a header, whose *name* is in lower case. No other header is read: this is on every call's way."""
+    return [value.decode("latin-1") for known, value in request.scope["headers"] if known == name]
+
+
 def idempotency_key(request: Request) -> str | None:
     """The key that *request* bears.
 
     Raises:
         HttpProblem: It is none.
     """
-    key = request.headers.get("idempotency-key")
-    if key is None:
+    given = values_of(request, b"idempotency-key")
+    if not given:
         return None
-    key = key.removeprefix('"').removesuffix('"')  # A structured field is a quoted string.
+    key = given[0].removeprefix('"').removesuffix('"')  # A structured field is a quoted string.
     if not 0 < len(key) <= 255 or not key.isascii() or not key.isprintable() or " " in key:  # noqa: PLR2004 - as `KEY` says
         raise HttpProblem(400, "idempotency-key: write 1 to 255 printable characters of ASCII.", "invalid_request")
     return key
@@ -47,5 +52,5 @@ def idempotency_key(request: Request) -> str | None:
 
 def prefers_async(request: Request) -> bool:
     """Whether the client wants no answer now. Source: RFC 7240, section 4.1."""
-    given = request.headers.get("prefer", "")
-    return any(part.partition(";")[0].strip().lower() == "respond-async" for part in given.split(","))
+    given = values_of(request, b"prefer")[:1]
+    return any(part.partition(";")[0].strip().lower() == "respond-async" for text in given for part in text.split(","))

@@ -9,7 +9,6 @@ import fcntl
 import os
 import re
 import threading
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
@@ -36,6 +35,10 @@ KEPT_DAYS = 7
 """How many days' files are kept, today's among them."""
 BATCH_S = 0.25
 """How long the thread waits for more before it writes, in seconds: a batch costs what a dozen calls of it do."""
+BUSY_S = 1.0
+"""How long it waits while many calls end: however many are in a batch, the lists take the last of them alone."""
+BUSY_BYTES = 64 * 1024
+"""What lies there then when `BATCH_S` is over: about a hundred calls."""
 RETRY_S = 1.0
 CLOSE_S = 5.0
 _DAY_FILE = re.compile(r"tool_calls_(\d{4}-\d{2}-\d{2})\.log")
@@ -58,7 +61,7 @@ class Usage:
         self._describe = describe
         self._spools: dict[str, Spool] = {}
         self._dirty = threading.Event()
-        self._closing = False
+        self._closed = threading.Event()
         self._why: str | None = None
         self.lost = 0
         """Calls whose records no store takes; the files have them."""
@@ -92,7 +95,7 @@ class Usage:
 
     def close(self) -> None:
         """Deliver what can be delivered; the rest waits for the next start."""
-        self._closing = True
+        self._closed.set()
         self._dirty.set()
         if self._thread is not None:
             self._thread.join(CLOSE_S)
@@ -100,10 +103,9 @@ class Usage:
     def _work(self) -> None:
         while True:
             self._dirty.wait(None if self._why is None else RETRY_S)
-            if not self._closing:
-                time.sleep(BATCH_S if self._why is None else RETRY_S)
-            self._dirty.clear()
             try:
+                self._gather()
+                self._dirty.clear()
                 self._clean()
                 why = [self._deliver_all(tenant, spool) for tenant, spool in tuple(self._spools.items())]
             except OSError as error:
@@ -111,8 +113,19 @@ class Usage:
             except Exception as error:  # noqa: BLE001 - the thread has to outlive it, and /readyz shows it
                 why = [f"usage cannot be delivered: {type(error).__name__}"]
             self._why = next(filter(None, why), None)
-            if self._closing:
+            if self._closed.is_set():
                 return
+
+    def _gather(self) -> None:
+        """Wait for more."""
+        if self._why is not None:
+            self._closed.wait(RETRY_S)
+        elif not self._closed.wait(BATCH_S) and self._is_busy():
+            self._closed.wait(BUSY_S - BATCH_S)
+
+    def _is_busy(self) -> bool:
+        waiting = (one.size() - one.filed for spool in tuple(self._spools.values()) for one in spool.segments())
+        return any(size > BUSY_BYTES for size in waiting)
 
     def _deliver_all(self, tenant: str, spool: Spool) -> str | None:
         for segment in spool.segments():
@@ -125,7 +138,7 @@ class Usage:
             except (Denied, StoreConflict) as error:
                 return f"the store is away, and usage waits: {error}"
             if segment.filed == segment.stored and spool.retire(
-                segment, offset=segment.filed, even_small=self._closing
+                segment, offset=segment.filed, even_small=self._closed.is_set()
             ):
                 with suppress(Denied, StoreConflict):  # Then a mark is left that nothing refers to.
                     self._store(tenant).delete(UsageMark, segment.name)
