@@ -4,13 +4,14 @@ A `Survey` looks each of these up once. It serves one build of a toolbox, which 
 imported and afterwards; the next build takes a new one.
 """
 
-import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
+
+import orjson
 
 from toolcharter.guards.paths.git_dirs import ways
 from toolcharter.loader.scan import normalise, real_paths
@@ -134,7 +135,7 @@ def _editables(sites: Iterable[str]) -> Iterator[tuple[str, str]]:
     for folder in metadata_folders(sites):
         record = _content(f"{folder}/direct_url.json")
         try:
-            read = json.loads(record) if record else {}
+            read = orjson.loads(record) if record else {}
             url = urlsplit(read["url"])
             if url.scheme == "file" and read["dir_info"]["editable"] is True:
                 yield _distribution_of(folder), os.path.realpath(unquote(url.path))

@@ -116,11 +116,12 @@ def ways(folder: Path, target: str) -> Iterator[Path]:
 
 def _links(place: Path, rest: deque[str]) -> Iterator[Path]:
     """The links on the way from *place*; what is walked leaves *rest*."""
+    at = os.fspath(place)  # as text: each toolbox walks to a dozen places, and a `Path` for each step is dear
     while rest:
         name = rest.popleft()
-        place = place.parent if name == ".." else place / name
-        if os.path.islink(place):
-            yield place
+        at = os.path.dirname(at) if name == ".." else f"{at.rstrip('/')}/{name}"
+        if os.path.islink(at):
+            yield Path(at)
 
 
 def _folders(workspace: Path) -> Iterator[Path]:
