@@ -12,7 +12,8 @@ MAX_MESSAGE_CHARS = 4_000
 MAX_HISTORY_BYTES = 80 * 1024
 """How much all messages of an answer take, in bytes of UTF-8."""
 _PAGE = 100
-_KEY_CHARS = 400
+KEY_CHARS = 400
+"""How long the key of a session is at most; records have none that is longer."""
 _MOST_READ = 2_000
 """How many messages are looked through for those that are asked for."""
 
@@ -46,7 +47,7 @@ def own_session(store: Store, caller: Caller, key: str) -> SessionRecord:
         Denied: `other_agent`: the key names another agent, whether there is such a session or not.
         ToolError: `session_not_found`; also for another user's, and for a group's in which the caller is not.
     """
-    found = store.get(SessionRecord, key) if 0 < len(key) <= _KEY_CHARS else None
+    found = store.get(SessionRecord, key) if 0 < len(key) <= KEY_CHARS else None
     if found is not None and found.record.is_of(caller):
         return found.record
     if key == session_key(caller) or names_agent(key, agent_of(caller)):

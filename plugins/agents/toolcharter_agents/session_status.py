@@ -4,9 +4,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from toolcharter import Caller, SessionRecord, ToolPolicy, ToolRuntime, ToolSpec, session_key
+from toolcharter import Caller, SessionRecord, ToolError, ToolPolicy, ToolRuntime, ToolSpec, session_key
 from toolcharter_agents.names import Actor
-from toolcharter_agents.records import SessionReason, own_session, require_own
+from toolcharter_agents.records import KEY_CHARS, SessionReason, own_session, require_own
 
 _FACT_CHARS = 512
 """How much of a fact a record holds, in characters."""
@@ -29,6 +29,9 @@ def build(workspace: Path, policy: SessionStatusPolicy, rt: ToolRuntime) -> Call
         actor = Actor.of(rt.caller)
         require_own(rt.caller, session_key)
         ctx.policy_passed()
+        if len(actor.session) > KEY_CHARS:
+            message = f"The key of this session is longer than {KEY_CHARS} characters, so that nothing is recorded of it."
+            raise ToolError(message, reason=SessionReason.SESSION_NOT_FOUND)
         if session_key in {"", actor.session}:
             found = rt.store.get(SessionRecord, actor.session)
             record = found.record if found is not None and found.record.is_of(rt.caller) else _unrecorded(rt.caller)

@@ -255,6 +255,13 @@ def test_a_session_without_a_record_has_a_status(world: World) -> None:
         assert (data["messages"], data["channel"], data["provider"]) == (0, caller.channel, caller.provider or "")
 
 
+def test_a_session_whose_key_is_too_long_has_no_status(world: World) -> None:
+    """No record can have it; the tool says so."""
+    result = world.call("session_status", Caller(agent="ada", user="kim", session="x" * 401))
+
+    assert (result.outcome, result.reason) == ("error", "session_not_found"), result.text
+
+
 def member(user: str | None, chat: str = "10", agent: str = "ada", **facts: Any) -> Caller:
     """One who writes to an agent in a group."""
     return Caller(agent=agent, user=user, channel="telegram", chat=chat, peer="group", **facts)
