@@ -30,7 +30,7 @@ def build(workspace: Path, policy: SessionStatusPolicy, rt: ToolRuntime) -> Call
         require_own(rt.caller, session_key)
         ctx.policy_passed()
         if len(actor.session) > KEY_CHARS:
-            message = f"The key of this session is longer than {KEY_CHARS} characters, so that nothing is recorded of it."
+            message = f"The key of this session is longer than {KEY_CHARS} characters, and has no record."
             raise ToolError(message, reason=SessionReason.SESSION_NOT_FOUND)
         if session_key in {"", actor.session}:
             found = rt.store.get(SessionRecord, actor.session)
