@@ -76,9 +76,9 @@ def first_calls(tmp_path_factory: pytest.TempPathFactory) -> list[list[str]]:
 @pytest.mark.parametrize(
     ("moment", "most"),
     [
-        pytest.param(0, 128, id="the import of build_tools"),
-        pytest.param(1, 163, id="a first call of read_file, under a profile with files and shell"),
-        pytest.param(2, 225, id="a first call of bash"),
+        pytest.param(0, 126, id="the import of build_tools"),
+        pytest.param(1, 162, id="a first call of read_file, under a profile with files and shell"),
+        pytest.param(2, 224, id="a first call of bash"),
     ],
 )
 def test_first_calls_load_no_more_modules(moment: int, most: int, first_calls: list[list[str]]) -> None:
