@@ -96,7 +96,7 @@ def test_an_approval_is_answered_by_keyboard(
     """And the call ends so; what it would run is shown as text."""
     looking.sign_in("ann")
     looking.open("approvals")
-    looking.page.get_by_text("1 calls wait").wait_for()
+    looking.page.get_by_text("wait for an approval: 1").wait_for()
     looking.open("approvals")
     assert "echo '<b>hi</b>'" in looking.text
     looking.press(button)
@@ -114,7 +114,7 @@ def test_who_may_not_approve_has_no_button(looking: Looking, asking: dict[str, A
     """A viewer sees the question, and a form of its own making is refused."""
     looking.sign_in("vera")
     looking.open("approvals")
-    looking.page.get_by_text("1 calls wait").wait_for()
+    looking.page.get_by_text("wait for an approval: 1").wait_for()
     looking.open("approvals")
 
     assert looking.page.get_by_role("button", name="Allow bash once").count() == 0
@@ -198,7 +198,7 @@ def test_a_form_without_its_token_does_nothing(looking: Looking) -> None:
 
     assert refused.status in {400, 403}
     looking.open("tokens")
-    assert "0 tokens" in looking.text
+    assert "Tokens: 0" in looking.text
 
 
 def test_hostile_text_stays_text(looking: Looking) -> None:
@@ -250,7 +250,7 @@ def test_tools_are_filtered_invoked_and_deleted(looking: Looking, agent_made: st
     looking.reach("auto-generated only", "checkbox")
     looking.page.keyboard.press("Space")
     looking.press("Filter")
-    assert "1 tools" in looking.text
+    assert "Tools: 1" in looking.text
 
     looking.reach_summary(f"Invoke {agent_made}")
     looking.page.keyboard.press("Enter")
@@ -274,7 +274,7 @@ def test_calls_and_their_effects_are_shown(looking: Looking) -> None:
     assert looking.page.locator("main img, main script").count() == 0
 
     looking.open("calls?agent=nobody")
-    assert "The latest 0 calls" in looking.text
+    assert "The latest calls: 0" in looking.text
 
 
 def test_signing_out_ends_it(looking: Looking) -> None:
