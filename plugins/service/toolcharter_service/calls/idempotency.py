@@ -8,6 +8,7 @@ Source: IETF draft "The Idempotency-Key HTTP Header Field", draft-ietf-httpapi-i
 
 import asyncio
 import hashlib
+import json
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -47,7 +48,11 @@ class Answer(NamedTuple):
 
 def fingerprint_of(*parts: object) -> str:
     """What two requests with one key have to have in common."""
-    return hashlib.sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS, default=str)).hexdigest()
+    try:
+        text = orjson.dumps(parts, option=orjson.OPT_SORT_KEYS, default=str)
+    except TypeError:  # an integer of more than 64 bits, or half a pair of surrogates
+        text = json.dumps(parts, sort_keys=True, default=str).encode()
+    return hashlib.sha256(text).hexdigest()
 
 
 @dataclass

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from toolcharter import Reason, ToolResult
+from toolcharter import GuardReason, Reason, ToolResult
 from toolcharter_service.http.problems import HttpProblem
 from toolcharter_service.registry.source_tools import SOURCE_TOOLS
 
@@ -26,6 +26,7 @@ _STATUS: Final[Mapping[str, int]] = {
     "store_conflict": 409,
     Reason.RATE_LIMITED: 429,
     Reason.SANDBOX_UNAVAILABLE: 501,
+    GuardReason.PROGRAM_NOT_FOUND: 501,
     Reason.AUDIT_UNAVAILABLE: 503,
     Reason.AUDIT_LOST: 503,
     Reason.TOOL_STUCK: 503,

@@ -57,6 +57,16 @@ def test_an_answer_is_replayed_on_every_worker(workers: tuple[str, str], counter
     assert _runs(counter, "replay.txt") == 1
 
 
+def test_what_json_can_say_has_a_fingerprint() -> None:
+    """Integers of any size, and halves of pairs of surrogates; another value has another one."""
+    said = [{"n": 2**64}, {"n": -(2**63) - 1}, {"n": 2**64 + 1}, {"\ud800": 1}, {"\ud801": 1}]
+
+    marks = [idempotency.fingerprint_of("calls", one) for one in said]
+
+    assert len({*marks}) == len(said)
+    assert marks == [idempotency.fingerprint_of("calls", dict(one)) for one in said]
+
+
 def test_another_body_with_the_same_key_is_refused(workers: tuple[str, str]) -> None:
     """Also another session; the same JSON in another order is the same body."""
     _append(workers[0], "k-other", "other.txt")

@@ -133,6 +133,9 @@ def test_refusals(http: httpx.Client) -> None:
     assert refused("tool_codegen", spec="x") == (501, "not_implemented", True)
     assert refused("tool_docker_list", type="images") == (501, "not_implemented", True)
     assert refused("tool_docker_build", path=".") == (501, "not_implemented", True)
+    assert register(http, BOT, id="gone", exec={"type": "cmd", "cmd": "no-such-program", "args": []}).status_code == 200
+    assert refused("gone") == (501, "program_not_found", True)
+    http.delete("/api/v1/tools/gone", headers=BOT)
     assert refused("nope") == (404, "unknown_tool", False)
 
 
