@@ -19,7 +19,8 @@ from toolcharter import (
     ToolPolicy,
     ToolSpec,
 )
-from toolcharter.loader.discover import Discovered, Ground, Late, discover
+from toolcharter.loader.discover import Ground, Late, discover
+from toolcharter.loader.discovered import Discovered
 from toolcharter.loader.hooks import new_manager
 from toolcharter.loader.load import Loaded, LoadedExtension, LoadedTool
 
