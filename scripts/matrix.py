@@ -76,8 +76,9 @@ def run_all(pythons: Mapping[str, Path], arguments: list[str]) -> dict[str, str]
     compiling = None if arguments else _start(_pytest(first, ["-q", "--collect-only"]))
     again = ["-n1", *selection(arguments, is_first=False)]
     commands = {f"Python {other}": _pytest(_prepared(other, python, first), again) for other, python in others}
-    if compiling:
+    if not arguments:
         commands["Hosts"] = [str(first / "bin" / "python"), str(ROOT / "scripts" / "hosts.py"), "test"]
+    if compiling:
         compiling.communicate()
     with ThreadPoolExecutor(1) as beside:
         later = {name: beside.submit(_run, command, shown=False) for name, command in commands.items()}

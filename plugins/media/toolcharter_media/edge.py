@@ -1,7 +1,7 @@
 """Microsoft Edge's "read aloud": a protocol of its own in a websocket, over a connection that the network guard has opened.
 
-The service has no public reference. What is sent, and with which token, says the package edge-tts, the client that follows the
-service; it is not left to connect by itself, since it would reach one fixed host past the network guard, and read without a limit.
+The service has no public reference. The package edge-tts, a client that follows the service, says what is sent and makes the token.
+It does not connect by itself here: it would reach one fixed host past the network guard, and read without a limit.
 """
 
 import asyncio
@@ -73,8 +73,8 @@ def speak(rt: ToolRuntime, policy: SpeechPolicy, provider: Speaker, text: str, v
         raise ToolError("It needs the extra: pip install 'toolcharter-media[edge]'.", reason=MISSING_EXTRA) from error
     except ValueError as error:
         raise ToolError("It has no voice of that name.", reason=UNKNOWN_VOICE) from error
-    line = _Line(rt, policy, provider, timeout_s)
-    return asyncio.run(line.speak([ssml(full_name, piece) for piece in pieces(text)], timeout_s))
+    client = _EdgeClient(rt, policy, provider, timeout_s)
+    return asyncio.run(client.speak([ssml(full_name, piece) for piece in pieces(text)], timeout_s))
 
 
 def pieces(text: str) -> Iterator[str]:
@@ -99,8 +99,8 @@ def ssml(voice: str, escaped: str) -> str:
     return f"{root}<voice name={quoted}>{_PROSODY}{escaped}</prosody></voice></speak>"
 
 
-class _Line:
-    """The way to the service, and what may still come over it."""
+class _EdgeClient:
+    """Asks the service for speech, and counts what it sends."""
 
     def __init__(self, rt: ToolRuntime, policy: SpeechPolicy, provider: Speaker, timeout_s: float) -> None:
         self._parts = urlsplit(provider.base)
@@ -201,10 +201,18 @@ class _Line:
             return False
         is_text, message = begun[0].opcode is ws_frames.OP_TEXT, b"".join(one.data for one in begun)
         begun.clear()
-        return _ends_turn(message) if is_text else self._hear(message)
+        if is_text:
+            return _ends_turn(message)
+        self._hear(message)
+        return False
 
-    def _hear(self, message: bytes) -> bool:
-        """Add what a message of audio says; whether the turn has ended, which is never."""
+    def _hear(self, message: bytes) -> None:
+        """Add the sound of a message of audio.
+
+        Raises:
+            ToolError: `response_too_large`.
+            ValueError: It is no audio.
+        """
         behind = 2 + int.from_bytes(message[:2])
         head, audio = _fields(message[2:behind]), message[behind:]
         is_typed = head.get("Content-Type") == "audio/mpeg"
@@ -213,7 +221,6 @@ class _Line:
         self._audio += audio
         if len(self._audio) > self._policy.max_bytes:
             raise too_much(self._policy)
-        return False
 
 
 def _ask(protocol: "ws_client.ClientProtocol", turn: str) -> None:
