@@ -17,7 +17,7 @@ from toolcharter_service.http.headers import KEYED_HEADERS
 from toolcharter_service.http.keyed import once, who
 from toolcharter_service.http.lean import LeanRoute
 from toolcharter_service.http.models import InvokeAnswer, InvokeRequest
-from toolcharter_service.http.problems import HttpProblem, answers
+from toolcharter_service.http.problems import answers, problem_of_call
 from toolcharter_service.service import Service
 
 _STATUS = {
@@ -28,7 +28,6 @@ _STATUS = {
     "store_unavailable": 503,
     "approval_unavailable": 403,
 }
-_RETRY_S = "1"
 
 
 def routes(service: Service) -> APIRouter:
@@ -80,9 +79,7 @@ def _answer(result: ToolResult) -> Response:
         HttpProblem: It was denied, or could not be called.
     """
     if result.outcome == "denied" or result.reason in _STATUS:
-        status = _STATUS.get(result.reason or "", 403)
-        headers = {"Retry-After": _RETRY_S} if status in {429, 503} else {}
-        raise HttpProblem(status, result.message or result.text, result.reason or "", result.call_id, headers)
+        raise problem_of_call(result, _STATUS.get(result.reason or "", 403))
     metadata = {
         "isError": result.outcome == "error",
         "reason": result.reason,

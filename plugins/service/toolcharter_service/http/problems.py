@@ -1,5 +1,6 @@
 """`HttpProblem`: an answer that is an error."""
 
+import re
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
@@ -7,7 +8,15 @@ from typing import TYPE_CHECKING, Any
 import orjson
 from pydantic import BaseModel
 
-from toolcharter import StoreConflict, StoreUnavailable, ToolboxClosed, ToolcharterError, UnreadableRecord, lazy
+from toolcharter import (
+    StoreConflict,
+    StoreUnavailable,
+    ToolboxClosed,
+    ToolcharterError,
+    ToolResult,
+    UnreadableRecord,
+    lazy,
+)
 
 if TYPE_CHECKING:
     import fastapi
@@ -66,6 +75,18 @@ def problem_response(problem: HttpProblem) -> "responses.Response":
     """The answer."""
     body = {"error": problem.error, "reason": problem.reason, "call_id": problem.call_id}
     return responses.Response(orjson.dumps(body), problem.status, problem.headers, "application/json")
+
+
+def problem_of_call(result: ToolResult, status: int, error: str | None = None) -> HttpProblem:
+    """How a call that was refused or has failed is answered with *status*; *error* is by default the call's own message."""
+    # Only a limit knows when there is room again, and says so at the end of its message.
+    told = _WAIT.search(result.message or "")
+    headers = {"Retry-After": told[1] if told else "1"} if status in {429, 503} else None
+    words = error if error is not None else result.message or result.text
+    return HttpProblem(status, words, result.reason or "tool_error", result.call_id or None, headers)
+
+
+_WAIT = re.compile(r"; try again in ([1-9][0-9]{0,8}) s\.\Z")
 
 
 def problem_of(error: Exception) -> HttpProblem:  # noqa: PLR0911 - one answer for each kind

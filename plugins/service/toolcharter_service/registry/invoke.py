@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from toolcharter import GuardReason, Reason, ToolResult
-from toolcharter_service.http.problems import HttpProblem
+from toolcharter_service.http.problems import HttpProblem, problem_of_call
 from toolcharter_service.registry.source_tools import SOURCE_TOOLS
 
 _STATUS: Final[Mapping[str, int]] = {
@@ -62,10 +62,8 @@ def answer_of(tool: str, args: Mapping[str, Any], result: ToolResult) -> Any:
 
 
 def _problem(tool: str, args: Mapping[str, Any], result: ToolResult) -> HttpProblem:
-    reason = result.reason or "tool_error"
-    status = _STATUS.get(reason, 403 if result.outcome == "denied" else 500)
-    headers = {"Retry-After": str(_wait_s(result))} if status in {429, 503} else None
-    return HttpProblem(status, _error(tool, args, result), reason, result.call_id or None, headers)
+    status = _STATUS.get(result.reason or "", 403 if result.outcome == "denied" else 500)
+    return problem_of_call(result, status, _error(tool, args, result))
 
 
 def _error(tool: str, args: Mapping[str, Any], result: ToolResult) -> str:
@@ -80,10 +78,3 @@ def _error(tool: str, args: Mapping[str, Any], result: ToolResult) -> str:
     if tool == "tool_file_read" and _STATUS.get(result.reason or "") == 404:  # noqa: PLR2004 - not found
         return "file not found"
     return result.message or result.text
-
-
-def _wait_s(result: ToolResult) -> int:
-    """In how many seconds to come again; a second where nobody knows."""
-    words = (result.message or "").split()
-    found = [int(float(word)) for word in words if word.replace(".", "", 1).isdigit()]
-    return max(1, *found) if found else 1

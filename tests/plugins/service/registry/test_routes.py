@@ -1,6 +1,7 @@
 """HDN's routes over a real server: its curl lines as they are written, its fields, its statuses."""
 
 import json
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,7 +29,7 @@ runner: host
 extensions: {registry: {extend: true}}
 tools: {read_file: {}, write_file: {}, list_files: {}, text_search: {}, json_parse: {}, bash: {}, http_get: {}}
 allow: ["bash:echo *", "bash:false", "bash:sleep *", "custom:*"]
-limits: {timeout_s: 10, per: agent, tools: {list_files: {calls_per_hour: 2}}}
+limits: {timeout_s: 10, per: agent, tools: {list_files: {calls_per_minute: 70}}}
 """
 OPERATOR = being("ann", "operator,caller")
 VIEWER = being("vic", "viewer")
@@ -140,15 +141,21 @@ def test_refusals(http: httpx.Client) -> None:
 
 
 def test_too_many_calls(http: httpx.Client) -> None:
-    """The answer says when to come again."""
-    answers = [
-        http.post("/api/v1/tools/tool_ls/invoke", json={"path": "."}, headers=OTHER | {"X-Agent-ID": "other"})
-        for _ in range(3)
+    """The answer of either interface says when to come again: in the seconds that the message names, not in as many as calls are allowed."""
+    routes = [
+        ("/api/v1/tools/tool_ls/invoke", {"path": "."}),
+        ("/v1/tools/invoke", {"tool": "list_files", "args": {"path": "."}, "agentId": "other"}),
     ]
+    url, body = routes[0]
+    answers = [http.post(url, json=body, headers=OTHER | {"X-Agent-ID": "other"}).status_code for _ in range(70)]
+    refused = [http.post(url, json=body, headers=OTHER | {"X-Agent-ID": "other"}) for url, body in routes]
 
-    last = answers[-1]
-    assert (last.status_code, last.json()["reason"]) == (429, "rate_limited")
-    assert int(last.headers["Retry-After"]) > 0
+    assert set(answers) == {200}
+    assert [(one.status_code, one.json()["reason"]) for one in refused] == [(429, "rate_limited")] * 2
+    for one in refused:
+        told = re.search(r"try again in (\d+) s", one.json()["error"])
+        assert told
+        assert one.headers["Retry-After"] == told[1]
 
 
 def test_the_life_of_an_agents_tool(http: httpx.Client) -> None:
