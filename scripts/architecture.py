@@ -1,4 +1,4 @@
-"""What docs/architecture.md shows of the imports of the core: its folders, a figure of them, the layers of the gate.
+"""What docs/architecture.md shows of the code: the core's folders, a figure of their imports, the gate's layers, every module.
 
 `scripts/tables.py` writes it into the page. Sources are read as text; nothing of the core is imported.
 """
@@ -6,6 +6,7 @@
 import ast
 import tomllib
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from pages import ROOT
@@ -83,7 +84,7 @@ def folders() -> str:
     rows = ["| part | imports | what it is |", "|---|---|---|"]
     for part in parts():
         path = CORE / part / "__init__.py" if (CORE / part).is_dir() else CORE / f"{part}.py"
-        about = (ast.get_docstring(ast.parse(path.read_text())) or "").partition("\n")[0]
+        about = _first_line(path)
         imported = ", ".join(f"`{other}`" for other in parts() if other in found[part]) or "nothing of the core"
         rows.append(f"| `{path.relative_to(CORE).as_posix().removesuffix('__init__.py')}` | {imported} | {about} |")
     return "\n".join(rows)
@@ -94,3 +95,33 @@ def gate_layers() -> str:
     rows = contract("Inside the gate, imports go one way")
     lines = [" | ".join(name.removeprefix("toolcharter.gate.") for name in row) for row in rows]
     return "\n".join(["```text", *lines, "```"])
+
+
+def modules() -> str:
+    """Every module of the core, the plugins, the scripts and the benchmarks, by its folder, with what its first line says."""
+    packages = sorted(path.parent for path in ROOT.glob("plugins/*/toolcharter_*/__init__.py"))
+    tops = [
+        CORE,
+        *(CORE / part for part in parts() if (CORE / part).is_dir()),
+        *packages,
+        ROOT / "scripts",
+        ROOT / "benchmarks",
+    ]
+    return "\n\n".join(_listed(top) for top in tops)
+
+
+def _listed(top: Path) -> str:
+    """A list that is folded until a reader opens it: the page stays short, and a search in its text finds each line."""
+    found = top.glob("*.py") if top == CORE else top.rglob("*.py")
+    paths = sorted(path for path in found if "versions" not in path.parts)
+    names = [path.relative_to(top).as_posix() for path in paths]
+    width = max(map(len, names))
+    lines = [f"{name:{width}}  {_first_line(path)}" for name, path in zip(names, paths, strict=True)]
+    folder = top.relative_to(ROOT).as_posix()
+    return "\n".join(
+        [f"<details><summary><code>{folder}/</code></summary>", "", "```text", *lines, "```", "</details>"]
+    )
+
+
+def _first_line(path: Path) -> str:
+    return (ast.get_docstring(ast.parse(path.read_text())) or "").partition("\n")[0]

@@ -179,6 +179,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "import-figure": architecture.figure,
     "core-folders": architecture.folders,
     "gate-layers": architecture.gate_layers,
+    "modules": architecture.modules,
     "service-routes": service_tables.routes,
     "service-keys": service_tables.service_keys,
     "worker-keys": service_tables.worker_keys,
