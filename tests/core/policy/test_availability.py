@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.rows import each_row
 
-from toolcharter.api.call import Caller
+from toolcharter.api.call import Caller, Delegation
 from toolcharter.errors import ConfigurationError, Fault
 from toolcharter.policy.availability import AvailabilityPlan, Hidden, ToolCatalog, availability_faults, idle_entries
 from toolcharter.policy.toolsets import GROUPS, TOOLSETS
@@ -249,6 +249,36 @@ def test_the_first_thing_that_hides_a_tool_is_told() -> None:
         too_narrow,
     )
     assert plan.entries_for(NOBODY) == tuple(entries)
+
+
+def test_a_started_agent_sees_what_it_was_left() -> None:
+    """By name without case, and nothing of it that entries hide; what is not left is told last."""
+    plan = AvailabilityPlan([BASE], universe())
+    child = Caller(delegation=Delegation(NOBODY, ("BASH", "Grep", "read_file")))
+    narrowed, denied = Hidden("tools", "[grep]", "base", "p.yaml:1:1"), Hidden("deny", "bash", "base", "p.yaml:1:1")
+    not_left = Hidden("tools", "what the agent that started this one has left it", None, "")
+    every = AvailabilityPlan([], universe())
+
+    assert plan.of(child) == dict.fromkeys(TOOLS, narrowed) | {"bash": denied, "grep": None}
+    assert every.of(child) == dict.fromkeys(TOOLS, not_left) | dict.fromkeys(("bash", "grep", "read_file"))
+    assert plan.why("write_file", child) == (narrowed, not_left)
+    assert plan.why("read_file", child) == (narrowed,)
+    assert plan.why("bash", child) == (denied, narrowed)
+    assert every.why("Mcp__gh__issue", child) == (not_left,)
+    assert every.why("READ_FILE", child) == every.why("grep", child) == every.why("write_file", NOBODY) == ()
+
+
+@each_row(
+    ("items", "named"),
+    [
+        pytest.param(("EXEC", "*_file"), {"bash", "read_file", "write_file"}, id="alias and glob"),
+        pytest.param(("group:mcp:gh",), {"mcp__gh__Issue"}, id="as it is written"),
+        pytest.param((), set(), id="nothing"),
+    ],
+)
+def test_tools_that_items_name(items: tuple[str, ...], named: set[str]) -> None:
+    """By their own names, not by those of the items."""
+    assert AvailabilityPlan([], universe()).named(items) == named
 
 
 def test_callers_that_match_the_same_entries_share_a_view() -> None:

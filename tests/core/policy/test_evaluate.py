@@ -3,6 +3,8 @@
 from dataclasses import replace
 from itertools import product
 from typing import Any
+from unittest.mock import Mock
+from unittest.mock import call as made
 
 import pytest
 from tests.core.policy.samples import BASH, CODE, DEPLOY, GIT, LS, NOTHING, policy, rules
@@ -373,3 +375,16 @@ def test_a_question_of_a_ceiling_stands_where_the_profile_s_mode_would_permit() 
 
     assert (own.decide(NOTHING).outcome, own.decide(NOTHING).stage) == ("ask", "ask")
     assert (above.decide(NOTHING).outcome, above.decide(NOTHING).stage) == ("deny", "mode")
+
+
+def test_whether_a_call_could_pass_is_looked_up_once_for_each_tool(monkeypatch) -> None:
+    """And anew where another tool has the name by now."""
+    held = policy(deny=("vcs",), mode="dangerous")
+    for_tool = Mock(side_effect=held.for_tool)
+    monkeypatch.setattr(held, "for_tool", for_tool)
+    renamed = GIT._replace(aliases=())
+
+    found = [held.could_pass(facts) for facts in (GIT, GIT, BASH, renamed, renamed, GIT)]
+
+    assert found == [False, False, True, True, True, False]
+    assert for_tool.mock_calls == [made(GIT), made(BASH), made(renamed), made(GIT)]

@@ -450,6 +450,25 @@ def test_a_rule_covers_a_command_with_or_without_its_assignments(written, words,
 
 
 @each_row(
+    ("written", "bare", "expected"),
+    [
+        pytest.param(["bash:nice sort *"], None, "1", id="what starts it"),
+        pytest.param(["bash:ls", "bash:sort *"], None, "2", id="the program itself"),
+        pytest.param(["bash:sort *", "bash:nice sort *"], None, "1", id="both"),
+        pytest.param(["bash:nice *"], None, None, id="a star for the program that is started"),
+        pytest.param(["bash:nice sort *"], "nice sort x", "1", id="what starts it without its assignment"),
+        pytest.param(["bash:ls"], None, None, id="neither"),
+    ],
+)
+def test_a_rule_covers_a_command_by_what_starts_it(written, bare, expected) -> None:
+    """The rule has to name the program that is started, too."""
+    starter = "nice sort x" if bare is None else f"A=1 {bare}"
+    needs = Requirements(starters=((starter, Requirements(frozenset({"sort"}), bare=bare)),))
+
+    assert first_permit(written, BASH, RuleInput(commands=("sort x",), needs=(needs,))) == expected
+
+
+@each_row(
     ("text", "facts", "could"),
     [
         pytest.param("git", GIT, True, id="name"),

@@ -137,6 +137,13 @@ def test_allow_rules_that_a_ceiling_takes_are_told() -> None:
     assert found == ([], [Finding("ceiling", "p:1:5", "allow", what)])
 
 
+def test_an_allow_rule_that_keeps_one_of_its_tools_is_not_told() -> None:
+    """It reaches two, of which the ceiling denies one."""
+    profile, ceiling = Profile("p", allow=rules("p", "*")), Ceiling("admin", deny=rules("admin", "git"))
+
+    assert [one for one in taken(profile, ceiling) if one.path == "allow"] == []
+
+
 def test_tools_that_a_ceiling_has_people_asked_about_are_told() -> None:
     """Those of which it has a person asked before each call."""
     ceiling = Ceiling("admin", ask=rules("admin", "git:push", "read*", "bash:rm *"))
@@ -208,6 +215,21 @@ def test_actions_that_a_ceiling_closes_are_told(tool, closed) -> None:
             f"ALLOWED_TOOL_PERMS closes an action of it: The action {action!r} needs {needs[action]}, which is not permitted.",
         )
         for action in closed
+    ]
+
+
+def test_a_tool_that_a_ceiling_hides_does_not_keep_others_from_being_told() -> None:
+    """Of the hidden one no action is named, and those of the tools behind it are."""
+    deploy = ToolFacts("deploy", capabilities={"push": frozenset({"net"}), "log": frozenset({"net"})}, safety="low")
+    git = ToolFacts("git", capabilities={"push": frozenset({"net"}), "log": frozenset()}, safety="low")
+    known = [ToolSignature(facts, actions=frozenset({"log", "push"})) for facts in (deploy, git)]
+    ceiling = Ceiling("admin", capabilities=Capabilities(deny=("net",)))
+
+    found = list(taken_away(Reviewed(Profile("p"), known, (ceiling,), (), lambda *path: ":".join(("p", *path)))))
+
+    assert [(one.path, one.what.partition(":")[0]) for one in found] == [
+        ("tools.deploy", "admin hides it from everyone"),
+        ("tools.git", "admin closes an action of it"),
     ]
 
 

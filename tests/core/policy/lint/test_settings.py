@@ -57,16 +57,21 @@ def test_a_warning_that_never_comes_is_told(key, warn, deny, is_told) -> None:
     assert said(session_guards=SessionGuards(**guards)) == ([told] if is_told else [])
 
 
-def test_a_warning_of_endless_reading_that_never_comes_is_told() -> None:
+@pytest.mark.parametrize(
+    ("warn", "exploring", "told"),
+    [
+        pytest.param(12, 36, ["read_streak.warn", "read_streak.exploring.warn"], id="later"),
+        pytest.param(12, 24, ["read_streak.warn", "read_streak.exploring.warn"], id="at-once"),
+        pytest.param(11, 23, [], id="before"),
+    ],
+)
+def test_a_warning_of_endless_reading_that_never_comes_is_told(warn, exploring, told) -> None:
     """Both pairs of numbers are looked at, each by its own place."""
-    streak = ReadStreak(12, 12, exploring=Repeats(36, 24))
+    streak = ReadStreak(warn, 12, exploring=Repeats(exploring, 24))
 
-    told = said(session_guards=SessionGuards(read_streak=streak))
+    found = said(session_guards=SessionGuards(read_streak=streak))
 
-    assert [finding.path for finding in told] == [
-        "session_guards.read_streak.warn",
-        "session_guards.read_streak.exploring.warn",
-    ]
+    assert [finding.path for finding in found] == [f"session_guards.{path}" for path in told]
 
 
 def skipping(*args: str, match: str = "read_file") -> SessionGuards:
