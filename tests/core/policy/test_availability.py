@@ -160,6 +160,8 @@ ADA = Caller(agent="ada", provider="OpenAI", group="staff", depth=2, channel="te
         pytest.param({"provider": ()}, False, id="nobody"),
         pytest.param({"channel": ("tele*",), "chat": ("7",), "peer": ("group",)}, True, id="where it is talked to"),
         pytest.param({"peer": ("direct",)}, False, id="another peer"),
+        pytest.param({"channel": ("slack",), "chat": ("7",)}, False, id="another channel"),
+        pytest.param({"channel": ("telegram",), "chat": ("8",)}, False, id="another chat"),
         pytest.param({"agent_type": ("open",)}, False, id="a fact that it lacks"),
         pytest.param({"agent": ("a*",), "group": ("staff",)}, True, id="all facts"),
         pytest.param({"agent": ("a*",), "group": ("guests",)}, False, id="not all facts"),
@@ -254,17 +256,19 @@ def test_the_first_thing_that_hides_a_tool_is_told() -> None:
 def test_a_started_agent_sees_what_it_was_left() -> None:
     """By name without case, and nothing of it that entries hide; what is not left is told last."""
     plan = AvailabilityPlan([BASE], universe())
-    child = Caller(delegation=Delegation(NOBODY, ("BASH", "Grep", "read_file")))
+    child = Caller(delegation=Delegation(NOBODY, ("BASH", "Grep", "read_file", "MCP__gh__issue")))
     narrowed, denied = Hidden("tools", "[grep]", "base", "p.yaml:1:1"), Hidden("deny", "bash", "base", "p.yaml:1:1")
     not_left = Hidden("tools", "what the agent that started this one has left it", None, "")
     every = AvailabilityPlan([], universe())
 
     assert plan.of(child) == dict.fromkeys(TOOLS, narrowed) | {"bash": denied, "grep": None}
-    assert every.of(child) == dict.fromkeys(TOOLS, not_left) | dict.fromkeys(("bash", "grep", "read_file"))
+    assert every.of(child) == dict.fromkeys(TOOLS, not_left) | dict.fromkeys(
+        ("bash", "grep", "read_file", "mcp__gh__Issue")
+    )
     assert plan.why("write_file", child) == (narrowed, not_left)
     assert plan.why("read_file", child) == (narrowed,)
     assert plan.why("bash", child) == (denied, narrowed)
-    assert every.why("Mcp__gh__issue", child) == (not_left,)
+    assert every.why("MCP__pg__query", child) == (not_left,)
     assert every.why("READ_FILE", child) == every.why("grep", child) == every.why("write_file", NOBODY) == ()
 
 

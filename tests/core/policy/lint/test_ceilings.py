@@ -139,7 +139,10 @@ def test_allow_rules_that_a_ceiling_takes_are_told() -> None:
 
 def test_an_allow_rule_that_keeps_one_of_its_tools_is_not_told() -> None:
     """It reaches two, of which the ceiling denies one."""
-    profile, ceiling = Profile("p", allow=rules("p", "*")), Ceiling("admin", deny=rules("admin", "git"))
+    profile, ceiling = (
+        Profile("p", mode="restrict", allow=rules("p", "*")),
+        Ceiling("admin", deny=rules("admin", "git")),
+    )
 
     assert [one for one in taken(profile, ceiling) if one.path == "allow"] == []
 
