@@ -180,7 +180,17 @@ class FileSink(DescriptorSink):
             os.close(descriptor)
 
 
-class EachSyncedFileSink(FileSink):
+class _SyncedFileSink(FileSink):
+    """Lines that the disk confirms, so that the file has to be on one."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        if self._may_stall:
+            os.close(self._descriptor)
+            raise OSError(errno.EINVAL, "a pipe or a device has no disk that `sync` could wait for", str(path))
+
+
+class EachSyncedFileSink(_SyncedFileSink):
     """Every line reaches the disk before the call goes on: it survives the death of the machine."""
 
     def write(self, lines: bytes) -> None:
@@ -189,7 +199,7 @@ class EachSyncedFileSink(FileSink):
         os.fdatasync(self._descriptor)
 
 
-class GroupSyncedFileSink(FileSink):
+class GroupSyncedFileSink(_SyncedFileSink):
     """Lines reach the disk in groups: the machine's death costs at most the last `GROUP_SYNC_S` seconds."""
 
     def __init__(self, path: Path) -> None:
@@ -240,6 +250,7 @@ _FIXES = {
     errno.ENXIO: "A named pipe needs a reader before it is opened.",
     errno.ENOENT: "Make its folder first.",
     errno.EISDIR: "Name a file in that folder.",
+    errno.EINVAL: "Name a regular file, or leave out `?sync=`.",
 }
 _FILE_SINKS = {"none": FileSink, "group": GroupSyncedFileSink, "each": EachSyncedFileSink}
 

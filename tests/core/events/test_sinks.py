@@ -220,6 +220,26 @@ def test_a_named_pipe_without_a_reader_is_refused(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("sync", ["each", "group"])
+def test_what_has_no_disk_cannot_be_synced(tmp_path: Path, sync: str) -> None:
+    """Who asks for it is told at the start, not by every line that is lost later."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    before = len(list(Path("/proc/self/fd").iterdir()))
+
+    for place in (str(pipe), "/dev/null"):
+        with pytest.raises(ConfigurationError) as caught:
+            open_sink(f"file:{place}?sync={sync}", refuse)
+        assert str(caught.value) == (
+            "events: the file cannot be opened for appending: a pipe or a device has no disk that `sync` could wait for: "
+            f"'file:{place}?sync={sync}'\nName a regular file, or leave out `?sync=`."
+        )
+
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
+    os.close(reader)
+
+
 def test_a_file_is_written_to_as_any_other(tmp_path: Path) -> None:
     """What keeps pipes from waiting does not stay on the descriptor of a file."""
     sink = FileSink(tmp_path / "events.jsonl")
