@@ -13,6 +13,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.tools import InjectedToolCallId, tool
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, StateGraph
 from langgraph.types import Command, interrupt
 
 from toolcharter import Caller
@@ -154,6 +155,51 @@ async def test_anything_but_a_plain_yes_is_a_no(host: Host, place: Place, said: 
     state = await agent.ainvoke(Command(resume=said), config)
 
     assert "approval_denied" in seen(state, [call])[0].text
+    assert (place.workspace / "notes.txt").exists()
+
+
+@pytest.mark.parametrize("name", ["delete_file", "send_mail"])
+@pytest.mark.parametrize("adapter", [Asynchronous, Synchronous])
+async def test_a_question_that_is_answered_with_nothing_is_a_no(
+    host: Host, place: Place, adapter: type[Asynchronous], name: str
+) -> None:
+    """A graph that is resumed by the interrupt's identifier may be handed None."""
+    call, ran = Call(name, {"path": "notes.txt"}), list[str]()
+
+    @tool
+    def send_mail(path: str) -> str:
+        """Send a mail."""
+        ran.append(path)
+        return "sent"
+
+    tools = langchain_tools(host) if name == "delete_file" else [send_mail]
+    agent: Any = create_agent(asking([call]), tools, middleware=[GovernMiddleware(host)], checkpointer=InMemorySaver())
+    way = adapter(host)
+    [question] = (await way.invoke(agent, {"messages": [("user", "go")]}))["__interrupt__"]
+
+    state = await way.invoke(agent, Command(resume={question.id: None}))
+
+    assert "approval_denied" in seen(state, [call])[0].text
+    assert (place.workspace / "notes.txt").exists()
+    assert ran == []
+
+
+@pytest.mark.parametrize("adapter", [Asynchronous, Synchronous])
+async def test_a_call_that_waited_in_a_graph_is_made_anew_outside_of_one(
+    host: Host, place: Place, adapter: type[Asynchronous]
+) -> None:
+    """Without an identifier it cannot be told from that of the graph."""
+    delete, args = by_name(host)["delete_file"], {"path": "notes.txt"}
+    graph: Any = StateGraph(dict)
+    graph.add_node("delete", lambda _state: {"said": delete.invoke(args)})
+    graph.add_edge(START, "delete")
+    way = adapter(host)
+    asked = await way.invoke(graph.compile(checkpointer=InMemorySaver()), {})
+
+    said = await delete.ainvoke(args) if adapter is Asynchronous else delete.invoke(args)
+
+    assert asked["__interrupt__"]
+    assert "approval_unavailable" in said
     assert (place.workspace / "notes.txt").exists()
 
 

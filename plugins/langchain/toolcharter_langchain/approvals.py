@@ -59,10 +59,12 @@ class Approvals:
                 }
             )
         except (KeyError, RuntimeError):  # there is no graph around the call
-            said = None
+            answer = None
+        else:
+            answer = _answer(said)
         with self._lock:
             self._waiting.pop(key, None)
-        return None if said is None else _answer(said)
+        return answer
 
 
 def _answer(said: Any) -> ApprovalAnswer:

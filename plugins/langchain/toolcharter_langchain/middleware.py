@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from langchain.agents.middleware import AgentMiddleware
@@ -50,16 +51,15 @@ class GovernMiddleware(AgentMiddleware[Any, Any, Any]):
                 raise held.stopped(stop) from stop
 
         schema = _schema(request.tool)
+        ids: dict[str, Any] = {"call_id": call["id"], "caller": caller}
+        make = partial(self._host.govern, call["name"], call["args"], body, parameters=schema, **ids)
         pending = self._approvals.waiting(call["id"], call["name"], call["args"], caller)
-        if pending is None:
-            ids: dict[str, Any] = {"call_id": call["id"], "caller": caller}
-            result = self._host.govern(call["name"], call["args"], body, parameters=schema, **ids)
-            pending = result.pending
-        if pending is not None:
+        result = make() if pending is None else None
+        if pending := pending or (result and result.pending):
             answer = self._approvals.ask(call["id"], call["name"], call["args"], caller, pending)
             if answer is not None:
                 result = self._host.answer(pending.state, answer, body=body, parameters=schema)
-        return held.response(result, call["name"], call["id"])
+        return held.response(result or make(), call["name"], call["id"])
 
     async def awrap_tool_call(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Response]]
@@ -76,16 +76,15 @@ class GovernMiddleware(AgentMiddleware[Any, Any, Any]):
                 raise held.stopped(stop) from stop
 
         schema = _schema(request.tool)
+        ids: dict[str, Any] = {"call_id": call["id"], "caller": caller}
+        make = partial(self._host.agovern, call["name"], call["args"], body, parameters=schema, **ids)
         pending = self._approvals.waiting(call["id"], call["name"], call["args"], caller)
-        if pending is None:
-            ids: dict[str, Any] = {"call_id": call["id"], "caller": caller}
-            result = await self._host.agovern(call["name"], call["args"], body, parameters=schema, **ids)
-            pending = result.pending
-        if pending is not None:
+        result = await make() if pending is None else None
+        if pending := pending or (result and result.pending):
             answer = self._approvals.ask(call["id"], call["name"], call["args"], caller, pending)
             if answer is not None:
                 result = await self._host.aanswer(pending.state, answer, body=body, parameters=schema)
-        return held.response(result, call["name"], call["id"])
+        return held.response(result or await make(), call["name"], call["id"])
 
 
 class _Held:

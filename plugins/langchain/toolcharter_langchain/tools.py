@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from contextvars import ContextVar
+from functools import partial
 from typing import Any
 
 from langchain_core.messages import ToolMessage
@@ -72,27 +73,25 @@ class ProfileTool(BaseTool):
 
     def _run(self, /, *_: Any, **arguments: Any) -> Any:
         call_id, caller = _CALL_ID.get(), self._caller and self._caller()
+        make = partial(self._host.call, self.name, arguments, call_id=call_id, caller=caller)
         pending = self._approvals.waiting(call_id, self.name, arguments, caller)
-        if pending is None:
-            result = self._host.call(self.name, arguments, call_id=call_id, caller=caller)
-            pending = result.pending
-        if pending is not None:
+        result = make() if pending is None else None
+        if pending := pending or (result and result.pending):
             answer = self._approvals.ask(call_id, self.name, arguments, caller, pending)
             if answer is not None:
                 result = self._host.answer(pending.state, answer)
-        return answered(result, self.name, call_id)
+        return answered(result or make(), self.name, call_id)
 
     async def _arun(self, /, *_: Any, **arguments: Any) -> Any:
         call_id, caller = _CALL_ID.get(), self._caller and self._caller()
+        make = partial(self._host.acall, self.name, arguments, call_id=call_id, caller=caller)
         pending = self._approvals.waiting(call_id, self.name, arguments, caller)
-        if pending is None:
-            result = await self._host.acall(self.name, arguments, call_id=call_id, caller=caller)
-            pending = result.pending
-        if pending is not None:
+        result = await make() if pending is None else None
+        if pending := pending or (result and result.pending):
             answer = self._approvals.ask(call_id, self.name, arguments, caller, pending)
             if answer is not None:
                 result = await self._host.aanswer(pending.state, answer)
-        return answered(result, self.name, call_id)
+        return answered(result or await make(), self.name, call_id)
 
 
 def answered(result: HostResult, name: str, call_id: str | None) -> ToolMessage | str:
