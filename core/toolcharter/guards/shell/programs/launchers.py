@@ -40,16 +40,19 @@ def _subcommand(valued: str = "", operands: int = 0, starts: str = "") -> Launch
 # Source: the manuals of util-linux 2.39, coreutils 9.1, sudo 1.9, opendoas 6.8, procps 4, findutils 4.9, OpenSSH 9,
 # busybox 1.36, docker 24, kubectl 1.28, GNU parallel 2023, strace 6, systemd 252.
 LAUNCHERS = {
-    "sudo": _launcher("-u --user -g --group -p --prompt -C --close-from -h --host -r --role -t --type -T -U -D -R"),
-    "doas": _launcher("-u -C"),
+    "sudo": _launcher(
+        "-u --user -g --group -p --prompt -C --close-from -h --host -r --role -t --type -T --command-timeout"
+        " -U --other-user -D --chdir -R --chroot"
+    ),
+    "doas": _launcher("-a -u -C"),
     "pkexec": _launcher("--user"),
     "run0": _launcher("-u --user -g --group --unit -D --chdir"),
     "gosu": _launcher(operands=1),
     "su-exec": _launcher(operands=1),
     "env": _launcher("-u --unset -C --chdir"),
     "nice": _launcher("-n --adjustment"),
-    "ionice": _launcher("-c --class -n --classdata -p"),
-    "chrt": _launcher("-T -P -D", operands=1),
+    "ionice": _launcher("-c --class -n --classdata -p --pid -P --pgid -u --uid"),
+    "chrt": _launcher("-T --sched-runtime -P --sched-period -D --sched-deadline", operands=1),
     "taskset": _launcher(operands=1),
     "timeout": _launcher("-s --signal -k --kill-after", operands=1),
     "gtimeout": _launcher("-s --signal -k --kill-after", operands=1),
@@ -62,31 +65,44 @@ LAUNCHERS = {
     "exec": _launcher("-a"),
     "busybox": _launcher(),
     "toybox": _launcher(),
-    "chroot": _launcher(operands=1),
-    "flock": _launcher("-w --wait --timeout -E", operands=1),
+    "chroot": _launcher("--groups --userspec", operands=1),
+    "flock": _launcher("-w --wait --timeout -E --conflict-exit-code", operands=1),
     "setarch": _launcher(),
     "linux32": _launcher(),
     "linux64": _launcher(),
-    "unshare": _launcher("-S -G -R --root -w --wd"),
-    "nsenter": _launcher("-t --target -S -G"),
-    "setpriv": _launcher("--reuid --regid --groups"),
+    "unshare": _launcher(
+        "-S --setuid -G --setgid -R --root -w --wd --map-user --map-users --map-group --map-groups --propagation"
+        " --setgroups --monotonic --boottime"
+    ),
+    "nsenter": _launcher("-t --target -S --setuid -G --setgid -W"),
+    "setpriv": _launcher(
+        "--ruid --euid --reuid --rgid --egid --regid --groups --inh-caps --ambient-caps --bounding-set --securebits"
+        " --pdeathsig --selinux-label --apparmor-profile"
+    ),
     "capsh": _launcher(),
     "prlimit": _launcher("-p --pid"),
     "cgexec": _launcher("-g"),
     "systemd-run": _launcher(
-        "-p --property -u --unit -M --machine -H --slice -E --on-active --on-boot --on-calendar --uid --gid --description"
+        "-p --property -u --unit -M --machine -H --host --slice -E --setenv --on-active --on-boot --on-calendar --uid --gid"
+        " --description --nice --service-type --working-directory"
     ),
     "systemd-inhibit": _launcher("--what --who --why --mode"),
     "catchsegv": _launcher(),
-    "strace": _launcher("-e -o -p -s -u -E -P -S -a -b -I -X"),
-    "ltrace": _launcher("-e -o -p -s -u -n -a -l"),
+    "strace": _launcher(
+        "-e --expr --trace --signal --status -o --output -p --attach -s --string-limit -u --user -E --env -P --trace-path"
+        " -S --summary-sort-by -a --columns -b --detach-on -I --interruptible -X --const-print-style"
+        " -O --summary-syscall-overhead -U --summary-columns"
+    ),
+    "ltrace": _launcher("-e -o --output -p -s -u -n -a -A -D -F -l -w -x"),
     "valgrind": _launcher(),
     "gdb": _launcher("-x -ex --command"),
     "unbuffer": _launcher(),
     "fakeroot": _launcher("-l -s -i -b"),
     "proot": _launcher("-r -b -w -q"),
-    "dbus-run-session": _launcher(),
-    "xvfb-run": _launcher("-n -e -f -s -w"),
+    "dbus-run-session": _launcher("--config-file --dbus-daemon"),
+    "xvfb-run": _launcher(
+        "-n --server-num -e --error-file -f --auth-file -s --server-args -w --wait -p --xauth-protocol"
+    ),
     "firejail": _launcher(),
     "faketime": _launcher(operands=1),
     "torsocks": _launcher(),
@@ -96,10 +112,12 @@ LAUNCHERS = {
     "coproc": _launcher(),
     "noglob": _launcher(),
     "nocorrect": _launcher(),
-    "xargs": _launcher("-a --arg-file -d --delimiter -E -I -L -n --max-args -P --max-procs -s --max-chars -R -J -S"),
+    "xargs": _launcher(
+        "-a --arg-file -d --delimiter -E -I -L -n --max-args -P --max-procs -s --max-chars --process-slot-var -R -J -S"
+    ),
     "parallel": _launcher("-j --jobs -a --arg-file -I --colsep -n -N -L --timeout --delay --joblog --results -S"),
     "entr": _launcher(),
-    "watch": _launcher("-n --interval", is_text=True),
+    "watch": _launcher("-n --interval -q --equexit", is_text=True),
     "ssh": _launcher("-b -c -D -E -e -F -I -i -J -L -l -m -O -o -p -Q -R -S -W -w -B", operands=1, is_text=True),
     "sshpass": _launcher("-f -d -p -P"),
     "cmd": _launcher(operands=1, is_text=True),
@@ -112,9 +130,12 @@ LAUNCHERS = {
     "wsl": _launcher("-d --distribution -u --user"),
     "start": _launcher(),
     "ld.so": _launcher("--library-path --preload --argv0 --inhibit-rpath --audit"),
-    "npx": _launcher("-p --package -c --call"),
+    "npx": _launcher(
+        "-p --package -c --call --shell -w --workspace --registry --prefix -C --userconfig --cache --node-options -n --node-arg"
+    ),
     "bunx": _launcher("-p --package"),
     "pnpx": _launcher("-p --package"),
+    "pnx": _launcher("-p --package"),
     "uvx": _launcher(
         "--from --with -w --with-editable --with-requirements -p --python --index --default-index --index-url"
         " --extra-index-url --env-file --directory --project --cache-dir --config-file --color -c --constraints"
@@ -148,11 +169,13 @@ LAUNCHERS = {
         )
     ),
     "perf": _launcher(operands=1),
-    "numactl": _launcher(),
-    "rlwrap": _launcher(),
+    "numactl": _launcher(
+        "-i --interleave -p --preferred -P --preferred-many -m --membind -N --cpunodebind -C --physcpubind"
+    ),
+    "rlwrap": _launcher("-b -C -D -e -f -F -g -H -l -M -O -P -q -s -S -t -w -z"),
     "run-one": _launcher(),
-    "chpst": _launcher("-u -U -b -e -/ -n -m -d -o -p -f -c"),
-    "softlimit": _launcher(),
+    "chpst": _launcher("-u -U -b -e -/ -n -m -d -o -p -f -c -C -l -L -r -t"),
+    "softlimit": _launcher("-a -c -d -f -l -m -o -p -r -s -t"),
     "cpulimit": _launcher("-l -p -e"),
     "chronic": _launcher(),
     "ifne": _launcher(),
