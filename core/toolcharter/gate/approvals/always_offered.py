@@ -9,10 +9,17 @@ import shlex
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from toolcharter._lazy import lazy
 from toolcharter.gate.approvals.escape import visible
 from toolcharter.guards.secrets import scrub_text
 from toolcharter.guards.shell.nodes import quoted
+
+if TYPE_CHECKING:
+    from toolcharter.guards.shell.programs import launchers
+else:
+    launchers = lazy("toolcharter.guards.shell.programs.launchers")
 
 MAX_SHOWN_BYTES = 4096
 """An approval is something that a person reads again."""
@@ -26,6 +33,11 @@ _SCRIPT = re.compile(r"[a-z0-9][a-z0-9:_-]*")
 _RUN_AND_NAME = 2
 _STARTING = frozenset({"create", "dlx", "exec", "explore", "init", "x"})
 """Their own subcommands that start a program, or fetch one; `run` alone names none."""
+# cargo builds and tests as `pytest` tests; any other word may be an alias that `.cargo/config.toml` defines.
+_OF_CARGO = re.compile(
+    "add|audit|b(ench|uild)?|c(heck|lean|lippy)?|d(eny|oc)?|fetch|fix|fmt|generate-lockfile|help|init|locate-project|metadata"
+    "|new|nextest|outdated|pkgid|read-manifest|remove|search|t(est|ree)?|update|vendor|verify-project|version"
+)
 # python3.11, python3.13t, gcc-12, python2.7-dbg: a name, its version, and a letter or two of its build.
 _VERSION = re.compile(r"[-.]?[0-9][0-9.]*[a-z]{0,2}\Z")
 _MAX_NAME = 255
@@ -66,7 +78,7 @@ def _unfit(command: str, workspace: Path) -> str | None:
     program = words[0]
     if _ASSIGNMENT.match(program):
         return "The command sets a variable."
-    if is_launcher(program) and not _is_script(words):
+    if (is_launcher(program) and not _is_script(words)) or _is_run_by_cargo(words):
         return f"{program!r} can run any other program."
     if "/" in program and _is_changeable(Path(program), workspace):
         return f"{program!r} is a file that tools could change."
@@ -83,6 +95,12 @@ def _is_script(words: Sequence[str]) -> bool:
         and (script[0] == "run") == (len(script) == _RUN_AND_NAME)
         and script[0] not in _STARTING
     )
+
+
+def _is_run_by_cargo(words: Sequence[str]) -> bool:
+    """`cargo run`, `cargo xtask`, `cargo +nightly --config x make`."""
+    subcommand = next((word for word in words[1:] if not word.startswith(("-", "+"))), "help")
+    return words[0].rpartition("/")[2] == "cargo" and not _OF_CARGO.fullmatch(subcommand)
 
 
 def _is_changeable(program: Path, workspace: Path) -> bool:
@@ -109,4 +127,4 @@ def is_launcher(program: str) -> bool:
 @cache
 def _launchers() -> frozenset[str]:
     lines = Path(__file__).with_name("launchers.txt").read_text("ascii").splitlines()
-    return frozenset(word for line in lines for word in line.partition("#")[0].split())
+    return frozenset(word for line in lines for word in line.partition("#")[0].split()) | launchers.STARTERS

@@ -23,6 +23,10 @@ def of_command(*commands: str, workspace: Path = WORK) -> str | None:
         pytest.param("ls '*'", id="a star in quotes"),
         pytest.param("/usr/bin/wc -l x", id="a program by its whole path"),
         pytest.param("cat 'größe.txt'", id="letters that need quotes"),
+        *(
+            pytest.param(line, id=line)
+            for line in ("cargo +nightly --locked test x", "cargo -V", "clang-format -i x.c")
+        ),
         *(pytest.param(script, id=script) for script in ("npm test", "npm run build:all", "yarn test", "pnpm run e2e")),
     ],
 )
@@ -109,3 +113,22 @@ def test_no_program_of_gtfobins_is_offered() -> None:
 def test_no_more_of_a_runner_is_kept(command) -> None:
     """An option, a path, a variable or another subcommand could run anything."""
     assert of_command(command) is not None
+
+
+@each_row(
+    "line",
+    """direnv exec . deploy prod|mise run build|rtx run build|nx run x|turbo build|task build|just build|make build
+    |rake build|go-task x|npm run|deno task x|bun run x|gulp x|grunt x|tox -e py|nox -s x|invoke x|inv x|fab x
+    |hatch run x|pixi run x|devbox run x|nix develop|bazel run //x|bazelisk test //x|gradle build|gradlew build
+    |mvn verify|mvnw verify|sbt test|ant x|lein x|ninja x|ninja-build|meson compile|cargo run|cargo r
+    |cargo xtask ci|cargo make x|cargo +nightly --locked run|/usr/bin/cargo run|cargo --config x.toml test
+    |go generate ./...|composer run x|docker compose up|docker-compose up|vagrant up|ansible-playbook x.yml
+    |tofu apply|pre-commit run|rails x|zig build|dune build|lefthook run x|doit x|snakemake x|lerna run x
+    |foreman start|pyenv exec x|tini x|gtimeout 5 x|chpst x|setuidgid x y|envuidgid x y|gxargs x|usewithtor x
+    |pn test|yarnpkg test|flask x|django-admin x|nodemon x|run-s x""".replace(
+        "\n    ", ""
+    ).split("|"),
+)  # fmt: skip
+def test_no_runner_of_what_a_project_defines_is_kept(line: str) -> None:
+    """The words stay the same, and the files that say what they run do not."""
+    assert of_command(line) is not None
