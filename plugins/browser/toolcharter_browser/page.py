@@ -186,7 +186,8 @@ async def open_page(tab: Tab, question: Question) -> dict[str, Any]:
         await tab.state()
         if "interrupted by another navigation" in said:
             with suppress(TimeoutError):
-                await asyncio.wait_for(tab.left.wait(), INTERRUPTED_S)
+                async with asyncio.timeout(INTERRUPTED_S):
+                    await tab.left.wait()
         # Only codes are repeated: "interrupted by another navigation to" goes on in the page's words.
         told = said if said.startswith("Page.goto: net::") else "The page did not come, or another took its place."
         raise Failed("page_not_loaded", told, question["url"]) from error

@@ -100,7 +100,8 @@ class Resident:
         gc.freeze()  # what has been built stays; to look through it for garbage would only delay answers
         while not self._ends.is_set():
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._ends.wait(), min(1.0, idle_s / 4))
+                async with asyncio.timeout(min(1.0, idle_s / 4)):
+                    await self._ends.wait()
             now = time.monotonic()
             patience = max(idle_s, OPEN_S) if self._judge.is_waiting else idle_s
             if (not self._hooks and now - self._asked_at > patience) or now - born > MAX_AGE_S:
@@ -111,7 +112,8 @@ class Resident:
                 os.unlink(path)
         server.close()
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._alone.wait(), TIMEOUT_S)
+            async with asyncio.timeout(TIMEOUT_S):
+                await self._alone.wait()
         await self._judge.end()
         self._host.close()
 

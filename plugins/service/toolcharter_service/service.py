@@ -33,6 +33,8 @@ P = TypeVar("P")
 DISTRIBUTION = "toolcharter-service"
 """Whose records the service's own are."""
 _MOST_UNREADABLE = 10_000
+_CANCELLED_S = 1.0
+"""How long what runs in the background has to end before it is cancelled again, in seconds."""
 
 
 def now() -> str:
@@ -342,9 +344,11 @@ class Service:
     async def stop(self) -> None:
         """End what runs in the background, let calls end, and close everything."""
         self.begin_stop()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        # Again and again: before Python 3.12 `asyncio.wait_for` may lose a cancellation, and libraries use it.
+        while running := [task for task in self._tasks if not task.done()]:
+            for task in running:
+                task.cancel()
+            await asyncio.wait(running, timeout=_CANCELLED_S)
         self._tasks.clear()
         for end in self.on_stop:
             with suppress(Exception):

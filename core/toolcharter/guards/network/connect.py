@@ -33,8 +33,8 @@ async def connect(
     addresses = (await aaddresses_of(url, policy, budget, resolve))[:MAX_DIALS]
     for position, address in enumerate(addresses):
         try:
-            opening = asyncio.open_connection(str(address), port)
-            reader, writer = await asyncio.wait_for(opening, share_of(budget, addresses, position))
+            async with asyncio.timeout(share_of(budget, addresses, position)):
+                reader, writer = await asyncio.open_connection(str(address), port)
         except (OSError, TimeoutError):
             continue
         try:

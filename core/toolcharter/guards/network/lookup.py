@@ -54,8 +54,8 @@ async def aaddresses_of(url: Url, policy: NetworkPolicy, budget: Budget, resolve
     if not isinstance(url.host, str):
         return (url.host,)
     try:
-        asked = asyncio.wrap_future(_begin(resolve, url.host, url.port))
-        answers = await asyncio.wait_for(asked, budget.left())
+        async with asyncio.timeout(budget.left()):
+            answers = await asyncio.wrap_future(_begin(resolve, url.host, url.port))
     except (TimeoutError, OSError) as error:
         raise _unknown(url.host, error) from error
     return _judged(url.host, answers, policy)

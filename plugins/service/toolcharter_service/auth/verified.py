@@ -97,7 +97,8 @@ class VerifiedCredentials:
             with suppress(StoreUnavailable):
                 await self.catch_up()
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._nudged.wait(), POLL_S)
+                async with asyncio.timeout(POLL_S):
+                    await self._nudged.wait()
             self._nudged.clear()
 
     async def catch_up(self) -> None:

@@ -56,7 +56,8 @@ def routes(service: Service) -> APIRouter:
 
 async def _asked(service: Service, name: str) -> str | None:
     try:
-        return await asyncio.wait_for(service.parts[name](), READY_S)
+        async with asyncio.timeout(READY_S):
+            return await service.parts[name]()
     except TimeoutError:
         return f"It did not answer in {READY_S:g} s."
     except Exception as error:  # noqa: BLE001 - a part that cannot say how it is, is away
