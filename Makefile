@@ -18,6 +18,7 @@
 # make chaos   100,000 calls of 200 clients while everything below the service is killed, stopped and paused; writes tests/chaos_service.md
 # make bench   our speed beside our peers'; writes benchmarks/results.md (ARGS="--runs 5" repeats, ARGS="--sections Start" selects)
 # make agentdojo   AgentDojo's tasks and attacks replayed through profiles; writes benchmarks/agentdojo/results.md
+# make repeats the whole suite 20 times under load; adds to tests/repeats.md (ARGS="--times 3")
 # make mutants mutation testing of policy; writes tests/mutants.md
 # make scan-installed  what the scrubber masks in the installed packages; at most a hundred maskings
 # make docs    the tables in the pages that are made from code
@@ -43,7 +44,7 @@ unexport PYTHONDONTWRITEBYTECODE
 unexport PYTHONPATH
 unexport VIRTUAL_ENV
 
-.PHONY: agentdojo clients clients-installed hosts lowest run test test-fast environment lint bench outages soak fuzz-shell fuzz-mcp fuzz-service chaos mutants scan-installed docs format coverage lock clean python
+.PHONY: agentdojo clients clients-installed hosts lowest run test test-fast environment lint bench outages soak fuzz-shell fuzz-mcp fuzz-service chaos mutants repeats scan-installed docs format coverage lock clean python
 
 run: python
 	@$(PYTHON) scripts/environment.py run
@@ -128,6 +129,10 @@ chaos: python
 mutants: python
 	@$(PYTHON) scripts/environment.py dev
 	@$(BIN)/python scripts/mutants.py $(ARGS)
+
+repeats: python
+	@$(PYTHON) scripts/environment.py dev
+	@$(BIN)/python scripts/repeats.py $(ARGS)
 
 scan-installed: python
 	@$(PYTHON) scripts/environment.py dev
