@@ -124,7 +124,7 @@ def run_page(page: Path, place: Path, replaced: Mapping[str, str] | None = None,
 def _stand_in(page: Path, place: Path) -> None:
     """Make *place* a folder like the checkout: a copy, if the page changes the project, else what the page looks at."""
     if page.name == "CONTRIBUTING.md":
-        ignored = shutil.ignore_patterns(".*", "__pycache__", "run", "dist", "benchmarks")
+        ignored = shutil.ignore_patterns(".*", "__pycache__", "run", "dist")
         shutil.copytree(ROOT, place, ignore=ignored, symlinks=True)
         _install_in(place)
         return

@@ -59,9 +59,13 @@ def test_a_change_is_asked_about_and_shown(world: World) -> None:
     live.call("mcp__raw__change", {"text": ""})
 
     def answer_and_question() -> bool:
-        """The list may come a moment after it was asked for; until it has, nobody needs to be asked."""
+        """The list may come a moment after it was asked for; until it has, nobody needs to be asked.
+
+        A call that is under way when it comes is refused: it was for another tool.
+        """
         assert live.current["mcp__raw__echo"].description.startswith("Says it again.")
-        assert live.call("mcp__raw__echo", {"text": "x"}).text == "x"
+        said = live.call("mcp__raw__echo", {"text": "x"}).text
+        assert said == "x" or said.endswith("another tool of this name, about which a person has to be asked.")
         return bool(world.asked)
 
     eventually(answer_and_question)
