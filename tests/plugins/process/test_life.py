@@ -136,6 +136,8 @@ def test_a_process_whose_end_nobody_saw_is_told(
     record = record_of(state_home, handle)
     values = json.loads(record.read_text())
     record.write_text(json.dumps({**values, **harness, "ended": None, "ended_at": None, "exit_code": None}))
+    # The toolbox has the process in mind until a moment after the record of its end was written.
+    until(lambda: call("status", handle=handle).data["state"] != "ended")
 
     result = call("status", handle=handle)
 

@@ -54,17 +54,22 @@ def watch(tmp_path_factory) -> Watch:
         (folder / "other").write_text("other\n")
         environment = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "HOME": str(folder)}
         command = ["strace", "-f", "-qq", "-s", "200", "-e", f"trace={_TRACED}", "-o", str(trace), *argv]
-        # A loop is no deed; what it did before is in the trace.
-        with suppress(subprocess.TimeoutExpired):
-            subprocess.run(
-                command,
-                cwd=folder,
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                timeout=1,
-                check=False,
-            )
+        for patience_s in (1, 10, 60):
+            trace.write_text("")
+            # A loop is no deed; what it did before is in the trace, once it has begun at all.
+            with suppress(subprocess.TimeoutExpired):
+                subprocess.run(
+                    command,
+                    cwd=folder,
+                    env=environment,
+                    stdin=subprocess.DEVNULL,
+                    capture_output=True,
+                    timeout=patience_s,
+                    check=False,
+                )
+                break
+            if "execve" in trace.read_text(errors="replace"):
+                break
         return deeds_of(trace.read_text(errors="replace"))
 
     return run
