@@ -146,7 +146,9 @@ class OtelSink:
         """End what is left, and flush what is the sink's own."""
         for begun in [one for known in self._begun.values() for one in known]:
             begun.span.end()
+            begun.is_over = True
         self._begun.clear()
+        _leave_what_is_over()
         for close in self._on_close:
             close()
 

@@ -321,6 +321,7 @@ def test_calls_with_one_identifier_at_a_time_end_each_its_span(recorded) -> None
     recorded.sink.write(line("before", "none").replace(b"tool.before", b"approval.request"))
     recorded.sink.close()
 
+    assert (trace.get_current_span(), TRACE.get()) == (trace.INVALID_SPAN, None)
     assert len(recorded.spans) == 3
     about = {"gen_ai.tool.name": "t", "toolcharter.profile.name": "p"}
     assert recorded.points("toolcharter.calls") == [({**about, "toolcharter.outcome": "ok"}, 3)]
