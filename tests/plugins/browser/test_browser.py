@@ -114,7 +114,7 @@ def test_a_new_window_is_closed(call: Call, site: Site) -> None:
     """The page stays alone; the window's URL is told."""
     call("browser", action="open", url=f"{site.url}/")
 
-    clicked = call("browser", action="click", label="In a window", delay_ms=300)
+    clicked = call("browser", action="click", label="In a window", delay_ms=3000)
 
     assert (clicked.data["url"], clicked.data["popups"]) == (f"{site.url}/", [f"{site.url}/next"])
     assert clicked.text.endswith(f"Closed a new window for {site.url}/next")
@@ -126,7 +126,7 @@ def test_a_download_is_refused(call: Call, site: Site, workspace: Path) -> None:
     site.pages["/link"] = ("text/html", b"<a href=/file>file</a>")
     opened = call("browser", action="open", url=f"{site.url}/file")
     call("browser", action="open", url=f"{site.url}/link")
-    clicked = call("browser", action="click", label="file", delay_ms=300)
+    clicked = call("browser", action="click", label="file", delay_ms=3000)
 
     assert [(one.outcome, one.reason) for one in (opened, clicked)] == [("denied", "download_refused")] * 2
     assert sorted(workspace.rglob("*")) == before
