@@ -23,9 +23,12 @@ from pathlib import Path
 from environment import ROOT, VENV, prepare
 
 _ABSENT = "not present"
-_WORKERS = (os.cpu_count() or 1) + 2
-"""Of the first version: more than there are processors, a third of whose time three workers on two of them leave unused, since many
-tests wait for programs. The later versions run beside it."""
+_WORKERS = (os.cpu_count() or 1) + 1
+"""Of the first version: more than there are processors, since many tests wait for programs. The later ones run beside it.
+
+One more would take a fifth less time on two processors; tests that a busy machine fails now and then have to be found first
+(`make repeats`).
+"""
 _NEIGHBOURS = "--dist=worksteal"
 """Each worker takes tests that stand together, which share services, browsers and databases of their module."""
 SUPPORTED = ("3.11", "3.12", "3.13")
