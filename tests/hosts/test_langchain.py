@@ -17,7 +17,7 @@ from langgraph.graph import START, StateGraph
 from langgraph.types import Command, interrupt
 
 from toolcharter import Caller
-from toolcharter.hosts import Host
+from toolcharter.hosts import Host, pending
 from toolcharter_langchain import GovernMiddleware, ProfileTool, langchain_tools
 
 from .contract import SECRET, Adapter, Call, ForeignContract, Place, Seen, SynchronousContract
@@ -214,6 +214,24 @@ async def test_graph_that_goes_on_in_another_process(place: Place) -> None:
         agent = create_agent(asking([call]), langchain_tools(second), checkpointer=saver)
         state = await agent.ainvoke(Command(resume={"answer": "allow_once"}), config)
 
+    assert not seen(state, [call])[0].is_error
+    assert not (place.workspace / "notes.txt").exists()
+
+
+@pytest.mark.parametrize("adapter", [Asynchronous, Synchronous])
+async def test_graph_that_goes_on_after_its_question_has_expired(
+    host: Host, place: Place, adapter: type[Asynchronous], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The call asks anew, as in another process, and runs once."""
+    call, way = Call("delete_file", {"path": "notes.txt"}), adapter(host)
+    agent: Any = create_agent(asking([call]), langchain_tools(host), checkpointer=InMemorySaver())
+    with monkeypatch.context() as at_once:
+        at_once.setattr(pending, "MAX_AGE_S", -1.0)
+        asked = await way.invoke(agent, {"messages": [("user", "go")]})
+
+    state = await way.invoke(agent, Command(resume="allow_once"))
+
+    assert asked["__interrupt__"]
     assert not seen(state, [call])[0].is_error
     assert not (place.workspace / "notes.txt").exists()
 

@@ -33,7 +33,7 @@ from pydantic_ai.messages import (
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from toolcharter import Caller
-from toolcharter.hosts import Host
+from toolcharter.hosts import Host, pending
 from toolcharter_pydantic_ai import Govern, ProfileToolset
 
 from .contract import SECRET, Adapter, Call, ForeignContract, Place, Seen, SynchronousContract
@@ -170,6 +170,23 @@ async def test_run_that_goes_on_with_another_host(place: Place) -> None:
     with place.open() as second:
         agent = Agent(asking([call]), toolsets=[ProfileToolset(second)], output_type=[str, DeferredToolRequests])
         done = await agent.run(message_history=asked.all_messages(), deferred_tool_results=results)
+
+    assert not answers(done.all_messages())[call.id].is_error
+    assert not (place.workspace / "notes.txt").exists()
+
+
+async def test_run_that_goes_on_after_its_question_has_expired(
+    host: Host, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The call asks anew, and runs once."""
+    call = Call("delete_file", {"path": "notes.txt"})
+    agent = Agent(asking([call]), toolsets=[ProfileToolset(host)], output_type=[str, DeferredToolRequests])
+    with monkeypatch.context() as at_once:
+        at_once.setattr(pending, "MAX_AGE_S", -1.0)
+        asked = await agent.run("go")
+    results = DeferredToolResults(approvals={call.id: True})
+
+    done = await agent.run(message_history=asked.all_messages(), deferred_tool_results=results)
 
     assert not answers(done.all_messages())[call.id].is_error
     assert not (place.workspace / "notes.txt").exists()

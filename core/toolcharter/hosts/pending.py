@@ -42,6 +42,11 @@ class PendingApproval(NamedTuple):
     expires_at: float
     """Seconds since the epoch."""
 
+    @property
+    def has_expired(self) -> bool:
+        """Whether an answer comes too late, so that the call has to be made again."""
+        return self.expires_at < time.time()
+
 
 class Question(NamedTuple):
     """What a state says."""

@@ -11,7 +11,7 @@ from toolcharter import ApprovalAnswer, Caller
 from toolcharter.hosts import PendingApproval
 
 MAX_WAITING = 10_000
-"""How many calls that wait for a person are remembered; a forgotten one asks again when its graph goes on."""
+"""How many calls that wait for a person are remembered; a forgotten one asks anew when its graph goes on, and gets the same answer."""
 _ANSWERS = ("allow_once", "allow_always", "deny")
 
 
@@ -25,9 +25,10 @@ class Approvals:
     def waiting(
         self, call_id: str | None, name: str, args: Mapping[str, Any], caller: Caller | None
     ) -> PendingApproval | None:
-        """That of the call, if it has interrupted its graph before."""
+        """That of the call, if it has interrupted its graph before; an expired one is forgotten."""
         with self._lock:
-            return self._waiting.get(_key(call_id, name, args, caller))
+            pending = self._waiting.get(_key(call_id, name, args, caller))
+        return None if pending is None or pending.has_expired else pending
 
     def ask(
         self,

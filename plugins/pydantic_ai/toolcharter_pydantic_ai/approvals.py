@@ -38,7 +38,7 @@ class Approvals:
         key = ctx.tool_call_id or "", name, json.dumps(args, sort_keys=True, default=repr), caller
         with self._lock:
             pending = self._waiting.pop(key, None) if ctx.tool_call_approved else None
-        if pending is None:
+        if pending is None or pending.has_expired:
             result = await make()
             pending = result.pending
             if pending is None:

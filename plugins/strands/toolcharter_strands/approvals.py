@@ -11,7 +11,7 @@ from toolcharter.hosts import HostResult, PendingApproval
 NAME = "toolcharter"
 """Of the interrupts."""
 MAX_WAITING = 10_000
-"""How many calls that wait for a person are remembered; a forgotten one asks anew when its agent goes on."""
+"""How many calls that wait for a person are remembered; a forgotten one asks anew when its agent goes on, and gets the same answer."""
 _ANSWERS = ("allow_once", "allow_always", "deny")
 
 
@@ -49,7 +49,7 @@ class Approvals:
         key = call_id, name, json.dumps(args, sort_keys=True, default=repr), caller
         with self._lock:
             pending = self._waiting.get(key)
-        if pending is None:
+        if pending is None or pending.has_expired:
             result = await make()
             pending = result.pending
             if pending is None:
