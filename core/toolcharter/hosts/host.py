@@ -274,8 +274,8 @@ class Host:
     ) -> HostResult:
         """Make the call of a pending approval again, with a person's answer. Every rule is asked anew.
 
-        If tool, arguments, workspace or profile are no longer those that the person was shown, the answer does not
-        count, and the result is another pending approval.
+        If tool, arguments, workspace, profile or the reason for asking are no longer those that the person was shown, the
+        answer does not count, and the result is another pending approval.
 
         Args:
             state: Of the `PendingApproval`.

@@ -57,7 +57,7 @@ class Question(NamedTuple):
     kind: Kind | None
     """`custom` or `mcp` for a tool that is not ours; its body has to be handed in again."""
     digest: str
-    """Of the request: it binds tool, arguments, workspace and profile."""
+    """From `_digest_of`: it binds tool, arguments, workspace, profile, and why a person was asked."""
     nonce: str
     expires_at: float
 
@@ -78,7 +78,7 @@ class PendingApprovals:
     def __call__(self, request: ApprovalRequest) -> ApprovalAnswer | None:
         """Answer what was granted for this very call; note anything else as asked."""
         with self._lock:
-            answer = self._granted.pop((request.call_id, request.digest), None)
+            answer = self._granted.pop((request.call_id, _digest_of(request)), None)
         asked = _ASKED.get()
         if answer is None and asked is not None:
             asked[request.call_id] = request
@@ -92,7 +92,7 @@ class PendingApprovals:
             return None
         expires_at = time.time() + MAX_AGE_S
         nonce = secrets.token_urlsafe(16)
-        question = Question(tool, args, caller, kind, request.digest, nonce, expires_at)
+        question = Question(tool, args, caller, kind, _digest_of(request), nonce, expires_at)
         return PendingApproval(self._signed(question), request, expires_at)
 
     def redeem(self, state: str, of: tuple[str, Mapping[str, Any]] | None, *, has_body: bool) -> Question:
@@ -161,6 +161,12 @@ def asking() -> Generator[Asked]:
         yield asked
     finally:
         _ASKED.reset(token)
+
+
+def _digest_of(request: ApprovalRequest) -> str:
+    """SHA-256 of what a person is asked, and why: a check may have another question about the same call by now."""
+    asked = json.dumps((request.digest, request.reason, request.message))
+    return hashlib.sha256(asked.encode()).hexdigest()
 
 
 def _encoded(data: bytes) -> str:

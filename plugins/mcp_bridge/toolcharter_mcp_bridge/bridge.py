@@ -64,8 +64,8 @@ class Bridge:
         """What a search has found."""
         self._names: dict[str, tuple[str, str]] = {}
         """Server and own name of each tool, by its full name without case."""
-        self._asked: OrderedDict[str, Definition] = OrderedDict()
-        """What a person was asked about, by the call."""
+        self._asked: OrderedDict[str, Definition | None] = OrderedDict()
+        """What a person was asked about, by the call; None where two calls of one number were not asked about the same."""
         seen.note(self)
 
     @property
@@ -282,15 +282,15 @@ class Bridge:
     def _asking(self, server: Server, tool: str, call: Call) -> Ask | None:
         offer = server.offer_of(tool)
         if offer is None or self._trust is None:
+            if not call.dry_run:
+                self._note(call.call_id, None)
             return None
         definition = offer.definition
         standing = self._trust.standing(server.name, definition)
         if standing == "approved":
             return None
         if not call.dry_run:
-            self._asked[call.call_id] = definition
-            while len(self._asked) > _MOST_ASKED:
-                self._asked.popitem(last=False)
+            self._note(call.call_id, definition)
         then = self._trust.of(server.name).get(tool)
         if standing == "new":
             what = (
@@ -299,6 +299,13 @@ class Bridge:
             return Ask(BridgeReason.TOOL_NOT_APPROVED, what)
         what = f"This tool of the MCP server {server.name!r} is not what was agreed to.\n{difference(then, definition)}"
         return Ask(BridgeReason.TOOL_CHANGED, what)
+
+    def _note(self, call_id: str, definition: Definition | None) -> None:
+        """Keep what a person is asked about. Hosts number calls: an answer to one of two questions must not count for the other."""
+        with self._lock:
+            self._asked[call_id] = definition if self._asked.get(call_id, definition) == definition else None
+            while len(self._asked) > _MOST_ASKED:
+                self._asked.popitem(last=False)
 
     def admit(self, server: str, tool: str, call_id: str) -> str | None:
         """Whether the tool may run now: it is what was agreed to, or what a person has just been asked about.

@@ -8,6 +8,7 @@ import pytest
 
 from toolcharter import ApprovalAnswer, ApprovalRequest, Caller
 from toolcharter.hosts import Host, HostResult, StateRejected
+from toolcharter.hosts.pending import PendingApprovals
 
 from .conftest import Place
 
@@ -192,6 +193,22 @@ def test_an_answer_does_not_hold_for_another_profile(place: Place) -> None:
 
     assert again.pending is not None
     assert (place.workspace / "notes.txt").exists()
+
+
+def test_an_answer_holds_for_the_question_that_was_asked(host: Host) -> None:
+    """A check may ask something else about the same call by now, such as about a tool that has changed."""
+    asked = host.call("delete_file", {"path": "notes.txt"}).pending
+    assert asked is not None
+    approvals = PendingApprovals()
+    pending = approvals.pending(asked.request, "delete_file", {"path": "notes.txt"}, Caller(), None)
+    assert pending is not None
+    question, yes = approvals.redeem(pending.state, None, has_body=False), ApprovalAnswer("allow_once")
+
+    approvals.grant(question, "2", yes)
+
+    assert approvals(asked.request._replace(call_id="2", message="It has changed.")) is None
+    assert approvals(asked.request._replace(call_id="2", reason="tool_changed")) is None
+    assert approvals(asked.request._replace(call_id="2")) == yes
 
 
 def test_a_rule_that_denies_is_not_overruled_by_an_answer(place: Place) -> None:

@@ -2,12 +2,15 @@
 
 import difflib
 import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from toolcharter import build_tools
+from toolcharter import ApprovalRequest, build_tools, open_live
+from toolcharter.hosts import PendingApproval, open_host
 from toolcharter_mcp_bridge.trust import Definition, TrustStore, difference
 
 from .worlds import World, eventually
@@ -116,6 +119,57 @@ def test_all_that_counts(world: World, then: dict[str, Any], now: dict[str, Any]
 
     (asked,) = world.asked
     assert (asked.reason, shown in (asked.message or "")) == ("tool_changed", True), asked.message
+
+
+def test_a_later_answer_is_to_what_was_shown(world: World) -> None:
+    """A host's question waits for an hour, in which the server may change the tool."""
+    world.orders({"name": "echo", "description": "Good."}, "change")
+    path = world.profile({"raw": world.raw}, trust="ask", mark_output=False)
+    with open_host(path, workspace=world.workspace, events=[]) as host:
+
+        def asked(tool: str) -> PendingApproval:
+            pending = host.call(f"mcp__raw__{tool}", {"text": "x"}).pending
+            assert pending is not None
+            return pending
+
+        eventually(lambda: host.has("mcp__raw__echo"))
+        good, change = asked("echo"), asked("change")
+        world.orders({"name": "echo", "description": "Bad."}, "change")
+        host.answer(change.state, "allow_once")
+        eventually(lambda: "Bad." in (asked("echo").request.message or ""))
+
+        again = host.answer(good.state, "allow_once")
+
+        assert again.pending is not None
+        assert "Bad." in (again.pending.request.message or "")
+        assert host.answer(again.pending.state, "allow_once").text == "x"
+
+
+def test_calls_of_one_number_have_their_own_answers(world: World) -> None:
+    """An agent may number two calls alike: a yes to the one is none to what the server has made of the tool since."""
+    world.orders({"name": "echo", "description": "Good."}, "change")
+    path, asked, goes_on = world.profile({"raw": world.raw}, trust="ask"), list[str](), threading.Event()
+
+    def approve(request: ApprovalRequest) -> Any:
+        message = request.message or ""
+        asked.append(message)
+        if "Good." in message:
+            goes_on.wait(60)
+        return "deny" if "Bad." in message else "allow_once"
+
+    with open_live(path, workspace=world.workspace, events=[], approver=approve) as live, ThreadPoolExecutor() as pool:
+        live.settle()
+        good = pool.submit(live.call, "mcp__raw__echo", {"text": "x"}, call_id="1")
+        eventually(lambda: asked)
+        world.orders({"name": "echo", "description": "Bad."}, "change")
+        live.call("mcp__raw__change", {"text": ""})
+        # The list comes a moment after it was asked for.
+        eventually(lambda: "Bad." in str(live.current.decide("mcp__raw__echo", {"text": "x"}).message))
+        assert live.call("mcp__raw__echo", {"text": "x"}, call_id="1").reason == "approval_denied"
+
+        goes_on.set()
+
+        assert good.result().reason == "tool_changed"
 
 
 def test_nobody_to_ask(world: World) -> None:
