@@ -282,7 +282,7 @@ def test_an_identifier_repeats_no_text_of_a_client(shared: Path, url: str) -> No
 
     for number in numbers:
         message = {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params}
-        done = httpx.post(url, headers=headers, json=message)
+        done = httpx.post(url, headers=headers, json=message, timeout=60)
         assert (done.status_code, done.json()["id"]) == (200, number)
 
     made = events(shared)[before:]
@@ -303,7 +303,9 @@ def test_http_refuses_strangers(url: str) -> None:
     ]
     accept = {"Accept": "application/json, text/event-stream"}
 
-    answers = [httpx.post(url, json=message, headers=accept | headers).status_code for headers, _ in strangers]
+    answers = [
+        httpx.post(url, json=message, headers=accept | headers, timeout=60).status_code for headers, _ in strangers
+    ]
 
     assert answers == [status for _, status in strangers]
 

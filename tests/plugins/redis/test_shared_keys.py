@@ -216,7 +216,10 @@ def test_a_running_service_lists_and_calls_what_hdn_registers(
     hdn.client.sadd("tools:registry", "tool_ls")
     with open_store(url) as stores:
         service = Service(configured(tmp_path, {"bot": PROFILE}), stores=stores)
-        with serving(create_app(service, auth=Named())) as address, httpx.Client(base_url=address) as client:
+        with (
+            serving(create_app(service, auth=Named())) as address,
+            httpx.Client(base_url=address, timeout=60) as client,
+        ):
             client.headers.update(being("ann", "operator,caller,viewer"))
 
             def listed() -> list[str]:

@@ -50,7 +50,7 @@ class Both:
         self.service = Service(config, stores=open_store(f"sqlite:///{folder}/db/store.db"))
         self.app = create_app(self.service)
         self.app.state.auth.passwords = Passwords(HASHER)
-        self.client = httpx.Client()
+        self.client = httpx.Client(timeout=60)
         self.ending = ExitStack()
 
     def bearer(self, *roles: Role, tenant: str = "acme", name: str = "bot", **more: Any) -> dict[str, str]:
@@ -67,7 +67,7 @@ class Both:
 
     def sign_in(self, user: str, password: str, tenant: str = "acme") -> httpx.Client:
         given = {"user": user, "password": password, "tenant": tenant}
-        answer = httpx.post(f"{self.client.base_url}/v1/login", json=given)
+        answer = httpx.post(f"{self.client.base_url}/v1/login", json=given, timeout=60)
         cookies = dict(cookie.split(";")[0].split("=", 1) for cookie in answer.headers.get_list("set-cookie"))
         headers = {
             "Cookie": f"{SESSION_COOKIE}={cookies[SESSION_COOKIE]}",

@@ -55,7 +55,10 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Service,
     place = tmp_path_factory.mktemp("bounds")
     file = configured(place, {"reviewer": PROFILE, "coder": PROFILE})
     service = Service(file, stores=StoreHandle(MemoryEngine))
-    with serving(create_app(service, auth=Named())) as url, httpx.Client(base_url=url, trust_env=False) as client:
+    with (
+        serving(create_app(service, auth=Named())) as url,
+        httpx.Client(base_url=url, trust_env=False, timeout=60) as client,
+    ):
         yield service, client, place
 
 
@@ -242,7 +245,7 @@ def test_a_call_does_not_outlive_the_token_that_asked(tmp_path: Path) -> None:
     bot, digest = bearer("bot", Role.CALLER)
     ann, _ = bearer("ann", Role.APPROVER)
     body = {"tool": "bash", "args": {"command": "touch made"}}
-    with serving(create_app(service)) as url, httpx.Client(base_url=url, trust_env=False) as client:
+    with serving(create_app(service)) as url, httpx.Client(base_url=url, trust_env=False, timeout=60) as client:
         asked = client.post("/v1/calls", json=body, headers={**bot, "Prefer": "respond-async"}).json()
         until(client, asked["id"], ann, "waiting")
         [waits] = client.get("/v1/approvals?status=pending", headers=ann).json()["approvals"]

@@ -33,7 +33,7 @@ def test_a_running_service_hears_of_a_restored_store(tmp_path: Path) -> None:
     service = Service(configured(tmp_path, {"bot": PROFILE}), stores=open_store(place))
     new = NewToken(name="kept", roles=(Role.CALLER,), agents=("bot",))
     kept, later = (made("acme", one, "test") for one in (new, new.model_copy(update={"name": "later"})))
-    with serving(create_app(service)) as url, httpx.Client(base_url=url, trust_env=False) as client:
+    with serving(create_app(service)) as url, httpx.Client(base_url=url, trust_env=False, timeout=60) as client:
 
         def status(token: str) -> int:
             return client.get("/v1/tools", headers={"Authorization": f"Bearer {token}"}).status_code

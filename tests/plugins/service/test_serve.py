@@ -61,7 +61,7 @@ def _until_it_answers(url: str, server: subprocess.Popen[str]) -> None:
     until = time.monotonic() + 60
     while server.poll() is None and time.monotonic() < until:
         try:
-            httpx.get(f"{url}/healthz").raise_for_status()
+            httpx.get(f"{url}/healthz", timeout=60).raise_for_status()
         except httpx.HTTPError:
             time.sleep(0.1)
         else:

@@ -60,7 +60,7 @@ class Deployment:
         app.state.auth.passwords = Passwords(HASHER)
         self.auths.append(app.state.auth)
         url = self._ending.enter_context(serving(app))
-        return self._ending.enter_context(httpx.Client(base_url=url, trust_env=False))
+        return self._ending.enter_context(httpx.Client(base_url=url, trust_env=False, timeout=60))
 
     def heard(self) -> None:
         """Wait until each process has heard of the latest change."""

@@ -63,7 +63,7 @@ class Shop:
     def serve(self) -> httpx.Client:
         service = Service(read_config(self.file), stores=open_store(f"sqlite://{self.folder / 'store.db'}"))
         url = self.ending.enter_context(serving(create_app(service)))
-        return self.ending.enter_context(httpx.Client(base_url=url, trust_env=False))
+        return self.ending.enter_context(httpx.Client(base_url=url, trust_env=False, timeout=60))
 
 
 @pytest.fixture(scope="module")

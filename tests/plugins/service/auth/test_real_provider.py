@@ -60,7 +60,7 @@ class Person:
     """Goes through the provider's pages, as a browser does, up to where it is led back to us."""
 
     def __init__(self, issuer: str) -> None:
-        self._client = httpx.Client(base_url=issuer, trust_env=False)
+        self._client = httpx.Client(base_url=issuer, trust_env=False, timeout=60)
 
     def sign_in(self, url: str, name: str) -> str:
         """The URL that the provider leads back to."""

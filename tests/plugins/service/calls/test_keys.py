@@ -44,7 +44,7 @@ def counter(place: Path, workers: object) -> Path:
 def _append(url: str, key: str, name: str, who: dict[str, str] = ANN, **more: Any) -> httpx.Response:
     """A call that leaves a file, and its events."""
     body = {"tool": "write_file", "args": {"path": name, "content": "once"}, **more}
-    return httpx.post(f"{url}/v1/calls", json=body, headers={"Idempotency-Key": key, **who})
+    return httpx.post(f"{url}/v1/calls", json=body, headers={"Idempotency-Key": key, **who}, timeout=60)
 
 
 def test_an_answer_is_replayed_on_every_worker(workers: tuple[str, str], counter: Path) -> None:
@@ -87,8 +87,8 @@ def test_every_route_that_calls_keeps_to_a_key(workers: tuple[str, str], counter
 
         body = said({"path": name, "content": "once"})
         headers = {"Idempotency-Key": f"k-{len(path)}", **ANN}
-        answers = [httpx.post(url + path, json=body, headers=headers) for url in (*workers, workers[0])]
-        other = httpx.post(workers[1] + path, json=said({"path": "x", "content": ""}), headers=headers)
+        answers = [httpx.post(url + path, json=body, headers=headers, timeout=60) for url in (*workers, workers[0])]
+        other = httpx.post(workers[1] + path, json=said({"path": "x", "content": ""}), headers=headers, timeout=60)
         elsewhere = _append(workers[0], f"k-{len(path)}", name)
         found = (
             {one.text for one in answers} == {answers[0].text} and answers[0].status_code == 200,
@@ -166,11 +166,11 @@ def test_a_client_that_leaves_does_not_end_a_call_with_a_key(workers: tuple[str,
     with leaving(workers[0], body, headers):
         until_event(place, "hook.tool.before", "sleep 5")
 
-    until, answer = time.monotonic() + 60, httpx.post(f"{workers[1]}/v1/calls", json=body, headers=headers)
+    until, answer = time.monotonic() + 60, httpx.post(f"{workers[1]}/v1/calls", json=body, headers=headers, timeout=60)
     early = answer.json()["reason"]
     while answer.status_code == 409 and time.monotonic() < until:
         time.sleep(0.1)
-        answer = httpx.post(f"{workers[1]}/v1/calls", json=body, headers=headers)
+        answer = httpx.post(f"{workers[1]}/v1/calls", json=body, headers=headers, timeout=60)
 
     assert early == "call_in_progress"
     assert (answer.status_code, answer.json()["outcome"]) == (200, "ok")
@@ -201,11 +201,11 @@ def test_a_stored_call_runs_by_itself_on_any_worker(workers: tuple[str, str]) ->
     headers = {"Prefer": "respond-async", **ANN}
     body = {"tool": "bash", "args": {"command": "echo stored"}}
 
-    answer = httpx.post(f"{workers[0]}/v1/calls", json=body, headers=headers)
+    answer = httpx.post(f"{workers[0]}/v1/calls", json=body, headers=headers, timeout=60)
     place = answer.headers["location"]
     found = _until_ended(workers[1], place)
     seen = [
-        httpx.get(f"{workers[0]}{place}", headers=who).status_code
+        httpx.get(f"{workers[0]}{place}", headers=who, timeout=60).status_code
         for who in (ANN, being("eve", "caller"), being("vic", "viewer"), being("ann", "admin", tenant="other"))
     ]
 
@@ -220,7 +220,7 @@ def test_a_key_stores_one_call(workers: tuple[str, str]) -> None:
     headers = {"Prefer": "respond-async", "Idempotency-Key": "k-async", **ANN}
     body = {"tool": "bash", "args": {"command": "echo once"}}
 
-    answers = [httpx.post(f"{url}/v1/calls", json=body, headers=headers) for url in workers]
+    answers = [httpx.post(f"{url}/v1/calls", json=body, headers=headers, timeout=60) for url in workers]
 
     assert [one.status_code for one in answers] == [202, 202]
     assert answers[0].json()["id"] == answers[1].json()["id"]
@@ -230,14 +230,14 @@ def test_a_stored_call_is_cancelled_from_any_worker(workers: tuple[str, str]) ->
     """Within a second or two where another one runs it; a second time is too late."""
     headers = {"Prefer": "respond-async", **ANN}
     body = {"tool": "bash", "args": {"command": "sleep 25"}}
-    place = httpx.post(f"{workers[0]}/v1/calls", json=body, headers=headers).headers["location"]
+    place = httpx.post(f"{workers[0]}/v1/calls", json=body, headers=headers, timeout=60).headers["location"]
     until = time.monotonic() + 60
     while _state(workers[0], place)["state"] == "queued" and time.monotonic() < until:
         time.sleep(0.05)
 
-    cancelled = httpx.post(f"{workers[1]}{place}/cancel", headers=ANN)
+    cancelled = httpx.post(f"{workers[1]}{place}/cancel", headers=ANN, timeout=60)
     found = _until_ended(workers[0], place)
-    again = httpx.post(f"{workers[1]}{place}/cancel", headers=ANN)
+    again = httpx.post(f"{workers[1]}{place}/cancel", headers=ANN, timeout=60)
 
     assert (cancelled.status_code, found["state"], found["result"]) == (200, "cancelled", None)
     assert (again.status_code, again.json()["reason"]) == (409, "call_ended")
@@ -250,7 +250,7 @@ def _runs(workspace: Path, name: str) -> int:
 
 
 def _state(url: str, place: str) -> dict[str, Any]:
-    found: dict[str, Any] = httpx.get(f"{url}{place}", headers=ANN).json()
+    found: dict[str, Any] = httpx.get(f"{url}{place}", headers=ANN, timeout=60).json()
     return found
 
 

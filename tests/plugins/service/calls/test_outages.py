@@ -64,7 +64,7 @@ class Place:
         """Call `bash`."""
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         body = {"tool": "bash", "args": {"command": command}}
-        return httpx.post(f"{self.url}/v1/calls", json=body, headers={**ANN, **named})
+        return httpx.post(f"{self.url}/v1/calls", json=body, headers={**ANN, **named}, timeout=60)
 
     def until_called(self, command: str, status: int, **headers: str) -> httpx.Response:
         """Call until it is answered with *status*, as a client does that is told to come back."""

@@ -65,13 +65,13 @@ def two(
 def leave(url: str, command: str) -> str:
     """Where to look for a call that runs by itself."""
     body = {"tool": "bash", "args": {"command": command}}
-    answer = httpx.post(f"{url}/v1/calls", json=body, headers={"Prefer": "respond-async", **ANN})
+    answer = httpx.post(f"{url}/v1/calls", json=body, headers={"Prefer": "respond-async", **ANN}, timeout=60)
     return str(answer.headers["location"])
 
 
 def state(url: str, place: str) -> str:
     """Of a stored call."""
-    return str(httpx.get(f"{url}{place}", headers=ANN).json()["state"])
+    return str(httpx.get(f"{url}{place}", headers=ANN, timeout=60).json()["state"])
 
 
 @pytest.mark.parametrize("two", [3600.0], indirect=True)
@@ -83,7 +83,7 @@ def test_whoever_has_room_takes_a_call_at_once(two: Two) -> None:
     until(lambda: {state(two.first, place) for place in short} == {"done"})
     assert state(two.second, long) == "running"
 
-    httpx.post(f"{two.second}{long}/cancel", headers=ANN).raise_for_status()
+    httpx.post(f"{two.second}{long}/cancel", headers=ANN, timeout=60).raise_for_status()
     until(lambda: state(two.first, long) == "cancelled")
 
 
@@ -95,5 +95,5 @@ def test_without_a_bus_it_is_found_within_seconds(two: Two) -> None:
     until(lambda: state(two.first, long) == "running")
     place = leave(two.first, "echo found")
     until(lambda: state(two.first, place) == "done")
-    httpx.post(f"{two.second}{long}/cancel", headers=ANN)
+    httpx.post(f"{two.second}{long}/cancel", headers=ANN, timeout=60)
     until(lambda: state(two.first, long) == "cancelled")

@@ -59,7 +59,7 @@ def review(http: httpx.Client, proposal: str, who: dict[str, str], decision: str
 
 def test_is_off_by_default(url: str) -> None:
     """Whatever the profile allows."""
-    answer = httpx.post(f"{url}/api/v1/interpret/execute", json={"code": "1"})
+    answer = httpx.post(f"{url}/api/v1/interpret/execute", json={"code": "1"}, timeout=60)
     assert (answer.status_code, answer.json()["reason"]) == (403, "interpret_disabled")
 
 

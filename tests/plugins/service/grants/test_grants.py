@@ -30,7 +30,7 @@ def stores() -> StoreHandle:
 @pytest.fixture
 def client(tmp_path: Path, stores: StoreHandle) -> Iterator[httpx.Client]:
     service = Service(configured(tmp_path), stores=stores)
-    with serving(create_app(service, auth=Named())) as address, httpx.Client(base_url=address) as client:
+    with serving(create_app(service, auth=Named())) as address, httpx.Client(base_url=address, timeout=60) as client:
         yield client
 
 

@@ -55,7 +55,7 @@ def test_listing_and_call_agree(tmp_path: Path, project_root: Path, profile: str
     store = stores.bound("acme", MCP_RECORDS)
     with (
         serving(create_app(service, auth=Named())) as url,
-        httpx.Client(base_url=url, trust_env=False, headers=BOT) as client,
+        httpx.Client(base_url=url, trust_env=False, headers=BOT, timeout=60) as client,
     ):
 
         def is_listed() -> bool:

@@ -29,10 +29,10 @@ def test_one_evaluator_lists_decides_explains_and_calls(url: str, workspace: Pat
     allowed = {"tool": "read_file", "args": {"path": "notes.txt"}}
     denied = {"tool": "bash", "args": {"command": "ls"}}
 
-    called = [httpx.post(f"{url}/v1/calls", json=one) for one in (allowed, denied)]
-    decided = [httpx.post(f"{url}/v1/decide", json=one).json() for one in (allowed, denied)]
-    explained = httpx.post(f"{url}/v1/explain", json=denied).json()
-    listed = httpx.get(f"{url}/v1/tools").json()
+    called = [httpx.post(f"{url}/v1/calls", json=one, timeout=60) for one in (allowed, denied)]
+    decided = [httpx.post(f"{url}/v1/decide", json=one, timeout=60).json() for one in (allowed, denied)]
+    explained = httpx.post(f"{url}/v1/explain", json=denied, timeout=60).json()
+    listed = httpx.get(f"{url}/v1/tools", timeout=60).json()
 
     assert [one.status_code for one in called] == [200, 200]
     results = [one.json() for one in called]
@@ -59,7 +59,11 @@ def test_an_answer_has_the_fields_of_a_result() -> None:
 
 def test_answers_in_development_warn(url: str) -> None:
     """Each of them, errors too."""
-    answers = [httpx.get(f"{url}/healthz"), httpx.get(f"{url}/nowhere"), httpx.post(f"{url}/v1/calls", content="x")]
+    answers = [
+        httpx.get(f"{url}/healthz", timeout=60),
+        httpx.get(f"{url}/nowhere", timeout=60),
+        httpx.post(f"{url}/v1/calls", content="x", timeout=60),
+    ]
 
     assert all("serve --dev" in answer.headers["x-toolcharter-warning"] for answer in answers)
 
@@ -138,7 +142,7 @@ def test_a_malformed_request_is_refused_with_its_place(
     url: str, body: bytes, headers: dict[str, str], status: int, reason: str, error: str
 ) -> None:
     """In one form, and nothing runs."""
-    answer = httpx.post(f"{url}/v1/calls", content=body, headers=headers)
+    answer = httpx.post(f"{url}/v1/calls", content=body, headers=headers, timeout=60)
 
     assert (answer.status_code, answer.json()) == (status, {"error": error, "reason": reason, "call_id": None})
 
@@ -153,10 +157,10 @@ def test_a_body_at_the_limits_is_taken(url: str) -> None:
         yield b" "
 
     answers = [
-        httpx.post(f"{url}/v1/calls", content=DEEP, headers=JSON),
-        httpx.post(f"{url}/v1/calls", content=large, headers=JSON),
-        httpx.post(f"{url}/v1/calls", content=large + b" ", headers=JSON),
-        httpx.post(f"{url}/v1/calls", content=chunks(), headers=JSON),  # type: ignore[arg-type]
+        httpx.post(f"{url}/v1/calls", content=DEEP, headers=JSON, timeout=60),
+        httpx.post(f"{url}/v1/calls", content=large, headers=JSON, timeout=60),
+        httpx.post(f"{url}/v1/calls", content=large + b" ", headers=JSON, timeout=60),
+        httpx.post(f"{url}/v1/calls", content=chunks(), headers=JSON, timeout=60),  # type: ignore[arg-type]
     ]
 
     assert [one.status_code for one in answers] == [200, 200, 413, 413]
@@ -198,7 +202,7 @@ def test_a_slash_in_a_parameter_names_no_other_route(url: str) -> None:
     """Decoded or not, it is no identifier of a call."""
     paths = ["/v1/calls/..%2Fhealthz", "/v1/calls/a%2fb", "/v1/calls/%2e%2e/healthz", "/v1/calls/", "/v1//calls"]
 
-    assert [httpx.get(f"{url}{path}").status_code for path in paths] == [404] * len(paths)
+    assert [httpx.get(f"{url}{path}", timeout=60).status_code for path in paths] == [404] * len(paths)
 
 
 def test_a_client_that_leaves_ends_its_call(url: str, place: Path) -> None:
@@ -215,10 +219,10 @@ def test_a_tool_is_called_for_a_chat(url: str, workspace: Path) -> None:
     chat = {"agentId": "reviewer", "channel": "telegram", "chatId": "42", "peerKind": "group"}
     read = {"tool": "read_file", "args": {"path": "notes.txt"}, **chat}
 
-    done = httpx.post(f"{url}/v1/tools/invoke", json=read).json()
-    dry = httpx.post(f"{url}/v1/tools/invoke", json={**read, "dryRun": True}).json()
+    done = httpx.post(f"{url}/v1/tools/invoke", json=read, timeout=60).json()
+    dry = httpx.post(f"{url}/v1/tools/invoke", json={**read, "dryRun": True}, timeout=60).json()
     others = [
-        httpx.post(f"{url}/v1/tools/invoke", json=body)
+        httpx.post(f"{url}/v1/tools/invoke", json=body, timeout=60)
         for body in (
             {"tool": "bash", "args": {"command": "ls"}},
             {"tool": "nothing"},
@@ -238,10 +242,10 @@ def test_a_tool_is_called_for_a_chat(url: str, workspace: Path) -> None:
 def test_metrics_count_what_is_called(url: str, workspace: Path) -> None:
     """With the names of the plugin `prometheus`."""
     del workspace
-    httpx.post(f"{url}/v1/calls", json={"tool": "read_file", "args": {"path": "notes.txt"}})
-    httpx.post(f"{url}/v1/calls", json={"tool": "bash", "args": {"command": "ls"}})
+    httpx.post(f"{url}/v1/calls", json={"tool": "read_file", "args": {"path": "notes.txt"}}, timeout=60)
+    httpx.post(f"{url}/v1/calls", json={"tool": "bash", "args": {"command": "ls"}}, timeout=60)
 
-    lines = httpx.get(f"{url}/metrics").text.splitlines()
+    lines = httpx.get(f"{url}/metrics", timeout=60).text.splitlines()
 
     about = 'profile="served",tool="read_file"'
     assert any(line.startswith(f'toolcharter_calls_total{{{about},outcome="ok"') for line in lines)
@@ -251,7 +255,7 @@ def test_metrics_count_what_is_called(url: str, workspace: Path) -> None:
 
 def test_every_route_answers_problems_as_documented(url: str) -> None:
     """No route is left out of the document, and each names the statuses that it may answer with."""
-    document = httpx.get(f"{url}/openapi.json").json()
+    document = httpx.get(f"{url}/openapi.json", timeout=60).json()
 
     ours = {path: set(ways) for path, ways in document["paths"].items()}
     assert ours["/v1/calls"] == {"post"}

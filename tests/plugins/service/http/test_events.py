@@ -34,7 +34,7 @@ def _messages(answer: httpx.Response, count: int) -> list[dict[str, str]]:
 
 
 def _call(url: str) -> None:
-    httpx.post(f"{url}/v1/calls", json={"tool": "list_files", "args": {}})
+    httpx.post(f"{url}/v1/calls", json={"tool": "list_files", "args": {}}, timeout=60)
 
 
 def test_events_come_as_they_happen_and_again_behind_the_last_that_was_seen(url: str) -> None:

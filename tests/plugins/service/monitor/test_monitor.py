@@ -36,7 +36,7 @@ def quiet(looking: Looking) -> Iterator[None]:
 def test_who_is_not_signed_in_is_led_to_sign_in(watched: Watched) -> None:
     """Whatever page is asked for; nothing of it is shown."""
     for page in ("", "/tools", "/tokens", "/nothing"):
-        answer = httpx.get(f"{watched.url}/monitor{page}")
+        answer = httpx.get(f"{watched.url}/monitor{page}", timeout=60)
         assert (answer.status_code, answer.headers["location"].split("?")[0]) == (303, "/login"), page
 
 

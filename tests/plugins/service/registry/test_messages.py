@@ -46,7 +46,7 @@ def test_what_is_registered_and_discovered_is_published(tmp_path: Path) -> None:
     record: dict[str, Any] = {"id": "tool_hello", "name": "hello", "description": "Says hello.", "safety_level": "low"}
     record |= {"exec": {"type": "cmd", "cmd": "echo", "args": ["hello"]}}
     try:
-        with serving(create_app(service)) as url, httpx.Client(base_url=url, trust_env=False) as client:
+        with serving(create_app(service)) as url, httpx.Client(base_url=url, trust_env=False, timeout=60) as client:
             made = client.post("/api/v1/tools", json=record)
             discovered = told(server, "agi.tool.discovered.acme")
             [created] = told(server, "agi.tool.created.acme")

@@ -267,8 +267,8 @@ def test_hdns_curl_line(place: Path) -> None:
     service = Service(configured(folder, {"bot": PROFILE}), stores=StoreHandle(MemoryEngine), dev=True)
     with serving(create_app(service)) as url:
         body = json.loads(CURL.partition("-d '")[2].rpartition("'")[0])
-        answer = httpx.post(f"{url}/api/v1/tools", json=body)
-        refused = httpx.post(f"{url}/api/v1/tools/tool_http_get/invoke", json={"url": "https://127.0.0.1"})
+        answer = httpx.post(f"{url}/api/v1/tools", json=body, timeout=60)
+        refused = httpx.post(f"{url}/api/v1/tools/tool_http_get/invoke", json={"url": "https://127.0.0.1"}, timeout=60)
 
     assert (answer.status_code, answer.json()["success"], answer.json()["tool"]["description"]) == (
         200,

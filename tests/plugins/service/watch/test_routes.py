@@ -39,18 +39,19 @@ def test_tools_and_usage_are_shown(service: Service, url: str) -> None:
         f"{url}/v1/calls",
         json={"tool": "list_files", "args": {}},
         headers={**being("ada", "caller"), "X-Agent-ID": "reviewer"},
+        timeout=60,
     )
     assert called.status_code == 200, called.text
 
     end = time.monotonic() + 60
     while True:
-        tools = httpx.get(f"{url}/api/tools", headers=being("mo", "viewer")).json()
+        tools = httpx.get(f"{url}/api/tools", headers=being("mo", "viewer"), timeout=60).json()
         if "list_files" in tools["metrics"]:
             break
         assert time.monotonic() < end, "the call was not counted"
         time.sleep(0.05)
-    usage = httpx.get(f"{url}/api/tools/usage", headers=being("mo", "viewer")).json()
-    others = httpx.get(f"{url}/api/tools/usage?agent_id=nobody", headers=being("mo", "viewer")).json()
+    usage = httpx.get(f"{url}/api/tools/usage", headers=being("mo", "viewer"), timeout=60).json()
+    others = httpx.get(f"{url}/api/tools/usage?agent_id=nobody", headers=being("mo", "viewer"), timeout=60).json()
 
     ids = [tool["id"] for tool in tools["tools"]]
     assert ids == sorted(ids)
@@ -60,7 +61,7 @@ def test_tools_and_usage_are_shown(service: Service, url: str) -> None:
         ("list_files", "success", "result")
     ]
     assert others == {"agent_id": "nobody", "usage": []}
-    elsewhere = httpx.get(f"{url}/api/tools/usage", headers=being("mo", "viewer", tenant="zoo")).json()
+    elsewhere = httpx.get(f"{url}/api/tools/usage", headers=being("mo", "viewer", tenant="zoo"), timeout=60).json()
     assert elsewhere["usage"] == []
 
 
@@ -79,5 +80,5 @@ def test_usage_is_for_those_who_may_see_it(
     url: str, query: str, roles: str, agents: list[str] | None, status: int
 ) -> None:
     """A token that is bound to agents sees theirs."""
-    answer = httpx.get(f"{url}/api/tools/usage{query}", headers=being("ada", roles, agents=agents))
+    answer = httpx.get(f"{url}/api/tools/usage{query}", headers=being("ada", roles, agents=agents), timeout=60)
     assert answer.status_code == status, answer.text

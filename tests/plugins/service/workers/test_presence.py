@@ -26,7 +26,10 @@ def test_processes_of_the_service_and_workers_are_listed(machines: Machines) -> 
     place.mkdir()
     service = Service(configured(place, bus=machines.server.url), stores=StoreHandle(MemoryEngine))
     machines.worker()
-    with serving(create_app(service, auth=Named())) as url, httpx.Client(base_url=url, trust_env=False) as client:
+    with (
+        serving(create_app(service, auth=Named())) as url,
+        httpx.Client(base_url=url, trust_env=False, timeout=60) as client,
+    ):
 
         def listed(tenant: str = "acme") -> list[dict[str, Any]]:
             answer = client.get("/v1/workers", headers=being("vera", "viewer", tenant=tenant))

@@ -24,12 +24,14 @@ def test_a_service_whose_bus_is_away_goes_on_and_says_so(tmp_path: Path, stores:
     with serving(create_app(service, auth=Named())) as url:
 
         def away() -> list[str]:
-            return list(httpx.get(f"{url}/readyz").json()["away"])
+            return list(httpx.get(f"{url}/readyz", timeout=60).json()["away"])
 
         until(lambda: away() == [])
         server.stop()
         until(lambda: away() == ["bus"])
-        called = httpx.post(f"{url}/v1/calls", json={"tool": "list_files", "args": {}}, headers=being("ada", "caller"))
+        called = httpx.post(
+            f"{url}/v1/calls", json={"tool": "list_files", "args": {}}, headers=being("ada", "caller"), timeout=60
+        )
         assert (called.status_code, called.json()["outcome"]) == (200, "ok"), called.text
         server.start()
         until(lambda: away() == [])
