@@ -94,7 +94,7 @@ class _Handler(BaseHTTPRequestHandler):
         server.asked.append((self.path, {name.lower(): text for name, text in self.headers.items()}, body))
         answer = server.answers.get(self.path.split("/")[1], Answer(b"", 404))
         if answer.stalls:
-            server.released.wait(5)
+            server.released.wait(120)
         self.send_response(answer.status)
         self.send_header("Content-Length", str(len(answer.body)))
         self.end_headers()

@@ -74,7 +74,7 @@ class Service:
             self.said += [str(connection.recv()), str(connection.recv())]
             for message in self.says:
                 if message is None:
-                    self.released.wait(5)
+                    self.released.wait(120)
                 elif isinstance(message, tuple):
                     connection.socket.sendall(message[0])  # past the protocol
                 else:
@@ -259,10 +259,14 @@ def test_the_next_is_asked(
     service.status = says[0] if isinstance(says[0], HTTPStatus) else None
     service.says = says
     providers.answers["openai"] = Answer(FRAME)
-    limits = {"max_bytes": 1200, "max_seconds": 0.1, "timeout_s": 0.2 if reason == "timed_out" else 5, "max_calls": 99}
+    limits = {"max_bytes": 1200, "max_seconds": 0.1, "max_calls": 99}
     policy = {"providers": [provider(server), providers.one("openai")], **limits}
 
-    result = box({"tts": policy}).call("tts", {"text": "Hi"})
+    # The second has as much time as the first, which a busy machine may need.
+    for timeout_s in (0.2, 2, 60) if reason == "timed_out" else (60,):
+        result = box({"tts": {**policy, "timeout_s": timeout_s}}).call("tts", {"text": "Hi"})
+        if result.outcome == "ok":
+            break
 
     assert result.outcome == "ok", result.text
     assert [(one["provider"], one["reason"]) for one in result.data["failed"]] == [("edge", reason)]

@@ -17,7 +17,7 @@ from toolcharter.testing.plugin import COVERAGE
 from toolcharter.testing.toolboxes import IN_MEMORY, plan_of
 from toolcharter_process.tool import SPEC
 
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 
 
 class Call(Protocol):

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ from tests.plugins.process.conftest import Call, ended, spawned, until
 from tests.rows import failing
 
 from toolcharter import ConfigurationError, TerminalSize, Toolbox, ToolError
-from toolcharter_process import register_tools
+from toolcharter_process import managed, process_table, register_tools
 from toolcharter_process.managed import ManagedProcess
 from toolcharter_process.output_loop import OutputLoop
 from toolcharter_process.policy import ProcessPolicy
@@ -190,17 +191,20 @@ def test_a_process_has_so_much_time(build_call: Build) -> None:
     assert (status["ended"], status["signal"]) == ("expired", "SIGTERM")
 
 
-def test_processes_end_with_a_session_that_is_silent(build_call: Build) -> None:
+def test_processes_end_with_a_session_that_is_silent(build_call: Build, monkeypatch: pytest.MonkeyPatch) -> None:
     """A session that calls keeps its processes; one that does not for too long is over."""
-    call = build_call({"session_timeout_s": 0.6})
+    passed_s = 0.0
+    clock = SimpleNamespace(monotonic=lambda: time.monotonic() + passed_s)
+    monkeypatch.setattr(process_table, "time", clock)
+    monkeypatch.setattr(managed, "time", clock)
+    call = build_call({"session_timeout_s": 1000})
     kept = spawned(call, "sleep 60", session="ann")
     left = spawned(call, "sleep 60", session="bob")
 
-    def is_over() -> bool:
-        assert call("status", handle=kept, session="ann").data["state"] == "running"
-        return _ended_as(left) == "abandoned"
-
-    until(is_over)
+    passed_s = 600.0
+    assert call("status", handle=kept, session="ann").data["state"] == "running"
+    passed_s = 1200.0
+    until(lambda: _ended_as(left) == "abandoned")
     assert call("status", handle=kept, session="ann").data["state"] == "running"
 
 

@@ -98,7 +98,7 @@ def test_a_supervisor_answers_what_calls_ask(serving: Callable[..., SupervisedPr
     process.look()
     process.signal(signal.SIGCONT)
     process.terminate("because")
-    process.wait_for_end(10)
+    process.wait_for_end(60)
 
     kept = process.record.kept
     assert kept is not None
@@ -283,15 +283,15 @@ def test_notices_of_what_nobody_can_be_asked_are_not_lost(
 
 
 @pytest.mark.parametrize(
-    ("script", "said"),
+    ("script", "left_s", "said"),
     [
-        pytest.param("exec head -c 10 >/dev/null", "did not start", id="ends"),
-        pytest.param("exec <&-; sleep 0.2", "did not start", id="does not listen"),
-        pytest.param("cat >/dev/null", "in time", id="says nothing"),
+        pytest.param("exec head -c 10 >/dev/null", 60, "did not start", id="ends"),
+        pytest.param("exec <&-; sleep 0.2", 60, "did not start", id="does not listen"),
+        pytest.param("cat >/dev/null", 1.5, "in time", id="says nothing"),
     ],
 )
 def test_a_supervisor_that_does_not_come_up_is_an_error(
-    spec: Callable[..., SupervisorSpec], monkeypatch: pytest.MonkeyPatch, script: str, said: str
+    spec: Callable[..., SupervisorSpec], monkeypatch: pytest.MonkeyPatch, script: str, left_s: float, said: str
 ) -> None:
     """Whatever became of it."""
 
@@ -300,8 +300,9 @@ def test_a_supervisor_that_does_not_come_up_is_an_error(
 
     monkeypatch.setattr(supervised, "_launched", launched)
 
+    asked = spec("true" + " " * (200_000 if "exec <" in script else 0))
     with pytest.raises(ToolError, match=said):
-        supervised.start_supervisor(spec("true" + " " * (200_000 if "exec <" in script else 0)), time.monotonic() + 1.5)
+        supervised.start_supervisor(asked, time.monotonic() + left_s)
 
 
 def test_a_supervisor_is_nobodys_child(spec: Callable[..., SupervisorSpec], monkeypatch: pytest.MonkeyPatch) -> None:
