@@ -125,7 +125,7 @@ class Service:
 
     def hang(self, _request: BaseHTTPRequestHandler, _asked: dict[str, Any]) -> None:
         """Say nothing until the test is over."""
-        self.released.wait(30)
+        self.released.wait(120)
 
     def drip(self, request: BaseHTTPRequestHandler, _asked: dict[str, Any]) -> None:
         """Begin to answer, and never come to an end, though no pause is long."""
@@ -196,7 +196,7 @@ def toolbox_for(
         profile = tmp_path / "asking.yaml"
         written = {"url": url, "poll_interval_s": 0.05, "secret_env": "APPROVER_SECRET", **settings}
         policy = json.dumps({name: value for name, value in written.items() if value is not None})
-        asking = json.dumps({"timeout_s": 10, **(approvals or {})})
+        asking = json.dumps({"timeout_s": 60, **(approvals or {})})
         profile.write_text(
             "profile: asking\nmode: ask\ntools:\n  read_file: {}\n"
             f"approvals: {asking}\nextensions:\n  approver: {policy}\n"

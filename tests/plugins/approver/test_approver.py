@@ -100,7 +100,7 @@ def test_the_service_is_sent_the_whole_question(service, toolbox_for, tmp_path) 
         "message": "A person has to agree: no rule of the profile allows it.",
         "always": True,
         "why_not_always": None,
-        "timeout_s": 10.0,
+        "timeout_s": 60.0,
     }
     ((method, path, headers),) = service.requests
     assert (method, path, headers["Content-Type"]) == ("POST", "/approvals", "application/json")
@@ -338,8 +338,9 @@ def test_a_question_whose_time_is_up_is_taken_back(way, service, toolbox_for, mo
         if service.withdrawn.wait(10 * timeout_s):
             break
 
-    method, path, headers = service.requests[-1]
-    assert (method, path, headers["Authorization"]) == ("DELETE", "/approvals/17", "Bearer t0ken")
+    assert ("DELETE", "/approvals/17", "Bearer t0ken") in [
+        (method, path, headers["Authorization"]) for method, path, headers in service.requests
+    ]
 
 
 async def test_a_question_of_a_cancelled_call_is_taken_back(service, toolbox_for, events) -> None:

@@ -18,7 +18,7 @@ from toolcharter import Toolbox
 from toolcharter_browser.folders import sweep
 
 pytestmark = pytest.mark.needs_program("chromium", package="chromium")
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 HARNESS = """
 import os, signal, sys
 from toolcharter import build_tools

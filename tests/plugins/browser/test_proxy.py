@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.waiting import until
 
 from toolcharter import NetworkPolicy
 from toolcharter.guards.network.client import Client
@@ -76,7 +77,7 @@ def build_proxy() -> Iterator[Callable[..., Proxy]]:
 
 
 def connected(proxy: Proxy) -> socket.socket:
-    connection = socket.create_connection(("127.0.0.1", proxy.port), timeout=10)
+    connection = socket.create_connection(("127.0.0.1", proxy.port), timeout=60)
     connection.sendall(GREETING)
     return connection
 
@@ -244,7 +245,7 @@ def test_ipv6_is_dialled(build_proxy: Callable[..., Proxy]) -> None:
 def test_other_talk_is_hung_up_on(build_proxy: Callable[..., Proxy], said: bytes, answer: bytes) -> None:
     """The proxy knows one command of one protocol."""
     proxy = build_proxy()
-    with socket.create_connection(("127.0.0.1", proxy.port), timeout=10) as connection:
+    with socket.create_connection(("127.0.0.1", proxy.port), timeout=60) as connection:
         connection.sendall(said)
         connection.shutdown(socket.SHUT_WR)
 
@@ -290,7 +291,7 @@ def test_connections_are_limited(
     proxy = build_proxy(allowed_private=["127.0.0.1"], ports=[listener.port])
     first, _ = asked(proxy, "127.0.0.1", listener.port)
 
-    with socket.create_connection(("127.0.0.1", proxy.port), timeout=10) as second:
+    with socket.create_connection(("127.0.0.1", proxy.port), timeout=60) as second:
         assert read(second, 1) == b""
     first.close()
 
@@ -300,7 +301,7 @@ def test_other_users_are_hung_up_on(build_proxy: Callable[..., Proxy], monkeypat
     monkeypatch.setattr(module, "is_ours", lambda *_: False)
     proxy = build_proxy()
 
-    with socket.create_connection(("127.0.0.1", proxy.port), timeout=10) as connection:
+    with socket.create_connection(("127.0.0.1", proxy.port), timeout=60) as connection:
         assert read(connection, 1) == b""
 
 
@@ -354,17 +355,20 @@ def test_look_ups_that_hang_are_bounded_in_number(
     over = threading.Event()
 
     def hang(_name: str, _port: int) -> list[str]:
-        over.wait(20)
+        over.wait(60)
         return []
 
     proxy = build_proxy(hang, timeout_s=0.05)
-    for number in range(3):
-        connection, code = asked(proxy, f"slow{number}.example", 80)
+    too_many, said = "Too many look-ups of names are under way.", list[str | None]()
+    # On a busy machine the time of one may be over before its look-up has begun.
+    while too_many not in said and len(said) < 30:
+        connection, code = asked(proxy, f"slow{len(said)}.example", 80)
         assert code == UNREACHABLE
         connection.close()
+        said += [one.message for one in proxy.take_refusals()]
     over.set()
 
-    assert [one.message for one in proxy.take_refusals()][2:] == ["Too many look-ups of names are under way."]
+    assert (len(said) > 2, said[-1]) == (True, too_many)
 
 
 def test_a_look_up_that_does_not_end_is_given_up(build_proxy: Callable[..., Proxy]) -> None:
@@ -375,14 +379,15 @@ def test_a_look_up_that_does_not_end_is_given_up(build_proxy: Callable[..., Prox
 
     def slow(_name: str, _port: int) -> list[str]:
         threads.append(threading.current_thread())
-        next(events).wait(20)
+        next(events).wait(60)
         return ["127.0.0.1"]
 
-    proxy = build_proxy(slow, timeout_s=0.05, allowed_private=["127.0.0.1"])
+    proxy = build_proxy(slow, timeout_s=0.2, allowed_private=["127.0.0.1"])
     for event in (first, second):
         connection, code = asked(proxy, "slow.example", 80)
         assert code == UNREACHABLE
         connection.close()
+        until(lambda: len(threads) == (2 if event is second else 1))  # noqa: B023 - run at once
         if event is second:
             proxy.close()
         event.set()
@@ -401,7 +406,7 @@ def test_what_connects_while_the_proxy_closes_is_hung_up_on(monkeypatch: pytest.
         callers = [socket.create_connection(("127.0.0.1", proxy.port)) for _ in range(8)]
         proxy.close()
         for caller in callers:
-            caller.settimeout(5)
+            caller.settimeout(60)
             with suppress(ConnectionResetError):
                 assert caller.recv(1) == b""
             caller.close()

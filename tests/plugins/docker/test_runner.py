@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from tests.plugins.docker.conftest import OpenDocker, needs_docker, shell
 from tests.sandbox.dockerd import Dockerd, shared
+from tests.waiting import until
 
 from toolcharter import Denied, Ended, Job, ProcessLimits, Running, TerminalSize, ToolError
 from toolcharter_docker import container as container_module
@@ -113,12 +114,12 @@ def test_program_that_cannot_start_is_told(argv: Any, reason: str, message: str,
     assert (failed.value.reason, failed.value.message) == (reason, message)
 
 
-def test_no_time_left_starts_nothing(open_docker: OpenDocker) -> None:
+def test_no_time_left_starts_nothing(open_docker: OpenDocker, workspace: Path) -> None:
     """Neither at once nor after waiting for its turn."""
     runner = open_docker(containers=1)
     with ThreadPoolExecutor() as pool:
-        first = pool.submit(runner.run, shell("sleep 3; touch first"))
-        time.sleep(0.5)
+        first = pool.submit(runner.run, shell("touch begun; until [ -e go ]; do sleep 0.1; done"))
+        until((workspace / "begun").exists)
         for expires in (soon(0.3), soon(-1)):
             with pytest.raises(ToolError) as failed:
                 runner.run(shell("touch second", expires=expires))
@@ -126,6 +127,7 @@ def test_no_time_left_starts_nothing(open_docker: OpenDocker) -> None:
                 "timed_out",
                 "There was no time left to start a program.",
             )
+        (workspace / "go").touch()
         assert first.result().exit_code == 0
 
 
@@ -142,8 +144,8 @@ def test_read_roots_are_readable(open_docker: OpenDocker, tmp_path: Path) -> Non
 
 
 def read_until(running: Running, wanted: bytes) -> bytes:
-    said, until = b"", soon(15)
-    while wanted not in said and time.monotonic() < until:
+    said, limit = b"", soon(60)
+    while wanted not in said and time.monotonic() < limit:
         select.select([running], [], [], 0.1)
         said += running.read(64)
     return said
@@ -265,9 +267,7 @@ def test_death_of_the_parent_leaves_nothing(dockerd: Dockerd, workspace: Path, c
         assert len(containers(f"{LABEL}={owner}")) == 1
         child.kill()
 
-    until = soon(40)
-    while Path("/proc", watchdog).exists() and time.monotonic() < until:
-        time.sleep(0.1)
+    until(lambda: not Path("/proc", watchdog).exists())
 
     assert containers(f"{LABEL}={owner}") == []
     assert list(workspace.iterdir()) == []
@@ -344,8 +344,8 @@ def test_daemon_that_dies_is_told(short_path: Path, workspace: Path, open_docker
         runner.run(Job(("true",)))
         running = runner.start(Job(("sleep", "1000")))
         with ThreadPoolExecutor() as pool:
-            started = pool.submit(runner.run, shell("sleep 1000"))
-            time.sleep(2)
+            started = pool.submit(runner.run, shell("touch begun; sleep 1000"))
+            until((workspace / "begun").exists)
             os.kill(daemon.pid, signal.SIGKILL)
             with pytest.raises(ToolError) as failed:
                 started.result(60)

@@ -15,7 +15,7 @@ from toolcharter import Toolbox, build_tools
 from toolcharter_files import diffs, edits
 
 SIZE = 3_900_000
-FAR_S = 60.0
+FAR_S = 300.0
 
 
 @pytest.fixture

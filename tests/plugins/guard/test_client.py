@@ -23,17 +23,17 @@ STARTED = """
 import sys
 made = {{"__name__": "client"}}
 exec(open({client!r}).read(), made)
-made["DEADLINE_S"], sys.executable = 1.0, {gate!r}
+made["DEADLINE_S"], sys.executable = {deadline_s!r}, {gate!r}
 made["main"]({words!r})
 """
 
 
-def answered(gate: str, folder: Path) -> subprocess.CompletedProcess[str]:
+def answered(gate: str, folder: Path, *, deadline_s: float = 60.0) -> subprocess.CompletedProcess[str]:
     """A hook whose gate is the shell program *gate*."""
     program = folder / "gate"
     program.write_text(f"#!/bin/sh\n{gate}\n")
     program.chmod(0o755)
-    code = STARTED.format(client=client.__file__, gate=str(program), words=list(WORDS))
+    code = STARTED.format(client=client.__file__, gate=str(program), words=list(WORDS), deadline_s=deadline_s)
     environment = {"HOME": str(folder)}
     command = [sys.executable, "-I", "-S", "-c", code]
     return subprocess.run(command, input=PUSH, capture_output=True, text=True, env=environment, check=False)
@@ -60,15 +60,15 @@ def test_a_gate_that_breaks_down_denies(gate: str, tmp_path: Path) -> None:
     assert done.stderr == "toolcharter denies the call, because its gate has failed.\n"
 
 
-@pytest.mark.parametrize("gate", ["sleep 60", "exec >&-; sleep 60", "echo '{}'; sleep 60"])
+@pytest.mark.parametrize("gate", ["sleep 600", "exec >&-; sleep 600", "echo '{}'; sleep 600"])
 def test_a_gate_that_is_late_denies(gate: str, tmp_path: Path) -> None:
     """Before the agent stops waiting and lets the call pass."""
     began = time.monotonic()
-    done = answered(f"exec 2>/dev/null; {gate.replace('sleep', 'exec sleep')}", tmp_path)
+    done = answered(f"exec 2>/dev/null; {gate.replace('sleep', 'exec sleep')}", tmp_path, deadline_s=1.0)
 
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "toolcharter denies the call, because it could not be judged in time.\n"
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < 300
 
 
 def test_an_answer_and_a_refusal_are_handed_on(tmp_path: Path) -> None:
@@ -168,7 +168,7 @@ def test_variables_that_have_a_gate_run_other_code_do_not_reach_it(tmp_path: Pat
     gate = tmp_path / "gate"
     gate.write_text(f"#!/bin/sh\nenv > {tmp_path}/given\necho '{{}}'\n")
     gate.chmod(0o755)
-    code = STARTED.format(client=client.__file__, gate=str(gate), words=list(WORDS))
+    code = STARTED.format(client=client.__file__, gate=str(gate), words=list(WORDS), deadline_s=60.0)
     given = {"HOME": str(tmp_path), **kept, **dropped}
     subprocess.run([sys.executable, "-I", "-S", "-c", code], input=PUSH, text=True, env=given, check=True)
 
@@ -216,4 +216,4 @@ def test_a_long_patch_is_read_in_time() -> None:
     [change] = parse_patch("*** Begin Patch\n*** Add File: x\n" + "+line\n" * 400_000 + "*** End Patch")
 
     assert len(change.added) == 400_000 * 5
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < 60

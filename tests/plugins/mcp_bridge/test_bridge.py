@@ -194,12 +194,13 @@ def test_calls_that_fail(world: World, tool: str, reason: str, said: str) -> Non
     """Each in its own way; none is made again."""
     world.orders(tool, result={"resultType": "input_required", "inputRequests": {}})
     calls = world.log.count("tools/call")
-    box = world.open({"raw": {**world.raw, "timeout_s": 0.5}})
+    box = world.open({"raw": {**world.raw, "timeout_s": 0.5 if tool == "sleep" else 60}})
 
     result = box.call(f"mcp__raw__{tool}", {"text": ""})
 
     assert (result.outcome, result.reason) == ("error", reason)
     assert said in result.text
+    eventually(lambda: world.log.count("tools/call") > calls)
     assert world.log.count("tools/call") == calls + 1
 
 

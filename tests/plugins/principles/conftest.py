@@ -76,7 +76,7 @@ class Service:
 
     def hang(self, _request: BaseHTTPRequestHandler) -> None:
         """Say nothing until the test is over."""
-        self.released.wait(30)
+        self.released.wait(120)
 
     def drip(self, request: BaseHTTPRequestHandler) -> None:
         """Begin to answer, and never come to an end, though no pause is long."""
@@ -127,7 +127,7 @@ def toolbox_for(tmp_path: Path, events: list[dict[str, Any]]) -> Iterator[Callab
 
     def build(url: str, *, caller: Caller | None = None, **settings: Any) -> Toolbox:
         profile = tmp_path / "asked.yaml"
-        policy = json.dumps({"url": url, "timeout_s": 5, **settings})
+        policy = json.dumps({"url": url, "timeout_s": 60, **settings})
         profile.write_text(
             f"profile: asked\ntools:\n  read_file: {{}}\n  git: {{}}\nextensions:\n  principles: {policy}\n"
         )

@@ -180,7 +180,7 @@ def test_streams_show_one_tenant_until_the_token_or_the_role_is_taken(both: Both
     call(ours, "marklater")
 
     for name, (lines, ended) in streams.items():
-        assert ended.wait(30), name
+        assert ended.wait(60), name
         text = "".join(lines)
         assert ("marktheirs" in text, "marklater" in text) == (False, False), name
         assert '"reason":"unauthenticated"' in text, name

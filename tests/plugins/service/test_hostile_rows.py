@@ -193,7 +193,7 @@ def test_unreadable_rows_are_in_nobodys_way(tmp_path: Path, monkeypatch: pytest.
             found = client.get("/v1/approvals?status=pending").json()
             return [*found.get("approvals", [])]
 
-        until(lambda: bool(asked()), within_s=30)
+        until(lambda: bool(asked()), within_s=60)
         wrong = {path: answer.text[:200] for path in LISTS if (answer := client.get(path)).status_code != 200}
         assert wrong == {}
         assert [one["name"] for one in client.get("/v1/mcp/servers").json()["servers"]] == ["good"]
@@ -201,14 +201,14 @@ def test_unreadable_rows_are_in_nobodys_way(tmp_path: Path, monkeypatch: pytest.
         [question] = asked()
         given = {"answer": "allow_once", "digest": question["digest"]}
         assert client.post(f"/v1/approvals/{question['id']}", json=given, headers=ann).status_code == 200
-        until(lambda: client.get(f"/v1/calls/{left}", headers=bot).json()["state"] == "done", within_s=30)
+        until(lambda: client.get(f"/v1/calls/{left}", headers=bot).json()["state"] == "done", within_s=60)
         assert client.get("/v1/approvals/!bad0").json()["reason"] == "store_unavailable"
         told = [json.loads(line) for line in (tmp_path / "events.jsonl").read_text().splitlines()]
         unreadable = {event["message"] for event in told if event["event"] == "service.record_unreadable"}
         assert len(unreadable) > count / 2
         assert "alert(1)" not in str(unreadable)
         assert all("plain text" not in message for message in unreadable)
-        until(lambda: swept(stores), within_s=30)
+        until(lambda: swept(stores), within_s=60)
         assert _not_deleted(client, stores, ann) == {}
         told = [json.loads(line) for line in (tmp_path / "events.jsonl").read_text().splitlines()]
         gone = [event for event in told if event.get("action") == "unreadable_deleted"]
@@ -309,14 +309,14 @@ def test_an_answer_to_a_question_that_was_changed_is_none(tmp_path: Path, stores
                 page = service.store("acme").page(ApprovalRecord, where={"status": "pending"})
                 return page.records[0].record if page.records else None
 
-            until(question, within_s=30)
+            until(question, within_s=60)
             asked = question()
             assert asked is not None
             changed = asked.model_copy(update=change)
             service.store("acme").put(changed)
             answer = {"answer": "allow_once", "digest": changed.digest}
             client.post(f"/v1/approvals/{asked.id}", json=answer, headers=ann)
-            until(lambda: _ended(client, left, bot), within_s=30)  # noqa: B023 - run at once
+            until(lambda: _ended(client, left, bot), within_s=60)  # noqa: B023 - run at once
             outcomes.append(str(_ended(client, left, bot)["result"]["outcome"]))
 
     assert outcomes == ["denied"] * len(changes)

@@ -23,7 +23,7 @@ runner: host
 extensions: {registry: {extend: true}, mcp_bridge: {extend: true, registered: true, servers: {}}}
 allow: ["custom:*"]
 """
-SOON_S = 20.0
+SOON_S = 60.0
 
 
 def test_a_running_service_hears_of_a_restored_store(tmp_path: Path) -> None:

@@ -127,13 +127,13 @@ class RedisPlaces:
     def stop(self) -> None:
         """Stop the server, with all its connections."""
         self._process.terminate()
-        self._process.wait(30)
+        self._process.wait(60)
 
     def start(self) -> None:
         """Start it, with what it had."""
         self._process = subprocess.Popen(self._command, stdout=subprocess.DEVNULL)
         with redis.Redis.from_url(f"unix://{self._socket}") as client:
-            until = time.monotonic() + 30
+            until = time.monotonic() + 60
             while not _answers(client):
                 assert time.monotonic() < until, "the server does not start"
                 time.sleep(0.02)

@@ -38,7 +38,7 @@ def test_a_row_has_a_version_and_the_number_of_its_change(rows: Rows) -> None:
     assert rows.transact(lambda each: each.get("tool", ("a",))) == Row(("a",), '{"n":1}', 2, 3)
     assert rows.transact(lambda each: each.get("tool", ("c",))) is None
     assert rows.transact(lambda each: each.get("other", ("a",))) is None
-    assert rows.engine.last_change(rows.scope, timeout_s=5) == 3
+    assert rows.engine.last_change(rows.scope, timeout_s=30) == 3
 
 
 def test_another_version_than_expected_is_a_conflict(rows: Rows) -> None:
@@ -55,7 +55,7 @@ def test_another_version_than_expected_is_a_conflict(rows: Rows) -> None:
             write()
 
     assert rows.changes() == [(1, "tool", ("a",), False)]
-    assert rows.engine.last_change(rows.scope, timeout_s=5) == 1
+    assert rows.engine.last_change(rows.scope, timeout_s=30) == 1
     assert rows.put("tool", row("a"), expected=1) == 2
     assert rows.delete("tool", "a", expected=2)
 
@@ -225,7 +225,7 @@ def test_a_list_keeps_what_was_pushed_last(rows: Rows) -> None:
     assert rows.transact(lambda each: each.items("list", limit=10)) == ("19", "18", "17", "16")
     rows.transact(lambda each: each.push("list", "20", cap=5))
     assert rows.transact(lambda each: each.items("list", limit=10)) == ("20", "19", "18", "17", "16")
-    assert rows.engine.last_change(rows.scope, timeout_s=5) == 0
+    assert rows.engine.last_change(rows.scope, timeout_s=30) == 0
 
 
 @SEARCHING
@@ -298,7 +298,7 @@ def test_scopes_see_nothing_of_each_other(engine: StoreEngine, scope: Scope) -> 
     )
     mine.put("note", row("a", full_text="secret word", n=1))
     mine.transact(lambda each: each.push("list", "1", cap=5))
-    lease = engine.lease(mine.scope, "lease", "me", 60, timeout_s=5)
+    lease = engine.lease(mine.scope, "lease", "me", 60, timeout_s=30)
     assert lease is not None
 
     for other in others:
@@ -307,14 +307,14 @@ def test_scopes_see_nothing_of_each_other(engine: StoreEngine, scope: Scope) -> 
         assert other.changes() == []
         assert not engine.has_full_text or other.search("secret") == []
         assert other.transact(lambda each: (each.count("note", where={}), each.items("list", limit=5))) == (0, ())
-        assert engine.last_change(other.scope, timeout_s=5) == 0
+        assert engine.last_change(other.scope, timeout_s=30) == 0
         with pytest.raises(StoreConflict):
             other.transact(lambda each: each.require_lease(lease))
-        theirs = engine.lease(other.scope, "lease", "them", 0.01, timeout_s=5)
+        theirs = engine.lease(other.scope, "lease", "them", 0.01, timeout_s=30)
         assert theirs is not None
         assert theirs.fence == 1
         assert not other.delete("note", "a")
-        engine.release(other.scope, lease, timeout_s=5)
+        engine.release(other.scope, lease, timeout_s=30)
     mine.transact(lambda each: each.require_lease(lease))
     assert mine.document("note", "a") == "{}"
 
@@ -373,7 +373,7 @@ class Model(RuleBasedStateMachine):
         ]
         told = sorted((seq, "kind", key, deleted) for key, (seq, deleted) in self.changed.items())
         assert self.rows.changes() == told
-        assert self.rows.engine.last_change(self.rows.scope, timeout_s=5) == self.seq
+        assert self.rows.engine.last_change(self.rows.scope, timeout_s=30) == self.seq
         assert {key: self.rows.document("kind", *key) for key in self.model} == {
             key: document for key, (_, _, document) in self.model.items()
         }

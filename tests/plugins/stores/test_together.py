@@ -217,7 +217,7 @@ def test_who_waits_for_a_writer_waits_no_longer_than_it_may(rows: Rows) -> None:
     with ThreadPoolExecutor(1) as pool:
         holding = pool.submit(rows.transact, hold)
         try:
-            assert begun.wait(30)
+            assert begun.wait(60)
             waiting = Rows(rows.engine, rows.scope, timeout_s=0.3)
             with pytest.raises(StoreUnavailable):
                 waiting.put("tool", row("b"))
@@ -246,7 +246,7 @@ def test_all_connections_in_use_are_told_in_time(rows: Rows) -> None:
         jobs = [pool.submit(rows.transact, hold) for _ in range(10)]
         try:
             for _ in range(8):
-                assert waiting.acquire(timeout=30)
+                assert waiting.acquire(timeout=60)
             # Two of those that hold may have come later than this one.
             hasty = Rows(rows.engine, rows.scope, timeout_s=0.2)
             refused = [_refusal(hasty) for _ in range(3)]
@@ -280,7 +280,7 @@ def test_a_fork_uses_the_engine_of_its_parent(rows: Rows) -> None:
 
     with ThreadPoolExecutor(1) as pool:
         holding = pool.submit(rows.transact, hold)
-        assert begun.wait(30)
+        assert begun.wait(60)
         children = [_fork(rows) for _ in range(2)]
         ended = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
         may_end.set()

@@ -82,7 +82,7 @@ def toolbox(tmp_path: Any, world: World) -> Iterator[Toolbox]:
     """Both tools that read pages, and one that others call; each page under a path of its own host."""
     profile = tmp_path / "profile.yaml"
     profile.write_text(
-        f"profile: test\ntools: {{web: {{}}, html_scraper: {{}}, http_get: {{}}}}\nlimits: {{timeout_s: {LIMIT_S}}}\n"
+        f"profile: test\ntools: {{web: {{}}, html_scraper: {{}}, http_get: {{}}}}\nlimits: {{timeout_s: {LIMIT_S}, tools: {{http_get: {{timeout_s: 60}}}}}}\n"
     )
     for number, page in enumerate(PAGES.values()):
         body = page.encode()[:1_000_000]

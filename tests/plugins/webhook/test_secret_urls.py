@@ -20,7 +20,7 @@ store: "sqlite:"
 limits: {calls_per_hour: 2, store: "secret:counts"}
 notify: [{match: list_files, deliver: webhook, url: "secret:hook"}]
 """
-SOON_S = 20.0
+SOON_S = 60.0
 
 
 class Hook(ThreadingHTTPServer):

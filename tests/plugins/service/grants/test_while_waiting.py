@@ -28,7 +28,7 @@ approvals: {timeout_s: 60}
 BOT = being("bot-token", "caller", agents=["bot"])
 ANN = being("ann", "approver")
 CALL = {"tool": "mcp__raw__echo", "args": {"text": "x"}}
-SOON_S = 20.0
+SOON_S = 60.0
 
 
 def test_a_grant_that_is_taken_back_closes_calls_that_wait(tmp_path: Path, project_root: Path) -> None:
