@@ -3,6 +3,7 @@
 import fcntl
 import json
 import os
+import re
 import runpy
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 
 SCRIPT = Path("examples/sessions.py")
+_LEFT_BY_OTHERS = re.compile(r"/__pycache__/|^!! (run|dist|\.\w+)/")
 _ENDS = {"hook.tool.after", "hook.policy.deny"}
 NO_BWRAP = "No bubblewrap was found, so the coder's programs did not run. Install it: apt-get install bubblewrap"
 
@@ -37,20 +39,11 @@ def run(project_root: Path, script: Path = SCRIPT, **variables: str) -> "subproc
     )
 
 
-def status(project_root: Path) -> str:
-    listed = [
-        "git",
-        "status",
-        "--porcelain",
-        "--ignored",
-        "--",
-        ".",
-        ":!run",
-        ":!**/__pycache__",
-        ":!.*cache",
-        ":!.hypothesis",
-    ]
-    return subprocess.run(listed, cwd=project_root, capture_output=True, text=True, check=True).stdout
+def status(project_root: Path) -> list[str]:
+    """What is changed, new or ignored in the checkout, but for what tests that run beside this one leave in it."""
+    listed = ["git", "status", "--porcelain", "--ignored"]
+    ran = subprocess.run(listed, cwd=project_root, capture_output=True, text=True, check=True)
+    return [line for line in ran.stdout.splitlines() if not _LEFT_BY_OTHERS.search(line)]
 
 
 def calls(project_root: Path, name: str) -> list[dict[str, Any]]:
