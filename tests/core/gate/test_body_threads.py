@@ -35,6 +35,25 @@ def _ran(who: str, body: object = None) -> tuple[str, int, CallContext]:
     return seen[0], ident[0], ctx
 
 
+class _Idle(list[threading.Thread]):
+    """Takes back no thread that another test has left behind: such a one may come at any time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._others = set(threading.enumerate())
+
+    def append(self, thread: threading.Thread) -> None:
+        if thread not in self._others:
+            super().append(thread)
+
+
+@pytest.fixture
+def _own_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No thread that waits for a body, at first."""
+    monkeypatch.setattr(threads._THREADS, "idle", _Idle())
+
+
+@pytest.mark.usefixtures("_own_threads")
 def test_a_thread_is_used_again_with_the_context_of_the_next_call() -> None:
     """Nothing of the call before is seen, and no second thread is started."""
     first, thread, _ = _ran("alice")
@@ -44,6 +63,7 @@ def test_a_thread_is_used_again_with_the_context_of_the_next_call() -> None:
     assert thread == again
 
 
+@pytest.mark.usefixtures("_own_threads")
 def test_a_body_that_ends_its_thread_does_not() -> None:
     """What is raised past the body fails the call, and the thread goes on."""
     _, thread, ctx = _ran("alice", SystemExit(3))

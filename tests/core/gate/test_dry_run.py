@@ -1,7 +1,7 @@
 """Dry runs: what a call would meet, with nothing executed, counted, logged or asked."""
 
 import asyncio
-import time
+import threading
 from enum import StrEnum
 from typing import Any
 
@@ -439,22 +439,24 @@ async def test_a_synchronous_call_with_an_asynchronous_check_inside_a_loop_is_re
     assert events[-1]["reason"] == "cancelled"
 
 
-def hangs(rt):
-    def tool():
-        ctx = rt.start("hangs")
-        time.sleep(1)
-        ctx.policy_passed()
-        return ctx.ok("done")
-
-    return tool
-
-
 @pytest.mark.parametrize("way", ["sync", "async"])
 async def test_a_rehearsal_of_a_body_that_may_hang_ends_on_time(way, make_toolbox, events) -> None:
     """An isolated body is rehearsed apart as well."""
+    go_on = threading.Event()
+
+    def hangs(rt):
+        def tool():
+            ctx = rt.start("hangs")
+            go_on.wait(60)
+            ctx.policy_passed()
+            return ctx.ok("done")
+
+        return tool
+
     toolbox = make_toolbox(spec_with_runtime(hangs, staged=True, isolate=True), limits=Limits(timeout_s=0.05))
 
     decision = await toolbox.adecide("hangs", {}) if way == "async" else toolbox.decide("hangs", {})
+    go_on.set()
 
     assert (decision.outcome, decision.stage, decision.reason) == ("error", "limit", "timed_out")
     assert events == []

@@ -1,6 +1,7 @@
 """`Toolbox.explain`: what every stage of a dry run looked at and said."""
 
 import json
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -184,10 +185,11 @@ def test_a_kept_approval_is_named(make_toolbox, monkeypatch: pytest.MonkeyPatch,
 
 def test_a_body_that_takes_too_long_to_check(make_toolbox) -> None:
     """A dry run has the time of a call."""
+    go_on = threading.Event()
 
     def slow(rt):
         def tool() -> str:
-            time.sleep(0.4)
+            go_on.wait(60)
             return ""
 
         return tool
@@ -195,6 +197,7 @@ def test_a_body_that_takes_too_long_to_check(make_toolbox) -> None:
     toolbox = make_toolbox(spec_with_runtime(slow, staged=True, isolate=True), limits=Limits(timeout_s=0.05))
 
     step = deciding(toolbox.explain("slow", {}))
+    go_on.set()
 
     assert (step.stage, step.verdict, step.changes) == ("limit", "error", ("raise `timeout_s` in `limits`",))
 

@@ -59,11 +59,12 @@ PROGRAM = dedent("""
 class Desk:
     """A process whose controlling terminal is ours to type at."""
 
-    def __init__(self, tmp_path: Path, **facts: Any) -> None:
+    def __init__(self, tmp_path: Path, *, typed: str = "", **facts: Any) -> None:
         values = {**request_of()._asdict(), "caller": {"agent": "planner"}, "workspace": "/work", **facts}
         self.output = tmp_path / "output"
         # Held open here too: reading fails while nobody has the other end open.
         self.master, self.slave = pty.openpty()
+        self.type(typed)
         with self.output.open("wb") as output:
             self.process = subprocess.Popen(
                 [sys.executable, "-W", "error", "-c", PROGRAM, json.dumps(values), os.ttyname(self.slave)],
@@ -212,8 +213,7 @@ def _without_styles(screen: str) -> str:
 
 def test_what_was_typed_before_the_question_is_no_answer(sit) -> None:
     """Nobody approves what they have not seen."""
-    desk = sit(timeout_s=0.5)
-    desk.type("o\n")
+    desk = sit(typed="o\n", timeout_s=0.5)
 
     assert json.loads(desk.end()[0]) == TIMED_OUT
 

@@ -185,17 +185,21 @@ class TestApprovals:
 
         assert asyncio.run(scenario()) == ("late", "ask")
 
-    def test_the_time_of_people_is_not_the_tools(self, make_toolbox, state) -> None:
+    def test_the_time_of_people_is_not_the_tools(self, make_toolbox, state, monkeypatch) -> None:
         """A call's own time limit does not run while somebody thinks."""
         import time  # noqa: PLC0415 - for this test alone
 
         from toolcharter.profile.model import Limits  # noqa: PLC0415 - as above
 
+        thought = [0.0]
+
         def approve(request: ApprovalRequest) -> str:
-            time.sleep(0.3)
+            thought[0] = 100.0
             return "allow_once"
 
-        toolbox = make_toolbox(ECHO, mode="ask", approver=approve, limits=Limits(timeout_s=0.25))
+        for module in ("stages.s5_approval", "stages.s7_body"):
+            monkeypatch.setattr(f"toolcharter.gate.{module}.monotonic", lambda: time.monotonic() + thought[0])
+        toolbox = make_toolbox(ECHO, mode="ask", approver=approve, limits=Limits(timeout_s=60))
 
         assert toolbox.call("echo", {}).outcome == "ok"
 

@@ -7,6 +7,8 @@ import time
 import pytest
 from tests.core.gate.conftest import spec_with_runtime
 
+from toolcharter.gate import waiting
+from toolcharter.gate.stages import s7_body
 from toolcharter.profile.model import Limits
 
 BEFORE = ("hook.tool.before", "hook.policy.before")
@@ -62,7 +64,7 @@ async def test_a_body_that_ignores_its_cancellation_is_late(make_toolbox, events
     assert [event["event"] for event in events] == OK
 
 
-def test_a_call_within_a_call_ends_with_its_parent(make_toolbox, events) -> None:
+def test_a_call_within_a_call_ends_with_its_parent(make_toolbox, events, monkeypatch) -> None:
     """However long its own tool may take: the parent's result would be dropped by then."""
     deadlines = []
 
@@ -75,13 +77,14 @@ def test_a_call_within_a_call_ends_with_its_parent(make_toolbox, events) -> None
 
     def inner(rt):
         def tool():
+            late = rt.deadline + 1.0
             deadlines.append(rt.deadline)
-            time.sleep(0.06)
+            monkeypatch.setattr(s7_body, "monotonic", lambda: late)
             return "late"
 
         return tool
 
-    limits = {"outer": Limits(timeout_s=0.05), "inner": Limits(timeout_s=60)}
+    limits = {"outer": Limits(timeout_s=60), "inner": Limits(timeout_s=600)}
     toolbox = make_toolbox(spec_with_runtime(outer), spec_with_runtime(inner), tool_limits=limits)
 
     toolbox.call("outer", {})
@@ -186,14 +189,15 @@ async def test_a_stuck_tool_denies_asynchronous_calls_too(make_toolbox, events, 
     assert [result.reason for result in results] == ["timed_out"] * 8 + ["tool_stuck"]
 
 
-def test_what_an_abandoned_body_does_later_reaches_nobody(make_toolbox, events) -> None:
+def test_what_an_abandoned_body_does_later_reaches_nobody(make_toolbox, events, monkeypatch) -> None:
     """A late end of an abandoned body leaves no second after, and it may start nothing."""
     told: list[str] = []
-    go_on, over = threading.Event(), threading.Event()
+    begun, go_on, over = threading.Event(), threading.Event(), threading.Event()
 
     def lingers(rt):
         def tool():
             ctx = rt.start("lingers")
+            begun.set()
             go_on.wait(60)
             ctx.ok("late")
             try:
@@ -204,7 +208,13 @@ def test_what_an_abandoned_body_does_later_reaches_nobody(make_toolbox, events) 
 
         return tool
 
-    toolbox = make_toolbox(spec_with_runtime(lingers, isolate=True), limits=Limits(timeout_s=0.5))
+    def late() -> float:
+        """What who waits for the body reads on the clock: its time is up once it has begun, and no sooner."""
+        assert begun.wait(60)
+        return time.monotonic() + 600
+
+    toolbox = make_toolbox(spec_with_runtime(lingers, isolate=True), limits=Limits(timeout_s=60))
+    monkeypatch.setattr(waiting, "monotonic", late)
 
     result = toolbox.call("lingers", {})
     go_on.set()
