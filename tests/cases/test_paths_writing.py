@@ -36,7 +36,7 @@ RACES = [row for row in ROWS if row["tier"] == "race"]
 SWAPS = int(os.environ.get("TOOLCHARTER_SWAPS", "1000"))
 """How often each of the 24 races is run. The samples ask for 10,000, which take a minute and a half."""
 
-PATIENCE_S = 30.0
+PATIENCE_S = 120.0
 """How long both sides of a race are waited for to have won once, in seconds, if that many are not enough."""
 RACED = ("path_outside_workspace", "changed_meanwhile")
 

@@ -41,7 +41,7 @@ def toolbox(tmp_path: Path) -> Iterator[Callable[..., Toolbox]]:
     opened: list[Toolbox] = []
 
     def build(**policy: Any) -> Toolbox:
-        policy = {"timeout_s": 3.0, **policy}
+        policy = {"timeout_s": 60.0, **policy}
         profile = tmp_path / "profile.yaml"
         tools = dict.fromkeys(("web", "http_get", "html_scraper"), policy)
         profile.write_text(json.dumps({"profile": "cases", "tools": tools}))

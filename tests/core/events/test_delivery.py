@@ -10,7 +10,7 @@ from toolcharter.api.channel import Pause
 from toolcharter.errors import NotDelivered
 from toolcharter.events.delivery import DeliveryQueue, Losses
 
-PATIENCE_S = 20
+PATIENCE_S = 60
 """How long a test waits for what must happen; it never does when all is well."""
 
 

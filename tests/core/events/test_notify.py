@@ -21,7 +21,7 @@ from toolcharter.loader.openers import Opener, open_channel
 from toolcharter.profile.rules import parse_rule
 from toolcharter.profile.settings import Notify
 
-PATIENCE_S = 20
+PATIENCE_S = 60
 FIELDS = {
     "event": "hook.tool.after",
     "call_id": "c1",
@@ -371,7 +371,7 @@ def tell(call_id):
     for wanted in notifier.wanting("ok", lambda entry: "git"):
         notifier.offer(wanted, {"call_id": call_id})
 
-signal.alarm(60)
+signal.alarm(300)
 notifier = Notifier([Notify((parse_rule("git"),), "webhook", sys.argv[1])], lambda entry: open_channel(entry.url))
 closed = Notifier(notifier.entries, lambda entry: open_channel(entry.url))
 closed.close()
@@ -380,14 +380,14 @@ sys.stdin.readline()
 tell("parent waiting")
 child = os.fork()
 if child == 0:
-    signal.alarm(60)
+    signal.alarm(300)
     tell("child")
-    notifier.close(20)
+    notifier.close(60)
     closed.offer(notifier.wanting("ok", lambda entry: "git")[0], {})
     print("child lost", notifier.lost, closed.lost, flush=True)
     os._exit(0)
 status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-notifier.close(20)
+notifier.close(60)
 print("parent lost", notifier.lost, status)
 """
 
@@ -405,7 +405,7 @@ def test_a_fork_delivers_nothing_twice(hook: Hook) -> None:
         forking.stdin.flush()
         assert hook.arrived.acquire(timeout=PATIENCE_S)  # the child's: the parent's thread still waits for its answer
         hook.may_answer.set()
-        told, _ = forking.communicate(timeout=60)
+        told, _ = forking.communicate(timeout=300)
 
     assert told == "child lost 0 1\nparent lost 0 0\n"
     assert [body["call_id"] for _, body in hook.got] == ["parent in hand", "child", "parent waiting"]

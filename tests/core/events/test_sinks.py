@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 import structlog
+from tests.descriptors import open_descriptors
 from tests.rows import each_row
 
 from toolcharter.errors import ConfigurationError
@@ -226,7 +227,7 @@ def test_what_has_no_disk_cannot_be_synced(tmp_path: Path, sync: str) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
-    before = len(list(Path("/proc/self/fd").iterdir()))
+    before = open_descriptors()
 
     for place in (str(pipe), "/dev/null"):
         with pytest.raises(ConfigurationError) as caught:
@@ -236,7 +237,7 @@ def test_what_has_no_disk_cannot_be_synced(tmp_path: Path, sync: str) -> None:
             f"'file:{place}?sync={sync}'\nName a regular file, or leave out `?sync=`."
         )
 
-    assert len(list(Path("/proc/self/fd").iterdir())) == before
+    assert open_descriptors() == before
     os.close(reader)
 
 
@@ -507,7 +508,8 @@ def test_a_file_synced_in_groups_holds_every_line(count: int, tmp_path: Path) ->
     sink.close()
 
     assert sink.path.read_bytes() == LINE * count
-    assert "toolcharter-sync" not in {thread.name for thread in threading.enumerate()}
+    assert (sink._flusher is None) == (count == 0)
+    assert sink._flusher is None or not sink._flusher.is_alive()
 
 
 def test_a_closed_file_is_never_written_to_again(tmp_path: Path) -> None:

@@ -220,7 +220,7 @@ threading.Thread(target=hold).start()
 held.wait()
 child = os.fork()
 if child == 0:
-    signal.alarm(20)
+    signal.alarm(120)
     answers = [bound.take(Keys("s", "a")) is None for _ in range(2)]
     print(answers, memory.after("s", None, "ok", ""), flush=True)
     os._exit(0)

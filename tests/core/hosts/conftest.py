@@ -21,7 +21,7 @@ tools:
 missing_ok: [search_notes, weather]
 ask: [delete_file]
 allow: ["bash:echo *", "custom:search_notes"]
-limits: {timeout_s: 20, tools: {search_notes: {timeout_s: 0.3}}}
+limits: {timeout_s: 20, tools: {search_notes: {timeout_s: 60}}}
 """
 
 
@@ -38,6 +38,10 @@ class Place:
 
     def open(self, **more: Any) -> Host:
         return open_host(self.profile, workspace=self.workspace, events=f"file:{self.lines}", **more)
+
+    def hurry(self) -> None:
+        """Give `search_notes` less time than any body needs that does not end."""
+        self.profile.write_text(PROFILE.replace("search_notes: {timeout_s: 60}", "search_notes: {timeout_s: 0.3}"))
 
     def events(self, call_id: str | None = None) -> list[str]:
         """The names of the events of calls, in order; of one call, if it is named."""

@@ -246,13 +246,15 @@ def test_a_hundred_calls_at_once(host: Host, place: Place) -> None:
 
 async def test_a_cancelled_call_leaves_its_closing_event(host: Host, place: Place) -> None:
     """Cancelling the task cancels the call."""
+    begun = asyncio.Event()
 
     async def body(_: object) -> str:
+        begun.set()
         await asyncio.sleep(60)
         return "late"
 
     task = asyncio.ensure_future(host.agovern("search_notes", {}, body, call_id="c1"))
-    await asyncio.sleep(0.05)
+    await begun.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.waiting import until
 
 from toolcharter.errors import ToolError
 from toolcharter.guards.compute import MAX_WORKERS, ComputePool
@@ -119,14 +120,19 @@ def test_the_lock_of_a_worker_stops_nobody_else(ask: Ask) -> None:
     thread = threading.Thread(target=others)
     thread.start()
     try:
-        with pytest.raises(ToolError) as caught:
-            ask("hold_the_lock", 3600, within_s=2)
+        for within_s in (2, 20, 60):  # A busy machine may need the first seconds to start the workers.
+            before = steps
+            with pytest.raises(ToolError) as caught:
+                ask("hold_the_lock", 3600, within_s=within_s)
+            made = steps - before
+            if made > 3:
+                break
     finally:
         ended.set()
         thread.join()
 
     assert (caught.value.reason, caught.value.retryable) == ("timed_out", True)
-    assert steps > 3
+    assert made > 3
 
 
 @pytest.mark.parametrize(("function", "args"), [("burn", ()), ("burn_in_c", (60_000_000,))])
@@ -273,7 +279,7 @@ def test_more_callers_than_workers_take_turns(ask: Ask) -> None:
     assert len(set(found)) <= MAX_WORKERS
 
 
-def test_waiting_for_a_turn_ends_on_time(ask: Ask) -> None:
+def test_waiting_for_a_turn_ends_on_time(ask: Ask, pool: ComputePool) -> None:
     """A caller that finds all workers at work waits no longer than its own time."""
     wanted = threading.Event()
     wanted.set()
@@ -283,7 +289,7 @@ def test_waiting_for_a_turn_ends_on_time(ask: Ask) -> None:
     ]
     for thread in busy:
         thread.start()
-    time.sleep(0.3)
+    until(lambda: pool._turns._value == 0)
 
     with pytest.raises(ToolError) as caught:
         ask("same", within_s=0.2)

@@ -3,13 +3,16 @@
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
 from toolcharter.api.job import Job
+from toolcharter.api.runner import Ended
+from toolcharter.api.runtime import Completed
 from toolcharter.guards.process import HostProgramRunner
 
+Out = TypeVar("Out", Ended, Completed)
 ENVIRONMENT: Mapping[str, str] = {"PATH": "/usr/bin:/bin"}
 
 
@@ -40,6 +43,16 @@ def wait_until(condition: Callable[[], bool]) -> bool:
     while not condition() and time.monotonic() < end:
         time.sleep(0.01)
     return condition()
+
+
+def over_time(run: Callable[[float], Out], begun: bytes) -> Out:
+    """What *run* gives with so few seconds that a program is over its time, yet has said *begun*: a busy machine starts it late."""
+    for seconds in (0.3, 3.0, 30.0):
+        ended = run(seconds)
+        assert ended.timed_out
+        if begun in ended.stdout:
+            break
+    return ended
 
 
 def living(*argv: str) -> list[int]:

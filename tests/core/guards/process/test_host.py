@@ -10,6 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from tests.core.guards.process.conftest import over_time
 from tests.descriptors import open_descriptors
 
 from toolcharter.errors import Denied, ToolError
@@ -198,21 +199,26 @@ def test_the_exit_status_tells_a_signal_by_its_sign(run: HostRunner, argv: list[
 
 def test_a_program_over_its_time_is_terminated(run: HostRunner) -> None:
     """What was written until then is kept."""
-    completed = run(["sh", "-c", "echo before; sleep 60"], timeout_s=0.3)
+    completed = over_time(lambda limit_s: run(["sh", "-c", "echo before; sleep 60"], timeout_s=limit_s), b"before\n")
 
     assert (completed.exit_code, completed.stdout, completed.timed_out) == (-15, b"before\n", True)
 
 
-def test_a_program_may_end_in_order_when_terminated(run: HostRunner) -> None:
+def test_a_program_may_end_in_order_when_terminated(run: HostRunner, monkeypatch: pytest.MonkeyPatch) -> None:
     """TERM comes first, and what a program still says in its grace is read."""
-    completed = run(["sh", "-c", "trap 'echo bye; exit 7' TERM; while :; do sleep 0.05; done"], timeout_s=0.3)
+    monkeypatch.setattr(supervision, "GRACE_S", 60.0)
+    script = "trap 'echo bye; exit 7' TERM; echo ready; while :; do sleep 0.05; done"
 
-    assert (completed.exit_code, completed.stdout, completed.timed_out) == (7, b"bye\n", True)
+    completed = over_time(lambda limit_s: run(["sh", "-c", script], timeout_s=limit_s), b"ready\n")
+
+    assert (completed.exit_code, completed.stdout, completed.timed_out) == (7, b"ready\nbye\n", True)
 
 
 def test_a_program_that_ignores_the_request_is_killed(run: HostRunner) -> None:
     """After the grace comes KILL."""
-    completed = run(["sh", "-c", "trap '' TERM; while :; do sleep 0.05; done"], timeout_s=0.3)
+    script = "trap '' TERM; echo ready; while :; do sleep 0.05; done"
+
+    completed = over_time(lambda limit_s: run(["sh", "-c", script], timeout_s=limit_s), b"ready\n")
 
     assert (completed.exit_code, completed.timed_out) == (-9, True)
 
@@ -235,18 +241,20 @@ def test_a_call_out_of_time_starts_nothing(workspace: Path) -> None:
     assert not (workspace / "canary").exists()
 
 
-@pytest.mark.parametrize("timeout_s", [pytest.param(None, id="in time"), pytest.param(0.5, id="over time")])
-def test_descendants_die_with_the_program(run: HostRunner, workspace: Path, timeout_s: float | None) -> None:
+@pytest.mark.parametrize("is_late", [pytest.param(False, id="in time"), pytest.param(True, id="over time")])
+def test_descendants_die_with_the_program(run: HostRunner, workspace: Path, *, is_late: bool) -> None:
     """What a program leaves behind in its group is killed, even if it ignores TERM and holds the pipes."""
-    rest = "" if timeout_s is None else "; sleep 60"
+    rest = "echo begun; sleep 60" if is_late else ":"
     script = (
-        f"sh -c 'trap \"\" TERM; echo $$ > pid; while :; do sleep 0.05; done' & while [ ! -s pid ]; do :; done{rest}"
+        f"sh -c 'trap \"\" TERM; echo $$ > pid; while :; do sleep 0.05; done' & while [ ! -s pid ]; do :; done; {rest}"
     )
 
-    completed = run(["sh", "-c", script], timeout_s=timeout_s)
+    if is_late:
+        over_time(lambda limit_s: run(["sh", "-c", script], timeout_s=limit_s), b"begun\n")
+    else:
+        assert not run(["sh", "-c", script]).timed_out
 
     child = int((workspace / "pid").read_text())
-    assert completed.timed_out == (timeout_s is not None)
     assert wait_until(lambda: not is_alive(child))
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO
 
 import pytest
-from tests.core.guards.process.conftest import job, living, shell, wait_until
+from tests.core.guards.process.conftest import job, living, over_time, shell, wait_until
 
 from toolcharter.guards.process import HostProgramRunner, marks
 from toolcharter.guards.process.keeper import Keeper
@@ -73,6 +73,7 @@ def test_what_forks_while_it_is_killed_is_killed(host: HostProgramRunner) -> Non
     ended = host.run(job("sh", "-c", script, script, seconds=0.5))
 
     assert ended.exit_code in {0, -15}
+    assert wait_until(lambda: living("sh", "-c", script, script) == [])
     time.sleep(0.1)
     assert living("sh", "-c", script, script) == []
 
@@ -237,9 +238,9 @@ def test_after_numbers_began_anew_all_processes_are_looked_at(monkeypatch: pytes
     """A descendant may have a lower number than its program."""
     monkeypatch.setattr(marks, "_newest_process", lambda: 1)
     mark = Mark(12345 << 30, 54321 << 30)
-    process = subprocess.Popen(["prlimit", f"--rttime={mark.run}:{mark.runner}", "--", "sleep", "60"])
-    assert wait_until(lambda: living("sleep", "60") != [])
-    time.sleep(0.2)
+    number = f"78{os.getpid()}"
+    process = subprocess.Popen(["prlimit", f"--rttime={mark.run}:{mark.runner}", "--", "sleep", number])
+    assert wait_until(lambda: living("sleep", number) == [process.pid] and not living("--", "sleep", number))
 
     end_marked(mark, after=2)
 
@@ -249,13 +250,14 @@ def test_after_numbers_began_anew_all_processes_are_looked_at(monkeypatch: pytes
 def test_a_group_that_has_had_its_signal_gets_no_second(workspace: Path, host: HostProgramRunner) -> None:
     """A program counts the requests to end: one."""
     # It goes on for a while after the first.
-    loop = "i=0; while [ $i -lt 20 ]; do sleep 0.05; [ $n = 0 ] || i=$((i+1)); done"
+    loop = "i=0; while [ $i -lt {0} ]; do sleep 0.05; [ $n = 0 ] || i=$((i+1)); done"
     script = f"n=0; trap 'n=$((n+1))' TERM; echo ready; {loop}; echo $n"
 
-    ended = host.run(shell(script, seconds=3, max_output_bytes=100))
+    # Longer than any grace.
+    ended = over_time(lambda seconds: host.run(shell(script.format(9999), seconds=seconds)), b"ready\n")
 
-    assert (ended.timed_out, ended.exit_code) == (True, -9)
-    running = host.start(shell(script))
+    assert (ended.exit_code, ended.stdout) == (-9, b"ready\n")
+    running = host.start(shell(script.format(20)))
     said = bytearray()
 
     def is_ready() -> bool:

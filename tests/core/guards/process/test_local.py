@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from tests.core.guards.process.conftest import shell
+from tests.core.guards.process.conftest import over_time, shell, wait_until
 from tests.descriptors import open_descriptors
 
 from toolcharter.api.job import Job
@@ -68,19 +68,26 @@ def test_a_launch_gives_descriptors_away(holding: Holding) -> None:
 
 
 @pytest.mark.slow
-def test_what_holds_a_program_hears_no_request(holding: Holding) -> None:
+def test_what_holds_a_program_hears_no_request(holding: Holding, monkeypatch: pytest.MonkeyPatch) -> None:
     """The program does, and its holder tells how it ended; a running one is told so, too."""
-    script = "trap 'echo bye; exit 4' TERM; while :; do sleep 0.05; done"
+    monkeypatch.setattr("toolcharter.guards.process.supervise.GRACE_S", 60.0)
+    script = "trap 'echo bye; exit 4' TERM; echo ready; while :; do sleep 0.05; done"
+    said = bytearray()
 
-    ended = holding.run(shell(script, seconds=0.5))
+    def is_ready() -> bool:
+        said.extend(program.read(100))
+        return said == b"ready\n"
+
+    ended = over_time(lambda seconds: holding.run(shell(script, seconds=seconds)), b"ready\n")
+    before = holding.ended
     program = holding.start(shell(script))
-    program.wait(0.3)
+    assert wait_until(is_ready)
     program.signal(15)
 
-    assert (ended.exit_code, ended.stdout.endswith(b"bye\n"), ended.timed_out) == (5, True, True)
+    assert (ended.exit_code, ended.stdout, ended.timed_out) == (5, b"ready\nbye\n", True)
     assert program.wait(60) == 5
     holding.close()
-    assert (program.exit_code, holding.ended) == (5, 2)
+    assert (program.exit_code, holding.ended) == (5, before + 1)
 
 
 def test_a_launch_may_refuse_how_it_ended(holding: Holding) -> None:

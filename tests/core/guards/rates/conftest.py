@@ -45,7 +45,7 @@ class RedisServer:
     def start(self) -> None:
         self._process = subprocess.Popen(self._command, stdout=subprocess.DEVNULL)
         with redis.Redis.from_url(self.url) as client:
-            until = time.monotonic() + 30
+            until = time.monotonic() + 60
             while not _answers(client):
                 assert time.monotonic() < until, "the server does not start"
                 time.sleep(0.02)

@@ -3,7 +3,6 @@
 import signal
 import sys
 import threading
-import time
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 
@@ -260,21 +259,29 @@ def test_call_interrupted_while_it_waits_leaves_the_lock_to_its_owner(clock, tot
     """The thread that is counting is not joined by another."""
     limits = RateLimits([total(calls_per_hour=1)], clock)
     take = bound(limits).take
-    held, done = threading.Event(), threading.Event()
+    held, waits, done = threading.Event(), threading.Event(), threading.Event()
     errors: list[RuntimeError] = []
+    struck: list[int] = []
 
     def hold() -> None:
         try:
             with limits._lock:
                 held.set()
-                time.sleep(0.1)  # The main thread waits by now.
-                signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGUSR1)
-                done.wait(30)
+                waits.wait(30)
+                # A signal that arrives just before a thread falls asleep does not wake it: the next one does.
+                while not done.wait(0.1):
+                    signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGUSR1)
         except RuntimeError as error:  # It had been released by another.
             errors.append(error)
 
-    def interrupt(*_: object) -> None:
-        raise Interrupted
+    def wait() -> None:
+        waits.set()
+        take(KEYS)
+
+    def interrupt(number: int, _: object) -> None:
+        if not struck:
+            struck.append(number)
+            raise Interrupted
 
     before = signal.signal(signal.SIGUSR1, interrupt)
     holder = threading.Thread(target=hold)
@@ -282,11 +289,11 @@ def test_call_interrupted_while_it_waits_leaves_the_lock_to_its_owner(clock, tot
     try:
         held.wait(30)
         with pytest.raises(Interrupted):
-            take(KEYS)
+            wait()
     finally:
-        signal.signal(signal.SIGUSR1, before)
         done.set()
         holder.join()
+        signal.signal(signal.SIGUSR1, before)
 
     assert (errors, take(KEYS)) == ([], None)
 

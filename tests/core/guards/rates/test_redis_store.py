@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from tests.ports import own_port
 
 from toolcharter.errors import ConfigurationError
 from toolcharter.guards.rates import BoundLimits, Keys, RateLimits, Refused, Unavailable
@@ -20,6 +21,8 @@ from toolcharter.profile.settings import Rate, Rates
 pytestmark = pytest.mark.slow
 
 KEYS = Keys("s1", "main")
+PATIENCE_S = 30.0
+"""How long a server may take for an answer: a busy machine is slower than a server that is given up."""
 real_redis = pytest.mark.needs_program("redis-server")
 
 # Takes NUMBER times in a process whose clock is OFFSET seconds off, and tells how many calls fit.
@@ -30,7 +33,7 @@ right = time.time
 time.time = lambda: right() + offset
 from toolcharter.guards.rates import Keys, RateLimits
 from toolcharter.profile.settings import Rate, Rates
-limits = RateLimits([Rates(Rate(calls_per_minute=50), store=url)])
+limits = RateLimits([Rates(Rate(calls_per_minute=50), store=url)], timeout_s=30)
 answers = [limits.bind("bash", None).take(Keys("s1", "main")) for _ in range(number)]
 limits.close()
 print(answers.count(None))
@@ -43,7 +46,7 @@ def make(server) -> Iterator[Callable[..., RateLimits]]:
     made: list[RateLimits] = []
 
     def make(*rates: Rates, **numbers: int) -> RateLimits:
-        made.append(RateLimits([*rates, Rates(Rate(**numbers), store=server.url)]))
+        made.append(RateLimits([*rates, Rates(Rate(**numbers), store=server.url)], timeout_s=PATIENCE_S))
         return made[-1]
 
     yield make
@@ -295,12 +298,11 @@ def test_synchronous_refusal_leaves_nothing_counted_in_earlier_stores(make, serv
 )
 async def test_server_on_a_port_with_a_password(server, total, given: str, answer: Unavailable | None) -> None:
     """A wrong password denies, and stands in no message."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = own_port()
     with server.client() as client:
         client.config_set("requirepass", "right")
         client.config_set("port", port)
-    limits = RateLimits([total(calls_per_hour=5, store=f"redis://:{given}@127.0.0.1:{port}/1")])
+    limits = RateLimits([total(calls_per_hour=5, store=f"redis://:{given}@127.0.0.1:{port}/1")], timeout_s=PATIENCE_S)
 
     answers = [bound(limits).take(KEYS), await bound(limits).atake(KEYS)]
     await asyncio.to_thread(limits.close)
@@ -314,9 +316,11 @@ async def test_what_one_server_refuses_the_others_give_back(server, total, clock
     stores = [f"{server.url}?db={number}" for number in range(2)]
     here = total(calls_per_minute=3)
     limits = RateLimits(
-        [here, total(calls_per_hour=3, store=stores[0]), total(calls_per_hour=1, store=stores[1])], clock
+        [here, total(calls_per_hour=3, store=stores[0]), total(calls_per_hour=1, store=stores[1])],
+        clock,
+        timeout_s=PATIENCE_S,
     )
-    other = RateLimits([total(calls_per_hour=3, store=stores[0])])
+    other = RateLimits([total(calls_per_hour=3, store=stores[0])], timeout_s=PATIENCE_S)
 
     async def take() -> object:
         return bound(limits).take(KEYS) if kind == "synchronous" else await bound(limits).atake(KEYS)

@@ -27,7 +27,7 @@ class Deeds(NamedTuple):
     """Files of the working folder that were opened to be read, the input left out."""
 
 
-Watch = Callable[[Sequence[str]], Deeds]
+Watch = Callable[..., Deeds]
 
 
 def deeds_of(trace: str) -> Deeds:
@@ -49,12 +49,12 @@ def watch(tmp_path_factory) -> Watch:
     folder: Path = tmp_path_factory.mktemp("watched")
     trace = folder.parent / "trace"
 
-    def run(argv: Sequence[str]) -> Deeds:
+    def run(argv: Sequence[str], *, patience: Sequence[float] = (1, 10, 60)) -> Deeds:
         (folder / "in").write_text("a/b\nx]y\n2 3\n")
         (folder / "other").write_text("other\n")
         environment = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "HOME": str(folder)}
         command = ["strace", "-f", "-qq", "-s", "200", "-e", f"trace={_TRACED}", "-o", str(trace), *argv]
-        for patience_s in (1, 10, 60):
+        for patience_s in patience:
             trace.write_text("")
             # A loop is no deed; what it did before is in the trace, once it has begun at all.
             with suppress(subprocess.TimeoutExpired):
