@@ -1,6 +1,7 @@
 """LangChain: `create_agent` with a scripted model, synchronous and asynchronous."""
 
 import asyncio
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from runpy import run_path
@@ -13,12 +14,14 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.tools import InjectedToolCallId, tool
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.graph import START, StateGraph
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.prebuilt import ToolNode
 from langgraph.types import Command, interrupt
 
 from toolcharter import Caller
 from toolcharter.hosts import Host, pending
 from toolcharter_langchain import GovernMiddleware, ProfileTool, langchain_tools
+from toolcharter_langchain.approvals import Approvals
 
 from .contract import SECRET, Adapter, Call, ForeignContract, Place, Seen, SynchronousContract
 from .readme import front_page, run_readme
@@ -201,6 +204,58 @@ async def test_a_call_that_waited_in_a_graph_is_made_anew_outside_of_one(
     assert asked["__interrupt__"]
     assert "approval_unavailable" in said
     assert (place.workspace / "notes.txt").exists()
+
+
+@pytest.mark.parametrize("adapter", [Asynchronous, Synchronous])
+async def test_an_answer_is_for_the_call_of_its_question(
+    host: Host, place: Place, adapter: type[Asynchronous], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A `ToolNode` makes all calls at once, and LangGraph gives its answer to whichever asks first: that could be another one."""
+    calls = [Call("delete_file", {"path": path}, path) for path in ("notes.txt", "secret.txt")]
+    acall, waiting = host.acall, Approvals.waiting
+
+    async def late_acall(name: str, args: dict[str, Any], **more: Any) -> Any:
+        await asyncio.sleep(0.3 if args["path"] == "notes.txt" else 0.0)
+        return await acall(name, args, **more)
+
+    def late_waiting(self: Approvals, call_id: str | None, *more: Any) -> Any:
+        time.sleep(0.3 if call_id == "notes.txt" and adapter is Synchronous else 0.0)
+        return waiting(self, call_id, *more)
+
+    monkeypatch.setattr(host, "acall", late_acall)
+    monkeypatch.setattr(Approvals, "waiting", late_waiting)
+    graph: Any = StateGraph(MessagesState)
+    graph.add_node("model", lambda state: {"messages": [asking(calls).turn(state["messages"])]})
+    graph.add_node("tools", ToolNode(langchain_tools(host)))
+    graph.add_edge(START, "model").add_edge("model", "tools")
+    compiled, way = graph.compile(checkpointer=InMemorySaver()), adapter(host)
+    [question] = (await way.invoke(compiled, {"messages": [("user", "go")]}))["__interrupt__"]
+
+    state = await way.invoke(compiled, Command(resume="allow_once"))
+
+    shown = question.value["args"]["path"]
+    assert {path for path in ("notes.txt", "secret.txt") if not (place.workspace / path).exists()} == {shown}
+    assert [one.is_error for one in seen(state, calls)] == [call.id != shown for call in calls]
+
+
+async def test_calls_that_a_node_makes_one_after_the_other_each_ask(host: Host, place: Place) -> None:
+    """Its answers go to them in their order."""
+    delete = by_name(host)["delete_file"]
+
+    def node(_state: Any) -> dict[str, Any]:
+        return {"said": [delete.invoke({"path": path}) for path in ("notes.txt", "secret.txt")]}
+
+    graph: Any = StateGraph(dict)
+    graph.add_node("delete", node)
+    graph.add_edge(START, "delete")
+    compiled, way = graph.compile(checkpointer=InMemorySaver()), Synchronous(host)
+
+    asked = [await way.invoke(compiled, {}), await way.invoke(compiled, Command(resume="deny"))]
+    await way.invoke(compiled, Command(resume="allow_once"))
+
+    assert [state["__interrupt__"][0].value["args"]["path"] for state in asked] == ["notes.txt", "secret.txt"]
+    assert (place.workspace / "notes.txt").exists()
+    assert not (place.workspace / "secret.txt").exists()
 
 
 async def test_graph_that_goes_on_in_another_process(place: Place) -> None:

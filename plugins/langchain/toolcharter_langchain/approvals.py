@@ -9,6 +9,7 @@ from langgraph.types import interrupt
 
 from toolcharter import ApprovalAnswer, Caller
 from toolcharter.hosts import PendingApproval
+from toolcharter_langchain.turns import TURNS, Key
 
 MAX_WAITING = 10_000
 """How many calls that wait for a person are remembered; a forgotten one asks anew when its graph goes on, and gets the same answer."""
@@ -19,7 +20,7 @@ class Approvals:
     """The pending approvals of interrupted calls. A graph that goes on makes the interrupted call from its beginning."""
 
     def __init__(self) -> None:
-        self._waiting: dict[tuple[str, str, str, Caller | None], PendingApproval] = {}
+        self._waiting: dict[Key, PendingApproval] = {}
         self._lock = threading.Lock()
 
     def waiting(
@@ -38,34 +39,39 @@ class Approvals:
         caller: Caller | None,
         pending: PendingApproval,
     ) -> ApprovalAnswer | None:
-        """Interrupt the graph, or return what it was resumed with; None outside of a graph, where no one can be asked.
+        """Interrupt the graph, or return what it was resumed with.
+
+        None where no one can be asked: outside of a graph, and while another call of the same node waits for its answer.
 
         Raises:
             GraphInterrupt: The graph stops here, and goes on with `Command(resume="allow_once")` or `"deny"`.
         """
         key = _key(call_id, name, args, caller)
+        try:
+            answer = self._answer_of(key, pending) if TURNS.begin(key) else None
+        except (KeyError, RuntimeError):  # there is no graph around the call
+            answer = None
+        with self._lock:
+            self._waiting.pop(key, None)
+        return answer
+
+    def _answer_of(self, key: Key, pending: PendingApproval) -> ApprovalAnswer:
         with self._lock:
             self._waiting[key] = pending
             if len(self._waiting) > MAX_WAITING:
                 del self._waiting[next(iter(self._waiting))]
         request = pending.request
-        try:
-            said = interrupt(
-                {
-                    "tool": request.tool,
-                    "args": dict(request.args),
-                    "reason": request.reason,
-                    "message": request.message,
-                    "answers": ["allow_once", "deny", *(["allow_always"] if request.always else [])],
-                }
-            )
-        except (KeyError, RuntimeError):  # there is no graph around the call
-            answer = None
-        else:
-            answer = _answer(said)
-        with self._lock:
-            self._waiting.pop(key, None)
-        return answer
+        said = interrupt(
+            {
+                "tool": request.tool,
+                "args": dict(request.args),
+                "reason": request.reason,
+                "message": request.message,
+                "answers": ["allow_once", "deny", *(["allow_always"] if request.always else [])],
+            }
+        )
+        TURNS.end()
+        return _answer(said)
 
 
 def _answer(said: Any) -> ApprovalAnswer:
@@ -76,7 +82,5 @@ def _answer(said: Any) -> ApprovalAnswer:
     return ApprovalAnswer(word if word in _ANSWERS else "deny")
 
 
-def _key(
-    call_id: str | None, name: str, args: Mapping[str, Any], caller: Caller | None
-) -> tuple[str, str, str, Caller | None]:
+def _key(call_id: str | None, name: str, args: Mapping[str, Any], caller: Caller | None) -> Key:
     return call_id or "", name, json.dumps(args, sort_keys=True, default=repr), caller
