@@ -16,7 +16,7 @@ from toolcharter.gate.build.open import open_toolbox
 from toolcharter.profile.model import Limits
 from toolcharter.testing.plugin import COVERAGE
 from toolcharter.testing.toolboxes import IN_MEMORY, plan_of
-from toolcharter_browser import register_tools
+from toolcharter_browser import register_tools, session
 
 PAGES: dict[str, tuple[str, bytes]] = {
     "/": (
@@ -74,6 +74,9 @@ class _Handler(BaseHTTPRequestHandler):
         """Say nothing."""
 
 
+Hasten = Callable[[float], None]
+
+
 class Call(Protocol):
     def __call__(self, tool: str, /, *, session: str | None = None, **args: Any) -> ToolResult: ...
 
@@ -94,7 +97,8 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def open_box(workspace: Path, pytestconfig: pytest.Config) -> Iterator[Callable[..., Toolbox]]:
     """Open a toolbox with all tools of the distribution."""
-    with ExitStack() as stack:
+    with ExitStack() as stack, pytest.MonkeyPatch.context() as patches:
+        patches.setattr(session, "START_S", 120.0)  # Which only Chromium on a busy machine needs.
 
         def on_host(spec: ToolSpec[Any]) -> ToolSpec[Any]:
             def construct(folder: Path, typed: Any, rt: ToolRuntime) -> Callable[..., Any]:
@@ -106,7 +110,7 @@ def open_box(workspace: Path, pytestconfig: pytest.Config) -> Iterator[Callable[
             pytestconfig.stash[COVERAGE].expect(IN_MEMORY, spec)
             return replace(spec, build=construct)
 
-        def build(timeout_s: float | None = 30.0, **policies: dict[str, Any]) -> Toolbox:
+        def build(timeout_s: float | None = 180.0, **policies: dict[str, Any]) -> Toolbox:
             specs = [on_host(spec) for spec in register_tools()]
             given = {spec.name: policies.get(spec.name, {}) for spec in specs}
             plan = plan_of(specs, given, Limits(timeout_s=timeout_s), IN_MEMORY)
@@ -115,6 +119,17 @@ def open_box(workspace: Path, pytestconfig: pytest.Config) -> Iterator[Callable[
             )
 
         yield build
+
+
+@pytest.fixture
+def hasten(monkeypatch: pytest.MonkeyPatch) -> Hasten:
+    """Have all pages answer in so many seconds from now on, of which a busy machine may have needed more before."""
+    plain = session.Session._time
+
+    def put(seconds: float) -> None:
+        monkeypatch.setattr(session.Session, "_time", lambda one, most_s: plain(one, min(most_s, seconds)))
+
+    return put
 
 
 def calling(box: Toolbox) -> Call:

@@ -15,8 +15,10 @@ import pytest
 from tests.plugins.browser.conftest import Call, Site, calling
 from tests.plugins.browser.test_proxy import Listener
 from tests.rows import each_row
+from tests.waiting import until
 
 from toolcharter import Toolbox
+from toolcharter_browser import session
 
 pytestmark = pytest.mark.needs_program("chromium", package="chromium")
 ALL = ["open", "click", "type", "read", "screenshot", "close"]
@@ -31,10 +33,13 @@ def local(site: Site, **policy: Any) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def call(open_box: Box, site: Site) -> Call:
-    """Both tools; the browser goes on from test to test."""
+def call(open_box: Box, site: Site) -> Iterator[Call]:
+    """Both tools; the browser goes on from test to test. On a busy machine it may load few pages in ten seconds."""
+    patient = f"from toolcharter_browser import page; page.DOCUMENTS_S = 600.0; {session.MAIN}"
     policy = local(site)
-    return calling(open_box(browser={**policy, "allowed_actions": ALL}, capture_screenshot=policy))
+    with pytest.MonkeyPatch.context() as patches:
+        patches.setattr(session, "MAIN", patient)
+        yield calling(open_box(browser={**policy, "allowed_actions": ALL}, capture_screenshot=policy))
 
 
 def png_size(path: Path) -> tuple[int, int]:
@@ -268,12 +273,16 @@ def test_nothing_in_a_page_reaches_what_is_denied(
     site.pages["/leaks"] = ("text/html", page.encode())
     site.pages["/worker.js"] = ("text/javascript", b"fetch('/from-worker')")
 
-    opened = call("browser", action="open", url=f"{site.url}/leaks", delay_ms=1500)
-    call("browser", action="click", selector="#file", delay_ms=100)
-    read = call("browser", action="read")
+    told = {"fetch", "socket", "source", "worker", "rtc"}
+    for delay_ms in (1500, 10_000):  # A busy machine may need longer.
+        opened = call("browser", action="open", url=f"{site.url}/leaks", delay_ms=delay_ms)
+        call("browser", action="click", selector="#file", delay_ms=100)
+        read = call("browser", action="read")
+        if set(read.data["text"].split()) >= told:
+            break
 
     assert (elsewhere.connections, udp[1]) == (0, [])
-    assert set(read.data["text"].split()) >= {"fetch", "socket", "source", "worker", "rtc"}
+    assert set(read.data["text"].split()) >= told
     assert not set(read.data["text"].split()) & {"fetched", "opened"}
     assert "root:" not in read.text
     assert {"host": "127.0.0.2", "port": elsewhere.port, "reason": "private_address"} in opened.data["refused"]
@@ -290,7 +299,7 @@ def test_an_allowed_websocket_opens(call: Call, site: Site) -> None:
 
     call("browser", action="open", url=f"{site.url}/sockets", delay_ms=300)
 
-    assert "/socket" in site.asked
+    until(lambda: "/socket" in site.asked)
 
 
 FRAMES = """<title>Frames</title><p>outside</p><iframe src="/inner"></iframe><iframe srcdoc="<p>from a document</p>"></iframe>
@@ -334,21 +343,25 @@ def test_a_page_that_loads_itself_for_ever_is_left(call: Call, site: Site, way: 
     begun = time.monotonic()
 
     made = call("browser", action="open", url=f"{site.url}/endless", delay_ms=3000)
-    while made.reason in {None, "page_not_loaded"} and time.monotonic() - begun < 60:
+    while made.reason in {None, "page_not_loaded"} and time.monotonic() - begun < 120:
         made = call("browser", action="read")
 
     assert (made.outcome, made.reason) == ("error", "endless_navigation")
     assert call("browser", action="read").reason == "no_page"
-    asked = len(site.asked)
-    time.sleep(0.3)
-    assert len(site.asked) == asked
+
+    def is_quiet() -> bool:
+        asked = len(site.asked)
+        time.sleep(0.3)
+        return len(site.asked) == asked
+
+    until(is_quiet)  # The site may still hear of what was asked before.
 
 
 def test_a_picture_of_a_page_that_loads_itself_for_ever_is_not_taken(call: Call, site: Site) -> None:
     """The call says so."""
     site.pages["/endless"] = ("text/html", ENDLESS["reload"].encode())
 
-    made = call("capture_screenshot", url=f"{site.url}/endless", delay_ms=8000)
+    made = call("capture_screenshot", url=f"{site.url}/endless", delay_ms=10_000)
 
     assert (made.outcome, made.reason) == ("error", "endless_navigation")
 

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from tests.plugins.browser.conftest import Call, Site, calling
+from tests.plugins.browser.conftest import Call, Hasten, Site, calling
 from tests.rows import each_row
 
 from toolcharter import Caller, Toolbox, ToolResult
@@ -84,7 +84,7 @@ def pushed(call: Call, *lines: object, **more: Any) -> ToolResult:
 
 def asked(url: str, *, host: str | None = None, method: str = "GET") -> tuple[int, dict[str, str], str]:
     parts = urlsplit(url)
-    connection = http.client.HTTPConnection(parts.netloc, timeout=5)
+    connection = http.client.HTTPConnection(parts.netloc, timeout=60)
     connection.request(method, parts.path, headers={"Host": host or parts.netloc, "Cookie": "session=1"})
     answer = connection.getresponse()
     return answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read().decode()
@@ -285,13 +285,13 @@ def test_a_script_runs_in_the_page(page: Callable[[str], ToolResult], call: Call
 
 
 @pytest.mark.needs_program("chromium", package="chromium")
-def test_a_page_reaches_nothing(open_box: Box, service: Services) -> None:
+def test_a_page_reaches_nothing(open_box: Box, service: Services, hasten: Hasten) -> None:
     """Neither cookies and storage, nor the service, nor the metadata address, nor the document around it.
 
     The browser itself may reach the service here, as that of a person may: what keeps the page from it is its frame alone.
     """
     reach = {"allowed_domains": ["*"], "allowed_private": ["127.0.0.1"], "ports": [service.server_port]}
-    call = calling(open_box(canvas={"allowed_actions": ALL, "timeout_s": 3.0, **reach}))
+    call = calling(open_box(canvas={"allowed_actions": ALL, **reach}))
     url = f"http://127.0.0.1:{service.server_port}"
     base = f'<base href="{url}/"><link rel="stylesheet" href="css">'
     more = (
@@ -329,6 +329,7 @@ def test_a_page_reaches_nothing(open_box: Box, service: Services) -> None:
         f"document.body.insertAdjacentHTML('beforeend', '<iframe src=\"{url}/frame\"></iframe><object data=\"{url}/o\"></object>'); 1"
     )
     page("document.querySelector('a').click(); 1")
+    hasten(3.0)
     for led_away in (
         f"<meta http-equiv=refresh content='0;url={url}/refresh'>",
         f"<script>location = '{url}/self'</script>",
@@ -341,13 +342,14 @@ def test_a_page_reaches_nothing(open_box: Box, service: Services) -> None:
 
 
 @pytest.mark.needs_program("chromium", package="chromium")
-def test_a_page_of_the_web_is_shown_where_the_policy_says(open_box: Box, site: Site) -> None:
+def test_a_page_of_the_web_is_shown_where_the_policy_says(open_box: Box, site: Site, hasten: Hasten) -> None:
     """It is opened through the guard; what is presented afterwards takes its place, in its frame again."""
     reach = {"allowed_domains": ["127.0.0.1"], "allowed_private": ["127.0.0.1"], "ports": [site.server_port]}
-    call = calling(open_box(canvas={"allowed_actions": ALL, "timeout_s": 5.0, **reach}))
+    call = calling(open_box(canvas={"allowed_actions": ALL, **reach}))
     assert "Title, as the page gives it: 'Start'" in call("canvas", action="navigate", url=site.url).text
     assert json.loads(call("canvas", action="eval", script="document.title").data["value"]) == "Start"
     assert outcome(call("canvas", action="navigate", url=f"{site.url}/file")) == ("error", "page_failed")
     call("canvas", action="present", html="<h1>Back</h1>")
     assert json.loads(call("canvas", action="eval", script="document.body.innerText").data["value"]) == "Back"
+    hasten(5.0)
     assert outcome(call("canvas", action="eval", script="while (true);"))[1] == "timed_out"

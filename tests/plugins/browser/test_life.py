@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.plugins.browser.conftest import Site, calling
+from tests.plugins.browser.conftest import Hasten, Site, calling
 
 from toolcharter import Toolbox
 from toolcharter_browser.folders import sweep
@@ -81,9 +81,11 @@ def test_nothing_survives_the_toolbox(open_box: Callable[..., Toolbox], site: Si
     assert (processes(temporary), list(temporary.iterdir())) == ({}, [])
 
 
-def test_a_crash_is_told_and_leaves_nothing(open_box: Callable[..., Toolbox], site: Site, temporary: Path) -> None:
+def test_a_crash_is_told_and_leaves_nothing(
+    open_box: Callable[..., Toolbox], site: Site, temporary: Path, hasten: Hasten
+) -> None:
     """The next call says so, and the one after it begins anew; so it is with a page that hangs."""
-    call = calling(opened(open_box, site, "/", timeout_s=4.0))
+    call = calling(opened(open_box, site, "/", timeout_s=60.0))
     os.kill(chromium(temporary), signal.SIGKILL)
 
     crashed = call("browser", action="read")
@@ -91,6 +93,8 @@ def test_a_crash_is_told_and_leaves_nothing(open_box: Callable[..., Toolbox], si
     assert is_gone(temporary)
 
     site.pages["/hangs"] = ("text/html", b"<p>soon<script>setTimeout(() => { for (;;); }, 100)</script>")
+    assert call("browser", action="open", url=f"{site.url}/").outcome == "ok"
+    hasten(4.0)
     again = call("browser", action="open", url=f"{site.url}/hangs", delay_ms=500)
     hung = again if again.outcome == "error" else call("browser", action="read")
 

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.plugins.browser.conftest import calling
+from tests.plugins.browser.conftest import Hasten, calling
+from tests.waiting import until
 
 from toolcharter import Denied, Reason, Toolbox, ToolError
 from toolcharter.guards.process import GovernedRunner
@@ -194,13 +195,14 @@ def test_what_is_not_read_waits(open_box: Box, stand_in: Callable[[str], None]) 
 
 
 def test_a_question_that_nobody_reads_ends(
-    open_box: Box, stand_in: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+    open_box: Box, stand_in: Callable[[str], None], monkeypatch: pytest.MonkeyPatch, hasten: Hasten
 ) -> None:
     """A process that takes nothing any more is ended like one that says nothing."""
     monkeypatch.setattr(module, "GRACE_S", 0.1)
-    stand_in(f"{READY}\nsys.stdin.readline(); print({json.dumps({'ok': STATE})!r}, flush=True)\ntime.sleep(60)")
-    call = calling(open_box(browser={"allowed_actions": ["open", "type"], "timeout_s": 0.3}))
+    stand_in(f"{READY}\nsys.stdin.readline(); print({json.dumps({'ok': STATE})!r}, flush=True)\ntime.sleep(600)")
+    call = calling(open_box(browser={"allowed_actions": ["open", "type"]}))
     call("browser", action="open", url=URL)
+    hasten(0.3)
 
     made = call("browser", action="type", selector="input", text="\u00e9" * 20_000)
 
@@ -261,11 +263,18 @@ def test_an_idle_browser_makes_room(open_box: Box, stand_in: Callable[[str], Non
     assert call("browser", action="close", session="ann").reason == "no_page"
 
 
-def test_one_call_at_a_time_uses_a_browser(open_box: Box, stand_in: Callable[[str], None]) -> None:
+def test_one_call_at_a_time_uses_a_browser(
+    open_box: Box, stand_in: Callable[[str], None], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """Another one of the same session waits for its turn, as long as an action may take."""
-    answer = json.dumps({"ok": STATE})
-    stand_in(f"{READY}\nfor line in sys.stdin: time.sleep(1.5 * ('slow' in line)); print({answer!r}, flush=True)")
-    call = calling(open_box(browser={"timeout_s": 0.3}))
+    monkeypatch.setattr(module, "GRACE_S", 20.0)
+    answer, go = json.dumps({"ok": STATE}), tmp_path / "go"
+    stand_in(
+        f"import os\n{READY}\nfor line in sys.stdin:\n"
+        f"    while 'slow' in line and not os.path.exists({str(go)!r}): time.sleep(0.01)\n"
+        f"    print({answer!r}, flush=True)"
+    )
+    call = calling(open_box(timeout_s=120.0, browser={"timeout_s": 0.3}))
     call("browser", action="open", url=URL)
     made: list[Any] = []
     threads = [
@@ -273,6 +282,8 @@ def test_one_call_at_a_time_uses_a_browser(open_box: Box, stand_in: Callable[[st
     ]
     for thread in threads:
         thread.start()
+    until(lambda: made)
+    go.touch()
     for thread in threads:
         thread.join()
 
