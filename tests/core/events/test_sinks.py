@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,15 @@ from tests.rows import each_row
 from toolcharter.errors import ConfigurationError
 from toolcharter.events import sinks as sinks_module
 from toolcharter.events.emitter import Emitter
-from toolcharter.events.sinks import LOOK_S, DescriptorSink, FileSink, FunctionSink, GroupSyncedFileSink, open_sink
+from toolcharter.events.sinks import (
+    LOOK_S,
+    STALL_S,
+    DescriptorSink,
+    FileSink,
+    FunctionSink,
+    GroupSyncedFileSink,
+    open_sink,
+)
 
 LINE = b'{"event":"hook.tool.before","level":"info","args":{"a":1}}\n'
 WARNING = b'{"event":"hook.policy.deny","level":"warning","reason":"r"}\n'
@@ -362,7 +371,8 @@ def test_a_line_that_never_ends_is_not_waited_for(tmp_path: Path, monkeypatch) -
             file.write(b"x")
 
     monkeypatch.setattr("toolcharter.events.sinks.sleep", another_grows)
-    monkeypatch.setattr("toolcharter.events.sinks.STALL_S", 0.02)
+    moments = count(step=STALL_S / 10)  # A tenth of it passes between two looks, however busy the machine is.
+    monkeypatch.setattr("toolcharter.events.sinks.monotonic", lambda: next(moments))
     sink = FileSink(path)
     sink.write(LINE)
     sink.close()

@@ -43,7 +43,7 @@ def refusal(space: Path, line: str) -> str | None:
 def run(space: Path, line: str) -> str:
     env = {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "HOME": str(space.parent)}
     ran = subprocess.run(
-        ["bash", "-c", line], cwd=space, env=env, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=20
+        ["bash", "-c", line], cwd=space, env=env, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=60
     )
     return ran.stdout.decode(errors="replace")
 

@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from textwrap import dedent
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any
 
 import pytest
@@ -92,6 +92,7 @@ class Desk:
         give_up = monotonic() + 60
         while line not in self.output.read_text():
             assert monotonic() < give_up
+            sleep(0.01)
 
     def end(self) -> list[str]:
         """The lines that the process has printed; the first is its verdict."""

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from tests.core.guards.store.memory_engine import MemoryEngine
+from tests.waiting import until
 
 from toolcharter import (
     CORE_RECORDS,
@@ -231,6 +232,7 @@ def test_announcements_before_anybody_listens_are_not_lost(world: World) -> None
     runtime.answer_with(answered.release)
 
     assert answered.acquire(timeout=60)
+    until(lambda: not runtime._is_answered)
     assert not runtime.wait(0)
     toolbox.close()
     runtime.announce()

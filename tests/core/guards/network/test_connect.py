@@ -34,7 +34,7 @@ def port() -> Iterator[int]:
         server.shutdown(socket.SHUT_RDWR)
 
 
-def said(host: str, port: int, answers: Answers, *, timeout_s: float = 5.0, **policy: Any) -> bytes:
+def said(host: str, port: int, answers: Answers, *, timeout_s: float = 60.0, **policy: Any) -> bytes:
     """What the host says."""
     opened = NetworkPolicy.from_profile({"ports": [port], "allowed_private": ["127.0.0.1"], **policy})
 
@@ -110,7 +110,7 @@ def test_a_look_up_that_hangs_is_given_up() -> None:
     over = threading.Event()
 
     def hang(*_: object) -> list[str]:
-        over.wait(20)
+        over.wait(60)
         return []
 
     with pytest.raises(ToolError, match="did not answer in time"):

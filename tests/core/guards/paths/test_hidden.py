@@ -356,6 +356,7 @@ def test_many_files_with_several_names_cost_one_search(
         return search(files)
 
     monkeypatch.setattr(HiddenFiles, "paths", counted)
+    monkeypatch.setattr(hidden, "_FRESH_S", 600.0)
     for number in range(9):
         (workspace / f"a{number}").write_text("x")
         (workspace / f"b{number}").hardlink_to(workspace / f"a{number}")

@@ -30,7 +30,7 @@ def host(workspace: Path) -> Iterator[HostProgramRunner]:
     runner.close()
 
 
-def job(*argv: str, seconds: float = 30, **more: Any) -> Job:
+def job(*argv: str, seconds: float = 120, **more: Any) -> Job:
     return Job(argv, **{"env": ENVIRONMENT, "expires": time.monotonic() + seconds, **more})
 
 

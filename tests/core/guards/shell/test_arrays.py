@@ -275,7 +275,7 @@ def test_bash_hands_over_the_same_words(line: str, form: str, tmp_path: Path) ->
     out = tmp_path / "out.txt"
     shown = "".join(f'{name}() {{ echo "$(printf "%q " {name} "$@")" >&7; }}\n' for name in ("cat", "wc"))
     script = f"exec 7>{out}\n{shown}{line}\nwait\n"
-    subprocess.run(["bash", "-c", script], cwd=tmp_path, check=False, stdin=subprocess.DEVNULL, timeout=10)
+    subprocess.run(["bash", "-c", script], cwd=tmp_path, check=False, stdin=subprocess.DEVNULL, timeout=60)
 
     assert form in [one.strip() for one in out.read_text().splitlines()]
 
@@ -307,7 +307,7 @@ def test_covered_lines_run_nothing_that_a_file_says(line: str, tmp_path: Path) -
     """Bash evaluates none of it, whatever the file holds."""
     texts = ["x[$(touch ran)]", "$(touch ran)", "x]$(touch ran)[", "a[$(touch ran)]+1", "1", "@", "`touch ran`"]
     (tmp_path / "f").write_text("\n".join([*texts, *texts]))
-    subprocess.run(["bash", "-c", line], cwd=tmp_path, check=False, stdin=subprocess.DEVNULL, timeout=10)
+    subprocess.run(["bash", "-c", line], cwd=tmp_path, check=False, stdin=subprocess.DEVNULL, timeout=60)
 
     lines = [(form, is_covered) for form, is_covered in judged(line) if form not in {"declare", "unset"}]
     assert [form for form, is_covered in lines if not is_covered and not form.startswith("unset")] == []

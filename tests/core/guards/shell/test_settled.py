@@ -290,7 +290,7 @@ def test_bash_hands_over_the_same_words(line: str, form: str, tmp_path: Path) ->
     (tmp_path / "words.sh").write_text(shown)
     out = tmp_path / "out.txt"
     script = f"exec 7>{out}\n. {tmp_path / 'words.sh'}\n{line}\n"
-    subprocess.run(["bash", "-c", script], cwd=tmp_path, check=False, stdin=subprocess.DEVNULL, timeout=10)
+    subprocess.run(["bash", "-c", script], cwd=tmp_path, check=False, stdin=subprocess.DEVNULL, timeout=60)
 
     assert form.replace("'a b'", "a\\ b") in [one.strip() for one in out.read_text().splitlines()]
 
@@ -331,7 +331,7 @@ def test_bash_sees_digits_there(line: str, tmp_path: Path) -> None:
     shown = line.partition(";")[0] + '; printf "%s" "$n"'
     found = [
         subprocess.run(
-            ["bash", "-c", shown], cwd=folder, check=False, capture_output=True, text=True, timeout=10
+            ["bash", "-c", shown], cwd=folder, check=False, capture_output=True, text=True, timeout=60
         ).stdout
         for folder in (tmp_path, Path(__file__).parent)
     ]

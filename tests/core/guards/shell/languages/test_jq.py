@@ -84,7 +84,7 @@ def printed(program: str) -> bytes:
         input=b'{"env": 3, "a": [1]}',
         env=environment,
         capture_output=True,
-        timeout=10,
+        timeout=60,
         check=False,
     )
     return done.stdout + done.stderr

@@ -232,6 +232,6 @@ def run_in_bash(line: str, folder: Path) -> list[str]:
     shown = "".join(f'{name}() {{ echo "$(printf "%q " {name} "$@")" >&7; }}\n' for name in ("cat", "wc"))
     git = 'git() { printf "%s\\n" src/a.py b.txt; }\n'
     script = f'exec 7>calls\n{shown}{git}{line}\nprintf "%s\\n" "${{n-}}" >&7\n'
-    subprocess.run(["bash", "-c", script], cwd=folder, check=False, stdin=subprocess.DEVNULL, timeout=10)
+    subprocess.run(["bash", "-c", script], cwd=folder, check=False, stdin=subprocess.DEVNULL, timeout=60)
     calls = (folder / "calls").read_text().splitlines()
     return sorted(one for one in calls if one.strip() not in {"", "0", "2"}) or ["shown"]

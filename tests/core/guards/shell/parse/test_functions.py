@@ -264,7 +264,7 @@ def run_in_bash(line: str, folder: Path) -> list[str]:
     shown = "".join(f'{one}() {{ echo "$(printf "%q " {one} "$@")" >&7; }}\n' for one in names)
     script = f"exec 7>{out}\n{shown}export -f {' '.join(names)}\n{line}\nwait\n"
     (folder / "a").touch()
-    subprocess.run(["bash", "-c", script], cwd=folder, check=False, stdin=subprocess.DEVNULL, timeout=10)
+    subprocess.run(["bash", "-c", script], cwd=folder, check=False, stdin=subprocess.DEVNULL, timeout=60)
     return [one.removesuffix(" ") for one in out.read_text().splitlines()]
 
 

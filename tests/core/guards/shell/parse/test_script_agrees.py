@@ -71,7 +71,7 @@ def told(shell: list[str], folder: Path) -> list[tuple[str, ...]]:
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 pass_fds=[writing],
-                timeout=10,
+                timeout=60,
                 check=False,
             )
         finally:

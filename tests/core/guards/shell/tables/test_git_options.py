@@ -73,6 +73,6 @@ def _git(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=20,
+        timeout=60,
         check=False,
     )
