@@ -2,8 +2,9 @@
 
     python driver.py ROOT WORKSPACE PRISTINE OUT
 
-Reads a JSON text per line from its input, answers each with `{"status": ..., "changed": [...]}`; what was traced and
-printed lies in OUT. Afterwards the folders below ROOT are again as in PRISTINE.
+Reads a JSON list per line from its input, a text and how many seconds it may take, and answers each with
+`{"status": ..., "changed": [...]}`; what was traced and printed lies in OUT. Afterwards the folders below ROOT are again
+as in PRISTINE.
 """
 
 import json
@@ -16,7 +17,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-SECONDS = 2
+SECONDS = 2.0
+"""How long a line may take, if nobody says otherwise."""
 _BYTES = 20_000_000
 _MEMORY = 2 * 1024**3
 _XTRACE = 9
@@ -35,8 +37,9 @@ def main() -> None:
     """Serve until the input ends."""
     root, workspace, pristine, out = map(Path, sys.argv[1:])
     before = state(root)
-    for text in sys.stdin:
-        status = run(json.loads(text), workspace, out)
+    for asked in sys.stdin:
+        line, seconds = json.loads(asked)
+        status = run(line, seconds, workspace, out)
         after = state(root)
         changed = sorted(name for name in {*before, *after} if before.get(name) != after.get(name))
         if changed:
@@ -45,7 +48,7 @@ def main() -> None:
         print(json.dumps({"status": status, "changed": changed}), flush=True)
 
 
-def run(line: str, workspace: Path, out: Path) -> int | None:
+def run(line: str, seconds: float, workspace: Path, out: Path) -> int | None:
     """Run *line* as the shell tool does, but traced; its status, or None if it took too long."""
     with (
         (out / "stdout").open("wb") as stdout,
@@ -65,7 +68,7 @@ def run(line: str, workspace: Path, out: Path) -> int | None:
         )
         os.close(_XTRACE)
         try:
-            return program.wait(SECONDS)
+            return program.wait(seconds)
         except subprocess.TimeoutExpired:
             program.kill()
             program.wait()

@@ -41,6 +41,8 @@ class Sandbox:
 
     def __init__(self, root: Path, place: Path) -> None:
         self._root, self._place = root, place
+        self.seconds = driver.SECONDS
+        """How long a line may take."""
 
     def __enter__(self) -> Self:
         copy, out = self._place / "copy", self._place / "out"
@@ -63,7 +65,7 @@ class Sandbox:
 
     def run(self, line: str) -> Observed:
         """Run *line*; it must hold no NUL and no lone surrogate."""
-        self._input.write(json.dumps(line) + "\n")
+        self._input.write(json.dumps([line, self.seconds]) + "\n")
         self._input.flush()
         answer = json.loads(cast("IO[str]", self._process.stdout).readline())
         files = (self._read(name) for name in ("trace", "xtrace", "stdout", "stderr"))

@@ -10,7 +10,7 @@ from tests.rows import each_row
 
 pytestmark = pytest.mark.slow
 
-FAR_S = 120
+FAR_S = 600
 READ = [
     ".git",
     ".git/HEAD",
