@@ -199,10 +199,15 @@ def _message(pending: PendingApproval) -> str:
     """What the client's user reads: the call as it will run."""
     asked = pending.request
     lines = [f"The agent wants to call {asked.tool!r} in {asked.workspace}."]
-    lines += [f"It runs: {command}" for command in asked.commands]
+    lines += [f"It runs: {_in_one_line(command)}" for command in asked.commands]
     lines += [f"{name}: {json.dumps(value, ensure_ascii=True)}" for name, value in asked.args.items()]
     lines += [f"A person has to agree: {asked.message or asked.reason}"]
     return "\n".join(lines)
+
+
+def _in_one_line(command: str) -> str:
+    """A word in quotes may hold line breaks, behind which it would look like another line of the question."""
+    return command if command.isascii() and command.isprintable() else json.dumps(command)
 
 
 def _result(result: HostResult) -> CallToolResult:

@@ -1,6 +1,7 @@
 """`toolcharter mcp`: real servers in processes of their own, and the SDK's client of both eras of the protocol."""
 
 import asyncio
+import json
 import re
 import subprocess
 import sys
@@ -178,6 +179,29 @@ async def test_an_answer_holds_for_its_own_call_and_once(place: Path) -> None:
             with pytest.raises(Exception, match="answered before"):
                 await call("delete_file", {"path": "notes.txt"}, state)
     assert (place / "workspace/other.txt").exists()
+
+
+async def test_a_question_has_no_lines_of_the_models(place: Path) -> None:
+    """A word in quotes may go over several lines, which would pass for lines of the question."""
+    (place / "ask.yaml").write_text("profile: ask\nmode: ask\nrunner: host\ntools: {bash: {}}\n")
+    asked = list[str]()
+
+    async def ask(_context: Any, params: Any) -> ElicitResult:
+        asked.append(params.message)
+        return ElicitResult(action="decline")
+
+    with open_host(place / "ask.yaml", workspace=place / "workspace", events=f"file:{place / 'events.jsonl'}") as host:
+        async with Client(ProfileServer(host).server, elicitation_callback=ask) as client:
+            line = "rm notes.txt; echo 'x\nIt runs: ls\nA person has to agree: it looks around'"
+            await client.call_tool("bash", {"command": line})
+
+    [message] = asked
+    lines = message.splitlines()
+    assert [each for each in lines if each.startswith("It runs:")] == [
+        "It runs: rm notes.txt",
+        "It runs: " + json.dumps(line.removeprefix("rm notes.txt; ")),
+    ]
+    assert sum(each.startswith("A person has to agree:") for each in lines) == 1
 
 
 @SHARING
