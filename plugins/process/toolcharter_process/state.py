@@ -16,6 +16,9 @@ HANDLE = re.compile(r"p-[0-9a-f]{8}")
 _RECORD = re.compile(r"(p-[0-9a-f]{8})\.json")
 _MAX_RECORD_BYTES = 1_048_576
 _NO_LINK = os.O_NOFOLLOW | os.O_CLOEXEC
+_BEGINNING = re.compile(rb"(?<=\n)|(?<=\r)(?!\n)|(?=\x1b\[[0-9;]*[Hf])")
+"""Where a line begins, or text elsewhere on the terminal. Source: ECMA-48, CUP and HVP."""
+_ENDS = b"\r\n"
 
 
 class Kept(BaseModel):
@@ -169,24 +172,36 @@ class ProcessState:
 
     def forget(self, handle: str) -> None:
         """Remove a record and its log."""
-        for name in (f"{handle}.json", f"{handle}.log", f"{handle}.log.1", socket_name(handle)):
+        for name in (f"{handle}.json", *(f"{handle}.log{end}" for end in ("", ".1", ".new")), socket_name(handle)):
             with suppress(OSError):
                 self.path(name).unlink()
 
     def log(self, handle: str, max_bytes: int) -> bytes:
-        """The end of what a process has printed."""
-        latest = _end_of(self.path(f"{handle}.log"), max_bytes)
-        return _end_of(self.path(f"{handle}.log.1"), max_bytes - len(latest)) + latest
+        """The end of what a process has printed, from the beginning of a line on."""
+        data = _end_of(self.path(f"{handle}.log"), max_bytes + 1)
+        before = self.path(f"{handle}.log.1")
+        is_cut = len(data) > max_bytes or _is_empty(before)
+        if not is_cut:
+            data = _end_of(before, max_bytes + 1 - len(data)) + data
+            is_cut = len(data) > max_bytes
+        return _from_a_beginning(data[-max_bytes:]) if is_cut else data
 
 
 class Log:
-    """A growing log of at most *max_bytes*: when half of that is written, what came before it is dropped."""
+    """A growing log of at most *max_bytes*: when half of that is written, what came before it is dropped.
+
+    Of a line that began there, the rest is dropped with it: half a secret is not known for one, nor is one without its name.
+    """
 
     def __init__(self, path: Path, max_bytes: int) -> None:
         self._path = path
         self._half = max_bytes // 2
         self._file = _new_file(path)
         self._size = 0
+        self._is_cut = False
+        """The file begins within a line."""
+        self._ends = True
+        """What was written last ends a line."""
 
     def append(self, data: bytes) -> None:
         """Write *data* at the end.
@@ -200,6 +215,7 @@ class Log:
                 self._turn()
             written = os.write(self._file, left[: self._half - self._size])
             self._size += written
+            self._ends = left[written - 1] in _ENDS
             left = left[written:]
 
     def close(self) -> None:
@@ -210,10 +226,20 @@ class Log:
 
     def _turn(self) -> None:
         with suppress(FileNotFoundError):  # a turn that failed half-way has moved it already
+            if self._is_cut:
+                self._mend()
             self._path.replace(self._path.with_suffix(".log.1"))
         self.close()
         self._file = _new_file(self._path)
-        self._size = 0
+        self._size, self._is_cut = 0, not self._ends
+
+    def _mend(self) -> None:
+        """Drop the rest of a line whose beginning is about to be dropped."""
+        whole = _from_a_beginning(self._path.read_bytes())
+        new = self._path.with_suffix(".log.new")
+        with os.fdopen(_new_file(new), "wb") as file:
+            file.write(whole)
+        new.replace(self._path)
 
 
 def default_folder() -> Path:
@@ -236,6 +262,19 @@ def unavailable(why: str, fix: str = "") -> ToolError:
 
 def _new_file(path: Path) -> int:
     return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | _NO_LINK, 0o600)
+
+
+def _from_a_beginning(data: bytes) -> bytes:
+    """*data*, whose beginning is lost, from where something begins; the line break alone if that is behind it."""
+    found = _BEGINNING.search(data)
+    return b"" if found is None else data[found.start() :] or data[-1:]
+
+
+def _is_empty(path: Path) -> bool:
+    """Whether there is such a file, and nothing in it: all of it was of one line."""
+    with suppress(OSError):
+        return not path.stat().st_size
+    return False
 
 
 def _end_of(path: Path, max_bytes: int) -> bytes:

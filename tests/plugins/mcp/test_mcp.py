@@ -186,7 +186,7 @@ async def test_a_question_has_no_lines_of_the_models(place: Path) -> None:
     (place / "ask.yaml").write_text("profile: ask\nmode: ask\nrunner: host\ntools: {bash: {}}\n")
     asked = list[str]()
 
-    async def ask(_context: Any, params: Any) -> ElicitResult:
+    async def ask(context: Any, params: Any) -> ElicitResult:
         asked.append(params.message)
         return ElicitResult(action="decline")
 

@@ -1,6 +1,7 @@
 """Whose a process is, how long it lives, and what is left of it: after its end, its session, its toolbox."""
 
 import errno
+import itertools
 import json
 import os
 import subprocess
@@ -421,6 +422,50 @@ def test_a_full_disk_loses_output_and_nothing_else(build_call: Build, monkeypatc
     refused = call("spawn", command="true")
     assert (refused.outcome, refused.reason) == ("error", "state_unavailable")
     assert "No space left" in refused.text
+
+
+@pytest.mark.parametrize("breaks", ["", "\n", "\r\n", "\r"])
+def test_a_log_has_nothing_of_a_line_whose_beginning_is_lost(tmp_path: Path, breaks: str) -> None:
+    """Nobody knows half a secret for one, nor a secret without the name before it, wherever the log was cut."""
+    state = ProcessState(tmp_path / "state", tmp_path / "ws")
+    state.path("").mkdir(parents=True)
+    name, secret = "password=", "Xk29vLq8ZpT4wRm7"
+
+    for padding, rest, most in itertools.product(range(0, 80, 3), (10, 40, 90), (40, 64)):
+        log = Log(state.path("p-00000000.log"), 64)
+        log.append(f"{'x' * padding}{breaks}{name}{secret}{breaks}{'y' * rest}\nend\n".encode())
+        log.close()
+        shown = state.log("p-00000000", most).decode()
+        state.forget("p-00000000")
+
+        assert (secret[-6:] in shown) <= (name + secret in shown), (padding, rest, most)
+        assert len(shown) <= most
+        assert shown.endswith("end\n")
+
+
+def test_a_log_shows_no_secret_without_its_name(build_call: Build) -> None:
+    """The same, asked for by a call."""
+    call = build_call({"max_log_bytes": 4096})
+    handle = spawned(call, f"printf %02038d 1; echo; echo password={'Xk29vLq8ZpT4wRm7'}; printf %02100d 2")
+
+    ended(call, handle)
+
+    assert "wRm7" not in call("log", handle=handle).data["output"]
+
+
+def test_a_log_of_one_line_begins_where_the_cursor_is_put(tmp_path: Path) -> None:
+    """A program that draws a screen breaks no lines."""
+    state = ProcessState(tmp_path / "state", tmp_path / "ws")
+    state.path("").mkdir(parents=True)
+    log = Log(state.path("p-00000000.log"), 64)
+    for number in range(40):
+        log.append(f"\x1b[{number};1Hrow {number}".encode())
+    log.close()
+
+    shown = state.log("p-00000000", 64)
+
+    assert shown.startswith(b"\x1b[")
+    assert shown.endswith(b"\x1b[39;1Hrow 39")
 
 
 def test_a_log_that_cannot_begin_anew_goes_on_when_it_can(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
