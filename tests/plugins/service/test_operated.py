@@ -42,7 +42,6 @@ NIGHT: dict[str, Any] = {
             "allow_tasks": True,
             "unattended": True,
             "least_interval_s": 1,
-            "grace_s": 1,
         },
     },
     "extensions": {
@@ -55,14 +54,16 @@ NIGHT: dict[str, Any] = {
 class Place:
     """A configuration with the one agent `ada`, those who may ask its service, and the processes that serve it."""
 
-    def __init__(self, folder: Path, store: str) -> None:
+    def __init__(self, folder: Path, store: str, grace_s: float) -> None:
         self.folder, self.url = folder, store
         self.processes: list[subprocess.Popen[bytes]] = []
         self.client = httpx.Client(timeout=60)
         workspace = folder / "work"
         workspace.mkdir()
         (workspace / "HEARTBEAT.md").write_text("See whether the tea is ready.\n")
-        (folder / "night.yaml").write_text(json.dumps(NIGHT))
+        cron = {**NIGHT["tools"]["cron"], "grace_s": grace_s}
+        night = {**NIGHT, "tools": {**NIGHT["tools"], "cron": cron}}
+        (folder / "night.yaml").write_text(json.dumps(night))
         written = {
             "store": store,
             "events": [f"file:{folder / 'events.jsonl'}"],
@@ -125,6 +126,14 @@ class Place:
         key: str = made["data"]["job"]["id"]
         return key
 
+    def task(self, url: str, seconds: float) -> str:
+        """The id of a new task of `schedule`, which may begin an hour late."""
+        at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + seconds))
+        made = self.call(url, "schedule", action="create", at=at, task="go")
+        assert made["outcome"] == "ok", made["text"]
+        key: str = made["data"]["id"]
+        return key
+
     def states(self, url: str, job: str) -> list[str]:
         """What became of each time that a job was due, as its owner is told."""
         return [run["state"] for run in self.call(url, "cron", action="runs", jobId=job)["data"]["entries"]]
@@ -144,8 +153,8 @@ class Place:
 
 
 @contextmanager
-def placed(folder: Path, store: str) -> Generator[Place]:
-    place = Place(folder, store)
+def placed(folder: Path, store: str, *, grace_s: float = 60) -> Generator[Place]:
+    place = Place(folder, store, grace_s)
     try:
         yield place
     finally:
@@ -161,16 +170,13 @@ def in_ms(seconds: float) -> int:
 
 def test_jobs_go_on_where_a_killed_service_has_left_them(tmp_path: Path, store_url: str) -> None:
     """What had run does not run again; what was due meanwhile runs once within its grace, else it is told as missed."""
-    with placed(tmp_path, store_url) as place:
+    with placed(tmp_path, store_url, grace_s=1) as place:
         port = own_port()
         url = place.serve(port)
-        place.job(url, {"kind": "at", "atMs": in_ms(1)})
+        place.task(url, 3)
         until(lambda: sum(place.ran().values()) == 1)
-        due_s = in_ms(2.5) / 1000
-        missed = place.job(url, {"kind": "at", "atMs": int(due_s * 1000)})
-        at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(due_s))
-        late = place.call(url, "schedule", action="create", at=at, task="go")
-        assert late["outcome"] == "ok", late["text"]
+        due_s = time.time() + 5
+        missed, late = place.job(url, {"kind": "at", "atMs": int(due_s * 1000)}), place.task(url, 5)
         place.processes[0].send_signal(signal.SIGKILL)
         place.processes[0].wait()
         before, (jobs, _) = place.ran(), place.records()
@@ -185,7 +191,7 @@ def test_jobs_go_on_where_a_killed_service_has_left_them(tmp_path: Path, store_u
         url = place.serve(port)
 
         until(lambda: place.states(url, missed) == ["missed"])
-        expected = before + Counter([session_of(jobs[late["data"]["id"]]), session_of(beat)])
+        expected = before + Counter([session_of(jobs[late]), session_of(beat)])
         until(lambda: place.ran() == expected)
         time.sleep(0.5)  # two looks more
         assert (place.ran(), sum(before.values())) == (expected, 1)
@@ -197,7 +203,7 @@ def test_two_services_over_one_store_run_each_time_once(tmp_path: Path, store_ur
     with placed(tmp_path, store_url) as place:
         one, other = place.serve(own_port()), place.serve(own_port())
         often = place.job(one, {"kind": "every", "everyMs": 1000})
-        once = [place.job(url, {"kind": "at", "atMs": in_ms(2)}) for url in (one, other) * 2]
+        once = [place.job(url, {"kind": "at", "atMs": in_ms(5)}) for url in (one, other) * 2]
         jobs, _ = place.records()
         until(lambda: place.states(other, often).count("ok") >= 3)
 
