@@ -23,10 +23,10 @@ tools:
   read_file: {}
   write_file: {}
   delete_file: {}
-  bash: {}
+  bash: {default_timeout_s: 60}
 ask: [delete_file]
 allow: ["bash:echo *", "bash:sleep *"]
-limits: {timeout_s: 30}
+limits: {timeout_s: 60}
 """
 NAMES = ["read_file", "write_file", "delete_file", "bash"]
 GROWING = """
@@ -96,8 +96,8 @@ async def held(opened: AbstractAsyncContextManager[T]) -> AsyncIterator[T]:
 
 
 async def closed(place: Path, tool: str, before: int) -> list[dict[str, Any]]:
-    """The closing events behind the first *before* events, once a call of *tool* has one, or after ten seconds."""
-    for _ in range(100):
+    """The closing events behind the first *before* events, once a call of *tool* has one, or after a minute."""
+    for _ in range(600):
         found = [event for event in events(place)[before:] if event["event"] == "hook.tool.after"]
         if any(event["tool"] == tool for event in found):
             break
@@ -114,7 +114,7 @@ def serving(place: Path) -> Iterator[str]:
         [sys.executable, *words(place), "--http", str(port)], env=environment, cwd=place, stderr=subprocess.PIPE
     )
     try:
-        for _ in range(300):
+        for _ in range(600):
             with socket.socket() as probe:
                 if probe.connect_ex(("127.0.0.1", port)) == 0:
                     break
@@ -122,4 +122,4 @@ def serving(place: Path) -> Iterator[str]:
         yield f"http://127.0.0.1:{port}/mcp"
     finally:
         server.terminate()
-        server.communicate(timeout=30)
+        server.communicate(timeout=60)

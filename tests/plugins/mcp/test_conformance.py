@@ -95,7 +95,7 @@ def open_url(place: Path) -> Iterator[str]:
     port = server.servers[0].sockets[0].getsockname()[1]
     yield f"http://127.0.0.1:{port}/mcp"
     server.should_exit = True
-    thread.join(30)
+    thread.join(60)
     host.close()
 
 

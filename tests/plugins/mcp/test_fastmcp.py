@@ -126,14 +126,14 @@ async def test_progress_and_cancelling(shared: Path, client: "late.fastmcp.Clien
         assert message == "still running"
         heard.set()
 
-    long = asyncio.ensure_future(client.call_tool("bash", {"command": "sleep 25"}, progress_handler=note))
-    await asyncio.wait_for(heard.wait(), 20)
+    long = asyncio.ensure_future(client.call_tool("bash", {"command": "sleep 50"}, progress_handler=note))
+    await asyncio.wait_for(heard.wait(), 40)
     long.cancel()
     with pytest.raises(asyncio.CancelledError):
         await long
 
     (after,) = await closed(shared, "bash", before)
-    assert (after["tool"], after["reason"], after["elapsed_ms"] < 20_000) == ("bash", "cancelled", True)
+    assert (after["tool"], after["reason"], after["elapsed_ms"] < 45_000) == ("bash", "cancelled", True)
 
 
 async def test_changed_tools_are_announced(place: Path, way: Way) -> None:
@@ -154,10 +154,10 @@ async def test_changed_tools_are_announced(place: Path, way: Way) -> None:
             if client.protocol_version == "2026-07-28":
                 async with listen(client.session, tools_list_changed=True) as changes:
                     await client.call_tool("reload_tools", {})
-                    assert await asyncio.wait_for(anext(changes), 20) == ToolsListChanged()
+                    assert await asyncio.wait_for(anext(changes), 60) == ToolsListChanged()
             else:
                 await client.call_tool("reload_tools", {})
-            await asyncio.wait_for(heard.wait(), 20)
+            await asyncio.wait_for(heard.wait(), 60)
             after = [tool.name for tool in await client.list_tools()]
 
     assert (before, after) == (["read_file", "reload_tools"], ["read_file", "reload_tools", "greet"])

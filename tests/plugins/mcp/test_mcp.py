@@ -5,7 +5,6 @@ import json
 import re
 import subprocess
 import sys
-import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -217,19 +216,18 @@ async def test_a_long_call_leaves_others_alone_reports_progress_and_can_be_cance
         said.append(message)
         heard.set()
 
-    long = asyncio.ensure_future(client.call_tool("bash", {"command": "sleep 25"}, progress_callback=note))
+    long = asyncio.ensure_future(client.call_tool("bash", {"command": "sleep 50"}, progress_callback=note))
     await asyncio.sleep(0.2)
-    began = time.monotonic()
     await client.call_tool("read_file", {"path": "notes.txt"})
-    assert time.monotonic() - began < 15
-    await asyncio.wait_for(heard.wait(), 20)
+    assert not long.done()
+    await asyncio.wait_for(heard.wait(), 40)
     long.cancel()
     with pytest.raises(asyncio.CancelledError):
         await long
 
     assert set(said) == {"still running"}
     (after,) = [event for event in await closed(shared, "bash", before) if event["tool"] == "bash"]
-    assert (after["outcome"], after["elapsed_ms"] < 20_000) == ("error", True)
+    assert (after["outcome"], after["elapsed_ms"] < 45_000) == ("error", True)
 
 
 @SHARING
@@ -261,7 +259,7 @@ def test_a_profile_with_faults_serves_nothing(place: Path) -> None:
 async def test_http_with_the_token(url: str, mode: Any) -> None:
     """Both eras, the same results."""
     async with (
-        httpx2.AsyncClient(headers={"Authorization": f"Bearer {TOKEN}"}) as http,
+        httpx2.AsyncClient(headers={"Authorization": f"Bearer {TOKEN}"}, timeout=60) as http,
         Client(streamable_http_client(url, http_client=http), mode=mode) as client,
     ):
         names = [tool.name for tool in (await client.list_tools()).tools]
@@ -278,7 +276,7 @@ async def test_calls_of_two_clients_have_identifiers_of_their_own(shared: Path, 
 
     async def read() -> None:
         async with (
-            httpx2.AsyncClient(headers={"Authorization": f"Bearer {TOKEN}"}) as http,
+            httpx2.AsyncClient(headers={"Authorization": f"Bearer {TOKEN}"}, timeout=60) as http,
             Client(streamable_http_client(url, http_client=http)) as client,
         ):
             await client.call_tool("read_file", {"path": "notes.txt"})

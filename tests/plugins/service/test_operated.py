@@ -22,7 +22,7 @@ from toolcharter import open_store
 from toolcharter_schedule.heartbeat import OWNER
 from toolcharter_schedule.jobs import session_of
 from toolcharter_schedule.records import Job, Run
-from toolcharter_schedule.timing import Every
+from toolcharter_schedule.timing import At, Every
 from toolcharter_service.auth import Role
 from toolcharter_service.auth.tokens import NewToken, made
 
@@ -45,7 +45,7 @@ NIGHT: dict[str, Any] = {
         },
     },
     "extensions": {
-        "scheduler": {"look_s": 0.2, "heartbeat_s": 60, "heartbeat_agents": ["ada"]},
+        "scheduler": {"look_s": 0.2, "heartbeat_s": 86_400, "heartbeat_agents": ["ada"]},
         "scripted": {"runs": [{"calls": [{"tool": "list_files", "args": {}}], "answer": "HEARTBEAT_OK"}]},
     },
 }
@@ -54,16 +54,14 @@ NIGHT: dict[str, Any] = {
 class Place:
     """A configuration with the one agent `ada`, those who may ask its service, and the processes that serve it."""
 
-    def __init__(self, folder: Path, store: str, grace_s: float) -> None:
+    def __init__(self, folder: Path, store: str) -> None:
         self.folder, self.url = folder, store
         self.processes: list[subprocess.Popen[bytes]] = []
         self.client = httpx.Client(timeout=60)
         workspace = folder / "work"
         workspace.mkdir()
         (workspace / "HEARTBEAT.md").write_text("See whether the tea is ready.\n")
-        cron = {**NIGHT["tools"]["cron"], "grace_s": grace_s}
-        night = {**NIGHT, "tools": {**NIGHT["tools"], "cron": cron}}
-        (folder / "night.yaml").write_text(json.dumps(night))
+        (folder / "night.yaml").write_text(json.dumps(NIGHT))
         written = {
             "store": store,
             "events": [f"file:{folder / 'events.jsonl'}"],
@@ -126,13 +124,14 @@ class Place:
         key: str = made["data"]["job"]["id"]
         return key
 
-    def task(self, url: str, seconds: float) -> str:
-        """The id of a new task of `schedule`, which may begin an hour late."""
-        at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + seconds))
-        made = self.call(url, "schedule", action="create", at=at, task="go")
-        assert made["outcome"] == "ok", made["text"]
-        key: str = made["data"]["id"]
-        return key
+    def make_due(self, job: str, seconds: float, **changes: Any) -> None:
+        """Let *job* be due so many seconds from now, however long it took to make it."""
+        due = in_ms(seconds)
+        with open_store(self.url) as opened:
+            store = opened.bound("acme", "toolcharter-schedule")
+            found = store.get(Job, job)
+            assert found is not None
+            store.put(found.record.model_copy(update={"timing": At(at_ms=due), "due": due, **changes}))
 
     def states(self, url: str, job: str) -> list[str]:
         """What became of each time that a job was due, as its owner is told."""
@@ -153,8 +152,8 @@ class Place:
 
 
 @contextmanager
-def placed(folder: Path, store: str, *, grace_s: float = 60) -> Generator[Place]:
-    place = Place(folder, store, grace_s)
+def placed(folder: Path, store: str) -> Generator[Place]:
+    place = Place(folder, store)
     try:
         yield place
     finally:
@@ -170,28 +169,31 @@ def in_ms(seconds: float) -> int:
 
 def test_jobs_go_on_where_a_killed_service_has_left_them(tmp_path: Path, store_url: str) -> None:
     """What had run does not run again; what was due meanwhile runs once within its grace, else it is told as missed."""
-    with placed(tmp_path, store_url, grace_s=1) as place:
+    with placed(tmp_path, store_url) as place:
         port = own_port()
         url = place.serve(port)
-        place.task(url, 3)
+        place.make_due(place.job(url, {"kind": "at", "atMs": in_ms(3600)}), 0)
         until(lambda: sum(place.ran().values()) == 1)
-        due_s = time.time() + 5
-        missed, late = place.job(url, {"kind": "at", "atMs": int(due_s * 1000)}), place.task(url, 5)
+        missed = place.job(url, {"kind": "at", "atMs": in_ms(3600)})
+        at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 3600))
+        late = place.call(url, "schedule", action="create", at=at, task="go")
+        assert late["outcome"] == "ok", late["text"]
         place.processes[0].send_signal(signal.SIGKILL)
         place.processes[0].wait()
         before, (jobs, _) = place.ran(), place.records()
         (beat,) = (job for job in jobs.values() if job.owner == OWNER)
         with open_store(store_url) as opened:
-            due = in_ms(3)
-            timing = Every(every_ms=60_000, anchor_ms=due - 60_000)
+            due = in_ms(0)
+            timing = Every(every_ms=86_400_000, anchor_ms=due - 86_400_000)
             sooner = beat.model_copy(update={"timing": timing, "due": due})
             opened.bound("acme", "toolcharter-schedule").put(sooner)
-        time.sleep(max(0.0, due_s + 1.5 - time.time()))
+        place.make_due(missed, -2, grace_ms=1000)
+        place.make_due(late["data"]["id"], -2)
 
         url = place.serve(port)
 
         until(lambda: place.states(url, missed) == ["missed"])
-        expected = before + Counter([session_of(jobs[late]), session_of(beat)])
+        expected = before + Counter([session_of(jobs[late["data"]["id"]]), session_of(beat)])
         until(lambda: place.ran() == expected)
         time.sleep(0.5)  # two looks more
         assert (place.ran(), sum(before.values())) == (expected, 1)
@@ -203,8 +205,10 @@ def test_two_services_over_one_store_run_each_time_once(tmp_path: Path, store_ur
     with placed(tmp_path, store_url) as place:
         one, other = place.serve(own_port()), place.serve(own_port())
         often = place.job(one, {"kind": "every", "everyMs": 1000})
-        once = [place.job(url, {"kind": "at", "atMs": in_ms(5)}) for url in (one, other) * 2]
+        once = [place.job(url, {"kind": "at", "atMs": in_ms(3600)}) for url in (one, other) * 2]
         jobs, _ = place.records()
+        for job in once:
+            place.make_due(job, 0.5)
         until(lambda: place.states(other, often).count("ok") >= 3)
 
         place.call(other, "cron", action="update", jobId=often, patch={"disabled": True})

@@ -73,41 +73,49 @@ def test_two_workers_share_the_jobs_and_none_runs_twice(machines: Machines) -> N
 def test_a_worker_that_dies_is_lost_within_its_lease_and_its_job_is_not_started_again(machines: Machines) -> None:
     """Not even by a worker that waits for jobs."""
     worker = machines.worker()
-    runner = machines.runner(lease_s=2.0)
-    found: list[ToolError] = []
+    lines, found = machines.workspace / "lines", list[ToolError]()
 
     def run() -> None:
-        with pytest.raises(ToolError) as lost:
-            runner.run(job("sh", "-c", "echo begun >> lines; sleep 600", seconds=600))
+        # On a busy machine a short lease may be over before the program has begun.
+        for lease_s in (2.0, 20.0):
+            with pytest.raises(ToolError) as lost:
+                machines.runner(lease_s=lease_s).run(job("sh", "-c", "echo begun >> lines; sleep 600", seconds=600))
+            if lines.exists():
+                break
         found.append(lost.value)
 
     thread = threading.Thread(target=run)
     thread.start()
-    until((machines.workspace / "lines").exists)
+    until(lines.exists)
     machines.worker()
     worker.kill()
     thread.join(SOON_S)
 
     assert [error.reason for error in found] == ["worker_lost"]  # Long before the program's own time is over.
     time.sleep(1)
-    assert (machines.workspace / "lines").read_text() == "begun\n"
+    assert lines.read_text() == "begun\n"
 
 
 def test_a_worker_that_hangs_is_lost_and_ends_the_program_when_it_goes_on(machines: Machines) -> None:
     """What others take for dead does not go on behind their backs."""
     worker = machines.worker()
-    runner = machines.runner(lease_s=1.0)
+    begun = machines.workspace / "begun"
 
     def hang() -> None:
-        until((machines.workspace / "begun").exists)
+        until(begun.exists)
         worker.send_signal(signal.SIGSTOP)
 
     thread = threading.Thread(target=hang)
     thread.start()
-    with pytest.raises(ToolError, match="is lost: it has given no sign of life"):
-        runner.run(job("sh", "-c", "echo $$ > pid; mv pid begun; sleep 600", seconds=600))
+    program = job("sh", "-c", "echo $$ > pid; mv pid begun; sleep 600", seconds=600)
+    # On a busy machine a short lease may be over before the program has begun.
+    for lease_s in (1.0, 20.0):
+        with pytest.raises(ToolError, match="is lost: it has given no sign of life"):
+            machines.runner(lease_s=lease_s).run(program)
+        if begun.exists():
+            break
     thread.join(SOON_S)
-    process = int((machines.workspace / "begun").read_text())
+    process = int(begun.read_text())
     worker.send_signal(signal.SIGCONT)
     until(lambda: not Path(f"/proc/{process}").exists())
 
