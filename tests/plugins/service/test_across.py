@@ -150,6 +150,40 @@ def _listened(both: Both, headers: dict[str, str], lines: list[str], ended: thre
     ended.set()
 
 
+def test_a_stream_of_a_caller_shows_what_was_called_for_its_user(both: Both) -> None:
+    """One agent serves many people. What they ask of it is shown to those who look on, not to one another."""
+    bound: dict[str, Any] = {"agents": ("bot",)}
+    people = {
+        "ann": both.bearer(Role.CALLER, user="ann", **bound),
+        "bob": both.bearer(Role.CALLER, user="bob", **bound),
+        "nobody": both.bearer(Role.CALLER, **bound),
+    }
+    streams = people | {"viewer": both.bearer(Role.VIEWER, **bound)}
+    listening = threading.Barrier(len(streams) + 1, timeout=60)
+
+    def shown(name: str) -> str:
+        """All that comes until the last call that has to be there."""
+        text, last = "", f"last-of-{name if name in people else 'nobody'}"
+        with both.client.stream("GET", "/v1/events", headers=streams[name]) as answer:
+            listening.wait()
+            lines = answer.iter_lines()
+            while last not in text:
+                text += next(lines)
+        return text
+
+    with ThreadPoolExecutor(len(streams)) as pool:
+        futures = {name: pool.submit(shown, name) for name in streams}
+        listening.wait()
+        for mark in ("first", "last"):
+            for name, headers in people.items():
+                body = {"tool": "write_file", "args": {"path": "seen.txt", "content": f"{mark}-of-{name}"}}
+                assert both.client.post("/v1/calls", json=body, headers=headers).json()["outcome"] == "ok"
+        texts = {name: future.result() for name, future in futures.items()}
+
+    seen = {name: {one for one in people if f"first-of-{one}" in text} for name, text in texts.items()}
+    assert seen == {**{name: {name} for name in people}, "viewer": set(people)}
+
+
 def test_streams_show_one_tenant_until_the_token_or_the_role_is_taken(both: Both) -> None:
     """Also from the numbers of another tenant; nothing that happens later is sent."""
     person = both.signed_in("dee", Role.VIEWER)

@@ -54,7 +54,7 @@ def routes(service: Service) -> APIRouter:
         openapi_extra={"parameters": [_LAST_ID]},
     )
     async def events(request: Request, principal: MayListen) -> Response:
-        """Events of calls: all of the tenant's for who looks on, the own ones for a caller."""
+        """Events of calls: all of the tenant's for who looks on; for a caller those of its agents for its own user."""
         after = _after(request.headers.get("last-event-id"), epoch)
         listener = tenants[principal.tenant].listen(_sees(principal), after)
         if listener is None:
@@ -77,7 +77,8 @@ def _sees(principal: Principal) -> Any:
     def sees(live: LiveEvent) -> bool:
         if agents is not None and live.agent not in agents:
             return False
-        return looks_on or agents is not None or (user is not None and live.user == user)
+        # An agent may serve many people: those who only call see what was called for themselves.
+        return looks_on or (live.user == user and (user is not None or agents is not None))
 
     return sees
 
