@@ -10,12 +10,13 @@ import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import pytest
 
-from toolcharter.hosts import Host, open_host
+from toolcharter.hosts import Host, open_host, pending
 
 PROFILE = """
 profile: contract
@@ -75,6 +76,20 @@ class Place:
             for event in self.events()
             if call_id in {None, event["call_id"]}
         ]
+
+
+@contextmanager
+def soon_expired(monkeypatch: pytest.MonkeyPatch, message: str) -> Iterator[None]:
+    """Whoever is asked within is asked *message*, and the question has expired at once."""
+    ask = pending.PendingApprovals.__call__
+    with monkeypatch.context() as within:
+        within.setattr(pending, "MAX_AGE_S", -1.0)
+        within.setattr(
+            pending.PendingApprovals,
+            "__call__",
+            lambda self, one: ask(self, one._replace(message=message or one.message)),
+        )
+        yield
 
 
 class Adapter(ABC):

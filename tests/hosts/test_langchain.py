@@ -19,11 +19,11 @@ from langgraph.prebuilt import ToolNode
 from langgraph.types import Command, interrupt
 
 from toolcharter import Caller
-from toolcharter.hosts import Host, pending
+from toolcharter.hosts import Host
 from toolcharter_langchain import GovernMiddleware, ProfileTool, langchain_tools
 from toolcharter_langchain.approvals import Approvals
 
-from .contract import SECRET, Adapter, Call, ForeignContract, Place, Seen, SynchronousContract
+from .contract import SECRET, Adapter, Call, ForeignContract, Place, Seen, SynchronousContract, soon_expired
 from .readme import front_page, run_readme
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "hosts" / "langchain.py"
@@ -273,22 +273,22 @@ async def test_graph_that_goes_on_in_another_process(place: Place) -> None:
     assert not (place.workspace / "notes.txt").exists()
 
 
+@pytest.mark.parametrize("other", ["", "It was another question."])
 @pytest.mark.parametrize("adapter", [Asynchronous, Synchronous])
 async def test_graph_that_goes_on_after_its_question_has_expired(
-    host: Host, place: Place, adapter: type[Asynchronous], monkeypatch: pytest.MonkeyPatch
+    host: Host, place: Place, adapter: type[Asynchronous], monkeypatch: pytest.MonkeyPatch, other: str
 ) -> None:
-    """The call asks anew, as in another process, and runs once."""
+    """The call runs once, if the question would be the same now."""
     call, way = Call("delete_file", {"path": "notes.txt"}), adapter(host)
     agent: Any = create_agent(asking([call]), langchain_tools(host), checkpointer=InMemorySaver())
-    with monkeypatch.context() as at_once:
-        at_once.setattr(pending, "MAX_AGE_S", -1.0)
+    with soon_expired(monkeypatch, other):
         asked = await way.invoke(agent, {"messages": [("user", "go")]})
 
     state = await way.invoke(agent, Command(resume="allow_once"))
 
     assert asked["__interrupt__"]
-    assert not seen(state, [call])[0].is_error
-    assert not (place.workspace / "notes.txt").exists()
+    assert seen(state, [call])[0].is_error == bool(other)
+    assert (place.workspace / "notes.txt").exists() == bool(other)
 
 
 async def test_middleware_leaves_our_tools_to_themselves(host: Host, place: Place) -> None:

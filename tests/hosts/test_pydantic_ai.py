@@ -33,10 +33,10 @@ from pydantic_ai.messages import (
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from toolcharter import Caller
-from toolcharter.hosts import Host, pending
+from toolcharter.hosts import Host
 from toolcharter_pydantic_ai import Govern, ProfileToolset
 
-from .contract import SECRET, Adapter, Call, ForeignContract, Place, Seen, SynchronousContract
+from .contract import SECRET, Adapter, Call, ForeignContract, Place, Seen, SynchronousContract, soon_expired
 from .readme import run_readme
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "hosts" / "pydantic_ai.py"
@@ -175,21 +175,21 @@ async def test_run_that_goes_on_with_another_host(place: Place) -> None:
     assert not (place.workspace / "notes.txt").exists()
 
 
+@pytest.mark.parametrize("other", ["", "It was another question."])
 async def test_run_that_goes_on_after_its_question_has_expired(
-    host: Host, place: Place, monkeypatch: pytest.MonkeyPatch
+    host: Host, place: Place, monkeypatch: pytest.MonkeyPatch, other: str
 ) -> None:
-    """The call asks anew, and runs once."""
+    """The call runs once, if the question would be the same now."""
     call = Call("delete_file", {"path": "notes.txt"})
     agent = Agent(asking([call]), toolsets=[ProfileToolset(host)], output_type=[str, DeferredToolRequests])
-    with monkeypatch.context() as at_once:
-        at_once.setattr(pending, "MAX_AGE_S", -1.0)
+    with soon_expired(monkeypatch, other):
         asked = await agent.run("go")
     results = DeferredToolResults(approvals={call.id: True})
 
     done = await agent.run(message_history=asked.all_messages(), deferred_tool_results=results)
 
-    assert not answers(done.all_messages())[call.id].is_error
-    assert not (place.workspace / "notes.txt").exists()
+    assert answers(done.all_messages())[call.id].is_error == bool(other)
+    assert (place.workspace / "notes.txt").exists() == bool(other)
 
 
 async def test_person_may_change_the_arguments(host: Host, place: Place) -> None:

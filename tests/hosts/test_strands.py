@@ -13,10 +13,10 @@ from strands.middleware import ExecuteToolStage
 from strands.models.model import Model
 
 from toolcharter import Caller
-from toolcharter.hosts import Host, pending
+from toolcharter.hosts import Host
 from toolcharter_strands import Govern, strands_tools
 
-from .contract import SECRET, Adapter, Call, ForeignContract, Place, Seen, SynchronousContract
+from .contract import SECRET, Adapter, Call, ForeignContract, Place, Seen, SynchronousContract, soon_expired
 from .readme import run_readme
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "hosts" / "strands.py"
@@ -180,20 +180,20 @@ async def test_anything_but_a_plain_yes_is_a_no(host: Host, place: Place, said: 
     assert (place.workspace / "notes.txt").exists()
 
 
+@pytest.mark.parametrize("other", ["", "It was another question."])
 async def test_agent_that_goes_on_after_its_question_has_expired(
-    host: Host, place: Place, monkeypatch: pytest.MonkeyPatch
+    host: Host, place: Place, monkeypatch: pytest.MonkeyPatch, other: str
 ) -> None:
-    """The call asks anew, and runs once."""
+    """The call runs once, if the question would be the same now."""
     call = Call("delete_file", {"path": "notes.txt"})
     agent = agent_of([call], strands_tools(host))
-    with monkeypatch.context() as at_once:
-        at_once.setattr(pending, "MAX_AGE_S", -1.0)
+    with soon_expired(monkeypatch, other):
         [question] = (await agent.invoke_async("go")).interrupts or ()
 
     await agent.invoke_async(gone_on(question.id, "allow_once"))
 
-    assert not seen(agent, call).is_error
-    assert not (place.workspace / "notes.txt").exists()
+    assert seen(agent, call).is_error == bool(other)
+    assert (place.workspace / "notes.txt").exists() == bool(other)
 
 
 async def test_our_tools_are_governed_once(host: Host, place: Place) -> None:

@@ -47,6 +47,10 @@ class PendingApproval(NamedTuple):
         """Whether an answer comes too late, so that the call has to be made again."""
         return self.expires_at < time.time()
 
+    def is_same_question(self, other: "PendingApproval") -> bool:
+        """Whether *other* asks the same: about the same call, for the same reason, in the same words."""
+        return _digest_of(self.request) == _digest_of(other.request)
+
 
 class Question(NamedTuple):
     """What a state says."""

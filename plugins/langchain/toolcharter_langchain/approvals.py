@@ -41,7 +41,8 @@ class Approvals:
     ) -> ApprovalAnswer | None:
         """Interrupt the graph, or return what it was resumed with.
 
-        None where no one can be asked: outside of a graph, and while another call of the same node waits for its answer.
+        None where no one can be asked: outside of a graph, and while another call of the same node waits for its answer;
+        and if the answer is to a question that has expired and would be another one now.
 
         Raises:
             GraphInterrupt: The graph stops here, and goes on with `Command(resume="allow_once")` or `"deny"`.
@@ -55,8 +56,9 @@ class Approvals:
             self._waiting.pop(key, None)
         return answer
 
-    def _answer_of(self, key: Key, pending: PendingApproval) -> ApprovalAnswer:
+    def _answer_of(self, key: Key, pending: PendingApproval) -> ApprovalAnswer | None:
         with self._lock:
+            before = self._waiting.get(key, pending)
             self._waiting[key] = pending
             if len(self._waiting) > MAX_WAITING:
                 del self._waiting[next(iter(self._waiting))]
@@ -71,7 +73,7 @@ class Approvals:
             }
         )
         TURNS.end()
-        return _answer(said)
+        return _answer(said) if pending.is_same_question(before) else None
 
 
 def _answer(said: Any) -> ApprovalAnswer:

@@ -37,11 +37,12 @@ class Approvals:
         """
         key = ctx.tool_call_id or "", name, json.dumps(args, sort_keys=True, default=repr), caller
         with self._lock:
-            pending = self._waiting.pop(key, None) if ctx.tool_call_approved else None
+            pending = before = self._waiting.pop(key, None) if ctx.tool_call_approved else None
         if pending is None or pending.has_expired:
             result = await make()
             pending = result.pending
-            if pending is None:
+            # A yes to a question that has expired counts only if the question would be the same now.
+            if pending is None or (before is not None and not pending.is_same_question(before)):
                 return result
         # Whoever runs the agent has a person's yes for this very call; each rule is asked again.
         if ctx.tool_call_approved:

@@ -48,7 +48,7 @@ class Approvals:
         """
         key = call_id, name, json.dumps(args, sort_keys=True, default=repr), caller
         with self._lock:
-            pending = self._waiting.get(key)
+            pending = before = self._waiting.get(key)
         if pending is None or pending.has_expired:
             result = await make()
             pending = result.pending
@@ -64,5 +64,7 @@ class Approvals:
         said = interrupt({**question, "message": request.message})
         with self._lock:
             self._waiting.pop(key, None)
+        if before is not None and not pending.is_same_question(before):
+            return await make()  # The answer is to another question, which has expired.
         # Anything but a plain yes is a no.
         return await answer(pending.state, ApprovalAnswer(said if said in _ANSWERS else "deny"))
