@@ -59,7 +59,7 @@ class Model:
 
     def __call__(self, _path: str, body: dict[str, Any]) -> dict[str, Any]:
         self.was_asked.set()
-        self.may_answer.wait(10)
+        self.may_answer.wait(120)
         found = outputs(body)
         return says(found[-1]) if found and not self.is_endless else self.call
 
@@ -101,14 +101,14 @@ def live(tmp_path: Path, server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
 @pytest.fixture
 def start(live: LiveToolbox) -> Start:
     def begin(**settings: Any) -> AgentThread:
-        request = AgentRequest(**{"message": "go", "timeout_s": 20.0, **settings})
+        request = AgentRequest(**{"message": "go", "timeout_s": 120.0, **settings})
         return AgentLauncher(live._base, Caller(agent="ada"), None).start(request)
 
     return begin
 
 
 def ended(agent: AgentThread) -> AgentResult:
-    assert agent.wait(20)
+    assert agent.wait(120)
     return agent.result()
 
 
@@ -148,12 +148,16 @@ def test_one_that_waits_for_its_model_ends_at_once(
 ) -> None:
     """Cancelled, or at its deadline; the answer that comes too late leads to no call."""
     model.may_answer.clear()
-    agent = start(timeout_s=20.0 if reason == "cancelled" else 1.0)
-    assert model.was_asked.wait(10)
+    # On a busy machine the time may be up before its model is asked.
+    for timeout_s in (1.0, 15, 60) if reason == "timed_out" else (120,):
+        agent = start(timeout_s=timeout_s)
+        if model.was_asked.wait(timeout_s):
+            break
+    assert model.was_asked.is_set()
     if reason == "cancelled":
         agent.cancel()
 
-    assert agent.wait(5)
+    assert agent.wait(60)
     with pytest.raises(ToolError) as stopped:
         agent.result()
 
@@ -165,7 +169,7 @@ def test_one_that_waits_for_its_model_ends_at_once(
 def test_without_a_key_it_fails(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(KEY)
     agent = start()
-    assert agent.wait(20)
+    assert agent.wait(120)
     with pytest.raises(ToolError, match="has no key"):
         agent.result()
 

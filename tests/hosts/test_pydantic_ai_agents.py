@@ -42,7 +42,7 @@ class Script:
         self.asked.append(([*messages], info))
         self.was_asked.set()
         if self.is_held:
-            await asyncio.sleep(30)  # the agent's end cancels it
+            await asyncio.sleep(600)  # the agent's end cancels it
         found = outputs(messages)
         return ModelResponse([TextPart(found[-1]) if found and not self.is_endless else self.call])
 
@@ -74,14 +74,14 @@ def start(live: LiveToolbox, script: Script) -> Start:
     live._base.agent_host = PydanticAIAgents(PydanticAIPolicy(model="small"), script.model_of).run_agent
 
     def begin(**settings: Any) -> AgentThread:
-        request = AgentRequest(**{"message": "go", "timeout_s": 20.0, **settings})
+        request = AgentRequest(**{"message": "go", "timeout_s": 120.0, **settings})
         return AgentLauncher(live._base, Caller(agent="ada"), None).start(request)
 
     return begin
 
 
 def ended(agent: AgentThread) -> AgentResult:
-    assert agent.wait(20)
+    assert agent.wait(120)
     return agent.result()
 
 
@@ -121,12 +121,16 @@ def test_who_uses_up_its_iterations_is_told_so(start: Start, script: Script) -> 
 def test_one_that_waits_for_its_model_ends_at_once(start: Start, script: Script, reason: str) -> None:
     """Cancelled, or at its deadline."""
     script.is_held = True
-    agent = start(timeout_s=20.0 if reason == "cancelled" else 1.0)
-    assert script.was_asked.wait(10)
+    # On a busy machine the time may be up before its model is asked.
+    for timeout_s in (1.0, 15, 60) if reason == "timed_out" else (120,):
+        agent = start(timeout_s=timeout_s)
+        if script.was_asked.wait(timeout_s):
+            break
+    assert script.was_asked.is_set()
     if reason == "cancelled":
         agent.cancel()
 
-    assert agent.wait(5)
+    assert agent.wait(60)
     with pytest.raises(ToolError) as stopped:
         agent.result()
 

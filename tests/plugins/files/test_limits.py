@@ -60,24 +60,27 @@ def test_edits_of_long_files_leave_others_alive(box: Any, tmp_path: Path, name: 
 
 def test_what_has_been_written_is_no_failure(box: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A call whose time is up when the file is written says ok: who is told that it failed would do it again."""
-    toolbox = box(0.3)
-    monkeypatch.setattr(diffs, "diff_of_edit", _slow)
-    monkeypatch.setattr("toolcharter_files.edit_file.diff_of_edit", _slow)
-    monkeypatch.setattr("toolcharter_files.write_file.diff_of_write", _slow)
-    file = tmp_path / "ws" / "f"
-    file.write_text("a")
 
-    edited = toolbox.call("edit_file", {"path": "f", "old_string": "a", "new_string": "b"})
-    written = toolbox.call("write_file", {"path": "f", "content": "c"})
-    later = asyncio.run(toolbox.acall("write_file", {"path": "f", "content": "d"}))
+    def slow(*_: str) -> str:
+        time.sleep(limit_s + 0.2)
+        return "diff"
+
+    monkeypatch.setattr(diffs, "diff_of_edit", slow)
+    monkeypatch.setattr("toolcharter_files.edit_file.diff_of_edit", slow)
+    monkeypatch.setattr("toolcharter_files.write_file.diff_of_write", slow)
+    # On a busy machine the time may be up before the file is written.
+    for limit_s in (0.3, 3, 30):
+        toolbox = box(limit_s)
+        file = tmp_path / "ws" / "f"
+        file.write_text("a")
+        edited = toolbox.call("edit_file", {"path": "f", "old_string": "a", "new_string": "b"})
+        written = toolbox.call("write_file", {"path": "f", "content": "c"})
+        later = asyncio.run(toolbox.acall("write_file", {"path": "f", "content": "d"}))
+        if "timed_out" not in {edited.reason, written.reason, later.reason}:
+            break
 
     assert [one.outcome for one in (edited, written, later)] == ["ok", "ok", "ok"]
     assert file.read_text() == "d"
-
-
-def _slow(*_: str) -> str:
-    time.sleep(0.5)
-    return "diff"
 
 
 def test_nothing_is_written_past_the_limit(box: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

