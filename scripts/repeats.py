@@ -42,8 +42,9 @@ class Outcome(NamedTuple):
     def row(self) -> str:
         """The row of the page."""
         told = [*(f"`{name}` failed" for name in self.failed), *(f"`{name}` hung" for name in self.hung)]
+        found = ", ".join(told) or ("none" if self.passed else "no test has ended")
         day, place = time.strftime("%Y-%m-%d"), f"{WORKERS} on {os.cpu_count()}"
-        return f"| {_commit()} | {day} | {place} | {self.passed} | {', '.join(told) or 'none'} |\n"
+        return f"| {_commit()} | {day} | {place} | {self.passed} | {found} |\n"
 
 
 def main() -> int:

@@ -37,6 +37,11 @@ def test_what_a_repeat_has_found(output: str, outcome: Outcome, *, has_hung: boo
     assert outcome_of(output, has_hung=has_hung) == outcome
 
 
+def test_a_repeat_that_was_killed_is_not_without_a_find() -> None:
+    """Its output says of no test what became of it."""
+    assert Outcome(0, (), ()).row.endswith(" | 0 | no test has ended |\n")
+
+
 def test_a_repeat_of_some_tests_writes_nothing() -> None:
     """The page is for whole runs."""
     before = repeats.PAGE.read_text()
