@@ -14,7 +14,7 @@ from dataclasses import asdict
 from typing import Any, NamedTuple
 
 from toolcharter.api.approval import ApprovalAnswer, ApprovalRequest
-from toolcharter.api.call import Caller
+from toolcharter.api.call import Caller, Delegation
 from toolcharter.api.words import Kind
 from toolcharter.errors import ToolcharterError
 
@@ -149,7 +149,7 @@ class PendingApprovals:
         if not hmac.compare_digest(state.encode(errors="replace"), self._written(body).encode()):
             raise StateRejected("The state was not made by this host, or was changed.")
         said: dict[str, Any] = json.loads(body)
-        said["caller"] = Caller(**said["caller"])
+        said["caller"] = _caller(said["caller"])
         return Question(**said)
 
     def _signature(self, body: bytes) -> bytes:
@@ -165,6 +165,16 @@ def asking() -> Generator[Asked]:
         yield asked
     finally:
         _ASKED.reset(token)
+
+
+def _caller(said: Mapping[str, Any]) -> Caller:
+    """The caller that a state names, with what a started agent got of the one above it."""
+    given = said["delegation"]
+    if given is None:
+        return Caller(**said)
+    top, tools, may_ask = given
+    known: dict[str, Any] = {**said, "delegation": Delegation(_caller(top), tuple(tools), may_ask)}
+    return Caller(**known)
 
 
 def _digest_of(request: ApprovalRequest) -> str:

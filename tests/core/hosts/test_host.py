@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from toolcharter import ApprovalAnswer, ApprovalRequest, Caller
+from toolcharter import ApprovalAnswer, ApprovalRequest, Caller, Delegation
 from toolcharter.hosts import Host, HostResult, StateRejected
 from toolcharter.hosts.pending import PendingApprovals
 
@@ -209,6 +209,21 @@ def test_an_answer_holds_for_the_question_that_was_asked(host: Host) -> None:
     assert approvals(asked.request._replace(call_id="2", message="It has changed.")) is None
     assert approvals(asked.request._replace(call_id="2", reason="tool_changed")) is None
     assert approvals(asked.request._replace(call_id="2")) == yes
+
+
+@pytest.mark.parametrize("tools", [("delete_file", "read_file"), ("read_file",)])
+def test_an_answer_makes_the_call_of_the_agent_that_asked(host: Host, place: Place, tools: tuple[str, ...]) -> None:
+    """One that another agent has started has what it got of that one, and no more."""
+    first = Caller(agent="first")
+    started = Caller(agent="second", depth=1, delegation=Delegation(first, tools))
+
+    asked = host.call("delete_file", {"path": "notes.txt"}, caller=started)
+
+    assert (asked.pending is not None) == ("delete_file" in tools)
+    if asked.pending is not None:
+        assert not host.answer(asked.pending.state, "allow_once").is_error
+        assert place.fields("hook.tool.after")[-1]["agent"] == "second"
+    assert (place.workspace / "notes.txt").exists() == ("delete_file" not in tools)
 
 
 def test_a_rule_that_denies_is_not_overruled_by_an_answer(place: Place) -> None:
