@@ -52,10 +52,14 @@ def open_sink(sink: SinkLike, extension: Callable[[str], Sink]) -> Sink:
         extension: Opens the schemes that core does not know, or refuses them.
 
     Raises:
-        ConfigurationError: The URL is malformed, or its file not writable.
+        ConfigurationError: The URL is malformed, its file not writable, or it is none of the three.
     """
+    if callable(sink):
+        return FunctionSink(sink)
     if not isinstance(sink, str):
-        return FunctionSink(sink) if callable(sink) else sink
+        if callable(getattr(sink, "write", None)):
+            return sink
+        raise _fault(repr(sink), "the event sink is not understood", "Give a URL, a function or a sink.")
     scheme, _, rest = sink.partition(":")
     if sink in {"stderr", "stderr:"}:
         return DescriptorSink(2)

@@ -102,6 +102,15 @@ def test_a_url_that_names_no_sink(url: str, message: str) -> None:
     assert str(caught.value) == message
 
 
+@pytest.mark.parametrize("given", [None, 7, b"stderr:"])
+def test_what_is_neither_url_nor_function_nor_sink(given: Any) -> None:
+    """`events=None` is no way to have no events."""
+    with pytest.raises(ConfigurationError, match="the event sink is not understood") as caught:
+        open_sink(given, refuse)
+
+    assert repr(given) in str(caught.value)
+
+
 def test_a_url_with_a_null_byte_names_no_sink() -> None:
     """Python words this refusal differently from version to version."""
     with pytest.raises(ConfigurationError, match=r"^events: the file cannot be opened for appending: .*null"):
