@@ -20,7 +20,7 @@ NAMES_OF_COMPILERS = {"i386", "i686", "x86_64"}
         "sh", "bash", "/bin/sh", "python", "python3", "python3.11", "python3.13t", "python2.7-dbg", "PYTHON.EXE",
         "perl5.36", "env", "nice", "nohup", "timeout", "time", "xargs", "setsid", "stdbuf", "sudo", "doas", "su", "ssh",
         "find", "git", "make", "npm", "npx", "yarn", "pnpm", "busybox", "gcc-12", "x86_64-linux-gnu-gcc-12",
-        "ld-linux-x86-64.so.2", "R", "node18", ".", "x" * 256,
+        "ld-linux-x86-64.so.2", "R", "bear", "opam", "coverage", "pandoc", "node18", ".", "x" * 256,
     ],
 )  # fmt: skip
 def test_launchers(program) -> None:
