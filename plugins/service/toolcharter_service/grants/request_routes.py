@@ -168,7 +168,12 @@ class RequestRoutes:
 
 
 def _concerns(principal: Principal, record: AccessRequest) -> bool:
-    """Whether *principal* may see it: who is bound to agents sees what is asked for those."""
+    """Whether *principal* may see it: who is bound to agents sees what is asked for those.
+
+    What somebody else has asked with a token of the same name is not one's own.
+    """
+    if not principal.has(Role.VIEWER) and record.user != (principal.user or ""):
+        return False
     is_own = record.scope == "user" and record.user == principal.user
     return principal.agents is None or is_own or (record.scope == "agent" and record.subject in principal.agents)
 

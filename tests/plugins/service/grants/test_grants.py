@@ -130,6 +130,23 @@ def test_a_rejected_request_makes_none(issues: httpx.Client, stores: StoreHandle
     assert len(issues.get("/v1/mcp/requests?status=pending", headers=ADMIN).json()["requests"]) == 1
 
 
+def test_a_token_of_the_same_name_sees_no_requests_of_another_user(issues: httpx.Client, stores: StoreHandle) -> None:
+    """Names of tokens are not given once only."""
+    of_kim = AccessRequest(
+        id="r1",
+        server="issues",
+        scope="agent",
+        subject="bot",
+        requested_by="eve",
+        user="kim",
+        requested_at="2026-11-29",
+    )
+    stores.bound("acme", MCP_RECORDS).put(of_kim)
+
+    assert issues.get("/v1/mcp/requests", headers=being("eve", "caller")).json()["requests"] == []
+    assert len(issues.get("/v1/mcp/requests", headers=ADMIN).json()["requests"]) == 1
+
+
 def test_a_user_asks_for_itself(issues: httpx.Client) -> None:
     """And for nobody else."""
     body = {"server": "issues", "scope": "user", "subject": "ada"}
