@@ -125,7 +125,9 @@ class Shelves:
         return Shelf(path, self._kept) if path in {"a.md", "b.md"} else None
 
 
-def write_spec(name: str, *, staged: bool, capabilities: set[str] | None, within: str | None = None) -> ToolSpec[Any]:
+def write_spec(
+    name: str, *, staged: bool, capabilities: set[str] | None, within: str | None = None, **more: Any
+) -> ToolSpec[Any]:
     """A tool that writes a file, in a child call of its own if *within* names one."""
 
     def build_writer(_workspace: Path, _policy: ToolPolicy, rt: ToolRuntime) -> Callable[[str], str]:
@@ -141,13 +143,20 @@ def write_spec(name: str, *, staged: bool, capabilities: set[str] | None, within
 
         return write
 
-    return ToolSpec(name, ToolPolicy, build_writer, capabilities=capabilities, safety="low", staged=staged)
+    return ToolSpec(name, ToolPolicy, build_writer, capabilities=capabilities, safety="low", staged=staged, **more)
 
 
 WRITERS = (
     write_spec("declared", staged=True, capabilities={"fs:write"}),
     write_spec("undeclared", staged=True, capabilities=None),
     write_spec("nested", staged=True, capabilities={"fs:write"}, within="part"),
+    write_spec(
+        "checked",
+        staged=True,
+        capabilities={"fs:write"},
+        asks=lambda *_: Ask("other_word", "It is late."),
+        reasons={"other_word"},
+    ),
     write_spec("unstaged", staged=False, capabilities={"fs:write"}),
     write_spec("lying", staged=True, capabilities={"fs:read"}),
 )
@@ -196,6 +205,22 @@ def test_a_virtual_file_is_changed_with_a_persons_word(
     assert [one.reason for one in (*ended, agreed)] == ["approval_unavailable", "approval_denied", None, None]
     assert [one.message for one in questions] == ["a.md is to be changed."] * 2
     assert (kept, (tmp_path / "a.md").read_text()) == (["old", "new"], "on the disk")
+
+
+def test_who_is_asked_by_a_check_reads_what_the_file_asks(routed: Routed, kept: list[str]) -> None:
+    """One answer is for both."""
+    questions: list[ApprovalRequest] = []
+
+    def answer(request: ApprovalRequest) -> Answer:
+        questions.append(request)
+        return "allow_once"
+
+    with routed(answer) as tools:
+        outcomes = [tools.call("checked", {"path": path}).outcome for path in ("a.md", "c.md")]
+
+    assert (outcomes, kept) == (["ok", "ok"], ["old", "new"])
+    assert [one.reason for one in questions] == ["other_word"] * 2
+    assert [one.message for one in questions] == ["It is late. a.md is to be changed.", "It is late."]
 
 
 @pytest.mark.parametrize("tool", ["unstaged", "lying"])

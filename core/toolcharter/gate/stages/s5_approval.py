@@ -188,7 +188,7 @@ class ApprovalService:
             return None
         timeout_s = self._settings.timeout_s
         try:
-            request, shows = self._request(asked, ctx, ask)
+            request, shows = self._request(asked, ctx, ask, None if rehearsed is None else rehearsed.question)
         except (TypeError, ValueError) as error:
             ctx.refuse("approval", Reason.APPROVAL_UNAVAILABLE, f"The call cannot be shown: {type(error).__name__}.")
             return None
@@ -211,8 +211,10 @@ class ApprovalService:
             del self._cases[ctx.live_key]
             return None
 
-    def _request(self, asked: AskedCall, ctx: CallContext, ask: Ask) -> tuple[ApprovalRequest, str]:
-        """The question, and the call in one line.
+    def _request(
+        self, asked: AskedCall, ctx: CallContext, ask: Ask, of_file: Ask | None
+    ) -> tuple[ApprovalRequest, str]:
+        """The question, and the call in one line. *of_file* is what the virtual file asks that the call would change.
 
         Raises:
             Hidden: A mask would hide what could be code.
@@ -222,7 +224,8 @@ class ApprovalService:
         shows = one_line(shown.args)
         why_not = self._why_not_always(asked, ctx, shown, shows)
         until = None if why_not else written(_now() + timedelta(days=self._settings.keep_days))
-        messages = (redact_text(ask.message), self._why_again(asked, ctx))
+        told = dict.fromkeys(one.message for one in (ask, of_file) if one is not None)
+        messages = (*map(redact_text, told), self._why_again(asked, ctx))
         return ApprovalRequest(
             tool=spec.name,
             action=redact_text(ctx.action),
