@@ -124,13 +124,14 @@ class Stream:
         block = blocks.open_at(end)
         if block is not None:
             return self._held.rfind(b"\n", 0, block) + 1
-        last = self._held[max(wrapped.start_of(self._held, end), end - _LAST_OF_LINE) : end]
+        joined = wrapped.start_of(self._held, end)
+        last = self._held[max(joined, end - _LAST_OF_LINE) : end]
         # As it is, and as it is read: colours may come between a key and the end of its line.
         if any(map(_waits(), dict.fromkeys((last, bare_of(last))))) or self._upwards.goes_on(self._held, end):
             return begin
-        above = self._held[max(0, begin - _LAST_OF_LINE) : begin]
         # A name, and the password below it.
-        return begin if any(map(_ABOVE.search, (above, bare_of(above)))) else None
+        above = [self._held[max(0, place - _LAST_OF_LINE) : place] for place in {begin, joined}]
+        return begin if any(map(_ABOVE.search, (*above, *map(bare_of, above)))) else None
 
     def _between_words(self) -> int:
         """The last place between two words behind which everything that may belong together is at hand; 0 if none."""

@@ -116,6 +116,7 @@ def streamed(data: bytes, cuts: list[int], stream: Stream) -> bytes:
 @given(TEXTS, st.lists(st.integers(0, 10_000), max_size=8))
 @example(f"token:\n  {HEX}\n".encode(), [7])
 @example(BLOCK.encode(), [40, 90])
+@example(b'<auth-user-pass>\n"some prose" \\\n  "goes on\n' + HEX[:20].encode() + b"\n", [])
 def test_the_borders_of_the_pieces_never_matter(data: bytes, cuts: list[int]) -> None:
     """However a text is cut, the outcome is that of the whole."""
     assert streamed(data, cuts, Stream()) == scrub_bytes(data)[0]
