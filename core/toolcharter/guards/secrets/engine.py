@@ -100,9 +100,10 @@ def _finder(family: int) -> Callable[..., Iterator[Span]]:
     if family in (Family.TOKEN, Family.FLOATING):
         floating = family == Family.FLOATING
         return _compiled(patterns.token_pattern(kind for kind in tables.tokens() if bool(kind.hint) == floating))
+    if family == Family.PLACED:
+        return _compiled(places.PLACED, shared=b"\"'")
     return _compiled(
         {
-            Family.PLACED: places.PLACED,
             Family.LISTED: patterns.LISTED,
             Family.URL: patterns.URL,
             Family.COOKIE: patterns.COOKIE,
@@ -149,7 +150,8 @@ def tester(pattern: str) -> Callable[[bytes], bool]:
     return lambda data: any(True for _ in find(data))
 
 
-def _compiled(pattern: str) -> Callable[..., Iterator[Span]]:
+def _compiled(pattern: str, *, shared: bytes = b"") -> Callable[..., Iterator[Span]]:
+    """What finds *pattern*; where a match ends with one of the bytes *shared*, the next one may begin with it."""
     module = import_module("re2")
     # Below the wrapper: a match object would cost more than the match.
     match = module.compile(pattern.encode(), _options())._regexp.Match  # noqa: SLF001
@@ -163,6 +165,7 @@ def _compiled(pattern: str) -> Callable[..., Iterator[Span]]:
             if position < 0:
                 return
             yield span
+            position -= data[position - 1] in shared
 
     return find
 

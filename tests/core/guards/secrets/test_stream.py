@@ -117,6 +117,7 @@ def streamed(data: bytes, cuts: list[int], stream: Stream) -> bytes:
 @example(f"token:\n  {HEX}\n".encode(), [7])
 @example(BLOCK.encode(), [40, 90])
 @example(b'<auth-user-pass>\n"some prose" \\\n  "goes on\n' + HEX[:20].encode() + b"\n", [])
+@example(f'password=tiger_moth{"_lamp"}"d": "{HEX[:24].upper()}{HEX[24:48]}"a\n{TOKEN}{TOKEN}'.encode(), [])
 def test_the_borders_of_the_pieces_never_matter(data: bytes, cuts: list[int]) -> None:
     """However a text is cut, the outcome is that of the whole."""
     assert streamed(data, cuts, Stream()) == scrub_bytes(data)[0]
