@@ -27,6 +27,7 @@ CHUNK_BYTES = 65_536
 BEAT_S = 0.1
 """How often it is asked whether anybody still waits for a program, in seconds."""
 
+_WENT_AWAY = "The container or the Docker daemon went away while the program ran; it may have done its work."
 _KILL_S = 30.0
 """How long the daemon may take to end what was killed."""
 # What the init process says where the program cannot be executed. A program that says the same fools only its own caller.
@@ -57,9 +58,18 @@ class Container:
             raise
 
     def start(self) -> None:
-        """Start the program."""
+        """Start the program.
+
+        Raises:
+            ToolError: The daemon went away before it had answered.
+        """
         with told("The container could not be started"):
-            self._client.start(self.identifier)
+            try:
+                self._client.start(self.identifier)
+            except requests.RequestException as error:
+                if not _was_sent(error):
+                    raise
+                raise ToolError(_WENT_AWAY) from error
 
     def kill(self, number: int) -> None:
         """Send a signal to the program, which ends all of the container's processes if it is KILL."""
@@ -85,8 +95,7 @@ class Container:
             # urllib3 tells of a late body as of a lost connection.
             if "Read timed out" in str(error):
                 return None
-            message = "The container or the Docker daemon went away while the program ran; it may have done its work."
-            raise ToolError(message) from error
+            raise ToolError(_WENT_AWAY) from error
         return exit_code(int(status))
 
     def ran_out_of_memory(self) -> bool:
@@ -106,6 +115,15 @@ class Container:
         except Exception:  # noqa: BLE001 - whatever it is, the container may be there; who closes the runner tries again
             return False
         return True
+
+
+def _was_sent(error: BaseException | None) -> bool:
+    """Whether the daemon may have got the request that ended with *error*."""
+    while error is not None:
+        if isinstance(error, ConnectionRefusedError | FileNotFoundError):
+            return False
+        error = error.__context__
+    return True
 
 
 def attend(container: Container, job: Job) -> Ended:

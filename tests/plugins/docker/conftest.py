@@ -1,6 +1,8 @@
 """A daemon, and runners that are closed at the end."""
 
+import gc
 import shutil
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -65,3 +67,12 @@ def short_path(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     made = tmp_path_factory.mktemp("s")
     yield made
     shutil.rmtree(made)
+
+
+@pytest.fixture
+def forgiving() -> Iterator[None]:
+    """The docker library closes no socket that could not connect."""
+    yield
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()

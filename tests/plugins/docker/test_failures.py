@@ -2,6 +2,8 @@
 
 import socket
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -64,6 +66,34 @@ def test_container_that_cannot_be_joined_is_removed(monkeypatch: pytest.MonkeyPa
     with pytest.raises(Denied, match="sandbox_unavailable: The container could not be started: broken"):
         Container(Daemon(client, "/s", Image("i", frozenset(), frozenset())), PLAN)
     assert removed == ["1"]
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.usefixtures("forgiving")
+def test_daemon_that_goes_away_without_an_answer_may_have_started_the_program(
+    short_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where nothing listens, nothing has run."""
+    address = short_path / "d"
+    client = docker.APIClient(base_url=f"unix://{address}", version="1.41")
+    made, _theirs = container_of(monkeypatch)
+    monkeypatch.setattr(made, "_client", client)
+
+    def hang_up(listener: socket.socket) -> None:
+        asking, _ = listener.accept()
+        with asking:
+            asking.recv(65_536)
+
+    with closing(client):
+        with pytest.raises(Denied, match="sandbox_unavailable: The container could not be started"):
+            made.start()
+        with socket.socket(socket.AF_UNIX) as listener, ThreadPoolExecutor(1) as pool:
+            listener.bind(str(address))
+            listener.listen()
+            pool.submit(hang_up, listener)
+            with pytest.raises(ToolError, match="went away while the program ran; it may have done its work"):
+                made.start()
+    made.connection.close()
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """Programs in real containers: what they are given, how they end, and what is left when something goes wrong."""
 
-import gc
 import os
 import select
 import signal
@@ -8,8 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -324,15 +322,6 @@ def test_many_calls_at_a_time(open_docker: OpenDocker, containers: ListContainer
     assert ended == [f"{n}\n".encode() for n in range(24)]
     assert containers(f"{LABEL}={runner._owner}") == []
     assert {thread.name for thread in threading.enumerate() if thread.name.startswith("docker-")} == set()
-
-
-@pytest.fixture
-def forgiving() -> Iterator[None]:
-    """The docker library closes no socket that could not connect."""
-    yield
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)
-        gc.collect()
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
