@@ -52,7 +52,7 @@ def open_sink(sink: SinkLike, extension: Callable[[str], Sink]) -> Sink:
         extension: Opens the schemes that core does not know, or refuses them.
 
     Raises:
-        ConfigurationError: The URL is malformed, its file not writable, or it is none of the three.
+        ConfigurationError: The URL is malformed, its file not writable, or *sink* is neither a URL, a function nor a sink.
     """
     if callable(sink):
         return FunctionSink(sink)

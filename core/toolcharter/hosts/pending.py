@@ -168,7 +168,7 @@ def asking() -> Generator[Asked]:
 
 
 def _caller(said: Mapping[str, Any]) -> Caller:
-    """The caller that a state names, with what a started agent got of the one above it."""
+    """The caller that a state names, with the delegation of an agent that another one has started."""
     given = said["delegation"]
     if given is None:
         return Caller(**said)

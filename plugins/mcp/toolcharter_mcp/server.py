@@ -206,7 +206,7 @@ def _message(pending: PendingApproval) -> str:
 
 
 def _in_one_line(command: str) -> str:
-    """A word in quotes may hold line breaks, behind which it would look like another line of the question."""
+    """*command* without line breaks: what follows one would look like another line of the question."""
     return command if command.isascii() and command.isprintable() else json.dumps(command)
 
 

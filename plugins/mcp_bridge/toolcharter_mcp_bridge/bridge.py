@@ -65,7 +65,7 @@ class Bridge:
         self._names: dict[str, tuple[str, str]] = {}
         """Server and own name of each tool, by its full name without case."""
         self._asked: OrderedDict[str, Definition | None] = OrderedDict()
-        """What a person was asked about, by the call; None where two calls of one number were not asked about the same."""
+        """What a person was asked about, by the call; None if two calls with one number were asked about different things."""
         seen.note(self)
 
     @property

@@ -190,7 +190,7 @@ class ProcessState:
 class Log:
     """A growing log of at most *max_bytes*: when half of that is written, what came before it is dropped.
 
-    Of a line that began there, the rest is dropped with it: half a secret is not known for one, nor is one without its name.
+    The rest of a line that began there is dropped, too: half a secret, or one without its name, would not be recognised.
     """
 
     def __init__(self, path: Path, max_bytes: int) -> None:
@@ -265,13 +265,13 @@ def _new_file(path: Path) -> int:
 
 
 def _from_a_beginning(data: bytes) -> bytes:
-    """*data*, whose beginning is lost, from where something begins; the line break alone if that is behind it."""
+    """*data* from the first place where a line begins, since its own beginning is lost; its line break alone if no line follows."""
     found = _BEGINNING.search(data)
     return b"" if found is None else data[found.start() :] or data[-1:]
 
 
 def _is_empty(path: Path) -> bool:
-    """Whether there is such a file, and nothing in it: all of it was of one line."""
+    """Whether *path* is an empty file: a log that was the rest of one line is left empty."""
     with suppress(OSError):
         return not path.stat().st_size
     return False

@@ -214,7 +214,7 @@ class ApprovalService:
     def _request(
         self, asked: AskedCall, ctx: CallContext, ask: Ask, of_file: Ask | None
     ) -> tuple[ApprovalRequest, str]:
-        """The question, and the call in one line. *of_file* is what the virtual file asks that the call would change.
+        """The question, and the call in one line. *of_file* is the question of the virtual file that it would change.
 
         Raises:
             Hidden: A mask would hide what could be code.
