@@ -12,12 +12,12 @@ from toolcharter.hosts import PendingApproval
 from toolcharter_langchain.turns import TURNS, Key
 
 MAX_WAITING = 10_000
-"""How many calls that wait for a person are remembered; a forgotten one asks anew when its graph goes on, and gets the same answer."""
+"""The maximum number of pending approvals kept. If one is dropped, its call asks again when the graph resumes."""
 _ANSWERS = ("allow_once", "allow_always", "deny")
 
 
 class Approvals:
-    """The pending approvals of interrupted calls. A graph that goes on makes the interrupted call from its beginning."""
+    """The pending approvals of interrupted calls. A graph that resumes makes the interrupted call again."""
 
     def __init__(self) -> None:
         self._waiting: dict[Key, PendingApproval] = {}
@@ -26,7 +26,7 @@ class Approvals:
     def waiting(
         self, call_id: str | None, name: str, args: Mapping[str, Any], caller: Caller | None
     ) -> PendingApproval | None:
-        """That of the call, if it has interrupted its graph before; an expired one is forgotten."""
+        """Return the approval for which the call has interrupted its graph; None without one, or if it has expired."""
         with self._lock:
             pending = self._waiting.get(_key(call_id, name, args, caller))
         return None if pending is None or pending.has_expired else pending
@@ -39,18 +39,19 @@ class Approvals:
         caller: Caller | None,
         pending: PendingApproval,
     ) -> ApprovalAnswer | None:
-        """Interrupt the graph, or return what it was resumed with.
+        """Interrupt the graph, or return the answer that it was resumed with.
 
-        None where no one can be asked: outside of a graph, and while another call of the same node waits for its answer;
-        and if the answer is to a question that has expired and would be another one now.
+        Returns:
+            None if no person can be asked: outside of a graph, or while another call of the same node waits for its
+            answer. Also None if the question has expired and has changed since it was asked.
 
         Raises:
-            GraphInterrupt: The graph stops here, and goes on with `Command(resume="allow_once")` or `"deny"`.
+            GraphInterrupt: The graph stops here. `Command(resume="allow_once")` or `Command(resume="deny")` resumes it.
         """
         key = _key(call_id, name, args, caller)
         try:
             answer = self._answer_of(key, pending) if TURNS.begin(key) else None
-        except (KeyError, RuntimeError):  # there is no graph around the call
+        except (KeyError, RuntimeError):  # the call is made outside of a graph
             answer = None
         with self._lock:
             self._waiting.pop(key, None)
@@ -77,7 +78,7 @@ class Approvals:
 
 
 def _answer(said: Any) -> ApprovalAnswer:
-    """What the graph was resumed with; anything but a plain yes is a no."""
+    """Turn the value that the graph was resumed with into an answer. An unknown value is a denial."""
     if isinstance(said, ApprovalAnswer):
         return said
     word = said.get("answer") if isinstance(said, dict) else said

@@ -24,12 +24,12 @@ Response = ToolMessage | Command[Any]
 class GovernMiddleware(AgentMiddleware[Any, Any, Any]):
     """Sends every call of a tool that is not a profile's through the gate: rules, approvals, limits, events, scrubbing.
 
-    The profile has to allow such a tool by its name, `allow: ["custom:NAME"]`. Of a message that a tool
-    returns the text is scrubbed, and other content is left out. A `Command` is handed on; its messages are scrubbed.
+    The profile has to allow such a tool by its name, `allow: ["custom:NAME"]`. If the tool returns a message, its text
+    is scrubbed and other content is dropped. If it returns a `Command`, the command's messages are scrubbed.
 
     Args:
-        host: Of the profile.
-        caller: Says who calls, from the request; by default the host's own caller.
+        host: The host whose profile governs the calls.
+        caller: Returns who makes the call of a request; by default the host's own caller.
     """
 
     def __init__(self, host: Host, *, caller: Callable[[ToolCallRequest], Caller | None] | None = None) -> None:
@@ -39,7 +39,7 @@ class GovernMiddleware(AgentMiddleware[Any, Any, Any]):
         self._approvals = Approvals()
 
     def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Response]) -> Response:
-        """Make the call of *request*, if the gate lets it through; what the model sees of it."""
+        """Make the call of *request* if the gate allows it, and return what the model sees."""
         if isinstance(request.tool, ProfileTool):
             return handler(request)
         call, caller, held = request.tool_call, self._caller and self._caller(request), _Held()
@@ -64,7 +64,7 @@ class GovernMiddleware(AgentMiddleware[Any, Any, Any]):
     async def awrap_tool_call(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Response]]
     ) -> Response:
-        """The same from asynchronous code."""
+        """Do the same as `wrap_tool_call` in asynchronous code."""
         if isinstance(request.tool, ProfileTool):
             return await handler(request)
         call, caller, held = request.tool_call, self._caller and self._caller(request), _Held()
@@ -88,14 +88,14 @@ class GovernMiddleware(AgentMiddleware[Any, Any, Any]):
 
 
 class _Held:
-    """What the tool itself has returned or raised, beside what the gate makes of it."""
+    """The `Command` that the tool returned or the interrupt that it raised: the gate's result holds neither."""
 
     def __init__(self) -> None:
         self._command: Command[Any] | None = None
         self._stop: GraphBubbleUp | None = None
 
     def keep(self, response: Response) -> str:
-        """The text of *response*, for the gate.
+        """Return the text of *response* for the gate; keep a `Command`, which has no text.
 
         Raises:
             ToolError: The tool has failed.
@@ -109,23 +109,23 @@ class _Held:
         return text
 
     def stopped(self, stop: GraphBubbleUp) -> ToolError:
-        """What the gate is told of a tool that interrupts the graph itself."""
+        """Keep the interrupt that the tool itself has raised; return the error that the gate gets instead."""
         self._stop = stop
         return ToolError("The tool has interrupted the graph.", reason="interrupted")
 
     def response(self, result: HostResult, name: str, call_id: str | None) -> Response:
-        """What the model sees."""
+        """Return what the model sees, or raise the tool's own interrupt again."""
         if self._stop is not None:
             raise self._stop
         if self._command is not None and not result.is_error:
             return self._command
         message = answered(result, name, call_id or "")
-        assert isinstance(message, ToolMessage)  # noqa: S101 - there is an identifier
+        assert isinstance(message, ToolMessage)  # noqa: S101 - the call has an identifier
         return message
 
 
 def _scrubbed(command: Command[Any]) -> Command[Any]:
-    """*command* with the texts of its messages scrubbed; what else it sets in the graph's state stays."""
+    """Return *command* with its messages scrubbed; its other updates of the graph's state are unchanged."""
     update: Any = command.update
     if not isinstance(update, dict) or not isinstance(messages := update.get("messages"), list):
         return command
@@ -142,7 +142,7 @@ def _scrubbed_message(message: Any) -> Any:
 
 
 def _schema(tool: BaseTool | None) -> dict[str, Any] | None:
-    """The JSON Schema of what the model gives *tool*, without what LangChain injects."""
+    """Return the JSON Schema of the arguments that the model gives *tool*, without those that LangChain injects."""
     if tool is None:
         return None
     schema: dict[str, Any] = convert_to_openai_tool(tool)["function"].get("parameters") or {"type": "object"}

@@ -1,4 +1,7 @@
-"""The extension `langchain`: runs agents that tools start. Source: langchain 1.4, `agents/factory.py`, `agents/middleware/types.py`."""
+"""The extension `langchain`: runs agents that tools start.
+
+Source: langchain 1.4, `agents/factory.py`, `agents/middleware/types.py`.
+"""
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -28,8 +31,8 @@ class LangChainAgents:
     """Implements `run_agent`.
 
     Args:
-        policy: What the profile says.
-        model_of: Makes the model of a name.
+        policy: The extension's settings in the profile.
+        model_of: Returns the chat model for a name.
     """
 
     def __init__(self, policy: LangChainPolicy, model_of: Callable[[str], BaseChatModel] = init_chat_model) -> None:
@@ -55,11 +58,11 @@ class LangChainAgents:
 
 
 class _UsedUpError(Exception):
-    """The model would be asked once more than it may be."""
+    """The agent has used up its iterations."""
 
 
 class _Asked(AgentMiddleware[Any, Any, Any]):
-    """Counts the questions to the model and what they use, asks none once the agent has to stop, and makes its calls."""
+    """Counts the requests to the model and their tokens, makes the agent's calls, and ends the agent on time."""
 
     def __init__(self, task: AgentTask) -> None:
         super().__init__()
@@ -69,7 +72,7 @@ class _Asked(AgentMiddleware[Any, Any, Any]):
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
     ) -> ModelResponse[Any]:
-        """One question."""
+        """Send one request to the model, unless the agent was cancelled or has used up its iterations."""
         if self._task.is_cancelled():
             raise ToolError("The agent was cancelled.", reason="cancelled")
         if self._count >= self._task.max_iterations:
@@ -84,9 +87,9 @@ class _Asked(AgentMiddleware[Any, Any, Any]):
     async def awrap_tool_call(
         self,
         request: ToolCallRequest,
-        handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]],  # noqa: ARG002 - LangChain names it
+        handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]],  # noqa: ARG002 - LangChain's name
     ) -> ToolMessage:
-        """One governed call, of a name that there is not, too; what is refused is told to the model."""
+        """Make one governed call, also if no tool has its name. The model reads why a call was refused."""
         call = request.tool_call
         made = await self._task.toolbox.acall(
             call["name"], call["args"], call_id=call["id"], parent_id=self._task.parent_id
@@ -95,12 +98,12 @@ class _Asked(AgentMiddleware[Any, Any, Any]):
         return ToolMessage(made.text, tool_call_id=call["id"] or "", name=call["name"], status=status)
 
     def result(self, text: str, *, is_exhausted: bool = False) -> AgentResult:
-        """What came of the agent."""
+        """Return the agent's result, with its tokens and iterations."""
         return AgentResult(text, self._input, self._output, self._count, is_exhausted)
 
 
 class _ShownTool(BaseTool):
-    """What the model is shown of a tool, whose calls the middleware makes."""
+    """A tool's name, description and schema for the model. The middleware makes its calls."""
 
     def _run(self, *_: Any, **__: Any) -> Any:
         raise NotImplementedError
@@ -111,7 +114,7 @@ def _shown(tool: HostTool) -> BaseTool:
 
 
 def build(workspace: Path, policy: LangChainPolicy) -> LangChainAgents:  # noqa: ARG001 - the same for every workspace
-    """What runs the agents of one toolbox."""
+    """Return the extension that runs the agents of one toolbox."""
     return LangChainAgents(policy)
 
 

@@ -17,12 +17,12 @@ _CALL_ID: ContextVar[str | None] = ContextVar("call_id", default=None)
 
 
 def langchain_tools(host: Host, *, caller: Callable[[], Caller | None] | None = None) -> list[BaseTool]:
-    """The tools of *host* for `create_agent(model, tools)` or a `ToolNode`.
+    """Return the tools of *host* for `create_agent(model, tools)` or a `ToolNode`.
 
     Args:
-        host: Whose tools.
-        caller: Says who calls, each time anew; by default the host's own caller. LangChain's context variables hold
-            the configuration of the run.
+        host: The host of the profile.
+        caller: Returns who calls; it is asked at each call. By default the host's own caller. LangChain's context
+            variables hold the configuration of the run.
     """
     approvals = Approvals()
     return [
@@ -31,9 +31,9 @@ def langchain_tools(host: Host, *, caller: Callable[[], Caller | None] | None = 
 
 
 class ProfileTool(BaseTool):
-    """One tool of a profile. Its result is a `ToolMessage` where the call has an identifier, else text.
+    """One tool of a profile. Its result is a `ToolMessage` if the call has an identifier, else text.
 
-    A refusal has the status `error`, and its reason in the `artifact`.
+    The message of a refused call has the status `error`, and the reason in its `artifact`.
     """
 
     _host: Host = PrivateAttr()
@@ -50,13 +50,13 @@ class ProfileTool(BaseTool):
         caller: Callable[[], Caller | None] | None,
         approvals: Approvals,
     ) -> "ProfileTool":
-        """The tool *name* of *host*."""
+        """Make the tool *name* of *host*."""
         tool = cls(name=name, description=description, args_schema=parameters)
         tool._host, tool._caller, tool._approvals = host, caller, approvals
         return tool
 
     def run(self, tool_input: Any, *args: Any, tool_call_id: str | None = None, **more: Any) -> Any:
-        """As LangChain's, which gives the body no identifier of the call."""
+        """Run the tool as LangChain does, but keep the call's identifier, which LangChain does not pass to the body."""
         token = _CALL_ID.set(tool_call_id)
         try:
             return super().run(tool_input, *args, tool_call_id=tool_call_id, **more)
@@ -64,7 +64,7 @@ class ProfileTool(BaseTool):
             _CALL_ID.reset(token)
 
     async def arun(self, tool_input: Any, *args: Any, tool_call_id: str | None = None, **more: Any) -> Any:
-        """As LangChain's, which gives the body no identifier of the call."""
+        """Run the tool as LangChain does, but keep the call's identifier, which LangChain does not pass to the body."""
         token = _CALL_ID.set(tool_call_id)
         try:
             return await super().arun(tool_input, *args, tool_call_id=tool_call_id, **more)
@@ -95,7 +95,7 @@ class ProfileTool(BaseTool):
 
 
 def answered(result: HostResult, name: str, call_id: str | None) -> ToolMessage | str:
-    """*result* as LangChain wants it: the message that answers a call, or text for who called without one."""
+    """Return *result* in LangChain's form: the message that answers the call, or text if the call has no identifier."""
     if call_id is None:
         return result.text
     status = "error" if result.is_error else "success"

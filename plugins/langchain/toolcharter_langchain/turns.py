@@ -1,4 +1,4 @@
-"""Which call of a node gets which answer: LangGraph hands a node its answers in the order in which it asks."""
+"""Assigns answers to the calls of a node. LangGraph hands a node its answers in the order in which the node asks."""
 
 import threading
 from dataclasses import dataclass, field
@@ -7,28 +7,28 @@ from typing import Any
 from langgraph.config import get_config
 
 MAX_NODES = 10_000
-"""How many nodes that have asked are remembered; of a forgotten one, the first call to ask gets the first answer."""
+"""The maximum number of nodes remembered. In a node that was dropped, the first call to ask gets the first answer."""
 Key = tuple[Any, ...]
 
 
 @dataclass
 class _Turn:
-    """One node of a graph, in all its runs: each begins from the beginning, with the answers to earlier ones."""
+    """One node of a graph, in all its runs. Each run starts at the beginning, with the answers to earlier questions."""
 
     asked: list[Key] = field(default_factory=list)
-    """The calls that have asked, in that order."""
+    """The calls that have asked, in the order of their questions."""
     refused: set[Key] = field(default_factory=set)
     run: object = None
-    """Tells its present run from earlier ones."""
+    """Identifies the current run."""
     answered: int = 0
     """How many answers this run has taken."""
 
 
 class Turns:
-    """The calls of a node that ask, one after the other.
+    """Lets the calls of a node ask one after the other.
 
-    A `ToolNode` makes all calls of a message at once and shows one question. As both could ask, the answer would go to
-    whichever comes first when the graph goes on. So a call may not ask while another one waits for its answer.
+    A `ToolNode` makes all calls of a message at once and shows one question. If two calls could ask, the answer would
+    go to the call that comes first when the graph resumes. So a call may not ask while another waits for its answer.
     """
 
     def __init__(self) -> None:
@@ -36,10 +36,10 @@ class Turns:
         self._lock = threading.Lock()
 
     def begin(self, key: Key) -> bool:
-        """Whether the call *key* may ask now. `end` has to follow once it has its answer.
+        """Return whether the call *key* may ask now. The caller must call `end` once it has the answer.
 
         Raises:
-            KeyError: There is no graph around the call.
+            KeyError: The call is made outside of a graph.
             RuntimeError: The same.
         """
         place, run = _here()
@@ -57,7 +57,7 @@ class Turns:
             return may_ask
 
     def end(self) -> None:
-        """The call that has asked last has its answer."""
+        """Note that the call that asked last has its answer."""
         place, run = _here()
         with self._lock:
             turn = self._turns.get(place)
@@ -66,11 +66,11 @@ class Turns:
 
 
 TURNS = Turns()
-"""One for the process: a node may have the tools of several hosts."""
+"""Shared by the whole process, because a node may have the tools of several hosts."""
 
 
 def _here() -> tuple[Key, object]:
-    """The node around the present code, and what is another object in each of its runs."""
+    """Return the current node, and an object that differs from run to run."""
     around = get_config()["configurable"]
     # Source: langgraph 1.2, `types.interrupt`, whose counter of questions is in the scratchpad.
     return (around.get("thread_id"), around["checkpoint_ns"]), around["__pregel_scratchpad"]

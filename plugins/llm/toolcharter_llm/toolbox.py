@@ -22,18 +22,18 @@ AsyncAsk = Callable[[PendingApproval], Awaitable[ApprovalAnswer]]
 
 
 def llm_tools(host: Host, *, caller: Caller | None = None, ask: Ask | None = None) -> list[llm.Tool]:
-    """The tools of *host* for `model.chain(..., tools=...)`.
+    """Return the tools of *host* for `model.chain(..., tools=...)`.
 
     Args:
-        host: Whose tools.
+        host: The host of the profile.
         caller: Who calls, if it is not the host's own caller.
-        ask: Whom to ask about calls that need a person; without it the model reads that no one could be asked.
+        ask: Asks a person about a call that needs one. Without it the model reads that no one could be asked.
     """
     return _tools(host, caller, lambda name: _implementation(host, name, caller, ask))
 
 
 def allm_tools(host: Host, *, caller: Caller | None = None, ask: AsyncAsk | None = None) -> list[llm.Tool]:
-    """The same for an asynchronous model: the calls of a turn run at once, and cancelling the chain ends them."""
+    """Return the tools for an asynchronous model. Calls of a turn run at once; cancelling the chain ends them."""
     return _tools(host, caller, lambda name: _async_implementation(host, name, caller, ask))
 
 
@@ -67,7 +67,9 @@ def _async_implementation(
 
 
 class Toolcharter(llm.Toolbox):  # type: ignore[no-untyped-call] # its `__init_subclass__`
-    """The tools of a profile: `llm -T 'Toolcharter("reviewer")'`. At a terminal, calls that need a person are asked there.
+    """The tools of a profile: `llm -T 'Toolcharter("reviewer")'`.
+
+    If standard input is a terminal, its user is asked about calls that need a person.
 
     Args:
         profile: A profile's name or path.
@@ -82,7 +84,7 @@ class Toolcharter(llm.Toolbox):  # type: ignore[no-untyped-call] # its `__init_s
         atexit.register(self._host.close)
 
     def tools(self) -> Iterable[llm.Tool]:
-        """Those of the profile; the class has none of its own."""
+        """Return the profile's tools. The class has no other tools."""
         return llm_tools(self._host)
 
 

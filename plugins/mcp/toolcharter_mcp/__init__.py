@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from toolcharter_mcp import command
 else:
-    command = lazy("toolcharter_mcp.command")  # the SDK takes a second, and a list of plugins needs none of it
+    command = lazy("toolcharter_mcp.command")  # importing the SDK takes a second, and listing plugins does not need it
 
 
 @hookimpl

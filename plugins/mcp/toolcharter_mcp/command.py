@@ -57,10 +57,10 @@ async def _serve_stdio(server: ProfileServer) -> None:
 
 
 def _place(address: str, token_file: Path | None, names: Sequence[str]) -> Address:
-    """Where to serve, with what clients have to prove.
+    """Parse where to serve, and read the token that clients have to send.
 
     Raises:
-        UsageError: The address is none, or there is no token.
+        UsageError: The address is malformed, or there is no usable token.
     """
     try:
         token = os.environ.get(TOKEN, "") if token_file is None else token_file.read_text().strip()

@@ -19,25 +19,25 @@ MAX_PORT = 65535
 
 
 class Address(NamedTuple):
-    """Where the server listens, and what it wants of clients."""
+    """Where the server listens, and what it requires of clients."""
 
     host: str
     port: int
     token: str
     names: tuple[str, ...]
-    """What clients may write as the host, without the port."""
+    """The hosts that clients may send in `Host` and `Origin`, without the port."""
 
 
 def parse_address(text: str, token: str, names: Iterable[str] = ()) -> Address:
-    """Read `PORT`, `HOST:PORT` or `[IPv6]:PORT`.
+    """Parse `PORT`, `HOST:PORT` or `[IPv6]:PORT`.
 
     Args:
-        text: As the user wrote it.
-        token: What each request has to carry.
-        names: Names that clients may use besides the address.
+        text: The address as the user wrote it.
+        token: The token that each request has to carry.
+        names: The host names that clients may use. The names of loopback are added for a loopback address.
 
     Raises:
-        ValueError: It is no such address; or it is no loopback address, and *names* is empty.
+        ValueError: *text* is malformed; or it is not a loopback address, and *names* is empty.
     """
     host, _, port = text.rpartition(":")
     host = host.removeprefix("[").removesuffix("]") or LOOPBACK
@@ -56,7 +56,7 @@ def parse_address(text: str, token: str, names: Iterable[str] = ()) -> Address:
 
 
 def application(server: ProfileServer, address: Address) -> ASGIApp:
-    """The ASGI application at *address*."""
+    """Return the ASGI application to serve at *address*."""
     security = TransportSecuritySettings(
         allowed_hosts=[form for name in address.names for form in (name, f"{name}:*")],
         allowed_origins=[f"{scheme}://{name}:*" for name in address.names for scheme in ("http", "https")],
@@ -66,14 +66,14 @@ def application(server: ProfileServer, address: Address) -> ASGIApp:
 
 
 class RequireToken:
-    """Answers 401 to every request that does not carry the token; nothing else of it is read."""
+    """Answers 401 to every request without the token, and reads nothing else of such a request."""
 
     def __init__(self, inner: ASGIApp, token: str) -> None:
         self._inner = inner
         self._wanted = f"Bearer {token}".encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Hand on what carries the token, and the application's own start and end."""
+        """Pass on requests that carry the token, and the events of the application's lifespan."""
         if scope["type"] != "lifespan":
             sent = [value for name, value in scope["headers"] if name == b"authorization"]
             if len(sent) != 1 or not hmac.compare_digest(sent[0], self._wanted):

@@ -1,4 +1,4 @@
-"""`ProfileServer`: a host's tools as an MCP server, for clients of 2026-07-28 and for those of the handshake before."""
+"""`ProfileServer`: a host's tools as an MCP server, for clients of protocol 2026-07-28 and for older ones."""
 
 import asyncio
 import json
@@ -42,7 +42,7 @@ ANSWERS = ("allow once", "deny")
 PROGRESS_S = 1.0
 """How long a call runs between two notifications of its progress, in seconds."""
 SHORT = re.compile(r"[A-Za-z0-9_.-]{1,64}")
-"""Numbers of requests that events repeat."""
+"""The identifiers of requests that events repeat as they are."""
 ANNOUNCING_S = 10.0
 """How long one client may take to accept the notification that tools have changed, in seconds."""
 SCHEMA: dict[str, Any] = {
@@ -60,7 +60,7 @@ class ProfileServer:
         self._host = host
         self._bus = InMemorySubscriptionBus()
         self._sessions: set[ServerSession] = set()
-        """One of each connection with a handshake, while the connection lasts."""
+        """One session for each open connection whose client made a handshake."""
         self._server = _Announcing(
             "toolcharter",
             version=version("toolcharter-mcp"),
@@ -87,7 +87,7 @@ class ProfileServer:
 
     @asynccontextmanager
     async def _announcing_reloads(self, _: Server[Any]) -> AsyncGenerator[None]:
-        """While the server serves, over whichever transport, clients learn of changed tools."""
+        """Announce changed tools to clients for as long as the server runs, over every transport."""
         loop = asyncio.get_running_loop()
         announcements: set[asyncio.Task[None]] = set()
 
@@ -108,9 +108,9 @@ class ProfileServer:
                 task.cancel()
 
     async def _stay_in_touch(self, ctx: Context, _: NotificationParams) -> None:
-        """Last as long as the connection, whose end cancels this: so long it is told of changed tools.
+        """Announce changed tools to a connection until it ends, which cancels this handler.
 
-        Clients of 2026-07-28 make no handshake: they are told nothing that they have not subscribed to.
+        Clients of 2026-07-28 make no handshake. They get only the notifications that they have subscribed to.
         """
         session = ctx.session
         if any(known.client_params is session.client_params for known in self._sessions):
@@ -131,7 +131,7 @@ class ProfileServer:
     async def _call_tool(self, ctx: Context, params: CallToolRequestParams) -> CallToolResult | InputRequiredResult:
         beside = asyncio.create_task(_report_progress(ctx))
         try:
-            with within_trace(read_trace(ctx.meta)):  # As SEP-414 names it there.
+            with within_trace(read_trace(ctx.meta)):  # SEP-414 defines the trace's keys there.
                 return await self._answered(ctx, params)
         finally:
             beside.cancel()
@@ -153,7 +153,7 @@ class ProfileServer:
         return _result(await self._redeem(result.pending.state, answer, params.name, args))
 
     async def _redeem(self, state: str, given: object, name: str, args: Mapping[str, Any]) -> HostResult:
-        """Make the call that a person was asked about, with their answer; anything but "allow once" is a refusal."""
+        """Make the call that a person was asked about, with their answer. Only "allow once" allows the call."""
         agreed = (
             isinstance(given, ElicitResult)
             and given.action == "accept"
@@ -166,7 +166,7 @@ class ProfileServer:
 
 
 class _Announcing(Server[Any]):
-    """Says in each handshake that it announces changed tools; the SDK's transport over HTTP would not."""
+    """Declares in each handshake that it announces changed tools. The SDK's HTTP transport would not declare it."""
 
     def create_initialization_options(
         self,
@@ -184,7 +184,7 @@ async def _announce(session: ServerSession) -> None:
 
 
 def _call_id(ctx: Context) -> str:
-    """The client's number of the request, made unique: each client counts from one, and may send any text."""
+    """Return the client's request identifier, made unique: each client counts from one, and may send any text."""
     sent = str(ctx.request_id)
     return f"mcp-{sent if SHORT.fullmatch(sent) else 'x'}-{secrets.token_hex(4)}"
 
@@ -196,7 +196,7 @@ def _can_ask(ctx: Context) -> bool:
 
 
 def _message(pending: PendingApproval) -> str:
-    """What the client's user reads: the call as it will run."""
+    """Describe the call as it will run, for the client's user."""
     asked = pending.request
     lines = [f"The agent wants to call {asked.tool!r} in {asked.workspace}."]
     lines += [f"It runs: {_in_one_line(command)}" for command in asked.commands]
@@ -206,7 +206,7 @@ def _message(pending: PendingApproval) -> str:
 
 
 def _in_one_line(command: str) -> str:
-    """*command* without line breaks: what follows one would look like another line of the question."""
+    """Return *command* without line breaks: text after a line break would look like another line of the question."""
     return command if command.isascii() and command.isprintable() else json.dumps(command)
 
 
@@ -219,7 +219,7 @@ def _result(result: HostResult) -> CallToolResult:
 
 
 async def _report_progress(ctx: Context) -> None:
-    """Say each second that the call goes on; the SDK drops it if the client did not ask."""
+    """Report each second that the call is still running. The SDK drops the report if the client did not ask for it."""
     began = anyio.current_time()
     while True:
         await anyio.sleep(PROGRESS_S)

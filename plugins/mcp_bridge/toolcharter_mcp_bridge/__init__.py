@@ -11,13 +11,13 @@ if TYPE_CHECKING:
 
     from toolcharter_mcp_bridge import bridge, trusting, wrap
 else:
-    bridge = lazy("toolcharter_mcp_bridge.bridge")  # a list of plugins needs none of it
+    bridge = lazy("toolcharter_mcp_bridge.bridge")  # listing plugins does not need it
     trusting = lazy("toolcharter_mcp_bridge.trusting")  # as above
     wrap = lazy("toolcharter_mcp_bridge.wrap")  # as above
 
 
 def build(workspace: Path, policy: McpBridgePolicy) -> object:
-    """The servers of one toolbox; nothing is started yet."""
+    """Make the bridge of one toolbox; it starts no server yet."""
     return bridge.Bridge(workspace, policy)
 
 
@@ -26,13 +26,13 @@ EXTENSION = ExtensionSpec("mcp_bridge", McpBridgePolicy, build, reasons={*Bridge
 
 @hookimpl
 def register_extensions() -> list[ExtensionSpec[McpBridgePolicy]]:
-    """The extension that has the servers."""
+    """The one extension of this distribution."""
     return [EXTENSION]
 
 
 @hookimpl
 def discover_tools(profile: ProfileView) -> Discovery:
-    """The names that tools of the servers may have, so that rules can name them before they are known."""
+    """Return the names that the servers' tools may have, so that rules can name tools before they are known."""
     policy: McpBridgePolicy = profile.policy
     names = ("*",) if policy.registered else policy.servers
     return Discovery(later=(*(f"mcp__{name}__*" for name in names), "mcp_search"))
@@ -40,5 +40,5 @@ def discover_tools(profile: ProfileView) -> Discovery:
 
 @hookimpl
 def register_commands() -> "list[click.Command]":
-    """The parts that this plugin adds to `toolcharter mcp`."""
+    """The commands that this plugin adds to `toolcharter mcp`."""
     return [wrap.wrap, wrap.unwrap, trusting.trust]

@@ -1,4 +1,4 @@
-"""`Bridge`: the object of the extension. It holds the servers of one toolbox or session, and what is known of their tools."""
+"""`Bridge`: the object of the extension. It holds the servers of one toolbox or session, and their known tools."""
 
 import asyncio
 import threading
@@ -35,9 +35,9 @@ from toolcharter_mcp_bridge.trust import Definition, TrustStore, difference
 _CLOSING_S = 10.0
 """How long closing waits for programs to end, in seconds."""
 _ASKING_S = 8.0
-"""How long a check waits for the first word of a server: less than the gate waits for checks, in seconds."""
+"""How long a check waits for a server to list its tools, in seconds: less than the gate waits for checks."""
 _MOST_ASKED = 1_000
-"""Questions whose answers may still come."""
+"""How many unanswered questions are remembered."""
 
 
 class Bridge:
@@ -46,14 +46,14 @@ class Bridge:
     def __init__(self, workspace: Path, policy: McpBridgePolicy) -> None:
         self._workspace = workspace
         self._own = policy
-        """As the profile has it."""
+        """The policy in the profile."""
         self._policy = policy
-        """The same with the servers that are registered."""
+        """The same policy, with the registered servers added."""
         self._registered: Registered | None = None
         self._keeping: dict[str, asyncio.Task[None]] = {}
-        """What keeps the connection of each server; used in the event loop alone."""
+        """The task that keeps the connection to each server; used only in the event loop."""
         self._left_out: tuple[str, ...] = ()
-        """Why registered servers are not there."""
+        """Why registered servers are left out."""
         self._trust: TrustStore | None = None
         self._rt: DiscoveryRuntime | None = None
         self._servers: dict[str, Server] = {}
@@ -61,20 +61,20 @@ class Bridge:
         self._thread: threading.Thread | None = None
         self._lock = threading.RLock()
         self._offered: set[str] = set()
-        """What a search has found."""
+        """The full names of tools that a search has found."""
         self._names: dict[str, tuple[str, str]] = {}
-        """Server and own name of each tool, by its full name without case."""
+        """Each tool's server and its name there, by the full name in lower case."""
         self._asked: OrderedDict[str, Definition | None] = OrderedDict()
-        """What a person was asked about, by the call; None if two calls with one number were asked about different things."""
+        """The tool that a person was asked about, by call; None if calls with the same number asked about two tools."""
         seen.note(self)
 
     @property
     def trust(self) -> TrustStore | None:
-        """What was agreed to; None before the first look."""
+        """The store of approved tools; None before the first discovery."""
         return self._trust
 
     def definitions(self) -> dict[str, list[Definition]]:
-        """All tools as the servers have them now, by server."""
+        """Return all tools as the servers list them now, by server."""
         return {
             name: [offer.definition for offer in (server.tools or {}).values()]
             for name, server in self._servers.items()
@@ -82,7 +82,7 @@ class Bridge:
 
     @hookimpl
     def discover_tools(self, profile: ProfileView, rt: DiscoveryRuntime | None) -> Discovery:
-        """What is known of the servers' tools; the first look starts them."""
+        """Return what is known of the servers' tools. The first call with *rt* starts the servers."""
         with self._lock:
             if self._trust is None:
                 self._trust = TrustStore(profile.name, self._workspace)
@@ -104,11 +104,11 @@ class Bridge:
         )
 
     def _is_awaited(self) -> bool:
-        """Whether a server has yet to say what it has: what is known of it may be a part, or of another day."""
+        """Whether a server has not listed its tools yet: the known tools may be incomplete, or from an earlier day."""
         return any(not one.has_settled.is_set() for one in self._servers.values())
 
     def _known(self, server: str) -> Mapping[str, Definition]:
-        """What was agreed to of the server that the profile names now."""
+        """Return the approved tools of *server*, if its command or URL is still the approved one."""
         if self._trust is None:
             return dict[str, Definition]()
         identity = self._policy.servers[server].identity
@@ -145,7 +145,7 @@ class Bridge:
         _keep(task)
 
     async def _watch(self, registered: Registered, rt: DiscoveryRuntime) -> None:
-        """Follow what is registered. As long as the store cannot be read, what was known of servers stays; grants do not."""
+        """Follow the registered servers. While the store cannot be read, known servers stay; grants do not."""
         seen = -1
         while True:
             await asyncio.sleep(LOOK_S)
@@ -156,7 +156,7 @@ class Bridge:
                     seen = change
 
     async def _look(self, registered: Registered, rt: DiscoveryRuntime) -> None:
-        """Make what is registered now the servers that there are, beside those of the profile."""
+        """Bring the running servers in line with those that are registered now and those of the profile."""
         try:
             found, notes = await asyncio.to_thread(registered.servers)
         except StoreUnavailable as error:
@@ -195,7 +195,7 @@ class Bridge:
             loop.close()
 
     def _listed(self, server: Server) -> None:
-        """Trust what is seen first, if the profile says so, and keep which tools a registered server has."""
+        """Trust each tool as it is first seen, if the profile says so; note which tools a registered server has."""
         if self._registered is not None and server.name not in self._own.servers:
             names = tuple(server.tools or ())
             _keep(asyncio.get_running_loop().create_task(self._noted(self._registered, server.name, names)))
@@ -209,11 +209,11 @@ class Bridge:
     async def _noted(registered: Registered, server: str, names: tuple[str, ...]) -> None:
         with suppress(
             StoreUnavailable, StoreConflict
-        ):  # It is kept at the next listing; until then grants name no tools.
+        ):  # The next listing notes them again; until then their names are not in the store.
             await asyncio.to_thread(registered.note_tools, server, names)
 
     def all_shown(self) -> Iterator[Shown]:
-        """Each tool as a person agreed to it, or as it is, where nobody has yet; those that are gone are left out."""
+        """Yield each tool as a person approved it, or as it is if no person has. Tools that are gone are left out."""
         for name, policy in self._policy.servers.items():
             if not policy.enabled:
                 continue
@@ -230,10 +230,10 @@ class Bridge:
                 yield Shown(name, shown or offer)
 
     def open_to(self, caller: Caller) -> Iterator[Shown]:
-        """Each tool that the grants of *caller* do not close.
+        """Yield each tool that *caller* may use by its grants.
 
         Raises:
-            StoreUnavailable: They cannot be read.
+            StoreUnavailable: The grants cannot be read.
         """
         for one in self.all_shown():
             if (
@@ -244,14 +244,14 @@ class Bridge:
                 yield one
 
     def offer(self, names: Iterable[str]) -> None:
-        """Have the session offer these tools from now on."""
+        """Make the session offer these tools from now on."""
         self._offered.update(names)
         if self._rt is not None:
             self._rt.announce()
 
     @hookimpl
     def check_call(self, call: Call) -> Deny | Ask | Awaitable[Deny | Ask | None] | None:
-        """Refuse tools that no grant opens; ask a person about those that nobody has agreed to, or that have changed."""
+        """Refuse tools that no grant opens; ask a person about tools that are not approved yet or have changed."""
         found = self._names.get(call.tool.lower())
         if found is None:
             return None
@@ -301,16 +301,20 @@ class Bridge:
         return Ask(BridgeReason.TOOL_CHANGED, what)
 
     def _note(self, call_id: str, definition: Definition | None) -> None:
-        """Keep what a person is asked about. Hosts number calls: an answer to one of two questions must not count for the other."""
+        """Keep which tool a person is asked about.
+
+        Hosts choose the calls' numbers: an answer about one tool must not count for another tool with the same number.
+        """
         with self._lock:
             self._asked[call_id] = definition if self._asked.get(call_id, definition) == definition else None
             while len(self._asked) > _MOST_ASKED:
                 self._asked.popitem(last=False)
 
     def admit(self, server: str, tool: str, call_id: str) -> str | None:
-        """Whether the tool may run now: it is what was agreed to, or what a person has just been asked about.
+        """Return None if the tool may run now, or else why not.
 
-        The gate enters a body only if the person whom the check had asked has agreed.
+        It may run if it is approved, or if it is the tool that a person has just been asked about: the gate runs a body
+        only after that person has agreed.
         """
         asked = self._asked.pop(call_id, None)
         offer = self._servers[server].offer_of(tool) if server in self._servers else None
@@ -324,10 +328,12 @@ class Bridge:
         return f"The MCP server {server!r} has changed this tool a moment ago; the next call of it asks a person."
 
     async def send(self, server: str, tool: str, args: Mapping[str, Any], caller: Caller) -> Mapping[str, Any]:
-        """Call a tool for *caller*, if it is there.
+        """Call a tool for *caller*.
 
-        Raises:
-            Denied: No grant opens it to *caller* any more.
+        Raises, in addition to the exceptions of `Server.call`:
+            Denied: No grant opens the tool to *caller* any more.
+            KeyError: The server no longer lists the tool.
+            Unavailable: The server is not started, or has changed the tool.
         """
         found = self._servers.get(server)
         if found is None or self._loop is None:
@@ -337,7 +343,7 @@ class Bridge:
         limit = None
         if self._registered is not None and server not in self._own.servers:
             access = await self._registered.aaccess(server, caller)
-            # Once more, since the call may have waited for a person: an answer opens no server that was closed meanwhile.
+            # Checked again: the call may have waited for a person, and the server may have been closed meanwhile.
             objection = access.objection(tool, full_name(server, tool))
             if objection is not None:
                 raise Denied(objection, MESSAGES[objection].format(server=server))
@@ -346,7 +352,7 @@ class Bridge:
             return await in_loop(self._loop, lambda: self._called(found, tool, args))
 
     async def _called(self, server: Server, tool: str, args: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The call itself, in the bridge's loop; no tool runs that changed while it was waited for."""
+        """Make the call in the bridge's event loop. A tool that has changed while the call waited does not run."""
 
         def require_same() -> None:
             offer = server.offer_of(tool)
@@ -387,4 +393,4 @@ def _keep(task: "asyncio.Task[None]") -> None:
 
 
 _tasks: set["asyncio.Task[None]"] = set()
-"""An event loop keeps no task alive."""
+"""The running tasks: an event loop holds only weak references to them."""

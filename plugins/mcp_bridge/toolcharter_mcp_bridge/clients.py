@@ -1,4 +1,4 @@
-"""The MCP servers in the settings of coding agents: how each writes them, read and written without touching the rest.
+"""Reads and writes the MCP servers in the settings of coding agents, without changing other settings.
 
 Sources: the documentation of Claude Code (`.mcp.json`), Codex (`config.toml`), Gemini CLI (`settings.json`), OpenCode
 (`opencode.json`) and VS Code (`.vscode/mcp.json`).
@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 NAME = "toolcharter"
-"""The one entry that stands for all."""
+"""The name of the one entry that replaces all servers."""
 _TABLE = re.compile(r"^\s*\[+\s*([^\]]+?)\s*\]+")
 _REFERENCE = re.compile(r"\$\{(?:env:)?([A-Za-z_]\w*)\}|\{env:([A-Za-z_]\w*)\}|\$([A-Za-z_]\w*)")
-"""How settings refer to variables: `${NAME}`, `${env:NAME}`, `{env:NAME}`, `$NAME`."""
+"""A reference to a variable: `${NAME}`, `${env:NAME}`, `{env:NAME}` or `$NAME`."""
 
 
 class Unreadable(Exception):
@@ -23,7 +23,7 @@ class Unreadable(Exception):
 
 
 class Entry(NamedTuple):
-    """One server as a client's settings name it."""
+    """One server in a client's settings."""
 
     command: tuple[str, ...] = ()
     env: Mapping[str, str] = {}
@@ -33,22 +33,22 @@ class Entry(NamedTuple):
 
 
 class Client(NamedTuple):
-    """One client: where its settings lie, and how it writes servers."""
+    """One client: where its settings are, and how it writes servers."""
 
     files: tuple[str, ...]
-    """In the order in which they are looked for: relative to the project, or to the home folder with `~/`."""
+    """The settings files, in the order of search: relative to the project, or with `~/` to the home folder."""
     key: str
     read: Callable[[Mapping[str, Any]], Entry]
     write: Callable[[tuple[str, ...], Mapping[str, str]], dict[str, Any]]
 
     def found(self, project: Path, home: Path) -> Path | None:
-        """The first of its files that is there."""
+        """Return the first of its settings files that exists."""
         places = (home / name[2:] if name.startswith("~/") else project / name for name in self.files)
         return next((place for place in places if place.is_file()), None)
 
 
 def reference(value: str) -> tuple[str, str] | None:
-    """The prefix and the variable of a value that is a text and a reference; None for any other value."""
+    """Split a value into a literal prefix and the variable that it refers to; None if it has no such form."""
     found = _REFERENCE.search(value)
     if found is None or found.end() != len(value) or "$" in value[: found.start()]:
         return None
@@ -68,7 +68,7 @@ def _words(entry: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _read(entry: Mapping[str, Any]) -> Entry:
-    """Of Claude Code, Gemini CLI, VS Code, OpenCode and Codex alike: they differ in the names of keys."""
+    """Parse an entry of Claude Code, Gemini CLI, VS Code, OpenCode or Codex: only the names of their keys differ."""
     url = entry.get("httpUrl") or entry.get("url")
     is_sse = entry.get("type") == "sse" or ("url" in entry and "httpUrl" not in entry and entry.get("_sse", False))
     headers = _texts(entry.get("headers") or entry.get("http_headers"))
@@ -79,7 +79,7 @@ def _read(entry: Mapping[str, Any]) -> Entry:
 
 
 def _read_gemini(entry: Mapping[str, Any]) -> Entry:
-    """There `url` alone means server-sent events."""
+    """Parse an entry of Gemini CLI, where `url` without `httpUrl` means server-sent events."""
     return _read({**entry, "_sse": True})
 
 
@@ -105,10 +105,10 @@ CLIENTS: Mapping[str, Client] = {
 
 
 def servers_in(client: Client, text: str, *, is_toml: bool) -> dict[str, Mapping[str, Any]]:
-    """The entries of the settings, by name.
+    """Return the server entries of the settings, by name.
 
     Raises:
-        Unreadable: They are not understood.
+        Unreadable: The settings cannot be parsed.
     """
     found = _parsed(text, is_toml=is_toml).get(client.key, {})
     if not isinstance(found, Mapping) or not all(isinstance(entry, Mapping) for entry in found.values()):
@@ -127,10 +127,10 @@ def _parsed(text: str, *, is_toml: bool) -> dict[str, Any]:
 
 
 def with_servers(client: Client, text: str, servers: Mapping[str, Any], *, is_toml: bool) -> str:
-    """The settings with *servers* in place of all that they name, and nothing else changed.
+    """Return the settings with *servers* in place of all their servers, and nothing else changed.
 
     Raises:
-        Unreadable: They are not understood, or would not mean what they should.
+        Unreadable: The settings cannot be parsed, or the result would not parse to the wanted settings.
     """
     settings = _parsed(text, is_toml=is_toml)
     wanted = {**settings, client.key: dict(servers)}
@@ -170,5 +170,5 @@ def _quoted(name: str) -> str:
 
 
 def _value(value: Any) -> str:
-    """A value in TOML, whose strings, numbers and lists are written as in JSON."""
+    """Format a value for TOML, which writes strings, numbers and lists as JSON does."""
     return json.dumps(value, ensure_ascii=False)

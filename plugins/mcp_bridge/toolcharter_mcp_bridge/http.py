@@ -23,11 +23,11 @@ from toolcharter_mcp_bridge.wire import MODERN, ConnectionLost, Session
 _JSON: Final = "application/json"
 _EVENTS: Final = "text/event-stream"
 _LONGEST_S: Final = 3600.0
-"""How long one stream may last, in seconds; then it is opened anew."""
+"""How long one stream may last, in seconds; then it is opened again."""
 _SESSION: Final = "mcp-session-id"
 _NOT_FOUND: Final = 404
 _AGAIN_S: Final = 5.0
-"""The wait before the stream of notifications is opened anew, in seconds."""
+"""The wait before the stream of notifications is opened again, in seconds."""
 _FAILURES = (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, Denied, ToolError, OSError)
 
 
@@ -46,7 +46,7 @@ class HttpLink:
         self._listens = False
 
     async def send(self, message: Mapping[str, Any]) -> None:
-        """Post one message; what comes back is read in a task of its own."""
+        """Post one message; a separate task reads the answer."""
         self._go(self._post(message))
         if message.get("method") == "notifications/initialized" and not self._listens:
             self._listens = True
@@ -89,7 +89,7 @@ class HttpLink:
         self._session.fail(number, ConnectionLost("The server ended its answer without saying anything."))
 
     async def _refused(self, number: object, answer: httpx.Response) -> None:
-        """An error by status; the body may hold the one of JSON-RPC."""
+        """Handle an error status; the body may hold a JSON-RPC error."""
         if answer.headers.get("content-type", "").startswith(_JSON):
             self._session.feed(await answer.aread())
         self._session.fail(number, ConnectionLost(f"The server answered with status {answer.status_code}."))
@@ -104,7 +104,7 @@ class HttpLink:
             self._session.feed(await answer.aread())
 
     async def _listen(self) -> None:
-        """Hear of changed tools, as long as the server offers a stream for it."""
+        """Listen for changed tools, as long as the server offers a stream for notifications."""
         while not self._session.lost.done():
             with suppress(*_FAILURES, ConnectionLost):
                 headers = {**self._headers({}), "accept": _EVENTS}
@@ -125,7 +125,7 @@ class HttpLink:
 
 
 class SseLink:
-    """Messages to one server over the older transport: one stream, and posts to a place that it names."""
+    """Messages to one server over the older transport: one stream, and posts to a URL that the stream names."""
 
     version = ""
 
@@ -138,7 +138,7 @@ class SseLink:
         self._tasks = {asyncio.get_running_loop().create_task(self._listen())}
 
     async def send(self, message: Mapping[str, Any]) -> None:
-        """Post one message to the place that the stream has named."""
+        """Post one message to the URL that the stream has named."""
         await asyncio.wait({self._place})
         place = self._place.result()
         try:
@@ -168,7 +168,7 @@ class SseLink:
             self._session.lose(why)
             if not self._place.done():
                 self._place.set_exception(ConnectionLost(why))
-                self._place.exception()  # Somebody may be waiting for it, or nobody.
+                self._place.exception()  # Retrieved here: perhaps no sender waits for it.
 
     def _go_to(self, place: str) -> None:
         here, there = urlsplit(self._url), urlsplit(found := urljoin(self._url, place))
@@ -184,10 +184,11 @@ class SseLink:
 
 
 async def open_http(session: Session, policy: ServerPolicy, rt: DiscoveryRuntime, max_bytes: int) -> HttpLink | SseLink:
-    """Make the way to a server behind a URL; nothing is sent yet, but where the server has to speak first.
+    """Make the link to a server behind a URL. Only the `sse` transport connects at once: there the server speaks first.
 
     Raises:
-        ConnectionLost: A header refers to a variable that is not set, or a secret that there is not, or nothing may be reached.
+        ConnectionLost: A header refers to a variable that is not set or a secret that does not exist, or the network
+            guard refuses the policy.
     """
     limits = HttpLimits(timeout_s=_LONGEST_S, max_bytes=4 * max_bytes)
     headers = await asyncio.to_thread(resolved, policy.headers, rt)
@@ -205,10 +206,10 @@ async def open_http(session: Session, policy: ServerPolicy, rt: DiscoveryRuntime
 
 
 async def events_of(answer: httpx.Response, max_bytes: int) -> AsyncIterator[tuple[str, str]]:
-    """The events of a stream: type and data.
+    """Yield the events of a stream as type and data.
 
     Raises:
-        ConnectionLost: One is larger than *max_bytes*.
+        ConnectionLost: An event is larger than *max_bytes*.
     """
     event, data, size = "message", list[str](), 0
     async for line in _lines(answer, max_bytes):
@@ -244,7 +245,7 @@ async def _ended(tasks: set[asyncio.Task[None]]) -> None:
 
 
 def _said(error: Exception) -> str:
-    """What went wrong, without what a server could have put into it."""
+    """Say what went wrong, without text that a server could have chosen."""
     if isinstance(error, ConnectionLost):
         return str(error)
     reason = getattr(error, "reason", None)

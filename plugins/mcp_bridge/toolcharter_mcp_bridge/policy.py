@@ -1,4 +1,4 @@
-"""What a profile says of the MCP servers whose tools its agent may have."""
+"""A profile's settings for the MCP servers whose tools its agent may use."""
 
 from enum import StrEnum
 from hashlib import sha256
@@ -11,12 +11,12 @@ from toolcharter import DiscovererPolicy, NetworkPolicy, ToolPolicy, is_secret_r
 
 Transport = Literal["stdio", "streamable-http", "sse"]
 ServerName = Annotated[str, Field(max_length=24, pattern=r"^[a-z0-9]+([_-][a-z0-9]+)*$")]
-"""Of a server; without `__`, which separates it from the name of a tool."""
+"""A server's name. It has no `__`, which separates it from a tool's name."""
 VariableName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 
 
 class BridgeReason(StrEnum):
-    """Why the bridge asks about a call, refuses it or calls it failed."""
+    """Why the bridge asks a person about a call, refuses it or lets it fail."""
 
     TOOL_NOT_APPROVED = "tool_not_approved"
     TOOL_CHANGED = "tool_changed"
@@ -91,14 +91,14 @@ class ServerPolicy(ToolPolicy):
 
     @property
     def kind(self) -> Transport:
-        """The transport."""
+        """The transport, with the default resolved."""
         if self.command is not None:
             return "stdio"
         return self.transport if self.transport in {"sse", "streamable-http"} else "streamable-http"
 
     @property
     def reach(self) -> NetworkPolicy:
-        """The one host and port of the URL, and nothing else."""
+        """A network policy that allows only the host and port of the URL."""
         parts = urlsplit(self.url or "")
         port = parts.port or (443 if parts.scheme == "https" else 80)
         return NetworkPolicy(
@@ -107,14 +107,14 @@ class ServerPolicy(ToolPolicy):
 
     @property
     def identity(self) -> str:
-        """What is started or reached, without any secret."""
+        """The command or URL with its variables or headers, without any secret value."""
         given = [f"{name}={_named(value)}" for name, value in sorted((self.env or self.headers).items())]
         where = (self.url,) if self.url is not None else (self.command or "", *self.args)
         return "\0".join((self.kind, *map(str, where), "", *given))
 
 
 def _named(value: str | Secret) -> str:
-    """A value as it is kept and shown: a reference, or the hash of a text, which may be a secret all the same."""
+    """Return a value as it is kept and shown: a reference, or the hash of a text, which may be a secret as well."""
     if isinstance(value, str) and is_secret_reference(value):
         return value
     if isinstance(value, str):
@@ -163,7 +163,7 @@ class McpBridgePolicy(DiscovererPolicy):
     """The wait before each attempt after those, in seconds."""
 
     def delay(self, attempt: int) -> float:
-        """How long to wait before reconnection attempt number *attempt*, which counts from 1, in seconds."""
+        """Return how long to wait before reconnection attempt *attempt*, counted from 1, in seconds."""
         if attempt > self.attempts:
             return self.slow_retry_s
         return min(self.backoff_s * 2.0 ** (attempt - 1), self.max_backoff_s)

@@ -22,13 +22,13 @@ from toolcharter_mcp_bridge.policy import ServerPolicy
 from toolcharter_mcp_bridge.texts import full_name
 
 LOOK_S = 1.0
-"""How old what is known of the store may be, in seconds."""
+"""How old the knowledge of the store may be, in seconds."""
 _MOST_KEPT = 10_000
-"""Callers whose grants are remembered."""
+"""The maximum number of cached grants."""
 
 
 class Registered:
-    """What the store says of servers and grants. Safe from many threads; each method may wait for the store."""
+    """Reads servers and grants from the store, with a cache. Thread-safe; each method may wait for the store."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -36,13 +36,13 @@ class Registered:
         self._change = -1
         self._looked = -LOOK_S
         self._known: dict[tuple[str, str, str], McpAccess] = {}
-        """By server, agent and user; only what opens something is kept."""
+        """The cached access by server, agent and user; only access that opens the server is cached."""
 
     def last_change(self) -> int:
-        """The number of the latest change, no older than `LOOK_S`; what was known before another one is forgotten.
+        """Return the number of the store's latest change, at most `LOOK_S` old. A new change empties the cache.
 
         Raises:
-            StoreUnavailable: The store cannot say.
+            StoreUnavailable: The store cannot be read.
         """
         with self._lock:
             if monotonic() - self._looked >= LOOK_S:
@@ -53,10 +53,10 @@ class Registered:
             return self._change
 
     def servers(self) -> tuple[dict[str, ServerPolicy], tuple[str, ...]]:
-        """The servers that are enabled, by name, and why others are left out.
+        """Return the enabled servers, by name, and why others are left out.
 
         Raises:
-            StoreUnavailable: The store cannot say.
+            StoreUnavailable: The store cannot be read.
         """
         found, notes, after = dict[str, ServerPolicy](), list[str](), ""
         while True:
@@ -74,11 +74,11 @@ class Registered:
                 return found, tuple(notes)
 
     def note_tools(self, server: str, names: tuple[str, ...]) -> None:
-        """Keep which tools *server* has, by its own names, for those who give grants.
+        """Store which tools *server* has, by its own names, for operators who give grants.
 
         Raises:
             StoreUnavailable: The store cannot be written.
-            StoreConflict: Others are at it.
+            StoreConflict: Another process has just written the record.
         """
         names = tuple(sorted(names))
         record = McpToolsRecord(server=server, names=names, full_names=tuple(full_name(server, one) for one in names))
@@ -87,15 +87,15 @@ class Registered:
             self._store.put(record, expected=0 if found is None else found.version)
 
     async def aaccess(self, server: str, caller: Caller) -> McpAccess:
-        """`access` from asynchronous code: what is known comes at once, and all else from another thread."""
+        """Return `access` from asynchronous code: from the cache at once, or else from the store in another thread."""
         known = self._known.get(_key(server, caller)) if monotonic() - self._looked < LOOK_S else None
         return known if known is not None else await asyncio.to_thread(self.access, server, caller)
 
     def access(self, server: str, caller: Caller) -> McpAccess:
-        """What opens *server* to *caller*.
+        """Return the server's record and the grants that may open it to *caller*.
 
         Raises:
-            StoreUnavailable: The store cannot say.
+            StoreUnavailable: The store cannot be read.
         """
         key = _, agent, user = _key(server, caller)
         change = self.last_change()
@@ -116,10 +116,10 @@ class Registered:
         return access
 
     def objection(self, server: str, names: tuple[str, ...], caller: Caller) -> McpAccessReason | None:
-        """Why *caller* may not use a tool that has *names*; None if it may.
+        """Return why *caller* may not use a tool that has *names*; None if it may.
 
         Raises:
-            StoreUnavailable: The store cannot say.
+            StoreUnavailable: The store cannot be read.
         """
         return self.access(server, caller).objection(*names)
 
@@ -136,10 +136,10 @@ MESSAGES: Mapping[str, str] = {
 
 
 def policy_of(record: McpServerRecord) -> ServerPolicy:
-    """A registered server as one that a profile names.
+    """Convert a registered server to the policy of a server in a profile.
 
     Raises:
-        ValidationError: It cannot be one.
+        ValidationError: The record is not valid as such a policy.
     """
     wanted = record.model_dump(
         mode="json", include={"transport", "command", "args", "env", "url", "headers", "timeout_s"}

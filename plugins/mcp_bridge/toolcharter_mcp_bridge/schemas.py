@@ -1,7 +1,7 @@
-"""Schemas of strangers: what the gate validates arguments by, or why a schema cannot be used.
+"""Turns the schemas of untrusted servers into schemas that the gate can validate arguments by, or rejects them.
 
-A schema is code for a validator that runs in the gate's process and cannot be interrupted. So it has no references left,
-which could unfold without end, no patterns that go back, and a bounded size and depth.
+A schema is code for a validator that runs in the gate's process and cannot be interrupted. So no references are left,
+which could expand without end, patterns cannot backtrack, and size and depth are bounded.
 """
 
 from collections.abc import Mapping
@@ -13,26 +13,28 @@ import orjson
 from toolcharter_mcp_bridge.texts import plain
 
 _MOST_NODES = 5_000
-"""Objects and lists of a schema whose references are written out."""
+"""The maximum number of values in a schema after its references have been expanded."""
 _DEEPEST = 40
 _LONGEST_TEXT = 1_000
-"""Of a title or a description in a schema, in characters."""
+"""The maximum length of a title or a description in a schema, in characters."""
 _REFERENCES = frozenset({"$dynamicRef", "$recursiveRef", "$dynamicAnchor", "$recursiveAnchor", "$id", "$anchor"})
 _MOST_REVISITS = 8
-"""Keywords that have a validator look at everything below them again."""
+"""How many keywords may make a validator visit everything below them again."""
 _DATA = frozenset({"const", "enum", "default", "examples"})
-"""Keywords whose values are no schemas."""
+"""Keywords whose values are not schemas."""
 
 
 class UnusableSchema(Exception):
-    """The text says why, and begins with a small letter."""
+    """A schema cannot be used; the text says why, and begins with a lower-case letter."""
 
 
 def usable(schema: object, max_bytes: int) -> dict[str, Any]:
-    """The schema of a tool's arguments with all references written out; where one leads back to itself, anything goes.
+    """Return the schema of a tool's arguments with all references expanded.
+
+    A reference that leads back to itself becomes a schema that accepts any value.
 
     Raises:
-        UnusableSchema: It is none, too large, or more than validating by it is worth.
+        UnusableSchema: *schema* is not a schema, is too large, or would cost too much to validate by.
     """
     if not isinstance(schema, Mapping):
         raise UnusableSchema("its schema is no object")
@@ -68,7 +70,7 @@ def _refuse(uri: str) -> Any:
 
 
 class _Written:
-    """Writes out the references of one schema."""
+    """Expands the references of one schema."""
 
     def __init__(self, root: Mapping[str, Any]) -> None:
         self._root = root
@@ -76,7 +78,7 @@ class _Written:
         self._revisits = 0
 
     def out(self, node: Any, depth: int, path: tuple[str, ...]) -> Any:
-        """*node* without references; *path* are those that led here."""
+        """Return *node* with its references expanded. *path* holds the references that led here."""
         self._nodes += 1
         if self._nodes > _MOST_NODES:
             raise UnusableSchema(f"its schema has more than {_MOST_NODES} parts")
@@ -106,7 +108,7 @@ class _Written:
         return self._data(value, depth + 1) if key in _DATA else self.out(value, depth + 1, path)
 
     def _data(self, value: Any, depth: int) -> Any:
-        """A value that is no schema: counted, and left as it is."""
+        """Count the parts of a value that is not a schema, and return it unchanged."""
         self._nodes += 1
         if self._nodes > _MOST_NODES or depth > _DEEPEST:
             raise UnusableSchema(f"its schema has more than {_MOST_NODES} parts, or is deeper than {_DEEPEST}")
@@ -117,7 +119,7 @@ class _Written:
     def _referred(self, node: Mapping[str, Any], depth: int, path: tuple[str, ...]) -> Any:
         reference: str = node["$ref"]
         beside = {key: value for key, value in node.items() if key != "$ref"}
-        if reference in path:  # It leads back to itself: from here on the server alone judges.
+        if reference in path:  # A recursive reference: below it, only the server validates.
             return self.out({key: beside[key] for key in ("title", "description") if key in beside}, depth + 1, path)
         target = self.out(self._found(reference), depth + 1, (*path, reference))
         if not beside:

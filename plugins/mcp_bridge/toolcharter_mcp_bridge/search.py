@@ -1,4 +1,4 @@
-"""The tool `mcp_search`: where servers have more tools than a model should be shown, it finds those for a purpose."""
+"""The tool `mcp_search`: finds tools for a purpose, if servers have more tools than a model should see."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -11,7 +11,7 @@ from toolcharter_mcp_bridge.tools import Shown
 NAME = "mcp_search"
 _MOST_FOUND = 10
 _LONGEST = 200
-"""Of a description in the answer, in characters."""
+"""The maximum length of a description in the answer, in characters."""
 _WORD = re.compile(r"[a-z0-9]+")
 _SCHEMA = {
     "type": "object",
@@ -29,19 +29,19 @@ _SCHEMA = {
 
 
 class Catalog(Protocol):
-    """What the search needs of the bridge."""
+    """The part of the bridge that the search needs."""
 
     def open_to(self, caller: Caller) -> Iterable[Shown]:
-        """Every tool that the grants of *caller* do not close."""
+        """Return every tool that *caller* may use by its grants."""
         ...
 
     def offer(self, names: Iterable[str]) -> None:
-        """Have the session offer these tools from now on."""
+        """Make the session offer these tools from now on."""
         ...
 
 
 def search_spec(count: int, catalog: Catalog) -> ToolSpec[ToolPolicy]:
-    """The spec of the search over *count* tools."""
+    """Return the spec of the search over *count* tools."""
 
     def build(_workspace: Path, _policy: ToolPolicy, rt: ToolRuntime) -> Callable[[Any], str]:
         def mcp_search(query: str) -> str:
@@ -73,7 +73,7 @@ def search_spec(count: int, catalog: Catalog) -> ToolSpec[ToolPolicy]:
 
 
 def best(query: str, tools: Iterable[Shown]) -> list[Shown]:
-    """The tools that match, the best first: words in names count more than words in descriptions."""
+    """Return the matching tools, best first. Words in names count more than words in descriptions."""
     words = set(_WORD.findall(query.lower()))
 
     def score(one: Shown) -> int:

@@ -1,4 +1,4 @@
-"""What commands of this plugin need of the bridges that a session opens."""
+"""Gives this plugin's commands access to the bridges that a session opens."""
 
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
@@ -9,15 +9,15 @@ from toolcharter_mcp_bridge.trust import Definition, TrustStore
 
 
 class Seen(Protocol):
-    """A bridge, as commands see it."""
+    """The part of a bridge that commands use."""
 
     def definitions(self) -> Mapping[str, list[Definition]]:
-        """All tools as the servers have them now, by server."""
+        """Return all tools as the servers list them now, by server."""
         ...
 
     @property
     def trust(self) -> TrustStore | None:
-        """What was agreed to."""
+        """The store of approved tools."""
         ...
 
 
@@ -26,7 +26,7 @@ _SEEN: ContextVar[list[Seen] | None] = ContextVar("mcp_bridges", default=None)
 
 @contextmanager
 def looked_at() -> Generator[list[Seen]]:
-    """Collects the bridges that are built meanwhile, in this thread."""
+    """Collect the bridges that this thread builds inside the `with` block."""
     found = list[Seen]()
     token = _SEEN.set(found)
     try:
@@ -36,6 +36,6 @@ def looked_at() -> Generator[list[Seen]]:
 
 
 def note(bridge: Seen) -> None:
-    """Let a command see *bridge*, if one looks."""
+    """Give *bridge* to the command that collects bridges, if there is one."""
     if (found := _SEEN.get()) is not None:
         found.append(bridge)

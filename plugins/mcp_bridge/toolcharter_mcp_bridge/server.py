@@ -1,4 +1,4 @@
-"""`Server`: keeps the connection to one MCP server, and knows its tools. Lives in the bridge's event loop."""
+"""`Server`: keeps the connection to one MCP server and the list of its tools. It runs in the bridge's event loop."""
 
 import asyncio
 import threading
@@ -21,11 +21,11 @@ else:
     http = lazy("toolcharter_mcp_bridge.http")  # servers that are programs need no HTTP
 
 _MOST_PAGES = 50
-"""Of one listing."""
+"""The maximum number of pages in one listing of tools."""
 _LONGEST_NAME = 128
-"""Of a tool, in characters."""
+"""The longest name of a tool, in characters."""
 _MOST_STATE_CHARS = 700_000
-"""Of all definitions of one server together, as the trust store keeps them."""
+"""The maximum size of all definitions of one server in the trust store, in characters."""
 _HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 
 
@@ -38,7 +38,7 @@ class Offer(NamedTuple):
 
 
 class Server:
-    """One server, connected again as often as it takes. `tools`, `notes` and `fault` may be read from any thread."""
+    """One server; a lost connection is opened again. `tools`, `notes` and `fault` may be read from any thread."""
 
     def __init__(
         self,
@@ -48,27 +48,27 @@ class Server:
         on_listed: Callable[["Server"], None],
         on_change: Callable[[], None],
     ) -> None:
-        """Connect nowhere yet.
+        """Prepare the server without connecting.
 
         Args:
-            name: Which of the profile's servers.
-            bridge: The policy of all of them.
-            rt: What may be used.
-            on_listed: Called with each listing, before anybody else sees it.
-            on_change: Called when the server has said for the first time what it has, and when that is something else.
+            name: The server's name in the profile.
+            bridge: The policy of all servers.
+            rt: Gives access to runners, the network and secrets.
+            on_listed: Called after each listing, before `on_change`.
+            on_change: Called when the first attempt to connect has ended, and whenever the tools change after that.
         """
         self.name = name
         self.policy = bridge.servers[name]
         self.tools: Mapping[str, Offer] | None = None
-        """By the server's own names, as last listed; None before the first listing."""
+        """The tools as last listed, by the server's own names; None before the first listing."""
         self.notes: tuple[str, ...] = ()
-        """Tools that were left out."""
+        """Why tools were left out, or why the last listing failed."""
         self.fault: str | None = None
-        """Why there is no connection."""
+        """Why there is no connection; None while there is one."""
         self.connections = 0
-        """How many there have been."""
+        """How many connections there have been."""
         self.has_settled = threading.Event()
-        """The first attempt has ended, well or not."""
+        """Set once the first attempt to connect has succeeded or failed."""
         self._bridge = bridge
         self._rt = rt
         self._on_listed = on_listed
@@ -78,7 +78,7 @@ class Server:
         self._wake = asyncio.Event()
 
     async def keep(self) -> None:
-        """Connect, and connect again, until cancelled."""
+        """Connect, and reconnect after each loss, until cancelled."""
         attempt = 0
         while True:
             began = monotonic()
@@ -93,7 +93,7 @@ class Server:
             await self._pause(self._bridge.delay(attempt))
 
     async def _pause(self, delay_s: float) -> None:
-        """Wait, but for a call no longer than the first wait."""
+        """Wait before the next attempt. A call that needs the server shortens the wait, but not below `backoff_s`."""
         self._wake.clear()
         await asyncio.sleep(min(self._bridge.backoff_s, delay_s))
         with suppress(TimeoutError):
@@ -110,7 +110,7 @@ class Server:
             self._on_change()
 
     async def _connected(self) -> None:
-        """One connection, from its beginning to its end."""
+        """Open one connection, and watch over it until it ends."""
         session = Session()
         link = None
         try:
@@ -137,7 +137,7 @@ class Server:
         return await http.open_http(session, self.policy, self._rt, limit)
 
     async def _started(self, session: Session, limit: int) -> StdioLink:
-        """The link to a program; one that starts after its time is ended all the same."""
+        """Start the server's program and return the link to it. A program that starts too late is ended again."""
         starting = asyncio.ensure_future(open_stdio(session, self.policy, self._rt, limit))
         try:
             return await asyncio.shield(starting)
@@ -149,7 +149,7 @@ class Server:
         """Watch over a connection until it is lost.
 
         Raises:
-            ConnectionLost: It is.
+            ConnectionLost: The connection is lost; always raised in the end.
         """
         changed = session.changed
         while not session.lost.done():
@@ -167,7 +167,7 @@ class Server:
         raise ConnectionLost(session.lost.result())
 
     async def _ping(self, session: Session) -> None:
-        """Ask whether the server is there. One that works on a call may be too busy to say."""
+        """Check that the server answers. A server that works on a call may be too busy to answer."""
         try:
             async with asyncio.timeout(self._bridge.health_s):
                 await session.ping()
@@ -175,7 +175,7 @@ class Server:
             if not session.is_busy:
                 raise ConnectionLost("It does not answer.") from None
         except ServerError:
-            pass  # It is there.
+            pass  # An error is an answer, too.
 
     async def _list_again(self, session: Session) -> None:
         try:
@@ -187,7 +187,7 @@ class Server:
             raise ConnectionLost("It does not list its tools any more.") from None
 
     async def _list(self, session: Session) -> None:
-        """Learn the tools."""
+        """List the server's tools."""
         listed = list[Any]()
         page: dict[str, Any] = {}
         for _ in range(_MOST_PAGES if session.has_tools else 0):
@@ -209,7 +209,7 @@ class Server:
             self._on_change()
 
     def _offered(self, session: Session, listed: list[Any], notes: list[str]) -> Iterator[tuple[str, Offer]]:
-        """What may be used of a listing; what is left out goes to *notes*."""
+        """Yield the usable tools of a listing; add to *notes* why others are left out."""
         sound = [tool for tool in listed if isinstance(tool, dict) and _is_name(tool.get("name"))]
         if len(sound) < len(listed):
             notes.append(f"{self.name}: {len(listed) - len(sound)} tools have no usable name.")
@@ -253,21 +253,21 @@ class Server:
         )
 
     def offer_of(self, tool: str) -> Offer | None:
-        """A tool by the server's own name for it; None if it is not known, or no more."""
+        """Return a tool by the server's own name for it; None if the server does not list it."""
         return None if self.tools is None else self.tools.get(tool)
 
     async def call(self, tool: str, args: Mapping[str, Any], check: Callable[[], None]) -> Mapping[str, Any]:
-        """Call one tool, once. What is lost on the way is not sent again: nobody knows whether it has run.
+        """Call one tool, once. A call whose answer is lost is not sent again: it may have run.
 
         Args:
-            tool: By the server's own name.
+            tool: The server's own name for the tool.
             args: Its arguments.
-            check: Raises to stop the call; made once there is a connection, which may have come with other tools.
+            check: Raises to stop the call. It runs once there is a connection, which may have brought other tools.
 
         Raises:
-            Unavailable: There is no connection, and none came in time.
+            Unavailable: There is no connection, and none was made in time.
             ConnectionLost: The connection ended before the answer came.
-            ServerError: The server answers so.
+            ServerError: The server answered with an error.
             TimeoutError: The answer did not come in time.
         """
         session = await self.ready()
@@ -276,10 +276,10 @@ class Server:
             return await session.request("tools/call", {"name": tool, "arguments": dict(args)})
 
     async def ready(self) -> Session:
-        """The connection, as soon as there is one.
+        """Return the connection, or wait for it.
 
         Raises:
-            Unavailable: None came in time.
+            Unavailable: No connection was made in time.
         """
         if self._session is None:
             self._wake.set()
@@ -293,7 +293,7 @@ class Server:
 
 
 class Unavailable(Exception):
-    """A server is not there; the text says why."""
+    """A server cannot be used now; the text says why."""
 
 
 def _close_late(starting: "asyncio.Future[StdioLink]") -> None:
@@ -304,7 +304,7 @@ def _close_late(starting: "asyncio.Future[StdioLink]") -> None:
 
 
 _closing: set["asyncio.Future[None]"] = set()
-"""Programs that are being ended; the event loop itself keeps no task alive."""
+"""The tasks that end programs: the event loop holds only weak references to tasks."""
 
 
 def _is_name(name: object) -> bool:

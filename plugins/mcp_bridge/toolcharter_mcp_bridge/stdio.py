@@ -1,4 +1,4 @@
-"""The transport of servers that are programs: one message a line, on pipes that a runner has opened."""
+"""The transport of servers that are programs: one message per line, on pipes that a runner has opened."""
 
 import asyncio
 import os
@@ -16,14 +16,14 @@ _PIECE = 65_536
 _LAST_WORDS_S = 1.0
 """How long a program that has closed its output may take to end, in seconds."""
 _PAUSE_S = 0.005
-"""How long to wait before writing on to a pipe that is full, in seconds."""
+"""The wait before another attempt to write to a full pipe, in seconds."""
 
 
 def resolved(values: Mapping[str, str | Secret], rt: DiscoveryRuntime) -> dict[str, str]:
-    """The values with those in place that the gate's environment or the store holds; nobody will read them any more.
+    """Replace references by their values from the gate's environment or the store. The values are masked from then on.
 
     Raises:
-        ConnectionLost: A variable is not set, or the store does not give a secret.
+        ConnectionLost: A variable is not set, or the store cannot give a secret.
     """
     found = dict[str, str]()
     for name, value in values.items():
@@ -57,7 +57,7 @@ class StdioLink:
         self._loop.add_reader(running.fileno(), self._read)
 
     async def send(self, message: Mapping[str, Any]) -> None:
-        """Write one line, however long the program takes to read it."""
+        """Write one line; wait without a limit while the program does not read."""
         data = memoryview(orjson.dumps(message) + b"\n")
         async with self._turn:
             while data:
@@ -97,7 +97,7 @@ class StdioLink:
             self._loop.remove_reader(self._running.fileno())
 
     async def close(self) -> None:
-        """End the program with all that it has started."""
+        """End the program and all programs that it has started."""
         self._stop()
         if self._ending is not None:
             self._ending.cancel()
@@ -108,7 +108,7 @@ async def open_stdio(session: Session, policy: ServerPolicy, rt: DiscoveryRuntim
     """Start the program of a server on the profile's runner.
 
     Raises:
-        ConnectionLost: It cannot be started.
+        ConnectionLost: The program cannot be started.
     """
     env = await asyncio.to_thread(resolved, policy.env, rt)
     argv = (policy.command or "", *policy.args)

@@ -1,4 +1,4 @@
-"""One tool of a server as a tool of toolcharter: its spec, its body, and what becomes of a result."""
+"""Makes a toolcharter tool of a server's tool: its spec, its body, and the translation of its result."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -17,23 +17,23 @@ from toolcharter_mcp_bridge.wire import ConnectionLost, ServerError
 
 _LONGEST_MESSAGE = 2_000
 _MOST_PARTS = 1_000
-"""Parts of a result that are looked at."""
+"""The maximum number of parts of a result that are read."""
 
 
 class Servers(Protocol):
-    """What a tool needs of the bridge."""
+    """The part of the bridge that a tool needs."""
 
     def admit(self, server: str, tool: str, call_id: str) -> str | None:
-        """Whether the tool may run now; the message of a denial with `tool_changed` if not."""
+        """Return None if the tool may run now, or else the message of a denial with `tool_changed`."""
         ...
 
     def send(self, server: str, tool: str, args: Mapping[str, Any], caller: Caller) -> Awaitable[Mapping[str, Any]]:
-        """Call it for *caller*; errors as of `Server.call`, and `KeyError` if the server lists it no more."""
+        """Call the tool for *caller*; raises as `Server.call`, and `KeyError` if the server does not list the tool."""
         ...
 
 
 class Shown(NamedTuple):
-    """A tool as agents see it: the last that a person agreed to, or the first that there was."""
+    """A tool as agents see it: the definition that a person approved last, or else the server's current one."""
 
     server: str
     offer: Offer
@@ -45,7 +45,7 @@ class Shown(NamedTuple):
 
 
 def spec_of(shown: Shown, server: ServerPolicy, bridge: McpBridgePolicy, servers: Servers) -> ToolSpec[ToolPolicy]:
-    """The spec of a tool."""
+    """Return the spec of a tool."""
     definition = shown.offer.definition
 
     def build(_workspace: Path, _policy: ToolPolicy, rt: ToolRuntime) -> Callable[..., Any]:
@@ -118,7 +118,7 @@ def _framed(tool: _Tool, text: str) -> str:
 
 
 def readable(answer: Mapping[str, Any], most: int) -> tuple[str, bool, Any]:
-    """The parts of a result, one below the other; whether something is missing; and its structured form, if there is one."""
+    """Return a result's parts as one text; whether text is missing; and the structured form, if there is one."""
     content = answer.get("content")
     parts = content if isinstance(content, list) else []
     text = "\n".join(_part(part) for part in parts[:_MOST_PARTS])
@@ -153,7 +153,7 @@ def _data(answer: Mapping[str, Any], most: int) -> Any:
 async def in_loop(
     loop: asyncio.AbstractEventLoop, make: Callable[[], "Awaitable[Mapping[str, Any]]"]
 ) -> Mapping[str, Any]:
-    """Await what *make* makes in another thread's *loop*; who stops waiting here has it cancelled there."""
+    """Await the result of *make* in another thread's *loop*. Cancelling the wait here cancels the work there."""
 
     async def there() -> Mapping[str, Any]:
         return await make()

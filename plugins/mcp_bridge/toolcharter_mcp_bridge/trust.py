@@ -1,4 +1,4 @@
-"""What a person has agreed to: the tools of servers as they were then, in the user's state folder."""
+"""Keeps the tools that a person has approved, as they were then, in the user's state folder."""
 
 import json
 import os
@@ -17,23 +17,23 @@ Standing = Literal["approved", "new", "changed"]
 
 
 class Definition(NamedTuple):
-    """One tool as its server describes it, with what the server is."""
+    """One tool as its server describes it, with the server's identity."""
 
     identity: str
-    """The command or the URL."""
+    """The server's command or URL, with its variables or headers."""
     version: str
-    """Name and version that the server gives itself."""
+    """The name and version that the server gives itself."""
     name: str
-    """As the server names it."""
+    """The server's own name for the tool."""
     description: str
     schema: Mapping[str, Any]
-    """As the server sent it."""
+    """The schema as the server sent it."""
     hints: Mapping[str, Any]
-    """What the server says of it: `readOnlyHint` and the like."""
+    """The server's annotations of the tool, such as `readOnlyHint`."""
 
     @property
     def hash(self) -> str:
-        """SHA-256 of all of it."""
+        """The SHA-256 of the whole definition."""
         return sha256(_written(self).encode(errors="surrogatepass")).hexdigest()
 
 
@@ -42,7 +42,7 @@ def _written(one: Definition) -> str:
 
 
 class TrustStore:
-    """The approved tools of one profile's servers. Safe from many threads; what cannot be read is not trusted."""
+    """The approved tools of one profile's servers. Thread-safe; a record that cannot be read approves nothing."""
 
     def __init__(self, profile: str, workspace: Path, environ: Mapping[str, str] = os.environ) -> None:
         path = state_path("mcp_bridge", environ)
@@ -52,21 +52,21 @@ class TrustStore:
         self._lock = Lock()
 
     def of(self, server: str) -> Mapping[str, Definition]:
-        """The approved tools of *server*, by the server's names for them."""
+        """Return the approved tools of *server*, by the server's own names."""
         with self._lock:
             if server not in self._known:
                 self._known[server] = self._read(server)
             return dict(self._known[server])
 
     def standing(self, server: str, found: Definition) -> Standing:
-        """Whether a tool is what was approved."""
+        """Return whether a tool is approved, new, or changed since its approval."""
         known = self.of(server).get(found.name)
         if known is None:
             return "new"
         return "approved" if known.hash == found.hash else "changed"
 
     def approve(self, server: str, *definitions: Definition) -> bool:
-        """Keep that a person has agreed; false if that holds for this process alone, because it could not be written."""
+        """Save that a person has agreed. False if it could not be written, so that it holds only in this process."""
         with self._lock:
             known = {**self._known.get(server, {}), **{one.name: one for one in definitions}}
             self._known[server] = known
@@ -81,7 +81,7 @@ class TrustStore:
             return True
 
     def forget(self, server: str) -> None:
-        """Trust nothing of *server* any more."""
+        """Drop all approvals of *server*."""
         with self._lock:
             self._known[server] = {}
             if self._folder is not None:
@@ -118,9 +118,9 @@ def _is_sound(one: Definition) -> bool:
 
 
 def difference(then: Definition | None, now: Definition) -> str:
-    """What a person agrees to of a tool: all that a model would read, or all that has changed, by lines with `-` and `+`.
+    """Describe what a person agrees to: all that a model reads of a new tool, or all changes as lines with `-` and `+`.
 
-    Nothing is cut, since what is left out could be what matters: the size of schemas and descriptions is bounded.
+    Nothing is cut, since the missing part could be the dangerous one. The size of schemas and descriptions is bounded.
     """
     if then is None:
         return "\n".join((f"{now.name}: {now.description or 'no description'}", *_texts(now.schema, ())))
@@ -132,18 +132,18 @@ def difference(then: Definition | None, now: Definition) -> str:
 
 
 def _texts(schema: Any, path: tuple[str, ...]) -> Iterator[str]:
-    """All that a schema says to its reader, each with the place where it says it."""
+    """Yield every value in a schema with its path."""
     items = enumerate(schema) if isinstance(schema, list) else schema.items() if isinstance(schema, Mapping) else ()
     if path and not items:
         place = ".".join(path)
-        # What is not printable is written out: it could end the line, or drive a terminal.
+        # Unprintable characters are escaped: they could end the line, or control the terminal.
         yield f"  {place if place.isprintable() else repr(place)}: {schema!r}"
     for key, value in items:
         yield from _texts(value, (*path, str(key)))
 
 
 def _changes(before: list[str], after: list[str]) -> list[str]:
-    """The lines that are gone, and those that are new. Linear: a server chooses the lines."""
+    """Return the lines that are gone and the lines that are new, in linear time: a server chooses the lines."""
     gone, new = Counter(before), Counter(after)
     gone, new = gone - new, new - gone
     marked = [f"- {line}" for line in before if _took(gone, line)] + [f"+ {line}" for line in after if _took(new, line)]

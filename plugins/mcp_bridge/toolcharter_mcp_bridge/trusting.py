@@ -1,4 +1,4 @@
-"""`toolcharter mcp trust`: all tools of a profile's servers shown at once, and agreed to."""
+"""`toolcharter mcp trust`: shows all new and changed tools of a profile's servers at once, for approval."""
 
 import click
 

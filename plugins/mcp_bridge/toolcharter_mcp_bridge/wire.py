@@ -1,6 +1,6 @@
-"""`Session`: JSON-RPC with one MCP server that may say anything, in bounded memory. It knows no transport.
+"""`Session`: JSON-RPC with one untrusted MCP server, in bounded memory, over any transport.
 
-Source: Model Context Protocol 2025-11-25 (`initialize`), and 2026-07-28 for servers that know no handshake.
+Source: Model Context Protocol 2025-11-25 (`initialize`), and 2026-07-28 for servers without a handshake.
 """
 
 import asyncio
@@ -19,18 +19,18 @@ _META: Final = "io.modelcontextprotocol/"
 _UNSUPPORTED_VERSION: Final = -32022
 _METHOD_NOT_FOUND: Final = -32601
 _MOST_FAULTS: Final = 100
-"""Lines that are no messages, in one connection: some servers print greetings."""
+"""How many malformed lines one connection may have: some servers print greetings."""
 _MOST_UNASKED: Final = 1_000
 _UNASKED_S: Final = 10.0
-"""A server that sends more than so many messages that answer nothing, in so many seconds, floods."""
+"""The seconds in which a server may send at most `_MOST_UNASKED` messages that answer no request."""
 _LONGEST_NUMBER: Final = 200
-"""Of a request of the server's, in characters."""
+"""The longest identifier of a server's request, in characters."""
 _MOST_REPLIES: Final = 16
-"""Answers to the server's own requests under way at a time."""
+"""The maximum number of answers to the server's own requests that are being sent."""
 
 
 class ConnectionLost(Exception):
-    """The connection is over; the text says why, for people."""
+    """The connection has ended; the text says why, for people."""
 
 
 class ServerError(Exception):
@@ -42,16 +42,16 @@ class ServerError(Exception):
 
 
 class Link(Protocol):
-    """What carries messages to a server. Its transport calls `Session.feed` and `Session.lose` for what comes back."""
+    """Sends messages to a server. Its transport passes incoming messages to `Session.feed`, and its end to `lose`."""
 
     version: str
     """The version of the protocol, once it is agreed on."""
 
     async def send(self, message: Mapping[str, Any]) -> None:
-        """Hand one message over.
+        """Send one message.
 
         Raises:
-            ConnectionLost: It cannot be.
+            ConnectionLost: The message cannot be sent.
         """
         ...
 
@@ -62,13 +62,13 @@ class Session:
     def __init__(self) -> None:
         self.link: Link | None = None
         self.lost: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        """Why the connection is over."""
+        """Done when the connection has ended; the result says why."""
         self.changed = asyncio.Event()
-        """The server says that its tools are others, or the connection is over."""
+        """Set when the server announces changed tools, or the connection has ended."""
         self.heard = 0
-        """Messages that have come."""
+        """How many messages have come."""
         self.server: tuple[str, str] = ("", "")
-        """Name and version that the server gives itself."""
+        """The name and version that the server gives itself."""
         self.has_tools = False
         self._modern = False
         self._pending: dict[int, asyncio.Future[Any]] = {}
@@ -83,11 +83,11 @@ class Session:
         return bool(self._pending)
 
     async def greet(self) -> None:
-        """Agree on a version, and learn who the server is.
+        """Agree on a version, and learn the server's name.
 
         Raises:
-            ServerError: The server wants none of the versions.
-            ConnectionLost: As of `request`.
+            ServerError: The server supports none of the versions.
+            ConnectionLost: As for `request`.
         """
         params = {"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": _CLIENT}
         try:
@@ -113,24 +113,24 @@ class Session:
             self.link.version = version
 
     async def ping(self) -> None:
-        """Ask whether the server is there; errors as of `request`."""
+        """Check that the server answers; raises as `request`."""
         if self._modern:
             await self.request("server/discover", {})
         else:
             await self.request("ping", {})
 
     async def request(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Ask, and wait for the answer, however long. Whoever stops waiting has the server told.
+        """Send a request, and wait without a limit for the answer. Cancelling the wait for a tool notifies the server.
 
         Raises:
-            ServerError: The server answers so.
-            ConnectionLost: There is no answer to be had.
+            ServerError: The server answered with an error.
+            ConnectionLost: The connection has ended, or the request failed.
         """
         if self.lost.done():
             raise ConnectionLost(self.lost.result())
         self._last = number = self._last + 1
         trace = TRACE.get()
-        meta: dict[str, Any] = {} if trace is None or method != "tools/call" else {**trace.headers()}  # By SEP-414.
+        meta: dict[str, Any] = {} if trace is None or method != "tools/call" else {**trace.headers()}  # SEP-414.
         if self._modern:
             meta |= {
                 f"{_META}protocolVersion": MODERN,
@@ -152,7 +152,7 @@ class Session:
         return _mapping(found)
 
     def feed(self, line: bytes | str) -> None:
-        """Take one message, or several in a list. Never raises: what ends the connection is in `lost`."""
+        """Process one incoming message, or several in a list. Never raises: `lost` says why the connection ended."""
         if self.lost.done():
             return
         try:
@@ -186,7 +186,7 @@ class Session:
             answer.set_exception(ServerError(error.get("code"), error.get("message")))
 
     def fail(self, number: object, why: Exception) -> None:
-        """Let one request fail whose answer cannot come any more."""
+        """Fail the request *number*, because its answer cannot come any more."""
         answer = self._pending.get(number) if type(number) is int else None
         if answer is not None and not answer.done():
             answer.set_exception(why)
@@ -215,7 +215,7 @@ class Session:
             self.lose(f"It sent more than {_MOST_UNASKED} messages in {_UNASKED_S:.0f} s that nobody asked for.")
 
     def _answer(self, number: Any, method: str) -> None:
-        """Answer a request of the server's: it may ask whether we are there, and for nothing else."""
+        """Answer a request of the server. Only `ping` is supported."""
         if not (type(number) is int or (isinstance(number, str) and len(number) <= _LONGEST_NUMBER)):
             self._fault()
         elif method == "ping":
@@ -249,4 +249,4 @@ def _mapping(value: object) -> Mapping[str, Any]:
 
 
 Opened = Callable[[Session], Awaitable[Callable[[], Awaitable[None]]]]
-"""Opens a transport for a session, and returns what closes it."""
+"""Opens a transport for a session, and returns the function that closes it."""

@@ -1,4 +1,4 @@
-"""`toolcharter mcp wrap` and `unwrap`: one governed entry in place of all servers of a client, and back."""
+"""`toolcharter mcp wrap` and `unwrap`: replace all servers of a client by one governed entry, and undo it."""
 
 import difflib
 import json
@@ -26,19 +26,19 @@ _LONGEST_NAME = 24
 
 
 class Wrapped(NamedTuple):
-    """Where what was wrapped is noted."""
+    """The files that describe one wrapped client."""
 
     folder: Path
     name: str
 
     @property
     def profile(self) -> Path:
-        """The profile that stands for the servers."""
+        """The profile that has the client's servers."""
         return self.folder / f"{self.name}.yaml"
 
     @property
     def record(self) -> Path:
-        """What the settings were, and what they became."""
+        """The record of the settings before and after."""
         return self.folder / f"{self.name}.json"
 
 
@@ -82,7 +82,7 @@ def wrap(client: str, given: Path | None, project: Path, yes: bool) -> None:  # 
 def _show_and_ask(
     kind: Client, file: Path, text: str, place: Wrapped, profile: str, secrets: Mapping[str, str], *, yes: bool
 ) -> None:
-    """Show what would be written, and write it if a person agrees."""
+    """Show the files that would be written, and write them if the user agrees."""
     command = (*_ourselves(), "mcp", "--profile", str(place.profile), "--workspace", ".")
     try:
         after = with_servers(kind, text, {NAME: kind.write(command, secrets)}, is_toml=file.suffix == ".toml")
@@ -167,7 +167,7 @@ def _ourselves() -> tuple[str, ...]:
 
 
 def _translated(entries: Mapping[str, Entry]) -> tuple[dict[str, Any], dict[str, str]]:
-    """The servers as a profile names them, and the values that stand in the client's settings alone."""
+    """Return the servers for the profile, and the literal values that only the client's settings may hold."""
     servers, secrets = dict[str, Any](), dict[str, str]()
     for name, entry in entries.items():
         short = _NO_NAME.sub("-", name.lower()).strip("-")[:_LONGEST_NAME].strip("-") or "server"
@@ -192,19 +192,22 @@ def _translated(entries: Mapping[str, Entry]) -> tuple[dict[str, Any], dict[str,
 
 
 def _kept_environment() -> dict[str, str]:
-    """What programs get from a client that they do not work without."""
+    """Return the variables of the client's environment that programs do not work without."""
     return {name: os.environ[name] for name in ("HOME", "PATH") if name in os.environ}
 
 
 def _program(command: str) -> str:
-    """A bare name as the path that the client would have found, as a profile looks it up elsewhere."""
+    """Return the path that the client finds for a bare name: a profile would look in other folders."""
     folders = os.environ.get("PATH", "").split(os.pathsep)
     found = (Path(folder, command) for folder in folders) if "/" not in command else ()
     return next((str(path) for path in found if path.is_file() and os.access(path, os.X_OK)), command)
 
 
 def _referred(server: str, name: str, value: str, secrets: dict[str, str], key: str) -> Any:
-    """A value of a server's: a reference stays one; a literal becomes one to our own entry, which has it already."""
+    """Translate a server's value. A reference stays a reference; a literal becomes a reference to our own entry.
+
+    That entry gets the literals in *secrets*: they are in the client's settings already.
+    """
     if key == "env" and name in {"HOME", "PATH"}:
         return value
     if found := reference(value):
@@ -218,7 +221,7 @@ def _referred(server: str, name: str, value: str, secrets: dict[str, str], key: 
 def _looked(
     place: Wrapped, servers: Mapping[str, Any], secrets: Mapping[str, str], project: Path
 ) -> tuple[dict[str, list[Definition]], list[str]]:
-    """Start the servers once, and see their tools."""
+    """Start the servers once, and return their tools and the notes about them."""
     policy = McpBridgePolicy.from_profile({"servers": dict(servers)})
     wait_s = max((server.connect_timeout_s for server in policy.servers.values()), default=0.0)
     written = {
@@ -245,7 +248,7 @@ def _looked(
 
 
 def _profile(name: str, client: str, servers: Mapping[str, Any], found: Mapping[str, list[Definition]]) -> str:
-    """The profile: what says that it only reads may, and a person is asked about the rest."""
+    """Return the profile: it allows tools that say they only read, and asks a person about all others."""
     reads = [
         full_name(server, one.name)
         for server, definitions in found.items()
@@ -278,7 +281,7 @@ def _replace(file: Path, text: str, mode: int) -> None:
             new.write(text)
             new.flush()
             os.fsync(new.fileno())
-        os.replace(name, os.path.realpath(file))  # noqa: PTH105 - through a link, as managers of settings make them
+        os.replace(name, os.path.realpath(file))  # noqa: PTH105 - through a symbolic link, as managers of dotfiles make them
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise

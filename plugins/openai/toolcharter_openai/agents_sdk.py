@@ -1,7 +1,7 @@
 """Gives a profile's tools to agents of the OpenAI Agents SDK, and puts an agent's own tools behind the gate.
 
-`agent_tools` makes `FunctionTool`s of a profile's tools. `govern_tools` takes the tools that an agent has already, and sends
-each call of them through every stage of the gate. Calls that need a person become the SDK's interruptions.
+`agent_tools` makes `FunctionTool`s of a profile's tools. `govern_tools` takes the tools that an agent has already, and
+sends each of their calls through every stage of the gate. Calls that need a person become the SDK's interruptions.
 Source: openai-agents 0.24, `tool.py`, `tool_context.py`, `tool_guardrails.py`.
 """
 
@@ -24,17 +24,17 @@ from toolcharter import ApprovalAnswer, Caller
 from toolcharter.hosts import Host, HostResult, arguments_of
 
 CallerOf = Callable[[RunContextWrapper[Any]], Caller | None]
-"""Says who calls, from the SDK's context; None is the host's own caller."""
+"""Returns who calls, given the SDK's context. None means the host's own caller."""
 
 
 def agent_tools(host: Host, *, caller: CallerOf | None = None) -> list[FunctionTool]:
-    """The tools of *host* for `Agent(tools=...)`.
+    """Return the tools of *host* for `Agent(tools=...)`.
 
     The schemas are not those of strict mode, which would make arguments with a default required.
 
     Args:
-        host: Whose tools.
-        caller: Who calls.
+        host: The host of the profile.
+        caller: Returns who calls; by default the host's own caller.
     """
     return [
         FunctionTool(
@@ -50,14 +50,14 @@ def agent_tools(host: Host, *, caller: CallerOf | None = None) -> list[FunctionT
 
 
 def govern_tools(host: Host, tools: Iterable[Tool], *, caller: CallerOf | None = None) -> list[Tool]:
-    """*tools* of an agent's own, each call of which passes the gate: rules, approvals, limits, events, scrubbing.
+    """Return copies of an agent's own *tools* whose calls pass the gate: rules, approvals, limits, events, scrubbing.
 
     Only function tools can be governed. A tool that OpenAI runs, such as web search, never reaches this process.
 
     Args:
-        host: Of the profile that has to allow the tools by name.
-        tools: As the agent has them; they are not changed.
-        caller: Who calls.
+        host: The host of the profile, which has to allow the tools by name.
+        tools: The agent's tools; they are not changed.
+        caller: Returns who calls; by default the host's own caller.
 
     Raises:
         TypeError: One of *tools* is no `FunctionTool`. Leave it out, or decide that the agent may use it ungoverned.
@@ -76,10 +76,10 @@ def govern_tools(host: Host, tools: Iterable[Tool], *, caller: CallerOf | None =
 
 
 def input_guardrail(host: Host, *, caller: CallerOf | None = None) -> ToolInputGuardrail[Any]:
-    """A guardrail that rejects what the profile would deny, for `tool_input_guardrails` of a tool of the agent's own.
+    """Return a guardrail that rejects what the profile would deny, for `tool_input_guardrails` of an agent's own tool.
 
-    It decides and does nothing else: no event, no limit, no scrubbing, and a call that needs a person is rejected.
-    `govern_tools` does all of it.
+    It only decides: it writes no event, applies no limit, scrubs nothing, and rejects a call that needs a person.
+    `govern_tools` does all of that.
     """
 
     async def toolcharter(data: ToolInputGuardrailData) -> ToolGuardrailFunctionOutput:
@@ -118,7 +118,7 @@ class _Asks:
 
 
 class _Ours:
-    """`on_invoke_tool` of one of our tools."""
+    """`on_invoke_tool` of one of the profile's tools."""
 
     def __init__(self, host: Host, name: str, caller: CallerOf | None) -> None:
         self._host = host
@@ -132,7 +132,7 @@ class _Ours:
 
 
 class _Foreign:
-    """`on_invoke_tool` of a tool that is not ours."""
+    """`on_invoke_tool` of one of the agent's own tools."""
 
     def __init__(self, host: Host, tool: FunctionTool, caller: CallerOf | None) -> None:
         self._host = host
@@ -162,7 +162,7 @@ class _Foreign:
 async def _answered(
     ctx: ToolContext[Any], result: HostResult, answer: Callable[[str, ApprovalAnswer], Awaitable[HostResult]]
 ) -> str:
-    """The text of *result*; of the call made again, if it waits for a person who has said yes to the SDK."""
+    """Return the text of *result*. If it waits for a person who has approved the call in the SDK, redeem it first."""
     if result.pending is not None and ctx.is_tool_approved(ctx.tool_name, ctx.tool_call_id):
         result = await answer(result.pending.state, ApprovalAnswer("allow_once"))
     return result.text

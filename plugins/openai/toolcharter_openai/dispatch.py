@@ -21,10 +21,10 @@ AskAsync = Callable[[PendingApproval], Awaitable[ApprovalAnswer]]
 def openai_tools(
     host: Host, api: Literal["responses", "chat"] = "responses", *, strict: bool = False, caller: Caller | None = None
 ) -> list[dict[str, Any]]:
-    """The tools of *host* as the argument `tools` of `client.responses.create` or `client.chat.completions.create`.
+    """Return *host*'s tools as the argument `tools` of `client.responses.create` or `client.chat.completions.create`.
 
     Args:
-        host: Whose tools.
+        host: The host of the profile.
         api: Which of the two interfaces.
         strict: Write schemas for strict mode: every argument is required, and one with a default may be null.
         caller: Who will call, if it is not the host's own caller.
@@ -39,7 +39,7 @@ class _Call(NamedTuple):
     is_chat: bool
 
     def answered(self, result: HostResult) -> dict[str, Any]:
-        """What goes back to the model."""
+        """Return the item or message that goes back to the model."""
         if self.is_chat:
             return {"role": "tool", "tool_call_id": self.id, "content": result.text}
         return {"type": "function_call_output", "call_id": self.id, "output": result.text}
@@ -48,13 +48,13 @@ class _Call(NamedTuple):
 def answer_calls(
     host: Host, response: Response | ChatCompletion, *, caller: Caller | None = None, ask: Ask | None = None
 ) -> list[dict[str, Any]]:
-    """Make the calls that *response* asks for, at the same time; what to send back, in the order of the calls.
+    """Make the calls that *response* asks for, at the same time; return what to send back, in the order of the calls.
 
     Args:
-        host: Whose tools.
-        response: Of either interface. From a chat completion the first choice counts.
+        host: The host of the profile.
+        response: A response of either interface. Of a chat completion, only the first choice is read.
         caller: Who calls, if it is not the host's own caller.
-        ask: Whom to ask about calls that need a person; without it the model reads that no one could be asked.
+        ask: Asks a person about a call that needs one. Without it the model reads that no one could be asked.
 
     Returns:
         Items of `input` (`function_call_output`), or messages of the role `tool`.
@@ -76,7 +76,7 @@ def answer_calls(
 async def aanswer_calls(
     host: Host, response: Response | ChatCompletion, *, caller: Caller | None = None, ask: AskAsync | None = None
 ) -> list[dict[str, Any]]:
-    """The same from asynchronous code. Cancelling the task ends the calls."""
+    """Do the same as `answer_calls` in asynchronous code. Cancelling the task ends the calls."""
 
     async def answer(call: _Call) -> dict[str, Any]:
         result = await host.acall(call.name, arguments_of(call.arguments), call_id=call.id, caller=caller)

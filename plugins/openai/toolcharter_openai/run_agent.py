@@ -36,7 +36,7 @@ class OpenAIAgents:
 
     @hookimpl
     async def run_agent(self, task: AgentTask) -> AgentResult:
-        """Run *task* with the SDK, without its traces, which would leave for OpenAI.
+        """Run *task* with the SDK, without its traces, which it would send to OpenAI.
 
         Raises:
             ToolError: There is no key, or the agent was cancelled.
@@ -64,7 +64,7 @@ class OpenAIAgents:
 
 
 class _Asked(RunHooks[Any]):
-    """Counts the questions to the model, and asks none once the agent has to stop."""
+    """Counts the requests to the model, and ends the agent before the next request if it was cancelled."""
 
     def __init__(self, task: AgentTask) -> None:
         self.count = 0
@@ -77,7 +77,7 @@ class _Asked(RunHooks[Any]):
 
 
 def _tools_of(task: AgentTask) -> list[FunctionTool]:
-    """The agent's tools; what is refused is told to the model as the tool's output."""
+    """Return the agent's tools. The model reads why a call was refused as the tool's output."""
 
     def made(name: str) -> Any:
         async def invoke(ctx: Any, written: str) -> str:
@@ -99,7 +99,7 @@ def _result(text: str, used: Usage, iterations: int, *, is_exhausted: bool = Fal
 
 
 def build(workspace: Path, policy: OpenAIAgentsPolicy) -> OpenAIAgents:  # noqa: ARG001 - the same for every workspace
-    """What runs the agents of one toolbox."""
+    """Return the extension that runs the agents of one toolbox."""
     return OpenAIAgents(policy)
 
 

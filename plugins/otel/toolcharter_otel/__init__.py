@@ -1,7 +1,7 @@
 """The event sink `otel:`: a span and metrics for every call, by the GenAI conventions of OpenTelemetry.
 
-It reads the global providers if it is given no others, and never sets one. The SDK and the exporters are imported when a
-URL is opened: `OtelSink` with providers of an application needs OpenTelemetry's API alone.
+`OtelSink` uses the application's global providers if it is given none, and never sets them. The SDK and the exporters
+are imported when a URL is opened: an application that makes an `OtelSink` itself needs only OpenTelemetry's API.
 """
 
 from importlib import import_module

@@ -1,8 +1,8 @@
-"""What an event is in OpenTelemetry's words: the names of attributes and metrics, and the values that events give them.
+"""Maps events to OpenTelemetry: the names of attributes and metrics, and the values that events give them.
 
-Source: OpenTelemetry's semantic conventions for GenAI, "Semantic conventions for generative AI tool execution": the span
-`execute_tool`, its attributes, and the metric `gen_ai.execute_tool.duration`, all in the state "development"; and
-"Recording errors" for `error.type`. What they have no name for is below `toolcharter.`.
+Source: OpenTelemetry's semantic conventions for GenAI, "Semantic conventions for generative AI tool execution": the
+span `execute_tool`, its attributes, and the metric `gen_ai.execute_tool.duration`, all in the state "development"; and
+"Recording errors" for `error.type`. Names that begin with `toolcharter.` are not in the conventions.
 """
 
 import json
@@ -18,7 +18,7 @@ APPROVALS = "toolcharter.approvals"
 BUCKETS_S = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
 """The borders of the histogram, in seconds: from a look-up in memory to a call that waits for a person."""
 UNKNOWN_TOOL = "_OTHER"
-"""What metrics call a tool that no profile has: its name comes from a model, and there is no end of those."""
+"""The name in metrics for a tool that the profile does not have: the model makes up its name, and may make up many."""
 
 Attributes = dict[str, str | bool | int | float | tuple[str, ...]]
 
@@ -40,7 +40,7 @@ _BEGINNING = {
     "toolcharter.group": "group",
     "toolcharter.depth": "depth",
 }
-"""Attributes of a span from its start, by the field of the event."""
+"""The attributes that a span has from its start, with the event's fields that hold their values."""
 _END = {
     "error.type": "reason",
     "toolcharter.outcome": "outcome",
@@ -61,7 +61,7 @@ _ANSWER = {
 
 
 def at_the_start(event: Mapping[str, Any], *, arguments: bool) -> Attributes:
-    """The attributes of a span as it begins, from `hook.tool.before`; samplers see them."""
+    """Return the attributes of a span as it begins, from `hook.tool.before`; samplers see them."""
     known = _known(_BEGINNING, event)
     known |= {"gen_ai.operation.name": OPERATION, "gen_ai.tool.type": "function"}
     if arguments and event.get("args") is not None:
@@ -70,7 +70,7 @@ def at_the_start(event: Mapping[str, Any], *, arguments: bool) -> Attributes:
 
 
 def at_the_end(event: Mapping[str, Any]) -> Attributes:
-    """The attributes that it gets when its outcome is known, from `hook.tool.after`."""
+    """Return the attributes that a span gets when the call's outcome is known, from `hook.tool.after`."""
     known = _known(_END, event)
     if rule := event.get("rule"):
         known |= {"toolcharter.rule.text": rule["text"], "toolcharter.rule.source": rule["source"]}
@@ -80,18 +80,18 @@ def at_the_end(event: Mapping[str, Any]) -> Attributes:
 
 
 def of_an_approval(event: Mapping[str, Any]) -> Attributes:
-    """The attributes of a span's event, from one of the two of an approval."""
+    """Return the attributes of a span's event, from the request or the decision of an approval."""
     return _known(_ANSWER, event)
 
 
 def of_a_measurement(event: Mapping[str, Any]) -> Attributes:
-    """The attributes of metrics: few values each, so nothing that a model chooses."""
+    """Return the attributes of metrics. Each has few values, so none is text that a model chooses."""
     tool = UNKNOWN_TOOL if event.get("reason") == "unknown_tool" else event["tool"]
     return {"gen_ai.tool.name": tool, "toolcharter.profile.name": event["profile"]}
 
 
 def of_a_duration(event: Mapping[str, Any]) -> Attributes:
-    """The attributes of `gen_ai.execute_tool.duration`."""
+    """Return the attributes of `gen_ai.execute_tool.duration`."""
     named = _known({"gen_ai.agent.name": "agent", "error.type": "reason"}, event)
     return {
         **of_a_measurement(event),

@@ -1,7 +1,7 @@
-"""Opens `otel:` URLs: providers of the sink's own, which export by OTLP over HTTP and are flushed when the toolbox closes.
+"""Opens `otel:` URLs. The sink's own providers export by OTLP over HTTP, and are flushed when the toolbox closes.
 
-All that a URL does not say, OpenTelemetry's environment variables say: `OTEL_EXPORTER_OTLP_ENDPOINT`, its headers and
-timeouts, `OTEL_SERVICE_NAME`, `OTEL_RESOURCE_ATTRIBUTES`, `OTEL_TRACES_SAMPLER`.
+OpenTelemetry's environment variables set everything else: `OTEL_EXPORTER_OTLP_ENDPOINT`, its headers and timeouts,
+`OTEL_SERVICE_NAME`, `OTEL_RESOURCE_ATTRIBUTES`, `OTEL_TRACES_SAMPLER`.
 """
 
 import os
@@ -23,10 +23,10 @@ _FORM = "write otel: or otel:http://HOST:PORT, with ?arguments=yes or ?metrics=n
 
 
 def open_otlp(url: str) -> OtelSink:
-    """The sink of *url*.
+    """Open the sink of *url*.
 
     Raises:
-        ValueError: It is malformed.
+        ValueError: *url* is malformed.
     """
     address, _, query = url.removeprefix("otel:").partition("?")
     given = dict(parse_qsl(query, keep_blank_values=True))
@@ -52,6 +52,6 @@ def open_otlp(url: str) -> OtelSink:
 
 
 def _resource() -> Resource:
-    """The process, as the environment names it; `toolcharter` if it does not."""
+    """Return the resource for this process. Its service name is `toolcharter` unless the environment sets another."""
     said = os.environ.get("OTEL_SERVICE_NAME") or "service.name=" in os.environ.get("OTEL_RESOURCE_ATTRIBUTES", "")
     return Resource.create(None if said else {SERVICE_NAME: "toolcharter"})

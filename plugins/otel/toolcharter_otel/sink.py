@@ -1,7 +1,7 @@
 """`OtelSink`: event lines as spans and metrics.
 
-A call's span begins with the first half of its events and ends with the second; in between it is the present span of the
-thread or task in which the body runs, so that what the body begins is below it.
+A call's span begins with the first half of its events and ends with the second. In between it is the current span of
+the thread or task that runs the body, so spans that the body starts become its children.
 """
 
 import json
@@ -26,7 +26,7 @@ SCOPE = "toolcharter"
 _SKIPPED = b'{"event":"hook.policy.'
 _PROPAGATOR = TraceContextTextMapPropagator()
 _CALL = context.create_key("toolcharter-call")
-"""Whose span was made the present one last, if it was one of ours."""
+"""The context's key for the call whose span this sink made current last."""
 
 
 @dataclass(eq=False, slots=True)
@@ -35,10 +35,10 @@ class _Begun:
 
     span: Span
     outer: Context
-    """What was present before it."""
+    """The context before the call's span was made current."""
     outer_trace: TraceContext | None
     tokens: tuple[Token[Any], ...] = ()
-    """What brings that back; none if the span is not the present one of any body."""
+    """The tokens that restore the outer context; empty if the span was never made current."""
     is_over: bool = False
 
 
@@ -46,10 +46,10 @@ class OtelSink:
     """Makes spans and metrics of event lines.
 
     Args:
-        tracer_provider: Whose spans; the application's global one by default.
-        meter_provider: Whose metrics; the application's global one by default.
+        tracer_provider: The provider of the spans; the application's global one by default.
+        meter_provider: The provider of the metrics; the application's global one by default.
         arguments: Whether spans have the calls' arguments, as events show them.
-        on_close: Called when the toolbox closes, such as what flushes providers that are the sink's own.
+        on_close: Functions to call when the toolbox closes, such as those that flush the sink's own providers.
     """
 
     def __init__(
@@ -93,8 +93,8 @@ class OtelSink:
                     pass
 
     def _begin(self, event: Mapping[str, Any], elapsed_ms: float | None) -> None:
-        """Start a span; it is not the present one if its call is over by now, and began *elapsed_ms* ago."""
-        _leave_what_is_over()  # What another thread has ended.
+        """Start a call's span. With *elapsed_ms* the call is over already: it began so long ago, and is not current."""
+        _leave_what_is_over()  # Another thread may have ended calls that this thread began.
         parent = self._begun.get(event["parent_id"] or "")
         within = _below(parent[-1]) if parent else _present()
         span = self._tracer.start_span(
@@ -143,7 +143,7 @@ class OtelSink:
             self._approvals.add(1, {**conventions.of_a_measurement(event), **answer})
 
     def close(self) -> None:
-        """End what is left, and flush what is the sink's own."""
+        """End the spans that are still open, then call the functions of `on_close`."""
         for begun in [one for known in self._begun.values() for one in known]:
             begun.span.end()
             begun.is_over = True
@@ -154,7 +154,7 @@ class OtelSink:
 
 
 def _present() -> Context:
-    """Where a call that no other call makes belongs: below the present span, else to the trace that the host names.
+    """Return the context for a call without a parent call: the current span's, or else the host's trace.
 
     The last resort is the trace that this process was started in.
     """
@@ -167,31 +167,34 @@ def _present() -> Context:
 
 
 def _below(parent: _Begun) -> Context:
-    """Where a call that another call makes belongs: below the span that the other's body has begun, if it is here."""
+    """Return the context for a call that the body of *parent* makes.
+
+    In the thread or task of that body this is the current context, which may hold spans that the body has started.
+    """
     return context.get_current() if context.get_value(_CALL) is parent else trace.set_span_in_context(parent.span)
 
 
 def _enter(begun: _Begun) -> None:
-    """Make its span the present one, for OpenTelemetry and for what the core sends out."""
+    """Make the call's span the current one, for OpenTelemetry and for the requests that the core sends."""
     headers: dict[str, str] = {}
     within = trace.set_span_in_context(begun.span)
     _PROPAGATOR.inject(headers, within)
     begun.tokens = (context.attach(context.set_value(_CALL, begun, within)),)
-    if "traceparent" in headers:  # Else the provider makes no spans, and what the host has said stays.
+    if "traceparent" in headers:  # Otherwise the provider makes no spans, and the host's trace stays.
         named = TraceContext(headers["traceparent"], headers.get("tracestate", ""))
         begun.tokens += (TRACE.set(named),)
 
 
 def _leave_what_is_over() -> None:
-    """Have no span be the present one whose call has ended, in whatever order calls have.
+    """Restore the outer context of every call that has ended, in whatever order the calls ended.
 
-    A call may end in another thread or task than it began in, whose variables are its own: there, the present span is
-    another call's, and here it is left when the next call begins.
+    A call may end in another thread or task than it began in. Each has its own context variables, so the thread that
+    began the call restores the context only when its next call begins.
     """
     while isinstance(begun := context.get_value(_CALL), _Begun) and begun.is_over:
         try:
             for token in reversed(begun.tokens):
                 token.var.reset(token)
-        except (ValueError, RuntimeError):  # A copy of the variables, as a thread or task gets it.
+        except (ValueError, RuntimeError):  # The token is not valid in a copied context.
             context.attach(begun.outer)
             TRACE.set(begun.outer_trace)
