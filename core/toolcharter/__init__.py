@@ -1,11 +1,11 @@
-"""toolcharter: tools for AI agents, each call through one gate. All that a plugin may import.
+"""toolcharter: tools for AI agents, each call through one gate. A plugin imports from here only.
 
 Names load on first use (PEP 562), so that `import toolcharter` costs next to nothing.
 """
 
 import sys
 
-# This module alone is read by any Python 3, so that an old one says what is wrong with it.
+# Only this module has to compile under any Python 3, so that an old interpreter reports what is wrong with it.
 if sys.version_info < (3, 11):  # noqa: UP036 - pip checks it, PYTHONPATH and copied environments do not
     _NEEDED = "toolcharter needs Python 3.11 or newer; this is Python %d.%d, %s." % (  # noqa: UP031 - as above
         sys.version_info[0],
@@ -19,7 +19,7 @@ if sys.version_info < (3, 11):  # noqa: UP036 - pip checks it, PYTHONPATH and co
 
 from toolcharter._own_imports import import_own_last
 
-import_own_last()  # before the first import of what may lie beside the user's script, too
+import_own_last()  # before the first import of a module whose name a file beside the user's script may have
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

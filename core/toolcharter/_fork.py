@@ -1,4 +1,4 @@
-"""`renew_in_child`: the one way to start anew in a fork's child, where the threads and locks are the parent's."""
+"""`renew_in_child`: replaces threads and locks in a forked child, where those copied from the parent are useless."""
 
 import os
 import weakref
@@ -6,17 +6,17 @@ from typing import Protocol
 
 
 class Renewable(Protocol):
-    """Holds threads, locks or calls that a fork's child must not use."""
+    """An object with threads, locks or calls that a forked child must not use."""
 
     def renew(self) -> None:
-        """Start anew: another thread of the parent may have held any lock, and none of its threads runs here."""
+        """Replace them. A thread of the parent may have held any lock, and none of its threads runs in the child."""
 
 
 _OWNERS: "weakref.WeakSet[Renewable]" = weakref.WeakSet()
 
 
 def renew_in_child(owner: Renewable) -> None:
-    """Call `owner.renew()` in each fork's child for as long as *owner* lives."""
+    """Call `owner.renew()` in each forked child, as long as *owner* lives."""
     _OWNERS.add(owner)
 
 

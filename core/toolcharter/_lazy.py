@@ -1,4 +1,4 @@
-"""`lazy`: the one way to import a module later, for what few processes need or what is slow to import."""
+"""`lazy`: imports a module on first use. For modules that few processes need, or that are slow to import."""
 
 from importlib import import_module
 from types import ModuleType
@@ -17,17 +17,17 @@ REASONS = {
     "profile": "schemas, other YAML readers and what words a fault",
     "testing": "pytest loads the plugin in every project that has it installed",
 }
-"""Why modules of each folder import some others late. A folder that is not here imports all it needs at its top."""
+"""Why modules of each folder import some others late. A folder that is not listed imports all it needs at the top."""
 
 STAND_INS: "list[_LazyModule]" = []
-"""Every stand-in of the process; `forget_names` lets each look its names up anew."""
+"""Every stand-in of the process; `forget_names` empties their caches of names."""
 
 
 class _LazyModule(ModuleType):
-    """Stands for a module, which is imported when one of its names is first used.
+    """A stand-in for a module, which is imported when one of its names is first used.
 
-    Each name is kept here once it was used, so that using it again costs no more than a name of any module. Use it for
-    functions and classes: a variable that the module sets anew would be seen as it was.
+    The stand-in caches each name once it was used, so that the next use costs no more than with the module itself.
+    Use it for functions and classes only: if the module reassigns a variable, the cache keeps the old value.
     """
 
     def __getattr__(self, name: str) -> Any:
@@ -37,9 +37,9 @@ class _LazyModule(ModuleType):
 
 
 def lazy(module: str) -> Any:
-    """A stand-in for *module*, a dotted name, that imports it on first use.
+    """Return a stand-in for *module*, a dotted name, that imports it on first use.
 
-    Type checkers get the real module, from an import under `TYPE_CHECKING`.
+    For type checkers, import the real module under `TYPE_CHECKING`.
     """
     stand_in = _LazyModule(module)
     STAND_INS.append(stand_in)
@@ -47,7 +47,7 @@ def lazy(module: str) -> Any:
 
 
 def forget_names() -> None:
-    """Let every stand-in look its names up anew. For tests, which replace names of modules."""
+    """Empty the cache of every stand-in. For tests, which replace names of modules."""
     for stand_in in STAND_INS:
         for name in [name for name in vars(stand_in) if not name.startswith("__")]:
             delattr(stand_in, name)

@@ -1,15 +1,16 @@
-"""Makes libraries look into the user's own folder last: a finder that `import toolcharter` puts ahead of Python's, before anything else.
+"""Makes libraries search the user's own folder last, by a meta path finder that `import toolcharter` installs first.
 
-A script's folder, or the current one for `python -m`, is ahead of all others on `sys.path`, and what programs have written there
-may bear the name of a module that the gate, or a library of its, imports. The user's own code imports as ever. This module
-imports only what is built into Python or frozen in it: no file of that folder can take its place.
+Python puts a script's folder, or the current folder for `python -m`, at the head of `sys.path`. A file that a program
+has written there may have the name of a module that the gate, or a library of the gate, imports. The user's own code
+still imports from there as usual. This module imports only modules that are built into Python or frozen, so that no
+file of that folder can replace one of them.
 """
 
 import os
 import sys
 from _frozen_importlib_external import PathFinder
 
-TYPE_CHECKING = False  # what `typing` says, which is not frozen
+TYPE_CHECKING = False  # as `typing` has it, but `typing` is not frozen
 if TYPE_CHECKING:
     from _frozen_importlib import ModuleSpec
     from collections.abc import Sequence
@@ -21,7 +22,7 @@ _STANDARD = f"{os.path.dirname(os.__file__)}/"
 
 
 class OwnFolderLast:
-    """A meta path finder. For the gate, what it calls, and Python's own modules it finds what lies in another folder first.
+    """A meta path finder. It prefers other folders in imports by the gate, its libraries and Python's own modules.
 
     Args:
         own: Entries of `sys.path`.
@@ -34,14 +35,18 @@ class OwnFolderLast:
     def find_spec(
         self, name: str, path: "Sequence[str] | None" = None, target: "ModuleType | None" = None
     ) -> "ModuleSpec | None":
-        """Find a module outside of the user's own folders; None for the user's code, for submodules, and if only they have it."""
+        """Find a module outside the user's own folders.
+
+        Returns:
+            None if the user's code imports it, if it is a submodule, or if only the user's folders have it.
+        """
         if path is not None or self._is_for_own_code():
             return None
         found = PathFinder.find_spec(name, [entry for entry in sys.path if entry not in self._own], target)
         return found if found is not None and found.loader is not None else None
 
     def _is_for_own_code(self) -> bool:
-        """Whether the user's code began the import: no code of the gate is nearer on the stack."""
+        """Whether the user's code began the import: no code of the gate is nearer to the import on the stack."""
         frame: FrameType | None = sys._getframe(2)  # pyright: ignore[reportPrivateUsage] - `inspect` would have to be imported
         is_nearest = True
         while frame is not None:
@@ -58,14 +63,14 @@ class OwnFolderLast:
 
 
 def _name_of(frame: "FrameType") -> str:
-    """The top-level name of the module whose code a frame runs; of `python -m` that of what it names."""
+    """The top-level name of the module whose code a frame runs; for `python -m`, that of the module it was given."""
     spec = frame.f_globals.get("__spec__")
     name = spec.name if spec is not None else str(frame.f_globals.get("__name__", ""))
     return str(name).partition(".")[0]
 
 
 def _is_standard(frame: "FrameType") -> bool:
-    """Whether the import stands at the top of one of Python's own modules, which import others of it there."""
+    """Whether the import is at the top of a module of the standard library, which imports other such modules there."""
     file = frame.f_code.co_filename
     is_installed = "/site-packages/" in file or "/dist-packages/" in file
     return frame.f_code.co_name == "<module>" and file.startswith(_STANDARD) and not is_installed
@@ -77,7 +82,7 @@ def import_own_last() -> None:
         current = os.getcwd()
     except OSError:  # the folder is gone
         current = ""
-    programs = os.path.dirname(sys.executable)  # where an installed command lies, and no module
+    programs = os.path.dirname(sys.executable)  # installed commands lie here, but no modules
     first = [] if sys.flags.safe_path else sys.path[:1]
     own = [entry for entry in dict.fromkeys((*first, "", current)) if entry in sys.path and entry != programs]
     if own and PathFinder in sys.meta_path:

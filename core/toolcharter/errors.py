@@ -1,8 +1,8 @@
-"""Every exception of toolcharter, one class per thing a caller can do about it.
+"""The exceptions of toolcharter, one class per way in which a caller can react.
 
-Two families. A `ConfigurationError` means nothing was built: mend the file or the installation
-and start again. `Denied` and `ToolError` are raised inside a tool and never leave a toolbox:
-the gate turns them into results.
+There are two families. A `ConfigurationError` means that nothing was built: fix the file or the
+installation and start again. `Denied` and `ToolError` are raised inside a tool and never leave a
+toolbox: the gate turns them into results.
 """
 
 from collections.abc import Iterable
@@ -23,19 +23,19 @@ class ToolcharterError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One thing that is wrong with the configuration, and what to do about it.
+    """One fault of the configuration, and what to do about it.
 
-    Printed as `place: path: what`, then the fix on a line of its own.
+    Printed as `place: path: what`, followed by the fix on a line of its own.
     """
 
     place: str
-    """Where: `file:line:column`, or a distribution with its version."""
+    """Where the fault is: `file:line:column`, or a distribution with its version."""
     path: str
     """The dotted path of the key in the file, such as `tools.git.allowed_actions.0`; may be empty."""
     what: str
     """What is wrong, as a sentence."""
     fix: str = ""
-    """The likely fix or the choice there is, as sentences."""
+    """The likely fix, or the possible values, as sentences."""
 
     def __str__(self) -> str:
         head = f"{self.place}: {self.path}: {self.what}" if self.path else f"{self.place}: {self.what}"
@@ -45,7 +45,7 @@ class Fault:
 class ConfigurationError(ToolcharterError):
     """The profile or the installation cannot be used; nothing was built.
 
-    Its text is every fault of every file, so that one attempt shows all there is to mend.
+    Its text lists every fault of every file, so that one attempt shows everything that has to be fixed.
     """
 
     def __init__(self, faults: Iterable[Fault]) -> None:
@@ -58,15 +58,15 @@ class PluginError(ConfigurationError):
 
 
 class SpecError(ToolcharterError, ValueError):
-    """A `ToolSpec` contradicts itself; the plugin's author has to mend it."""
+    """A spec that contradicts itself, such as a `ToolSpec`; the plugin's author has to fix it."""
 
 
 class NotGated(ToolcharterError):
-    """A tool's function was called directly, past the gate."""
+    """A tool's function was called directly, bypassing the gate."""
 
 
 class NotDelivered(ToolcharterError):
-    """Why a notification was lost. The text names no credentials and no path of a URL."""
+    """A notification or message could not be delivered. The text says why; it has no credentials and no URL's path."""
 
 
 class ToolboxClosed(ToolcharterError):
@@ -78,7 +78,7 @@ class SyncCallInLoop(ToolcharterError):
 
 
 class Denied(ToolcharterError):
-    """Raised inside a tool or a guard: policy forbids what the call asks for."""
+    """Raised inside a tool or a guard when policy forbids what the call asks for."""
 
     def __init__(self, reason: str, message: str | None = None, *, hint: str | None = None) -> None:
         self.reason = str(reason)
@@ -88,7 +88,7 @@ class Denied(ToolcharterError):
 
 
 class ToolError(ToolcharterError):
-    """Raised inside a tool or a guard: the call is malformed or the work failed."""
+    """Raised inside a tool or a guard when the call is malformed or the work failed."""
 
     def __init__(
         self, message: str, *, reason: str = "tool_error", hint: str | None = None, retryable: bool = False
@@ -101,33 +101,33 @@ class ToolError(ToolcharterError):
 
 
 class StoreUnavailable(Denied):
-    """The store cannot be reached, read or decrypted: what needs it is denied."""
+    """The store cannot be reached, read or decrypted, so a call that needs it is denied."""
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
         super().__init__("store_unavailable", message, hint=hint)
 
 
 class UnreadableRecord(StoreUnavailable):
-    """What a store holds under a key is no such record: another program has written it."""
+    """The store holds something else than a record of the expected kind under a key: another program has written it."""
 
 
 class StoreConflict(ToolError):
-    """A record is not what the writer expected, or a lease was lost; nothing was written."""
+    """A record has another version than the writer expected, or a lease was lost; nothing was written."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, reason="store_conflict", retryable=True)
 
 
 class BusUnavailable(ToolcharterError):
-    """The bus, by which processes hear of each other, cannot be reached."""
+    """The bus, which connects processes with each other, cannot be reached."""
 
     may_have_heard: bool = True
-    """Whether it may have got what it was asked for, and do it yet."""
+    """Whether the bus may have received the request, and may still carry it out."""
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Name the nearest of *known* as a question, or nothing; upper and lower case do not count."""
+    """Return `Did you mean 'git'?` with the name in *known* nearest to *name*, or an empty text. Ignores case."""
     by_lower = {word.lower(): word for word in sorted(known)}
-    # Of two letters one may be wrong.
+    # In a name of two letters, one letter may be wrong.
     near = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.5 if len(name) == 2 else 0.6)  # noqa: PLR2004 - as above
     return f"Did you mean {by_lower[near[0]]!r}?" if near else ""
