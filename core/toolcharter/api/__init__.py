@@ -1,1 +1,1 @@
-"""The values and protocols that plugins, hooks and the gate share. Nothing here does I/O, but in a store that it is given."""
+"""The values and protocols that plugins, hooks and the gate share. None of them does I/O, except in a given store."""

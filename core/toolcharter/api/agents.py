@@ -1,4 +1,4 @@
-"""Agents that tools start: what `rt.agents` takes and gives, and what the hook `run_agent` takes and gives."""
+"""Agents that tools start: the arguments and results of `rt.agents` and of the hook `run_agent`."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -8,30 +8,31 @@ from toolcharter.api.call import Caller, Decision, ToolResult
 
 
 class AgentRequest(NamedTuple):
-    """An agent that is to be started. It gets no tool that its parent does not see."""
+    """An agent to start. It gets no tool that its parent does not see."""
 
     message: str
-    """What it is asked to do."""
+    """The task, as its first message."""
     agent: str = ""
-    """Its name; empty: that of its parent."""
+    """Its name; empty: its parent's name."""
     prompt: str = ""
     """Its instructions."""
     model: str = ""
-    """Which model it is run with; empty: the one that the host has by default."""
+    """Its model; empty: the host's default."""
     session: str = ""
-    """The key of its session; empty: that of its parent."""
+    """The key of its session; empty: its parent's session."""
     tools: tuple[str, ...] | None = None
-    """The only tools that it gets, as `availability` of a profile names tools; None: all that its parent sees."""
+    """The only tools that it gets, named as in a profile's `availability`; None: all tools that its parent sees."""
     deny: tuple[str, ...] = ()
-    """Tools that it does not get, named likewise: `toolset:subagent-deny`; `cap:fs:write` is every tool that may touch that."""
+    """Tools that it does not get, named as in `tools`: `toolset:subagent-deny`. `cap:fs:write` names every tool that
+    may have that capability."""
     max_iterations: int = 20
-    """How often its model may be asked."""
+    """How often the host may ask its model."""
     timeout_s: float = 600.0
-    """How long it may take, in seconds."""
+    """Its time limit, in seconds."""
 
 
 class GovernedTools(Protocol):
-    """The tools of an agent: each call of them goes through the gate. A `toolcharter.Toolbox` is one."""
+    """The tools of an agent, each call of which goes through the gate; for example a `toolcharter.Toolbox`."""
 
     def __iter__(self) -> Iterator[str]:
         """The names of the tools that the agent sees."""
@@ -40,52 +41,53 @@ class GovernedTools(Protocol):
     def call(
         self, name: str, args: Mapping[str, Any], /, *, call_id: str | None = None, parent_id: str | None = None
     ) -> ToolResult:
-        """A governed call."""
+        """Call a tool through the gate."""
         ...
 
     async def acall(
         self, name: str, args: Mapping[str, Any], /, *, call_id: str | None = None, parent_id: str | None = None
     ) -> ToolResult:
-        """A governed call from asynchronous code."""
+        """Call a tool through the gate from asynchronous code."""
         ...
 
 
 @dataclass(frozen=True)
 class AgentTask:
-    """What the hook `run_agent` gets."""
+    """The argument of the hook `run_agent`."""
 
     agent: str
     prompt: str
     message: str
     model: str
-    """Empty: whichever the host has by default."""
+    """Empty: the host's default."""
     toolbox: Any
-    """The agent's tools, a `toolcharter.Toolbox` (`GovernedTools`). It is the host's only way to them."""
+    """The agent's tools, a `toolcharter.Toolbox` (`GovernedTools`). The host must call them through it only."""
     max_iterations: int
-    """How often the model may be asked; then the answer is `is_exhausted`."""
+    """How often the host may ask the model. At this limit it stops, and returns a result with `is_exhausted`."""
     deadline: float
-    """When it has to have ended, on `time.monotonic`'s clock, in seconds."""
+    """When the agent must have ended, on `time.monotonic`'s clock, in seconds."""
     is_cancelled: Callable[[], bool]
-    """Whether it has to stop; to be asked before each question to the model. An asynchronous run is cancelled besides."""
+    """Whether the agent must stop. The host checks it before each request to the model. An asynchronous run is also
+    cancelled as a task."""
     parent_id: str | None = None
-    """The call that has started it, for `parent_id` of its own calls."""
+    """The call that started the agent; the host passes it as `parent_id` of the agent's own calls."""
 
 
 class AgentResult(NamedTuple):
-    """What came of an agent."""
+    """The result of an agent."""
 
     text: str
     """Its last answer."""
     input_tokens: int = 0
     output_tokens: int = 0
     iterations: int = 0
-    """How often its model was asked."""
+    """How often the host asked its model."""
     is_exhausted: bool = False
-    """It was stopped because it had used up its iterations."""
+    """Whether it was stopped because it had used up its iterations."""
 
 
 class RunningAgent(Protocol):
-    """An agent that was started. Safe from many threads."""
+    """An agent that was started. Thread-safe."""
 
     @property
     def is_done(self) -> bool:
@@ -93,15 +95,15 @@ class RunningAgent(Protocol):
         ...
 
     def cancel(self) -> None:
-        """Have it stop; its calls under way end as calls that are cancelled do."""
+        """Stop it; its calls under way are cancelled."""
         ...
 
     def wait(self, timeout_s: float) -> bool:
-        """Wait for its end; returns whether it has come."""
+        """Wait for its end; returns whether it has ended."""
         ...
 
     def result(self) -> AgentResult:
-        """What came of it, once it is done.
+        """Return its result, once it is done.
 
         Raises:
             ToolError: `cancelled`, `timed_out`, or what the host raised, as `tool_error`.
@@ -115,13 +117,13 @@ class Agents(Protocol):
     def start(
         self, request: AgentRequest, /, *, on_end: Callable[[RunningAgent], object] | None = None
     ) -> RunningAgent:
-        """Start an agent, and return at once. It ends with the toolbox at the latest.
+        """Start an agent, and return at once. The agent ends when the toolbox closes, at the latest.
 
-        Its calls are those of its parent's caller at one more `depth`, count among the same limits and are answered by
-        the same people.
+        Its calls have its parent's caller, with a `depth` that is one higher. They count against the same limits, and
+        the same people are asked for approval.
 
         Args:
-            request: Which.
+            request: The agent to start.
             on_end: Called in a thread of its own when the agent has ended.
 
         Raises:
@@ -131,28 +133,28 @@ class Agents(Protocol):
 
 
 class ToolboxView(GovernedTools, Protocol):
-    """The tools of a toolbox as one caller may use them, for the gate itself: for tools that call others and start agents."""
+    """A toolbox as one caller may use it. The gate uses it for tools that call other tools or start agents."""
 
     async def adecide(self, name: str, args: Mapping[str, Any], /) -> Decision:
-        """What a call would meet."""
+        """What the gate would decide about a call."""
         ...
 
     def touching(self, words: Iterable[str], /) -> frozenset[str]:
-        """The tools that may touch what one of *words* covers, globs over capabilities."""
+        """The tools that may have a capability that one of *words*, globs over capabilities, matches."""
         ...
 
     def admit(self, agent: RunningAgent, /) -> None:
-        """Note an agent that was started on it, and cancel it when it closes."""
+        """Register an agent that was started from this toolbox, to cancel it when the toolbox closes."""
         ...
 
     def dismiss(self, agent: RunningAgent, /) -> None:
-        """Forget an agent that has ended."""
+        """Unregister an agent that has ended."""
         ...
 
     def for_agent(self, caller: Caller, /) -> "ToolboxView":
-        """The same tools for an agent, whose calls can be ended without those of others."""
+        """The same tools for an agent, whose calls can be ended without ending those of other callers."""
         ...
 
     def close_shared(self, wait_s: float, /) -> list[Exception]:
-        """Let no call begin any more, and end those under way after *wait_s* seconds."""
+        """Refuse new calls, and interrupt the calls still under way after *wait_s* seconds."""
         ...

@@ -1,34 +1,34 @@
-"""`Allowance`: what a profile permitted at one time, to hold what runs later to it."""
+"""`Allowance`: a snapshot of what a profile permits, to restrict later work to it."""
 
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 
 class Allowance(NamedTuple):
-    """What a profile permits a caller, in digests, without its availability: that is in the names of the tools.
+    """What a profile permits a caller, as digests. Availability has no digest: the names of the tools show it.
 
-    JSON types alone: `Allowance(**allowance._asdict())` is the same, also after it was written as JSON.
+    It has JSON types only: `Allowance(**allowance._asdict())` is equal, also after it was written as JSON.
     """
 
     base: str
-    """Of the mode, the capabilities, limits, groups, hidden files, runner and ceilings."""
+    """A digest of the mode, the capabilities, limits, groups, hidden files, runner and ceilings."""
     deny: tuple[str, ...]
-    """The rules, each as canonical JSON."""
+    """The `deny` rules, each as canonical JSON, as are those of `ask` and `allow`."""
     ask: tuple[str, ...]
     allow: tuple[str, ...]
     extensions: Mapping[str, str]
-    """By name, of each extension's policy."""
+    """A digest of each extension's policy, by its name."""
     tools: Mapping[str, str]
-    """By name, of the policy of each tool that the caller sees, and of the code of a discovered one."""
+    """A digest of the policy of each tool that the caller sees, by its name; for a discovered tool also of its code."""
 
     def still_held(self, now: "Allowance", ignoring: Collection[str] = ()) -> frozenset[str]:
-        """The tools that were seen then, are seen now, and may surely do no more than then.
+        """Return the tools that the caller saw then and sees now, and that certainly may do no more now than then.
 
-        Rules that deny and ask may have come, and those that allow may have gone. Any other change might widen, and
-        counts as if it did.
+        New `deny` and `ask` rules and removed `allow` rules only narrow. Any other change might permit more, and is
+        treated as if it did.
 
         Args:
-            now: What is permitted now.
+            now: The current allowance.
             ignoring: Extensions whose policies do not concern tools.
         """
         then_denied, then_asked = {*self.deny}, {*self.ask}

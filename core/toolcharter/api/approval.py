@@ -1,4 +1,4 @@
-"""What a person is asked about a call, and what they answer."""
+"""Approvals: the question to a person about a call, and the person's answer."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
@@ -10,49 +10,49 @@ Answer = Literal["allow_once", "allow_always", "deny"]
 
 
 class ApprovalRequest(NamedTuple):
-    """One call that waits for a person: the whole of it, with `[12 characters masked]` in place of a secret."""
+    """The whole of one call that waits for a person's approval. `[12 characters masked]` replaces a secret."""
 
     tool: str
     action: str | None
     args: Mapping[str, Any]
-    """The validated arguments, JSON types only, without those that are left out or have their default."""
+    """The validated arguments, JSON types only, without those that were omitted or have their default."""
     commands: tuple[str, ...]
-    """What it would run, each command in normal form; empty for tools that run no programs."""
+    """The commands that it would run, in normal form; empty for tools that run no programs."""
     workspace: Path
-    """The folder it would run in."""
+    """The folder that it would run in."""
     profile: str
     caller: Caller
     call_id: str
     digest: str
-    """SHA-256 of tool, canonical arguments, workspace and profile digest: the approval is of this and nothing else."""
+    """SHA-256 of tool, canonical arguments, workspace and profile digest. The approval holds only for this digest."""
     reason: str
     """Why a person is asked."""
     message: str | None
     always: bool
-    """Whether `allow_always` is offered, which answers for this very call from then on."""
+    """Whether `allow_always` is offered, which also approves the same call in the future."""
     why_not_always: str | None
-    """A sentence for the person, if it is not offered."""
+    """Why `allow_always` is not offered, as a sentence for the person; None if it is."""
     always_until: str | None
-    """How long it would hold: a UTC date and time; None if it is not offered."""
+    """When `allow_always` would expire, as a UTC date and time; None if it is not offered."""
     timeout_s: float
     """How long the answer may take, in seconds."""
 
 
 class ApprovalAnswer(NamedTuple):
-    """What was answered, and by whom."""
+    """A person's answer, and who gave it."""
 
     answer: Answer
     approver: str | None = None
-    """A name that the profile's `approvals: {approvers: [...]}` can be held against."""
+    """The person's name, which the gate can compare with the profile's `approvals: {approvers: [...]}`."""
     message: str | None = None
-    """Told to the model with a denial."""
+    """A text for the model, in case of a denial."""
 
 
 class ApprovalHandedOn(Exception):
-    """An approver raises it where another process goes on with the call: here it ends with `approval_handed_on`."""
+    """Raised by an approver if another process continues the call. Here the call ends with `approval_handed_on`."""
 
 
 Approver: TypeAlias = Callable[
     [ApprovalRequest], ApprovalAnswer | Answer | Awaitable[ApprovalAnswer | Answer | None] | None
 ]
-"""Asks a person, from synchronous or asynchronous code. None says that no person is there."""
+"""Asks a person, from synchronous or asynchronous code. Returns None if no person can be asked."""

@@ -1,22 +1,24 @@
-"""Buses: how processes that share a store hear of each other, share out work, and agree who does what."""
+"""Buses: processes that share a store notify each other, distribute work and hold leases."""
 
 import re
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 MAX_ITEM_BYTES = 786_432
-"""How large a message, an item of a queue or a value may be."""
+"""The largest message, queue item or value, in bytes."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,199}")
 
 OnMessage = Callable[[str, bytes], object]
-"""Called with tenant and payload, in a thread of the bus, one message after the other; what it raises is dropped."""
+"""Called with tenant and payload, in a thread of the bus, for one message at a time. Its exceptions are dropped."""
 
 
 def bus_name(text: str) -> str:
-    """*text*, if it can be a tenant's, topic's, queue's, lease's or key's name: a word of letters, digits, `-` and `_`.
+    """Return *text* if it is valid as the name of a tenant, topic, queue, lease or key.
+
+    A name has at most 200 letters, digits, `-` and `_`, and begins with a letter or digit.
 
     Raises:
-        ValueError: It cannot.
+        ValueError: *text* is no such name.
     """
     if not _NAME.fullmatch(text):
         raise ValueError(f"{text!r} is no name of a bus: write letters, digits, `-` and `_`, at most 200.")
@@ -24,123 +26,129 @@ def bus_name(text: str) -> str:
 
 
 class BusLease(NamedTuple):
-    """For a while nobody else has the same name."""
+    """A lease on a name: until it ends, no other process can hold the same name."""
 
     tenant: str
     name: str
     holder: str
     fence: int
-    """Higher than that of each lease of this name before, and the same when it is renewed."""
+    """The fencing number: higher than that of each earlier lease of this name; a renewal keeps it."""
     revision: int
-    """Which writing of it this is; the bus's own."""
+    """The bus's own number for this version of the lease."""
 
 
 class Subscription(Protocol):
-    """What hears of messages."""
+    """A subscription to a topic."""
 
     def close(self) -> None:
-        """Hear of no more."""
+        """Unsubscribe."""
         ...
 
 
 class Delivery(Protocol):
-    """An item that was handed out: it comes again, to whoever pulls then, unless it is finished or kept alive in time."""
+    """An item that a consumer has pulled. The queue redelivers it unless `ack` or `in_progress` is called in time."""
 
     tenant: str
     item: bytes
     item_id: str
     exhausted: bool
-    """It was handed out as often as the queue permits and nobody finished it. Do not do it: say so where somebody
-    waits for it, and `ack` it."""
+    """Whether the item was delivered as often as the queue permits, and no consumer finished it. Then do not process
+    it: report the failure to the process that waits for it, and `ack` it."""
 
     def ack(self) -> None:
-        """It is finished: nobody gets it again."""
+        """Acknowledge that the item is finished; it is never delivered again."""
         ...
 
     def nak(self, delay_s: float = 0) -> None:
-        """Hand it to somebody else, after *delay_s*."""
+        """Return the item to the queue, to be delivered again after *delay_s* seconds."""
         ...
 
     def in_progress(self) -> None:
-        """Somebody still works at it: the time that the queue gives begins anew."""
+        """Report that the consumer still works on the item: the queue's `ack_wait_s` starts again."""
         ...
 
 
 class Queue(Protocol):
-    """Items of one tenant that wait for somebody to do them. They outlive whoever put and whoever pulled them."""
+    """A queue of work items of one tenant. Items outlive the processes that put and pull them."""
 
     def put(self, item: bytes, /, *, item_id: str) -> bool:
-        """Put *item* at the end; whether it was put: not if one with the same *item_id* was, within the last hour."""
+        """Append *item*. Returns False, and puts nothing, if the same *item_id* was put within the last hour."""
         ...
 
     def pull(self, timeout_s: float) -> Delivery | None:
-        """The next item, if one comes within *timeout_s*; nobody else gets it meanwhile."""
+        """Wait up to *timeout_s* seconds for the next item. No other consumer gets it until it is redelivered."""
         ...
 
 
 class Bus(Protocol):
-    """Safe from many threads. Names and keys are such as `bus_name` gives; a tenant may be empty.
+    """A message bus. Thread-safe. `bus_name` defines which names and keys are valid; a tenant may be empty.
 
-    Each method but `publish`, `subscribe` and `health` raises `BusUnavailable` if the bus cannot be reached in a few seconds.
+    Each method except `publish`, `subscribe` and `health` raises `BusUnavailable` if the bus cannot be reached within a
+    few seconds.
     """
 
     is_shared: bool
-    """Whether other processes hear and share what is put here."""
+    """Whether the bus connects this process with others."""
 
     def publish(self, tenant: str, topic: str, payload: bytes = b"") -> None:
-        """Tell all that subscribed to *topic*. It never waits, and is lost where the bus is away.
+        """Publish a message to all subscribers of *topic*. Never waits; the message is lost if the bus is unavailable.
 
-        Who has to know looks, each second, at a version in the store, too.
+        A subscriber that must not miss a change also polls a version number in the store, each second.
         """
         ...
 
     def subscribe(self, topic: str, on_message: OnMessage) -> Subscription:
-        """Hear of *topic* in all tenants, from now on; again by itself after the bus was away."""
+        """Subscribe to *topic* in all tenants. The bus renews the subscription after it was unavailable."""
         ...
 
     def queue(self, tenant: str, name: str, *, ack_wait_s: float = 30, max_deliveries: int = 3) -> Queue:
-        """The queue *name* of *tenant*.
+        """Return the queue *name* of *tenant*.
 
         Args:
-            tenant: Whose items; empty where there is one tenant only.
-            name: All that put and pull say the same *ack_wait_s* and *max_deliveries* with it.
-            ack_wait_s: How long an item that was handed out stays with who has it, unless kept by `in_progress`.
-            max_deliveries: How often it is handed out before it is `exhausted`.
+            tenant: The tenant that owns the items; empty if there is only one tenant.
+            name: Every process must use a name with the same *ack_wait_s* and *max_deliveries*.
+            ack_wait_s: How long a consumer may keep an item, in seconds, before it is redelivered; `in_progress` starts
+                this time again.
+            max_deliveries: How often an item is delivered before it is `exhausted`.
         """
         ...
 
     def create(self, tenant: str, key: str, value: bytes = b"", *, ttl_s: float = 86_400) -> bool:
-        """Write *value* if there is no *key* yet, and return whether there was none: of many, one gets a yes."""
+        """Write *value* if *key* does not exist, and return whether it did not. Of many callers, only one gets True."""
         ...
 
     def get(self, tenant: str, key: str) -> bytes | None:
-        """The value of *key*; None if there is none, or none any more."""
+        """Return the value of *key*; None if it does not exist or has expired."""
         ...
 
     def delete(self, tenant: str, key: str) -> None:
-        """Forget *key*."""
+        """Delete *key*."""
         ...
 
     def lease(self, tenant: str, name: str, *, holder: str, ttl_s: float) -> BusLease | None:
-        """Take the lease *name* for *ttl_s*, at least 1 s; None if somebody else has it. Who has it gets it again."""
+        """Acquire the lease *name* for *ttl_s* seconds, at least 1.
+
+        Returns:
+            None if another holder has it. The current holder gets it again.
+        """
         ...
 
     def renew(self, lease: BusLease, *, ttl_s: float) -> BusLease | None:
-        """The same lease for *ttl_s* from now; None if it was lost."""
+        """Extend *lease* to *ttl_s* seconds from now; None if it was lost."""
         ...
 
     def release(self, lease: BusLease) -> None:
-        """Let go of *lease*; nothing happens if it was lost."""
+        """Release *lease*; does nothing if it was lost."""
         ...
 
     def holder(self, tenant: str, name: str) -> str | None:
-        """Who has the lease *name*."""
+        """Return the holder of the lease *name*; None if it is free."""
         ...
 
     def health(self) -> str | None:
-        """Why the bus is away, or None. It answers at once."""
+        """Return why the bus is unavailable, or None. Never waits."""
         ...
 
     def close(self) -> None:
-        """End all subscriptions and release what is held."""
+        """End all subscriptions and release the bus's resources."""
         ...

@@ -1,4 +1,4 @@
-"""What travels with a call: who asks, what is asked, what was decided, what came of it."""
+"""The values of a call: its caller, the call itself, the decision about it, and its result."""
 
 from collections.abc import Mapping
 from contextvars import ContextVar
@@ -28,19 +28,19 @@ ToolChecks = Literal["passed", "denied", "asked", "error", "not_evaluated"]
 
 
 class Delegation(NamedTuple):
-    """What an agent that another one has started got from it."""
+    """What an agent was granted by the agent that started it."""
 
     top: "Caller"
-    """The first agent of the chain. Calls count among its calls where limits are concerned."""
+    """The first agent of the chain. For limits, the agent's calls count as calls of this caller."""
     tools: tuple[str, ...]
-    """The only tools that the agent was left, by name, sorted."""
+    """The only tools that the agent may use, by name, sorted."""
     may_ask: bool = True
-    """Whether people may be asked about its calls; if not, what a person would have to permit is denied, as at night."""
+    """Whether a person may be asked about the agent's calls. If not, calls that need a person's approval are denied."""
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who calls; a toolbox hands out a cheap view for each."""
+    """Who makes a call. A toolbox creates a cheap view of itself for each caller."""
 
     agent: str | None = None
     provider: str | None = None
@@ -51,22 +51,23 @@ class Caller:
     depth: int = 0
     """How many agents are above this one; 0 for the first."""
     tenant: str = ""
-    """Whose calls are kept apart from all others' where several share a service; empty where there is one tenant only."""
+    """The tenant, whose data and limits are separate from other tenants' in a shared service; empty if there is only
+    one tenant."""
     channel: str | None = None
     """Where people talk to the agent, such as `telegram`."""
     chat: str | None = None
-    """Which conversation of the channel."""
+    """The conversation of the channel."""
     peer: Literal["direct", "group"] | None = None
-    """Whether that conversation is one person's or a group's."""
+    """Whether that conversation is with one person or with a group."""
     agent_type: Literal["open", "predefined"] | None = None
-    """Whether each user makes the agent their own, or all have the same one."""
+    """`open` if each user adapts the agent, `predefined` if it is the same for all users."""
     delegation: Delegation | None = None
-    """What it got of the agent that started it; None for one that a host has started."""
+    """What the agent that started this one granted to it; None if a host started it."""
 
     def apart(self, name: str) -> str:
-        """*name*, such as that of a session, as a key that no name of another tenant gives.
+        """Turn *name*, such as a session's, into a key that no name of another tenant gives.
 
-        Without a tenant it is the name itself, unless that begins as such a key does.
+        Without a tenant the key is *name* itself, unless it begins with `[`, as the keys of tenants do.
         """
         if not self.tenant and not name.startswith("["):
             return name
@@ -74,7 +75,7 @@ class Caller:
 
 
 class TraceContext(NamedTuple):
-    """Where in which trace something happens.
+    """A position in a distributed trace.
 
     Source: W3C Trace Context, https://www.w3.org/TR/trace-context/.
     """
@@ -82,39 +83,44 @@ class TraceContext(NamedTuple):
     traceparent: str
     """Version, trace, span and flags in hexadecimal digits: 55 characters."""
     tracestate: str = ""
-    """What vendors add; up to 512 printable characters of ASCII."""
+    """Data of vendors; up to 512 printable ASCII characters."""
 
     def headers(self) -> dict[str, str]:
-        """The headers of a request that belongs to it."""
+        """The headers that make a request part of the trace."""
         headers = {"traceparent": self.traceparent}
         return {**headers, "tracestate": self.tracestate} if self.tracestate else headers
 
 
 TRACE: ContextVar[TraceContext | None] = ContextVar("toolcharter_trace", default=None)
-"""The trace of what runs in this thread or task; None if it is unknown.
+"""The trace that the current thread or task works for; None if it is unknown.
 
-The gate makes no spans. A host that knows the trace of a request sets it around its call; a sink that makes spans sets it
-for the time of a call's body. What leaves from there names the trace.
+The gate creates no spans. A host that knows the trace of a request sets it around its call; a sink that creates spans
+sets it while a call's body runs. Requests and programs that start there carry the trace.
 """
 
 
 def trace_headers(given: Mapping[str, str] | None) -> Mapping[str, str]:
-    """What a request with the headers *given* has to have besides, so that it belongs to the present trace."""
+    """Return the headers to add to *given*, so that the request belongs to the current trace.
+
+    They are none if there is no trace, or if *given* has a `traceparent` already.
+    """
     trace = TRACE.get()
     return {} if trace is None or any(name.lower() == "traceparent" for name in given or ()) else trace.headers()
 
 
 def trace_variables() -> Mapping[str, str]:
-    """The environment variables that hand the present trace to a program: hexadecimal digits alone.
+    """Return the environment variables that pass the current trace to a program.
 
-    Source: OpenTelemetry's "Environment Variables as Context Propagation Carriers". TRACESTATE, free text, is left out.
+    Only TRACEPARENT, which is hexadecimal digits and hyphens. TRACESTATE is left out because it is free text.
+
+    Source: OpenTelemetry's "Environment Variables as Context Propagation Carriers".
     """
     trace = TRACE.get()
     return {} if trace is None else {"TRACEPARENT": trace.traceparent}
 
 
 class Invocation(NamedTuple):
-    """All of a call that rules may look at besides its arguments."""
+    """The parts of a call that rules may examine, in addition to its arguments."""
 
     action: str | None = None
     commands: tuple[str | tuple[str, ...], ...] = ()
@@ -122,7 +128,7 @@ class Invocation(NamedTuple):
 
 
 class Call(NamedTuple):
-    """One call as checks see it: names are canonical, arguments validated and complete."""
+    """A call as checks see it: its names are canonical, its arguments validated and complete."""
 
     tool: str
     action: str | None
@@ -134,12 +140,12 @@ class Call(NamedTuple):
     workspace: Path
     kind: str
     capabilities: frozenset[str] | None
-    """What this action may touch; None if the tool does not declare it."""
+    """The capabilities of this action; None if the tool does not declare them."""
     safety: str
     dry_run: bool = False
-    """True while a decision is only asked for: do not count, remember or notify."""
+    """True if only the decision is wanted: do not count, remember or notify."""
     commands: tuple[str, ...] = ()
-    """What it would run, each command in normal form; empty for tools that run no programs."""
+    """The commands that it would run, in normal form; empty for tools that run no programs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +159,7 @@ class Deny:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A check's answer: a human has to agree first."""
+    """A check's answer: a person has to approve the call first."""
 
     reason: str
     message: str | None = None
@@ -169,7 +175,7 @@ class RuleRef:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What a call would meet, without running it."""
+    """What the gate decides about a call, without running it."""
 
     outcome: Verdict
     stage: Stage
@@ -183,17 +189,17 @@ class Decision:
 # Not frozen: a frozen data class of this size costs 1.1 us more on every call.
 @dataclass(slots=True)
 class ToolResult:
-    """What came of one call. `str(result)` is the text for the model."""
+    """The result of one call. `str(result)` is the text for the model."""
 
     outcome: Outcome
     text: str
-    """For the model; scrubbed, then cut to the limit."""
+    """For the model; scrubbed of secrets, then truncated to the limit."""
     user_text: str | None = None
-    """For the person watching, where it differs; scrubbed."""
+    """For the user, if it differs from `text`; scrubbed of secrets."""
     data: Any = None
-    """Structured form of the output, JSON types only; scrubbed."""
+    """The output in structured form, JSON types only; scrubbed of secrets."""
     reason: str | None = None
-    """A stable word; None when ok."""
+    """A stable word for logs and tests; None when ok."""
     message: str | None = None
     """For people; None when ok."""
     hint: str | None = None

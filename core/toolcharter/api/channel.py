@@ -1,11 +1,11 @@
-"""`Channel`: the way on which a plugin delivers notifications and messages to one URL."""
+"""`Channel`: delivers notifications and messages to one URL; a plugin implements it."""
 
 from base64 import b64encode
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 Pause = Callable[[float], bool]
-"""Waits that many seconds; true, perhaps earlier, if the sender has to give up."""
+"""Waits for a number of seconds. Returns True, possibly earlier, if the sender must give up."""
 
 T_contra = TypeVar("T_contra", contravariant=True)
 
@@ -14,14 +14,14 @@ class Notification(NamedTuple):
     """A message about one call."""
 
     fields: Mapping[str, Any]
-    """Of the event that closes the call, scrubbed of secrets."""
+    """The fields of the event that closes the call, scrubbed of secrets."""
     match: str
     """The text of the rule that matches the call."""
     delivery: str
-    """The same for each attempt, and for no other notification."""
+    """An identifier of this notification, the same for each attempt to deliver it."""
 
     def payload(self) -> dict[str, Any]:
-        """What is delivered."""
+        """The content to deliver."""
         return {**self.fields, "notify": {"match": self.match}}
 
 
@@ -36,20 +36,20 @@ class Attachment(NamedTuple):
 
 
 class Message(NamedTuple):
-    """What an agent writes to somebody."""
+    """A message from an agent to a person or conversation."""
 
     to: str
-    """Whom, as the channel names people and conversations; empty for whoever the URL is for."""
+    """The recipient, as the channel names people and conversations; empty for the URL's default recipient."""
     text: str
     """Scrubbed of secrets."""
     fields: Mapping[str, Any]
-    """Who writes: `agent`, `user`, `session`, `reason`; those that are known."""
+    """The origin: `agent`, `user`, `session` and `reason`, as far as they are known."""
     delivery: str
-    """The same for each attempt, and for no other message."""
+    """An identifier of this message, the same for each attempt to deliver it."""
     media: tuple[Attachment, ...] = ()
 
     def payload(self) -> dict[str, Any]:
-        """What is delivered by channels that carry JSON."""
+        """The content to deliver, for channels that carry JSON."""
         media = [
             {"name": one.name, "content_type": one.content_type, "base64": b64encode(one.content).decode()}
             for one in self.media
@@ -58,43 +58,44 @@ class Message(NamedTuple):
 
 
 Deliverable = Notification | Message
-"""What channels deliver; both have a `delivery` and a `payload()`."""
+"""An item that a channel delivers; both types have a `delivery` and a `payload()`."""
 
 
 class ChannelUrl(NamedTuple):
-    """Where a tool may deliver messages, as its policy says."""
+    """A channel on which a tool may deliver messages, according to its policy."""
 
     deliver: str
     """`log`, or the name of a plugin's entry point that implements `open_channel`."""
     url: str = ""
-    """For that plugin; or `secret:NAME` for a URL that the caller's tenant keeps."""
+    """The URL for that plugin; or `secret:NAME`, if the caller's tenant keeps the URL as a secret."""
 
 
 class Sender(Protocol[T_contra]):
-    """What one thread delivers with; the thread opens it, and no other thread uses it."""
+    """Delivers items for one thread; that thread opens it, and no other thread uses it."""
 
     def send(self, item: T_contra, pause: Pause, /) -> None:
-        """Deliver *item*, or raise why not.
+        """Deliver *item*.
 
         Raises:
-            NotDelivered: With a text that names no credentials and no path of a URL. Anything raised counts as one
-                loss; the gate never tries again, so that a sender makes its own attempts and waits with *pause*.
+            NotDelivered: The item could not be delivered. The text must contain no credentials and no path of a URL.
+                Anything raised counts as one loss. The gate never retries, so a sender makes its own retries and waits
+                between them with *pause*.
         """
         ...
 
     def close(self) -> None:
-        """Release its connection; called by the same thread."""
+        """Release the connection; called by the same thread."""
         ...
 
 
 class Channel(Protocol):
-    """Where what is for one URL goes. It holds no connection and no thread, so that a fork's child may use it."""
+    """The destination for one URL. It holds no connection and no thread, so that a forked child may use it."""
 
     def connect(self) -> Sender[Deliverable]:
-        """Make what a thread delivers with; called in that thread, when it has something to deliver.
+        """Open a sender for the calling thread; called when that thread has an item to deliver.
 
         Raises:
-            Exception: Anything raised counts as the loss of one notification, the next one tries again, and as an error
-                of the tool that would send a message.
+            Exception: If the item is a notification, it is lost, and the next notification tries again. If it is a
+                message, the tool that sends it fails.
         """
         ...

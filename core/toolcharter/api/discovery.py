@@ -1,4 +1,4 @@
-"""What passes between the gate and a discoverer: an extension that finds tools when a toolbox is built."""
+"""The values and the protocol between the gate and a discoverer, an extension that finds tools."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -24,15 +24,15 @@ class DiscovererPolicy(ExtensionPolicy):
     """Base of the knobs of an extension that implements `discover_tools`."""
 
     extend: bool = False
-    """Whether tools that are found exist though the profile does not name them, and may be looked for again while a
-    session lasts. They need an `allow` rule as every unbounded tool does."""
+    """Whether the toolbox gets the tools that were found although the profile does not name them. If so, the extension
+    may also look for more of them during a session. Like every unbounded tool, they need an `allow` rule."""
 
 
 class CapabilityBounds(NamedTuple):
-    """What the profile, or one ceiling, says under `capabilities`; a call has to pass each."""
+    """The `capabilities` section of the profile or of one ceiling; a call has to satisfy each of these sections."""
 
     allow: tuple[str, ...] | None
-    """Patterns in which `*` stands for anything; None: no restriction."""
+    """Patterns in which `*` matches anything; None: no restriction."""
     deny: tuple[str, ...] = ()
     max_safety: str | None = None
 
@@ -42,35 +42,35 @@ class ProfileView(NamedTuple):
 
     name: str
     folder: Path | None
-    """Where the profile's own file lies; None for one that is no file."""
+    """The folder of the profile's own file; None for a profile that is no file."""
     policy: Any
-    """The validated policy of the extension that is asked."""
+    """The validated policy of the extension."""
     tools: tuple[str, ...]
     """The tools that the profile lists, by name."""
     bounds: tuple[CapabilityBounds, ...] = ()
-    """What its tools may touch, for extensions that hold calls to more than the tools themselves say."""
+    """The capabilities that its tools may have, for extensions that restrict calls beyond what the tools declare."""
 
 
 class Discovery(NamedTuple):
-    """What a discoverer answers."""
+    """The answer of a discoverer."""
 
     declared: tuple[ToolSpec[Any], ...] = ()
-    """Tools that the profile names in the extension's policy. One whose name is taken stops the start."""
+    """Tools that the profile names in the extension's policy. A tool whose name is taken stops the start-up."""
     found: tuple[ToolSpec[Any], ...] = ()
-    """Tools that lie somewhere; they exist only if the policy says `extend: true`, and a name that is taken is
-    skipped with a note. Of two with one name the first counts."""
+    """Tools that the extension came across. The toolbox gets them only if the policy says `extend: true`. A tool whose
+    name is taken is skipped with a note; of two tools with one name, the first counts."""
     folders: tuple[str, ...] = ()
-    """Where it has looked."""
+    """The folders that were searched."""
     notes: tuple[str, ...] = ()
-    """What it passed over, each with the reason, as sentences."""
+    """What was skipped, each with the reason, as sentences."""
     later: tuple[str, ...] = ()
-    """Globs over names that tools of kind `mcp` may have which come while a session lasts (`mcp__files__*`): rules and
-    availability may name such tools, and their groups, before they come."""
+    """Globs over the names of tools of kind `mcp` that may come during a session (`mcp__files__*`). Rules and
+    availability may name such tools and their groups before they come."""
     wait_s: float = 0.0
-    """More is under way, and will be announced: so long, in seconds, a toolbox waits for it that never
-    changes, and a session for a single command."""
+    """How long, in seconds, a toolbox that never changes, or a session for a single command, waits for tools that the
+    extension will announce."""
     asks_itself: bool = False
-    """The extension's own check asks a person about tools that have changed, so that the session does not ask besides."""
+    """Whether the extension's own check asks a person about changed tools; then the session does not ask as well."""
 
 
 class DiscoveryRuntime(Protocol):
@@ -78,12 +78,12 @@ class DiscoveryRuntime(Protocol):
 
     @property
     def caller(self) -> Caller:
-        """For whom the toolbox was built; views of it are handed to others, too."""
+        """The caller that the toolbox was built for; other callers may get views of it."""
         ...
 
     @property
     def is_live(self) -> bool:
-        """Whether tools may still come and go; if not, what the toolbox is built with stays."""
+        """Whether tools may still come and go; if not, the toolbox keeps the tools that it was built with."""
         ...
 
     def spawn(
@@ -97,14 +97,14 @@ class DiscoveryRuntime(Protocol):
     ) -> Running:
         """Start a program on the profile's runner, in the workspace, as `ToolRuntime.spawn` does for unbounded tools.
 
-        Its standard error is dropped: what `Running.read` gives is its standard output alone.
+        Its standard error is dropped: `Running.read` returns its standard output only.
         """
         ...
 
     def transport(
         self, policy: "NetworkPolicy", /, *, limits: "HttpLimits | None" = None
     ) -> "httpx.AsyncBaseTransport":
-        """For an `httpx.AsyncClient`, under the network guard: as `Http.async_transport`."""
+        """Return a transport for an `httpx.AsyncClient` under the network guard, as `Http.async_transport` does."""
         ...
 
     def keep_secret(self, values: Iterable[str], /) -> None:
@@ -117,9 +117,9 @@ class DiscoveryRuntime(Protocol):
         ...
 
     def secret(self, text: str, /) -> str:
-        """What *text* stands for: with `secret:NAME` the secret of that name, which the tenant of the toolbox keeps; else itself.
+        """Return the secret NAME of the toolbox's tenant if *text* is `secret:NAME`, else *text* itself.
 
-        The value is masked from then on wherever it appears. Never give it a text that a model wrote.
+        The value is masked from then on wherever it appears. Never pass a text that a model wrote.
 
         Raises:
             StoreUnavailable: There is no such secret, it cannot be decrypted, or the store cannot be reached.
@@ -127,25 +127,25 @@ class DiscoveryRuntime(Protocol):
         ...
 
     def agents_for(self, caller: Caller, /) -> "Agents":
-        """Starts agents beside calls, such as those of a schedule: as `rt.agents` in a call of *caller*."""
+        """Starts agents outside a call, for example on a schedule, as `rt.agents` would in a call of *caller*."""
         ...
 
     def inbox_for(self, caller: Caller, /) -> "Inbox":
-        """What sessions of the tenant of *caller* are told in their next turn, by default that of *caller*."""
+        """The inboxes of the sessions of *caller*'s tenant; by default `put` uses the session of *caller*."""
         ...
 
     def tools_for(self, caller: Caller, /) -> "GovernedTools":
-        """The present tools, as *caller* may use them beside calls: each call of them goes through the gate.
+        """The current tools, as *caller* may use them outside a call. Each call of them goes through the gate.
 
         Raises:
-            Denied: `not_available`, as long as the toolbox is being built.
+            Denied: `not_available`, while the toolbox is being built.
         """
         ...
 
     def allowance_for(self, caller: Caller, /) -> "Allowance":
-        """What the profile permits *caller* now, to hold to it what runs later on its behalf; errors as of `tools_for`."""
+        """What the profile permits *caller* now, to restrict later work on its behalf. Raises as `tools_for` does."""
         ...
 
     def announce(self) -> None:
-        """Say that the next look would find something else. A `LiveToolbox` looks soon, in a thread of its own."""
+        """Report that a discovery would now find other tools. A `LiveToolbox` soon runs one, in a thread of its own."""
         ...

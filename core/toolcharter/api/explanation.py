@@ -1,4 +1,4 @@
-"""Why a call would be decided as it is: every stage, what it looked at, what it said. Made by `Toolbox.explain`."""
+"""The explanation of a decision: what each stage examined, and what it answered. Made by `Toolbox.explain`."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -7,22 +7,22 @@ from typing import Any, Literal
 from toolcharter.api.call import Decision, Stage, Verdict
 
 StepVerdict = Literal["pass", Verdict, "unknown"]
-"""`pass` hands the call on to the next stage; `unknown` was not asked, because a stage before it ends the call or
-because a dry run cannot know."""
+"""`pass` lets the call continue to the next stage. `unknown` means that the stage was not evaluated, because an earlier
+stage ends the call or because a dry run cannot know."""
 
 
 @dataclass(frozen=True, slots=True)
 class RuleNote:
-    """A rule, or an entry of `availability`, that has something to say of the call."""
+    """A rule, or an entry of `availability`, that concerns the call."""
 
     text: str
     """As written."""
     source: str
     """`file:line:column`."""
     said: str
-    """What it does here, as a clause: `matches`, `covers the call`, `names it, but asks for other arguments`."""
+    """Its effect on this call, as a clause: `matches`, `covers the call`, `names it, but asks for other arguments`."""
     decides: bool = False
-    """Whether its stage reports this one."""
+    """Whether this is the rule that its stage reports."""
     when: Mapping[str, Any] | None = None
     """Its condition: a JSON Schema for each argument."""
 
@@ -38,11 +38,11 @@ class CommandNote:
     needs: tuple[str, ...] = ()
     """What an allow rule has to mention besides matching, and why."""
     confined: tuple[str, ...] = ()
-    """The paths that have to lie in the workspace when it runs."""
+    """The paths that must lie in the workspace when it runs."""
     is_known: bool = True
     """Whether there is a table of its program."""
     said: str = ""
-    """What rules make of it, as a clause."""
+    """The verdict of the rules on it, as a clause."""
     decides: bool = False
     """Whether the call is refused, or needs a person, because of it."""
 
@@ -55,34 +55,34 @@ class Step:
     looked_at: str
     verdict: StepVerdict
     decision: Decision | None = None
-    """What it says; None if it has nothing to say."""
+    """The stage's own decision; None if the stage passes the call on."""
     decides: bool = False
-    """Whether the call's decision is this one; those after it give what later stages would have said."""
+    """Whether this step is the call's decision; the steps after it show what later stages would have decided."""
     rules: tuple[RuleNote, ...] = ()
-    """In the order in which they are reported; those that do not decide have lost."""
+    """In the order in which they are reported; the rules that do not decide were overruled."""
     changes: tuple[str, ...] = ()
-    """What would have to change for another outcome of this stage; all of it, unless one says `or`."""
+    """Changes that would give this stage another outcome: all of them together, unless an entry says `or`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why one call would be decided as it is. Scrubbed of secrets; for people who write profiles, not for models."""
+    """Why the gate decides one call as it does. Scrubbed of secrets; for authors of profiles, not for models."""
 
     tool: str
     """The canonical name; the given one if the profile has no such tool."""
     action: str | None
     args: Mapping[str, Any]
-    """As rules see them: canonical names, defaults filled in; as given, if they are not valid."""
+    """As rules see them: canonical names, with defaults; as given, if they are not valid."""
     commands: tuple[str, ...]
     """What the call would run, each command in normal form."""
     profile: str
     profile_digest: str
     decision: Decision
-    """The same as `Toolbox.decide` gives."""
+    """What `Toolbox.decide` returns for the same call."""
     steps: tuple[Step, ...]
     """In the order of the gate; exactly one of them decides."""
     parse: tuple[CommandNote, ...] = ()
-    """The same commands, each with what is known of it."""
+    """The same commands, each with what the shell guard knows about it."""
     hidden: Decision | None = None
     """Why the tool is not listed for this caller; None if it is."""
 

@@ -1,4 +1,4 @@
-"""`ExtensionSpec` and `Sink`: what plugins without tools provide."""
+"""`ExtensionSpec` and `Sink`: what a plugin provides apart from tools."""
 
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
@@ -13,15 +13,15 @@ from toolcharter.api.tool import REASON
 from toolcharter.errors import SpecError
 
 CHECK_TIMEOUT_S = 10.0
-"""How long an asynchronous check may take where nothing says otherwise, in seconds."""
+"""The default time limit of an asynchronous check, in seconds."""
 
 
 class ExtensionPolicy(ToolPolicy):
-    """Base of an extension's knobs in a profile."""
+    """The base class of an extension's policy, its settings in a profile."""
 
 
 class CheckPolicy(ExtensionPolicy):
-    """Base of the knobs of an extension that implements `check_call`."""
+    """The base class of the policy of an extension that implements `check_call`."""
 
     advisory: bool = False
     """Whether a call passes where the check raises, takes too long or answers what it may not: then the event has the
@@ -35,20 +35,20 @@ E = TypeVar("E", bound=ExtensionPolicy)
 
 @dataclass(frozen=True)
 class ExtensionSpec(Generic[E]):
-    """A plugin without tools: its name in a profile, its policy, and what builds it.
+    """An extension: its name in a profile, its policy, and the function that builds it.
 
     Raises:
-        SpecError: With every contradiction at once.
+        SpecError: It lists every contradiction.
     """
 
     name: str
     """As in `extensions:` of a profile; the name of the entry point."""
     policy: type[E]
-    """The model of its knobs."""
+    """The model of its settings."""
     build: Callable[[Path, E], Any]
-    """`(workspace, policy) -> object` whose marked methods implement hooks such as `check_call`."""
+    """`(workspace, policy) -> object`; the marked methods of that object implement hooks such as `check_call`."""
     reasons: type[StrEnum] | Collection[str] = ()
-    """The reasons that its check gives, for pages and the `reasons` command; the README explains each."""
+    """The reasons that its check gives, for the documentation and the `reasons` command; the README explains each."""
 
     def __post_init__(self) -> None:
         faults = list(_faults(self))
@@ -57,18 +57,18 @@ class ExtensionSpec(Generic[E]):
 
 
 class Sink(Protocol):
-    """Where event lines go."""
+    """A destination of event lines."""
 
     def write(self, lines: bytes) -> None:
-        """Take one or more whole JSON lines, each ended by a newline, all of one call.
+        """Write one or more whole JSON lines, each with a newline at its end, all of one call.
 
         Raises:
-            OSError: They could not be written; the gate counts the loss, or refuses the call
-                where the profile says `events: {required: true}`.
+            OSError: The lines could not be written. The gate counts the loss, or denies the call
+                if the profile says `events: {required: true}`.
         """
 
     def close(self) -> None:
-        """Flush and release; called once."""
+        """Flush the lines and release the destination; called once."""
 
 
 def _faults(spec: ExtensionSpec[Any]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""`Job`: one program that a runner is to run, and what it may take."""
+"""`Job`: one program for a runner to run, and its resource limits."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -11,18 +11,18 @@ def _nothing() -> Mapping[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class ProcessLimits:
-    """What a program and all that it starts may take; None is no limit beside the system's own."""
+    """The resource limits of a program and its descendants. None: only the system's own limit applies."""
 
     memory_bytes: int | None = 4 * 1024**3
-    """Of address space, for each process; of memory for all together where the runner can count that."""
+    """Address space of each process; memory of all processes together if the runner can count that."""
     processes: int | None = 256
-    """At a time. The host counts all of the user's, so that `host` keeps this limit only where it can."""
+    """Processes at the same time. The host counts all processes of the user, so `host` enforces this only if it can."""
     open_files: int | None = 1024
     """For each process."""
     file_bytes: int | None = 1024**3
-    """For each file that is written."""
+    """The size of each written file."""
     cpu_s: int | None = None
-    """Seconds of processor time, for each process."""
+    """Processor time of each process, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,30 +30,29 @@ class Job:
     """One program to run."""
 
     argv: tuple[str, ...]
-    """At least the program: a bare name, looked up on the runner's fixed PATH, or an absolute path. Never a path in
-    the workspace."""
+    """The program and its arguments. The program is a bare name, which is looked up on the runner's fixed PATH, or an
+    absolute path, but never a path in the workspace."""
     cwd: str = "."
     """Relative to the workspace, real, and below it."""
     env: Mapping[str, str] = field(default_factory=_nothing)
-    """All of the environment."""
+    """The whole environment."""
     stdin: bytes = b""
     expires: float = float("inf")
-    """On `time.monotonic`'s clock, in seconds."""
+    """When the program is ended, on `time.monotonic`'s clock, in seconds."""
     max_output_bytes: int = 1_000_000
-    """Kept of each stream, from its beginning."""
+    """How much of each stream is kept, from its beginning."""
     limits: ProcessLimits = field(default_factory=ProcessLimits)
     read_only: bool = False
-    """The workspace cannot be written to."""
+    """Whether the workspace is read-only."""
     protected: tuple[str, ...] = ()
-    """More of the kind of `RunnerScope.protected`, such as `.git`, for this program."""
+    """Further paths to protect for this program, such as `.git`, in addition to `RunnerScope.protected`."""
     network: bool = False
-    """The program may reach the network. Counts only where the runner's own policy grants it, too."""
+    """Whether the program may reach the network. The runner's own policy must grant that, too."""
     drops_errors: bool = False
-    """Of a program that is started to go on: what it writes to standard error is dropped, so that its output is what it
-    writes to standard output alone."""
+    """Whether standard error is dropped, so that the output is standard output only. For `ProgramRunner.start` only."""
     image: str = ""
-    """Of which image the container is to be, where the runner makes containers; empty for its own. An empty program in
-    `argv` is then the image's own. Only runners that say `takes_images` get such jobs."""
+    """The image of the container, for runners that make containers; empty for the runner's own image. An empty program
+    in `argv` then means the image's own program. Only runners that have `takes_images` get such jobs."""
     is_wanted: Callable[[], bool] | None = None
-    """Asked a few times a second while the program runs; once it says no, the program is ended as if its time were up:
-    the call that wanted it has been cancelled. None: always."""
+    """Polled a few times a second while the program runs. Once it returns False, because the call was cancelled, the
+    program is ended as if its time were up. None: the program is never ended for this reason."""

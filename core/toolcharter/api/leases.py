@@ -1,11 +1,11 @@
-"""Leases: for a while only their owner changes certain paths. The part of them that tools which give them see."""
+"""Leases on paths: for a while only the holder may change these paths. The protocol for tools that grant leases."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
 
 class Claim(NamedTuple):
-    """Paths that a caller wants for itself: a name for people, and two expressions, of RE2, for a whole path each.
+    """Paths that a caller wants to lease: a name for people, and two RE2 expressions that match whole paths.
 
     Paths are relative to the workspace, with `/`.
     """
@@ -14,7 +14,7 @@ class Claim(NamedTuple):
     paths: str
     """Matches the paths themselves."""
     folders: str
-    """Matches the folders below which such a path could lie."""
+    """Matches the folders that such a path could lie below."""
 
 
 class Lease(NamedTuple):
@@ -22,41 +22,41 @@ class Lease(NamedTuple):
 
     name: str
     holder: str
-    """For people: which agent it is."""
+    """The agent that holds the lease, in words for people."""
     expires: float
-    """On `time.time`'s clock: processes have no other in common."""
+    """On `time.time`'s clock, the only clock that processes share."""
 
 
 class Leases(Protocol):
-    """The leases of the workspace, as the caller of the present call sees them.
+    """The leases of the workspace, as the caller of the current call sees them.
 
-    All changes through `rt.paths` respect the leases of others by themselves. Every method raises `Denied` with
-    `locks_unavailable`, if it cannot be read which paths are leased, and ends with the time of the call.
+    Every change through `rt.paths` respects the leases of others without further action by the tool. Every method
+    raises `Denied` with `locks_unavailable` if the leases cannot be read, and waits no longer than the call's deadline.
     """
 
     def others(self) -> list[Lease]:
-        """What others hold."""
+        """The leases that other callers hold."""
         ...
 
     def acquire(
         self, claims: Sequence[Claim], ttl_s: float, in_the_way: Callable[[list[Lease]], list[Lease]]
     ) -> tuple[str, list[Lease]]:
-        """Take all of *claims*, or none; waits until no write is under way.
+        """Acquire leases for all of *claims*, or for none; waits until no write is under way.
 
         Args:
-            claims: What is wanted.
-            ttl_s: When the lease ends by itself, in seconds.
-            in_the_way: Of the leases of others, those that share a path with *claims*.
+            claims: The paths to lease.
+            ttl_s: How long the leases last unless they are released, in seconds.
+            in_the_way: Returns those of others' leases that share a path with *claims*.
 
         Returns:
-            An identifier for all of them; or an empty one, and what is in the way.
+            One token for all the leases, and no leases; or an empty token, and the leases of others that conflict.
         """
         ...
 
     def release(self, tokens: Sequence[str] | None = None) -> list[str]:
-        """Let go of the leases that *tokens* identify, or of all the caller's own; returns their names."""
+        """Release the leases that *tokens* identify, by default all of the caller's own; returns their names."""
         ...
 
     def require_free(self, path: str, *, below: bool = False) -> None:
-        """Refuse with `path_locked` what others hold: *path*, and all *below* it."""
+        """Raise `Denied` with `path_locked` if another caller holds *path*, or with *below* any path below it."""
         ...

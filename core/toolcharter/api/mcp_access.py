@@ -1,7 +1,7 @@
-"""MCP servers that are registered while a profile is in use, and who may use them: what a bridge reads and a service writes.
+"""Records of MCP servers that are registered at run time, and of the agents and users who may use them.
 
-Records of the distribution `toolcharter-mcp-bridge`, which keeps to them at each call; a service that administers them opens
-that distribution's store.
+They belong to the distribution `toolcharter-mcp-bridge`, which enforces them at each call. A service that administers
+them opens that distribution's store.
 
 Source: the tables `mcp_servers`, `mcp_agent_grants` and `mcp_user_grants` of GoClaw.
 """
@@ -14,7 +14,7 @@ from pydantic import Field, StringConstraints
 from toolcharter.api.store import RecordKind, StoreRecord
 
 MCP_RECORDS = "toolcharter-mcp-bridge"
-"""The distribution whose records these are."""
+"""The distribution that owns these records."""
 _ServerName = Annotated[str, StringConstraints(max_length=24, pattern=r"^[a-z0-9]+([_-][a-z0-9]+)*$")]
 _Subject = Annotated[str, StringConstraints(min_length=1, max_length=128)]
 _ToolNames = Annotated[
@@ -39,16 +39,16 @@ class McpServerRecord(StoreRecord):
     store_kind: ClassVar = RecordKind("mcp_server", ("name",), indexed=("enabled",), secret=("env", "headers"))
 
     name: _ServerName
-    """Without `__`, which separates it from the name of a tool: `mcp__NAME__TOOL`."""
+    """Must not contain `__`, which separates it from the name of a tool: `mcp__NAME__TOOL`."""
     transport: Literal["stdio", "sse", "streamable-http"]
     command: str | None = Field(default=None, min_length=1, max_length=1_024)
     """The program of a `stdio` server."""
     args: Annotated[tuple[_Value, ...], Field(max_length=64)] = ()
     env: Annotated[dict[_Variable, _Value], Field(max_length=64)] = Field(default_factory=dict)
-    """Secret. A value `secret:NAME` stands for the secret of that name."""
+    """Secret. A value `secret:NAME` is replaced by the secret of that name."""
     url: str | None = Field(default=None, max_length=2_048, pattern=r"^https?://[^\s]+$")
     headers: Annotated[dict[_Header, _Value], Field(max_length=64)] = Field(default_factory=dict)
-    """Secret, as `env`."""
+    """Secret, with `secret:NAME` as in `env`."""
     timeout_s: float = Field(default=60.0, gt=0, le=3_600)
     """How long one call may take, in seconds."""
     enabled: bool = True
@@ -57,7 +57,7 @@ class McpServerRecord(StoreRecord):
 
 
 class McpToolsRecord(StoreRecord):
-    """Which tools a registered server had when a bridge last looked: what grants can name."""
+    """The tools that a registered server had when a bridge last asked it; grants can name them."""
 
     store_kind: ClassVar = RecordKind("mcp_tools", ("server",))
 
@@ -65,15 +65,15 @@ class McpToolsRecord(StoreRecord):
     names: tuple[str, ...]
     """The server's own names, sorted."""
     full_names: tuple[str, ...]
-    """`mcp__SERVER__TOOL` of each, in the same order."""
+    """The full names `mcp__SERVER__TOOL`, in the same order."""
 
 
 class McpGrant(StoreRecord):
-    """Which tools of a server somebody may use."""
+    """A grant to use tools of a server."""
 
     server: _ServerName
     tool_allow: _ToolNames | None = None
-    """The only tools that are granted, by their own or their full names; absent: all; empty: none."""
+    """The only tools that are granted, by their own or their full names; None: all tools; empty: no tool."""
     tool_deny: _ToolNames = ()
     """Tools that are not granted; wins over `tool_allow`."""
     enabled: bool = True
@@ -88,7 +88,7 @@ class McpAgentGrant(McpGrant):
 
     agent: _Subject
     config_overrides: dict[Literal["timeout_s"], Annotated[float, Field(gt=0, le=3_600)]] = Field(default_factory=dict)
-    """What is different of the server for this agent: a shorter time for a call, in seconds."""
+    """Settings of the server that differ for this agent: a shorter time limit for a call, in seconds."""
 
 
 class McpUserGrant(McpGrant):
@@ -100,20 +100,21 @@ class McpUserGrant(McpGrant):
 
 
 class McpAccess(NamedTuple):
-    """What opens one server to one caller."""
+    """The records that decide whether one caller may use one server."""
 
     server: McpServerRecord | None
     agent: McpAgentGrant | None
     user: McpUserGrant | None
 
     def objection(self, *names: str) -> McpAccessReason | None:
-        """Why the caller may not use a tool; None if it may.
+        """Return why the caller may not use a tool; None if it may.
 
-        An enabled grant of the agent or of the user opens the server. Where both are, both filter, and so the narrower wins;
-        in each `tool_deny` wins over `tool_allow`. Names are compared exactly: there are no globs.
+        An enabled grant to the agent or to the user opens the server. If both exist, a tool must pass both. In each
+        grant, `tool_deny` wins over `tool_allow`. Names are compared exactly; there are no globs.
 
         Args:
-            *names: What the tool is called: its own name and its full one. None: whether the server is open at all.
+            *names: The tool's own name and its full name. Without names, the question is whether the server is open at
+                all.
         """
         opening = [grant for grant in (self.agent, self.user) if grant is not None and grant.enabled]
         if self.server is None or not self.server.enabled or not opening:

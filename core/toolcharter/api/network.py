@@ -1,4 +1,4 @@
-"""What tools see of the network: the policy that bounds them, limits, answers, and the protocol of `rt.http`."""
+"""The network as tools see it: their policy, limits, answers, and the protocol of `rt.http`."""
 
 import re
 from collections.abc import Awaitable, Mapping
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import httpx
 
 NAME = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?(?:\.[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?)*")
-"""A host name in the form it is compared in: lower case, ASCII, no dot at its end."""
+"""A host name in the form in which it is compared: lower case, ASCII, no dot at the end."""
 MAX_NAME = 253
 """The longest name, in characters. Source: RFC 1035, section 2.3.4, without the root's dot."""
 Port = Annotated[int, Field(ge=1, le=65_535)]
@@ -69,23 +69,23 @@ _TRAPS: tuple[tuple[re.Pattern[str], str], ...] = (
 
 
 def _advice(entry: str, otherwise: str = _HOST) -> str:
-    """What is probably wrong with an entry that is no host."""
+    """Advice about the probable mistake in an entry that is no host."""
     is_network = otherwise == _NETWORK and "/" in entry and "//" not in entry
     return next((advice for trap, advice in _TRAPS if not is_network and trap.match(entry)), otherwise)
 
 
 def _is_host(pattern: str, name: str) -> bool:
-    """Whether *pattern* can be for a host: a name, with `*.` or without, or an address as it is compared."""
+    """Whether *pattern* is a host name, with or without `*.`, or an address in the form in which it is compared."""
     return _is_name(name) or (pattern == name and _is_address(name))
 
 
 def _is_name(text: str) -> bool:
-    """Whether a host can have this name. What ends in a number is an address to all programs, or nothing."""
+    """Whether a host can have this name. A text that ends in a number is an address to all programs, or invalid."""
     return len(text) <= MAX_NAME and bool(NAME.fullmatch(text)) and not is_number(text.rpartition(".")[2])
 
 
 def is_number(label: str) -> bool:
-    """Whether a parser of URLs takes a host that ends so for a number. Source: WHATWG URL, "ends in a number"."""
+    """Whether URL parsers read a host that ends in *label* as an address. Source: WHATWG URL, "ends in a number"."""
     return label.isdigit() or (label.startswith("0x") and all(c in "0123456789abcdef" for c in label[2:]))
 
 
@@ -106,12 +106,12 @@ def _is_no_network(entry: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class HttpLimits:
-    """How much one request may take, its redirects included."""
+    """The limits of one request, including its redirects."""
 
     timeout_s: float = 30.0
     """From the look-up of the name to the last byte, in seconds; the call's own deadline if that is sooner."""
     max_bytes: int = 1_000_000
-    """Of a body, after decompression."""
+    """The size of the body, after decompression."""
     max_redirects: int = 5
     max_headers: int = 200
     """Header lines of one answer; together they may have 100 KiB."""
@@ -121,39 +121,39 @@ class HttpAnswer(NamedTuple):
     """One answer, read to its end or to the limit. All of it comes from the server, which is not trusted."""
 
     url: str
-    """Of the last request, redirects followed; without a fragment."""
+    """The URL of the last request, after redirects, without a fragment."""
     status: int
     headers: Mapping[str, str]
-    """By name in lower case; of a repeated one the first."""
+    """By name in lower case; if a header is repeated, its first value."""
     body: bytes
     """Decompressed."""
     truncated: bool
-    """The body is longer than `max_bytes`; this is its beginning."""
+    """Whether the body was longer than `max_bytes`; `body` is then its beginning."""
     redirects: tuple[str, ...] = ()
     """The URLs that led here, in order."""
 
 
 class Connect(Protocol):
-    """Connects to a host and a port that have been judged, from asynchronous code."""
+    """Checks a host and a port and connects to them, from asynchronous code."""
 
     def __call__(self, host: str, port: int, /) -> Awaitable[tuple["StreamReader", "StreamWriter"]]:
-        """As `Http.connector` says."""
+        """Connect as `Http.connector` describes."""
         ...
 
 
 class Http(Protocol):
-    """`rt.http`: HTTP to public addresses, and to those that a policy names.
+    """`rt.http`: HTTP to public addresses, and to private addresses that a policy names.
 
-    Every method but `check` acts on the world and is refused above the mark; what `connector` gives may be used after
-    the call, until the toolbox closes. All raise `Denied`
-    for what is forbidden (`private_address`, `url_not_understood`, `scheme_not_allowed`,
+    Every method except `check` acts on the world and is refused before the mark. The function that `connector` returns
+    may be used after the call, until the toolbox closes. All methods raise `Denied`
+    for forbidden requests (`private_address`, `url_not_understood`, `scheme_not_allowed`,
     `credentials_in_url`, `domain_not_allowed`, `port_not_allowed`, `insecure_redirect`) and
-    `ToolError` for what fails (`host_not_found`, `connection_failed`, `tls_failure`, `timed_out`,
+    `ToolError` for failures (`host_not_found`, `connection_failed`, `tls_failure`, `timed_out`,
     `invalid_response`, `response_too_large`, `too_many_redirects`).
     """
 
     def check(self, url: str, policy: NetworkPolicy, /) -> str:
-        """Judge *url* as far as its text goes; nothing is looked up, so this may be called above the mark.
+        """Check the text of *url* against *policy*. No name is looked up, so this may be called before the mark.
 
         Returns:
             The URL in its normal form, without its fragment.
@@ -171,19 +171,19 @@ class Http(Protocol):
         content: bytes = b"",
         limits: HttpLimits | None = None,
     ) -> HttpAnswer:
-        """Send one request and follow its redirects, each judged as the first URL is.
+        """Send one request and follow its redirects; each redirect is checked like the first URL.
 
-        The name of each hop is looked up once, every answer is checked, and the address that was
-        checked is dialled. No proxy variable is obeyed and no cookie kept; to another origin go no
-        headers of the caller's but `Accept`, `Accept-Language` and `User-Agent`.
+        The name of each hop is looked up once, every address in the answer is checked, and the
+        connection goes to a checked address. Proxy variables are ignored and cookies are not kept. A
+        redirect to another origin gets, of *headers*, only `Accept`, `Accept-Language` and `User-Agent`.
 
         Args:
-            url: As a model writes it.
+            url: The URL, as a model writes it.
             policy: What may be reached.
             method: In capitals.
-            headers: Added to ours; `Host` and what frames a message are refused.
+            headers: Added to the standard headers; `Host` and headers that frame a message are refused.
             content: The body.
-            limits: How much the request may take.
+            limits: The limits of the request.
         """
         ...
 
@@ -202,9 +202,9 @@ class Http(Protocol):
         ...
 
     def transport(self, policy: NetworkPolicy, /, *, limits: HttpLimits | None = None) -> "httpx.BaseTransport":
-        """For an `httpx.Client` of a library's: one hop per request, under the same guard; the client redirects.
+        """Return a transport for a library's `httpx.Client`. Each hop is guarded; the client follows redirects itself.
 
-        A body beyond the limit raises `ToolError` (`response_too_large`) where it is read.
+        Reading a body beyond the limit raises `ToolError` (`response_too_large`).
         """
         ...
 
@@ -215,17 +215,18 @@ class Http(Protocol):
         ...
 
     def connector(self, policy: NetworkPolicy, /, *, timeout_s: float = 15.0) -> Connect:
-        """What connects to a host and port, for protocols of another kind and for what a tool keeps beyond its call.
+        """Return a function that connects to a host and port, for other protocols or beyond the end of the call.
 
-        Each connection is judged as a URL of its host and port is, the name looked up once, every answer checked, the
-        address that was checked dialled, and the peer verified. It speaks no TLS and knows no deadline but its own.
+        The host and port are checked like those of a URL: the name is looked up once, every address in the answer is
+        checked, the connection goes to a checked address, and the peer's address is verified. The function does no TLS,
+        and *timeout_s* is its only deadline.
 
         Args:
             policy: What may be reached.
             timeout_s: For the look-up and the connection together, in seconds.
 
         Returns:
-            `await connect(host, port)`, for any event loop of asyncio; *host* is a name, or an address without brackets.
-            It raises as `fetch` does.
+            `await connect(host, port)`, for any asyncio event loop; *host* is a name, or an address without brackets.
+            It raises the errors that `fetch` raises.
         """
         ...

@@ -1,4 +1,4 @@
-"""The protocols of `rt.paths`: what a tool reads, lists and changes beneath its workspace.
+"""The protocols of `rt.paths`, by which a tool reads, lists and changes files beneath its workspace.
 
 `toolcharter.guards.paths` implements them. `read_regular` reads one file without them.
 """
@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any, Literal, NamedTuple, Protocol, Self
 
 PlaceUse = Literal["write", "delete", "move", "receive", "make"]
-"""What a place is for: to write a file, to delete what lies there, to move it, to receive what is moved, to make a
+"""What a caller wants to do at a path: write a file, delete the entry, move it away, receive a moved entry, or make a
 folder."""
 PlaceKind = Literal["missing", "file", "folder", "link", "other"]
 
@@ -52,24 +52,25 @@ class OpenFolder(_Managed, Protocol):
         ...
 
     def shows(self, name: str, content: Literal["present", "any"] = "present") -> bool:
-        """Whether nothing protected lies on the way to *name*, a relative path without links.
+        """Whether a tool may show *name*: no part of that path is protected.
 
         Args:
-            name: The path.
-            content: Some files are hidden for what they hold: judge by what is there at `present`, or, for versions of the
-                file that lie elsewhere, show it only if it is shown with `any` content.
+            name: A relative path without links.
+            content: Some files are hidden because of their content. `present` decides by the content on the disk;
+                `any`, for versions of the file that lie elsewhere, is true only if the file is shown whatever it
+                contains.
         """
         ...
 
     def hidden(self) -> tuple[str, ...]:
-        """What a program may skip below the folder, in the syntax of gitignore(5) without case.
+        """Patterns of paths below the folder that a program may skip, in the syntax of gitignore(5), ignoring case.
 
-        Spares work and protects nothing: what a program found is for `shows` to judge.
+        They save work and protect nothing: check each path that a program has found with `shows`.
         """
         ...
 
     def entries(self) -> Iterator["Entry"]:
-        """The folder's entries by name, without those that are protected."""
+        """The folder's entries by name, without the protected ones."""
         ...
 
     def is_on_disk(self) -> bool:
@@ -77,7 +78,7 @@ class OpenFolder(_Managed, Protocol):
         ...
 
     def virtual(self) -> Iterator[str]:
-        """The files at any depth below the folder that lie on no disk, by their paths relative to it. No program sees them."""
+        """The virtual files at any depth below the folder, by their paths relative to it. No program sees them."""
         ...
 
 
@@ -92,10 +93,10 @@ class Entry(NamedTuple):
 
 
 class OpenPlace(_Managed, Protocol):
-    """A name in a folder beneath the workspace, held to be changed. A context manager.
+    """A name in a folder beneath the workspace, opened for a change. A context manager.
 
-    Each change is refused before the mark of a staged body. It raises `ToolError`: `changed_meanwhile`, if what lies
-    there is not what was looked at; `write_failure`, if the system refuses. What was there is then as it was.
+    Each change is refused before the mark of a staged body. A change raises `ToolError` with `changed_meanwhile` if the
+    entry was replaced after it was opened, and with `write_failure` if the system refuses. Then nothing was changed.
     """
 
     path: str
@@ -110,28 +111,28 @@ class OpenPlace(_Managed, Protocol):
         ...
 
     def below(self) -> Iterator[str]:
-        """What lies below the folder, at any depth, relative to it; nothing for anything else."""
+        """The paths of all entries below a folder, at any depth, relative to it; none for anything but a folder."""
         ...
 
     def write(self, data: bytes, *, append: bool = False) -> None:
-        """Make *data* the file's content, or its end, all at once; missing folders are made."""
+        """Replace the file's content by *data*, or append *data*, atomically; missing folders are made."""
         ...
 
     def delete(self) -> None:
-        """Take the file, the link itself or the empty folder away."""
+        """Delete the file, the link itself or the empty folder."""
         ...
 
     def move(self, target: Any) -> None:
-        """Rename it to *target*, another place of the same paths; missing folders are made."""
+        """Rename the entry to *target*, another `OpenPlace` of the same `Paths`; missing folders are made."""
         ...
 
     def make_folder(self) -> None:
-        """Make a folder, and those above it that are missing; one that is there will do."""
+        """Make a folder, and those above it that are missing. A folder that exists already is no error."""
         ...
 
 
 class Paths(Protocol):
-    """Opens what lies beneath the workspace, and nothing else, whatever the path says.
+    """Opens files and folders beneath the workspace, and nothing else, whatever the path says.
 
     Every method raises `Denied` (`path_outside_workspace`, `protected_path`) for what is
     forbidden and `ToolError` (`path_not_found`, `not_directory`, `is_directory`, `not_regular`,
@@ -141,11 +142,11 @@ class Paths(Protocol):
     def narrowed(
         self, *, read_roots: Sequence[Path] = (), protected: Sequence[str] = (), read_only: Sequence[str] = ()
     ) -> "Paths":
-        """The same workspace with extra roots to read from, extra protected name globs, and extra ones to read only."""
+        """The same workspace with extra roots to read from, extra globs of protected names and of read-only names."""
         ...
 
     def changeable(self, path: str) -> bool:
-        """Whether *path* may be changed, by a program for example: nothing protected lies there, above or below."""
+        """Whether *path* may be changed, for example by a program: nothing at, above or below it is protected."""
         ...
 
     def open_file(self, path: str) -> OpenFile:
@@ -157,27 +158,28 @@ class Paths(Protocol):
         ...
 
     def open_place(self, path: str, use: PlaceUse = "write") -> OpenPlace:
-        """Find where something is to be changed, and hold its folder; changes nothing yet.
+        """Find *path* for a change, and keep its folder open; changes nothing yet.
 
-        What the use cannot be made of is refused here, before the mark: besides the reasons above `path_exists`,
-        `not_empty`, `hard_link`, and `protected_path` for what may be read only, though it does not exist yet.
+        An entry that is unfit for *use* is refused here, before the mark. The reasons are those above, and
+        `path_exists`, `not_empty` and `hard_link`. A path that is read-only is refused with `protected_path`, even if
+        nothing exists there.
         """
         ...
 
 
 def read_regular(path: str | Path, most: int, *, follow: bool = False) -> bytes:
-    """The first *most* bytes of a regular file. Never waits, whatever lies at *path*.
+    """Return the first *most* bytes of a regular file. Never blocks, whatever lies at *path*.
 
-    A program in the workspace may have exchanged it for a pipe, whose opening waits for a writer, or for a device, which
-    may act on being opened.
+    A program in the workspace may have replaced the file by a pipe, where opening it waits for a writer, or by a
+    device, which may react to being opened.
 
     Args:
         path: The file.
         most: In bytes.
-        follow: Whether a link in the last place is followed.
+        follow: Whether a link as the last part of *path* is followed.
 
     Raises:
-        OSError: As the system says; also for a pipe, a socket, a device or a folder, and for a link unless *follow*.
+        OSError: The system's error; also for a pipe, a socket, a device or a folder, and for a link unless *follow*.
         ValueError: No file can have this path.
     """
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC

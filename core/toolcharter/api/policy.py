@@ -1,4 +1,4 @@
-"""`ToolPolicy`: the typed knobs of one tool, filled from a profile, and what its validators need."""
+"""`ToolPolicy`: the typed settings of one tool, read from a profile, and helpers for its validators."""
 
 import math
 import re
@@ -24,7 +24,7 @@ else:
     inspect = lazy("inspect")
     textwrap = lazy("textwrap")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-# They change what a line means, or what git, the loader and interpreters run.
+# These variables change the meaning of a shell line, or what git, the loader and interpreters run.
 # Source: bash(1), Shell Variables; ld.so(8), ENVIRONMENT; git(1), Environment Variables.
 _RESERVED = (  # compiled when a tool first gives a program variables
     r"PATH|ENV|IFS|CDPATH|SHELLOPTS|POSIXLY_CORRECT|GLOBIGNORE|EXECIGNORE|PS[0-4]|PROMPT_COMMAND|HISTFILE|INPUTRC"
@@ -34,12 +34,12 @@ _RESERVED = (  # compiled when a tool first gives a program variables
 
 
 def require_finite(value: Any) -> None:
-    """Refuse *value* if a number in it is not finite; containers are looked through.
+    """Raise if *value* is or contains, at any depth, a number that is not finite.
 
-    What is not finite compares as no limit does, and becomes null in JSON.
+    Such a number cannot serve as a limit, because comparisons with it mislead, and it becomes null in JSON.
 
     Raises:
-        ValueError: It says where: `limits.0: nan is no finite number`.
+        ValueError: The text names the place: `limits.0: nan is no finite number`.
     """
     stack: list[tuple[str, Any]] = [("", value)]
     while stack:
@@ -54,18 +54,18 @@ def require_finite(value: Any) -> None:
 
 
 class ProgramPlace(NamedTuple):
-    """Where a profile has the programs of a tool run, as far as the profile itself says it."""
+    """Where the programs of a tool run, as far as the profile alone determines it."""
 
     runner: str
     """The name of the runner; `host` for a bounded tool where the profile names none."""
     network: Literal["open", "on_request", "closed"]
-    """Which programs reach the network: all; those that a tool starts with `network=True`; none."""
+    """Which programs reach the network: all programs; only those that a tool starts with `network=True`; none."""
 
 
 class ToolPolicy(BaseModel):
-    """Base of every tool's policy: frozen, unknown keys refused, read as strict JSON.
+    """The base class of every tool's policy: frozen, read as strict JSON, without unknown keys.
 
-    Subclass it with one field per knob; each default must let the least through. The docstring
+    Subclass it with one field per setting; each default must permit the least. The docstring
     below a field is its description.
     """
 
@@ -73,9 +73,9 @@ class ToolPolicy(BaseModel):
 
     @classmethod
     def from_profile(cls, values: dict[str, Any]) -> Self:
-        """Validate *values* as they are written in a profile.
+        """Validate *values*, the tool's settings in a profile.
 
-        Lists become tuples, text becomes enums and paths; the text `"5"` is no number.
+        Lists become tuples, and text becomes enums and paths; the text `"5"` is no number.
 
         Raises:
             pydantic.ValidationError: One entry per fault, with its location.
@@ -85,29 +85,30 @@ class ToolPolicy(BaseModel):
         return cls.model_validate_json(orjson.dumps(values), strict=True)
 
     def canonical(self) -> dict[str, Any]:
-        """Every field as JSON types, sets in a fixed order: equal policies give equal text."""
+        """Every field as JSON types, with sets in a fixed order, so that equal policies give equal JSON."""
         plain: dict[str, Any] = to_jsonable_python(_ordered(self.model_dump()))
         return plain
 
     def never_works(self, place: ProgramPlace) -> Iterable[str]:  # noqa: ARG002 - what each policy may look at
-        """What this policy grants in vain, because programs run in *place*: sentences for `profiles --check`.
+        """Sentences for `profiles --check` about permissions that have no effect, because programs run in *place*.
 
-        Pure, and only what is certain. By default nothing is.
+        Must be pure, and report only what is certain. By default it reports nothing.
         """
         return ()
 
     def keeps_state_in(self) -> Iterable[Path]:
-        """The absolute files and folders that the plugin writes and later believes, such as a folder of records.
+        """The absolute paths of files and folders that the plugin writes and later trusts, such as a folder of records.
 
-        No toolbox is built where one of them lies in the workspace, where tools could write it. By default there is none.
+        If one of them lies in the workspace, where tools could write it, no toolbox is built. By default there are
+        none.
         """
         return ()
 
     def takes_orders_from(self) -> Iterable[str]:
-        """The files and folders in which the plugin finds orders for later sessions, relative to the workspace or absolute.
+        """The files and folders from which the plugin reads instructions for later sessions.
 
-        Those that lie in the workspace no tool of the profile changes or makes, and no program in a sandbox does. By default there
-        are none.
+        Paths are absolute or relative to the workspace. No tool of the profile, and no program in a sandbox, can change
+        or create those that lie in the workspace. By default there are none.
         """
         return ()
 
@@ -120,7 +121,7 @@ class ToolPolicy(BaseModel):
 
     @classmethod
     def descriptions(cls) -> dict[str, str]:
-        """What each field is for: its docstring, or the description of its `Field`."""
+        """The description of each field: its docstring, or the description of its `Field`."""
         found = {name: field.description or "" for name, field in cls.model_fields.items()}
         for owner in reversed(cls.__mro__):
             if issubclass(owner, ToolPolicy) and owner is not ToolPolicy:
@@ -146,10 +147,10 @@ def _ordered(value: Any) -> Any:
 
 
 def field_docstrings(policy: type) -> dict[str, str]:
-    """The texts below the fields in the source of *policy*, or of any class; none where there is no source.
+    """Return the docstrings below the fields in the source of *policy*, or of any class; none if there is no source.
 
-    pydantic's `use_attribute_docstrings` does the same for every class when it is made, half a
-    millisecond each; here it is done for who asks.
+    pydantic's `use_attribute_docstrings` does the same when a class is made, which takes half a
+    millisecond for every class; this function does it only on request.
     """
     try:
         body = ast.parse(textwrap.dedent(inspect.getsource(policy))).body[0].body  # type: ignore[attr-defined]
@@ -166,13 +167,13 @@ def field_docstrings(policy: type) -> dict[str, str]:
 
 
 def check_variables(variables: Iterable[str] | Mapping[str, str]) -> None:
-    """Refuse variables that would change what a judged line means, for a profile may hand them to programs.
+    """Raise for environment variables of a profile that would change the meaning of a line that the shell guard checks.
 
     Args:
         variables: Names, or names with their values.
 
     Raises:
-        ValueError: A name is none, or is reserved; a value holds NUL.
+        ValueError: A name is malformed or reserved, or a value contains NUL.
     """
     for name in variables:
         if not _NAME.fullmatch(name):

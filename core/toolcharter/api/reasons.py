@@ -1,11 +1,11 @@
-"""The reasons that core itself gives: one table that code, docs and the `reasons` command read."""
+"""The reasons of the core and of its guards: one table that code, docs and the `reasons` command read."""
 
 from enum import StrEnum
 from typing import Literal, NamedTuple
 
 
 class Reason(StrEnum):
-    """Why core refuses a call or calls it failed. Tools add reasons of their own."""
+    """Why the core denies a call or reports an error. Tools add reasons of their own."""
 
     UNKNOWN_TOOL = "unknown_tool"
     NOT_AVAILABLE = "not_available"
@@ -40,7 +40,7 @@ class Reason(StrEnum):
 
 
 class GuardReason(StrEnum):
-    """What guards report through `ToolError` and `Denied`; every tool may pass these on undeclared."""
+    """Why a guard raises `ToolError` or `Denied`. Every tool may pass these reasons on without declaring them."""
 
     PATH_NOT_FOUND = "path_not_found"
     NOT_DIRECTORY = "not_directory"
@@ -76,14 +76,14 @@ class GuardReason(StrEnum):
 
 
 class ReasonInfo(NamedTuple):
-    """What a reason means and whether the same call may be worth another try."""
+    """What a reason means, and whether a retry of the same call can succeed."""
 
     outcome: Literal["asked", "denied", "error"]
-    """`asked`: a person is asked for this reason; the call itself never ends with it."""
+    """`asked`: why a person is asked; no call ever ends with this reason."""
     meaning: str
     retryable: bool = False
     hint: str | None = None
-    """What a model could do instead: useful, and nothing of the policy."""
+    """What a model could do instead. It must reveal nothing of the policy."""
 
 
 CORE_REASONS: dict[Reason, ReasonInfo] = {
@@ -211,8 +211,8 @@ GUARD_REASONS: dict[GuardReason, ReasonInfo] = {
 
 _KNOWN = (*CORE_REASONS.items(), *GUARD_REASONS.items())
 KNOWN_OUTCOMES: dict[str, str] = {str(reason): info.outcome for reason, info in _KNOWN}
-"""Whether a reason of core or of a guard denies or is an error."""
+"""The outcome of each reason of the core and its guards."""
 RETRYABLE = frozenset(str(reason) for reason, info in _KNOWN if info.retryable)
-"""The reasons for which the same call may be worth another try, in the core or in a plugin."""
+"""The reasons after which a retry of the same call can succeed, whether the core or a plugin gives them."""
 HINTS: dict[str, str] = {str(reason): info.hint for reason, info in CORE_REASONS.items() if info.hint is not None}
-"""What a model should do instead, where only the reason is known."""
+"""What a model should do instead, for results that carry no hint of their own."""

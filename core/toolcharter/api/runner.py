@@ -1,4 +1,4 @@
-"""Where programs run: the contract between the gate and a runner such as `host`, `bwrap` or `docker`."""
+"""Runners, which run programs: the contract between the gate and a runner such as `host`, `bwrap` or `docker`."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class TerminalSize(NamedTuple):
-    """Of a terminal, in characters."""
+    """The size of a terminal, in characters."""
 
     rows: int = 24
     columns: int = 80
@@ -29,15 +29,16 @@ def _nothing_hidden() -> tuple[HiddenPath, ...]:
 
 
 class RunnerScope(NamedTuple):
-    """What a runner is opened for: the harness chooses it, never the model."""
+    """The workspace that a runner is opened for. The harness chooses it, never the model."""
 
     workspace: Path
     """Real path of the one folder that programs may write to."""
     protected: tuple[str, ...] = ()
-    """Paths, relative to the workspace, that no program may write to, rename or create even where they do not exist
-    yet: `.toolcharter`, profiles, event files, site directories."""
+    """Paths, relative to the workspace, that no program may write to, rename or create, whether they exist or not:
+    `.toolcharter`, profiles, event files, site directories."""
     hidden: Callable[[], tuple[HiddenPath, ...]] = _nothing_hidden
-    """What no program may see, asked before each start: files get an empty one over them, folders an empty folder."""
+    """Returns the paths that no program may see; called before each start. A sandbox covers such a file by an empty
+    file and such a folder by an empty folder."""
 
 
 class Ended(NamedTuple):
@@ -48,12 +49,12 @@ class Ended(NamedTuple):
     stdout: bytes
     stderr: bytes
     truncated: bool
-    """A stream was longer than the limit; its rest was read and dropped."""
+    """Whether a stream was longer than the limit; the rest was read and dropped."""
     timed_out: bool
 
 
 class Running(Protocol):
-    """A program that goes on while its tool returns. Used by one thread at a time."""
+    """A program that may run on after its tool has returned. One thread at a time may use it."""
 
     @property
     def exit_code(self) -> int | None:
@@ -62,27 +63,30 @@ class Running(Protocol):
 
     @property
     def lost(self) -> "ToolError | None":
-        """Why nobody can tell how it ended: what ran it is gone, `worker_lost`. It counts as ended, by KILL, then."""
+        """The error `worker_lost` if the worker that ran the program is gone, so that its end is unknown; else None.
+
+        A lost program counts as ended by KILL.
+        """
         ...
 
     def fileno(self) -> int:
-        """What becomes readable when there is output: a descriptor for `select`."""
+        """A descriptor for `select` that becomes readable when there is output."""
         ...
 
     def read(self, max_bytes: int) -> bytes:
-        """Output that is there, without waiting; empty if there is none or no more. Both streams are one."""
+        """Return available output without waiting; empty if there is none yet or no more. Both streams are merged."""
         ...
 
     def write(self, data: bytes) -> int:
-        """Write to its input what fits, without waiting; the number of bytes."""
+        """Write as much of *data* to its input as fits without waiting; returns the number of bytes written."""
         ...
 
     def resize(self, size: TerminalSize) -> None:
-        """Tell a program on a terminal its new size; nothing without a terminal."""
+        """Notify a program on a terminal of the terminal's new size; does nothing without a terminal."""
         ...
 
     def signal(self, number: int) -> None:
-        """Send a signal to all of it."""
+        """Send a signal to the program and its descendants."""
         ...
 
     def wait(self, timeout_s: float) -> int | None:
@@ -90,17 +94,18 @@ class Running(Protocol):
         ...
 
     def close(self) -> None:
-        """End it and all that it started (TERM, a grace, KILL) and release what it holds. May be called twice."""
+        """End the program and its descendants (TERM, a grace period, KILL) and release resources. Idempotent."""
         ...
 
 
 class ProgramRunner(Protocol):
-    """What `open_runner` returns. Safe from many threads.
+    """A runner, as `open_runner` returns it. Thread-safe.
 
-    One that can start programs from another process of ours, too, has a method `elsewhere` beside these: see `LocalRunner`.
+    A runner whose programs another process of toolcharter can start has an additional method `elsewhere`: see
+    `LocalRunner`.
 
-    Every method raises `Denied` with `sandbox_unavailable` where what contains programs is missing; nothing falls back
-    to the host. `ToolError` with `program_not_found`, `invalid_arguments` or `tool_error` for the rest.
+    Every method raises `Denied` with `sandbox_unavailable` if the sandbox is missing; a runner never falls back to the
+    host. Other failures raise `ToolError` with `program_not_found`, `invalid_arguments` or `tool_error`.
     """
 
     name: str
@@ -109,23 +114,23 @@ class ProgramRunner(Protocol):
     """Whether programs are contained."""
 
     def run(self, job: "Job", /) -> Ended:
-        """Run *job* to its end, or to the end of its time. Nothing of it is left then, whatever happened."""
+        """Run *job* to its end, or until its time is up. None of its processes is left then, in any case."""
         ...
 
     def start(self, job: "Job", terminal: TerminalSize | None = None, /) -> Running:
-        """Start *job* and return; on a terminal of its own if *terminal* says so, else on pipes, with input open.
+        """Start *job* and return. It gets a terminal of the size *terminal*, or else pipes, with its input open.
 
-        `expires` and `max_output_bytes` do not count: the caller watches.
+        `expires` and `max_output_bytes` are ignored: the caller enforces them.
         """
         ...
 
     def close(self) -> None:
-        """End what is left and release everything; called once, with the toolbox."""
+        """End all programs that still run and release everything; called once, when the toolbox closes."""
         ...
 
 
 class Detached(NamedTuple):
-    """A program for another process of ours to start and to see to its end. It can be pickled, for that process alone."""
+    """A program for another process of toolcharter to start and to end. It can be pickled for that process."""
 
     opener: Callable[[], ProgramRunner]
     """Opens a runner like the one that the profile names."""
@@ -133,7 +138,10 @@ class Detached(NamedTuple):
     terminal: TerminalSize | None = None
 
     def start(self) -> tuple[ProgramRunner, Running]:
-        """Open a runner here and start the program; closing the runner ends it. Errors as of `ToolRuntime.spawn`."""
+        """Open a runner in this process and start the program; closing the runner ends it.
+
+        Raises the errors of `ToolRuntime.spawn`.
+        """
         runner = self.opener()
         try:
             return runner, runner.start(self.job, self.terminal)

@@ -1,7 +1,7 @@
-"""The protocols of what a tool is handed: the runtime, its context, and the guards behind it.
+"""The protocols that a tool works with: its runtime, its context, and the guards behind them.
 
-The gate implements the first two, `toolcharter.guards` the others. A tool reaches the outside
-world only through these, already bound to the workspace, limits and deadline of its call.
+The gate implements the first two, `toolcharter.guards` the others. They are a tool's only way to
+the outside world, and are bound to the workspace, limits and deadline of its call.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,24 +22,24 @@ if TYPE_CHECKING:
 
 
 class Reload(NamedTuple):
-    """What a reload has brought: the answer of `rt.reload` and of a `LiveToolbox`. Names are sorted."""
+    """The result of a reload, by `rt.reload` or a `LiveToolbox`. Names are sorted."""
 
     tools: tuple[str, ...]
     """All tools that were discovered."""
     new: tuple[str, ...] = ()
-    """Those that the session did not have before."""
+    """Tools that the session did not have before."""
     changed: tuple[str, ...] = ()
-    """Those whose code is not what it was when the session began; each call of one asks a person."""
+    """Tools whose code has changed since the session began; each call of such a tool needs a person's approval."""
     gone: tuple[str, ...] = ()
-    """Those that are no longer there."""
+    """Tools that no longer exist."""
     folders: tuple[str, ...] = ()
-    """Where was looked."""
+    """The folders that were searched."""
     notes: tuple[str, ...] = ()
-    """What was passed over, as sentences."""
+    """What was skipped, as sentences."""
 
 
 class ToolContext(Protocol):
-    """One call as its tool sees it. The first of `ok`, `error` and `deny` decides."""
+    """One call as its tool sees it. The first call of `ok`, `error` or `deny` decides the outcome."""
 
     @property
     def call_id(self) -> str:
@@ -47,10 +47,10 @@ class ToolContext(Protocol):
         ...
 
     def policy_before(self, **fields: Any) -> None:
-        """Accepted from tools that announce their checks themselves; the gate has emitted that event already."""
+        """Do nothing: for tools that announce their checks themselves. The gate has already emitted that event."""
 
     def policy_passed(self) -> None:
-        """Mark that nothing above acted on the world and everything below may."""
+        """Set the mark of a staged body: the code above it has not acted on the world, the code below it may."""
 
     def ok(
         self,
@@ -63,7 +63,7 @@ class ToolContext(Protocol):
         truncated: bool = False,
         **fields: Any,
     ) -> str:
-        """Record success and return *text*, which lacks a part if *truncated*; *data* is JSON, *fields* go to the event."""
+        """Record success and return *text*, incomplete if *truncated*; *data* is JSON, *fields* go to the event."""
         ...
 
     def error(
@@ -79,7 +79,7 @@ class ToolContext(Protocol):
         truncated: bool = False,
         **fields: Any,
     ) -> str:
-        """Record a failure and return the text for the model: `ERROR: ` and *message*, which may begin so itself."""
+        """Record a failure and return the text for the model: *message*, after `ERROR: ` if it lacks that beginning."""
         ...
 
     def deny(self, reason: str, /, message: str | None = None, *, hint: str | None = None, **fields: Any) -> str:
@@ -96,7 +96,7 @@ class Completed(NamedTuple):
     stdout: bytes
     stderr: bytes
     truncated: bool
-    """A stream was longer than the limit; its rest was read and dropped."""
+    """Whether a stream was longer than the limit; the rest was read and dropped."""
     timed_out: bool
     elapsed_s: float
 
@@ -124,26 +124,28 @@ class Runner(Protocol):
             argv: The program and its arguments. A bare name is looked up on a fixed PATH; a
                 path must be absolute.
             cwd: A folder from `rt.paths`; the workspace by default.
-            env: Added to the clean environment a program starts with. It has `TRACEPARENT` where a trace is known.
+            env: Variables to add to the clean environment of programs, which has `TRACEPARENT` if the trace is known.
             stdin: Bytes for standard input, which is closed after them.
-            timeout_s: In seconds; the call's deadline if that is sooner. A program over its time
-                is terminated, then killed with all of its group, and answers `timed_out`.
-            max_output_bytes: Kept of each stream, from its beginning.
-            limits: What the program may take; by default those of `ProcessLimits`.
-            network: Whether it may reach the network, where the runner's policy grants that, too.
-            image: Run it in a container of this image, instead of the runner's own; an empty program is the image's.
+            timeout_s: In seconds; the call's deadline if that is sooner. A program that exceeds its time
+                is terminated, then killed with its whole group; its result has `timed_out`.
+            max_output_bytes: How much of each stream is kept, from its beginning.
+            limits: The program's resource limits; by default those of `ProcessLimits`.
+            network: Whether it may reach the network; the runner's policy must grant that, too.
+            image: Run it in a container of this image, instead of the runner's own image; an empty program means the
+                image's own program.
 
         Raises:
-            Denied: `sandbox_unavailable`, also for an image that the runner does not have or may not use; `protected_path`, for a program below the workspace;
-                before the mark of a staged body, anything but `inspect`.
-            ToolError: `program_not_found`; `invalid_arguments`, for what no program can be passed
-                (NUL, lone surrogates); `timed_out`, if the call had no time left to start one.
+            Denied: `sandbox_unavailable`, also for an image that the runner does not have or may not use;
+                `protected_path`, for a program below the workspace; before the mark of a staged body, every use except
+                by `inspect`.
+            ToolError: `program_not_found`; `invalid_arguments`, for text that cannot be passed to a program
+                (NUL, lone surrogates); `timed_out`, if the call had no time left to start a program.
         """
         ...
 
 
 class ToolRuntime(Protocol):
-    """What a constructor is given: the only way from a tool to the outside."""
+    """The runtime that a tool's constructor gets: the tool's only way to the outside."""
 
     @property
     def caller(self) -> Caller:
@@ -162,33 +164,33 @@ class ToolRuntime(Protocol):
 
     @property
     def leases(self) -> Leases:
-        """What callers keep others from writing."""
+        """The leases by which callers keep other callers from writing to paths."""
         ...
 
     @property
     def http(self) -> "Http":
-        """The network, as far as a tool's policy goes."""
+        """The network, as far as the tool's policy permits."""
         ...
 
     @property
     def store(self) -> "Store":
         """Records that outlive the process: those of the tool's distribution, for the tenant of the current call.
 
-        Nothing is written before the mark of a staged body or in a dry run; reading works there, too.
+        They can be read at any time, but not written before the mark of a staged body or in a dry run.
         """
         ...
 
     def lasting_store(self) -> "Store":
-        """`store` for what goes on after the present call, such as an agent that it starts; to be taken behind the mark.
+        """Return `store` for work that continues after the current call, such as an agent. Call it after the mark.
 
-        It is of this call's tenant, and works as long as the toolbox is open.
+        It has the records of this call's tenant, and works as long as the toolbox is open.
         """
         ...
 
     def secret(self, text: str, /) -> str:
-        """What *text* stands for: with `secret:NAME` the secret of that name, which the caller's tenant keeps; else itself.
+        """Return the secret NAME of the caller's tenant if *text* is `secret:NAME`, else *text* itself.
 
-        The value is masked from then on wherever it appears. Never give it a text that a model wrote.
+        The value is masked from then on wherever it appears. Never pass a text that a model wrote.
 
         Raises:
             StoreUnavailable: There is no such secret, it cannot be decrypted, or the store cannot be reached.
@@ -196,7 +198,7 @@ class ToolRuntime(Protocol):
         ...
 
     def extension(self, name: str, /) -> Any:
-        """The object that the extension *name* of the tool's own distribution has built for this toolbox.
+        """Return the object that the extension *name* of the tool's own distribution has built for this toolbox.
 
         Raises:
             Denied: `not_available`, if the profile does not list that extension.
@@ -204,11 +206,11 @@ class ToolRuntime(Protocol):
         ...
 
     def channel(self, where: "ChannelUrl", /) -> "Sender[Message]":
-        """What delivers messages on one of the channels that the tool's policy names in `delivers_on`; close it.
+        """Open a sender for one of the channels that the tool's policy names in `delivers_on`. The tool closes it.
 
         Raises:
-            NotDelivered: It cannot be opened. The URL is not shown.
-            StoreUnavailable: The URL is a secret, and there is none.
+            NotDelivered: The channel cannot be opened. The text does not contain the URL.
+            StoreUnavailable: The URL is `secret:NAME`, and that secret cannot be read.
             Denied: Before the mark of a staged body.
         """
         ...
@@ -220,10 +222,10 @@ class ToolRuntime(Protocol):
 
     @property
     def inspect(self) -> Runner:
-        """Run a program that only looks: no sandbox lets it write to the workspace; `host` takes the tool's word.
+        """Run a program that only reads. Sandboxes keep it from writing to the workspace; `host` relies on the tool.
 
-        The program runs as one of `run` does, also before the mark and in a dry run, which is
-        therefore only as harmless as what its tool inspects with.
+        The program really runs, also before the mark and in a dry run. So a dry run is only as
+        harmless as the programs that its tool inspects with.
         """
         ...
 
@@ -237,7 +239,7 @@ class ToolRuntime(Protocol):
             memory_bytes: The most address space that the child may have.
 
         Raises:
-            ToolError: What the function raises as one; `timed_out`, past the call's deadline or *cpu_s*; `tool_error`,
+            ToolError: A `ToolError` of the function; `timed_out`, past the call's deadline or *cpu_s*; `tool_error`,
                 beyond *memory_bytes* or if the child crashed; `unexpected_failure`, for any other exception.
         """
         ...
@@ -254,7 +256,7 @@ class ToolRuntime(Protocol):
 
     @property
     def outlives(self) -> bool:
-        """Whether the runner can have programs that outlive the toolbox: whether `detach` works."""
+        """Whether the runner's programs can outlive the toolbox, so that `detach` works."""
         ...
 
     @property
@@ -273,9 +275,9 @@ class ToolRuntime(Protocol):
         limits: "ProcessLimits | None" = None,
         network: bool = False,
     ) -> Running:
-        """Start a program that goes on when the call has ended; arguments and errors as of `run`.
+        """Start a program that may run on after the call has ended. Takes the arguments and raises the errors of `run`.
 
-        It ends with the toolbox at the latest.
+        It ends when the toolbox closes, at the latest.
         """
         ...
 
@@ -290,15 +292,16 @@ class ToolRuntime(Protocol):
         limits: "ProcessLimits | None" = None,
         network: bool = False,
     ) -> Detached:
-        """Have a program started by another process of the tool's own, which may outlive the toolbox; as `spawn` else.
+        """Prepare a program that another process of the tool's own starts, and that may outlive the toolbox.
 
-        Nothing is started yet, and what comes of it is that process's to see to: that it ends in time, above all.
-        `Denied` with `sandbox_unavailable` where `outlives` is false.
+        This starts nothing. That process is responsible for the program, above all for ending it in time.
+        Takes the arguments and raises the errors of `spawn`, and `Denied` with `sandbox_unavailable` if `outlives` is
+        false.
         """
         ...
 
     def start(self, tool: str, /, **args: Any) -> ToolContext:
-        """The context of the current call; for another name, or a second time, a child call.
+        """Return the context of the current call; with another tool's name, or a second time, that of a new child call.
 
         Raises:
             NotGated: There is no current call.
@@ -314,26 +317,26 @@ class ToolRuntime(Protocol):
         ...
 
     async def adecide(self, tool: str, args: Mapping[str, Any], /) -> Decision:
-        """What `acall` would meet now; nothing is executed, counted or logged, so it may come before the mark."""
+        """What the gate would decide about `acall` now. Runs, counts and logs nothing; allowed before the mark."""
         ...
 
     def reload(self) -> Reload:
-        """Have the tools that the profile's discoverers find looked for again; they can be called from the next call on.
+        """Run the profile's discoverers again; the tools that they find can be called from the next call on.
 
         Raises:
             Denied: `not_available`, if no discoverer's policy says `extend: true`.
-            ToolError: The session has no `LiveToolbox`, or what was found cannot be used; all stays as it was.
+            ToolError: The session has no `LiveToolbox`, or it cannot use the tools that were found; nothing changes.
         """
         ...
 
     @property
     def agents(self) -> "Agents":
-        """Starts agents that get no more than the caller of the present call has."""
+        """Starts agents, which get no more rights than the caller of the current call has."""
         ...
 
     @property
     def inbox(self) -> "Inbox":
-        """What sessions are told in their next turn."""
+        """Leaves notices that sessions get in their next turn."""
         ...
 
     def on_close(self, callback: Callable[[], None], /) -> None:

@@ -1,4 +1,4 @@
-"""Secrets of a store: records that hold a value each; `api.words` has `secret:NAME`, by which settings refer to one."""
+"""Secrets in a store: records of one value each. Settings refer to a secret by `secret:NAME`; see `api.words`."""
 
 from typing import Annotated, ClassVar
 
@@ -8,13 +8,13 @@ from toolcharter.api.store import RecordKind, StoreRecord
 from toolcharter.api.words import SECRET_NAME
 
 CORE_RECORDS = "toolcharter"
-"""The distribution whose records these are: the core."""
+"""The distribution that owns these records: the core."""
 MAX_SECRET_CHARS = 65_536
-"""How long a secret may be."""
+"""The longest secret, in characters."""
 
 
 class SecretRecord(StoreRecord):
-    """A secret of one tenant. Only its name is ever shown."""
+    """A secret of one tenant. Only its name is ever shown, never its value."""
 
     store_kind: ClassVar = RecordKind("secret", ("name",), indexed=("changed_at",), secret=("value",))
 

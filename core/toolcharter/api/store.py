@@ -1,4 +1,4 @@
-"""Stores: typed records that outlive a process, as tools and hosts see them: those of one tenant and one distribution."""
+"""Stores: typed records that outlive a process. Tools and hosts see those of one tenant and one distribution."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -10,42 +10,42 @@ from typing_extensions import override
 from toolcharter.errors import SpecError
 
 MAX_KEY_CHARS = 512
-"""How long the text of a record's key may be."""
+"""The longest key of a record, in characters."""
 MAX_DOCUMENT_BYTES = 1_048_576
-"""How large a record may be as JSON."""
+"""The largest record, in bytes of JSON."""
 MAX_PAGE = 1_000
 """How many records one page, search or list may hold."""
 
 MAX_INDEXED_CHARS = 512
-"""How long the text of an indexed field may be."""
+"""The longest text in an indexed field, in characters."""
 _KIND = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 Where = Mapping[str, "str | int | bool | None"]
-"""Values that indexed fields have to have."""
+"""A filter: the values that indexed fields must have."""
 
 
 class RecordKind(NamedTuple):
-    """What a store has to know of a model."""
+    """How a store handles a model's records: their name, key, indexes, secrets and full text."""
 
     name: str
-    """`[a-z][a-z0-9_]{0,63}`; one kind for one model of a distribution, for ever."""
+    """`[a-z][a-z0-9_]{0,63}`. Each kind belongs to one model of a distribution, and never to another one later."""
     key: tuple[str, ...]
-    """The fields that identify a record; their values are text that is not empty."""
+    """The fields that identify a record; their values are non-empty text."""
     indexed: tuple[str, ...] = ()
-    """Fields that pages are filtered and ordered by: text, whole numbers, yes or no, or nothing."""
+    """Fields that pages are filtered and ordered by: text, whole numbers, booleans or None."""
     secret: tuple[str, ...] = ()
-    """Fields of text, or mappings of names to text, that are written encrypted only: `aes-gcm:...`."""
+    """Fields of text, or mappings of names to text, that are stored only encrypted: `aes-gcm:...`."""
     full_text: tuple[str, ...] = ()
-    """Fields of text that `search` looks through."""
+    """Text fields that `search` searches."""
 
 
 class StoreRecord(BaseModel):
-    """Base of what is kept: frozen, unknown fields refused, read as strict JSON.
+    """The base class of stored records: frozen, read as strict JSON, without unknown fields.
 
-    A subclass says in `store_kind` what a store has to know of it. Fields that are added later need a default.
+    A subclass describes itself to stores in `store_kind`. Fields that are added later need a default.
 
     Raises:
-        SpecError: With every contradiction at once, when the class is made.
+        SpecError: When the class is made. It lists every contradiction.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -89,29 +89,29 @@ T = TypeVar("T")
 
 
 class Stored(NamedTuple, Generic[R]):
-    """A record as it was found."""
+    """A record with its version, as it was read."""
 
     record: R
     version: int
-    """1 when it was first put, and 1 more with each change."""
+    """1 when the record was first put; each change adds 1."""
     seq: int
-    """The number of the change that wrote it; higher than that of each change before, of any kind."""
+    """The number of the change that wrote the record, higher than that of each earlier change of any kind."""
 
 
 class Page(NamedTuple, Generic[R]):
-    """Records in order."""
+    """A page of records, in order."""
 
     records: tuple[Stored[R], ...]
     after: str
-    """What the next page begins after; empty at the end. Opaque: it is given back as it is."""
+    """An opaque cursor: pass it as `after` to get the next page. Empty on the last page."""
     unreadable: tuple[str, ...] = ()
-    """What was left out and why, as sentences: where `skip_unreadable` was asked for."""
+    """Which records were left out and why, as sentences; only with `skip_unreadable`."""
     unreadable_keys: tuple[tuple[str, ...], ...] = ()
-    """The keys of these records, in the same order: they can be deleted."""
+    """The keys of these records, in the same order, for example to delete them."""
 
 
 class Change(NamedTuple):
-    """That a record was put or deleted."""
+    """A put or a deletion of a record."""
 
     seq: int
     kind: str
@@ -120,41 +120,42 @@ class Change(NamedTuple):
 
 
 class StoreLease(NamedTuple):
-    """For a while nobody else has the same name."""
+    """A lease on a name: until it ends, no other process can hold the same name."""
 
     name: str
     holder: str
     fence: int
-    """Higher than that of each lease of this name before. Work that is done under a lease is written with it, so that
-    nothing is written by one whose lease was lost meanwhile."""
+    """The fencing number, higher than that of each earlier lease of this name. Pass the lease to `require_lease` in
+    each transaction of the work, so that a process that has lost its lease writes nothing."""
     expires: float
-    """On `time.time`'s clock of the store, in seconds."""
+    """When it ends, in seconds on `time.time`'s clock of the store."""
 
 
 class StoreTransaction(Protocol):
-    """Reads and writes that happen at once or not at all, as if nobody else were there."""
+    """Reads and writes that happen atomically, isolated from those of others."""
 
     def get(self, model: type[R], /, *key: str) -> Stored[R] | None:
-        """The record with this key."""
+        """Return the record with this key; None if there is none."""
         ...
 
     def put(self, record: StoreRecord, /, *, expected: int | None = None) -> int:
-        """Write *record*, and return its version.
+        """Write *record*, and return its new version.
 
         Args:
-            record: What to write; a record with its key is replaced.
-            expected: The version that is there; 0 for none. By default whatever is there is replaced.
+            record: The record; it replaces a record with the same key.
+            expected: The version that the store must have; 0 if there must be no record. By default any version is
+                replaced.
 
         Raises:
-            StoreConflict: Another version is there.
+            StoreConflict: The store has another version.
         """
         ...
 
     def delete(self, model: type[StoreRecord], /, *key: str, expected: int | None = None) -> bool:
-        """Delete the record with this key; returns whether there was one.
+        """Delete the record with this key; returns whether it existed.
 
         Raises:
-            StoreConflict: Another version than *expected* is there.
+            StoreConflict: The store has another version than *expected*.
         """
         ...
 
@@ -170,109 +171,116 @@ class StoreTransaction(Protocol):
         limit: int = 100,
         skip_unreadable: bool = False,
     ) -> Page[R]:
-        """Records of a kind, by their key, or by an indexed field and then the key.
+        """Return a page of records of one kind, ordered by their key, or by an indexed field and then the key.
 
         Args:
-            model: Which kind.
-            where: Values that indexed fields have to have.
+            model: The kind of the records.
+            where: The values that indexed fields must have.
             order: An indexed field; empty for the key.
-            descending: The greatest first.
-            after: The `after` of the page before; empty for the first.
-            limit: How many, up to `MAX_PAGE`.
-            skip_unreadable: Leave out what another program has written and is no such record, and tell it; by default it raises.
+            descending: Whether the greatest comes first.
+            after: The `after` of the previous page; empty for the first page.
+            limit: The most records, up to `MAX_PAGE`.
+            skip_unreadable: Leave out and report records of another format, which another program has written. By
+                default such a record raises.
         """
         ...
 
     def count(self, model: type[StoreRecord], /, *, where: Where | None = None) -> int:
-        """How many records `page` would give in all."""
+        """Return how many records all pages have together."""
         ...
 
     def search(
         self, model: type[R], text: str, /, *, where: Where | None = None, limit: int = 20
     ) -> tuple[Stored[R], ...]:
-        """Records whose full-text fields hold each word of *text*, the best first. Words alone count: nothing is an operator.
+        """Return records whose full-text fields contain each word of *text*, the best first; no word is an operator.
 
         Raises:
-            StoreUnavailable: The store has no full text.
+            StoreUnavailable: The store has no full-text search.
         """
         ...
 
     def push(self, name: str, /, *items: Any, cap: int) -> None:
-        """Put *items*, which are JSON, at the head of the list *name* one after the other, and keep its first *cap* items."""
+        """Push *items*, JSON values, to the head of the list *name* one by one, and keep its first *cap* items."""
         ...
 
     def items(self, name: str, /, *, limit: int = 100) -> tuple[Any, ...]:
-        """The head of the list *name*: what was pushed last comes first."""
+        """Return the first items of the list *name*; the item that was pushed last comes first."""
         ...
 
     def require_lease(self, lease: StoreLease, /) -> None:
-        """Let the transaction happen only if *lease* is still held when it does.
+        """Make the transaction fail unless *lease* is still held when it is committed.
 
         Raises:
-            StoreConflict: It has run out or somebody else has it.
+            StoreConflict: The lease has expired, or another holder has it.
         """
         ...
 
 
 class Store(StoreTransaction, Protocol):
-    """The records of one tenant and one distribution. Safe from many threads. Each method alone is a transaction.
+    """The records of one tenant and one distribution. Thread-safe. Each method call is a transaction of its own.
 
-    Every method raises `StoreUnavailable`, a `Denied` with `store_unavailable`, if the store cannot be reached, and ends
-    with the time of the call. Before the mark of a staged body, and in a dry run, nothing can be written.
+    Every method raises `StoreUnavailable`, a `Denied` with `store_unavailable`, if the store cannot be reached, and
+    waits no longer than the call's deadline. Before the mark of a staged body, and in a dry run, nothing can be
+    written.
     """
 
     def transact(self, work: Callable[[StoreTransaction], T], /) -> T:
-        """Run *work* in a transaction, and return what it returns; what it raises undoes everything.
+        """Run *work* in a transaction, and return its result. An exception of *work* rolls everything back.
 
-        *work* runs again if others were in its way, so it acts on nothing but the transaction.
+        *work* runs again after a conflict with another transaction, so it must have no effects outside the transaction.
 
         Raises:
-            StoreConflict: Others were in the way again and again.
+            StoreConflict: There was a conflict at every attempt.
         """
         ...
 
     def changes(
         self, after: int = 0, /, *, models: Sequence[type[StoreRecord]] = (), limit: int = 1_000
     ) -> tuple[Change, ...]:
-        """What was put and deleted since the change number *after*, the oldest first: the last change of each record.
+        """Return the last put or deletion of each record that changed after the change *after*, the oldest first.
 
         Args:
-            after: A `seq` that was seen; 0 for all there is.
-            models: Which kinds; by default all.
-            limit: How many.
+            after: The `seq` of the last change that the caller has seen; 0 for all changes.
+            models: The kinds of records; by default all.
+            limit: The most changes.
 
         Raises:
-            StoreConflict: What was deleted since *after* is forgotten, as after a restore: read all anew, from 0.
+            StoreConflict: The store no longer knows the deletions since *after*, for example after a restore. Read
+                everything again, from 0.
         """
         ...
 
     def last_change(self) -> int:
-        """The number of the latest change; 0 if there was none."""
+        """Return the number of the latest change; 0 if there was none."""
         ...
 
     def lease(self, name: str, /, *, holder: str, ttl_s: float) -> StoreLease | None:
-        """Take the lease *name* for *ttl_s* seconds; None if somebody else has it. Who has it gets it again."""
+        """Acquire the lease *name* for *ttl_s* seconds.
+
+        Returns:
+            None if another holder has it. The current holder gets it again.
+        """
         ...
 
     def renew(self, lease: StoreLease, /, *, ttl_s: float) -> StoreLease:
-        """The same lease for *ttl_s* seconds from now.
+        """Extend *lease* to *ttl_s* seconds from now.
 
         Raises:
-            StoreConflict: It has run out and somebody else had it, or has it.
+            StoreConflict: The lease has expired, and another holder has had it since or has it now.
         """
         ...
 
     def release(self, lease: StoreLease, /) -> None:
-        """Let go of *lease*; nothing happens if it was lost."""
+        """Release *lease*; does nothing if it was lost."""
         ...
 
     def asynchronous(self) -> "AsyncStore":
-        """The same for asynchronous code."""
+        """Return the same store for asynchronous code."""
         ...
 
 
 class AsyncStore(Protocol):
-    """`Store` for asynchronous code; each method does what the one of its name there does."""
+    """`Store` for asynchronous code; each method does what the method of that name in `Store` does."""
 
     async def get(self, model: type[R], /, *key: str) -> Stored[R] | None: ...
 

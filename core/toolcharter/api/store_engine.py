@@ -1,4 +1,4 @@
-"""Store engines: what the hook `open_store` gives, rows of text of all tenants and distributions. No tool sees them."""
+"""Store engines, as the hook `open_store` returns them: rows of all tenants and distributions, hidden from tools."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -11,22 +11,22 @@ T = TypeVar("T")
 
 
 TENANT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
-"""The form of a tenant's name: a word that keys, subjects, paths and URLs hold as it is."""
+"""The form of a tenant's name: a word that keys, subjects, paths and URLs can contain without escaping."""
 DISTRIBUTION = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 """The form of a distribution's name, normalised. Source: PyPA specification "Names and normalization"."""
 
 
 class Scope(NamedTuple):
-    """Whose rows an engine reads and writes; no row is seen from another scope."""
+    """The owner of the rows that an engine reads and writes. No row is visible from another scope."""
 
     tenant: str
-    """As `TENANT` says, or empty where there is one tenant only."""
+    """In the form of `TENANT`, or empty if there is only one tenant."""
     distribution: str
-    """The distribution that keeps them, such as `toolcharter-service`; as `DISTRIBUTION` says."""
+    """The distribution that keeps the rows, such as `toolcharter-service`, in the form of `DISTRIBUTION`."""
 
 
 class Row(NamedTuple):
-    """A record as an engine keeps it: secrets are encrypted in `document` before the engine sees it."""
+    """A record as an engine stores it. The secrets in `document` are already encrypted."""
 
     key: tuple[str, ...]
     document: str
@@ -36,20 +36,20 @@ class Row(NamedTuple):
 
 
 class NewRow(NamedTuple):
-    """What is to be written."""
+    """A row to write."""
 
     key: tuple[str, ...]
     document: str
     indexed: Mapping[str, str | int | bool | None]
-    """By field; what `page` filters and orders by."""
+    """The values that `page` filters and orders by, by the name of their field."""
     full_text: str
-    """What `search` looks through; empty if the kind has no such field."""
+    """The text that `search` searches; empty if the kind has no full-text field."""
     secret: tuple[str, ...]
     """The fields of `document` whose texts are encrypted."""
 
 
 class EngineTransaction(Protocol):
-    """`StoreTransaction` on rows. All of it concerns one scope."""
+    """`StoreTransaction` on rows, for one scope."""
 
     def get(self, kind: str, key: tuple[str, ...], /) -> Row | None: ...
 
@@ -73,31 +73,31 @@ class EngineTransaction(Protocol):
 
 
 class StoreEngine(Protocol):
-    """What the hook `open_store` gives: rows of all scopes. Safe from many threads, and in a fork's child anew."""
+    """The rows of all scopes; the hook `open_store` returns it. Thread-safe; a forked child reconnects."""
 
     has_full_text: bool
-    """Whether `search` works; what needs it does not start without."""
+    """Whether `search` works. If not, tools that need it stop the start-up."""
 
     def keeps_state_in(self) -> Sequence[Path]:
-        """The files and folders of this machine that hold the store, absolute; none for a server.
+        """The absolute paths of the store's files and folders on this machine; none for a server.
 
-        They must lie outside the workspace, and no tool changes them.
+        They must lie outside the workspace, and no tool can change them.
         """
         ...
 
     def migrate(self) -> None:
-        """Bring what is stored to the form that this version reads, under a lease; nothing if it has it.
+        """Migrate the stored data to the format of this version, under a lease. Does nothing if it has that format.
 
         Raises:
-            StoreUnavailable: A newer version has written it, or the store cannot be reached.
+            StoreUnavailable: A newer version has written the data, or the store cannot be reached.
         """
         ...
 
     def require_current(self) -> None:
-        """Refuse what is stored in another form than this version reads.
+        """Raise unless the stored data has the format of this version.
 
         Raises:
-            StoreUnavailable: With what to do.
+            StoreUnavailable: It has another format. The text says what to do.
         """
         ...
 
@@ -125,14 +125,17 @@ class StoreEngine(Protocol):
     def release(self, scope: Scope, lease: StoreLease, /, *, timeout_s: float) -> None: ...
 
     def seal(self, scope: Scope, kind: str, key: tuple[str, ...], field: str, text: str, /) -> str:
-        """Encrypt *text*, bound to where it stands: `aes-gcm:` and the base64 of nonce, ciphertext and tag.
+        """Encrypt *text*, bound to its record and field.
 
         Args:
-            scope: Whose record it is.
-            kind: Of the record.
-            key: Of the record.
-            field: The field, and behind a `/` the name within a mapping.
-            text: What is secret.
+            scope: The record's scope.
+            kind: The record's kind.
+            key: The record's key.
+            field: The field; for a value of a mapping, followed by `/` and its name in the mapping.
+            text: The secret.
+
+        Returns:
+            `aes-gcm:` and the base64 of nonce, ciphertext and tag.
 
         Raises:
             StoreUnavailable: There is no key to encrypt with.
@@ -140,19 +143,19 @@ class StoreEngine(Protocol):
         ...
 
     def unseal(self, scope: Scope, kind: str, key: tuple[str, ...], field: str, sealed: str, /) -> str:
-        """Decrypt what `seal` gave for the same place.
+        """Decrypt a text that `seal` encrypted for the same record and field.
 
         Raises:
-            StoreUnavailable: The key is missing, or not a bit of it is what was written.
+            StoreUnavailable: The encryption key is missing, or the text is not what `seal` returned for this field.
         """
         ...
 
     def export(self) -> "StoreExport":
-        """All there is at one moment, while others write."""
+        """Return a snapshot of the whole content, while other processes may write."""
         ...
 
     def replace_all(self, content: "StoreExport", /) -> None:
-        """Make *content* all there is, whole or not at all."""
+        """Replace the whole content by *content*, atomically."""
         ...
 
     def close(self) -> None:
@@ -161,7 +164,7 @@ class StoreEngine(Protocol):
 
 
 class ExportedRow(NamedTuple):
-    """A row with whose it is."""
+    """A row with its scope, kind and version."""
 
     scope: Scope
     kind: str
@@ -171,7 +174,7 @@ class ExportedRow(NamedTuple):
 
 
 class ExportedItem(NamedTuple):
-    """An item of a list, in the order in which they were pushed."""
+    """An item of a list; an export gives the items in the order in which they were pushed."""
 
     scope: Scope
     name: str
@@ -179,7 +182,7 @@ class ExportedItem(NamedTuple):
 
 
 class ExportedFence(NamedTuple):
-    """The highest fencing number that the lease of a name had; nobody holds it after a restore."""
+    """The highest fencing number that a lease of this name had. No lease is held after a restore."""
 
     scope: Scope
     name: str
@@ -194,5 +197,5 @@ class StoreExport(Protocol):
     def __exit__(self, *error: object) -> None: ...
 
     def __iter__(self) -> "Iterator[ExportedRow | ExportedItem | ExportedFence]":
-        """One after the other: never all of them are in memory."""
+        """Yield the entries one by one, so that they are never all in memory."""
         ...

@@ -29,58 +29,61 @@ _CAPABILITY = re.compile(r"[a-z][a-z0-9_-]*(:[a-z0-9_-]+)*")
 
 @dataclass(frozen=True, init=False)
 class ToolSpec(Generic[P]):
-    """A tool before any profile has picked it: three facts, and more where a tool has them.
+    """A tool as a plugin registers it, independent of any profile.
 
-    `ToolSpec(name, policy, build)` suffices. Checked when made; frozen.
+    `ToolSpec(name, policy, build)` suffices. A spec is frozen, and checked when it is made.
 
     Raises:
-        SpecError: With every contradiction at once.
+        SpecError: It lists every contradiction.
     """
 
     name: str
-    """The tool's name: `[A-Za-z0-9_-]{1,64}`, unique without case."""
+    """The tool's name: `[A-Za-z0-9_-]{1,64}`, unique without regard to case."""
     policy: type[P]
-    """The model of the tool's knobs in a profile."""
+    """The model of the tool's settings in a profile."""
     build: Constructor[P]
-    """`(workspace, policy, rt) -> function`; does no I/O."""
+    """`(workspace, policy, rt) -> function`; must do no I/O."""
     reasons: type[StrEnum] | Collection[str] | None
     """The closed list of the tool's own reasons; None leaves them unchecked."""
     capabilities: Collection[str] | Mapping[str, Collection[str]] | None
-    """What the tool touches (`fs:read`), or the same for each action; None is undeclared."""
+    """What the tool may touch (`fs:read`), for all actions or by action; None if that is not declared."""
     safety: Safety
     """How much harm a wrong call can do."""
     kind: Kind
-    """Any kind but `builtin` is unbounded: its arguments are programs."""
+    """Every kind except `builtin` is unbounded: its arguments are programs."""
     staged: bool
-    """The body calls `ctx.policy_passed()` before it acts on the world."""
+    """Whether the body calls `ctx.policy_passed()` before it acts on the world."""
     isolate: bool
-    """The body may block for ever: run it in a thread of its own. Not for `async def`, cancelled at its deadline."""
+    """Whether the body may block forever and so runs in a thread of its own. Not for `async def`, which the gate
+    cancels at its deadline."""
     group: str | None
     """A tool group (`fs`) that rules can name."""
     aliases: tuple[str, ...]
-    """Other names the tool answers to."""
+    """Other names of the tool."""
     argument_aliases: Mapping[str, str]
     """Other names of arguments: `{alias: argument}`."""
     path_arguments: frozenset[str]
     """Arguments that are paths, or lists of paths: rules see them without `..`, relative to the workspace."""
     parameters: Mapping[str, Any] | None
-    """A JSON Schema that replaces the one of the function's signature."""
+    """A JSON Schema that replaces the schema derived from the function's signature."""
     output: Mapping[str, Any] | type | None
-    """JSON Schema, `TypedDict` or model of the result's `data`."""
+    """A JSON Schema, `TypedDict` or model of the result's `data`."""
     description: str | None
     """Replaces the function's docstring."""
     invocation: Callable[[Mapping[str, Any]], Invocation] | None
-    """Pure; what rules see of a call. Default: the `action` argument, no commands."""
+    """Returns the action and the commands of a call, which rules see. Must be pure. Default: the argument `action`, and
+    no commands."""
     advertise: Callable[[P, dict[str, Any]], dict[str, Any]] | None
-    """Narrows the schema that the model is shown; validation stays as wide as it is."""
+    """Narrows the schema that is shown to the model; the full schema still validates the arguments."""
     asks: Callable[[P, Call], Ask | None] | None
-    """Pure; why a person has to agree to a call, whatever the profile allows. None: nobody has to."""
+    """Returns why a person has to approve a call, whatever the profile allows; None if no approval is needed. Must be
+    pure."""
     fingerprint: str | None
-    """A hash of the tool's code and definition, where the distribution's version does not identify them: of tools that are
-    discovered. Part of the profile's digest and of approvals that are kept."""
+    """A hash of the code and definition of a discovered tool, which no distribution's version identifies. It is part of
+    the profile's digest and of saved approvals."""
     records: "tuple[type[StoreRecord], ...]"
-    """The models of what the tool keeps in `rt.store`, if some have full-text fields: a store that cannot search stops
-    the start."""
+    """The models of the records that the tool keeps in `rt.store`, if some have full-text fields. Then a store without
+    full-text search stops the start-up."""
 
     def __init__(
         self,
@@ -123,18 +126,18 @@ class ToolSpec(Generic[P]):
             raise SpecError(f"ToolSpec {name!r}: " + "; ".join(faults))
 
     def own_reasons(self) -> frozenset[str] | None:
-        """The tool's declared reasons, or None if it leaves them open."""
+        """The tool's declared reasons; None if it does not declare them."""
         return None if self.reasons is None else frozenset(str(reason) for reason in self.reasons)
 
     def capabilities_of(self, action: str | None) -> frozenset[str] | None:
-        """What *action* touches; None if that is not declared."""
+        """The capabilities of *action*; None if they are not declared."""
         declared = self.capabilities
         if isinstance(declared, Mapping):
             declared = declared.get(action or "")
         return None if declared is None else frozenset(declared)
 
     def all_capabilities(self) -> frozenset[str] | None:
-        """What the tool touches, all actions together; None if that is not declared."""
+        """The capabilities of all actions together; None if they are not declared."""
         declared = self.capabilities
         if isinstance(declared, Mapping):
             return frozenset(word for words in declared.values() for word in words)
@@ -157,7 +160,7 @@ _TYPES: dict[str, tuple[Any, str]] = {
     "fingerprint": ((str, NoneType), "text"),
     "records": (tuple, "a collection of models"),
 }
-"""Fields whose type is all there is to check, or comes first, and how to say it."""
+"""The fields whose type is checked, each with its types and their description for the error."""
 
 
 def _faults(spec: ToolSpec[Any]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""W3C trace context, in from hosts: read of a carrier, and set around a call.
+"""W3C trace context from hosts: read it from a carrier, and set it for a call.
 
 Source: W3C Trace Context, https://www.w3.org/TR/trace-context/; MCP's SEP-414 for the names in `_meta`.
 """
@@ -14,14 +14,14 @@ _TRACESTATE = re.compile(r"[ -~]{1,512}")
 
 
 def read_trace(carrier: Mapping[str, object] | None) -> TraceContext | None:
-    """The trace that a request names.
+    """Return the trace that a request names.
 
     Args:
         carrier: Headers with names in lower case, MCP's `_meta`, or any other mapping with `traceparent`.
 
     Returns:
-        None if it names none, or if `traceparent` is malformed; a malformed `tracestate` is left out. A version that is
-        not known is taken as it is, if it has the length of the first one.
+        None if there is no `traceparent`, or if it is malformed; a malformed `tracestate` is left out. An unknown
+        version is accepted unchanged if its `traceparent` has the form of version 00.
     """
     known = carrier or {}
     traceparent = known.get("traceparent")
@@ -34,7 +34,7 @@ def read_trace(carrier: Mapping[str, object] | None) -> TraceContext | None:
 
 @contextmanager
 def within_trace(trace: TraceContext | None) -> Generator[None]:
-    """Have calls in the body belong to *trace*; None changes nothing."""
+    """Set *trace* as the trace of calls in the `with` block; None changes nothing."""
     if trace is None:
         yield
         return

@@ -1,4 +1,4 @@
-"""Virtual files: what an extension's `route_path` answers for paths whose content it keeps elsewhere than on the disk."""
+"""Virtual files, which an extension's `route_path` returns for paths whose content it keeps outside the disk."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
@@ -8,14 +8,14 @@ from toolcharter.api.paths import Entry
 
 
 class VirtualFile(ABC):
-    """A file that lies on no disk. Methods are called while a call is under way; what they raise is the call's error.
+    """A file that is not on the disk. The gate calls its methods during a tool call; their exceptions fail that call.
 
-    What is there by now may differ from what was read: `write` and `delete` are told what the tool has seen, and raise
-    a `ToolError` with `changed_meanwhile` where that has changed.
+    The content may have changed since the tool read it. So `write` and `delete` get the content that the tool has seen,
+    and must raise a `ToolError` with `changed_meanwhile` if the current content differs.
     """
 
     asks: Ask | None = None
-    """Why a person has to agree before the file is written or deleted; None if nobody has to."""
+    """Why a person has to approve a write or deletion of the file; None if no approval is needed."""
 
     def exists(self) -> bool:
         """Whether there is such a file."""
@@ -23,24 +23,24 @@ class VirtualFile(ABC):
 
     @abstractmethod
     def read(self) -> bytes:
-        """The content; of a file that does not exist an empty text, or a `ToolError` with `path_not_found`."""
+        """Return the content; for a missing file, return empty bytes or raise `ToolError` with `path_not_found`."""
 
     def write(self, data: bytes, before: bytes | None, /) -> None:
-        """Make *data* the content. A file whose class has no such method may be read only.
+        """Replace the content by *data*. A file whose class does not override this method is read-only.
 
         Args:
-            data: All of it.
+            data: The whole new content.
             before: The content that the tool has seen; None if there was no file.
         """
         raise NotImplementedError
 
     def delete(self, before: bytes, /) -> None:
-        """Take the file away, whose content was *before*. Without such a method it may not be deleted."""
+        """Delete the file; *before* is the content that the tool has seen. Without an override it cannot be deleted."""
         raise NotImplementedError
 
 
 class VirtualFolder(ABC):
-    """A folder that holds virtual files, beside what lies there on the disk."""
+    """A folder that contains virtual files, in addition to its entries on the disk."""
 
     @abstractmethod
     def entries(self) -> Iterable[Entry]:

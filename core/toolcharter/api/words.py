@@ -1,4 +1,4 @@
-"""The closed lists of words, and the forms of names, that specs, profiles and rules share; cheap to import."""
+"""Closed lists of words and formats of names that specs, profiles and rules share; cheap to import."""
 
 import re
 from typing import Literal
@@ -10,9 +10,9 @@ KINDS = ("builtin", "bash", "cli", "mcp", "custom")
 SAFETY_LEVELS = ("low", "medium", "high")
 """From the least to the most harm."""
 RULE_PREFIXES = frozenset({"bash", "builtin", "cli", "mcp", "custom", "*", "group", "cap"})
-"""What a rule can begin with; no tool but `bash` bears one of these names."""
+"""The words that a rule can begin with. Except for `bash`, no tool may have one of these names."""
 
-SECRET_NAME = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}"  # noqa: S105 - how a name is written, and no secret
+SECRET_NAME = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}"  # noqa: S105 - the format of a name, not a secret
 _PREFIX = "secret:"
 SECRET_REFERENCE = _PREFIX + SECRET_NAME
 """How profiles and settings refer to a secret of the store."""
@@ -24,10 +24,10 @@ def is_secret_reference(text: str) -> bool:
 
 
 def secret_name(text: str) -> str:
-    """The name in `secret:NAME`.
+    """Return the name in `secret:NAME`.
 
     Raises:
-        ValueError: It is no name.
+        ValueError: *text* has another form, or NAME is not a valid name.
     """
     if re.fullmatch(SECRET_REFERENCE, text) is None:
         raise ValueError("a secret is named as in secret:NAME, with letters, digits, '_', '.' and '-', up to 128")
