@@ -1,4 +1,4 @@
-"""The `toolcharter` command: the gate from a shell, or from an agent in any language."""
+"""The `toolcharter` command: makes gated calls from a shell, or from an agent in any language."""
 
 import sys
 from typing import TYPE_CHECKING
@@ -27,7 +27,7 @@ def main() -> None:
 
 def _run() -> None:
     try:
-        # click is imported here: an interrupt may come meanwhile.
+        # `main` must be running when click is imported: an interrupt can arrive during the import.
         cli_group.toolcharter(prog_name="toolcharter")
     except SystemExit:
         try:

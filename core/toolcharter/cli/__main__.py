@@ -1,4 +1,4 @@
-"""`python -m toolcharter.cli` is the command `toolcharter`."""
+"""Runs the `toolcharter` command for `python -m toolcharter.cli`."""
 
 from toolcharter.cli import main
 

@@ -1,7 +1,7 @@
-"""`key=value` words become typed arguments, read by the tool's JSON Schema.
+"""Turns `key=value` words into arguments of the types that the tool's JSON Schema asks for.
 
-Nothing is refused here that the gate can judge: a value that does not fit stays text, and the
-gate answers `invalid_arguments`, with events.
+This module refuses nothing that the gate can judge. A value that does not fit the schema stays
+text, and the gate answers `invalid_arguments` and writes the events.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -23,7 +23,7 @@ Schema = Mapping[str, Any]
 
 
 def split(words: Iterable[str]) -> dict[str, list[str]]:
-    """`key=value` words by key; a repeated key has several values.
+    """Group the values of `key=value` words by key; a repeated key has several values.
 
     Raises:
         click.UsageError: A word has no key or no `=`.
@@ -38,10 +38,10 @@ def split(words: Iterable[str]) -> dict[str, list[str]]:
 
 
 def parse_object(text: str) -> dict[str, Any]:
-    """The value of `--args`.
+    """Parse the value of `--args`.
 
     Raises:
-        click.UsageError: It is no JSON object.
+        click.UsageError: It is not a JSON object.
     """
     try:
         value = orjson.loads(text)
@@ -53,7 +53,7 @@ def parse_object(text: str) -> dict[str, Any]:
 
 
 def typed(given: Mapping[str, Sequence[str]], schema: Schema, aliases: Mapping[str, str]) -> dict[str, Any]:
-    """Read texts as the schema's types.
+    """Convert texts to the types of the schema.
 
     Args:
         given: One or more texts for each argument, named as the user did.
@@ -61,7 +61,7 @@ def typed(given: Mapping[str, Sequence[str]], schema: Schema, aliases: Mapping[s
         aliases: `{alias: argument}` of the tool.
 
     Raises:
-        click.UsageError: An argument that is no array is given twice.
+        click.UsageError: An argument that is not an array is given twice.
     """
     properties = schema.get("properties", {})
     return {
@@ -92,7 +92,7 @@ class _Reader:
         return whole if any(_fits(whole, choice) for choice in choices) else texts[0]
 
     def _choices(self, schema: Schema) -> Iterator[Schema]:
-        """The plain schemas that *schema* means."""
+        """Yield the schemas without references and alternatives that *schema* stands for."""
         if "$ref" in schema:
             yield from self._choices(self._definitions.get(schema["$ref"].rpartition("/")[2], {}))
         elif alternatives := schema.get("anyOf", schema.get("oneOf")):
@@ -105,7 +105,7 @@ class _Reader:
 
 
 def _takes_text(choices: Iterable[Schema]) -> bool:
-    """Whether text is among *choices*; a schema without a type takes anything, so text stays text."""
+    """Whether *choices* accept text. A schema without a type accepts anything, so text stays text."""
     return any(choice.get("type", "string") == "string" for choice in choices)
 
 

@@ -1,4 +1,4 @@
-"""What `plugins --check` does beyond importing: it builds each tool once, as a profile without settings would."""
+"""Builds each tool of a plugin once, for `plugins --check`, with a profile that has no settings."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 def tried(plugin: "PluginInfo", index: "Installed") -> "PluginInfo":
-    """*plugin* with the problems that building its tools has; those of one that has problems already are not built.
+    """Return *plugin* with the problems of building its tools added. A plugin that already has problems is not built.
 
     Args:
-        plugin: Its tools are built, one by one, each in an empty folder; constructors do no I/O.
-        index: What is installed.
+        plugin: Each of its tools is built in an empty folder. Constructors do no I/O.
+        index: The installed plugins.
     """
     if plugin.problems:
         return plugin
@@ -40,7 +40,7 @@ def _faults(tool: str, folder: Path, index: "Installed") -> Iterator[Fault]:
         open_toolbox(plan, workspace=workspace, caller=None, sinks=()).close()
     except PluginError as error:
         yield from error.faults
-    except ExceptionGroup as group:  # of closing
+    except ExceptionGroup as group:  # Raised by closing.
         yield from close_faults(tool, group)
     except ConfigurationError:
-        return  # Its policy has required fields, which only a profile can fill.
+        return  # The tool's policy has required fields, which only a profile can fill.

@@ -1,4 +1,4 @@
-"""The call that words of a command line name: `TOOL [KEY=VALUE]... [--args JSON]`."""
+"""Parses the arguments of one call from a command line: `TOOL [KEY=VALUE]... [--args JSON]`."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 class Given:
-    """The arguments of one call, as they were written.
+    """The arguments of one call, as the user wrote them.
 
     Raises:
-        click.UsageError: A word is not of the form key=value, or what `--args` holds is no JSON object.
+        click.UsageError: A word is not of the form key=value, or `--args` does not hold a JSON object.
     """
 
     def __init__(self, tool: str, words: Sequence[str], text: str | None, profile: str, workspace: str) -> None:
@@ -30,14 +30,14 @@ class Given:
             raise click.UsageError(f"{twice[0]!r} is given as key=value and in --args.")
 
     def args(self, toolbox: "Toolbox") -> dict[str, Any]:
-        """All of them, read by the tool's schema."""
-        tool = toolbox.get(self._tool) if self._words else None  # Making a schema costs a tenth of a cold start.
+        """Return all arguments, converted to the types of the tool's schema."""
+        tool = toolbox.get(self._tool) if self._words else None  # Building a schema takes a tenth of a cold start.
         schema: Mapping[str, Any] = tool.parameters if tool else {}
         return {**self._whole, **arguments.typed(self._words, schema, tool.argument_aliases if tool else {})}
 
 
 def _stray(word: str, name: str, profile: str, workspace: str) -> click.UsageError:
-    """What to say of a word without `=`: of a tool that has actions, it was most likely meant to be one."""
+    """Explain a word without `=`. If the tool has actions, the user most likely meant one of them."""
     with opened(profile, workspace, ()) as toolbox:
         tool = toolbox.get(name)
     properties = tool.parameters.get("properties", {}) if tool else {}

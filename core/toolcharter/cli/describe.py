@@ -1,4 +1,4 @@
-"""What `tools` and `plugins` both say of a tool, and what they say of their environment."""
+"""Describes tools and their faults for the `tools` and `plugins` commands."""
 
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any, Protocol
@@ -21,50 +21,50 @@ class Described(Protocol):
 
     @property
     def kind(self) -> str:
-        """As in `ToolSpec`."""
+        """See `ToolSpec.kind`."""
         ...
 
     @property
     def safety(self) -> str:
-        """As in `ToolSpec`."""
+        """See `ToolSpec.safety`."""
         ...
 
 
 def facts(tool: Described, capabilities: Collection[str] | None) -> dict[str, Any]:
-    """Kind, safety level and capabilities, as JSON has them."""
+    """Return kind, safety level and capabilities as JSON values."""
     return {"kind": tool.kind, "safety": tool.safety, "capabilities": ordered(capabilities)}
 
 
 def described(spec: "ToolSpec[Any]") -> str:
-    """The spec's own words, or what its module says of itself: a function's docstring exists only once it is built."""
+    """Return the spec's description or its module's docstring: the tool's function exists only after it is built."""
     return spec.description or inspect.getdoc(inspect.getmodule(spec.build)) or ""
 
 
 def close_faults(place: str, group: ExceptionGroup[Exception]) -> Iterator[Fault]:
-    """What tools raised while their toolbox closed."""
+    """Yield a fault for each exception that tools raised while their toolbox closed."""
     for error in group.exceptions:
         what = f"closing a tool failed: {type(error).__name__}: {error}"
         yield Fault(place, "", what, "The plugin's author has to mend what it gives to `rt.on_close`.")
 
 
 def ordered(words: Collection[str] | None) -> list[str] | None:
-    """*words* sorted; None stays None, for what is not declared."""
+    """Sort *words*; None, for undeclared words, stays None."""
     return None if words is None else sorted(map(str, words))
 
 
 def cell(value: Any) -> str:
-    """*value* in a table: lists in one line, of a text its first."""
+    """Format *value* for a table: a list on one line, and the first line of a text."""
     if value is None:
         return "undeclared"
     return ", ".join(value) if isinstance(value, list) else str(value).partition("\n")[0]
 
 
 def counted(number: int, noun: str) -> str:
-    """`2 faults`, `1 fault`; nothing for 0."""
+    """Return `2 faults` or `1 fault`; an empty text for 0."""
     return f"{number} {noun}{'s' if number > 1 else ''}" if number else ""
 
 
 def warn(texts: Collection[str]) -> None:
-    """Print each of *texts* on standard error, where it does not disturb what is listed."""
+    """Print each of *texts* on standard error, so that standard output holds only the listing."""
     for text in texts:
         click.echo(f"Warning: {text.rstrip()}", err=True)

@@ -1,9 +1,9 @@
-"""What `doctor` tries: calls that must not pass, calls that must arrive, sinks that must take what they are given.
+"""Makes the checks of `doctor`: calls that must not pass, calls that must arrive, and sinks that must accept events.
 
-Nothing changes the world. The calls that must not pass meet stand-ins in the place of every tool's body, so that not even
-a broken gate lets one act. What must arrive is a dry run, which runs what a staged tool checks itself; of a tool that is not
-staged it is a call, which ends in a stand-in. Tools that do nothing but read files are called: their programs run where the
-profile says.
+No check changes anything. For the calls that must not pass, a stand-in replaces the body of every tool, so that even a
+broken gate cannot let a tool act. A call that must arrive is a dry run, which runs the checks of a staged tool. A tool
+that is not staged is called instead, and the call ends in a stand-in. Tools that only read files are called for real;
+their programs run where the profile says.
 """
 
 import os
@@ -49,14 +49,14 @@ PASSED_CALL = (BEFORE, POLICY_BEFORE, AFTER)
 _ENTERED = "entered"
 _MAX_SAMPLES = 20
 _HARMLESS = "true"
-"""Does nothing, wherever it runs."""
+"""A program that does nothing in any runner."""
 _RUN_S = 60
 _READS_FILES = frozenset({"fs:read"})
 _NO_ANSWER = frozenset({Reason.SANDBOX_UNAVAILABLE, Reason.UNEXPECTED_FAILURE, Reason.TIMED_OUT, PROGRAM_NOT_FOUND})
 
 
 class Finding(NamedTuple):
-    """One check, and its result."""
+    """One check and its result."""
 
     subject: str
     test: str
@@ -65,17 +65,17 @@ class Finding(NamedTuple):
 
 
 class Watched:
-    """A sink, and what it took."""
+    """A sink that counts the lines its inner sink accepts and loses."""
 
     def __init__(self, url: str, inner: Sink) -> None:
         scheme = url.partition(":")[0]
-        self.name = f"sink {url if scheme in CORE_SCHEMES else scheme + ':'}"  # Others may hold a password.
+        self.name = f"sink {url if scheme in CORE_SCHEMES else scheme + ':'}"  # Other URLs may hold a password.
         self.taken = self.lost = 0
         self.error: Exception | None = None
         self._inner = inner
 
     def write(self, lines: bytes) -> None:
-        """As `Sink`."""
+        """See `Sink.write`."""
         count = lines.count(b"\n")
         try:
             self._inner.write(lines)
@@ -86,7 +86,7 @@ class Watched:
         self.taken += count
 
     def close(self) -> None:
-        """As `Sink`."""
+        """See `Sink.close`."""
         try:
             self._inner.close()
         except Exception as error:
@@ -95,19 +95,19 @@ class Watched:
 
 
 def examine(profile: str, workspace: Path, caller: Caller | None, events: Sequence[str]) -> Iterator[Finding]:
-    """Try everything, tool by tool.
+    """Run all checks, tool by tool.
 
     Args:
         profile: Its name or path.
         workspace: Real path of the folder that tools may touch.
-        caller: Who calls.
-        events: URLs of the sinks that take the doctor's events, too.
+        caller: The caller of each call.
+        events: URLs of the sinks that also take the doctor's events.
 
     Raises:
-        ConfigurationError: With every fault of the profile, the installation and the sinks; nothing was tried.
+        ConfigurationError: The profile, the installation or the sinks have faults. It holds all of them; no check ran.
     """
     schemes = [url.partition(":")[0] for url in events if url.partition(":")[0] not in CORE_SCHEMES]
-    # Anew for each toolbox: an extension is built once for each set of loaded plugins.
+    # Planned again for each toolbox: an extension can be built only once for each set of loaded plugins.
     plan = partial(plan_profile, profile, workspace=workspace, schemes=schemes)
     loaded = plan().loaded
     loaded = loaded.build_extensions(workspace, plan().extensions)
@@ -129,7 +129,7 @@ def examine(profile: str, workspace: Path, caller: Caller | None, events: Sequen
 
 
 def _notes(plan: Plan, *, has_approver: bool) -> Iterator[Finding]:
-    """What is no fault, and worth to be known."""
+    """Yield facts that are not faults but that the operator should know."""
     for name in plan.extensions:
         yield Finding(f"extension {name}", "is built", "ok", "")
     for spec in plan.specs:
@@ -146,7 +146,7 @@ def _notes(plan: Plan, *, has_approver: bool) -> Iterator[Finding]:
 
 
 def _of_imports(folder: ImportFolder) -> Finding:
-    """Python imports from a folder in which programs may write, before any code of ours runs."""
+    """Report a folder that Python imports from before toolcharter's code runs, although programs may write there."""
     where = "/".join(folder.folder) or "."
     there = f"; what is installed is hidden there by {', '.join(map(repr, folder.taken))}" if folder.taken else ""
     detail = f"sys.path names {where!r}: programs may write modules there{there}; start with python -P, or an installed command"
@@ -154,7 +154,7 @@ def _of_imports(folder: ImportFolder) -> Finding:
 
 
 def _runner(plan: Plan, loaded: Loaded, scope: RunnerScope) -> Iterator[Finding]:
-    """Whether a program runs where the profile says, one that does nothing."""
+    """Report whether the profile's runner runs a program that does nothing."""
     name = plan.profile.runner
     if name is None:
         return
@@ -176,7 +176,7 @@ def _runner(plan: Plan, loaded: Loaded, scope: RunnerScope) -> Iterator[Finding]
 
 
 def _refused(plan: Plan, workspace: Path, caller: Caller | None, sinks: Sequence[Watched]) -> Iterator[Finding]:
-    """A call of each tool, and of none, that must not pass."""
+    """Call each tool, and an unknown one, under a rule that denies everything."""
     entered, seen = list[str](), list[dict[str, Any]]()
     rule = parse_rule("*", DOCTOR)
     quiet = [ceiling._replace(notify=()) for ceiling in plan.ceilings]
@@ -207,7 +207,7 @@ def _call(
     *,
     until_past: Collection[Stage],
 ) -> None:
-    """Call a tool until a sample gets past some stages; *seen* are the events of the last call."""
+    """Call a tool until a sample gets past some stages. *seen* receives the events of the last call."""
     for args in samples:
         seen.clear()
         toolbox.call(name, args)
@@ -239,7 +239,7 @@ def _by_its_name(after: Mapping[str, Any]) -> bool:
 
 
 def _disarmed(plan: Plan, entered: list[str]) -> Plan:
-    """*plan* with a stand-in for each tool's body, which acts on nothing and records that it was entered."""
+    """Return *plan* with a stand-in for each tool's body, which does nothing except record the call in *entered*."""
     tools = plan.loaded.specs.items()
     specs = {name: tool._replace(spec=_stand_in_for(tool.spec, entered)) for name, tool in tools}
     return replace(plan, loaded=plan.loaded._replace(specs=specs))
@@ -249,21 +249,21 @@ def _stand_in_for(spec: ToolSpec[Any], entered: list[str]) -> ToolSpec[Any]:
     def build(workspace: Path, policy: Any, rt: Any) -> Any:
         body = spec.build(workspace, policy, rt)
         if not callable(body):
-            return body  # for the gate to refuse
+            return body  # The gate will refuse it.
 
         @wraps(body)
         def stand_in(*_: Any, **__: Any) -> Any:
             entered.append(spec.name)
-            # Not `Denied`, which leaves the events of a denial.
+            # Not `Denied`: its events would look like a denial by the gate.
             raise ToolError("A stand-in of the doctor was called.", reason=_ENTERED)
 
         return stand_in
 
-    return replace(spec, build=build, isolate=False)  # in a process of its own it could not report
+    return replace(spec, build=build, isolate=False)  # In another process, it could not append to *entered*.
 
 
 def _reached(plan: Plan, workspace: Path, caller: Caller | None) -> Iterator[Finding]:
-    """A dry run or a call of each tool that must arrive there, under a policy that permits everything."""
+    """Make dry runs that must arrive at each tool, and call the tools that only read; the policy permits everything."""
     permissive = replace(
         plan.profile,
         deny=(),
@@ -298,12 +298,12 @@ def _read(toolbox: Toolbox, name: str, profile: Profile) -> tuple[Result, str]:
 
 
 def _entered(plan: Plan, workspace: Path, caller: Caller | None) -> Iterator[Finding]:
-    """A call of each tool that is not staged: no dry run enters it, so that the call ends in a stand-in."""
+    """Call each tool that is not staged, with a stand-in for its body: a dry run would not enter it."""
     unstaged = [spec.name for spec in plan.specs if not spec.staged]
     if not unstaged:
         return
     entered, seen = list[str](), list[dict[str, Any]]()
-    # No hooks at all: whether the checks of plugins work, the dry run has shown.
+    # No hooks at all: the dry run has already shown whether the plugins' checks work.
     unchecked = replace(plan, loaded=plan.loaded._replace(manager=new_manager(), extension_specs={}))
     toolbox = open_toolbox(_disarmed(unchecked, entered), workspace=workspace, caller=caller, sinks=[seen.append])
     try:
@@ -328,7 +328,7 @@ def _passed(seen: Sequence[Mapping[str, Any]], entries: int) -> tuple[Result, st
 
 
 def _closed(toolbox: Toolbox) -> list[Finding]:
-    """Close a toolbox; returns the faults of tools that cannot close."""
+    """Close a toolbox; return the faults of tools that cannot close."""
     try:
         toolbox.close()
     except ExceptionGroup as group:
@@ -367,7 +367,7 @@ def _of_sink(sink: Watched) -> Finding:
 
 
 def _samples(toolbox: Toolbox, name: str, profile: Profile) -> list[Mapping[str, Any]]:
-    """Arguments to try: those of the profile's own cases, then those that the tool's schema suggests."""
+    """Return arguments to try: first those of the profile's own cases, then those that the tool's schema suggests."""
     if not name:
         return [{}]
     of_cases = [case.args for case in profile.cases if case.tool.lower() == name.lower()]

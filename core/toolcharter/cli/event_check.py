@@ -1,4 +1,4 @@
-"""Checks event lines: each against the schema, and the order of those of one call."""
+"""Checks each event line against the schema, and the order of the events of each call."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -24,22 +24,22 @@ NEXT = {
     contract.APPROVAL_DECISION: {contract.POLICY_DENY, contract.AFTER},
     contract.POLICY_DENY: {contract.AFTER},
 }
-"""Which events of the same call may follow an event."""
+"""The events of the same call that may follow an event."""
 
 
 MOST_OPEN = 100_000
-"""How many calls may be open at once. Of more, the oldest is taken for one without an end."""
+"""The most calls that may be open at once. Above it, the oldest open call counts as one whose end is missing."""
 
 
 class Begun(NamedTuple):
-    """A call that has not ended: its last event, and where that is."""
+    """A call that has not ended: its last event, and the place of that event."""
 
     event: str
     place: str
 
 
 class EventCheck:
-    """Looks at one line after the other. It remembers the calls that have not ended, up to `MOST_OPEN`."""
+    """Checks lines one by one. It remembers up to `MOST_OPEN` calls that have not ended."""
 
     def __init__(self) -> None:
         self._validators = {event: jsonschema_rs.validator_for(schema.schema_of(event)) for event in contract.EVENTS}
@@ -47,7 +47,7 @@ class EventCheck:
         self.lines = 0
 
     def faults(self, line: EventLine) -> Iterator[str]:
-        """What is wrong with *line*, as `file:number: what`."""
+        """Yield the faults of *line*, as `file:number: what`."""
         self.lines += 1
         place = f"{line.file}:{line.number}"
         for what in self._faults(line.raw, place):
@@ -57,11 +57,11 @@ class EventCheck:
             yield _unended(oldest, self._open.pop(oldest))
 
     def unended(self) -> Iterator[str]:
-        """The calls whose last event is missing: their process was ended, or they still run."""
+        """Yield the calls whose last event is missing: their process was killed, or they still run."""
         return (_unended(call_id, begun) for call_id, begun in self._open.items())
 
     def _faults(self, raw: bytes, place: str) -> Iterator[str]:
-        # A process that takes a line of another for torn, which is only slow, puts an end behind it; nothing is lost.
+        # A process that takes a slow writer's line for a torn one adds a line end. The empty line loses nothing.
         if raw == b"\n":
             return
         try:

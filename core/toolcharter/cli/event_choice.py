@@ -1,4 +1,4 @@
-"""Chooses events by what they say and by when they happened: the options that `events tail`, `stats` and `diff` share."""
+"""Chooses events by their fields and their time: the options that `events tail`, `stats` and `diff` share."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -11,13 +11,13 @@ import click
 F = TypeVar("F", bound=Callable[..., Any])
 Chosen = Callable[[Mapping[str, Any]], bool]
 OF_CALLS = ("tool", "action", "profile", "agent", "user", "session", "call_id")
-"""Fields that all events of a call have."""
+"""The fields that all events of a call have."""
 _AGE = re.compile(r"([0-9]{1,9})([smhd])")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
 def moment_of(_: click.Context, __: click.Parameter, given: str | None) -> datetime | None:
-    """A date, a moment, or how long ago it was, as an option has it; without a zone it is UTC, as events are.
+    """Parse an option that is a date, a time, or an age such as `15m`. Without a time zone it is UTC, as in events.
 
     Raises:
         BadParameter: *given* is none of these.
@@ -36,7 +36,7 @@ def moment_of(_: click.Context, __: click.Parameter, given: str | None) -> datet
 
 
 def filters(*fields: str) -> Callable[[F], F]:
-    """`--FIELD GLOB` for each of *fields*, `--since` and `--until`, for `chosen_by`."""
+    """Add `--FIELD GLOB` for each of *fields*, `--since` and `--until`; `chosen_by` takes their values."""
 
     def decorate(function: F) -> F:
         until = click.option("--until", metavar="TIME", callback=moment_of, help="Only events before this moment.")
@@ -56,7 +56,7 @@ def filters(*fields: str) -> Callable[[F], F]:
 
 
 def chosen_by(since: datetime | None = None, until: datetime | None = None, **globs: str | None) -> Chosen:
-    """Whether an event is from *since* on and before *until*, and each field with a glob matches it; null matches none."""
+    """Choose events from *since* on and before *until* whose fields match their globs; null matches no glob."""
     given = {field: glob for field, glob in globs.items() if glob is not None}
 
     def chosen(event: Mapping[str, Any]) -> bool:
@@ -68,7 +68,7 @@ def chosen_by(since: datetime | None = None, until: datetime | None = None, **gl
 
 
 def is_over(until: datetime | None) -> bool:
-    """Whether no event that is still to come is before *until*."""
+    """Whether *until* has passed, so that no later event can be before it."""
     return until is not None and until <= datetime.now(UTC)
 
 

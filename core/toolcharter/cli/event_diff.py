@@ -1,7 +1,7 @@
-"""Decides recorded calls anew by two profiles, and counts what the second would change; nothing is run.
+"""Decides recorded calls again by two profiles, and counts the decisions that differ. No tool runs.
 
-A call whose arguments are not in its event as they were is not decided: what was masked, cut or left out may be what a
-rule is about.
+A call is not decided if its event does not hold the arguments unchanged: a rule may depend on the text that was masked,
+cut or left out.
 """
 
 import re
@@ -21,15 +21,15 @@ from toolcharter.gate.toolbox import Toolbox
 from toolcharter.guards.secrets import MASK
 
 MOST_CHANGES = 1000
-"""How many different changes are told apart. What comes later is counted as one."""
+"""The most different changes that are listed. Later ones are only counted, all together."""
 MOST_TOOLBOXES = 1000
-"""Of how many profiles in a file it is remembered where they were used."""
+"""The most pairs of profile and digest in a file whose workspace is remembered."""
 REMEMBERED = 4096
-"""How many decisions are remembered: agents repeat themselves."""
+"""The most decisions that are cached: agents repeat themselves."""
 REMEMBERED_BYTES = 1024
-"""Longer arguments are decided each time, so that memory stays small."""
+"""Calls with longer arguments are not cached, which bounds the memory."""
 _LONGEST_FACT = 200
-"""What a host says of a caller is cut there, without a notice."""
+"""The length at which events cut a caller's facts without a notice, in characters."""
 _OTHERS = ("(others)", "")
 _FACTS = ("agent", "provider", "group", "session", "user", "project")
 _READ = tuple(b'{"event":"%s"' % name.encode() for name in (contract.BEFORE, contract.TOOLBOX_OPEN))
@@ -37,7 +37,7 @@ _SHAPE = re.compile(r"(?:str|list)\[\d+\]|null|int|float|bool")
 
 
 class Change(NamedTuple):
-    """What two profiles say of the same call, if it is not the same."""
+    """The two decisions about the same call, where they differ."""
 
     tool: str
     action: str | None
@@ -50,14 +50,14 @@ class Change(NamedTuple):
 
 
 class EventDiff:
-    """Takes one line after the other, and decides the calls that begin there.
+    """Takes lines one by one, and decides each call at its first event.
 
     A call belongs to the last `toolbox.open` before it that has its profile and digest.
 
     Args:
-        toolboxes: Gives the toolbox by which calls are decided first, and the one by which they are decided then,
-            for the workspace in which the calls were made; None where no line says which.
-        chosen: Says by its first event which call is decided; by default all are.
+        toolboxes: Returns the toolboxes of the old and the new profile for the workspace in which the calls were made;
+            the workspace is None if no line names it.
+        chosen: Returns whether to decide a call, given its first event; by default all are decided.
     """
 
     def __init__(self, toolboxes: Callable[[str | None], tuple[Toolbox, Toolbox]], chosen: Chosen = EVERY) -> None:
@@ -73,7 +73,7 @@ class EventDiff:
         self._decide = lru_cache(maxsize=REMEMBERED)(self._decide_anew)
 
     def add(self, line: EventLine) -> None:
-        """Decide the call whose first event is *line*, by both; other events are passed over."""
+        """Decide the call whose first event is *line*, by both profiles. Other events are skipped."""
         if line.raw.startswith(b'{"event":') and not line.raw.startswith(_READ):
             return
         try:
@@ -129,7 +129,7 @@ class EventDiff:
         )
 
     def summary(self) -> dict[str, Any]:
-        """All of it as JSON values; the most frequent first."""
+        """Return the results as JSON values, the most frequent changes first."""
         changed = self._changes.total() + self._left_out
         return {
             "calls": self.calls,
@@ -149,7 +149,7 @@ class EventDiff:
 
 
 def undecidable(event: Mapping[str, Any]) -> str | None:
-    """Why a recorded call cannot be decided anew: `left_out`, `shape`, `masked` or `cut`; None if it can."""
+    """Return why a recorded call cannot be decided again: `left_out`, `shape`, `masked` or `cut`; None if it can."""
     args = event["args"]
     if not isinstance(args, dict):
         return "left_out"
@@ -171,7 +171,7 @@ def _facts(decision: Decision) -> tuple[str, str | None, str | None]:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """All texts in *value*, keys too."""
+    """Yield all texts in *value*, including keys."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):

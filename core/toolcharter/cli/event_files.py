@@ -1,4 +1,4 @@
-"""Reads event files for commands: with those that were rotated, and with a bar that shows how far it is."""
+"""Reads event files for commands, together with their rotated files, behind a progress bar."""
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -19,7 +19,7 @@ _ROTATED = "toolcharter.rotated"
 
 
 def names(function: F) -> F:
-    """`FILE...` and `--rotated`, as `files`: the names of all that is to be read."""
+    """Add `FILE...` and `--rotated`; the command gets the names of all files to read as `files`."""
     rotated = click.option(
         "--rotated",
         is_flag=True,
@@ -43,10 +43,10 @@ def _all_of(ctx: click.Context, _: click.Parameter, named: Sequence[str]) -> lis
 
 
 def lines_of(files: Sequence[str]) -> "Iterator[EventLine]":
-    """The lines of all *files* in their order. On a terminal a bar shows how far it is.
+    """Yield the lines of all *files* in order, behind a progress bar on a terminal.
 
     Raises:
-        ConfigurationError: If a file cannot be read.
+        ConfigurationError: A file cannot be read.
     """
     size = sum(map(event_files.file_size, files))
     with click.progressbar(length=size, file=sys.stderr, hidden=not sys.stderr.isatty()) as bar:

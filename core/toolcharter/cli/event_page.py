@@ -1,6 +1,6 @@
-"""Writes the summary of event statistics as one HTML page that needs nothing else: charts as SVG, no script, no address.
+"""Writes the summary of event statistics as one self-contained HTML page: charts are SVG; no scripts, no links.
 
-Everything from the events is escaped: names of tools come from models.
+Everything from the events is escaped: a model can choose the name of a tool that it calls.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,7 +12,7 @@ from toolcharter.cli import event_stats
 from toolcharter.cli.output import shown
 
 WIDTH = 720
-"""Of a chart, in units of its own."""
+"""The width of a chart, in units of its `viewBox`."""
 MOST_BARS = 12
 _COLUMNS_HEIGHT = 180
 _BAR_HEIGHT = 26
@@ -51,12 +51,12 @@ _KEY = '<p class="key"><span class="ok">ok</span><span class="error">error</span
 
 
 def page_of(summary: Mapping[str, Any], files: Sequence[str], top: int) -> str:
-    """The page.
+    """Return the page as HTML.
 
     Args:
-        summary: As `EventStats.summary` gives it.
-        files: Whose events were counted.
-        top: How many rows of a table are shown.
+        summary: The value of `EventStats.summary`.
+        files: The files whose events were counted.
+        top: The most rows that each table shows.
     """
     when = f"{_text(summary['first'])} to {_text(summary['last'])}" if summary["calls"] else "no calls"
     charts = "".join(
@@ -99,7 +99,7 @@ def _numbers(summary: Mapping[str, Any]) -> str:
 
 
 def _columns(rows: Sequence[Mapping[str, Any]], label_of: Any) -> str:
-    """One column for each row, with *label_of* the first, the middle and the last below."""
+    """Draw one column for each row, and *label_of* the first, the middle and the last row below them."""
     if not rows:
         return '<p class="empty">none</p>'
     parts = [_parts(row) for row in rows]
@@ -123,7 +123,7 @@ def _columns(rows: Sequence[Mapping[str, Any]], label_of: Any) -> str:
 
 
 def _bars(rows: Sequence[tuple[Any, Mapping[str, Any]]]) -> str:
-    """One bar for each row, with its name to the left and its sum to the right."""
+    """Draw one bar for each row, with its name on the left and its sum on the right."""
     if not rows:
         return '<p class="empty">none</p>'
     most = max(sum(_parts(row).values()) for _, row in rows) or 1
@@ -147,7 +147,7 @@ def _svg(height: int, drawn: Sequence[str]) -> str:
 
 
 def _parts(row: Mapping[str, Any]) -> dict[str, int]:
-    """How many of a row's calls had which outcome, without those that none had."""
+    """Count a row's calls by outcome, without the outcomes that no call had."""
     if "count" in row:
         return {"calls": row["count"]}
     denied, errors = row.get("denied", 0), row.get("errors", 0)

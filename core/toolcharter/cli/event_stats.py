@@ -1,6 +1,6 @@
-"""Counts what event lines say: calls, denials, approvals and latencies, in memory that does not grow with the file.
+"""Counts calls, denials, approvals and latencies in event lines, in memory that does not grow with the file.
 
-Latencies go into buckets whose borders grow by 2%: a percentile is right to within 1% of its value.
+Latencies go into buckets whose borders grow by 2%, so each percentile is right to within 1% of its value.
 """
 
 import heapq
@@ -19,14 +19,14 @@ from toolcharter.events import contract
 from toolcharter.events.files import EventLine
 
 MOST_KEYS = 1000
-"""How many different keys a table holds. What comes later is counted as `(others)`: names may come from models."""
+"""The most different keys that a table holds. Later keys are counted as `(others)`: a model can choose names."""
 MOST_SPANS = 96
-"""Into how many spans of time calls are counted; each becomes twice as long where there would be more."""
+"""The most spans of time in which calls are counted. Where more would be needed, all spans become twice as long."""
 MOST_ANSWERS = 10_000
-"""How many answered calls may be waiting for their end, which names the rule."""
+"""The most answered calls that wait for their last event, which names the rule."""
 SLOWEST = 10
 LONGEST_ARGS = 60
-"""In characters: what a table shows of a call's arguments."""
+"""The most characters of a call's arguments that a table shows."""
 OTHERS = "(others)"
 _GROWTH = math.log(1.02)
 _LEAST_MS = 0.001
@@ -35,7 +35,7 @@ _SKIPPED = tuple(
     b'{"event":"%s"' % name.encode() for name in (contract.BEFORE, contract.POLICY_BEFORE, contract.POLICY_DENY)
 )
 _KEPT = "approval "
-"""How the rule of a call begins that an approval allowed which somebody gave for good."""
+"""The prefix of the rule that names a saved approval."""
 
 
 class Slow(NamedTuple):
@@ -54,7 +54,7 @@ class Slow(NamedTuple):
 
 
 class Example(NamedTuple):
-    """The first call of a row: the place of its rule, the line of the event, and what the call was about."""
+    """The first call of a row: the place of its rule, the line of its event, and a summary of its arguments."""
 
     rule_source: str | None
     first: str
@@ -62,17 +62,17 @@ class Example(NamedTuple):
 
 
 class Latencies:
-    """How long calls took, as counts by bucket."""
+    """The latencies of calls, as counts by bucket."""
 
     def __init__(self) -> None:
         self._buckets = Counter[int]()
 
     def add(self, elapsed_ms: float) -> None:
-        """Count one call; below a microsecond all are alike, and above eleven days."""
+        """Count one call. All latencies below a microsecond share a bucket, as do all above eleven days."""
         self._buckets[math.ceil(math.log(min(max(elapsed_ms, _LEAST_MS), 1e9)) / _GROWTH)] += 1
 
     def percentile(self, share: float) -> float:
-        """The least latency, in milliseconds, that *share* of the calls did not exceed; 0 < *share* <= 1."""
+        """Return the least latency, in milliseconds, that *share* of the calls did not exceed; 0 < *share* <= 1."""
         wanted = math.ceil(share * self._buckets.total())
         borders = sorted(self._buckets)
         reached = accumulate(self._buckets[border] for border in borders)
@@ -80,11 +80,11 @@ class Latencies:
         return _middle(bucket)
 
     def percentiles(self) -> dict[str, float]:
-        """Those of the tables."""
+        """Return the percentiles that the tables show."""
         return {f"p{round(share * 100)}_ms": self.percentile(share) for share in _SHARES}
 
     def histogram(self) -> list[dict[str, Any]]:
-        """How many calls took longer than the row above says, and no longer than this one: 1, 2, 5, 10, 20, ... ms."""
+        """Count calls by upper border: 1, 2, 5, 10, 20, ... ms. A row counts calls above the previous row's border."""
         counts = Counter[float]()
         for bucket, count in self._buckets.items():
             counts[_round_border(_middle(bucket))] += count
@@ -95,7 +95,7 @@ class Latencies:
 
 
 class Spans:
-    """How many calls ended when, by outcome."""
+    """Counts of the calls by the time they ended, and by outcome."""
 
     def __init__(self) -> None:
         self.first: str | None = None
@@ -108,7 +108,7 @@ class Spans:
         """Count a call that ended at *ts*.
 
         Raises:
-            ValueError: *ts* is no moment.
+            ValueError: *ts* is not a time.
         """
         moment = datetime.fromisoformat(ts).timestamp()
         self.first, self.last = min(self.first or ts, ts), max(self.last or ts, ts)
@@ -129,7 +129,7 @@ class Spans:
         self._counts = wider
 
     def rows(self) -> list[dict[str, Any]]:
-        """The spans from the first to the last, those without calls too."""
+        """Return the spans from the first to the last, including those without calls."""
         if not self._counts:
             return []
         return [
@@ -138,15 +138,15 @@ class Spans:
         ]
 
     def _start(self, span: int) -> datetime:
-        """When *span* begins; the first one of the year 1 would begin where there are no dates."""
+        """Return when *span* begins, but no earlier than the first event: a span may begin before the year 1."""
         return datetime.fromtimestamp(max(span * self._width_s, math.floor(self._least)), UTC)
 
 
 class EventStats:
-    """Counts one line after the other.
+    """Counts lines one by one.
 
     Args:
-        chosen: Says which events count; by default all.
+        chosen: Returns whether an event counts; by default all do.
     """
 
     def __init__(self, chosen: Chosen = EVERY) -> None:
@@ -164,7 +164,7 @@ class EventStats:
         self._seen = 0
 
     def add(self, line: EventLine) -> None:
-        """Count *line*; one that is no event is counted as unreadable."""
+        """Count *line*; a line that is not an event is counted as unreadable."""
         if line.raw.startswith(_SKIPPED):
             return
         try:
@@ -233,8 +233,8 @@ class EventStats:
         return chosen
 
     def summary(self) -> dict[str, Any]:
-        """All tables, as JSON values; the most frequent first."""
-        for answer, example in self._answered.values():  # Of calls whose end is not in the files.
+        """Return all tables as JSON values, the most frequent rows first."""
+        for answer, example in self._answered.values():  # The files lack the last event of these calls.
             self._count("approvals", (*answer, None, None, None), example)
         self._answered.clear()
         outcomes = self._counts.get("outcomes", Counter())
@@ -288,38 +288,38 @@ class EventStats:
 
 
 def require_words(*values: object) -> None:
-    """Refuse a line whose words are none: it was not written by a gate.
+    """Refuse a line whose fields are neither text nor null: no gate has written it.
 
     Raises:
-        TypeError: One of them is neither text nor null.
+        TypeError: One of *values* is neither text nor null.
     """
     if not all(value is None or isinstance(value, str) for value in values):
         raise TypeError
 
 
 def short_args(args: object) -> str | None:
-    """What a call was about, in few characters that cannot drive a terminal: its command, its path, or all as JSON."""
+    """Summarise a call's arguments in few characters, safe for a terminal: the command, the path, or all as JSON."""
     if not isinstance(args, dict) or not args:
         return None
     text = next((args[name] for name in ("command", "path") if isinstance(args.get(name), str)), None)
     if text is None:
         try:
             text = orjson.dumps(args).decode()
-        except TypeError:  # Nested deeper than what a gate writes.
+        except TypeError:  # Nested deeper than a gate writes.
             return None
     cut = text if len(text) <= LONGEST_ARGS else f"{text[:LONGEST_ARGS]}..."
     return in_one_line(cut)
 
 
 def cell(column: str, value: object) -> str:
-    """What a table for people shows of *value*; `-` for an approver that did not give a name."""
+    """Format *value* for a table; `-` for an approver without a name."""
     if value is None:
         return "-" if column == "approver" else ""
     return str(value)
 
 
 def _keep(kept: dict[str, Any], call_id: str, value: Any) -> Any:
-    """Remember *value* of a call, and forget the oldest where there are too many; returns what is forgotten."""
+    """Store the *value* of a call; if there are too many, remove and return the oldest."""
     forgotten = kept.pop(next(iter(kept))) if len(kept) >= MOST_ANSWERS else None
     kept[call_id] = value
     return forgotten

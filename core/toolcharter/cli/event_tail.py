@@ -1,4 +1,4 @@
-"""Shows the last events of a file and those that are still to come, through log rotation, one line for each."""
+"""Shows the last events of a file and follows it for later ones, through log rotation, one line for each event."""
 
 import os
 import stat
@@ -15,7 +15,7 @@ from toolcharter.events import contract
 from toolcharter.events.files import LONGEST_LINE, event_lines, file_size, is_compressed, unreadable
 
 SHOWN = (*contract.FRAMES, contract.APPROVAL_REQUEST, contract.APPROVAL_DECISION, contract.AFTER)
-"""The events that are shown unless others are asked for: of each call what came of it, and what a person was asked."""
+"""The events shown by default: for each call its approval requests and answers, and its result."""
 _STYLES: Mapping[str, Mapping[str, Any]] = {
     "ok": {"fg": "green"},
     "denied": {"fg": "red", "bold": True},
@@ -27,11 +27,11 @@ _BLOCK = 1 << 16
 _LONGEST_ARGS = 200
 
 Wanted = Callable[[bytes], dict[str, Any] | None]
-"""Reads a line; None if it is no event, or none that is to be shown."""
+"""Parses a line. Returns None if it is not an event, or not an event to show."""
 
 
 def wanted_by(chosen: Chosen, *, whole: bool = False) -> Wanted:
-    """What shows those of the `SHOWN` events that are *chosen*; of all events, if *whole*."""
+    """Choose the events that are *chosen* among `SHOWN`, or among all events if *whole*."""
 
     def wanted(raw: bytes) -> dict[str, Any] | None:
         try:
@@ -47,7 +47,7 @@ def wanted_by(chosen: Chosen, *, whole: bool = False) -> Wanted:
 
 
 def _is_flat(event: Mapping[str, Any]) -> bool:
-    """Whether it is nested no deeper than what a gate writes: such a line can be shown."""
+    """Whether an event is nested no deeper than a gate writes, so that it can be shown."""
     try:
         orjson.dumps(event)
     except TypeError:
@@ -56,7 +56,7 @@ def _is_flat(event: Mapping[str, Any]) -> bool:
 
 
 def last_events(files: Sequence[str], wanted: Wanted, count: int) -> list[dict[str, Any]]:
-    """The last *count* events in *files* that are *wanted*, the oldest first. A plain file is read from its end."""
+    """Return the last *count* events in *files* that are *wanted*, the oldest first; read a plain file from its end."""
     found: list[dict[str, Any]] = []
     for name in reversed(files):
         missing = count - len(found)
@@ -72,13 +72,16 @@ def last_events(files: Sequence[str], wanted: Wanted, count: int) -> list[dict[s
 
 
 def last_in(file: BinaryIO, end: int, wanted: Wanted, count: int) -> list[dict[str, Any]]:
-    """The last *count* events before *end* that are *wanted*, the oldest first."""
+    """Return the last *count* events before *end* that are *wanted*, the oldest first."""
     events = (event for raw in lines_backwards(file, end) if (event := wanted(raw)) is not None)
     return list(islice(events, count))[::-1]
 
 
 def lines_backwards(file: BinaryIO, end: int) -> Iterator[bytes]:
-    """The whole lines before *end*, the last first. One that is longer than any event is passed over in pieces."""
+    """Yield the lines before *end*, the last first, beginning with the text after the last line end.
+
+    A line that is longer than any event is cut.
+    """
     rest = b""
     while end:
         start = max(0, end - _BLOCK)
@@ -103,33 +106,33 @@ def opened(name: str) -> BinaryIO:
 
 
 class Follower:
-    """The lines that are appended to a file from now on; where it is rotated or cut, those of the file in its place."""
+    """Reads the lines appended to a file from now on. If the file is rotated or truncated, it reads the new content."""
 
     def __init__(self, name: str) -> None:
         self._path = Path(name)
         self._file = opened(name)
         self._begun = b""
         end = os.fstat(self._file.fileno()).st_size
-        self._start = end - len(next(lines_backwards(self._file, end)))  # A line that was begun will be read whole.
+        self._start = end - len(next(lines_backwards(self._file, end)))  # An unfinished line will be read whole.
         self._file.seek(self._start)
 
     def before(self, wanted: Wanted, count: int) -> list[dict[str, Any]]:
-        """The last *count* events that were there already."""
+        """Return the last *count* events that the file held at the start."""
         events = last_in(self._file, self._start, wanted, count)
         self._file.seek(self._start)
         return events
 
     def lines(self) -> Iterator[bytes]:
-        """Those that are there by now."""
+        """Yield the lines that were appended since the last call."""
         yield from self._rest()
         replacement = self._replacement()
         if replacement is None:
-            if os.fstat(self._file.fileno()).st_size < self._file.tell():  # As `copytruncate` does.
+            if os.fstat(self._file.fileno()).st_size < self._file.tell():  # `copytruncate` does this.
                 self._begun = b""
                 self._file.seek(0)
                 yield from self._rest()
             return
-        yield from self._rest()  # What was written before it was renamed, and after the first look.
+        yield from self._rest()  # Written after the first read and before the renaming.
         if self._begun:
             yield self._begun
         self.close()
@@ -144,7 +147,7 @@ class Follower:
                 yield raw
 
     def _replacement(self) -> BinaryIO | None:
-        """The file that has its name now, if it is another. None for a while, during a rotation, or what is no file: not yet."""
+        """Open the file that now has the name, if it is another one; None as long as there is no regular file."""
         try:
             there = self._path.stat()
             if stat.S_ISREG(there.st_mode) and not os.path.samestat(there, os.fstat(self._file.fileno())):
@@ -159,7 +162,7 @@ class Follower:
 
 
 def parts_of(event: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """An event in one line: its texts from left to right, each with its style for `click.style`."""
+    """Yield the texts of one line about an event, from left to right, each with its style for `click.style`."""
     name = event["event"]
     yield str(event.get("ts")), {"dim": True}
     word = _word_of(event)

@@ -1,4 +1,4 @@
-"""Opens two profiles in the workspaces that recorded calls were made in: a decision is about the files that are there."""
+"""Opens two profiles in the workspaces of recorded calls, because a decision depends on the files of a workspace."""
 
 from contextlib import ExitStack
 from pathlib import Path
@@ -12,7 +12,7 @@ from toolcharter.cli.session import opened
 from toolcharter.gate.toolbox import Toolbox
 
 MOST_WORKSPACES = 16
-"""How many are open at once; of more, the one that was opened first is closed."""
+"""The most workspaces that are open at once. Before another is opened, the one opened first is closed."""
 MOST_WARNINGS = 20
 _HERE = "."
 
@@ -22,8 +22,8 @@ class Pairs:
 
     Args:
         old: A profile's name or path.
-        new: Another.
-        workspace: Where all calls are decided; None for where each was made.
+        new: The other profile's name or path.
+        workspace: The folder for which all calls are decided; None to decide each for the workspace it was made in.
     """
 
     def __init__(self, old: str, new: str, workspace: str | None) -> None:
@@ -34,7 +34,10 @@ class Pairs:
         self._warnings = 0
 
     def __call__(self, recorded: str | None) -> tuple[Toolbox, Toolbox]:
-        """Both, for a call that was made in *recorded*; None if the files do not say where.
+        """Return both toolboxes for a call.
+
+        Args:
+            recorded: The workspace in which the call was made; None if the files do not name it.
 
         Raises:
             ConfigurationError: A profile cannot be used there.
@@ -74,10 +77,10 @@ class Pairs:
         )
 
     def require_usable(self) -> None:
-        """Open both where no call has had them opened: a profile that cannot be used is named all the same.
+        """Open both profiles if no call has opened them, so that the faults of an unusable profile are reported.
 
         Raises:
-            ConfigurationError: With all its faults.
+            ConfigurationError: A profile has faults. It holds all of them.
         """
         if not self._open:
             with (
@@ -90,14 +93,14 @@ class Pairs:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        """Close all."""
+        """Close all toolboxes."""
         with ExitStack() as stack:
             for opened_here, _ in self._open.values():
                 stack.push(opened_here)
 
 
 def _is_folder(name: str) -> bool:
-    """Whether *name*, which may be any text, is a folder that can be looked at."""
+    """Whether *name*, which may be any text, is the absolute path of a folder that can be examined."""
     try:
         return Path(name).is_absolute() and Path(name).is_dir()
     except (OSError, ValueError):

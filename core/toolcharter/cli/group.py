@@ -1,4 +1,4 @@
-"""The group of all commands. Each lies in a module of its own, imported when it is called; plugins add more.
+"""The group of all commands. Each is a module of its own, imported when the user calls it; plugins add more.
 
 Exit status: 0 ok; 1 a denial, a failed case or a tool error; 2 usage or configuration; 130 interrupted; 143 terminated.
 """
@@ -37,18 +37,18 @@ COMMANDS = {
     "new": "Write the skeleton of a plugin for one tool.",
     "scrub": "Mask the secrets in standard input.",
 }
-"""What each of the core's commands does, in the order of the help. A plugin's command replaces none of them."""
+"""Help text of each core command, in the order of the help. A plugin's command cannot replace any of them."""
 
 
 _PART = "."
-"""Between the name of a command and that of a part which another plugin adds."""
+"""Separates the name of a command from the name of a subcommand that another plugin adds."""
 
 
 class Group(click.Group):
-    """Knows the commands' names and help, and imports the one that is called."""
+    """Knows the commands' names and help, and imports only the command that is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        """The names: the core's in the order of the table, then those of plugins."""
+        """Return the names: the core's in the order of the table, then those of plugins."""
         names = (name.partition(_PART)[0] for name in scan.installed().commands)
         return [*COMMANDS, *dict.fromkeys(name for name in names if name not in COMMANDS)]
 
@@ -65,7 +65,7 @@ class Group(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command, or name the nearest."""
+        """Find the command; if there is none, suggest the nearest name."""
         if args[0] not in COMMANDS and not args[0].startswith("-"):
             index = scan.installed()
             known = self.list_commands(ctx)
@@ -74,7 +74,7 @@ class Group(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's
-        """List the commands without importing them: a plugin's with what its distribution says of itself."""
+        """List the commands without importing them. For a plugin's command, show the summary of its distribution."""
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
         index = scan.installed()
@@ -86,7 +86,7 @@ class Group(click.Group):
             formatter.write(f"\n{clash}\n")
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; turn what stops it into an exit status and no traceback."""
+        """Run the command. Turn expected exceptions into an exit status, without a traceback."""
         try:
             return super().invoke(ctx)
         except Terminated as end:
@@ -104,7 +104,7 @@ class Group(click.Group):
 
 
 class _Parted(click.Group):
-    """A command with parts that other plugins add: `mcp.wrap` is `toolcharter mcp wrap`. Without a part it is itself."""
+    """A command with subcommands from other plugins: `mcp.wrap` is `toolcharter mcp wrap`. It also runs by itself."""
 
     def __init__(self, name: str, plain: click.Command | None, parts: tuple[str, ...]) -> None:
         shown = [part.replace(_PART, " ") for part in parts]
@@ -117,7 +117,7 @@ class _Parted(click.Group):
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
-        """Of the command itself, unless the first word names a part."""
+        """Make the command's own context, unless the first word names a subcommand."""
         if self._plain is not None and not (args and f"{self.name}{_PART}{args[0]}" in self._parts):
             return self._plain.make_context(info_name, args, parent, **extra)
         index = scan.installed()
@@ -128,7 +128,7 @@ class _Parted(click.Group):
 
 def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:  # noqa: FBT001 - click's signature
     if wanted and not ctx.resilient_parsing:
-        # By name: no module of the core imports from the package root, and package metadata takes 20 ms to read.
+        # Imported by name: no core module imports from the package root, and reading package metadata takes 20 ms.
         click.echo(f"toolcharter {import_module('toolcharter').__version__}")
         ctx.exit()
 

@@ -1,4 +1,4 @@
-"""Finds the hidden files that a workspace's repository holds: in its index, or in any commit that a reference leads to.
+"""Finds the hidden files that git holds in a workspace: in the index, or in any commit that a reference reaches.
 
 The git tool shows none of them. A program that runs git in the workspace does: hiding covers files, not git's objects.
 """
@@ -17,7 +17,7 @@ from toolcharter.guards.shell.git.settings import git_overrides
 
 PATIENCE_S = 20
 _MOST_BYTES = 64 << 20
-"""Of all versions of files that may be hidden for what they hold."""
+"""The most bytes that all versions of files which `hidden` covers by their content may have together."""
 _LISTINGS = (
     ("ls-files", "-z"),
     ("log", "--all", "--format=", "--name-only", "--no-renames", "--diff-filter=A", "-c", "-z"),
@@ -25,16 +25,16 @@ _LISTINGS = (
 
 
 class Held(NamedTuple):
-    """What git holds of what is hidden."""
+    """The hidden files that git holds."""
 
     names: tuple[str, ...] = ()
     """Sorted paths."""
     is_whole: bool = True
-    """False if git failed, or took too long."""
+    """False if git failed, or took longer than `PATIENCE_S`."""
 
 
 def hidden_in_git(workspace: Path, hidden: HiddenNames) -> Held:
-    """Ask git, without running anything that the repository names. A folder that is no repository holds nothing."""
+    """Ask git, without running anything that the repository configures. A folder without `.git` holds nothing."""
     if not (workspace / ".git").exists() or not hidden.globs:
         return Held()
     names = set[str]()
@@ -61,10 +61,10 @@ def _git(workspace: Path, words: Sequence[str], given: bytes = b"") -> bytes:
 
 
 def _hidden_by_content(workspace: Path, hidden: HiddenNames) -> set[str]:
-    """The names of files that are hidden for what some version of them holds.
+    """Return the names of files of which some version has content that hides it.
 
     Raises:
-        ToolError: All versions together are too large to be looked at.
+        ToolError: All versions together are larger than `_MOST_BYTES`.
     """
     wanted: dict[bytes, tuple[str, tuple[bytes, ...]]] = {}
     for line in _git(workspace, ("rev-list", "--objects", "--all", "--indexed-objects")).splitlines():

@@ -1,4 +1,4 @@
-"""What ends a command from outside, as an exception that a call under way lives to answer."""
+"""Turns SIGTERM and SIGHUP into an exception, so that a running call can still end and record its result."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -15,7 +15,7 @@ else:
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM, or SIGHUP of a terminal that was closed: ends a call as Ctrl-C does, with `cancelled` in its `after`."""
+    """SIGTERM, or SIGHUP of a closed terminal. It ends a call as Ctrl-C does: its `after` event has `cancelled`."""
 
     def __init__(self, signal: int) -> None:
         self.signal = signal
@@ -23,16 +23,16 @@ class Terminated(KeyboardInterrupt):
 
     @property
     def status(self) -> int:
-        """The exit status, as shells count signals."""
+        """The exit status as shells report it: 128 plus the signal's number."""
         return 128 + self.signal
 
 
 @contextmanager
 def ended_by_signals() -> Generator[None]:
-    """Raise `Terminated` at the first SIGTERM or SIGHUP in the body; more do not disturb what it has begun.
+    """Raise `Terminated` at the first SIGTERM or SIGHUP in the body. Later ones do not interrupt the clean-up.
 
-    A signal that is ignored, as under `nohup`, stays so, and in another thread than the main one nothing changes:
-    there Python takes no handler.
+    A signal that is ignored, as under `nohup`, stays ignored. Outside the main thread nothing changes: Python installs
+    signal handlers only there.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -41,7 +41,7 @@ def ended_by_signals() -> Generator[None]:
 
     def end(number: int, _: Any) -> None:
         for each in taken:
-            # `timeout` and others send it to the process and to its group. Not SIG_IGN: programs would inherit that.
+            # `timeout` signals both the process and its group. Not SIG_IGN: programs would inherit it.
             signal.signal(each, _pass)
         raise Terminated(number)
 

@@ -1,4 +1,4 @@
-"""The calls of `run` and `decide`: JSON lines in, one answer a line, in order, each flushed."""
+"""Reads the calls of `run` and `decide` as JSON lines; writes one answer for each line, in order, and flushes it."""
 
 import sys
 from collections.abc import Callable, Mapping
@@ -21,16 +21,16 @@ _KEYS = ("tool", "args", "id", "traceparent", "tracestate")
 
 
 class Line(NamedTuple):
-    """One line of input: a call, or why it is none."""
+    """One line of input: a call, or the reason why it is not a call."""
 
     id: Any
     tool: str
     args: Any
-    """A mapping, or whatever else the line has; the gate refuses that."""
+    """A mapping, or any other value of the line; the gate refuses others."""
     fault: str | None = None
-    """Why it is no call; None if it is one."""
+    """Why the line is not a call; None if it is a call."""
     trace: TraceContext | None = None
-    """The trace that it belongs to."""
+    """The trace that the call belongs to."""
 
 
 def answer_lines(answer: Callable[[Line], Mapping[str, Any]]) -> None:
@@ -42,11 +42,11 @@ def answer_lines(answer: Callable[[Line], Mapping[str, Any]]) -> None:
 
 
 def parse(line: bytes, number: int) -> Line:
-    """Read one line; whether the tool exists and the arguments fit is for the gate to say."""
+    """Parse one line. The gate decides whether the tool exists and the arguments fit."""
     try:
         record = orjson.loads(line)
     except orjson.JSONDecodeError as error:
-        # The end of the line is no line of its own, whose first column would be meant.
+        # An error at the line end belongs to this line, not to column 1 of the next.
         column = min(error.pos, len(error.doc.rstrip("\r\n"))) + 1
         return Line(None, "", {}, f"line {number}, column {column}: no JSON: {error.msg}.")
     if not isinstance(record, dict):
@@ -69,5 +69,5 @@ def _fault(record: Mapping[str, Any]) -> str | None:
 
 
 def _shown(value: Any) -> Any:
-    """What a line brings, without secrets."""
+    """Return *value* without its secrets; numbers, booleans and null are returned as they are."""
     return secrets.scrub_value(value)[0] if isinstance(value, str | list | dict) else value

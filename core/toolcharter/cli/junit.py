@@ -1,6 +1,6 @@
-"""Case results as JUnit XML, which every CI system reads.
+"""Writes case results as JUnit XML, which every CI system reads.
 
-Source: the schema that Jenkins publishes; `testsuites`, `testsuite`, `testcase`, `failure`.
+Source: the schema that Jenkins publishes: `testsuites`, `testsuite`, `testcase`, `failure`.
 """
 
 import re
@@ -10,7 +10,7 @@ from xml.etree.ElementTree import Element, ElementTree, SubElement
 
 from toolcharter.cli.profile_cases import Tested, Verdict
 
-# What XML 1.0 cannot carry, escaped or not. Source: XML 1.0, production "Char".
+# The characters that XML 1.0 cannot carry, escaped or not. Source: XML 1.0, production "Char".
 _ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -18,7 +18,7 @@ def write_junit(file: Path, tested: Iterable[Tested]) -> None:
     """Write one suite per profile to *file*.
 
     Raises:
-        OSError: It cannot be written.
+        OSError: The file cannot be written.
     """
     root = Element("testsuites", name="toolcharter")
     for suite in tested:

@@ -36,7 +36,7 @@ _WORDS = {"peer": ("direct", "group"), "agent_type": ("open", "predefined")}
 
 
 def _caller(_: click.Context, __: click.Parameter, words: Sequence[str]) -> "Caller | None":
-    """Who calls, from `FACT=VALUE` words; None if there are none."""
+    """Parse `FACT=VALUE` words into the caller; None if there are none."""
     if not words:
         return None
 
@@ -68,22 +68,22 @@ caller = click.option(
 
 
 def place(function: F) -> F:
-    """`--workspace` and `--events`, for a command that makes calls."""
+    """Add `--workspace` and `--events`, for a command that makes calls."""
     return workspace(_events(function))
 
 
 def place_unused(function: F) -> F:
-    """The same for a command that makes none: a wrapper can pass them to every command alike."""
+    """Add both options to a command that makes no calls and ignores them: a wrapper can pass them to every command."""
     return workspace(events_unused(function), expose=False)
 
 
 def events_unused(function: F) -> F:
-    """`--events` alone, for a command that reads `--workspace` in a way of its own."""
+    """Add an ignored `--events`, for a command that defines its own `--workspace`."""
     return _events(function, expose=False)
 
 
 def workspace(function: F, *, expose: bool = True) -> F:
-    """`--workspace` alone."""
+    """Add `--workspace` alone; the command does not receive its value unless *expose*."""
     return click.option(
         "--workspace",
         default=".",

@@ -1,4 +1,4 @@
-"""What commands print: JSON lines, plain columns for pipes, tables of rich on a terminal."""
+"""Prints the output of commands: JSON lines, plain columns for pipes, tables of rich on a terminal."""
 
 import re
 import sys
@@ -25,36 +25,36 @@ else:
     rich_text = lazy("rich.text")
     rich_tree = lazy("rich.tree")
 
-# A tool's output must not drive the terminal: C0 but tab and newline, DEL, C1, and what turns text around.
+# A tool's output must not control the terminal: C0 except tab and newline, DEL, C1, and bidirectional controls.
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 def is_terminal() -> bool:
-    """Whether a person reads standard output."""
+    """Whether standard output is a terminal."""
     return sys.stdout.isatty()
 
 
 def encoded(value: Any) -> bytes:
-    """One line of JSON, whatever a tool put into *value*."""
+    """Encode *value* as one line of JSON, whatever a tool has put into it."""
     try:
         return orjson.dumps(value, default=str, option=orjson.OPT_NON_STR_KEYS)
-    except TypeError:  # A lone surrogate or a huge integer, which orjson refuses and ASCII can carry.
+    except TypeError:  # orjson refuses a lone surrogate or a huge integer; ASCII JSON can hold both.
         return json.dumps(value, default=str).encode()
 
 
 def write_line(stream: BinaryIO, value: Any) -> None:
-    """Write one line of JSON and hand it on at once: its reader may wait for it."""
+    """Write one line of JSON and flush it: the reader may wait for it."""
     stream.write(encoded(value) + b"\n")
     stream.flush()
 
 
 def print_json(value: Any) -> None:
-    """Print one JSON document for people and programs."""
+    """Print one indented JSON document, for people and programs."""
     click.echo(orjson.dumps(value, default=str, option=orjson.OPT_INDENT_2))
 
 
 def print_text(text: str, style: str = "") -> None:
-    """Print a tool's text; on a terminal without its control characters."""
+    """Print a tool's text; on a terminal, with its control characters escaped."""
     if not is_terminal():
         click.echo(text.encode("utf-8", "backslashreplace"), nl=not text.endswith("\n"))
         return
@@ -62,7 +62,7 @@ def print_text(text: str, style: str = "") -> None:
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], styles: Sequence[str] = ()) -> None:
-    """Print rows below their columns' names, each in one line where no terminal is.
+    """Print rows below their columns' names. Without a terminal, each row is one line.
 
     Args:
         columns: *n* names.
@@ -79,7 +79,7 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], styles: S
 
 
 class Branch(NamedTuple):
-    """A line of a tree, and what hangs below it."""
+    """A line of a tree and the branches below it."""
 
     text: str
     style: str = ""
@@ -87,7 +87,7 @@ class Branch(NamedTuple):
 
 
 def print_tree(root: Branch) -> None:
-    """Print a tree; what tools and models wrote cannot drive the terminal."""
+    """Print a tree. Control characters are escaped, so that text from tools and models cannot control the terminal."""
     if is_terminal():
         _console().print(_tree_of_rich(root))
         return
@@ -117,12 +117,12 @@ def _tree_of_rich(root: Branch) -> Any:
 
 
 def shown(text: str) -> str:
-    """*text* with its control characters written out."""
+    """Return *text* with its control characters escaped."""
     return _CONTROL.sub(lambda match: ascii(match[0])[1:-1], text)
 
 
 def in_one_line(text: str) -> str:
-    """*text* without what drives a terminal or ends a line: it may come from a model."""
+    """Return *text* on one line with its control characters escaped: it may come from a model."""
     return shown(text).replace("\n", "\\n").replace("\t", "\\t")
 
 

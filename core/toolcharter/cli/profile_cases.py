@@ -23,18 +23,18 @@ else:
 
 
 class Verdict(NamedTuple):
-    """One case of a profile, and its result."""
+    """One case of a profile and its result."""
 
     name: str
     place: str
     """`file:line:column`."""
     passed: bool
     text: str
-    """Expected and got, over several lines."""
+    """The expected and the actual decision, over several lines."""
 
 
 class Tested(NamedTuple):
-    """One profile and its cases."""
+    """One profile and the results of its cases."""
 
     file: str
     profile: str
@@ -42,15 +42,15 @@ class Tested(NamedTuple):
 
     @property
     def failed(self) -> list[Verdict]:
-        """The cases whose decision is not the expected one."""
+        """The cases whose decision differs from the expected one."""
         return [verdict for verdict in self.verdicts if not verdict.passed]
 
 
 def run_profiles(named: Iterable[str], workspace: str, coverage: "ReasonCoverage") -> list[Tested]:
-    """Run the cases of every profile in *named*; of all in `./profiles`, if it is empty.
+    """Run the cases of every profile in *named*, or of all profiles in `./profiles` if *named* is empty.
 
     Raises:
-        ConfigurationError: With every fault of every profile; no case was run.
+        ConfigurationError: Profiles have faults. It holds all of them; no case was run.
     """
     plans: dict[str, Plan] = {}
     faults: list[Fault] = []
@@ -86,14 +86,14 @@ def _run(file: str, plan: "Plan", workspace: str, coverage: "ReasonCoverage") ->
 
 
 def _of_folder(file: str | Path, fault: Fault) -> Fault:
-    """A bare name is a profile's; one that is none, and a folder's, was meant as the folder."""
+    """Suggest `NAME/` if a bare name is not a profile's but a folder's: the user most likely meant the folder."""
     if isinstance(file, Path) or fault.what != f"there is no profile named {file!r}." or not Path(file).is_dir():
         return fault
     return replace(fault, fix=f"For the folder, write '{file}/'.")
 
 
 def _files(named: tuple[str, ...]) -> Iterator[str | Path]:
-    """Profiles as `plan_profile` takes them: bare names stay names, a folder means all in it."""
+    """Yield profiles as `plan_profile` accepts them: a bare name stays a name, a folder yields all its profiles."""
     if not named and not Path("profiles").is_dir():
         raise ConfigurationError([Fault("./profiles", "", "there is no such folder.", "Name the profiles to test.")])
     for name in named or ("profiles/",):

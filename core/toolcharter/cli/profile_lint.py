@@ -1,4 +1,4 @@
-"""What `profiles --check` says of a profile: why it would be refused, and what its author may not have meant."""
+"""Checks a profile for `profiles --check`: faults that make it unusable, and rules its author may not have meant."""
 
 import os
 from collections.abc import Collection, Iterator, Sequence
@@ -52,20 +52,20 @@ _SHOWN = 5
 
 
 class Findings(NamedTuple):
-    """All there is to say of one profile."""
+    """The faults and warnings of one profile."""
 
     faults: tuple[Fault, ...] = ()
-    """It is refused for each of these."""
+    """The reasons why it is refused."""
     warnings: tuple[Fault, ...] = ()
-    """It runs with these, in the order of the file; only for a profile without faults."""
+    """The warnings, in the order of the file; only a profile without faults has any."""
 
 
 def examine(file: str, workspace: str, search: Sequence[Path]) -> Findings:
-    """Build the profile to see what is wrong; constructors do no I/O.
+    """Build the profile to find its faults and warnings. Constructors do no I/O.
 
     Args:
         file: The profile's path.
-        workspace: What it is built for.
+        workspace: The folder it is built for.
         search: Folders in which plugins ship profiles.
     """
     index = scan.installed()
@@ -75,7 +75,7 @@ def examine(file: str, workspace: str, search: Sequence[Path]) -> Findings:
             tools, has_approver = tool_signature.known_tools(toolbox), toolbox.has_approver
     except ConfigurationError as error:
         return Findings(faults=error.faults)
-    except ExceptionGroup as group:  # of closing
+    except ExceptionGroup as group:  # Raised by closing.
         return Findings(faults=tuple(close_faults(file, group)))
     unknown = tuple(_unknown_words(plan, index))
     if unknown:
@@ -92,17 +92,17 @@ def examine(file: str, workspace: str, search: Sequence[Path]) -> Findings:
 
 
 def _unknown_words(plan: "Plan", index: "Installed") -> Iterator[Fault]:
-    """Words of `ALLOWED_TOOL_PERMS` that no installed tool declares: each takes away what its author meant to leave."""
+    """Report words of `ALLOWED_TOOL_PERMS` that no installed tool declares: each permits less than its author meant."""
     written = [
         word for one in plan.ceilings if one.name == ceilings.ALLOWED_PERMS for word in one.capabilities.allow or ()
     ]
     plugins = listing.list_plugins(index) if written else []
     if any(plugin.problems for plugin in plugins):
-        return  # What they declare is not known.
+        return  # The capabilities that these plugins declare are not known.
     declared = [spec.all_capabilities() for plugin in plugins for spec in plugin.specs.values()]
     known = frozenset[str]().union(*(words for words in declared if words is not None))
     for word in written:
-        # A pattern may be meant for what is not installed here; a word is looked up by who wrote it.
+        # A pattern may be meant for tools that are not installed here; only a literal word can be misspelt.
         if globs.parse_glob(word).literal not in {None, *known}:
             listed = ", ".join(map(repr, sorted(known)))
             fix = f"{did_you_mean(word, known)} Known capabilities: {listed}.".lstrip()
@@ -112,7 +112,7 @@ def _unknown_words(plan: "Plan", index: "Installed") -> Iterator[Fault]:
 def _doubtful(
     plan: "Plan", tools: Sequence["ToolSignature"], places: "Places", installed: Collection[str]
 ) -> Iterator[Fault]:
-    """What can never match, never matters or is risky, and what the ceilings take away."""
+    """Report rules that never match, never matter or are risky, and what the ceilings take away."""
     there = {*plan.loaded.specs, *plan.loaded.aliases, *installed}
     groups = {f"group:{group}" for tool in tools for group in tool.facts.groups}
     present = set(map(names.same_tool, there | groups))
@@ -123,7 +123,7 @@ def _doubtful(
         return tables.find(program.rpartition("/")[2] if program.startswith("/") else program) is not None
 
     def is_open_launcher(program: str) -> bool:
-        # Where there is a table, a rule covers the ordinary purpose of a program, and what it starts needs rules, too.
+        # With a table, a rule covers only a program's ordinary purpose; programs that it starts need their own rules.
         return always_offered.is_launcher(program) and not has_table(program)
 
     own_rules = [rule for rules in plan.tool_rules.values() for rule in rules]
@@ -147,7 +147,7 @@ def _doubtful(
 
 
 def _unrun(plan: "Plan", places: "Places") -> Iterator[Fault]:
-    """Tools that run programs, and nowhere to run them."""
+    """Report tools that run programs in a profile that names no runner."""
     unbounded = sorted(spec.name for spec in plan.specs if spec.kind in {"bash", "cli"})
     if plan.profile.runner is None and unbounded:
         names = ", ".join(map(repr, unbounded))
@@ -156,20 +156,20 @@ def _unrun(plan: "Plan", places: "Places") -> Iterator[Fault]:
 
 
 def _in_vain(plan: "Plan", places: "Places") -> Iterator[Fault]:
-    """What the policies grant and the place where programs run makes impossible."""
+    """Report what policies grant although the runner makes it impossible."""
     runner = plan.profile.runner or model.HOST
-    # A runner that keeps programs from the network has a field of this name, which opens it to those that ask.
+    # A runner that isolates programs from the network has the field `network`, which opens it to programs that ask.
     network = getattr(plan.extensions.get(runner), "network", None)
     place = api_policy.ProgramPlace(runner, "open" if network is None else "on_request" if network else "closed")
     for name, policy in plan.policies.items():
-        # An unbounded tool without a runner runs nothing anywhere, as `_unrun` says.
+        # Without a runner, a tool of another kind runs nothing anywhere; `_unrun` reports that.
         if plan.profile.runner is not None or plan.loaded.specs[name].spec.kind == "builtin":
             for what in policy.never_works(place):
                 yield Fault(places.of("tools", name), f"tools.{name}", what)
 
 
 def _unanswered(plan: "Plan", places: "Places") -> Iterator[Fault]:
-    """A warning at `ask` or `mode`, where calls wait for a person and no extension of the profile can answer."""
+    """Warn at `ask` or `mode` if calls wait for a person and no extension of the profile can answer."""
     if plan.may_ask:
         key = "ask" if plan.profile.ask else "mode"
         what = (
@@ -180,7 +180,7 @@ def _unanswered(plan: "Plan", places: "Places") -> Iterator[Fault]:
 
 
 def _seen(plan: "Plan", places: "Places", workspace: Path) -> Iterator[Fault]:
-    """Hidden files that programs see all the same."""
+    """Report hidden files that programs can read nevertheless."""
     if not any(spec.kind in {"bash", "cli"} for spec in plan.specs):
         return
     place = places.of("hidden")
@@ -198,7 +198,7 @@ def _seen(plan: "Plan", places: "Places", workspace: Path) -> Iterator[Fault]:
 
 
 def _needless(plan: "Plan", places: "Places", tools: Collection[str]) -> Iterator[Fault]:
-    """Entries of `missing_ok` that except nothing: most likely misspelt."""
+    """Report entries of `missing_ok` that match no name in the profile: most likely they are misspelt."""
     named = set(_named(plan))
     known = set(map(names.same_tool, named))
     for index, name in enumerate(plan.profile.missing_ok):
@@ -209,7 +209,7 @@ def _needless(plan: "Plan", places: "Places", tools: Collection[str]) -> Iterato
 
 
 def _named(plan: "Plan") -> Iterator[str]:
-    """Every name that `missing_ok` could except, and `group:NAME`."""
+    """Yield every name that `missing_ok` could list, and every `group:NAME`."""
     profile = plan.profile
     yield from (*profile.tools, *profile.tool_limits)
     for _, rule in policy_names.written_patterns(profile, plan.ceilings):

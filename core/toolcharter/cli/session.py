@@ -1,4 +1,4 @@
-"""A toolbox for the length of one command, and what is said when it ends."""
+"""Opens a toolbox for the length of one command, and reports losses when it closes."""
 
 import sys
 from collections.abc import Callable, Generator, Sequence
@@ -32,14 +32,14 @@ def opened_live(
     *,
     quiet_for_people: bool = False,
 ) -> "Generator[LiveToolbox]":
-    """The same for a session in which more tools may appear.
+    """Build a live toolbox, in which more tools may appear, and close it in any case.
 
     Args:
-        profile: As for `build_tools`.
-        workspace: As above.
-        events: URLs of sinks; none for standard error.
-        caller: As above.
-        quiet_for_people: Without *events*, write none where standard error is a terminal, if the profile requires none.
+        profile: A name or path, as for `build_tools`.
+        workspace: The folder that tools may touch.
+        events: URLs of sinks; if empty, events go to standard error.
+        caller: The caller of each call; None if unknown.
+        quiet_for_people: Without *events*, write none if standard error is a terminal and the profile requires none.
     """
     quiet = quiet_for_people and not events and sys.stderr is not None and sys.stderr.isatty()
     live = gate_live.open_live(
@@ -56,10 +56,10 @@ def opened_live(
 
 @contextmanager
 def opened(profile: str, workspace: str, events: Sequence[str], caller: "Caller | None" = None) -> "Generator[Toolbox]":
-    """Build the toolbox, and close it whatever happens; losses are reported on standard error.
+    """Build the toolbox and close it in any case. Losses are reported on standard error.
 
     Raises:
-        ConfigurationError: With every fault of the profile and the installation.
+        ConfigurationError: The profile or the installation has faults. It holds all of them.
     """
     toolbox = build_open.build_toolbox(
         profile, workspace=workspace, caller=caller, events=events, last_approver=_ask_at_the_terminal
@@ -87,10 +87,10 @@ def _ending(close: Callable[[], None], present: "Callable[[], Toolbox]") -> Gene
 
 
 def _ask_at_the_terminal(request: "ApprovalRequest") -> "ApprovalAnswer | None":
-    """Ask the person at the terminal that started the command; no one without a terminal."""
+    """Ask the user at the terminal that started the command. Without a terminal, there is no answer."""
     return terminal.TerminalApprover()(request)
 
 
 def _tell(text: str) -> None:
-    with suppress(OSError):  # Standard error may be what was lost.
+    with suppress(OSError):  # The loss may be that of standard error itself.
         click.echo(f"toolcharter: {text}", err=True)

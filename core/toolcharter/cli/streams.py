@@ -1,4 +1,4 @@
-"""The standard streams of the command: what holds when one is closed at the start, or full later."""
+"""Protects the command's standard streams: one may be closed at the start, or become unwritable later."""
 
 import os
 import sys
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class OutputLost(OSError):
-    """Standard output cannot be written; other files fail with a plain `OSError`."""
+    """Standard output cannot be written. A failure of another file is a plain `OSError`."""
 
 
 class _Output(FileIO):
@@ -20,17 +20,17 @@ class _Output(FileIO):
     def write(self, data: "ReadableBuffer", /) -> int:
         try:
             return super().write(data)
-        except BrokenPipeError:  # A reader that stops gets no message: click sees to it.
+        except BrokenPipeError:  # click exits quietly when the reader has gone.
             raise
         except OSError as error:
             raise OutputLost(error.errno, error.strerror) from error
 
 
 def hold_standard_streams() -> None:
-    """Keep closed standard streams from becoming some file that is opened later.
+    """Fill the descriptors of closed standard streams, so that no file opened later gets one of them.
 
-    Event lines on descriptor 2 would go into it. Writing to what is opened here instead fails, so
-    that the loss is counted.
+    Otherwise the event lines for descriptor 2 would be written into that file. The replacement is read-only: a write to
+    it fails, and the loss is counted.
     """
     for descriptor in (0, 1, 2):
         try:
@@ -43,41 +43,41 @@ def hold_standard_streams() -> None:
         tell("it is closed")
         sys.exit(1)
     own = sys.__stdout__
-    if own is not None and sys.stdout is own:  # Else other code of this process reads along.
+    if own is not None and sys.stdout is own:  # Otherwise other code in this process captures the output.
         sys.stdout = telling(own)
         _opened.append(sys.stdout)
 
 
 _opened: list[TextIOWrapper] = []
-"""Our standard output. After a broken pipe, click puts a wrapper that hides failures in its place."""
+"""Our standard output. After a broken pipe, click replaces `sys.stdout` by a wrapper that hides failures."""
 
 
 def finish() -> None:
-    """Write what is still held back: the interpreter would do so when no status can be given any more.
+    """Flush standard output. The interpreter's own flush comes too late to set an exit status.
 
     Raises:
-        OutputLost: It cannot be written.
-        BrokenPipeError: Its reader has gone.
+        OutputLost: Standard output cannot be written.
+        BrokenPipeError: Its reader has closed the pipe.
     """
     for stream in (*_opened, sys.stdout):
         stream.flush()
 
 
 def tell(cause: object) -> None:
-    """Say on standard error why there is no answer."""
-    with suppress(OSError):  # Not by `sys.stderr`: what that cannot write, it tries again at the end.
+    """Report on standard error that standard output cannot be written, and why."""
+    with suppress(OSError):  # Not `sys.stderr`: it would retry a failed write at exit.
         os.write(2, f"toolcharter: standard output cannot be written: {cause}\n".encode())
 
 
 def drop_output() -> None:
-    """Let what is still held back go nowhere, so that the interpreter's own last flush does not fail."""
+    """Discard buffered output, so that the interpreter's last flush does not fail."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
     os.close(nowhere)
 
 
 def telling(stream: TextIOWrapper) -> TextIOWrapper:
-    """Open the descriptor of *stream* again, in its encoding and buffering, so that `OutputLost` names its failures."""
+    """Reopen the descriptor of *stream*, in its encoding and buffering, so that failures are raised as `OutputLost`."""
     raw = _Output(stream.fileno(), "wb", closefd=False)
     return TextIOWrapper(
         BufferedWriter(raw),

@@ -1,4 +1,4 @@
-"""What is known of a toolbox's tools before they are called, for the review of a profile."""
+"""Collects what the lint of a profile has to know about a toolbox's tools before any call."""
 
 from collections.abc import Collection, Mapping
 from copy import deepcopy
@@ -16,19 +16,19 @@ else:
     handed = lazy("toolcharter.guards.shell.handed")
 
 _DEEPEST = 8
-"""How many references and branches are followed: a reference may lead to itself."""
+"""The most references and branches that are followed: a reference may lead to itself."""
 
 
 def known_tools(toolbox: Toolbox) -> list[ToolSignature]:
-    """All tools of *toolbox*, those that its caller does not see among them."""
+    """Return the signatures of all tools of *toolbox*, including those that its caller does not see."""
     return [signature_of(tool) for tool in toolbox.built.values()]
 
 
 def signature_of(tool: BuiltTool) -> ToolSignature:
-    """The arguments and actions that *tool* takes, as far as its schema and its spec close them."""
+    """Return the arguments and actions that *tool* takes, as far as its schema and its spec list them completely."""
     has_invocation = tool.spec.invocation is not None
     arguments = tool.reader.closed_names
-    # An invocation may call an action whatever it likes.
+    # An invocation may name an action in any way.
     schema = tool.reader.schema
     actions = None if has_invocation else _actions(schema, arguments)
     properties = schema.get("properties", {})
@@ -44,7 +44,7 @@ def signature_of(tool: BuiltTool) -> ToolSignature:
 
 
 def _actions(schema: Mapping[str, Any], arguments: Collection[str] | None) -> frozenset[str] | None:
-    """The texts that the argument `action` can be, without case; None if they are not listed."""
+    """Return the possible texts of the argument `action`, case-folded; None if the schema does not list them."""
     action = schema.get("properties", {}).get("action")
     if action is None:
         return frozenset() if arguments is not None and "action" not in arguments else None
@@ -53,15 +53,15 @@ def _actions(schema: Mapping[str, Any], arguments: Collection[str] | None) -> fr
 
 
 def _texts_of(argument: Any, schema: Mapping[str, Any]) -> frozenset[str] | None:
-    """The texts that *argument* can be; None if they are not listed."""
+    """Return the possible texts of *argument*; None if the schema does not list them."""
     texts = _texts(argument, schema, 0)
-    # A signature's default is never validated.
+    # A signature's default is never validated, so it may be missing from the enumeration.
     default = argument.get("default") if isinstance(argument, Mapping) else None
     return texts | {default} if texts is not None and isinstance(default, str) else texts
 
 
 def _texts(schema: Any, root: Mapping[str, Any], depth: int) -> frozenset[str] | None:
-    """The texts that *schema* permits; None if it lists none, or leads too far."""
+    """Return the texts that *schema* permits; None if it lists none, or nests too deeply."""
     if not isinstance(schema, Mapping) or depth > _DEEPEST:
         return None
     if "$ref" in schema:

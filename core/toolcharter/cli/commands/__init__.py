@@ -1,1 +1,1 @@
-"""The commands, one module each; `command` is what the group runs."""
+"""The commands, one module each; the group runs the `command` of a module."""

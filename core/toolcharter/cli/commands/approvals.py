@@ -1,4 +1,4 @@
-"""`toolcharter approvals`: what was approved for good, and taking it back."""
+"""`toolcharter approvals`: lists saved approvals and forgets them."""
 
 import os
 from collections.abc import Iterator, Sequence

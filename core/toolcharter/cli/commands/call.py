@@ -1,4 +1,4 @@
-"""`toolcharter call`: one governed call."""
+"""`toolcharter call`: makes one governed call."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -53,7 +53,7 @@ def _show(result: "ToolResult", *, as_json: bool) -> None:
     if as_json:
         click.echo(encoded(result))
         return
-    # A person is shown what was meant for them; a pipe gets what a model would.
+    # On a terminal, show the text for users; a pipe gets the text for models.
     text = result.user_text if is_terminal() and result.user_text is not None else result.text
     hint = f"\nHint: {result.hint}" if result.hint and result.outcome != "ok" else ""
     print_text(text.removesuffix(hint), _STYLES[result.outcome])

@@ -1,4 +1,4 @@
-"""`toolcharter decide`: what calls would meet; nothing is executed."""
+"""`toolcharter decide`: decides calls without running them."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""`toolcharter doctor`: proves that the gate is in front of every tool, and that the sinks write."""
+"""`toolcharter doctor`: proves that the gate governs every tool, and that the sinks write."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""`toolcharter events`: what event files say, and whether they say it as the contract wants."""
+"""`toolcharter events`: checks, shows, counts and compares the events in event files."""
 
 import json
 import os
@@ -30,7 +30,7 @@ else:
     schema = lazy("toolcharter.events.schema")
 
 LOOK_S = 0.2
-"""How long `tail` waits before it looks for more, in seconds."""
+"""How long `tail` waits before it polls the file again, in seconds."""
 _top = click.option("--top", default=20, show_default=True, type=click.IntRange(1), help="How many rows a table shows.")
 TABLES = ("tools", "profiles", "callers", "reasons", "denials", "errors", "approvals", "slowest")
 
@@ -121,7 +121,7 @@ def _show(event: Mapping[str, Any]) -> None:
 
 
 def _show_as_json(event: Mapping[str, Any]) -> None:
-    click.echo(json.dumps(event, separators=(",", ":")))  # In ASCII: a terminal may be behind it.
+    click.echo(json.dumps(event, separators=(",", ":")))  # ASCII only: a terminal may read it.
 
 
 @command.command("stats")

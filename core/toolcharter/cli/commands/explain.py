@@ -1,4 +1,4 @@
-"""`toolcharter explain`: why a call would be decided as it is."""
+"""`toolcharter explain`: explains stage by stage how a call would be decided, and why."""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""`toolcharter new`: the skeleton of a plugin, which passes its tests and the linters as it is."""
+"""`toolcharter new`: writes the skeleton of a plugin, which passes its own tests and the linters."""
 
 import builtins
 import keyword
@@ -23,7 +23,7 @@ else:
 _SKELETON = Path(__file__).parents[1] / "skeleton"
 _SUFFIX = ".in"
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
-# Names of the constructor's own scope: a function of the same name would hide them.
+# Names that the constructor uses: a function of the same name would hide them.
 _TAKEN = frozenset({"build", "ctx", "policy", "rt", "subject", "workspace", *keyword.kwlist, *dir(builtins)})
 
 
@@ -49,7 +49,7 @@ def command(tool: str, directory: str | None) -> None:
 
 
 def _core() -> str:
-    """What pip takes for the core: it is not published, so a checkout's path."""
+    """Return pip's argument for the core. The core is not published, so this is the path of a checkout."""
     root = find.checkout()
     return "PATH/TO/toolcharter" if root is None else quote(str(root))
 
@@ -75,7 +75,7 @@ def _values(tool: str) -> dict[str, str]:
 
 
 def _write(folder: Path, values: dict[str, str]) -> Iterator[Path]:
-    """Write every file of the skeleton below *folder*, its marks replaced in name and text."""
+    """Write every file of the skeleton below *folder*, with its placeholders replaced in names and texts."""
     for template in sorted(_SKELETON.rglob(f"*{_SUFFIX}")):
         name = str(template.relative_to(_SKELETON)).removesuffix(_SUFFIX)
         file = folder / name.replace("package", values["package"], 1)

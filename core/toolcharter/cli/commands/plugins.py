@@ -1,4 +1,4 @@
-"""`toolcharter plugins`: what is installed, before a profile grants any of it."""
+"""`toolcharter plugins`: lists the installed plugins, whether or not a profile uses them."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any

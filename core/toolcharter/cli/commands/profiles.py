@@ -1,4 +1,4 @@
-"""`toolcharter profiles`: what a profile's bare name finds, and whether it holds."""
+"""`toolcharter profiles`: lists the profiles that can be named, checks them and prints them."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -73,7 +73,7 @@ def command(
         rows = [_checked(row, workspace) for row in rows]
     faults = [str(fault) for row in rows for fault in row.faults] if check or chosen else []
     warnings = [f"Warning: {_line(warning)}" for row in rows for warning in row.warnings]
-    # A fault is mended at once, warnings are sifted: one in a line.
+    # Faults are separate paragraphs. Warnings take one line each, so that they can be filtered.
     said = [*dict.fromkeys(faults), *(["\n".join(dict.fromkeys(warnings))] if warnings else [])]
     if said:
         click.echo("\n\n".join(said), err=True)
@@ -113,7 +113,7 @@ def _findable() -> Iterator[_Row]:
 
 
 def _own(rows: Sequence[_Row]) -> list[_Row]:
-    """Those in ./profiles, which the user can mend."""
+    """Return the rows of profiles in ./profiles, which the user can edit."""
     return [row for row in rows if find.own_place(row.place)[0] == find.identity(find.OWN_FOLDER)]
 
 

@@ -1,4 +1,4 @@
-"""`toolcharter reasons`: why calls are denied or fail, and whether to try again."""
+"""`toolcharter reasons`: explains the reasons for which calls are denied or fail, and whether to retry."""
 
 from collections.abc import Iterator
 from itertools import chain
@@ -82,7 +82,7 @@ def _of_core() -> Iterator[_Row]:
 
 
 def _of_rules(plan: "Plan") -> Iterator[_Row]:
-    """What the rules of a profile and its ceilings call their denials and their questions."""
+    """Yield the reasons that the rules of a profile and of its ceilings declare."""
     held: tuple[Ceiling | Profile, ...] = (*plan.ceilings, plan.profile)
     lists = (("deny", "denied", [one.deny for one in held]), ("ask", "asked", [one.ask for one in held]))
     for word, outcome, rules in lists:
@@ -93,7 +93,7 @@ def _of_rules(plan: "Plan") -> Iterator[_Row]:
 
 
 def _of_plugins() -> Iterator[_Row]:
-    """What plugins declare, explained by their READMEs: no second list that could differ from what the author says."""
+    """Yield the reasons that plugins declare, with the explanations from their READMEs: a second list could differ."""
     index = scan.installed()
     for plugin in listing.list_plugins(index):
         for specs, entries in ((plugin.specs, index.tools), (plugin.extension_specs, index.extensions)):
@@ -105,9 +105,9 @@ def _of_plugins() -> Iterator[_Row]:
 
 
 def _documented(readme: str) -> dict[str, list[tuple[str, bool, str]]]:
-    """Outcome, retry and meaning of each row by reason, from the tables headed `reason`; the last column is the meaning.
+    """Read outcome, retry and meaning by reason from the tables with a column `reason`. The meaning is the last column.
 
-    A call is not to be tried again where the table does not say so: that is the default of `ctx.deny` and `ctx.error`, too.
+    Without `yes` in a column `retry`, the call is not to be retried; `ctx.deny` and `ctx.error` have the same default.
     """
     found: dict[str, list[tuple[str, bool, str]]] = {}
     for row in testing_readme.tables(readme):

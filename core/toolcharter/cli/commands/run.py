@@ -1,4 +1,4 @@
-"""`toolcharter run`: a stream of governed calls, a driver for agents in any language."""
+"""`toolcharter run`: makes a stream of governed calls, to drive tools from agents in any language."""
 
 from collections.abc import Sequence
 from dataclasses import fields

@@ -1,4 +1,4 @@
-"""`toolcharter schema`: what editors check and complete profiles with."""
+"""`toolcharter schema`: prints the JSON Schema by which editors check and complete profiles."""
 
 from typing import TYPE_CHECKING, Literal
 

@@ -1,4 +1,4 @@
-"""`toolcharter scrub`: the secret scrubber as a filter."""
+"""`toolcharter scrub`: masks the secrets in a stream."""
 
 import sys
 from collections.abc import Iterator
@@ -41,7 +41,7 @@ def command(ctx: click.Context, jsonl: bool) -> None:
 def _pieces() -> Iterator[bytes]:
     stream = secrets_stream.Stream()
     source: Any = sys.stdin.buffer
-    while data := source.read1(_PIECE):  # What there is, up to so much.
+    while data := source.read1(_PIECE):  # Returns what is available, up to the size.
         yield stream.feed(data)
     yield stream.finish()
 

@@ -1,4 +1,4 @@
-"""`toolcharter test`: profiles tested by their own cases."""
+"""`toolcharter test`: tests profiles by their own cases."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path

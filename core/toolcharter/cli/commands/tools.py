@@ -1,4 +1,4 @@
-"""`toolcharter tools`: what a profile offers, or what is installed."""
+"""`toolcharter tools`: lists the tools of a profile, or all that are installed."""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
