@@ -1,1 +1,1 @@
-"""Finds, trusts and loads plugins: `scan` and `origin` import nothing of them, `load` does."""
+"""Finds, trusts and loads plugins. `scan` and `origin` import no plugin; only `load` does."""

@@ -1,4 +1,4 @@
-"""The commands that plugins add to `toolcharter`: listed from metadata, imported when one of them is called."""
+"""The commands that plugins add to `toolcharter`: listed from metadata, imported when the user calls one of them."""
 
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,7 @@ def load_command(name: str, index: Installed) -> "click.Command":
     """Import the plugin that adds the command *name*.
 
     Raises:
-        PluginError: None or several distributions claim it, or the one that does cannot be loaded.
+        PluginError: No distribution or several claim the command, or its distribution cannot be loaded.
     """
     need = Need(COMMANDS, name, PLACE, "", COMMAND)
     chosen, faults = select([need], index)

@@ -1,4 +1,4 @@
-"""Asks the discoverers of a profile for tools, and holds what they answer to the rules for tools of plugins."""
+"""Asks the discoverers of a profile for tools, and checks the tools by the rules for tools of plugins."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -19,29 +19,29 @@ else:
     handed = lazy("toolcharter.guards.shell.handed")
 
 KINDS = frozenset({"cli", "custom", "mcp"})
-"""What a discovered tool may be: it needs an `allow` rule for itself; what it starts, only the floor and `deny` judge."""
+"""The kinds a discovered tool may have. It needs its own `allow` rule; only the floor and `deny` judge what it runs."""
 
 
 class Ground(NamedTuple):
-    """What a discovery is made on."""
+    """The facts that a discovery depends on."""
 
     profile: str
     folder: Path | None
-    """Where the profile's own file lies."""
+    """The folder of the profile's own file."""
     workspace: Path | None
     installed: Collection[str]
-    """The names of all installed tools: none of them can be taken."""
+    """The names of all installed tools: no discovered tool may take one of them."""
     bounds: tuple[CapabilityBounds, ...] = ()
-    """What the tools of the profile may touch."""
+    """The limits on what the profile's tools may touch."""
 
 
 class Late(NamedTuple):
-    """The discoverers that may start and ask something, once a toolbox is there."""
+    """The discoverers that are available only with a toolbox: they may start a process or send a request."""
 
     discoverers: Mapping[str, Callable[..., Any]]
-    """What the objects of extensions implement, by the name of the extension."""
+    """The implementations by objects of extensions, by the name of the extension."""
     runtime_of: Callable[[str], DiscoveryRuntime] | None
-    """What the extensions of a distribution may use; None if that is nothing."""
+    """Returns what the extensions of a distribution may use; None if they may use nothing."""
 
 
 _NO_OBJECTS = Late(MappingProxyType({}), None)
@@ -52,12 +52,12 @@ def discover(loaded: Loaded, policies: Mapping[str, Any], ground: Ground, late: 
 
     Args:
         loaded: The tools and extensions of plugins.
-        policies: The validated policies of the extensions; one without is not asked.
-        ground: Where to look, and what is taken.
-        late: The objects of the extensions, if there are any yet.
+        policies: The validated policies of the extensions. An extension without a policy is not asked.
+        ground: The facts to discover by, and the names that are taken.
+        late: The objects of the extensions, if they are built already.
 
     Raises:
-        PluginError: A discoverer raised, answered something else, or offers what it may not.
+        PluginError: A discoverer raised, did not return a `Discovery`, or offers a tool that it may not offer.
         ConfigurationError: A declared tool is wrong, or its name is taken. A fault may have a path and no place.
     """
     plugins = {name.lower(): f"the tool {name!r} of a plugin" for name in (*ground.installed, *loaded.specs)}
@@ -95,12 +95,12 @@ def discover(loaded: Loaded, policies: Mapping[str, Any], ground: Ground, late: 
 
 
 def extenders(policies: Mapping[str, Any]) -> tuple[str, ...]:
-    """The extensions whose policy lets tools appear while a session lasts."""
+    """Return the extensions whose policy allows new tools during a session."""
     return tuple(name for name, policy in policies.items() if _may_extend(policy))
 
 
 class _Taking:
-    """Takes tools as long as their names are free."""
+    """Takes tools whose names are free."""
 
     def __init__(self, taken: Mapping[str, str]) -> None:
         self._taken = dict(taken)
@@ -131,7 +131,7 @@ class _Taking:
                 self._take(extension, spec)
 
     def _role(self, spec: ToolSpec[Any]) -> tuple[str, str] | None:
-        """The first of the tool's names that is taken, and what it is already."""
+        """Return the first of the tool's names that is taken, and what it already names."""
         return next(
             ((name, role) for name in (spec.name, *spec.aliases) if (role := self._taken.get(name.lower()))), None
         )
@@ -143,7 +143,7 @@ class _Taking:
 
 
 def _evaluated(spec: ToolSpec[Any]) -> tuple[str, ...]:
-    """The arguments of a found tool that a manifest makes a program of."""
+    """Return the arguments of a found tool that an interpreter would run as code, or that would start a program."""
     if spec.invocation is None or spec.parameters is None:
         return ()
 

@@ -1,4 +1,4 @@
-"""What the discoverers of a profile have found; `toolcharter.loader.discover` asks them, where there are any."""
+"""The tools that the discoverers of a profile have found; `toolcharter.loader.discover` asks them."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -15,11 +15,11 @@ class Discovered(NamedTuple):
     folders: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     later: tuple[str, ...] = ()
-    """Globs over the names of tools that may still come."""
+    """Globs for the names of tools that may still appear."""
     wait_s: float = 0.0
-    """How long a toolbox that never changes waits for more, in seconds."""
+    """How long a toolbox that never changes waits for more tools, in seconds."""
     asked_about: frozenset[str] = frozenset()
-    """Tools about whose changes the check of their own extension asks."""
+    """The tools whose extension has a check of its own that asks about their changes."""
 
     @property
     def aliases(self) -> dict[str, str]:
@@ -28,7 +28,7 @@ class Discovered(NamedTuple):
 
     @property
     def fingerprints(self) -> dict[str, str]:
-        """What distinguishes each tool's code."""
+        """The fingerprint of each tool's code, by name."""
         return {name: tool.spec.fingerprint or "" for name, tool in self.tools.items()}
 
 
@@ -36,5 +36,5 @@ NOTHING = Discovered()
 
 
 def has_discoverers(loaded: Loaded) -> bool:
-    """Whether any extension of the profile looks for tools."""
+    """Whether any extension of the profile discovers tools."""
     return any(extension.discover for extension in loaded.extension_specs.values())

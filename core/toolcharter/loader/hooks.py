@@ -1,4 +1,4 @@
-"""Checks what a plugin implements, registers it, and calls its hooks by name of the distribution."""
+"""Checks and registers the hooks that a plugin implements, and finds the implementation of one plugin."""
 
 from collections.abc import Callable, Iterable, Iterator
 from inspect import Parameter, signature
@@ -39,11 +39,11 @@ OBJECT_HOOKS = (
 
 
 _HOOKABLE = (FunctionType, MethodType, staticmethod, classmethod)
-"""What pluggy takes for an implementation if it bears the mark."""
+"""The types that pluggy accepts as a marked implementation."""
 
 
 class _Manager(PluginManager):
-    """pluggy's, which asks `inspect` for each name of a module; most names of a module are no function."""
+    """A faster `PluginManager`: pluggy asks `inspect` about each name of a module, and most are not functions."""
 
     def parse_hookimpl_opts(self, plugin: Any, name: str) -> "HookimplOpts | None":
         if type(plugin) is ModuleType and not isinstance(vars(plugin).get(name), _HOOKABLE):
@@ -52,16 +52,16 @@ class _Manager(PluginManager):
 
 
 class PathRoute(NamedTuple):
-    """One implementation of `route_path`, to be called straight."""
+    """One implementation of `route_path`, called without pluggy."""
 
     distribution: str
-    """Whose records its `rt.store` has."""
+    """The distribution whose records its `rt.store` has."""
     function: Callable[..., Any]
     """Takes the path, the caller and the runtime."""
 
 
 class Failures:
-    """Collects the faults of several steps; `with failures:` swallows a `PluginError` into it."""
+    """Collects the faults of several steps. `with failures:` collects a `PluginError` and suppresses it."""
 
     def __init__(self, faults: Iterable[Fault] = ()) -> None:
         self.faults = list(faults)
@@ -78,24 +78,24 @@ class Failures:
         return True
 
     def stop(self) -> None:
-        """Raise all that was collected, with the first cause, if there is anything."""
+        """Raise all collected faults, if there are any, with the first cause."""
         if self.faults:
             raise PluginError(self.faults) from self._cause
 
 
 def new_manager() -> PluginManager:
-    """A plugin manager that knows our hooks and no plugin."""
+    """Return a plugin manager that knows our hooks and no plugin."""
     manager = _Manager(hookspecs.PROJECT)
     manager.add_hookspecs(hookspecs)
     return manager
 
 
 def register(manager: PluginManager, plugin: object, name: str, owner: str, hooks: tuple[str, ...]) -> None:
-    """Register *plugin* if every hook it implements is one of *hooks* and called as it is declared.
+    """Register *plugin* if every hook it implements is one of *hooks* and has the declared arguments.
 
     Raises:
-        PluginError: With all that is wrong; pluggy itself would overlook a misspelt name and an
-            argument with a default, and stop at the first wrong signature.
+        PluginError: A hook is wrong. It holds all faults; pluggy itself would overlook a misspelt name and an argument
+            with a default, and stop at the first wrong signature.
     """
     faults = list(_hook_faults(manager, plugin, owner, hooks))
     if faults:
@@ -105,7 +105,7 @@ def register(manager: PluginManager, plugin: object, name: str, owner: str, hook
 
 
 def implementation(manager: PluginManager, hook: str, plugin: object) -> Callable[..., Any] | None:
-    """What *plugin* itself implements of *hook*, taking the hook's arguments by position; or nothing."""
+    """Return *plugin*'s own implementation of *hook*, to be called with the hook's arguments by position; or None."""
     for impl in getattr(manager.hook, hook).get_hookimpls():
         if impl.plugin is plugin:
             return _with_its_own(impl, tuple(signature(getattr(hookspecs, hook)).parameters))
@@ -113,27 +113,32 @@ def implementation(manager: PluginManager, hook: str, plugin: object) -> Callabl
 
 
 def _with_its_own(impl: HookImpl, declared: tuple[str, ...]) -> Callable[..., Any]:
-    """The function of *impl*, to be called with all the hook's arguments; it gets those that it names."""
-    if not declared[1:]:  # One or none: the same as for those called most often.
+    """Wrap the function of *impl*: it is called with all the hook's arguments and passes on those that it names."""
+    if not declared[1:]:  # With at most one argument, use the fast path of the hooks that are called most often.
         return direct(impl)
     function, places = impl.function, tuple(declared.index(name) for name in impl.argnames)
     return lambda *given: function(*(given[place] for place in places))
 
 
 def direct(impl: HookImpl) -> Callable[..., Any]:
-    """The function of *impl*, to be called with the hook's single argument, past pluggy.
+    """Return the function of *impl*, to be called with the hook's single argument without pluggy.
 
-    An empty call through pluggy costs more than the check behind it.
+    An empty call through pluggy costs more than the check itself.
     """
     function: Callable[..., Any] = impl.function
     return function if impl.argnames else lambda *_: function()
 
 
 def only(manager: PluginManager, hook: str, what_it_does: str) -> Callable[..., Any] | None:
-    """The one implementation of *hook*, which *what_it_does* says in a fault.
+    """Return the one implementation of *hook*; None without one.
+
+    Args:
+        manager: It has the loaded plugins.
+        hook: The name of the hook.
+        what_it_does: What its implementations do, as a verb phrase for a fault.
 
     Raises:
-        PluginError: There are two: it would be open whose answer counts.
+        PluginError: There are two: it would be undefined whose answer counts.
     """
     found = getattr(manager.hook, hook).get_hookimpls()
     if len(found) > 1:
@@ -143,7 +148,7 @@ def only(manager: PluginManager, hook: str, what_it_does: str) -> Callable[..., 
 
 
 def cause(error: BaseException) -> str:
-    """Type and text of an error, on one line."""
+    """Return the type and the text of an error on one line."""
     return f"{type(error).__name__}: {' '.join(str(error).split())}".removesuffix(": ")
 
 
@@ -171,7 +176,7 @@ def _hook_faults(manager: PluginManager, plugin: object, owner: str, hooks: tupl
 def _signature_faults(function: Callable[..., Any], hook: str, owner: str) -> Iterator[Fault]:
     declared = tuple(signature(getattr(hookspecs, hook)).parameters)
     parameters = signature(function).parameters.values()
-    # pluggy passes by name and leaves out whatever has a default.
+    # pluggy passes arguments by name and omits each that has a default.
     plain = [p.name for p in parameters if p.kind is Parameter.POSITIONAL_OR_KEYWORD and p.default is Parameter.empty]
     if len(plain) < len(parameters) or not set(plain) <= set(declared):
         yield Fault(

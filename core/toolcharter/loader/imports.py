@@ -1,10 +1,10 @@
-"""Keeps the gate's own imports away from the workspaces: a finder ahead of all others on `sys.meta_path`.
+"""Keeps the gate from importing modules out of workspaces: a finder ahead of all others on `sys.meta_path`.
 
-A script that lies in a workspace puts the workspace on `sys.path`, and so does the current folder of `python -m`. A tool may
-write `selectors.py` there, and the gate imports most modules only when they are needed. So a name that is found outside of
-the workspaces is imported from there, unless the user's own code asks for a module that lay in the workspace before the
-tools were built. A name that is found nowhere else stays what it is for the user's code, and is refused where the gate's code,
-or a library that it called, asks for it.
+A script in a workspace puts the workspace on `sys.path`, and so does the current folder of `python -m`. A tool may
+write `selectors.py` there, and the gate imports most modules only when it needs them. So the finder imports a module
+from outside the workspaces, if it is found there, unless the user's own code asks for a module that was in the
+workspace before the tools were built. A module that only a workspace has stays available to the user's code. It is
+refused to the gate's code and to a library that the gate's code has called.
 """
 
 import os
@@ -29,7 +29,7 @@ _BOOT = "import sys; sys.path[:] = sys.argv[1:]; del sys.argv[1:]"
 
 
 class GateFinder:
-    """A meta path finder. It finds nothing while no folder of `sys.path` lies in a workspace."""
+    """A meta path finder. It finds nothing as long as no folder of `sys.path` is in a workspace."""
 
     def __init__(self) -> None:
         self._workspaces: dict[str, tuple[str, ...]] = {}
@@ -47,21 +47,21 @@ class GateFinder:
         Args:
             workspace: Its real path.
             code: Where the gate's code lies.
-            places: What no tool can write in the workspace, relative to it: imports from there are as safe as others.
+            places: Paths in the workspace, relative to it, that no tool can write: imports from there are safe.
         """
         self._uses[str(workspace)] += 1
         self._workspaces = {**self._workspaces, str(workspace): places}
         self._packages |= code.packages
         self._linked |= code.linked
         current = os.path.realpath(os.curdir)
-        # Who works on the source of a plugin starts in a folder that the gate has to import from.
+        # A developer of a plugin starts in its source folder, from which the gate has to import.
         if not any(os.path.lexists(f"{current}/{name}") for name in code.packages) and current not in code.sealed:
             self._current |= {current}
         self._trusted = {}
         self._present |= frozenset(_top_names(entry for entry in sys.path if not self._is_trusted(entry))) | code.linked
 
     def uncover(self, workspace: Path) -> None:
-        """Forget a workspace whose toolbox is closed, unless something of it is still on `sys.path`."""
+        """Forget a workspace whose toolbox is closed, unless a folder of it is still on `sys.path`."""
         top = str(workspace)
         self._uses[top] -= 1
         entries = (entry for entry in sys.path if isinstance(entry, str))
@@ -75,10 +75,10 @@ class GateFinder:
         """Find a module outside of the workspaces.
 
         Returns:
-            None if nothing speaks against what the finders behind this one would find.
+            None to leave the module to the finders behind this one.
 
         Raises:
-            ModuleNotFoundError: Code of the gate, or of Python itself, asks for what only a workspace has.
+            ModuleNotFoundError: Code of the gate, or of Python itself, asks for a module that only a workspace has.
         """
         searched = sys.path if path is None else path
         trusted = [entry for entry in searched if self._is_trusted(entry)]
@@ -86,7 +86,7 @@ class GateFinder:
             return None
         importer = self._importer()
         if importer == "other" and name.partition(".")[0] in self._present:
-            return None  # the user's own module, which was there before the tools
+            return None  # The user's own module, which existed before the tools.
         found = self._found(name, path, target, trusted)
         if found is not None:
             return found if found.loader is not None or importer == "gate" else None
@@ -108,7 +108,7 @@ class GateFinder:
             found: ModuleSpec | None = find(name, places, target)
             if found is not None and self._is_from_outside(found):
                 return found
-        # The first may have been refused because of where it leads; another folder may have the name, too.
+        # The first match may lead into a workspace; another folder may have the same name.
         singly = (PathFinder.find_spec(name, [entry], target) for entry in trusted)
         return next((found for found in singly if found is not None and self._is_from_outside(found)), None)
 
@@ -120,7 +120,7 @@ class GateFinder:
 
     def _is_trusted(self, entry: object) -> bool:
         if not isinstance(entry, str):
-            return True  # no finder of Python's own looks at it
+            return True  # Python's own finders ignore it.
         known = self._trusted.get(entry)
         if known is None:
             is_current = not entry or not self._current.isdisjoint(self._names_of(entry))
@@ -131,12 +131,12 @@ class GateFinder:
         names = self._names.get(path)
         if names is None:
             names = names_of(path)
-            if path.startswith("/"):  # Any other leads elsewhere once the process has changed its folder.
+            if path.startswith("/"):  # A relative path changes its meaning with the current folder.
                 self._names[path] = names
         return names
 
     def _is_in_workspace(self, path: str) -> bool:
-        """Whether a tool could write what lies at *path*, by any of its names."""
+        """Whether a tool could write the file at *path*, by any of its names."""
         return any(
             is_within(name, workspace) and not lies_in(name, Path(workspace), protected)
             for name in self._names_of(path)
@@ -144,7 +144,7 @@ class GateFinder:
         )
 
     def _importer(self) -> Importer:
-        """Who began the import: whose code is the nearest on the stack, but for libraries."""
+        """Determine who began the import: the nearest code on the stack, without libraries."""
         frame, is_nearest = currentframe(), True
         while frame is not None:
             file = frame.f_code.co_filename
@@ -160,7 +160,7 @@ class GateFinder:
         return "other"
 
     def search_path(self) -> list[str]:
-        """What of `sys.path` child processes of the gate may import from, and the folders of the gate's own packages."""
+        """Return the folders of `sys.path` and of the gate's packages that child processes of the gate import from."""
         homes = [os.path.dirname(home) for name in sorted(self._packages) for home in homes_of(name)]
         return [entry for entry in dict.fromkeys((*sys.path, *homes)) if entry and self._is_trusted(entry)]
 
@@ -169,10 +169,10 @@ _FINDER = GateFinder()
 
 
 def keep_imports_out(workspace: Path, code: Code) -> Callable[[], None]:
-    """Have no import of the gate come from *workspace* from now on, but from what is protected there.
+    """Keep the gate from importing anything out of *workspace*, except from its protected folders.
 
     Returns:
-        What to call when the toolbox of the workspace is closed.
+        A function to call when the toolbox of the workspace is closed.
     """
     _FINDER.cover(workspace, code, make_inventory(workspace, code.trusted).places)
     if not sys.meta_path or sys.meta_path[0] is not _FINDER:
@@ -181,28 +181,27 @@ def keep_imports_out(workspace: Path, code: Code) -> Callable[[], None]:
 
 
 def child_search_path() -> list[str]:
-    """The folders that a child process of the gate imports from: those of `sys.path` that no tool can write to."""
+    """Return the folders that the gate's child processes import from: those of `sys.path` that no tool can write to."""
     return _FINDER.search_path()
 
 
 def python_command(code: str) -> tuple[str, ...]:
-    """The command that runs *code* with the Python that runs us, which imports nothing that a tool could have written.
+    """Return a command that runs *code* with this Python and imports nothing that a tool could have written.
 
-    Neither the environment, the current folder nor what `.pth` files name decides what it imports, and no
-    `sitecustomize` runs.
+    Its imports do not depend on the environment, the current folder or `.pth` files, and no `sitecustomize` runs.
     """
     return (sys.executable, "-I", "-S", "-c", f"{_BOOT}\n{code}", *child_search_path())
 
 
 def _top_names(entries: Iterable[str]) -> Iterator[str]:
-    """What modules in some folders would be called."""
+    """Yield the names by which the files in some folders could be imported."""
     for entry in entries:
         with suppress(OSError):
             yield from (file.partition(".")[0] for file in os.listdir(entry or "."))
 
 
 def _is_standard(file: str) -> bool:
-    """Whether a source file belongs to Python itself, whose modules import at their top only others of it."""
+    """Whether a source file is one of Python's own. At its top level it imports only other modules of Python."""
     return any(
         is_within(file, folder) and not file.startswith((f"{folder}/site-packages/", f"{folder}/dist-packages/"))
         for folder in standard_folders()

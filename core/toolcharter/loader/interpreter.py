@@ -1,7 +1,7 @@
-"""Which files and folders Python code of the gate comes from: the running interpreter, its packages, editable sources, libraries.
+"""Finds the files and folders the gate's Python code comes from: interpreter, packages, editable sources, libraries.
 
-A user who can write to one of them decides what the gate runs next. Only the folders of a workspace are of interest, so the
-expensive questions are asked only where a folder of `sys.path` lies in the workspace.
+A user who can write to one of them decides what the gate runs next. Only files in a workspace matter, so the expensive
+checks are made only if a folder of `sys.path` is in the workspace.
 """
 
 import os
@@ -22,7 +22,7 @@ from toolcharter.loader.survey import Survey, is_within
 CORE = "toolcharter"
 _FOLDERS = ("stdlib", "platstdlib", "purelib", "platlib", "scripts")
 _LIBRARIES = ("lib", "lib64", "include", "share", "pyvenv.cfg")
-# pytest's finder, which rewrites asserts, asks `PathFinder`; that of `importlib_metadata` finds distributions and no modules.
+# pytest's finder, which rewrites asserts, uses `PathFinder`; that of `importlib_metadata` finds only distributions.
 _HARMLESS_FINDERS = frozenset(
     {
         "_frozen_importlib",
@@ -35,31 +35,31 @@ _HARMLESS_FINDERS = frozenset(
     }
 )
 _CUSTOM = ("sitecustomize", "usercustomize")
-# Folders of libraries and modules in C. Source: ld.so(8); openssl-env(7); iconv(3); locale(7).
+# Folders of libraries and of C modules. Source: ld.so(8); openssl-env(7); iconv(3); locale(7).
 _LIBRARY_FOLDERS = ("LD_LIBRARY_PATH", "OPENSSL_MODULES", "OPENSSL_ENGINES", "GCONV_PATH", "LOCPATH", "SSL_CERT_DIR")
 _LIBRARY_FILES = ("LD_PRELOAD", "LD_AUDIT", "OPENSSL_CONF", "SSL_CERT_FILE")
 _EMPTY_IS_HERE = frozenset({"LD_LIBRARY_PATH"})
-"""Where an empty entry means the current folder."""
+"""The variables in which an empty entry means the current folder."""
 _LIBRARY_SEPARATORS = {"LD_LIBRARY_PATH": "[:;]", "LD_PRELOAD": "[: ]"}
 
 
 class Code(NamedTuple):
-    """Where the gate's own code lies, as far as a workspace is concerned."""
+    """Where the gate's own code lies, as far as it matters to one workspace."""
 
     trusted: tuple[str, ...]
-    """Absolute paths that have to be protected, each by every name that leads to it."""
+    """Absolute paths to protect, each by every name that leads to it."""
     sealed: tuple[str, ...]
-    """Those that tools may not read either: folders of installed packages."""
+    """The paths among them that tools must not read either: the folders of installed packages."""
     packages: frozenset[str]
     """The top-level names of the gate's packages: the core's and those of all installed plugins."""
     linked: frozenset[str] = frozenset()
-    """Top-level names that a link in a site directory takes from the workspace."""
+    """Top-level names of modules that a link in a site directory imports from the workspace."""
     is_on_path: bool = False
     """Whether a folder of `sys.path` is the workspace, lies in it or contains it."""
 
 
 def survey() -> Survey:
-    """A new look at the disk."""
+    """Return a new survey, which has not read anything from the disk yet."""
     return Survey(site_dirs())
 
 
@@ -69,7 +69,7 @@ def code_of_the_gate(workspace: Path, index: Installed, seen: Survey | None = No
     Args:
         workspace: Its real path.
         index: The installed plugins.
-        seen: What was found on the disk already, where the same build of a toolbox has asked before.
+        seen: The survey of an earlier check in the same build of a toolbox.
 
     Raises:
         ConfigurationError: The workspace lies in a folder from which the gate imports, so that tools could write there.
@@ -96,13 +96,13 @@ def code_of_the_gate(workspace: Path, index: Installed, seen: Survey | None = No
 
 @cache
 def _folders() -> dict[str, str]:
-    paths = sysconfig.get_paths()  # which `get_path` would put together anew for each
+    paths = sysconfig.get_paths()  # `get_path` would compute them again for each name.
     return {name: paths[name] for name in _FOLDERS}
 
 
 @cache
 def standard_folders() -> tuple[str, ...]:
-    """The folders of the standard library, links resolved and not."""
+    """Return the folders of the standard library, with and without links resolved."""
     folders = (_folders()["stdlib"], _folders()["platstdlib"])
     return tuple(dict.fromkeys((*folders, *map(os.path.realpath, folders))))
 
@@ -116,7 +116,7 @@ def _require_outside(workspace: str, folders: Iterable[str]) -> None:
 
 
 def _interpreter(workspace: str) -> Iterator[str]:
-    """The interpreter and its environment. A prefix that contains the workspace is protected by its parts."""
+    """Yield the interpreter and its environment. Of a prefix that contains the workspace, yield only its own parts."""
     programs = {sys.executable, str(getattr(sys, "_base_executable", "") or "")} - {""}
     yield from programs
     yield from (os.path.dirname(program) for program in programs)
@@ -126,19 +126,19 @@ def _interpreter(workspace: str) -> Iterator[str]:
         else:
             yield prefix
     if site_module.ENABLE_USER_SITE:
-        yield f"{site_module.getuserbase()}/bin"  # where `pip install --user` puts the command `toolcharter`
+        yield f"{site_module.getuserbase()}/bin"  # `pip install --user` puts the command `toolcharter` there.
     if sys.pycache_prefix:
         yield sys.pycache_prefix
 
 
 def _script() -> tuple[str, ...]:
-    """The file that Python was started with, which chooses the profile."""
+    """Return the script that Python was started with, which chooses the profile."""
     file = getattr(sys.modules.get("__main__"), "__file__", None)
     return (file,) if isinstance(file, str) and os.path.exists(file) else ()
 
 
 def _imported(workspace: str, packages: frozenset[str]) -> Iterator[str]:
-    """The folders of those of the gate's packages that are imported.
+    """Yield the folders of the gate's packages that are imported already.
 
     Raises:
         ConfigurationError: The workspace lies in one of them.
@@ -150,9 +150,13 @@ def _imported(workspace: str, packages: frozenset[str]) -> Iterator[str]:
 
 
 def _shadows(workspace: str, entries: list[str]) -> Iterator[str]:
-    """Modules that were imported from *entries*, folders of `sys.path`, and hide one of the same name outside of the workspace.
+    """Yield modules that were imported from *entries* and hide a module of the same name outside the workspace.
 
-    The gate uses what is imported already: further parts of such a package would come from the workspace.
+    The gate uses imported modules: further parts of such a package would come from the workspace.
+
+    Args:
+        workspace: Its real path.
+        entries: Folders of `sys.path` in the workspace.
     """
     outside = [entry for entry in sys.path if entry and not is_within(os.path.realpath(entry), workspace)]
     starts = tuple(f"{entry.rstrip('/')}/" for entry in entries)
@@ -165,7 +169,7 @@ def _shadows(workspace: str, entries: list[str]) -> Iterator[str]:
 
 
 def homes_of(name: str) -> tuple[str, ...]:
-    """The folders of a package that is imported, or the file of a module."""
+    """Return the folders of an imported package, or the file of an imported module."""
     module = sys.modules.get(name)
     try:
         places = tuple(getattr(module, "__path__", ()) or ()) or (getattr(module, "__file__", None),)
@@ -182,10 +186,9 @@ def _sources(
     plugins: Iterable[str],
     seen: Survey,
 ) -> Iterator[str]:
-    """Folders in the workspace that are on `sys.path`, or are sources of editable installs, and concern the gate.
+    """Yield folders in the workspace that the gate imports from: on `sys.path`, or sources of editable installs.
 
-    What lies in the source of an editable install that the gate has no use for is left to the tools: the gate's imports
-    pass over it.
+    Tools may write to the source of an editable install that the gate does not need: the gate never imports from it.
     """
     editable = [(name, root) for name, root in seen.editables if any(True for _ in seen.related((root,), workspace))]
     needed = frozenset({CORE, *plugins})
@@ -202,22 +205,23 @@ def _sources(
         elif not (real in from_files and seen.is_in_any(real, others) and not seen.is_in_any(real, ours)):
             yield entry
         if real in from_files:
-            # Python imports these by itself when it starts, the next time that the gate starts.
+            # Python imports these modules by itself when the gate starts the next time.
             yield from (f"{entry}/{name}{end}" for name in _CUSTOM for end in ("", *all_suffixes()))
     yield from (root for root in ours if is_within(root, workspace))
 
 
 def has_other_finders() -> bool:
-    """Whether modules may be found by other means than `sys.path`: each build backend has its own finder."""
+    """Whether modules may be found other than by `sys.path`: each build backend may install its own finder."""
     modules = (str(getattr(finder, "__module__", "")).partition(".")[0] for finder in sys.meta_path)
     return not _HARMLESS_FINDERS.issuperset(modules)
 
 
 def libraries_of(workspace: str, environ: Mapping[str, str]) -> Iterator[str]:
-    """Files and folders besides Python modules that the variables of *environ* have this process load, as they are written.
+    """Yield files and folders other than Python modules that this process loads because of variables in *environ*.
 
-    The dynamic loader and OpenSSL read these variables in every start, and search their folders each time that a module in C
-    is imported. Who can write there decides what the gate runs, or which servers it believes.
+    The dynamic loader and OpenSSL read these variables at every start, and search their folders each time a C module is
+    imported. A process that can write there decides what the gate runs, or which servers the gate trusts. The paths are
+    returned as they are written.
 
     Raises:
         ConfigurationError: A folder of libraries is the workspace itself, so that tools could write there.

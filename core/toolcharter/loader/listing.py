@@ -1,4 +1,4 @@
-"""What is installed, for `toolcharter plugins`."""
+"""Lists the installed plugins, for `toolcharter plugins`."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -25,19 +25,19 @@ class PluginInfo:
     tools: tuple[str, ...]
     extensions: tuple[str, ...]
     specs: Mapping[str, Any]
-    """`{tool: ToolSpec}`, from which capabilities and reasons can be read; without those that do not load."""
+    """`{tool: ToolSpec}`, from which capabilities and reasons can be read; without tools that do not load."""
     problems: tuple[str, ...]
-    """Why it, or part of it, would not load."""
+    """The reasons why it, or part of it, would not load."""
     extension_specs: Mapping[str, Any] = field(default_factory=dict)
-    """`{extension: ExtensionSpec}`; without those that only open sinks or channels, and those that do not load."""
+    """`{extension: ExtensionSpec}`; without extensions that only open sinks or channels, or that do not load."""
     commands: tuple[str, ...] = ()
 
 
 def list_plugins(index: Installed | None = None) -> list[PluginInfo]:
-    """Describe every installed plugin, sorted by name; all that are trusted and permitted are imported for it.
+    """Describe every installed plugin, sorted by name. This imports all that are trusted and permitted.
 
     Args:
-        index: What is installed; default `installed()`.
+        index: The installed plugins; default `installed()`.
     """
     index = index or installed()
     groups: dict[str, list[EntryPoint]] = {}

@@ -1,7 +1,7 @@
-"""Loads the plugins that one profile needs, and nothing else.
+"""Loads only the plugins that one profile needs.
 
-First all names are looked up and every module's origin is checked; only if no fault was found is
-the first plugin imported. Each of the two steps reports all its faults at once.
+First it looks up all names and checks the origin of every module. Only if it found no fault, it imports the plugins.
+Each of the two steps reports all its faults at once.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -65,29 +65,29 @@ class LoadedTool(NamedTuple):
 
 
 class LoadedExtension(NamedTuple):
-    """A spec and the distribution it came from."""
+    """A spec, the distribution it came from, and its module."""
 
     spec: ExtensionSpec[Any]
     distribution: str
     version: str
     module: str
     discover: Callable[..., Any] | None = None
-    """What its module implements of `discover_tools`."""
+    """Its module's implementation of `discover_tools`."""
 
 
 class Check(NamedTuple):
-    """One implementation of `check_call`, to be called straight."""
+    """One implementation of `check_call`, called without pluggy."""
 
     plugin: str
-    """`distribution:module`, and `:extension` for the object of an extension."""
+    """`distribution:module`, with `:extension` appended for the object of an extension."""
     function: "Callable[[Call], Any]"
     """Takes the call; returns None, `Deny`, `Ask` or an awaitable of these."""
     advisory: bool = False
-    """Whether a call passes where the check fails."""
+    """Whether a call passes if the check fails."""
     timeout_s: float = CHECK_TIMEOUT_S
     """How long its awaitable may take, in seconds."""
     tool: str | None = None
-    """The only tool whose calls it looks at; None: all."""
+    """The only tool whose calls it checks; None for all tools."""
 
 
 class Loaded(NamedTuple):
@@ -98,43 +98,43 @@ class Loaded(NamedTuple):
     extension_specs: dict[str, LoadedExtension]
     """By name, in the order of the profile."""
     aliases: dict[str, str]
-    """`{alias: tool}`, as the tools write them."""
+    """`{alias: tool}`, as the tools' authors write them."""
     distributions: dict[str, str]
     """`{name: version}` of everything loaded, sorted: part of the profile's digest."""
     manager: PluginManager
     checks: tuple[Check, ...]
     """Sorted by `plugin`; complete after `build_extensions`."""
     openers: Openers
-    """Of event sinks, by scheme; complete after `build_extensions`."""
+    """The functions that open event sinks, by scheme; complete after `build_extensions`."""
     program_files: tuple[Path, ...] = ()
-    """Tables of programs beside the core's."""
+    """Tables of programs in addition to the core's."""
     approver: "Callable[[ApprovalRequest], Any] | None" = None
-    """What answers approvals, if one of the extensions does; known after `build_extensions`."""
+    """The function that answers approvals, if an extension has one; set by `build_extensions`."""
     agent_host: "Callable[[AgentTask], Any] | None" = None
-    """What runs agents, if one of the extensions does; known after `build_extensions`."""
+    """The function that runs agents, if an extension has one; set by `build_extensions`."""
     runners: "Mapping[str, Callable[[RunnerScope], Any]]" = _NOTHING
-    """What opens runners, by the name of the extension; known after `build_extensions`."""
+    """The functions that open runners, by the name of the extension; set by `build_extensions`."""
     channels: Openers = _NOTHING
-    """What opens channels, by the word under `deliver`; complete after `build_extensions`."""
+    """The functions that open channels, by the word under `deliver`; complete after `build_extensions`."""
     stores: Openers = _NOTHING
-    """What opens stores, by scheme."""
+    """The functions that open stores, by scheme."""
     buses: Openers = _NOTHING
-    """What opens buses, by scheme."""
+    """The functions that open buses, by scheme."""
     discoverers: Mapping[str, Callable[..., Any]] = _NOTHING
-    """What the objects of extensions implement of `discover_tools`, by the name of the extension; known after
+    """The implementations of `discover_tools` by objects of extensions, by the extension's name; set by
     `build_extensions`."""
     routes: tuple[PathRoute, ...] = ()
-    """What keeps files elsewhere, in the order of the profile; known after `build_extensions`."""
+    """The functions that route paths to other places, in the order of the profile; set by `build_extensions`."""
     closers: tuple[Callable[[], object], ...] = ()
-    """What the objects of extensions want called when the toolbox closes; known after `build_extensions`."""
+    """The `close` methods of the objects of extensions, for the end of the toolbox; set by `build_extensions`."""
 
     objects: Mapping[tuple[str, str], Any] = MappingProxyType({})
     """The objects of extensions, by distribution and name, once they are built."""
     read_roots: tuple[Path, ...] = ()
-    """What these let be read outside the workspace."""
+    """The paths outside the workspace that these objects permit to read."""
 
     def program_tables(self) -> "Tables":
-        """What is known of programs: the core's tables, and those of these plugins."""
+        """Return the tables of known programs: the core's and those of these plugins."""
         return tables.CORE.with_added(self.program_files) if self.program_files else tables.CORE
 
     def build_extensions(self, workspace: Path, policies: Mapping[str, ExtensionPolicy]) -> "Loaded":
@@ -199,7 +199,7 @@ class Loaded(NamedTuple):
         return open_sink(self.openers, url)
 
     def open_channel(self, name: str, url: str, place: str) -> "Channel":
-        """Open the channel *name* for *url*, which the entry at *place* names.
+        """Open the channel *name* for *url*. A fault names *place*, where the entry is.
 
         Raises:
             PluginError: No loaded plugin opens it, or the URL cannot be used. The URL itself is not shown.
@@ -207,7 +207,7 @@ class Loaded(NamedTuple):
         return open_channel(self.channels, name, url, place)
 
     def open_store(self, url: str, place: str) -> "StoreEngine":
-        """Open the store behind *url*, which *place* names; nothing connects yet.
+        """Open the store behind *url*, without connecting. A fault names *place*, where the URL is.
 
         Raises:
             PluginError: No loaded plugin opens it, or the URL cannot be used. The URL itself is not shown.
@@ -215,18 +215,18 @@ class Loaded(NamedTuple):
         return open_store(self.stores, url, place)
 
     def open_bus(self, url: str, place: str) -> "Bus":
-        """Open the bus behind *url*, which *place* names; as `open_store`."""
+        """Open the bus behind *url*; otherwise like `open_store`."""
         return open_bus(self.buses, url, place)
 
     def with_channels(self, channels: Mapping[str, str], index: Installed) -> "Loaded":
-        """Load the plugins of more channels, which ceilings have asked for since.
+        """Load the plugins of further channels that ceilings ask for.
 
         Args:
             channels: The names of channels, each with the place of an entry that asks for it.
-            index: What is installed.
+            index: The installed plugins.
 
         Raises:
-            PluginError: As of `load_plugins`.
+            PluginError: See `load_plugins`.
         """
         there = self.channels.keys() | self.extension_specs.keys()
         missing = {name: place for name, place in channels.items() if name not in there}
@@ -234,7 +234,7 @@ class Loaded(NamedTuple):
             return self
         more = load_plugins({}, others=channel_needs(missing), index=index)
         for name, module in more.manager.list_name_plugin():
-            if not self.manager.has_plugin(name):  # its hooks count as those of any loaded module
+            if not self.manager.has_plugin(name):  # The hooks of a new module count like those of any loaded module.
                 self.manager.register(module, name)
         distributions = dict(sorted({**self.distributions, **more.distributions}.items()))
         program_files = tuple(dict.fromkeys((*self.program_files, *more.program_files)))
@@ -257,7 +257,7 @@ def load_plugins(
     others: Iterable[Need] = (),
     index: Installed | None = None,
 ) -> Loaded:
-    """Load what one profile needs.
+    """Load the plugins that one profile needs.
 
     Args:
         profile_tools: The names of its tools, each with its place (`file:line:column`).
@@ -265,16 +265,16 @@ def load_plugins(
         sinks: The schemes of event sinks that the core does not open itself.
         pins: `{distribution: (specifier, place)}`.
         missing_ok: Tools that may be absent.
-        runner: Which of *extensions* the profile names as its runner and nowhere else.
-        others: What else it needs: `channel_needs`, `store_need`, `bus_need`.
-        index: What is installed; default `installed()`.
+        runner: The extension that the profile names as its runner and nowhere else.
+        others: Further needs: `channel_needs`, `store_need`, `bus_need`.
+        index: The installed plugins; default `installed()`.
 
     Returns:
         The specs of the listed tools and extensions, and the hooks of their plugins.
 
     Raises:
-        PluginError: With every fault that can be found at once; if a name or an origin is
-            wrong, nothing was imported.
+        PluginError: A plugin cannot be loaded. It holds every fault that can be found at once. If a name or an origin
+            is wrong, nothing was imported.
     """
     index = index or installed()
     chosen, faults = select([*needs_of(profile_tools, extensions, sinks, runner), *others], index, missing_ok)
@@ -341,7 +341,7 @@ def _loaded(chosen: Mapping[Need, EntryPoint], modules: Mapping[str, PluginModul
 
 
 def _alias_faults(tools: Iterable[LoadedTool]) -> Iterator[Fault]:
-    """Aliases that another loaded tool bears as its name or alias; case does not count."""
+    """Yield a fault for each alias that is also the name or an alias of another loaded tool; case does not count."""
     tools = tuple(tools)
     names = {tool.spec.name.lower(): tool for tool in tools}
     aliases: dict[str, LoadedTool] = {}
@@ -378,7 +378,7 @@ def _checks(manager: PluginManager, settings: Mapping[str, ExtensionPolicy] = _N
 
 
 def _with(policy: ExtensionPolicy | None, check: Check) -> Check:
-    """*check* as its extension's policy wants it; that of a module has no policy."""
+    """Apply the policy of the check's extension to *check*; the check of a module has no policy."""
     if isinstance(policy, CheckPolicy):
         return check._replace(advisory=policy.advisory, timeout_s=policy.timeout_s)
     return check

@@ -1,4 +1,4 @@
-"""Imports the module of one distribution and takes in what it registers."""
+"""Imports the module of one distribution and collects the specs that it registers."""
 
 from collections.abc import Collection, Iterator, Mapping
 from importlib import import_module
@@ -27,10 +27,10 @@ S = TypeVar("S", ToolSpec[Any], ExtensionSpec[Any])
 
 
 class PluginModule(NamedTuple):
-    """An imported module of a plugin, and what it registered."""
+    """An imported module of a plugin, and its specs."""
 
     entry: EntryPoint
-    """One of the entry points that name it."""
+    """One of the entry points that name the module."""
     module: ModuleType
     tools: Mapping[str, ToolSpec[Any]]
     extensions: Mapping[str, ExtensionSpec[Any]]
@@ -40,8 +40,8 @@ def load_module(entry: EntryPoint, index: Installed, manager: PluginManager) -> 
     """Import the module of *entry*, register it, and collect the specs of all its entry points.
 
     Raises:
-        PluginError: The import failed, a hook is misspelt, has a wrong signature, raises or
-            returns something else, or its specs and the entry points are not the same names.
+        PluginError: The import failed; a hook is misspelt, has a wrong signature, raises or returns a wrong value; or
+            the names of the specs and of the entry points differ.
     """
     module = _import(entry)
     register(manager, module, f"{entry.distribution}:{entry.module}", entry.owner, MODULE_HOOKS)
@@ -54,7 +54,7 @@ def load_module(entry: EntryPoint, index: Installed, manager: PluginManager) -> 
         *_name_faults(entry, "extension", [spec.name for spec in extensions], names[EXTENSIONS]),
     ]
     if not any(implementation(manager, hook, module) for hook in _OPENING):
-        # A plugin that opens sinks, channels, stores or buses needs no spec: what it opens bears the name of its entry point.
+        # A plugin that opens sinks, channels, stores or buses needs no spec: they have the name of its entry point.
         faults += _missing(entry, "extension", names[EXTENSIONS] - {spec.name for spec in extensions})
     if faults:
         raise PluginError(faults)
@@ -89,7 +89,7 @@ def _call(manager: PluginManager, module: ModuleType, entry: EntryPoint, hook: s
 
 
 def _own_names(entry: EntryPoint, group: str, index: Installed) -> set[str]:
-    """The names for which this distribution names this module."""
+    """Return the names of the distribution's entry points that name this module."""
     source = (entry.distribution, entry.module, entry.metadata_dir, group)
     return {
         other.name
@@ -124,12 +124,12 @@ def _name_faults(entry: EntryPoint, noun: str, names: list[str], known: set[str]
 
 
 def unmet(need: Need, plugin: PluginModule, manager: PluginManager, extensions: Collection[str]) -> Iterator[Fault]:
-    """What a plugin that loaded well does not offer in the role it is needed in."""
+    """Report why a plugin that loaded cannot fill the role it is needed in."""
     owner, module = plugin.entry.owner, plugin.entry.module
     if need.noun in {"extension", RUNNER} and need.name not in plugin.extensions:
         what = f"{module} registers no extension {need.name!r}; it only opens event sinks, channels, stores or buses."
         yield Fault(owner, "", what, f"Take {need.path} out of the profile.")
-    if need.name in extensions:  # then its object may open what the module does not
+    if need.name in extensions:  # Then the extension's object may open what the module does not.
         return
     if need.noun == SINK and implementation(manager, "open_sink", plugin.module) is None:
         what = f"{module} implements no hook open_sink, so it opens no event sink '{need.name}:'."
@@ -144,10 +144,10 @@ def unmet(need: Need, plugin: PluginModule, manager: PluginManager, extensions: 
 
 
 def program_files_of(plugin: PluginModule, manager: PluginManager, others: tuple[Path, ...]) -> tuple[Path, ...]:
-    """The tables of programs that a plugin brings.
+    """Return the files with tables of programs that a plugin registers.
 
     Raises:
-        PluginError: They cannot be used beside the core's and those in *others*.
+        PluginError: The tables conflict with the core's or with those in *others*, or are wrong.
     """
     function = implementation(manager, "register_programs", plugin.module)
     if function is None:

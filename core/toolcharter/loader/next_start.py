@@ -1,7 +1,7 @@
-"""From which folders of a workspace Python will import when it starts as it did this time, and what nobody may call a module there.
+"""Finds the folders of a workspace that Python will import from at its next start, and the names to protect there.
 
-Python puts a script's folder, or the current one for `python -m`, ahead of all others. A `click.py` there is imported before
-any code of ours runs, so that only its name can be protected.
+Python puts a script's folder, or the current one for `python -m`, ahead of all others. It would import a `click.py`
+there before any code of ours runs, so the only protection is to let no tool use the name.
 """
 
 import os
@@ -19,29 +19,30 @@ from toolcharter.loader.survey import is_within, metadata_folders, requirements_
 
 _BY_PYTHON = frozenset({"sitecustomize", "usercustomize"})
 _TRIED = frozenset({"java", "org"})
-"""What the standard library tries to import and no Python in C has. Source: `copy`, `pickle`, `platform`, `xml.sax`."""
+"""Modules that CPython lacks although its library tries to import them: in `copy`, `pickle`, `platform`, `xml.sax`."""
 
 
 class _Modules(NamedTuple):
-    """Top-level names in one folder."""
+    """Top-level names of modules in one folder."""
 
     regular: frozenset[str] = frozenset()
     """Modules, and packages with an `__init__`."""
     spaces: frozenset[str] = frozenset()
-    """Folders without one, which may be namespace packages."""
+    """Folders without an `__init__`, which may be namespace packages."""
 
 
 def import_folders(
     workspace: Path, packages: frozenset[str], is_protected: Callable[[str], bool]
 ) -> tuple[ImportFolder, ...]:
-    """The folders of `sys.path` in *workspace*, each with the names that would shadow an installed or a standard module there.
+    """Return the folders of `sys.path` in *workspace*, each with the names that would shadow other modules.
 
-    What lies there by such a name already is the user's own module, and stays out.
+    The shadowed modules are installed or standard ones. A module that already exists in a folder under such a name is
+    the user's own; its name is left out.
 
     Args:
         workspace: Its real path.
         packages: Top-level names of the gate's own packages.
-        is_protected: Whether no tool may write in a folder of the workspace at all.
+        is_protected: Returns whether no tool may write anywhere in a folder of the workspace.
     """
     top = str(workspace)
     path = list(dict.fromkeys(os.path.realpath(entry) for entry in sys.path if isinstance(entry, str)))
@@ -78,7 +79,7 @@ def _folder(
 
 
 def _before(path: Sequence[str], entry: str, found: dict[str, _Modules]) -> frozenset[str]:
-    """What Python finds before it looks into *entry*."""
+    """Return the names that Python finds before it searches *entry*."""
     return _union(found[one].regular for one in path[: path.index(entry)])
 
 
@@ -107,6 +108,6 @@ def _is_package(folder: str) -> bool:
 
 @cache
 def _optional() -> frozenset[str]:
-    """What installed distributions use where it is there, by the names of distributions, which mostly are the modules'."""
+    """Return the modules that installed distributions may use, named as distributions, which most modules are."""
     needs = (need for metadata in metadata_folders(site_dirs()) for need in requirements_of(metadata))
     return frozenset(need.replace("-", "_") for need in needs)

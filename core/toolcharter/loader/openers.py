@@ -1,4 +1,4 @@
-"""Calls the hooks that open something for a URL: sinks, channels, stores and buses. No URL is ever shown."""
+"""Calls the hooks that open something for a URL: sinks, channels, stores and buses. No message shows the URL."""
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -47,11 +47,11 @@ class Opener(NamedTuple):
 
 
 Openers = Mapping[str, Opener]
-"""By the name of the entry point: the scheme of a sink, a store or a bus, the word under `deliver` of a channel."""
+"""By the name of the entry point: the scheme of a sink, a store or a bus, or a channel's word under `deliver`."""
 
 
 def openers_of(manager: PluginManager, hook: str, plugin: object, name: str, owner: str) -> dict[str, Opener]:
-    """What *plugin* itself implements of *hook*, under its *name*; or nothing."""
+    """Return *plugin*'s own implementation of *hook* under its *name*; empty without one."""
     function = implementation(manager, hook, plugin)
     return {} if function is None else {name: Opener(owner, function)}
 
@@ -82,33 +82,33 @@ def open_sink(openers: Openers, url: str) -> "Sink":
 
 
 class _SecretChannel(NamedTuple):
-    """A channel whose URL a secret holds: it is read and checked when a thread has something to deliver."""
+    """A channel whose URL is a secret. The URL is read and checked when a thread has something to deliver."""
 
     open: "Callable[[], Channel]"
 
     def connect(self) -> "Sender[Deliverable]":
-        """As `Channel.connect`; a secret that the store does not give is a loss, too."""
+        """Resolve the URL and connect. If the store does not return the secret, the delivery is lost, too."""
         return self.open().connect()
 
 
 def channel_of(url: str, secret: Callable[[str], str], open_: "Callable[[str], Channel]") -> "Channel":
-    """What *open_* gives for *url*: now, or for the URL that *secret* gives, once there is something to deliver."""
+    """Open the channel of *url* by *open_*. If *url* refers to a secret, open it when there is something to deliver."""
     return _SecretChannel(lambda: open_(secret(url))) if is_secret_reference(url) else open_(url)
 
 
 def sender_of(
     where: "ChannelUrl", secret: Callable[[str], str], open_: "Callable[[str, str, str], Channel]"
 ) -> "Sender[Message]":
-    """What delivers messages on a channel that a tool's policy names.
+    """Connect to the channel that a tool's policy names.
 
     Args:
         where: The channel.
-        secret: Gives the URL, where that is a secret of the caller's tenant.
-        open_: Opens the channel of a name and a URL; the last argument says who asks.
+        secret: Resolves the URL if it refers to a secret of the caller's tenant.
+        open_: Opens the channel of a name and a URL; the last argument names the caller.
 
     Raises:
         NotDelivered: It cannot be opened; the URL is not shown.
-        StoreUnavailable: The secret is not there.
+        StoreUnavailable: The store does not return the secret.
     """
     if where.deliver == notify.LOG:
         return notify.LogSender()
@@ -121,13 +121,13 @@ def sender_of(
 
 
 def open_channel(openers: Openers, name: str, url: str, place: str) -> "Channel":
-    """Open the channel *name* for *url* through the plugin whose entry point bears the name.
+    """Open the channel *name* for *url* through the plugin whose entry point has that name.
 
     Args:
-        openers: Those of the loaded plugins.
+        openers: The openers of the loaded plugins.
         name: The word under `deliver`.
-        url: The one beside it.
-        place: Where the entry is written: `file:line:column`.
+        url: The URL in the same entry.
+        place: The place of the entry: `file:line:column`.
 
     Raises:
         PluginError: No loaded plugin opens it, or the URL cannot be used. The URL itself is not
@@ -158,9 +158,9 @@ def open_store(openers: Openers, url: str, place: str) -> "StoreEngine":
     """Open the store behind *url* through the plugin whose entry point is its scheme.
 
     Args:
-        openers: Those of the loaded plugins.
+        openers: The openers of the loaded plugins.
         url: Its URL.
-        place: Where it is written, `file:line:column`; or who asks for it.
+        place: The place of the URL, `file:line:column`; or the name of the caller that asks for the store.
 
     Raises:
         PluginError: No loaded plugin opens it, or the URL cannot be used. The URL itself is not shown: it may hold a
@@ -171,7 +171,7 @@ def open_store(openers: Openers, url: str, place: str) -> "StoreEngine":
 
 
 def open_bus(openers: Openers, url: str, place: str) -> "Bus":
-    """Open the bus behind *url* through the plugin whose entry point is its scheme; as `open_store`."""
+    """Open the bus behind *url* through the plugin whose entry point is its scheme; otherwise like `open_store`."""
     bus: Bus = _open_by_scheme(openers, url, place, "bus", _OF_BUSES)
     return bus
 
@@ -198,10 +198,10 @@ def _open_by_scheme(openers: Openers, url: str, place: str, noun: str, parts: It
 
 
 def read_roots_of(manager: PluginManager, built: object, owner: str) -> tuple[Path, ...]:
-    """What the object of an extension lets be read.
+    """Return the paths that an extension's object permits to read.
 
     Raises:
-        PluginError: It raised, or its answer cannot be used.
+        PluginError: The hook raised, or its answer cannot be used.
     """
     function = implementation(manager, "read_roots", built)
     if function is None:

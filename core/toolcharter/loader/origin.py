@@ -1,4 +1,4 @@
-"""Where a plugin's module would be imported from, asked before it is."""
+"""Finds where a plugin's module would be imported from, before it is imported."""
 
 import os
 import re
@@ -18,7 +18,7 @@ _MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", re.ASCII)
 
 
 def editable_root(entry: EntryPoint) -> str | None:
-    """The source folder of an editable install; None if it is no such install.
+    """Return the source folder of an editable install; None for any other install.
 
     Source: PyPA specification "Recording the Direct URL Origin of installed distributions".
     """
@@ -33,7 +33,7 @@ def editable_root(entry: EntryPoint) -> str | None:
 
 
 def origin_faults(entry: EntryPoint) -> Iterator[Fault]:
-    """Why the module of a trusted *entry* must not be imported: one fault for each reason."""
+    """Yield the reasons why the module of a trusted *entry* must not be imported, each as a fault."""
     if not _MODULE.fullmatch(entry.module):
         yield Fault(
             entry.owner,
@@ -51,7 +51,7 @@ def origin_faults(entry: EntryPoint) -> Iterator[Fault]:
 
 
 def profile_folders(index: Installed) -> list[Path]:
-    """The `profiles` folders inside the packages of usable plugins, sorted; nothing is imported."""
+    """Return the `profiles` folders in the packages of usable plugins, sorted; imports nothing."""
     entries = {
         entry.module: entry for entry in (*index.tools.values(), *index.extensions.values(), *index.commands.values())
     }
@@ -60,8 +60,8 @@ def profile_folders(index: Installed) -> list[Path]:
 
 
 def _likely_to_bring(entries: Collection[EntryPoint]) -> Iterable[EntryPoint]:
-    """Those of *entries* for whose packages a folder of `sys.path` has `profiles`; only these are looked for one by one."""
-    if has_other_finders():  # which may find a package anywhere
+    """Return the *entries* whose package has `profiles` in a folder of `sys.path`. Only these are searched singly."""
+    if has_other_finders():  # They may find a package anywhere.
         return entries
     packages, holders = {_top(entry) for entry in entries}, dict[str, list[str]]()
     for folder in map(os.fspath, sys.path):
@@ -87,7 +87,7 @@ def _profiles_of(entry: EntryPoint) -> Iterator[Path]:
         return
     inner = entry.module.split(".")[1:]
     found = [folder for place in _places(entry) if (folder := Path(place, *inner, "profiles")).is_dir()]
-    if found and not any(origin_faults(entry)):  # asked last: few plugins bring profiles
+    if found and not any(origin_faults(entry)):  # Asked last, because few plugins ship profiles.
         yield from found
 
 
@@ -96,23 +96,23 @@ def _top(entry: EntryPoint) -> str:
 
 
 def _places(entry: EntryPoint) -> list[str]:
-    """The package folders, or the one file, that importing the top-level name would use."""
+    """Return the package folders, or the one file, that importing the top-level name would use."""
     try:
         spec = find_spec(_top(entry))
-    except ValueError:  # Something without a spec bears that name in `sys.modules`.
+    except ValueError:  # An object without a spec has that name in `sys.modules`.
         return ["an object in sys.modules"]
-    except ModuleNotFoundError:  # Only the workspace has it, from which the gate imports nothing.
+    except ModuleNotFoundError:  # Only the workspace has the module, and the gate imports nothing from there.
         return []
     if spec is None:
         return []
-    # A namespace package has one folder for each entry of `sys.path` that has a share in it.
+    # A namespace package has one folder for each entry of `sys.path` that holds a part of it.
     return list(spec.submodule_search_locations or [str(spec.origin)])
 
 
 def _is_from(entry: EntryPoint, place: str) -> bool:
-    if not Path(place).is_absolute():  # "built-in", "frozen", or a relative entry of `sys.path`
+    if not Path(place).is_absolute():  # "built-in", "frozen", or from a relative entry of `sys.path`.
         return False
-    # The last part is not resolved: a link inside a trusted folder is as trusted as a file.
+    # The last part is not resolved: a link in a trusted folder is as trusted as a file there.
     holder = os.path.realpath(Path(place).parent)
     root = editable_root(entry)
     return holder == entry.folder or (root is not None and is_within(f"{holder}/{Path(place).name}", root))

@@ -1,7 +1,7 @@
 """Lists the installed plugins from their metadata, without importing any of them.
 
-Reads `entry_points.txt` of each distribution on `sys.path` as bytes and parses only those that
-name a group of ours; `importlib_metadata` is asked for archives alone. Nothing is kept on disk.
+Reads `entry_points.txt` of each distribution on `sys.path` as bytes and parses only files that
+name a group of ours. Only for archives it uses `importlib_metadata`. It keeps nothing on disk.
 """
 
 import os
@@ -35,7 +35,7 @@ _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 _CHUNK = 16_384
 _MAX_BYTES = 1_048_576
 _DEEPEST = 100
-"""How many folders deep a path is resolved folder by folder."""
+"""The most folders of a path that are resolved one by one; a deeper path is resolved as a whole."""
 
 
 class EntryPoint(NamedTuple):
@@ -46,7 +46,7 @@ class EntryPoint(NamedTuple):
     name: str
     """The name of the tool, extension or command."""
     module: str
-    """What to import for it, as written."""
+    """The module to import for it, as the metadata name it."""
     distribution: str
     """The distribution's name, normalised."""
     version: str
@@ -64,14 +64,14 @@ class EntryPoint(NamedTuple):
 
     @property
     def metadata_dir(self) -> str:
-        """The metadata folder's whole name."""
+        """The path of the metadata folder."""
         return os.path.join(self.folder, self.metadata)
 
 
 class Installed:
-    """Every entry point of ours on `sys.path`, in its order, trusted or not."""
+    """Every entry point of ours on `sys.path`, in that order, trusted or not."""
 
-    # No dataclass: `toolcharter --help` needs no other, and would wait for the module and for what it compiles.
+    # Not a dataclass: `toolcharter --help` would have to import `dataclasses` for this class alone.
     def __init__(self, entry_points: tuple[EntryPoint, ...], permitted: frozenset[str] | None) -> None:
         self.entry_points = entry_points
         self.permitted = permitted
@@ -85,16 +85,16 @@ class Installed:
         return found
 
     def offers(self, group: str, name: str) -> Sequence[EntryPoint]:
-        """All that claim *name* in *group*, whatever its case, trusted or not."""
+        """Return all entry points that claim *name* in *group*, whatever their case, trusted or not."""
         return self._by_name.get((group, name.lower()), ())
 
     def permits(self, entry: EntryPoint) -> bool:
-        """Whether `TOOLCHARTER_PLUGINS` lets *entry* load; `git` there means `toolcharter-git` too."""
+        """Whether `TOOLCHARTER_PLUGINS` lets *entry* load. There, `git` also means `toolcharter-git`."""
         short = entry.distribution.removeprefix("toolcharter-")
         return self.permitted is None or not self.permitted.isdisjoint({entry.distribution, short})
 
     def unmatched(self) -> list[str]:
-        """What `TOOLCHARTER_PLUGINS` names and nothing installed is called, each as a sentence, with the nearest name."""
+        """Return a sentence for each name in `TOOLCHARTER_PLUGINS` without a distribution; it has the nearest name."""
         full = {entry.distribution for entry in self.entry_points}
         short = {name.removeprefix("toolcharter-") for name in full}
         return [
@@ -103,7 +103,7 @@ class Installed:
         ]
 
     def usable(self, group: str) -> dict[str, EntryPoint]:
-        """The trusted and permitted entry points of *group*, by name, sorted."""
+        """Return the trusted and permitted entry points of *group* by name, sorted."""
         found = (entry for entry in self.entry_points if entry.group == group)
         ours = (entry for entry in found if entry.trusted and self.permits(entry))
         return {entry.name: entry for entry in sorted(ours, key=lambda entry: entry.name)}
@@ -125,7 +125,7 @@ class Installed:
 
 
 def installed(path: Iterable[str] | None = None, sites: Iterable[str] | None = None) -> Installed:
-    """List what is installed; nothing is imported, so nothing of a plugin runs.
+    """List the installed entry points. It imports nothing, so no plugin's code runs.
 
     Args:
         path: The folders to search; default `sys.path`.
@@ -138,7 +138,7 @@ def installed(path: Iterable[str] | None = None, sites: Iterable[str] | None = N
 
 
 def summary(entry: EntryPoint) -> str:
-    """The one line with which the distribution of *entry* describes itself; empty if it has none.
+    """Return the distribution's one-line description of itself; empty if it has none.
 
     Source: PyPA specification "Core metadata", `Summary`.
     """
@@ -153,7 +153,7 @@ def summary(entry: EntryPoint) -> str:
 
 
 def normalise(name: str) -> str:
-    """A distribution's name for comparison. Source: PEP 503."""
+    """Normalise a distribution's name for comparison. Source: PEP 503."""
     plain = name.strip().lower().replace("_", "-").replace(".", "-")
     return re.sub(r"-+", "-", plain) if "--" in plain else plain
 
@@ -165,9 +165,9 @@ def _restriction(value: str | None) -> frozenset[str] | None:
 
 
 def _without_shadowed(entries: Iterable[EntryPoint]) -> Iterator[EntryPoint]:
-    """Drop what a site directory further up `sys.path` has of the same distribution, as Python does.
+    """Drop entries of a distribution that a site directory earlier on `sys.path` also has, as Python does.
 
-    Two versions side by side in one folder both stay: which of them is imported is anyone's guess.
+    Two versions in one folder both stay, because it is undefined which of them Python imports.
     """
     home: dict[str, str] = {}
     for entry in entries:
@@ -195,12 +195,12 @@ def _entries_in(folder: str, *, trusted: bool) -> Iterator[EntryPoint]:
 
 
 def _is_metadata(name: str) -> bool:
-    # "~" begins what pip left of a distribution it was removing.
+    # pip renames a distribution that it is removing to begin with "~".
     return name.endswith((".dist-info", ".egg-info")) and not name.startswith("~")
 
 
 def _read(folder: int, name: str) -> bytes:
-    """At most 1 MiB of a file; nothing if it cannot be read."""
+    """Return at most 1 MiB of a file; nothing if it cannot be read."""
     try:
         descriptor = os.open(name, _FLAGS, dir_fd=folder)
     except OSError:
@@ -219,7 +219,7 @@ def _read(folder: int, name: str) -> bytes:
 
 
 def _owner(folder: int, metadata: str) -> tuple[str, str]:
-    """Name and version: in the folder's name of a wheel, in a file of anything older."""
+    """Return name and version: a wheel has them in its folder's name, anything older in a file."""
     name, dash, version = metadata.removesuffix(".dist-info").partition("-")
     if dash and version and metadata.endswith(".dist-info"):
         return normalise(name), version
@@ -234,7 +234,7 @@ def _headers(folder: int, metadata: str) -> dict[str, str]:
 
 
 def _parse(text: bytes, owner: tuple[str, str], folder: str, metadata: str, *, trusted: bool) -> Iterator[EntryPoint]:
-    """Read the sections of ours. Source: PyPA specification "Entry points"."""
+    """Parse the sections of our groups. Source: PyPA specification "Entry points"."""
     group = ""
     for line in text[text.index(_MARK) :].decode(errors="replace").splitlines():
         name, equals, module = line.partition("=")
@@ -255,10 +255,10 @@ def _entries_in_archive(archive: str) -> Iterator[EntryPoint]:
 
 
 def command_clashes(index: Installed, own: Collection[str]) -> Iterator[str]:
-    """A sentence for each name of a command that several distributions claim.
+    """Yield a sentence for each command name that several distributions claim.
 
     Args:
-        index: What is installed.
+        index: The installed entry points.
         own: The names of toolcharter's own commands, which no plugin replaces.
     """
     for name in index.commands:
@@ -270,17 +270,17 @@ def command_clashes(index: Installed, own: Collection[str]) -> Iterator[str]:
 
 
 def claims(entries: Collection[EntryPoint]) -> str:
-    """Who makes these offers, for a message: `acme-git 2.0, toolcharter-git 1.0`."""
+    """Name the distributions of *entries* for a message: `acme-git 2.0, toolcharter-git 1.0`."""
     return ", ".join(sorted({entry.owner for entry in entries}))
 
 
 def site_dirs() -> frozenset[str]:
-    """The site directories of this interpreter, links resolved, whether or not they exist.
+    """Return the site directories of this interpreter, links resolved, whether or not they exist.
 
-    Plugins come from these alone. The rest of `sys.path`, the current folder, the workspace and `PYTHONPATH` are where an
-    agent, or the repository it works on, can put a file.
+    Plugins are loaded only from these. In the rest of `sys.path`, the current folder, the workspace and `PYTHONPATH`,
+    an agent or the repository it works on can create files.
 
-    Source: `site.getsitepackages`, `site.getusersitepackages` where it is enabled, and the
+    Source: `site.getsitepackages`, `site.getusersitepackages` if it is enabled, and the
     schemes `purelib` and `platlib` of `sysconfig`.
     """
     found = {*site.getsitepackages(), *_package_folders()}
@@ -296,16 +296,16 @@ def _package_folders() -> tuple[str, str]:
 
 
 def search_path(entries: Iterable[str] | None = None) -> tuple[str, ...]:
-    """`sys.path` as absolute names, links resolved, each once, in its order."""
+    """Return `sys.path` as absolute paths, links resolved, in order and without duplicates."""
     return tuple(dict.fromkeys(real_paths(sys.path if entries is None else entries)))
 
 
 def real_paths(paths: Iterable[str], known: dict[str, str] | None = None) -> list[str]:
-    """What `os.path.realpath` gives for each of *paths*. A folder that several of them lie in is resolved once.
+    """Return `os.path.realpath` of each of *paths*. A folder that several paths share is resolved once.
 
     Args:
-        paths: Absolute or not.
-        known: What was resolved before, by path; gets what is resolved now.
+        paths: Absolute or relative paths.
+        known: A cache of resolved paths, by path; it gets the new ones.
     """
     known = {} if known is None else known
     return [_real_path(os.fspath(path), known) for path in paths]

@@ -1,4 +1,4 @@
-"""Which distribution answers for each name a profile needs; nothing is imported here."""
+"""Chooses the distribution that provides each name a profile needs; imports nothing."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
@@ -35,22 +35,22 @@ BUS = "bus"
 COMMAND = "command"
 _NOUNS = {TOOLS: "tool", EXTENSIONS: "extension", COMMANDS: COMMAND}
 _RUNNERS = {name: f"toolcharter-{name}" for name in ("bwrap", "docker")}
-"""The runners that come with distributions of ours."""
+"""The runners of our own distributions."""
 _CHANNELS = {"webhook": "toolcharter-webhook"}
-"""The channels that come with distributions of ours."""
+"""The channels of our own distributions."""
 _STORES = {name: f"toolcharter-{name}" for name in ("sqlite", "postgresql", "redis")}
-"""The stores that come with distributions of ours."""
+"""The stores of our own distributions."""
 _BUSES = {"nats": "toolcharter-nats", "process": "toolcharter-service"}
-"""The buses that come with distributions of ours."""
+"""The buses of our own distributions."""
 
 
 class Need(NamedTuple):
-    """One name that a profile or a sink asks for."""
+    """One name that a profile, a sink or a caller asks for."""
 
     group: str
     name: str
     place: str
-    """Where it is asked for: `file:line:column`."""
+    """The place that asks for it: `file:line:column`."""
     path: str
     """The dotted path of the key there; empty for a sink."""
     noun: str
@@ -63,13 +63,13 @@ def needs_of(
     sinks: Iterable[str],
     runner: str | None = None,
 ) -> list[Need]:
-    """Turn names with their places into needs, in their order.
+    """Turn names with their places into needs, in order.
 
     Args:
-        tools: Those that the profile lists.
-        extensions: Those that it lists, and its runner.
-        sinks: Schemes of their URLs.
-        runner: Which of *extensions* the profile names as its runner alone.
+        tools: The tools that the profile lists.
+        extensions: The extensions that it lists, and its runner.
+        sinks: The schemes of the sinks' URLs.
+        runner: The extension that the profile names only as its runner.
     """
     return [
         *(Need(TOOLS, name, place, f"tools.{name}", "tool") for name, place in tools.items()),
@@ -84,38 +84,38 @@ def needs_of(
 
 
 def channel_needs(channels: Mapping[str, str]) -> list[Need]:
-    """The needs of the *channels* that notifications name under `deliver`, each with the place of an entry."""
+    """Return the needs of the *channels* that notifications name under `deliver`, each with the place of an entry."""
     return [Need(EXTENSIONS, name, place, "notify.deliver", CHANNEL) for name, place in channels.items()]
 
 
 def sink_need(scheme: str) -> Need:
-    """The need of an event sink, by the scheme of its URL."""
+    """Return the need of an event sink, by the scheme of its URL."""
     return Need(EXTENSIONS, scheme, f"event sink '{scheme}:'", "", SINK)
 
 
 def store_need(url: str, place: str) -> Need:
-    """The need of a store, by its *url*."""
+    """Return the need of a store, by its *url*."""
     return Need(EXTENSIONS, url.partition(":")[0], place, "store", STORE)
 
 
 def bus_need(url: str, place: str) -> Need:
-    """The need of a bus, by its *url*."""
+    """Return the need of a bus, by its *url*."""
     return Need(EXTENSIONS, url.partition(":")[0], place, "bus", BUS)
 
 
 def select(
     needs: Iterable[Need], index: Installed, missing_ok: Collection[str] = ()
 ) -> tuple[dict[Need, EntryPoint], list[Fault]]:
-    """Choose the entry point for each need, and say what is wrong with the rest.
+    """Choose the entry point for each need, and report the faults of the others.
 
     Args:
-        needs: What the profile asks for.
-        index: What is installed.
-        missing_ok: Tools that may be absent; one that nothing provides is left out in silence.
+        needs: The names that the profile asks for.
+        index: The installed entry points.
+        missing_ok: Tools that may be absent. A tool that nothing provides is then left out without a fault.
 
     Returns:
         One trusted entry point for each need that has exactly one, in the order of *needs*; and
-        the faults, also those of modules that would be imported from elsewhere.
+        the faults, including those of modules that would be imported from elsewhere.
     """
     chosen: dict[Need, EntryPoint] = {}
     faults: dict[Fault, None] = {}
@@ -134,7 +134,7 @@ def select(
 
 
 def pin_faults(pins: Mapping[str, tuple[str, str]], index: Installed) -> Iterator[Fault]:
-    """A fault for each pin of a profile, `{distribution: (specifier, place)}`, that an installed version does not satisfy.
+    """Yield a fault for each installed version that does not satisfy a pin, `{distribution: (specifier, place)}`.
 
     Source: PyPA specification "Version specifiers".
     """
@@ -147,7 +147,7 @@ def pin_faults(pins: Mapping[str, tuple[str, str]], index: Installed) -> Iterato
 
 
 def clash_faults(entries: Iterable[EntryPoint], index: Installed) -> Iterator[Fault]:
-    """The names among *entries* that more than one installed plugin claims."""
+    """Yield a fault for each name among *entries* that more than one installed plugin claims."""
     for entry in entries:
         rivals = [offer for offer in index.offers(entry.group, entry.name) if offer.trusted and index.permits(offer)]
         if len(rivals) > 1:
@@ -155,7 +155,7 @@ def clash_faults(entries: Iterable[EntryPoint], index: Installed) -> Iterator[Fa
 
 
 def _is_own_source(offer: EntryPoint, offers: Iterable[EntryPoint]) -> bool:
-    """Whether *offer* is what a build left in the source folder of an editable install."""
+    """Whether *offer* is metadata that a build left in the source folder of an editable install."""
     roots = (editable_root(other) for other in offers if other.trusted and other.distribution == offer.distribution)
     return any(root is not None and is_within(offer.folder, root) for root in roots)
 
@@ -253,7 +253,7 @@ def _fits(version: str, wanted: "SpecifierSet") -> bool:
 
 
 def shared_modules(entries: Iterable[EntryPoint]) -> Iterator[Fault]:
-    """Modules that entry points of two distributions name: it would be open whose code runs."""
+    """Yield a fault for each module that two distributions name: it would be undefined whose code runs."""
     first: dict[str, EntryPoint] = {}
     for entry in dict.fromkeys(entries):
         other = first.setdefault(entry.module, entry)

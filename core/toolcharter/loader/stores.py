@@ -1,4 +1,4 @@
-"""Stores and buses by their URLs: `open_store` and `open_bus` for hosts, and the engine behind `rt.store`."""
+"""Opens stores and buses by their URLs: `open_store` and `open_bus` for hosts, and the engine behind `rt.store`."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,18 +21,18 @@ else:
     scrubber = lazy("toolcharter.guards.secrets.engine")
 
 DEFAULT_STORE = "sqlite:"
-"""The store of those who name none: a file in the user's state folder."""
+"""The default store: a file in the user's state folder."""
 
 
 def open_store(url: str = DEFAULT_STORE, *, migrates: bool = True) -> "StoreHandle":
-    """A store for a host: one engine, opened on first use, that many tenants and distributions share.
+    """Open a store for a host: one engine, opened on first use, that many tenants and distributions share.
 
     `open_store("sqlite:").bound("acme", "acme-service")` is a `Store`.
 
     Args:
-        url: The scheme is the name of a plugin's entry point, and that plugin alone is imported.
-        migrates: Whether the first use brings what is stored to the present form; workers that others migrate for
-            refuse another form instead.
+        url: The scheme is the name of a plugin's entry point. Only that plugin is imported.
+        migrates: Whether the first use migrates the stored records to the current form. A worker that leaves migration
+            to another process passes False; its store then refuses records of another form.
 
     Returns:
         A handle, to be closed; a context manager closes it.
@@ -46,14 +46,14 @@ def open_store(url: str = DEFAULT_STORE, *, migrates: bool = True) -> "StoreHand
 
 
 def open_bus(url: str, *, index: Installed | None = None) -> "Bus":
-    """The bus behind *url*, such as `nats://127.0.0.1:4222`, or `process:` for one within this process.
+    """Open the bus behind *url*, such as `nats://127.0.0.1:4222`, or `process:` for a bus within this process.
 
     Args:
-        url: The scheme is the name of a plugin's entry point, and that plugin alone is imported.
-        index: What is installed; by default, what is.
+        url: The scheme is the name of a plugin's entry point. Only that plugin is imported.
+        index: The installed plugins; default `installed()`.
 
     Returns:
-        A bus, to be closed. It connects by itself, and again whenever it was away.
+        A bus, to be closed. It connects by itself, and reconnects after each interruption.
 
     Raises:
         PluginError: No plugin opens it, or the URL cannot be used. The URL itself is not shown.
@@ -71,14 +71,14 @@ def open_engine(
     loaded: Loaded | None = None,
     index: Installed | None = None,
 ) -> "StoreEngine":
-    """The engine for *url*; nothing connects yet.
+    """Open the engine for *url*, without connecting.
 
     Args:
-        url: Its URL; empty for the store of those who name none.
-        place: Where it is written, or who asks for it.
-        workspace: Where tools write: no store lies there.
-        loaded: Plugins, the store's of *url* among them; by default that one is loaded now.
-        index: What is installed; default `installed()`.
+        url: Its URL; empty for the default store.
+        place: The place of the URL, or the name of the caller that asks for the store.
+        workspace: The folder that tools write to. The store must not keep its state there.
+        loaded: Loaded plugins, including the one for *url*; by default that plugin is loaded now.
+        index: The installed plugins; default `installed()`.
 
     Raises:
         ConfigurationError: No plugin opens it, or it cannot be used. The URL itself is not shown.
@@ -102,7 +102,7 @@ def _concerns(path: Path, workspace: Path) -> bool:
 
 
 def remember_passwords(url: str) -> None:
-    """Have what is secret of *url* masked wherever it is shown, as it is written and as it is meant."""
+    """Register the password of *url* to be masked wherever it is shown, both as it is written and decoded."""
     _, mark, rest = url.partition("://")
     user, at, _ = rest.rpartition("@")
     password = user.partition(":")[2]

@@ -1,7 +1,7 @@
-"""What the disk says of the folders that Python imports from: real paths, links, editable installs, `.pth` files.
+"""Examines the folders that Python imports from: real paths, links, editable installs, `.pth` files.
 
-A `Survey` looks each of these up once. It serves one build of a toolbox, which asks the same before its plugins are
-imported and afterwards; the next build takes a new one.
+A `Survey` looks each of these up once. It serves one build of a toolbox, which asks the same questions before and after
+its plugins are imported. The next build makes a new survey.
 """
 
 import os
@@ -21,7 +21,7 @@ _HEADERS_END = re.compile(rb"\r?\n\r?\n")
 
 
 class Survey:
-    """One look at the disk.
+    """Cached facts about the disk.
 
     Args:
         sites: The site directories, links resolved.
@@ -33,11 +33,11 @@ class Survey:
         self._names: dict[str, tuple[str, ...]] = {}
 
     def real(self, path: str) -> str:
-        """What `os.path.realpath` gives."""
+        """Return `os.path.realpath` of *path*, cached."""
         return real_paths((path,), self._real)[0]
 
     def names_of_all(self, paths: Iterable[str]) -> tuple[str, ...]:
-        """All names of *paths*, each once."""
+        """Return all names of *paths*, without duplicates."""
         return tuple(dict.fromkeys(name for path in paths for name in self._names_of(path)))
 
     def _names_of(self, path: str) -> tuple[str, ...]:
@@ -47,14 +47,14 @@ class Survey:
         return found
 
     def related(self, paths: Iterable[str], workspace: str) -> Iterator[str]:
-        """Those of *paths* that, by their letters or in truth, are the workspace, lie in it, or contain it."""
+        """Yield the *paths* that, as written or with links resolved, are the workspace, lie in it, or contain it."""
         for path in paths:
             names = (os.path.abspath(path), self.real(path))
             if any(is_within(name, workspace) or is_within(workspace, name) for name in names):
                 yield path
 
     def is_in_any(self, path: str, folders: Iterable[str]) -> bool:
-        """Whether *path*, links resolved, is one of *folders* or lies in one."""
+        """Whether *path*, with links resolved, is one of *folders* or lies in one of them."""
         real = self.real(path)
         return any(is_within(real, self.real(folder)) for folder in folders)
 
@@ -70,15 +70,15 @@ class Survey:
         return found
 
     def linked_from(self, workspace: str) -> dict[str, str]:
-        """What links in site directories take from the workspace: top-level names of modules, and where each leads.
+        """Return top-level names of modules that links in site directories take from the workspace, with their targets.
 
-        Installers put them there: `flit install --symlink`, `uv` with links to its cache.
+        Installers make such links: `flit install --symlink`, `uv` with links to its cache.
         """
         return {name.partition(".")[0]: real for name, real in self._links if is_within(real, workspace)}
 
     @cached_property
     def editables(self) -> tuple[tuple[str, str], ...]:
-        """Name and source folder of each editable install.
+        """The name and the source folder of each editable install.
 
         Source: PyPA specification "Recording the Direct URL Origin of installed distributions".
         """
@@ -86,7 +86,7 @@ class Survey:
 
     @cached_property
     def of_path_files(self) -> tuple[str, ...]:
-        """The folders that `.pth` files put on `sys.path`, links resolved. Source: the module `site`."""
+        """The folders that `.pth` files add to `sys.path`, links resolved. Source: the module `site`."""
         lines = (
             os.path.join(site, line.strip())
             for site in self.sites
@@ -98,7 +98,7 @@ class Survey:
         return tuple(real_paths(lines, self._real))
 
     def needed(self, first: Iterable[str]) -> frozenset[str]:
-        """The distributions that *first* need, and those that these need, extras included."""
+        """Return *first* and all distributions that they need, directly or not, including those of extras."""
         folders = {_distribution_of(folder): folder for folder in metadata_folders(self.sites)}
         found, left = set[str](), list(first)
         while left:
@@ -110,12 +110,12 @@ class Survey:
 
 
 def names_of(path: str, real: str | None = None) -> tuple[str, ...]:
-    """All absolute names of *path*: as each link on its way has it, and without links: *real*, where that is known."""
+    """Return all absolute names of *path*: one for each link on its way, and *real*, the name without links."""
     absolute = os.path.abspath(path)
     real = real or os.path.realpath(path)
     if real == absolute:
         return (real,)
-    # `abspath` takes `..` by its letters, which is wrong behind a link; the walk does not.
+    # `abspath` removes `..` from the text, which is wrong behind a link; the walk follows the link.
     written = path if path.startswith("/") else f"{os.getcwd()}/{path}"
     return tuple(dict.fromkeys(map(str, ways(Path("/"), written))))
 
@@ -126,7 +126,7 @@ def is_within(path: str, folder: str) -> bool:
 
 
 def metadata_folders(sites: Iterable[str]) -> Iterator[str]:
-    """The metadata of all that is installed."""
+    """Yield the metadata folders of all installed distributions."""
     for site in sites:
         yield from (f"{site}/{name}" for name in _listing(site) if name.endswith((".dist-info", ".egg-info")))
 
@@ -139,7 +139,7 @@ def _editables(sites: Iterable[str]) -> Iterator[tuple[str, str]]:
             url = urlsplit(read["url"])
             if url.scheme == "file" and read["dir_info"]["editable"] is True:
                 yield _distribution_of(folder), os.path.realpath(unquote(url.path))
-        except (ValueError, KeyError, TypeError):  # no record, or none of an editable install
+        except (ValueError, KeyError, TypeError):  # No record, or not that of an editable install.
             continue
 
 
@@ -148,7 +148,7 @@ def _distribution_of(metadata: str) -> str:
 
 
 def requirements_of(metadata: str) -> Iterator[str]:
-    """The names of the distributions that one needs, or can use. Source: PyPA specification "Core metadata"."""
+    """Yield the names of the distributions that one needs or can use. Source: PyPA specification "Core metadata"."""
     for name in ("METADATA", "PKG-INFO"):
         try:
             with open(f"{metadata}/{name}", "rb") as file:
@@ -167,7 +167,7 @@ def _listing(folder: str) -> Sequence[str]:
 
 
 def _content(file: str) -> bytes:
-    """A file's content; nothing if it cannot be read."""
+    """Return a file's content; nothing if it cannot be read."""
     try:
         with open(file, "rb", buffering=0) as opened:
             return opened.readall()

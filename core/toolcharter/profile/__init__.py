@@ -1,1 +1,1 @@
-"""YAML files become one `Profile`, each value with its place, all faults at once. Imports no plugin, runs no tool."""
+"""Parses YAML files into one `Profile`, with the place of each value and all faults at once. Imports no plugin."""

@@ -1,6 +1,6 @@
-"""What holds beside every profile: the administrator's file, the workspace's, and the environment. Each only tightens.
+"""Reads the ceilings of every profile: the administrator's file, the workspace's, the environment. Each only tightens.
 
-What is named or present and cannot be read is a fault, never "no policy".
+If a file that exists or is named cannot be read, that is a fault, never "no policy".
 """
 
 import os
@@ -18,25 +18,25 @@ from toolcharter.profile.schema import CeilingFile, WorkspaceFile
 from toolcharter.profile.settings import Capabilities, Ceiling
 
 ADMIN_POLICY = "TOOLCHARTER_ADMIN_POLICY"
-"""Names the administrator's file."""
+"""The variable that names the administrator's file."""
 ALLOWED_PERMS = "ALLOWED_TOOL_PERMS"
-"""Lists the capabilities that may be used; an empty text is no restriction."""
+"""The variable that lists the permitted capabilities; an empty text restricts nothing."""
 WORKSPACE_POLICY = Path(".toolcharter", "policy.yaml")
-"""The workspace's own file, seen from its root."""
+"""The workspace's own file, relative to its root."""
 
 _WORKSPACE_FIX = "Mend the file, or remove it."
 
 
 def read_ceilings(workspace: Path | None, environ: Mapping[str, str]) -> tuple[tuple[Ceiling, ...], list[Fault]]:
-    """Read what holds beside every profile.
+    """Read the ceilings.
 
     Args:
         workspace: The folder that tools may touch, if there is one.
         environ: The environment.
 
     Returns:
-        The administrator's, the workspace's and the environment's ceiling, those that there are; and every fault. While
-        there are faults nothing must be built: what is at fault is missing from the ceilings.
+        The ceilings of the administrator, the workspace and the environment, as far as they exist; and every fault. If
+        there are faults, nothing must be built: the ceilings lack the parts at fault.
     """
     faults: list[Fault] = []
     found = (_of_administrator(environ, faults), _of_workspace(workspace, faults), _of_environment(environ, faults))
@@ -64,12 +64,12 @@ def _of_workspace(workspace: Path | None, faults: list[Fault]) -> Ceiling | None
     misspelt = file.with_suffix(".yml")
     if not _is_absent(file.parent) and os.path.isdir(file.parent) and not _is_absent(misspelt):
         faults.append(Fault(str(misspelt), "", "nothing reads it.", f"Name it {file.name!r}."))
-    # A link to nowhere is not absent: it was meant to be there.
+    # A dangling link is not absent: the file was meant to exist.
     if _is_absent(file.parent) or (_is_absent(file) and os.path.isdir(file.parent)):
         return None
     real = os.path.realpath(file)
     if not Path(real).is_relative_to(os.path.realpath(workspace)):
-        # Its faults would repeat lines of a file that the workspace does not hold.
+        # Faults in it would quote lines of a file outside of the workspace.
         faults.append(Fault(str(file), "", "it leads out of the workspace.", _WORKSPACE_FIX))
         return None
     return _read(str(file), WorkspaceFile, faults, _WORKSPACE_FIX)
@@ -81,7 +81,7 @@ def _is_absent(path: Path) -> bool:
     except FileNotFoundError:
         return True
     except OSError:
-        return False  # Closed to us; opening it will say so.
+        return False  # It exists but is not accessible; opening it will report that.
     return False
 
 

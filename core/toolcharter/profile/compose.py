@@ -1,4 +1,4 @@
-"""`extends`: a profile and its parents become one tree, in which every value keeps its place."""
+"""`extends`: merges a profile and its parents into one tree, in which every value keeps its place."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -14,9 +14,9 @@ from toolcharter.profile.nodes import Entry, Node, entries, items
 from toolcharter.profile.resolve import MAX_CHAIN, locate
 from toolcharter.profile.schema import ProfileFile
 
-# How many levels of a key are put together entry by entry; below them the child's value replaces
-# the parent's. Lists of pins, extensions and limits are not dropped as a whole: a child that adds one
-# would silently lose the parent's guards.
+# How many levels of a key are merged entry by entry; below them the child's value replaces the parent's.
+# `plugins`, `extensions` and `limits` are merged, too: a child that adds one entry would otherwise silently
+# lose the parent's guards.
 _LEVELS: dict[str, tuple[int, Callable[[str], str]]] = {
     "tools": (1, same_tool),
     "extensions": (1, same_tool),
@@ -29,9 +29,9 @@ _LEVELS: dict[str, tuple[int, Callable[[str], str]]] = {
     "approvals": (1, str),
     "session_guards": (2, str),
 }
-# A child adds to these lists: what a parent denies, or whom it notifies, is not lost by one more entry.
+# A child appends to these lists, so that one more entry loses none of the parent's denials or notifications.
 _APPENDED = frozenset({"deny", "ask", "allow", "availability", "notify", "cases", "missing_ok"})
-# So do the lists below these keys: a group that a parent denies never gets smaller, and no guard is lost.
+# It also appends to the lists below these keys: a group that a parent denies never shrinks, and no guard is lost.
 _JOINED = frozenset({"groups", "session_guards"})
 
 
@@ -42,19 +42,19 @@ class Composer:
     search: Sequence[str | Path]
     faults: list[Fault] = field(default_factory=list)
     trees: dict[tuple[str, str], Node | None] = field(default_factory=dict)
-    """By real folder and name, for the folder decides on the parents; None for a file that cannot be used."""
+    """By real folder and name, because the folder decides on the parents; None for a file that cannot be used."""
     chain: dict[str, str] = field(default_factory=dict)
-    """The files that are being read, from the first to its parent's parent: real path, name."""
+    """The files that are being read, from the first file to the latest parent: real path, name."""
     files: list[str] = field(default_factory=list)
     reading: Reading = field(default_factory=Reading)
 
     def made(self, tree: Node) -> Profile | None:
-        """The profile that an effective tree says; None if its parts do not fit each other, which `faults` say."""
+        """Return the profile of an effective tree; None, and `faults`, if its parts do not fit together."""
         _, read = checked(tree, ProfileFile, self.reading, self.faults)
         return None if read is None else read.made()
 
     def read(self, file: str) -> Node | None:
-        """The effective tree of *file*, without what is at fault.
+        """Return the effective tree of *file*, without the parts at fault.
 
         Raises:
             Unusable: The file cannot be opened, or extends itself.
@@ -99,7 +99,7 @@ class Composer:
 
 
 def merged(parent: Node, child: Node) -> Node:
-    """Put a child's tree over a parent's, by the rules of docs/profiles.md, "`extends`"."""
+    """Merge a child's tree into a parent's, by the rules of docs/profiles.md, "`extends`"."""
     result = {key: entry for key, entry in entries(parent).items() if key != "extends"}
     for key, entry in entries(child).items():
         above = result.get(key)
@@ -117,7 +117,7 @@ def _put_together(key: str, parent: Node, child: Node) -> Node:
 def _appended(parent: Node, child: Node) -> Node:
     if not (isinstance(parent.value, list) and isinstance(child.value, list)):
         return child
-    # A parent reached on two ways gives its entries once.
+    # A parent reached by two paths contributes its entries once.
     own = {item.place for item in items(parent)}
     return Node([*items(parent), *(item for item in items(child) if item.place not in own)], child.place)
 
@@ -135,7 +135,7 @@ def _over(
     spelt = {same(name): name for name in result}
     for name, entry in child.value.items():
         above = result.pop(spelt.get(same(name), name), None)
-        # Names of agents have case; what lies below a tool of this name has none either way.
+        # Names of agents are case-sensitive; names of tools and what lies below them are not.
         below = str if name == "agents" else same
         node = entry.node if above is None else _over(above.node, entry.node, levels - 1, below, last)
         result[name] = Entry(entry.place, node)

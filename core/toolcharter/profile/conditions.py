@@ -1,7 +1,7 @@
-"""`when`: a JSON Schema for each argument of a rule, compiled at load.
+"""`when`: a JSON Schema for each argument of a rule, compiled when the profile is loaded.
 
-JSON Schema lets unknown keywords pass in silence. In an `allow` rule a misspelt `pattern` would then permit everything,
-so that every keyword has to be one of the standard.
+JSON Schema ignores unknown keywords. In an `allow` rule, a misspelt `pattern` would then permit everything, so every
+keyword has to be one of the standard's.
 """
 
 import re
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 else:
     jsonschema_rs = lazy("jsonschema_rs")
 
-# Source: JSON Schema 2020-12, meta-schemas of all vocabularies; all that names a schema, a dialect or an example is left out.
+# Source: JSON Schema 2020-12, meta-schemas of all vocabularies, without keywords for names, dialects and examples.
 _ONE = frozenset(
     {
         "additionalProperties",
@@ -65,15 +65,15 @@ _VALUES = frozenset(
     }
 )
 KEYWORDS = _ONE | _MANY | _NAMED | _VALUES
-"""What a schema in `when` may hold."""
+"""The keywords that a schema in `when` may hold."""
 MAX_DEPTH = 32
-"""How deep schemas may be nested, references counted as what they refer to."""
+"""The deepest nesting of schemas; a reference counts as the schema it refers to."""
 MAX_SCHEMAS = 1000
-"""How many schemas there may be in one, counted the same way: each may be looked at for each call."""
+"""The most schemas in one, counted with references resolved: each call may evaluate all of them."""
 MAX_PATTERN_BYTES = 1 << 20
-"""How large a compiled pattern may be: a repository's file may hold thousands, and the engine's own limit is ten times more."""
+"""The most bytes of a compiled pattern. The engine's own limit is ten times higher, and a file may hold thousands."""
 
-# Elsewhere no keyword is looked at: what is in `const` is no schema until a reference makes it one.
+# A reference to any other place is refused: keywords are not inspected there, such as in the value of `const`.
 _REFERENCE = re.compile(r"#/\$defs/([^/%~]+)")
 
 
@@ -86,14 +86,14 @@ class ConditionError(ValueError):
 
 
 class Condition(NamedTuple):
-    """A JSON Schema, and the test that it is."""
+    """A JSON Schema and its compiled test."""
 
     schema: Any
     holds: Callable[[Any], bool]
 
 
 class Conditions(dict[str, Any]):
-    """A JSON Schema for each argument, with their tests: what is compiled once need not be compiled again."""
+    """A JSON Schema for each argument, with the compiled tests, so that each is compiled only once."""
 
     def __init__(self, conditions: Mapping[str, Condition]) -> None:
         super().__init__({name: one.schema for name, one in conditions.items()})
@@ -101,14 +101,14 @@ class Conditions(dict[str, Any]):
 
 
 def tests_of(when: Mapping[str, Any] | None) -> Mapping[str, Callable[[Any], bool]]:
-    """The test of each argument in *when*; what a profile holds is compiled already."""
+    """Return the test of each argument in *when*. The conditions of a profile are already compiled."""
     if isinstance(when, Conditions):
         return when.tests
     return {name: compile_condition(schema) for name, schema in (when or {}).items()}
 
 
 def condition(schema: Any) -> Condition:
-    """*schema* with its test.
+    """Compile *schema* and keep it with its test.
 
     Raises:
         ConditionError: See `compile_condition`.
@@ -117,13 +117,13 @@ def condition(schema: Any) -> Condition:
 
 
 def compile_condition(schema: Any) -> Callable[[Any], bool]:
-    """The test that *schema*, a JSON Schema, is.
+    """Compile *schema*, a JSON Schema, into a test.
 
-    Patterns take linear time, formats are checked, nothing is ever fetched.
+    Patterns take linear time, formats are checked, and nothing is ever fetched.
 
     Raises:
-        ConditionError: The schema is none, holds an unknown keyword, refers to something outside or to itself, or is
-            too large.
+        ConditionError: It is not a JSON Schema, holds an unknown keyword, refers to something outside or to itself, or
+            is too large.
     """
     _Inspection(schema).visit(schema, 0)
     try:
@@ -140,17 +140,17 @@ def compile_condition(schema: Any) -> Callable[[Any], bool]:
 
 
 class _Inspection:
-    """Refuses what the validator itself would let pass."""
+    """Refuses schemas that the validator itself would accept."""
 
     def __init__(self, root: Any) -> None:
         self._definitions: Any = root.get("$defs") if isinstance(root, Mapping) else None
         self._count = count(1)
 
     def visit(self, schema: Any, depth: int) -> None:
-        """Look at *schema* and all below it.
+        """Inspect *schema* and all schemas below it.
 
         Raises:
-            ConditionError: At the first thing that is wrong.
+            ConditionError: At the first fault.
         """
         if depth > MAX_DEPTH:
             raise ConditionError(

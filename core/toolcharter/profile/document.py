@@ -1,4 +1,4 @@
-"""One file becomes a tree that fits a form, or faults."""
+"""Parses one file into a tree that fits a form, or into faults."""
 
 from typing import TYPE_CHECKING, TypeVar
 
@@ -21,21 +21,21 @@ T = TypeVar("T")
 def document(
     content: bytes, file: str, kind: type[T], reading: Reading, faults: list[Fault], *, least: str = "profile: NAME"
 ) -> tuple[Node | None, T | None]:
-    """The good part of *content* and what the form *kind* makes of it, or None if there is none.
+    """Parse *content* into a tree without its faulty parts, and into the form *kind*; None if nothing is usable.
 
     Args:
         content: The whole file.
         file: Its name in places.
-        kind: The form that it is read as.
+        kind: The form to read it as.
         reading: What was read of other files of the same profile.
-        faults: Gets what is wrong, each fault at its place.
+        faults: Gets all faults, each with its place.
         least: What to write into an empty file.
     """
     text = decoded(content, file, faults)
     root = None if text is None else parse(text, file, faults, least=least)
     if root is None:
         return None, None
-    # Where the parser put something else for what it refused, the form has nothing to say.
+    # Where the parser has replaced a refused value, a fault of the form would be about the replacement.
     refused, found = {fault.place for fault in faults}, list[Fault]()
     good = checked(root, kind, reading, found)
     faults.extend(fault for fault in found if fault.place not in refused)
@@ -43,13 +43,13 @@ def document(
 
 
 def checked(root: Node, kind: type[T], reading: Reading, faults: list[Fault]) -> tuple[Node | None, T | None]:
-    """The good part of a tree, and what the form *kind* makes of it; None where nothing of it can be used.
+    """Return the part of a tree without faults, and the form *kind* made from it; None if nothing is usable.
 
     Args:
         root: The tree.
-        kind: The form that it is read as.
+        kind: The form to read it as.
         reading: What was read of other files of the same profile.
-        faults: Gets what is wrong.
+        faults: Gets all faults.
     """
     told = False
     tree: Node | None = root
@@ -67,7 +67,7 @@ def checked(root: Node, kind: type[T], reading: Reading, faults: list[Fault]) ->
 
 
 def _without(tree: Node, error: ValidationError) -> Node | None:
-    """The tree without what *error* names, so that the rest can still be looked at."""
+    """Return the tree without the parts that *error* names, so that the rest can still be checked."""
     places, gone, lacking = Places(tree), set[KeyPath](), dict[str, Entry]()
     for one in error.errors(include_url=False):
         path = places.known(one["loc"])
@@ -83,7 +83,7 @@ def _without(tree: Node, error: ValidationError) -> Node | None:
 
 
 def decoded(content: bytes, file: str, faults: list[Fault]) -> str | None:
-    """The text of a file; None, and a fault, if it is not UTF-8."""
+    """Decode a file; None, and a fault, if it is not UTF-8."""
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -1,6 +1,6 @@
-"""From a `Profile` back to what a file would say: parents put together, defaults left out.
+"""Converts a `Profile` back into the values of a file, with its parents merged in and without defaults.
 
-Reading it again gives the same profile, but for places.
+Reading the result gives the same profile, except for the places.
 """
 
 import re
@@ -18,11 +18,11 @@ else:
     yaml = lazy("yaml")
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*")
-"""Text that needs no quotes, unless YAML has another meaning for the word."""
+"""Text that needs no quotes, unless the word has another meaning in YAML."""
 
 
 def written(profile: Profile) -> dict[str, Any]:
-    """The profile as plain values, with the keys of a file in their order."""
+    """Return the profile as plain values, with the keys of a file in order."""
     everything = {
         "profile": profile.name,
         "description": profile.description,
@@ -60,10 +60,10 @@ def _hidden(profile: Profile) -> list[Any] | None:
 
 
 def dump(profile: Profile) -> str:
-    """The profile as YAML, which our reader reads."""
+    """Return the profile as YAML that our reader parses."""
 
     class Dumper(yaml.SafeDumper):
-        """Quotes what YAML readers disagree about, and never writes an alias."""
+        """Quotes texts that YAML readers interpret differently, and never writes an alias."""
 
         @override
         def ignore_aliases(self, data: Any) -> bool:
@@ -80,7 +80,7 @@ def dump(profile: Profile) -> str:
 
 
 def _given(setting: Any) -> dict[str, Any]:
-    """The fields of a named tuple that are not as they are by default."""
+    """Return the fields of a named tuple that differ from their defaults."""
     defaults = setting._field_defaults
     given = {
         name: value for name, value in setting._asdict().items() if name not in defaults or value != defaults[name]

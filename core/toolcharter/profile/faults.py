@@ -1,4 +1,4 @@
-"""Turns what pydantic says about a profile or a policy into faults with places and words for people."""
+"""Turns pydantic's errors about a profile or a policy into faults with a place, in words for users."""
 
 import re
 import types
@@ -35,7 +35,7 @@ _EXPECTED = {
     "time_delta": "a span of time",
     "none_required": "nothing",
 }
-"""What each family of pydantic's `*_type` and `*_parsing` errors wanted."""
+"""The expected type for each family of pydantic's `*_type` and `*_parsing` errors."""
 
 _QUOTED = re.compile(r"'([^']*)'")
 _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
@@ -56,23 +56,23 @@ _BOUNDS = {
     "int_from_float": "a whole number",
     "finite_number": "a finite number",
 }
-"""Errors about the value, each with what was expected, from pydantic's context."""
+"""Errors about a value, each with the expected value, formatted from pydantic's context."""
 _KEY = "[key]"
-"""Behind the name of a mapping's key, where pydantic refuses the key."""
+"""pydantic's location part after the name of a mapping's key whose name it refuses."""
 
 
 def faults_of(error: "ValidationError", places: Places, prefix: KeyPath = (), model: Any = None) -> Iterator[Fault]:
-    """The faults of a profile or of one policy, each at its place in the profile.
+    """Yield the faults of a profile or of one policy, each with its place in the profile.
 
     Args:
-        error: What validating the values at *prefix* raised.
-        places: Of the profile the values come from.
-        prefix: Where in the profile they are, such as `("tools", "git")`.
+        error: The error of validating the values at *prefix*.
+        places: The places of the profile that the values come from.
+        prefix: The path of the values in the profile, such as `("tools", "git")`.
         model: The policy's model, or a form; with it, misspelt keys get near matches.
     """
     wanted: dict[tuple[KeyPath, str], list[tuple[str, str]]] = {}
-    """Of each wrong value, what each member of a union expected, with the likely fix."""
-    # Of two faults at one place, the key that is misspelt comes before the one that is missing.
+    """For each wrong value, what each member of a union expected, with the likely fix."""
+    # Of two faults at one place, a misspelt key comes before the missing key.
     for one in sorted(error.errors(include_url=False), key=lambda one: one["type"] == "missing"):
         path = places.known((*prefix, *one["loc"]))
         if (found := _known(one, path, places, model)) is not None:
@@ -92,7 +92,7 @@ def faults_of(error: "ValidationError", places: Places, prefix: KeyPath = (), mo
 
 
 def unknown_key(place: str, path: KeyPath, known: Mapping[str, object]) -> Fault:
-    """The fault of a key that is not in *known*, with the nearest one that is."""
+    """Return the fault for a key that is not in *known*, with the nearest known key."""
     listed = ", ".join(map(repr, sorted(known)))
     choice = f"Known keys: {listed}." if known else "There are no keys here."
     near = did_you_mean(str(path[-1]), known)
@@ -100,7 +100,7 @@ def unknown_key(place: str, path: KeyPath, known: Mapping[str, object]) -> Fault
 
 
 def _known(one: "ErrorDetails", path: KeyPath, places: Places, model: Any) -> Fault | None:
-    """The fault of a key, or one whose sentence is known."""
+    """Return the fault if it is about a key, or if `fault` has written its sentence."""
     location, context = one["loc"], one.get("ctx", {})
     if one["type"] == "missing":
         fix = _keys(model, location[:-1]).get(str(location[-1]), "")
@@ -125,7 +125,7 @@ def _known(one: "ErrorDetails", path: KeyPath, places: Places, model: Any) -> Fa
 
 
 def _expected(one: "ErrorDetails", path: KeyPath, model: Any) -> tuple[str, str] | None:
-    """What was expected in place of the value, and the likely fix."""
+    """Return what was expected instead of the value, and the likely fix."""
     kind, value, context = one["type"], one["input"], one.get("ctx", {})
     if kind == UNLIKE:
         return context["expected"], _with_key(context["fix"], path)
@@ -145,7 +145,7 @@ def _expected(one: "ErrorDetails", path: KeyPath, model: Any) -> tuple[str, str]
 
 
 def _fix(kind: str, value: Any) -> str:
-    """What to write in place of a value of another type."""
+    """Return what to write instead of a value of another type."""
     match kind:
         case "string_type" if isinstance(value, int | float):
             return "Quote it to make it text."
@@ -171,7 +171,7 @@ def _sentence(message: str) -> str:
 
 
 def _keys(model: Any, location: KeyPath) -> dict[str, str]:
-    """The keys of the model or form at *location*, with what to write where one is missing."""
+    """Return the keys of the model or form at *location*, each with what to write if it is missing."""
     found: dict[str, str] = {}
     for one in _kinds(model, location):
         found |= {name: key.fix or "" for name, key in keys_of(one).items()} if one in FORMS else {}
@@ -188,7 +188,7 @@ def _names(model: Any, location: KeyPath) -> Names | None:
 
 
 def _words(model: Any, location: KeyPath) -> Words | None:
-    """The words for what may be at *location*."""
+    """Return the words for the value at *location*."""
     for part in _at(model, location):
         for one in reversed(part.metadata):
             words = one if isinstance(one, Words) else getattr(one, "words", None)
@@ -203,14 +203,14 @@ def _kinds(model: Any, location: KeyPath) -> list[Any]:
 
 
 class _Part(NamedTuple):
-    """One choice of an annotation."""
+    """One alternative of an annotation."""
 
     kind: Any
     metadata: tuple[Any, ...] = ()
 
 
 def _at(model: Any, location: KeyPath) -> list[_Part]:
-    """What may be at *location*, which passes through lists, mappings and, for pydantic, names of choices."""
+    """Return the types at *location*, a path through lists, mappings and, for pydantic, names of alternatives."""
     found = [] if model is None else [_Part(model)]
     for key in location:
         found = [part for one in found for part in _below(one.kind, key)] or found

@@ -1,4 +1,4 @@
-"""The types of what is in a profile: names, globs, numbers, rules, each with the words of its faults."""
+"""The types of the values in a profile: names, globs, numbers, rules, each with the words of its faults."""
 
 import re
 from collections.abc import Mapping
@@ -37,9 +37,9 @@ REASON = r"[a-z][a-z0-9_]{0,63}"
 WEEK_S = 7 * 24 * 3600
 _INT64_MAX = (1 << 63) - 1
 _COMPARISON = r"(>=|<=|>|<|==)?\s*([0-9]{1,6})"
-# Source: PEP 440, appendix B, as far as a bare version goes.
+# Source: PEP 440, appendix B, only for a bare version.
 _VERSION = r"v?[0-9]+(?:\.[0-9]+)*(?:[a-z]+[0-9]*)?"
-# Source: PEP 440, "Version specifiers", operators and separators alone.
+# Source: PEP 440, "Version specifiers", only operators and separators.
 _CLAUSE = r"\s*(?:===|~=|[=!<>]=|<|>)\s*[^\s,]+\s*"
 _CLAUSES = rf"[\s,]*{_CLAUSE}(?:,(?:{_CLAUSE}|\s*))*"
 _RULE = Words("a rule", "Write such as 'git:push' or 'bash:git log *'.")
@@ -60,7 +60,7 @@ def _glob(text: str) -> str:
 
 _GLOB = AfterValidator(_glob)
 _SOME = Field(pattern=whole(SOME))
-# No look-ahead: editors and validators with linear-time patterns have none.
+# No look-ahead: editors, and validators that match in linear time, do not support it.
 _GLOB_SCHEMA = WithJsonSchema({"type": "string", "pattern": whole(GLOB)})
 _WORD_SCHEMA = WithJsonSchema({"type": "string", "pattern": whole(GLOB.replace(r"[^\\]", r"[^\\\s]"))})
 
@@ -158,7 +158,7 @@ class _Match(NamedTuple):
     place: str = ""
 
     def made(self, reason: str | None = None, message: str | None = None) -> Rule:
-        """The rule with all that is written beside it."""
+        """Return the rule together with its conditions, reason and message."""
         when = None if self.when is None else Conditions(self.when)
         return self.rule._replace(source=self.place, when=when, reason=reason, message=message)
 
@@ -168,7 +168,7 @@ _UNSAID = "Remove it: a call that is allowed has no reason and no message. Write
 
 @form(_RULE, finish=lambda read: read.match.made())
 class Match(NamedTuple):
-    """The long form of a rule that says which calls."""
+    """The long form of a rule that selects calls."""
 
     match: Annotated[_Match, INLINE]
 
@@ -215,15 +215,15 @@ class StoreUrl(NamedTuple):
     """Where the tools of a profile keep records."""
 
     url: str
-    """Empty where a variable holds it."""
+    """Empty if a variable holds the URL."""
     env: str = ""
     place: str = ""
 
     def resolved(self, environ: Mapping[str, str]) -> str:
-        """The URL itself.
+        """Return the URL, from the environment variable if there is one.
 
         Raises:
-            ConfigurationError: The variable is not set, or holds no URL.
+            ConfigurationError: The variable is not set, or does not hold a URL.
         """
         if not self.env:
             return self.url
@@ -234,23 +234,23 @@ class StoreUrl(NamedTuple):
         return url
 
     def written(self) -> str | dict[str, str]:
-        """As a profile says it."""
+        """Return the setting as a profile has it."""
         return {"env": self.env} if self.env else self.url
 
     def without_password(self) -> str | dict[str, str]:
-        """The same for a digest: what decides where records are, and nothing secret."""
+        """Return the setting for a digest: the facts that decide where records are kept, without secrets."""
         if self.env:
             return {"env": self.env}
         scheme, mark, rest = self.url.partition("://")
         if not mark:
             return self.url.partition("?")[0]
-        # The last one: a password that was not encoded may hold `@` and `/`.
+        # The last `@`: a password that was not encoded may hold `@` and `/`.
         user, at, address = rest.rpartition("@")
         return f"{scheme}://{user.partition(':')[0]}{at}{address.partition('?')[0]}"
 
 
 def is_store_url(text: str) -> bool:
-    """Whether *text* begins as a URL does."""
+    """Whether *text* begins like a URL."""
     scheme, colon, _ = text.partition(":")
     return bool(colon) and scheme.isascii() and scheme[:1].islower() and scheme.replace("+", "").isalnum()
 

@@ -1,4 +1,4 @@
-"""Where profiles lie, and the opening of their files."""
+"""Finds profiles and opens their files."""
 
 import os
 import re
@@ -12,14 +12,14 @@ from toolcharter.errors import did_you_mean
 MAX_BYTES = 1 << 20
 SUFFIXES = (".yaml", ".yml")
 OWN_FOLDER = "profiles"
-"""Where a user's own profiles lie, below the current folder."""
+"""The folder of a user's own profiles, below the current folder."""
 
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
 _PACKAGE = Path(__file__).parents[1]
 
 
 class Unusable(Exception):
-    """A profile cannot be found or opened; never leaves this package: a fault where the profile was named."""
+    """A profile cannot be found or opened. Callers in this package turn it into a fault at the place that names it."""
 
     def __init__(self, what: str, fix: str, file: str | None = None) -> None:
         self.what = what
@@ -34,34 +34,34 @@ def is_name(profile: str) -> bool:
 
 
 def checkout(package: Path = _PACKAGE) -> Path | None:
-    """The root of the checkout that the core runs from; None in a wheel."""
+    """Return the root of the checkout that the core runs from; None for a wheel."""
     root = package.parent.parent
     return root if package.parent.name == "core" and (root / "pyproject.toml").is_file() else None
 
 
 def shipped_profiles(package: Path = _PACKAGE) -> Path:
-    """The folder of the ready profiles: in the wheel beside the code, in a checkout at its root."""
+    """Return the folder of the ready profiles: beside the code in a wheel, at the root of a checkout."""
     return (checkout(package) or package) / "profiles"
 
 
 def folders(search: Sequence[str | Path] = ()) -> list[str]:
-    """Where bare names are looked up: `./profiles`, the shipped ones, then *search*."""
+    """Return the folders in which bare names are looked up: `./profiles`, the shipped ones, then *search*."""
     return [OWN_FOLDER, *installed_folders(search)]
 
 
 def installed_folders(search: Sequence[str | Path] = ()) -> list[str]:
-    """The folders that came with an installation: the shipped profiles, then *search*, those of plugins."""
+    """Return the folders that came with an installation: the shipped profiles, then *search*, the plugins' folders."""
     return [str(shipped_profiles()), *map(str, search)]
 
 
 def names(search: Sequence[str | Path] = ()) -> dict[str, list[str]]:
-    """Every name that can be looked up, with all files that bear it, each once."""
+    """Return every name that can be looked up, with all files of that name, without duplicates."""
     places = folders(search)
     return {name: files_of(name, places) for name in sorted(_names_in(places))}
 
 
 def files_of(name: str, places: Iterable[str]) -> list[str]:
-    """The files of *name* in the folders *places*; a folder that is named by two paths counts once."""
+    """Return the files of *name* in the folders *places*. A folder that two paths name counts once."""
     found = dict[tuple[str, str], str]()
     for folder in places:
         for suffix in SUFFIXES:
@@ -72,16 +72,16 @@ def files_of(name: str, places: Iterable[str]) -> list[str]:
 
 
 def own_place(file: str) -> tuple[str, str]:
-    """The real folder that *file* lies in, and its name there.
+    """Return the real folder of *file*, and its name there.
 
-    Two links to one file are two places: the parents of each are looked up beside it.
+    Two links to one file are two places, because the parents of each are looked up beside it.
     """
     folder, name = os.path.split(file)
     return identity(folder or "."), name
 
 
 def not_found(name: str, places: Sequence[str]) -> Unusable:
-    """Says that *name* is in none of *places*, and which name is near."""
+    """Return the error that *name* is in none of *places*, with the nearest name."""
     near = did_you_mean(name, set(_names_in(places)))
     once = dict[str, str]()
     for place in places:
@@ -91,7 +91,7 @@ def not_found(name: str, places: Sequence[str]) -> Unusable:
 
 
 def identity(file: str) -> str:
-    """One text for all paths of one file; *file* itself where no file can be."""
+    """Return one text for all paths of one file; *file* itself if no file can have that path."""
     try:
         return os.path.realpath(file)
     except ValueError:
@@ -99,10 +99,10 @@ def identity(file: str) -> str:
 
 
 def read_bytes(file: str) -> bytes:
-    """The content of a regular file of at most 1 MiB.
+    """Return the content of a regular file of at most 1 MiB.
 
     Raises:
-        Unusable: It is absent, closed to us, too large, or no file.
+        Unusable: It is absent, not readable, too large, or not a regular file.
     """
     try:
         # Not blocking: opening a named pipe would otherwise wait for its writer.

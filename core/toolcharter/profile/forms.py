@@ -1,8 +1,8 @@
-"""How pydantic reads the settings of a profile: named tuples whose annotations say what may be in a file.
+"""Makes pydantic read the settings of a profile as named tuples, whose annotations define the file format.
 
-`form` has a named tuple read from a mapping whose keys are its fields; no other key may be there. The metadata of
-its annotations are pydantic's (`Field(gt=0)`) and those of this module, most of which say how a fault is worded. Not
-`BaseModel`: each class of it takes a third of a millisecond of every start.
+`form` makes a named tuple readable from a mapping whose keys are its fields; no other key may be there. The metadata of
+its annotations are pydantic's (`Field(gt=0)`) and those of this module, most of which word the faults. `BaseModel` is
+not used, because each of its classes adds a third of a millisecond to every start.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -22,21 +22,21 @@ from toolcharter.profile.rules import Rule, parse_rule
 T = TypeVar("T")
 Read = Callable[[Any, "Reading"], Any]
 FAULT: LiteralString = "fault"
-"""Type of the errors that `fault` makes: `what` and `fix` are whole sentences."""
+"""The type of the errors that `fault` makes: `what` and `fix` are whole sentences."""
 UNLIKE: LiteralString = "unlike"
-"""Type of the errors that `unlike` makes: `expected` and `fix`."""
+"""The type of the errors that `unlike` makes, with `expected` and `fix`."""
 _OURS: dict[str, LiteralString] = {FAULT: FAULT, UNLIKE: UNLIKE}
 _PLACE = "place"
-"""The field that gets the mapping's place, as `file:line:column`. It is no key."""
+"""The field that gets the mapping's place, as `file:line:column`. It is not a key."""
 _STRICT = core_schema.CoreConfig(strict=True, extra_fields_behavior="forbid")
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class Words(NamedTuple):
-    """Metadata: what a fault says of a value that is something else."""
+    """Metadata: the words of a fault about a value of another type."""
 
     expected: str
-    """Behind "expected": `a list of rules`."""
+    """The words after "expected", such as `a list of rules`."""
     fix: str = ""
     """What to write; `<key>` is replaced by the key."""
 
@@ -45,14 +45,14 @@ _NO_WORDS = Words("")
 
 
 class Needed:
-    """Metadata: the key must be there, even if the field has a default; *fix* says what to write."""
+    """Metadata: the key is required, even if the field has a default; *fix* says what to write."""
 
     def __init__(self, fix: str) -> None:
         self.fix = fix
 
 
 class Written:
-    """Metadata: the key in the file, where it is not the field's name."""
+    """Metadata: the key in the file, if it is not the field's name."""
 
     def __init__(self, key: str) -> None:
         self.key = key
@@ -66,17 +66,17 @@ INLINE = Inline()
 
 
 class Reading:
-    """What is remembered while one profile and its parents are read: each rule and each condition is read once."""
+    """A cache for one profile and its parents: each rule and each condition is parsed once."""
 
     def __init__(self) -> None:
         self._rules: dict[str, Rule] = {}
         self._conditions: dict[str, Condition] = {}
 
     def rule(self, text: str) -> Rule:
-        """Read the text of a rule.
+        """Parse a rule.
 
         Raises:
-            RuleError: The text is no rule.
+            RuleError: The text is not a rule.
         """
         if text not in self._rules:
             self._rules[text] = parse_rule(str(text))
@@ -95,27 +95,27 @@ class Reading:
 
 
 def fault(what: str, fix: str = "", key: str = "") -> PydanticCustomError:
-    """The error of a value that *what*, a sentence, is wrong with; of the entry *key* of a mapping, if there is one."""
+    """Return an error whose sentence *what* describes a wrong value, or the wrong entry *key* of a mapping."""
     return PydanticCustomError(FAULT, "{what}", {"what": what, "fix": fix, "key": key})
 
 
 def unlike(expected: str, fix: str = "", key: str = "") -> PydanticCustomError:
-    """The error of a value that is something else than *expected*; of the entry *key* of a mapping, if there is one."""
+    """Return the error for a value, or the entry *key* of a mapping, that is not *expected*."""
     return PydanticCustomError(UNLIKE, "expected {expected}", {"expected": expected, "fix": fix, "key": key})
 
 
 class Key(NamedTuple):
-    """What may be under one key of a form."""
+    """The facts about one key of a form."""
 
     annotation: Any
-    """Of the field, without None."""
+    """The annotation of the field, without None."""
     default: Any
     fix: str | None
-    """What to write if the key is missing; None if it may be."""
+    """What to write if the key is missing; None if the key is optional."""
 
 
 class Form(NamedTuple):
-    """How one named tuple is read; `form` makes it."""
+    """Reads one named tuple; `form` makes it."""
 
     kind: Any
     words: Words
@@ -125,22 +125,22 @@ class Form(NamedTuple):
     schema: Mapping[str, Any]
 
     def core_schema(self, _source: Any, _handler: GetCoreSchemaHandler) -> CoreSchema:
-        """The mapping, as pydantic validates it: its keys are built when the first one is read."""
+        """Return the schema by which pydantic validates the mapping. The first mapping that is read builds its keys."""
         return core_schema.with_info_plain_validator_function(lambda value, info: self.read(value, info.context))
 
     def json_schema(self, _core: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        """The mapping, as editors check it, with the docstrings of the fields."""
+        """Return the schema by which editors check the mapping, with the docstrings of the fields."""
         written = handler(adapter(self.kind).core_schema)
         for name, text in abouts(self.kind).items():
             written["properties"][name] = {"description": text, **written["properties"][name]}
         return {**written, **({"minProperties": 1} if self.empty else {}), **self.schema}
 
     def read(self, value: Any, reading: Reading) -> Any:
-        """What the mapping becomes.
+        """Read the mapping.
 
         Raises:
-            ValidationError: With all that is wrong below it.
-            PydanticCustomError: It is wrong as a whole.
+            ValidationError: Values in it are wrong. It holds all faults.
+            PydanticCustomError: The mapping is wrong as a whole.
         """
         if self.empty and value == {}:
             raise fault("the mapping is empty.", self.empty)
@@ -150,7 +150,7 @@ class Form(NamedTuple):
 
 
 class _Keys:
-    """Metadata in place of the keys of a form."""
+    """Metadata that makes pydantic validate the keys of a form."""
 
     def __init__(self, kind: Any) -> None:
         self.kind = kind
@@ -165,12 +165,12 @@ class _Keys:
 
 @cache
 def adapter(kind: Any) -> TypeAdapter[Any]:
-    """Validates the mapping that the form *kind* is read from."""
+    """Return the validator for the mapping that the form *kind* is read from."""
     return TypeAdapter(Annotated[Any, _Keys(kind)])
 
 
 FORMS: dict[type, Form] = {}
-"""By named tuple."""
+"""The forms, by named tuple."""
 
 
 def form(
@@ -181,16 +181,16 @@ def form(
     finish: Callable[[Any], Any] | None = None,
     schema: Mapping[str, Any] = _NOTHING,
 ) -> Callable[[type[T]], type[T]]:
-    """Have pydantic read a named tuple from a mapping with its fields as keys.
+    """Make pydantic read a named tuple from a mapping with its fields as keys.
 
-    A field without a default has to be there; one whose default is None may be left out, and is never null.
+    A field without a default is required. A field whose default is None may be left out, but is never null.
 
     Args:
-        words: What a fault calls the mapping, and perhaps what to write where something else is.
-        empty: What to write where an empty mapping would mean nothing; nothing if it may be empty.
+        words: What a fault calls the mapping, optionally with what to write instead of another value.
+        empty: What to write instead of an empty mapping, if that would mean nothing; empty if it is permitted.
         misplaced: Keys that belong elsewhere, each with what to do instead.
-        finish: What becomes of the named tuple; raises `fault` where its fields contradict each other.
-        schema: What JSON Schema says of it besides.
+        finish: Converts the named tuple; raises `fault` if its fields contradict each other.
+        schema: Additions to the JSON Schema.
     """
 
     def decorate(kind: type[T]) -> type[T]:
@@ -207,7 +207,7 @@ def form(
 
 @cache
 def keys_of(kind: Any) -> Mapping[str, Key]:
-    """The keys of the mapping that the form *kind* is read from, in their order."""
+    """Return the keys of the mapping that the form *kind* is read from, in order."""
     keys: dict[str, Key] = {}
     for name, declared in kind.__annotations__.items():
         annotation = _without_none(declared)
@@ -223,7 +223,7 @@ def keys_of(kind: Any) -> Mapping[str, Key]:
 
 @cache
 def abouts(kind: Any) -> dict[str, str]:
-    """What each key of a form is for: the docstrings of its fields."""
+    """Return the purpose of each key of a form: the docstrings of its fields."""
     texts = field_docstrings(kind)
     found: dict[str, str] = {}
     for name, annotation in kind.__annotations__.items():
@@ -269,16 +269,16 @@ class Names(NamedTuple):
     pattern: str = NAME
     name_fix: str = NAME_FIX
     same: Callable[[str], str] = same_tool
-    """The form in which two names are compared."""
+    """Returns the form in which two names are compared."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """The mapping, as pydantic validates it."""
+        """Return the schema by which pydantic validates the mapping."""
         names = core_schema.str_schema(pattern=whole(self.pattern))
         mapping = core_schema.dict_schema(names, handler.generate_schema(get_args(source)[1]))
         return core_schema.no_info_wrap_validator_function(self._read, mapping)
 
     def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        """The mapping, as editors check it: pydantic's own would accept other names, too."""
+        """Return the schema by which editors check the mapping. pydantic's own would accept other names, too."""
         below = next(iter(handler(core)["patternProperties"].values()))
         return {"type": "object", "propertyNames": {"pattern": whole(self.pattern)}, "additionalProperties": below}
 
@@ -302,7 +302,7 @@ class Names(NamedTuple):
 
 
 def _lines_of(error: ValidationError) -> Iterator[InitErrorDetails]:
-    """The entries of *error*, as a new error takes them."""
+    """Yield the entries of *error* in the form that a new error accepts."""
     for one in error.errors(include_url=False):
         context = one.get("ctx", {})
         ours = _OURS.get(one["type"])
@@ -313,29 +313,29 @@ def _lines_of(error: ValidationError) -> Iterator[InitErrorDetails]:
 class ReadBy:
     """Metadata: a function reads the value, which JSON Schema describes as *schema*.
 
-    What is expected says the function in its errors, and *words* says it to the tables of pages.
+    The function's errors say what it expects; *words* say it in the tables of the documentation.
     """
 
     def __init__(self, read: Read, schema: Mapping[str, Any], words: Words = _NO_WORDS) -> None:
         self.read, self.schema, self.words = read, schema, words
 
     def __get_pydantic_core_schema__(self, _source: Any, _handler: GetCoreSchemaHandler) -> CoreSchema:
-        """The function."""
+        """Return a schema that calls the function."""
         return core_schema.with_info_plain_validator_function(lambda value, info: self.read(value, info.context))
 
     def __get_pydantic_json_schema__(self, _core: CoreSchema, _handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        """What is in *schema*."""
+        """Return *schema*."""
         return dict(self.schema)
 
 
 class TextOr:
-    """Metadata: a text, read by a function and described as *schema*, or the long form."""
+    """Metadata: a text that a function reads and *schema* describes, or the long form."""
 
     def __init__(self, long: Any, read: Read, schema: Mapping[str, Any]) -> None:
         self.long, self.read, self.schema = long, read, schema
 
     def __get_pydantic_core_schema__(self, _source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """The function for text, and the form for anything else."""
+        """Return a schema that reads text by the function, and anything else by the form."""
         return core_schema.with_info_wrap_validator_function(
             lambda value, following, info: (
                 self.read(value, info.context) if isinstance(value, str) else following(value)
@@ -344,7 +344,7 @@ class TextOr:
         )
 
     def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        """Either of them."""
+        """Return a schema that permits either of them."""
         return {"anyOf": [dict(self.schema), handler(core)]}
 
 
@@ -355,7 +355,7 @@ class ListOf:
         self.words = words
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """The list."""
+        """Return the schema of the list."""
         return _list(source, handler)
 
 
@@ -363,11 +363,11 @@ class OneOrMore(ListOf):
     """Metadata of a tuple: one value, or a list of at least one."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """The list, which one value becomes first."""
+        """Return the schema of the list; a single value becomes a list first."""
         return core_schema.no_info_before_validator_function(self._listed, _list(source, handler))
 
     def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        """Either of them."""
+        """Return a schema that permits either of them."""
         several = handler(core)
         return {"anyOf": [several["items"], {**several, "minItems": 1}]}
 
@@ -382,12 +382,12 @@ def _list(source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
 
 
 def listed(expected: str) -> ListOf:
-    """Metadata of a tuple: a list, which a fault calls *expected*."""
+    """Return the metadata of a tuple that is a list, which a fault calls *expected*."""
     return ListOf(Words(expected))
 
 
 def mapping(expected: str) -> ReadBy:
-    """Metadata of a mapping whose content its plugin judges: it stays as it was written."""
+    """Return the metadata of a mapping that stays as it is written, because its plugin validates the content."""
     words = Words(expected, "Write `<key>: {}`.")
 
     def read(value: Any, _: "Reading") -> dict[str, Any]:

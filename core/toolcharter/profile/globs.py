@@ -1,39 +1,39 @@
 r"""Globs: the one pattern language of a profile.
 
-A glob is anchored at both ends. Only `*` is special: any text, the empty one, `:` and newlines included. `\*` and `\\`
-mean a star and a backslash; any other escape is an error, so that a pattern never means less than it looks like.
+A glob is anchored at both ends. Only `*` is special: it matches any text, including the empty text, `:` and newlines.
+`\*` and `\\` mean a star and a backslash. Any other escape is an error, so that each pattern means what it looks like.
 """
 
 from typing import NamedTuple
 
 
 class GlobError(ValueError):
-    """A glob that cannot be read; the text says what is wrong and how to write it."""
+    """A glob that cannot be parsed; the text says what is wrong and how to write it."""
 
 
 class Glob(NamedTuple):
-    """A glob once it is read; `parse_glob` makes it."""
+    """A parsed glob; `parse_glob` makes it."""
 
     text: str
-    """As written."""
+    """The glob as written."""
     parts: tuple[str, ...]
-    """The literals between the stars, without escapes; one part is no star, only the first and last can be empty."""
+    """The literals between the stars, without escapes. One part means no star; only the first and last can be empty."""
 
     @property
     def literal(self) -> str | None:
-        """The only text that matches; None if there is a star."""
+        """The only text that matches; None if the glob has a star."""
         return self.parts[0] if len(self.parts) == 1 else None
 
     @property
     def prefix(self) -> str:
-        """What each text that matches begins with."""
+        """The text that every match begins with."""
         return self.parts[0]
 
     def matches(self, subject: str) -> bool:
-        """Match *subject* as a whole, case included, in time linear in its length.
+        """Match *subject* as a whole, including its case, in time linear in its length.
 
-        Each part is taken where it first occurs: a later place would leave less room for the parts behind it, so there
-        is never a reason to go back.
+        Each part is matched at its first occurrence. A later occurrence would leave less room for the following parts,
+        so no backtracking is needed.
         """
         first, *middle = self.parts
         if not middle:
@@ -50,20 +50,20 @@ class Glob(NamedTuple):
         return True
 
     def folded(self) -> "Glob":
-        """The same glob for names without case; the subject has to go through `fold`, too."""
+        """Return the glob for names without case. Pass the subject through `fold`, too."""
         return self._replace(parts=tuple(map(fold, self.parts)))
 
 
 def parse_glob(text: str, *, also_escaped: str = "") -> Glob:
-    r"""Read a glob.
+    r"""Parse a glob.
 
     Args:
         text: The glob as written.
-        also_escaped: Characters besides `*` and `\` that mean themselves behind a backslash, because the text
-            around the glob gives them a meaning. Without a backslash they mean themselves, too.
+        also_escaped: Further characters that a backslash may escape, besides `*` and `\`, because the text around the
+            glob gives them a meaning. Without a backslash they also mean themselves.
 
     Raises:
-        GlobError: If a backslash is before anything else or at the end.
+        GlobError: A backslash is at the end, or before a character that it cannot escape.
     """
     first, *others = _literals(text, "*\\" + also_escaped) if "\\" in text else text.split("*")
     if not others:
@@ -78,9 +78,9 @@ def escape_glob(text: str) -> str:
 
 
 def fold(name: str) -> str:
-    """Take the case from a name, so that folded pieces joined are the folded whole.
+    """Fold the case of a name, so that the joined folded pieces are the folded whole.
 
-    `str.lower` alone writes a sigma at the end of a word differently, and a piece ends where the whole may go on.
+    `str.lower` alone writes a sigma at the end of a word differently, and a piece may end within a word.
     """
     return name.lower().replace("\N{GREEK SMALL LETTER FINAL SIGMA}", "\N{GREEK SMALL LETTER SIGMA}")
 
@@ -103,7 +103,7 @@ def _escaped(character: str, escapable: str) -> str:
         raise GlobError(r"'\': nothing stands behind the last backslash; write '\\'")
     if character not in escapable:
         *others, last = map("'{}'".format, escapable)
-        # Not whole through repr: it doubles the backslashes, and what is doubled is what this is about.
+        # Not `repr` of the whole text: it doubles backslashes, which would confuse a message about backslashes.
         shown = repr(character)[1:-1]
         raise GlobError(
             rf"'\{shown}': only {', '.join(others)} and {last} can stand behind a backslash; write '\\{shown}'"

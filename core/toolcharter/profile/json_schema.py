@@ -1,7 +1,7 @@
-"""JSON Schema for editors: what may be in a profile or a ceiling, with the policies of what is installed.
+"""Builds JSON Schema for editors: the keys of a profile or a ceiling, with the policies of installed plugins.
 
-Made by pydantic of the forms that read a file, so that both say the same. What JSON Schema cannot say is left to the
-reader: all that it accepts the schema accepts, too.
+pydantic derives it from the forms that read a file, so that both agree. The reader alone checks what JSON Schema cannot
+express: the schema accepts every file that the reader accepts.
 """
 
 from collections.abc import Mapping
@@ -22,18 +22,18 @@ _CEILINGS = {"workspace": WorkspaceFile, "admin": CeilingFile}
 
 
 class Offer(NamedTuple):
-    """An installed tool or extension, as far as a profile says something about it."""
+    """The facts about an installed tool or extension that a profile depends on."""
 
     policy: "type[BaseModel]"
     about: str
 
 
 def profile_schema(tools: Mapping[str, Offer], extensions: Mapping[str, Offer]) -> dict[str, Any]:
-    """The JSON Schema of a profile.
+    """Return the JSON Schema of a profile.
 
     Args:
-        tools: By name, all that are installed; others are refused unless the profile has `missing_ok`.
-        extensions: By name; others are refused.
+        tools: All installed tools, by name; others are refused unless the profile has `missing_ok`.
+        extensions: All installed extensions, by name; others are refused.
     """
     schema, definitions = _schema_of(ProfileFile), dict[str, Any]()
     keys = schema["properties"]
@@ -45,7 +45,7 @@ def profile_schema(tools: Mapping[str, Offer], extensions: Mapping[str, Offer]) 
 
 
 def ceiling_schema(whose: Literal["workspace", "admin"]) -> dict[str, Any]:
-    """The JSON Schema of a workspace's or an administrator's file."""
+    """Return the JSON Schema of a workspace's or an administrator's file."""
     return {"$schema": _DIALECT, "title": f"A ceiling of toolcharter: {whose}", **_schema_of(_CEILINGS[whose])}
 
 
@@ -55,7 +55,7 @@ def _schema_of(kind: type) -> dict[str, Any]:
 
 
 def _untitled(schema: Any) -> Any:
-    """*schema* without the titles that pydantic makes of names, and without defaults."""
+    """Remove the titles that pydantic derives from names."""
     if isinstance(schema, list):
         return [_untitled(one) for one in schema]
     if isinstance(schema, dict):
@@ -65,7 +65,7 @@ def _untitled(schema: Any) -> Any:
 
 
 def _by_name(kind: str, offers: Mapping[str, Offer], definitions: dict[str, Any]) -> dict[str, Any]:
-    """Properties whose names have no case: as they are written for completion, and in any other case."""
+    """Return properties whose names ignore case: as written, for completion, and patterns for any case."""
     references: dict[str, Any] = {}
     for name, offer in sorted(offers.items()):
         place = f"{kind}.{name}"
@@ -82,4 +82,4 @@ def _policy(model: "type[BaseModel]", place: str) -> dict[str, Any]:
     try:
         return model.model_json_schema(ref_template=f"#/$defs/{place}.{{model}}")
     except pydantic.PydanticUserError:
-        return {"type": "object"}  # A field that JSON Schema has no word for.
+        return {"type": "object"}  # JSON Schema cannot express one of its fields.

@@ -36,7 +36,7 @@ else:
     json = lazy("json")
 
 HOST = "host"
-"""The runner that contains nothing and that no plugin provides."""
+"""The runner that does not contain programs. No plugin provides it."""
 Truncate = Literal["head", "tail", "both"]
 
 
@@ -45,13 +45,13 @@ def _nothing() -> Mapping[str, Any]:
 
 
 def smaller(one: Any, other: Any) -> Any:
-    """The smaller of two limits, each of which may be None for none."""
+    """Return the smaller of two limits; None means no limit."""
     return min((value for value in (one, other) if value is not None), default=None)
 
 
 @form("a mapping of limits")
 class Limits(NamedTuple):
-    """What one call may take; None where the profile is silent."""
+    """The limits of one call; None for a limit that the profile does not set."""
 
     timeout_s: Seconds | None = None
     """After so many seconds the call ends with `timed_out`; a call within a call, with the one that made it at the latest."""
@@ -61,7 +61,7 @@ class Limits(NamedTuple):
     """Which part of a text that is too long is kept."""
 
     def within(self, outer: "Limits") -> "Limits":
-        """Both together: the smaller number of each, and this `truncate` before that of *outer*."""
+        """Combine both: the smaller of each number, and this `truncate` before that of *outer*."""
         return Limits(
             smaller(self.timeout_s, outer.timeout_s),
             smaller(self.max_output_chars, outer.max_output_chars),
@@ -70,7 +70,7 @@ class Limits(NamedTuple):
 
 
 def limits_of(tool_limits: Mapping[str, Limits], names: Iterable[str]) -> Limits:
-    """The smallest of what is written for one tool, under its name or another that it answers to."""
+    """Return the smallest limits that are written for one tool, under its name or one of its aliases."""
     limits = Limits()
     for name in names:
         limits = limits.within(tool_limits.get(same_tool(name), Limits()))
@@ -79,7 +79,7 @@ def limits_of(tool_limits: Mapping[str, Limits], names: Iterable[str]) -> Limits
 
 @form("a mapping")
 class Events(NamedTuple):
-    """How much events show, and whether a call needs them."""
+    """How much of a call events show, and whether a call that they cannot record is refused."""
 
     args: Literal["full", "shape", "none"] = "full"
     """How much of the arguments events show."""
@@ -89,7 +89,7 @@ class Events(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A call, and what the profile must decide about it."""
+    """A call, and the decision that the profile must make about it."""
 
     tool: str
     args: Mapping[str, Any]
@@ -103,16 +103,16 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """One profile with all that it extends; policies as written, for the gate to validate."""
+    """One profile with all that it extends. Policies are as written; the gate validates them."""
 
     name: str
     description: str | None = None
     tools: Mapping[str, dict[str, Any]] = field(default_factory=_nothing)
     extensions: Mapping[str, dict[str, Any]] = field(default_factory=_nothing)
     runner: str | None = None
-    """Where programs run; None if the profile does not say, so that only bounded tools run any."""
+    """The place where programs run; None if the profile names none, so that only bounded tools run programs."""
     store: StoreUrl | None = None
-    """Where tools keep records; None for the store of those who name none."""
+    """The place where tools keep records; None for the default store."""
     plugins: Mapping[str, str] = field(default_factory=_nothing)
     """Accepted versions by distribution, names as written."""
     limits: Limits = field(default_factory=Limits)
@@ -132,19 +132,19 @@ class Profile:
     rates: Rates = field(default_factory=Rates)
     notify: tuple[Notify, ...] = ()
     hidden: tuple[HiddenGlob, ...] = DEFAULT_HIDDEN
-    """What no tool reads, and no program in a sandbox sees."""
+    """The files that no tool reads, and no program in a sandbox sees."""
     cases: tuple[Case, ...] = ()
     missing_ok: tuple[str, ...] = ()
 
     @property
     def all_extensions(self) -> Mapping[str, dict[str, Any]]:
-        """Those that are written, and the runner, which need not be."""
+        """The written extensions, and the runner, which need not be written."""
         if self.runner is None or self.runner == HOST or self.runner in self.extensions:
             return self.extensions
         return {**self.extensions, self.runner: {}}
 
     def limits_for(self, *names: str) -> Limits:
-        """The limits of the tool of these *names*: the smallest of those written for one of them and the profile's."""
+        """Return the limits of the tool with these *names*: the smallest of those for a name and the profile's."""
         return limits_of(self.tool_limits, names).within(self.limits)
 
     def digest(
@@ -155,20 +155,20 @@ class Profile:
         ceilings: Sequence[Ceiling] = (),
         discovered: Mapping[str, str] = MappingProxyType({}),
     ) -> str:
-        """SHA-256, in hexadecimal, of all that decides what this profile permits.
+        """Return the SHA-256, in hexadecimal, of everything that decides what this profile permits.
 
-        Canonical JSON of the effective profile without its cases and description.
+        It is computed from canonical JSON of the effective profile without its cases and description.
 
         Args:
-            policies: By tool, JSON types, defaults filled in.
-            extensions: By extension, the same.
+            policies: The tools' policies by tool, as JSON types with defaults filled in.
+            extensions: The extensions' policies by extension, likewise.
             distributions: Versions of the loaded distributions by name.
-            ceilings: What else holds: the administrator's file, the workspace's, the environment.
-            discovered: The fingerprints of the tools that were discovered, by name.
+            ceilings: The ceilings: the administrator's file, the workspace's, the environment.
+            discovered: The fingerprints of the discovered tools, by name.
 
         Raises:
-            ValueError: A policy holds an infinite number or one that is none.
-            TypeError: A policy holds something that is not JSON.
+            ValueError: A policy holds an infinite number or NaN.
+            TypeError: A policy holds a value that is not JSON.
         """
         effective = {
             "profile": self.name,
@@ -207,7 +207,7 @@ class Profile:
         ceilings: Sequence[Ceiling] = (),
         discovered: Mapping[str, str] = MappingProxyType({}),
     ) -> "Allowance":
-        """What this profile permits, to be compared with what it permits later; arguments as of `digest`."""
+        """Summarise what this profile permits, to compare it with a later profile; arguments as for `digest`."""
         base = {
             "runner": self.runner,
             "limits": self.limits._asdict(),
@@ -232,17 +232,17 @@ class Profile:
 
 
 def canonical(value: Any) -> str:
-    """JSON types as the one text that stands for them."""
+    """Return JSON types as canonical text: equal values give equal texts."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 def digest_of(value: Any) -> str:
-    """SHA-256 of JSON types, in hexadecimal."""
+    """Return the SHA-256 of JSON types, in hexadecimal."""
     return hashlib.sha256(canonical(value).encode()).hexdigest()
 
 
 def values_of(setting: Any) -> Any:
-    """A setting as JSON types, without the places where it was written."""
+    """Convert a setting to JSON types, without the places where it was written."""
     if isinstance(setting, Rule):
         return setting.plain()
     names = getattr(setting, "_fields", None)

@@ -1,4 +1,4 @@
-"""A YAML document as a tree in which every key and value knows where it was written."""
+"""A YAML document as a tree in which every key and value has its place."""
 
 import re
 from collections.abc import Collection, Iterable, Mapping
@@ -18,7 +18,7 @@ class Place(NamedTuple):
     """A position in a file; lines and columns count from 1."""
 
     file: str
-    """As the user named it: relative stays relative."""
+    """The name that the user gave; a relative name stays relative."""
     line: int = 1
     column: int = 1
 
@@ -27,7 +27,7 @@ class Place(NamedTuple):
 
 
 class Node(NamedTuple):
-    """A value and where it begins."""
+    """A value and the place where it begins."""
 
     value: "Scalar | list[Node] | dict[str, Entry]"
     place: Place
@@ -41,17 +41,17 @@ class Entry(NamedTuple):
 
 
 def entries(node: Node) -> Mapping[str, Entry]:
-    """The entries of a mapping; none of anything else."""
+    """Return the entries of a mapping; empty for any other node."""
     return node.value if isinstance(node.value, dict) else {}
 
 
 def items(node: Node) -> list[Node]:
-    """The items of a list; none of anything else."""
+    """Return the items of a list; empty for any other node."""
     return node.value if isinstance(node.value, list) else []
 
 
 def plain(node: Node) -> Any:
-    """The value without places: dicts, lists and scalars."""
+    """Return the value without places: dicts, lists and scalars."""
     if isinstance(node.value, dict):
         return {key: plain(entry.node) for key, entry in node.value.items()}
     if isinstance(node.value, list):
@@ -60,7 +60,7 @@ def plain(node: Node) -> Any:
 
 
 class Located(dict[str, Any]):
-    """A mapping as plain values, which knows the node that it was made of."""
+    """A mapping as plain values that keeps the node it was made from."""
 
     def __init__(self, node: Node, values: Mapping[str, Any]) -> None:
         super().__init__(values)
@@ -68,12 +68,12 @@ class Located(dict[str, Any]):
 
 
 class LocatedText(str):
-    """A text that knows the node that it was made of."""
+    """A text that keeps the node it was made from."""
 
     __slots__ = ("node",)
 
     def __new__(cls, node: Node) -> Self:
-        """The text of a node that holds one."""
+        """Make the text from a node that holds one."""
         text = super().__new__(cls, node.value)
         text.node = node
         return text
@@ -82,7 +82,7 @@ class LocatedText(str):
 
 
 def located(node: Node) -> Any:
-    """The value as plain lists and scalars, but each mapping and each text knows its node."""
+    """Return the value as plain lists and scalars in which each mapping and each text keeps its node."""
     if isinstance(node.value, dict):
         return Located(node, {key: located(entry.node) for key, entry in node.value.items()})
     if isinstance(node.value, list):
@@ -91,7 +91,7 @@ def located(node: Node) -> Any:
 
 
 def without(node: Node, gone: Collection[KeyPath], at: KeyPath = ()) -> Node:
-    """The tree without what is at the paths in *gone*."""
+    """Return the tree without the values at the paths in *gone*."""
     if isinstance(node.value, dict):
         kept = {
             key: Entry(entry.place, without(entry.node, gone, (*at, key)))
@@ -106,22 +106,22 @@ def without(node: Node, gone: Collection[KeyPath], at: KeyPath = ()) -> Node:
 
 
 def dotted(path: KeyPath) -> str:
-    """The path as people write it, such as `tools.git.allowed_actions.0`; parts beyond 64 characters are cut."""
+    """Return the path as users write it, such as `tools.git.allowed_actions.0`; parts beyond 64 characters are cut."""
     return ".".join(part if len(part) <= _NAME else f"{part[: _NAME - 3]}..." for part in map(str, path))
 
 
 def shortened(value: object) -> str:
-    """Repeat *value* in a message, in at most 40 characters."""
+    """Quote *value* for a message, in at most 40 characters."""
     text = repr(value)
     return text if len(text) <= _ECHO else f"{text[: _ECHO - 4]}...{text[-1]}"
 
 
 def in_file_order(faults: Iterable[Fault], *files: str) -> list[Fault]:
-    """*faults* as one mends them: file by file, each from top to bottom; then what is in no file.
+    """Sort *faults* in the order in which a user fixes them: by file, from top to bottom; then those without a file.
 
     Args:
-        faults: In any order.
-        files: Those that come first; the others follow as *faults* names them.
+        faults: The faults in any order.
+        files: The files that come first; others follow in the order of *faults*.
     """
     ranks = {file: rank for rank, file in enumerate(files)}
 
@@ -135,7 +135,7 @@ def in_file_order(faults: Iterable[Fault], *files: str) -> list[Fault]:
 
 
 def described(value: object) -> str:
-    """Say in a message what is in the file."""
+    """Describe a value of the file for a message."""
     match value:
         case None:
             return "nothing"
@@ -152,24 +152,24 @@ def described(value: object) -> str:
 
 
 class Places(NamedTuple):
-    """Where each value of the effective profile was written, as `file:line:column`."""
+    """The place of each value of the effective profile, as `file:line:column`."""
 
     root: Node
 
     def of(self, *path: str | int) -> str:
-        """Where the entry at *path* begins: at its key, or at the item of a list.
+        """Return the place of the entry at *path*: that of its key, or of the item of a list.
 
-        An absent path gives the place of its nearest ancestor.
+        For an absent path, it is the place of the nearest ancestor.
         """
         return str(self._walk(path)[0])
 
     def value_of(self, *path: str | int) -> str:
-        """Where the value at *path* begins; that of its nearest ancestor's entry if absent."""
+        """Return the place of the value at *path*; if it is absent, that of its nearest ancestor's entry."""
         entry, value, found = self._walk(path)
         return str(value if len(found) == len(path) else entry)
 
     def known(self, path: KeyPath) -> KeyPath:
-        """The parts of *path* that exist, without those that name nothing in the file."""
+        """Return the parts of *path* that exist, without parts that name nothing in the file."""
         return self._walk(path, skip=True)[2]
 
     def _walk(self, path: KeyPath, *, skip: bool = False) -> tuple[Place, Place, KeyPath]:

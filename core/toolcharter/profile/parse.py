@@ -1,6 +1,6 @@
-"""The text of one profile becomes a tree of nodes, or faults. No tags, no documents, no surprises.
+"""Parses the text of one profile into a tree of nodes, or into faults. Tags and further documents are faults.
 
-Events are read one by one and put together here: libyaml's own composer recurses in C, so that
+This module assembles the events of PyYAML itself: libyaml's own composer recurses in C, so that
 deep nesting ends the process, and PyYAML's constructors give no places.
 """
 
@@ -20,16 +20,16 @@ else:
     yaml = lazy("yaml")
 
 MAX_DEPTH = 40
-"""Levels of nesting; also bounds every recursion over a tree."""
+"""The deepest nesting; it also bounds every recursion over a tree."""
 MAX_NODES = 100_000
-"""Keys and values, each alias counted as all that it refers to."""
+"""The most keys and values. Each alias counts as everything that it refers to."""
 
-# Source: YAML 1.2.2, section 10.2 (JSON schema), but `~` and an empty value are null too, and a number needs
-# a digit after its point. The core schema would read yes, 0777, 12:30 and 2024-01-01 in surprising ways.
+# Source: YAML 1.2.2, section 10.2 (JSON schema), but `~` and an empty value are null, too, and a number needs
+# a digit after its point. The core schema would convert yes, 0777, 12:30 and 2024-01-01 in surprising ways.
 _WORDS: dict[str, Scalar] = {"": None, "~": None, "null": None, "true": True, "false": False}
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]*)")
 _FLOAT = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
-# Source: YAML 1.2.2, section 5.1: all but c-printable. The negated set takes ten times as long to compile.
+# Source: YAML 1.2.2, section 5.1: all except c-printable. The negated set takes ten times as long to compile.
 _UNPRINTABLE = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff]")
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 _INT64 = 1 << 63
@@ -51,12 +51,12 @@ _ADVICE = {
 
 
 class _Stop(Exception):
-    """The fault is recorded, and the rest of the file cannot be read."""
+    """The fault is recorded, and the rest of the file cannot be parsed."""
 
 
 @dataclass(slots=True, eq=False, repr=False)
 class _Open:
-    """A mapping or a list that has begun and not ended."""
+    """A mapping or a list that has begun but not ended."""
 
     value: list[Node] | dict[str, Entry]
     place: Place
@@ -74,9 +74,9 @@ class _Builder:
     root: Node | None = None
     stack: list[_Open] = field(default_factory=list)
     anchors: dict[str, tuple[Node, int, int] | None] = field(default_factory=dict)
-    """Of each name: the node, the nodes it refers to, its height; None while it is open."""
+    """For each name: the node, the number of nodes it refers to, and its height; None until the node ends."""
     refused: set[str] = field(default_factory=set)
-    """Places of faults: what is there in the tree was never written."""
+    """Places of faults. The tree holds a replacement there, which the author has not written."""
     count: int = 0
     documents: int = 0
 
@@ -124,7 +124,7 @@ class _Builder:
         if text in _WORDS:
             return _WORDS[text]
         if _INTEGER.fullmatch(text):
-            # Length first: int() refuses thousands of digits with an exception of its own.
+            # Length first: int() raises an exception of its own for thousands of digits.
             if len(text) <= _INT64_DIGITS and -_INT64 <= (number := int(text)) < _INT64:
                 return number
         elif not _FLOAT.fullmatch(text):
@@ -205,7 +205,7 @@ class _Builder:
         frame.is_key_good = False
         name = key.value
         if str(key.place) in self.refused:
-            pass  # Told already.
+            pass  # Reported already.
         elif not isinstance(name, str):
             quoted = "Quote it to make it text." if not isinstance(name, list | dict) else "Write a name."
             self.fault(key.place, f"a key must be text; here stands {described(name)}.", quoted)
@@ -227,16 +227,16 @@ def _name(key: Node | None) -> str | None:
 
 
 def parse(text: str, file: str, faults: list[Fault], *, least: str = "profile: NAME") -> Node | None:
-    """Read one YAML document.
+    """Parse one YAML document.
 
     Args:
         text: The whole file.
         file: Its name in places.
-        faults: Gets what is wrong, each fault at its place.
+        faults: Gets all faults, each with its place.
         least: What to write into an empty file.
 
     Returns:
-        The document without the keys that are at fault, or None if it cannot be read to its end.
+        The document without the keys at fault, or None if it cannot be parsed to its end.
     """
     if found := _UNPRINTABLE.search(text):
         line, column = position(text, found.start())
@@ -254,7 +254,7 @@ def parse(text: str, file: str, faults: list[Fault], *, least: str = "profile: N
 
 
 def position(text: str, index: int) -> tuple[int, int]:
-    """Line and column, from 1, of the character at *index*."""
+    """Return line and column, from 1, of the character at *index*."""
     above = text[:index]
     return above.count("\n") + 1, index - above.rfind("\n")
 
@@ -276,11 +276,11 @@ def _build(text: str, builder: _Builder) -> None:
             if taker is not None:
                 taker(event)
     except yaml.MarkedYAMLError as error:
-        # Without a path: the parser reads ahead, so the open keys are not always those around the mark.
+        # Without a path: the parser reads ahead, so the open keys may not be those around the mark.
         builder.faults.append(Fault(str(builder.place(error.problem_mark)), "", _problem(error), _advice(error, text)))
         raise _Stop from error
     except (ValueError, OverflowError) as error:
-        # Only the parser in Python gets here: for escapes and versions beyond what an int or a character can be.
+        # Only PyYAML's own parser raises these: for escapes and versions too large for a character or an int.
         builder.faults.append(
             Fault(str(Place(builder.file)), "", "not valid YAML: an escape or a version has too large a number.", "")
         )

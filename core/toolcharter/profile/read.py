@@ -1,4 +1,4 @@
-"""`read_profile` and `load_profile`: from a name or a path to the effective profile, all faults at once."""
+"""`read_profile` and `load_profile`: read the effective profile from a name or a path, with all faults at once."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,22 +12,22 @@ from toolcharter.profile.nodes import Node, Place, Places, in_file_order
 
 
 class ProfileSource(NamedTuple):
-    """What reading a profile gave: the profile as far as it is good, and every fault so far."""
+    """The result of reading a profile: the profile as far as it has no faults, and every fault so far."""
 
     profile: Profile | None
-    """Without what is at fault; None if its own file cannot be used at all. Never use it while there are faults."""
+    """Without the parts at fault; None if its own file cannot be used at all. Never use it while there are faults."""
     faults: list[Fault]
-    """The caller adds those that only it can see before it raises them all."""
+    """The caller adds the faults that only it can detect before it raises all of them."""
     places: Places
     files: tuple[Path, ...] = ()
-    """The profile's own file, then those it extends, each once."""
+    """The profile's own file, then the files it extends, without duplicates."""
 
 
 class FoundProfile(NamedTuple):
     """A profile that can be used by its bare name."""
 
     name: str
-    """What finds it; its `profile:` key may say something else."""
+    """The bare name that finds it; its `profile:` key may differ."""
     description: str | None
     place: str
     """The path of its file."""
@@ -66,7 +66,7 @@ def load_profile(profile: str | Path, *, search: Sequence[str | Path] = ()) -> P
     """Read a profile, or refuse it.
 
     Raises:
-        ConfigurationError: With every fault of every file.
+        ConfigurationError: The profile has faults. It holds every fault of every file.
     """
     source = read_profile(profile, search=search)
     if source.faults or source.profile is None:
@@ -75,7 +75,7 @@ def load_profile(profile: str | Path, *, search: Sequence[str | Path] = ()) -> P
 
 
 def list_profiles(search: Sequence[str | Path] = ()) -> list[FoundProfile]:
-    """Every profile that a bare name finds, by name; those at fault too, with their faults."""
+    """Return every profile that a bare name finds, by name; those with faults, too."""
     found = {name: resolve.distinct(files, search) for name, files in find.names(search).items()}
     return [_found(name, file, files, search) for name, files in found.items() for file in files]
 

@@ -1,13 +1,13 @@
-"""Which file the name of a profile means.
+"""Decides which file the name of a profile means.
 
 A name means a whole profile, with all its parents. An agent may write below the current folder, and a cloned repository
-fills it: there a file can bear the name of an installed profile, and other files the names of its parents. Therefore
+fills it: a file there can have the name of an installed profile, and other files the names of its parents. Therefore
 
-- a shipped profile finds its parents among the shipped ones only, and a plugin's among the installed ones only;
+- a shipped profile finds its parents only among the shipped ones, and a plugin's profile only among the installed ones;
 - no file replaces an installed profile: another file of its name is an error, unless it has the same text and the same
   parents, and then the installed one is read;
 - the same holds for a profile of the same name in an upper folder of the repository: an agent that worked there may have
-  written the one that lies nearer.
+  written the nearer one.
 """
 
 import os
@@ -31,9 +31,9 @@ from toolcharter.profile.parse import parse
 from toolcharter.profile.schema import PARENT
 
 MAX_CHAIN = 20
-"""Profiles that extend each other in one line."""
+"""The most profiles in one chain of parents."""
 
-# Not `normpath`: after a link, `..` leads elsewhere than the text says.
+# Not `normpath`: `..` after a link leads to the parent of the link's target.
 _IDLE_PARTS = re.compile(r"(?<=/)(?:\.?/)+")
 
 
@@ -52,10 +52,10 @@ def locate(
         search: The folders in which plugins ship profiles.
         beside: The file that names *profile* as its parent; relative paths start in its folder.
         own: The folder of the user's own profiles.
-        depth: How many generations of parents are compared at most.
+        depth: The most generations of parents that are compared.
 
     Raises:
-        Unusable: Nothing has this name, or profiles that differ have it.
+        Unusable: No profile has this name, or different profiles have it.
     """
     here = None if beside is None else os.path.dirname(beside)
     if isinstance(profile, Path) or not is_name(profile):
@@ -72,7 +72,7 @@ def locate(
 
 
 def distinct(files: Sequence[str], search: Sequence[str | Path] = (), depth: int = MAX_CHAIN) -> list[str]:
-    """Those of *files* that are different profiles; of equal ones, the installed one."""
+    """Return the *files* that are different profiles; among equal ones, prefer the installed one."""
     installed = {identity(folder) for folder in installed_folders(search)}
     kept = list[str]()
     for file in sorted(files, key=lambda file: own_place(file)[0] not in installed):
@@ -82,7 +82,7 @@ def distinct(files: Sequence[str], search: Sequence[str | Path] = (), depth: int
 
 
 def differing(name: str, files: Sequence[str]) -> Unusable:
-    """Says that *name* has several meanings."""
+    """Return the error that *name* means several different profiles."""
     listed = " and ".join(map(repr, files))
     return Unusable(
         f"the name {name!r} means different profiles: {listed}.",
@@ -92,7 +92,7 @@ def differing(name: str, files: Sequence[str]) -> Unusable:
 
 
 def _places(name: str, installed: list[str], here: str | None, own: str) -> list[str]:
-    """The folders in which *name* is looked up; *here* is the folder of the profile that extends it."""
+    """Return the folders in which *name* is looked up; *here* is the folder of the profile that extends it."""
     if here is None:
         return [own, *installed]
     folder = identity(here or ".")
@@ -105,16 +105,16 @@ def _places(name: str, installed: list[str], here: str | None, own: str) -> list
 
 
 def _above(own: str) -> list[str]:
-    """The folders of the same name in each upper folder of the repository; of the outermost, if one lies in another."""
+    """Return the folders named *own* in the upper folders of the repository, or of the outermost of nested ones."""
     place = Path(identity(own)).parent
     upper = [place, *place.parents]
-    # Not the innermost: an agent may have made a repository where it wrote the profile.
+    # Not the innermost repository: an agent may have created one around the profile that it wrote.
     last = max((number for number, folder in enumerate(upper) if (folder / ".git").exists()), default=0)
     return [str(folder / os.path.basename(own)) for folder in upper[1 : last + 1]]
 
 
 def _is_same(first: str, second: str, search: Sequence[str | Path], depth: int) -> bool:
-    """Whether two files are one profile: the same text, and the same parents all the way up."""
+    """Whether two files are one profile: the same text, and the same parents, recursively."""
     places = own_place(first), own_place(second)
     if places[0] == places[1]:
         return True
@@ -122,7 +122,7 @@ def _is_same(first: str, second: str, search: Sequence[str | Path], depth: int) 
         text = read_bytes(first)
         if depth == 0 or text != read_bytes(second):
             return False
-        # What a profile's parents are depends on its text and its folder.
+        # The parents of a profile depend on its text and its folder.
         return places[0][0] == places[1][0] or all(
             _is_same(
                 locate(parent, search, beside=first, depth=depth - 1),

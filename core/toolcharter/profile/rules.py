@@ -1,4 +1,4 @@
-"""One entry of `deny` or `allow`: from its text to its parts. What a rule matches is for `toolcharter.policy` to say.
+"""Parses one entry of `deny`, `ask` or `allow` into its parts. `toolcharter.policy` decides what a rule matches.
 
 docs/profiles.md, "Rules", describes the language to authors.
 """
@@ -16,10 +16,10 @@ _HOLLOW = re.compile(r"(?:^|:)(?:\s|:|$)|\s(?::|$)")
 _BARE_PARENTHESIS = re.compile(r"(?<!\\)(?:\\\\)*[()]")
 _CUT = re.compile(r"(?s:\\.)|(,)")
 _PLAIN = frozenset({"group", "cap"})
-"""Prefixes that look at no arguments and take no action."""
+"""Prefixes of rules that match no arguments and no action."""
 
 GLOB = r"(?:[^\\]|\\[\\*])+"
-"""A pattern that matches what `parse_glob` reads, but for the empty text; for Python and for JSON Schema."""
+"""A pattern for every text that `parse_glob` accepts, except the empty text; for Python and for JSON Schema."""
 _SUBJECT = r"(?:[^\\(]|\\[\\*])+"
 _ARGS = r"(?:\((?:[^\\]|\\[\\*,()])+\))?"
 _NAMED = "|".join(map(any_case, ("builtin", "cli", "custom")))
@@ -28,11 +28,11 @@ PATTERN = (
     rf"{any_case('bash')}(?::{GLOB})?|(?:{_OPEN}):{_SUBJECT}{_ARGS}"
     rf"|(?:(?:{_NAMED}):)?[A-Za-z0-9_*-]+(?::{_SUBJECT})?{_ARGS}"
 )
-"""A pattern that matches every rule, and little else."""
+"""A pattern that matches every rule, and few other texts."""
 
 
 class RuleError(ValueError):
-    """A rule that cannot be read."""
+    """A rule that cannot be parsed."""
 
     def __init__(self, what: str, fix: str = "") -> None:
         self.what = what
@@ -41,40 +41,40 @@ class RuleError(ValueError):
 
 
 class Rule(NamedTuple):
-    """A rule once it is read."""
+    """A parsed rule."""
 
     text: str
-    """As written."""
+    """The rule as written."""
     source: str
     """`file:line:column`."""
     prefix: str
     """`bash`, `builtin`, `cli`, `mcp`, `custom`, `*`, `group` or `cap`; empty for a bare glob."""
     glob: Glob
-    """Over the subject; in lower case unless the subject is a command."""
+    """The glob for the subject; in lower case unless the subject is a command."""
     args: tuple[tuple[str, Glob], ...] = ()
-    """Globs over string arguments; all must match."""
+    """Globs for string arguments; all must match."""
     when: Mapping[str, Any] | None = None
     """A JSON Schema for each argument; all must hold."""
     reason: str | None = None
     message: str | None = None
 
     def plain(self) -> str | dict[str, Any]:
-        """The rule as a profile would write it."""
+        """Return the rule as a profile would write it."""
         long = {"when": None if self.when is None else dict(self.when), "reason": self.reason, "message": self.message}
         given = {key: value for key, value in long.items() if value is not None}
         return {"rule": self.text, **given} if given else self.text
 
 
 def parse_rule(text: str, source: str = "", **long_form: Any) -> Rule:
-    """Read the text of a rule.
+    """Parse a rule.
 
     Args:
-        text: Such as `git:push`, `bash:git log *`, `read_file(path=*secret*)`, `group:fs`.
+        text: A rule such as `git:push`, `bash:git log *`, `read_file(path=*secret*)`, `group:fs`.
         source: Its place.
-        **long_form: `when`, `reason` and `message`, as written beside it.
+        **long_form: `when`, `reason` and `message`, from the same entry.
 
     Raises:
-        RuleError: With what is wrong and what to write instead.
+        RuleError: It says what is wrong and what to write instead.
     """
     prefix, rest = _split(text)
     try:
@@ -113,7 +113,7 @@ def _split(text: str) -> tuple[str, str]:
 
 
 def _check_name(text: str, prefix: str, name: str) -> None:
-    """Refuse what no tool's name could match: a rule that never matches protects nothing."""
+    """Refuse a name that no tool's name could match: a rule that never matches protects nothing."""
     if not prefix and name.lower() in RULE_PREFIXES - {"*"}:
         raise RuleError(f"no tool is named {name!r}: it is a prefix.", f"Write '{name}:' and a pattern behind it.")
     if not _NAME_PART.fullmatch(name):
@@ -124,7 +124,7 @@ def _check_name(text: str, prefix: str, name: str) -> None:
 
 
 def _selectors(rest: str) -> tuple[str, tuple[tuple[str, Glob], ...]]:
-    """The subject and its `(argument=glob, ...)`."""
+    """Return the subject and its `(argument=glob, ...)`."""
     subject, parenthesis, inside = rest.partition("(")
     if not parenthesis:
         return rest, ()
@@ -142,7 +142,7 @@ def _selectors(rest: str) -> tuple[str, tuple[tuple[str, Glob], ...]]:
 
 
 def _parts(inside: str) -> list[str]:
-    """*inside*, cut at the commas without a backslash before them."""
+    """Split *inside* at the commas that have no backslash before them."""
     cuts = [found.start() for found in _CUT.finditer(inside) if found[1]]
     return [inside[start:end] for start, end in zip([0, *(cut + 1 for cut in cuts)], [*cuts, None], strict=True)]
 

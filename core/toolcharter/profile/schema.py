@@ -1,4 +1,4 @@
-"""What a file may hold as a whole: a profile, an administrator's ceiling, a workspace's. And what it becomes."""
+"""The keys of a whole file: of a profile, of an administrator's ceiling, of a workspace's; and what they become."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -37,7 +37,7 @@ from toolcharter.profile.settings import (
     WorkspaceNotifications,
 )
 
-# A path to anything else is refused unopened: the faults of a file that is no profile would repeat its lines.
+# A parent of another suffix is refused unopened: the faults of a file that is no profile would quote its lines.
 PARENT = r"[A-Za-z0-9_-]+|[\s\S]*\.ya?ml"
 _DISTRIBUTION = r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
 _LISTED_NAME = rf"(?:group:|toolset:)?{NAME}(?::[A-Za-z0-9_-]+)?"
@@ -81,7 +81,7 @@ class CeilingLimits(NamedTuple):
     """Limits of single agents, by name or glob."""
 
     def settings(self, per: Literal["session", "agent"] = "session", store: str | None = None) -> dict[str, Any]:
-        """The three settings that limits become."""
+        """Return the limits as arguments of a profile or a ceiling."""
         tools = {same_tool(name): limits for name, limits in self.tools.items()}
         rates = {name: limits.rate for name, limits in tools.items() if limits.rate != Rate()}
         agents = {name: rate for name, rate in self.agents.items() if rate != Rate()}
@@ -122,7 +122,7 @@ def _case(read: "CaseEntry") -> Case:
     schema={"not": {"properties": {"expect": {"const": "allow"}}, "required": ["reason"]}},
 )
 class CaseEntry(NamedTuple):
-    """A call, and what the profile must decide about it."""
+    """A call, and the decision that the profile must make about it."""
 
     tool: Annotated[AnyText, Needed("Write `tool: NAME`.")]
     """The tool to call; an unknown one is a fine case."""
@@ -141,7 +141,7 @@ class CaseEntry(NamedTuple):
 
 @form("a mapping of keys such as `profile` and `tools`")
 class ProfileFile(NamedTuple):
-    """A profile as one file, or a file and its parents, say it."""
+    """A profile, as one file or a file merged with its parents has it."""
 
     profile: Annotated[
         str,
@@ -243,7 +243,7 @@ class ProfileFile(NamedTuple):
     """Names that nothing may provide yet."""
 
     def made(self) -> Profile:
-        """The profile that it says."""
+        """Return the profile that the file defines."""
         fields = self._asdict()
         limits = self.limits
         for key in ("profile", "extends", "limits"):
@@ -269,7 +269,7 @@ class _Tightening(NamedTuple):
     """What one call may take, and how many calls there may be."""
 
     def made(self, name: str, notify: Notifications) -> Ceiling:
-        """The ceiling that the file *name* says."""
+        """Return the ceiling that the file *name* defines."""
         fields = self._asdict()
         del fields["limits"]
         return Ceiling(name=name, notify=notify, **fields, **self.limits.settings())

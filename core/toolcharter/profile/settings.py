@@ -1,7 +1,7 @@
-"""The settings of a profile: what each key may hold, and the value that it becomes.
+"""The settings of a profile: the values that each key may hold, and the type it becomes.
 
-Named tuples that pydantic reads, as `toolcharter.profile.forms` says. The docstring below a field is what editors and
-pages say of its key. Values only: the modules that use a setting say what it does.
+pydantic reads these named tuples as `toolcharter.profile.forms` describes. Editors and documentation show the docstring
+below a field as the description of its key. Here are only values: the modules that use a setting describe its effect.
 """
 
 import re
@@ -39,7 +39,7 @@ Mode = Literal["policy", "restrict", "ask", "dangerous"]
 MODES: tuple[Mode, ...] = get_args(Mode)
 Outcome = Literal["ok", "error", "denied"]
 LOG = "log"
-"""The one way of `deliver` that needs no plugin."""
+"""The only value of `deliver` that needs no plugin."""
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 _YEARS = 3660
 _Outcomes = Annotated[tuple[Outcome, ...], OneOrMore(Words("a list of outcomes such as [denied]"))]
@@ -61,7 +61,7 @@ class Capabilities(NamedTuple):
 
 @form("a mapping")
 class CallerPattern(NamedTuple):
-    """Which callers an availability entry is for: each field given has to match; an absent fact matches none."""
+    """The callers that an availability entry is for. Each given field has to match; an absent fact matches none."""
 
     provider: _Callers | None = None
     """Names or globs of the caller's provider."""
@@ -100,8 +100,8 @@ class Availability(NamedTuple):
     place: str = ""
 
 
-# Components that are not empty, `.` or `..`; a slash at the end changes nothing. A first `!` excepts. Whoever writes
-# `*.{pem,key}` means two names: read as one name, it would hide nothing.
+# Components that are not empty, `.` or `..`; a trailing slash changes nothing. A leading `!` excepts. Braces are
+# refused: an author of `*.{pem,key}` means two names, but as one literal name it would hide nothing.
 _NOT_IN_NAMES = r"/\x00\[\]{}\\"
 _COMPONENT = rf"(?:[^{_NOT_IN_NAMES}.]|\.[^{_NOT_IN_NAMES}.]|\.\.[^{_NOT_IN_NAMES}])[^{_NOT_IN_NAMES}]*"
 _FIRST_COMPONENT = _COMPONENT.replace(".]|", ".!]|", 1)
@@ -132,7 +132,7 @@ def _hidden_glob(text: str, _: Reading) -> HiddenGlob:
 
 
 def _hides_something(globs: tuple[HiddenGlob, ...]) -> tuple[HiddenGlob, ...]:
-    """The list replaces the default: exceptions alone would hide nothing."""
+    """Refuse a list of exceptions alone: it replaces the default and would hide nothing."""
     if globs and all(one.glob.startswith("!") and one.containing is None for one in globs):
         what = "only exceptions are listed: this list replaces the default, so that nothing would be hidden."
         raise fault(what, "List what to hide, too; or write [] to hide nothing.")
@@ -161,7 +161,7 @@ DEFAULT_HIDDEN = tuple(
         ),
     )
 )
-"""Where a profile has no `hidden`: files that hold credentials by their name, or by a word in them."""
+"""The default of `hidden`: files that hold credentials according to their name, or to a word in them."""
 
 
 @form("a mapping")
@@ -191,7 +191,7 @@ class Rate(NamedTuple):
 
 
 class Rates(NamedTuple):
-    """The rate limits of a profile; a call needs room in all that concern it."""
+    """The rate limits of a profile. A call is refused if any limit that applies to it is used up."""
 
     total: Rate = Rate()
     tools: Mapping[str, Rate] = _NOTHING
@@ -242,7 +242,7 @@ class ReadStreak(NamedTuple):
 
 @form("a mapping", empty="Write `seconds: 30`.")
 class CachedReads(NamedTuple):
-    """Reads that are answered from memory; None is off."""
+    """Reads that are answered from a cache; None is off."""
 
     seconds: Seconds | None = None
     """How long an answer holds; every call that may have effects ends it before."""
@@ -264,7 +264,7 @@ class DependsOn(NamedTuple):
 
 @form("a mapping")
 class SkipDuplicate(NamedTuple):
-    """Calls that need not be made twice in a session."""
+    """Calls that a session need not repeat."""
 
     match: Annotated[MatchRule, _MATCH]
     """The calls that need not be made twice."""
@@ -274,7 +274,7 @@ class SkipDuplicate(NamedTuple):
 
 @form("a mapping")
 class AfterCall(NamedTuple):
-    """A message to the model behind the result of a call."""
+    """A message to the model after the result of a call."""
 
     match: Annotated[MatchRule, _MATCH]
     """The calls to speak about."""
@@ -337,7 +337,7 @@ def _delivered(read: "Notify") -> "Notify":
 
 @form("a notification", finish=_delivered, schema={"allOf": [_TOGETHER, _OF_WEBHOOK]})
 class Notify(NamedTuple):
-    """Whom to notify of which calls, after the call."""
+    """Which calls cause a notification, and where it goes, after the call."""
 
     match: _Patterns
     """Which calls, as rules say it."""
@@ -355,7 +355,7 @@ def _notify(text: str, reading: Reading) -> Notify:
     return Notify((rule,), place=str(text.node.place) if isinstance(text, LocatedText) else "")
 
 
-# A repository that could name a URL would receive every call and its arguments.
+# A repository that could name a URL would receive every call with its arguments.
 _LOG_ONLY = "A workspace's file may only log: its author must not be told of calls. The administrator's file may."
 
 
@@ -365,7 +365,7 @@ _LOG_ONLY = "A workspace's file may only log: its author must not be told of cal
     finish=lambda read: Notify(read.match, outcomes=read.outcomes, place=read.place),
 )
 class WorkspaceNotify(NamedTuple):
-    """What a workspace's own file may ask for."""
+    """The notifications that a workspace's own file may ask for."""
 
     match: _Patterns
     """Which calls, as rules say it."""
@@ -384,10 +384,10 @@ WorkspaceNotifications = Annotated[
 
 
 class Ceiling(NamedTuple):
-    """What a workspace's or an administrator's file, or the environment, adds to every profile: it only tightens."""
+    """The settings by which a workspace's or an administrator's file, or the environment, tightens every profile."""
 
     name: str
-    """The file as the user knows it, or the environment variable."""
+    """The file's name as the user gave it, or the environment variable."""
     deny: tuple[Rule, ...] = ()
     mode: Mode | None = None
     capabilities: Capabilities = Capabilities()

@@ -1,4 +1,4 @@
-"""`read_settings`: a YAML file of a host's own settings, read as a profile is, with every fault at its place."""
+"""`read_settings`: reads a YAML file of a host's own settings like a profile, with the place of every fault."""
 
 import re
 from collections.abc import Iterable
@@ -20,47 +20,47 @@ _FRONT_MATTER = re.compile(r"---[ \t]*\r?\n(.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTA
 
 
 class SettingsFile(NamedTuple, Generic[P]):
-    """What a file of settings said, and where."""
+    """The settings of a file, and their places."""
 
     values: P
     places: Places
     body: str = ""
-    """The text below the front matter, of a file that was read as one."""
+    """The text below the front matter, if the file was read with one."""
     faults: tuple[Fault, ...] = ()
-    """What is wrong with the file, of one that was read as what is *sound* of it."""
+    """The faults of the file, if it was read with *sound*."""
     wrong: frozenset[KeyPath] = frozenset()
-    """Which paths were left out therefore."""
+    """The paths that were left out because of the faults."""
 
     def fault(self, path: tuple[str | int, ...], what: str, fix: str = "") -> Fault:
-        """A fault of the value at *path*, which only its reader can see.
+        """Make a fault of the value at *path*, for a check that only the caller can do.
 
         Args:
             path: Keys and numbers, such as `("tenants", "acme")`.
-            what: A sentence.
+            what: A sentence that says what is wrong.
             fix: What to do.
         """
         return Fault(self.places.value_of(*path), ".".join(map(str, path)), what, fix)
 
     def error(self, faults: Iterable[Fault]) -> ConfigurationError:
-        """All *faults* in one error: those of this file first, each file from top to bottom, each fault once."""
+        """Put *faults* into one error without duplicates: first those of this file, each file from top to bottom."""
         return ConfigurationError(in_file_order(dict.fromkeys(faults), self.places.root.place.file))
 
 
 def read_settings(
     file: str | Path, model: type[P], *, least: str, front_matter: bool = False, sound: type[P] | None = None
 ) -> SettingsFile[P]:
-    """Read the settings *model* from the YAML file *file*; nothing is read that the file names.
+    """Read the settings *model* from the YAML file *file*; no file that it names is read.
 
     Args:
         file: Its path; faults name it as it is given.
-        model: What is read: its fields are the keys, as those of a tool's policy are.
+        model: The model to read: its fields are the keys, as with a tool's policy.
         least: What to write into an empty file.
-        front_matter: Whether the settings are what stands between a first line `---` and the next such line, above a text.
-        sound: The model without what is required. With it, a file with faults is returned with them: its values are
-            those that are left without what is wrong, so that its reader can look for more before it raises them all.
+        front_matter: Whether the settings are between a first line `---` and the next such line, above a text.
+        sound: The model without required fields. With it, a file with faults is returned together with its faults. Its
+            values then lack the parts at fault, so that the caller can look for more faults before it raises them.
 
     Raises:
-        ConfigurationError: With every fault of the file; with *sound*, only if it is no YAML.
+        ConfigurationError: The file has faults. It holds all of them; with *sound*, it is raised only for invalid YAML.
     """
     name, faults = str(file), list[Fault]()
     try:
@@ -79,7 +79,7 @@ def read_settings(
             values: Any = plain(root)
             read = model.from_profile(values)
         except ValidationError as error:
-            # Where the parser put something else for what it refused, the model has nothing to say.
+            # Where the parser has replaced a refused value, a fault of the model would be about the replacement.
             faults += [fault for fault in faults_of(error, places, model=model) if fault.place not in refused]
         else:
             if not faults:
@@ -91,21 +91,21 @@ def read_settings(
 
 
 def _sound_part(root: Node, model: type[P]) -> tuple[P, Node, frozenset[KeyPath]]:
-    """What the *model* takes of *root*, the tree of that, and the paths that were left out."""
+    """Return what the *model* accepts of *root*, the tree of that part, and the paths that were left out."""
     wrong = set[KeyPath]()
     while True:
         values: Any = plain(root)
         try:
             return model.from_profile(values), root, frozenset(wrong)
         except ValidationError as error:
-            # A key that is missing is not there to be left out: the mapping that lacks it goes.
+            # A missing key cannot be left out, so the mapping that lacks it is removed.
             gone = {Places(root).known(one["loc"]) for one in error.errors(include_url=False)}
         wrong |= gone
         root = without(root, gone) if () not in gone else root._replace(value={})
 
 
 def _parted(text: str, name: str) -> tuple[str, str]:
-    """The front matter, each line where it stood in the file, and the text below it."""
+    """Split *text* into the front matter, with each line at its line number in the file, and the text below it."""
     found = _FRONT_MATTER.match(text)
     if found is None:
         fix = "Let the first line be `---`, and end the settings by another such line."
