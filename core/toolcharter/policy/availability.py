@@ -1,8 +1,8 @@
-"""Which tools a caller sees: a profile's `availability`, `toolsets` and `groups`, compiled once. Pure, no I/O.
+"""Decides which tools a caller sees: a profile's `availability`, `toolsets` and `groups`, compiled once. Pure, no I/O.
 
-The entries that match a caller intersect, their denies unite, their `also_allow` undoes narrowing and never a deny. An
-entry with `replaces` takes the place of the entry it names, whole, for the callers that it matches itself. So the order
-of entries decides nothing but which of several reasons is given.
+The `tools` of all entries that match a caller are intersected, and their `deny` lists are united. Their `also_allow`
+undoes narrowing by `tools`, never a `deny`. An entry with `replaces` replaces the whole entry that it names, for the
+callers that it matches itself. So the order of entries matters only for which of several reasons is given.
 
 docs/availability.md explains them to authors of profiles.
 """
@@ -29,7 +29,7 @@ else:
     graphlib = lazy("graphlib")
 
 PlaceOf: TypeAlias = Callable[..., str]
-"""From the parts of a path, `("availability", 0, "tools", 2)`, to `file:line:column`; `Places.of` is one."""
+"""Maps the parts of a path, `("availability", 0, "tools", 2)`, to `file:line:column`, as `Places.of` does."""
 
 COMPARISONS: Mapping[str, Callable[[int, int], bool]] = MappingProxyType(
     {
@@ -40,44 +40,44 @@ COMPARISONS: Mapping[str, Callable[[int, int], bool]] = MappingProxyType(
         ">": operator.gt,
     }
 )
-"""What may precede the number in a caller's `depth`."""
+"""The operators that may precede the number in a caller's `depth`."""
 
 _LISTS = ("tools", "deny", "also_allow")
 _FACTS = ("provider", "agent", "group", "channel", "chat", "peer", "agent_type")
 _KINDS = {"group": "groups", "toolset": "toolsets"}
-"""The prefixes of items that mean several tools, with the profile's key that defines them."""
+"""The prefixes of items that mean several tools, with the profile's key that defines each of them."""
 _ITEM = re.compile(r"[A-Za-z0-9_*-]+")
 _MOST_VIEWS = 256
 
 
 class ToolCatalog(NamedTuple):
-    """What there is for entries to name, in one toolbox. Names are without case."""
+    """The tools, groups and toolsets of one toolbox that entries may name. Names are without case."""
 
     tools: Mapping[str, frozenset[str]]
     """The groups of each tool, in the order in which tools are shown."""
     aliases: Mapping[str, str]
     """Other names of these tools."""
     toolsets: Mapping[str, tuple[str, ...]] = MappingProxyType({})
-    """The profile's own; one of a shipped name replaces it."""
+    """The profile's own toolsets; one with a shipped name replaces the shipped one."""
     groups: Mapping[str, tuple[str, ...]] = MappingProxyType({})
-    """The profile's own; these members join those that specs and the shipped groups name."""
+    """The profile's own groups; these members join those that specs and the shipped groups name."""
     missing_ok: frozenset[str] = frozenset()
-    """Items that may mean nothing yet, such as `later_tool` or `group:mcp:jira`."""
+    """Items that may match nothing yet, such as `later_tool` or `group:mcp:jira`."""
     later: tuple[str, ...] = ()
-    """Globs over the names of tools of kind `mcp` that may still come."""
+    """Globs for the names of tools of kind `mcp` that may still appear."""
 
     def may_come(self, name: str) -> bool:
-        """Whether a tool of this name may still come."""
+        """Whether a tool of this name may still appear."""
         return any(parse_glob(glob).matches(fold(name)) for glob in self.later)
 
     @property
     def later_groups(self) -> frozenset[str]:
-        """The groups that such tools will be in."""
+        """The groups of the tools that may still appear."""
         return frozenset(group for glob in self.later for group in own_groups(glob, "mcp", None))
 
 
 class Hidden(NamedTuple):
-    """What hides a tool from a caller."""
+    """The reason why a caller does not see a tool."""
 
     by: Literal["deny", "tools"]
     text: str
@@ -120,22 +120,22 @@ class _Compiled(NamedTuple):
     who: _Who
     tools: frozenset[str] | None
     denied: Mapping[str, str]
-    """Each denied tool, and the item of `deny` that did it."""
+    """Each denied tool, with the item of `deny` that denies it."""
     also_allow: frozenset[str]
 
 
 class AvailabilityPlan:
-    """The entries of one profile over the tools of one toolbox.
+    """The entries of one profile, applied to the tools of one toolbox.
 
-    Safe to share between threads. What entries name in vain covers no tool; `availability_faults` reports it.
+    Safe to share between threads. An item that matches nothing covers no tool; `availability_faults` reports it.
 
     Args:
-        entries: In the order of the file.
-        universe: What there is to name.
+        entries: The entries in the order of the file.
+        universe: The names that entries may use.
 
     Raises:
-        ConfigurationError: Two entries bear one name, or a `replaces` leads in a circle or nowhere.
-        GlobError: An item or a caller's pattern is no glob.
+        ConfigurationError: Two entries have the same name, or a `replaces` leads in a circle or names no entry.
+        GlobError: An item or a caller's pattern is not a glob.
     """
 
     def __init__(self, entries: Sequence[Availability], universe: ToolCatalog) -> None:
@@ -144,26 +144,26 @@ class AvailabilityPlan:
         self._names = {fold(name): name for name in universe.tools}
         self._lists = lists = Lists(universe)
         self._entries = tuple(_compiled(entry, lists) for entry in entries)
-        # Callers differ in session and user; the entries that they match seldom do.
+        # Callers differ in session and user, but mostly match the same entries.
         self._view = lru_cache(_MOST_VIEWS)(self._view_of)
 
     def of(self, caller: Caller) -> Mapping[str, Hidden | None]:
-        """For every tool, in the universe's order: None if *caller* sees it, else the first thing that hides it."""
+        """For every tool, in the universe's order: None if *caller* sees it, else the first reason why not."""
         return self._view(self._active(caller), None if caller.delegation is None else caller.delegation.tools)
 
     def named(self, items: Iterable[str]) -> frozenset[str]:
-        """The tools that *items* cover, by their names: names, globs over names, `group:NAME`, `toolset:NAME`."""
+        """Return the names of the tools that *items* cover: names, globs for names, `group:NAME`, `toolset:NAME`."""
         return frozenset(self._names[key] for key in self._lists.tools_of(items))
 
     def why(self, tool: str, caller: Caller) -> tuple[Hidden, ...]:
-        """Everything that hides *tool*, which the universe has, from *caller*: denies, then narrowings, in file order."""
+        """Return everything that hides *tool* from *caller*: denies, then narrowings, in file order."""
         hiders = tuple(_hiders(self._in_force(self._active(caller)), fold(tool)))
         if caller.delegation is None or fold(tool) in map(fold, caller.delegation.tools):
             return hiders
         return (*hiders, _NOT_LEFT)
 
     def entries_for(self, caller: Caller) -> tuple[Availability, ...]:
-        """The entries that decide for *caller*, without those that another replaces."""
+        """Return the entries that decide for *caller*, without replaced ones."""
         return tuple(compiled.entry for compiled in self._in_force(self._active(caller)))
 
     def _active(self, caller: Caller) -> tuple[int, ...]:
@@ -196,13 +196,13 @@ def _hiders(entries: Sequence[_Compiled], tool: str) -> Iterator[Hidden]:
 
 def _compiled(entry: Availability, lists: "Lists") -> _Compiled:
     tools = None if entry.tools is None else lists.tools_of(entry.tools)
-    # Backwards, so that of several items that cover a tool the first is the one that is named.
+    # In reverse order, so that the first of several items that cover a tool is named.
     denied = {tool: text for text in reversed(entry.deny) for tool in lists.tools_of((text,))}
     return _Compiled(entry, _who(entry.callers), tools, denied, lists.tools_of(entry.also_allow))
 
 
 class Lists:
-    """What the items of lists mean in one universe."""
+    """Resolves the items of lists to tools of one universe."""
 
     def __init__(self, universe: ToolCatalog) -> None:
         self._aliases = {fold(alias): fold(name) for alias, name in universe.aliases.items()}
@@ -214,7 +214,7 @@ class Lists:
                 self._members.setdefault(f"group:{fold(group)}", set()).add(fold(name))
 
     def tools_of(self, items: Iterable[str]) -> frozenset[str]:
-        """The tools that *items* cover, by name without case."""
+        """Return the names of the tools that *items* cover, without case."""
         found, seen, waiting = set[str](), set[str](), list(items)
         while waiting:
             item = fold(waiting.pop())
@@ -233,13 +233,13 @@ class Lists:
 
 
 def _kind(item: str) -> str | None:
-    """`group` or `toolset`, if *item* means such a list."""
+    """Return `group` or `toolset` if *item* names such a list."""
     prefix = item.partition(":")[0]
     return prefix if ":" in item and prefix in _KINDS else None
 
 
 def _definitions(universe: ToolCatalog) -> dict[str, tuple[str, ...]]:
-    """What groups and toolsets are made of, by the item that names them."""
+    """Return the members of groups and toolsets, by the item that names the list."""
     found = {f"group:{name}": items for name, items in GROUPS.items()}
     for name, items in universe.groups.items():
         key = f"group:{fold(name)}"
@@ -252,13 +252,13 @@ def _definitions(universe: ToolCatalog) -> dict[str, tuple[str, ...]]:
 def availability_faults(
     entries: Sequence[Availability], universe: ToolCatalog, installed: Collection[str], place_of: PlaceOf
 ) -> Iterator[Fault]:
-    """Everything in a profile's availability, toolsets and groups that names what there is not.
+    """Yield a fault for each item of a profile's availability, toolsets and groups that matches nothing.
 
     Args:
-        entries: As the profile has them.
-        universe: What there is to name.
-        installed: Names of installed tools, listed in the profile or not.
-        place_of: Where the value at a path was written.
+        entries: The profile's entries.
+        universe: The names that entries may use.
+        installed: Names of installed tools, whether or not the profile lists them.
+        place_of: Returns the place of the value at a path.
     """
     yield from _replacement_faults(entries, place_of)
     known = _known(universe, installed)
@@ -269,7 +269,7 @@ def availability_faults(
 
 
 def _items(entries: Sequence[Availability], universe: ToolCatalog) -> Iterator[tuple[KeyPath, str]]:
-    """Every item that the profile's author wrote, and where."""
+    """Yield every item that the profile's author wrote, with its path."""
     lists: list[tuple[KeyPath, tuple[str, ...]]] = [
         *(
             (("availability", index, key), getattr(entry, key) or ())
@@ -284,7 +284,7 @@ def _items(entries: Sequence[Availability], universe: ToolCatalog) -> Iterator[t
 
 
 def _known(universe: ToolCatalog, installed: Collection[str]) -> frozenset[str]:
-    """Every item, without case, that means something."""
+    """Return every known item, without case."""
     groups = {f"group:{group}" for of_tool in universe.tools.values() for group in of_tool}
     groups |= {f"group:{group}" for group in universe.later_groups}
     names = {*universe.tools, *universe.aliases, *installed, *universe.missing_ok, *groups}
@@ -292,7 +292,7 @@ def _known(universe: ToolCatalog, installed: Collection[str]) -> frozenset[str]:
 
 
 def _item_fault(item: str, known: frozenset[str]) -> tuple[str, str] | None:
-    """What is wrong with *item* and the likely fix, if anything is."""
+    """Return what is wrong with *item* and the likely fix; None if nothing is."""
     key = fold(item)
     kind = _kind(key)
     if key in known or ("*" in key and _ITEM.fullmatch(key)):
@@ -315,7 +315,7 @@ def _item_fault(item: str, known: frozenset[str]) -> tuple[str, str] | None:
 def _replacement_faults(entries: Sequence[Availability], place_of: PlaceOf) -> Iterator[Fault]:
     first: dict[str, int] = {}
     for index, entry in enumerate(entries):
-        # A grandparent that two parents extend brings its entries twice.
+        # A profile that two parents extend contributes its entries twice.
         if entry.name is not None and entries[first.setdefault(entry.name, index)] != entry:
             what = (
                 f"another entry is named {entry.name!r}, too: the one at {place_of('availability', first[entry.name])}."
@@ -344,7 +344,7 @@ def _circle_faults(universe: ToolCatalog, place_of: PlaceOf) -> Iterator[Fault]:
     if not own:
         return
     every = {key: [word for word in map(fold, items) if _kind(word)] for key, items in _definitions(universe).items()}
-    # The profile's own come first: each circle has one, and is reported where that one is.
+    # The profile's own lists come first: each circle contains one of them, and is reported at its place.
     graph = {key: every[key] for key in own} | every
     for circle in _circles(graph):
         what = f"these lists are made of each other: {_arrows(circle)}."
@@ -359,13 +359,13 @@ def _arrows(circle: Sequence[str]) -> str:
 
 
 def _circles(graph: Mapping[str, Sequence[str]]) -> Iterator[list[str]]:
-    """Circles of *graph* that share no node, each from its first node in the graph's order; none is left after them."""
+    """Yield circles of *graph* without common nodes, each from its first node in graph order, until none is left."""
     left, order = dict(graph), {node: rank for rank, node in enumerate(graph)}
     while left:
         try:
             graphlib.TopologicalSorter(left).prepare()
         except graphlib.CycleError as error:
-            circle: list[str] = error.args[1][:0:-1]  # Each leads to the one before it, the first is the last.
+            circle: list[str] = error.args[1][:0:-1]  # `args` lists it backwards, with the first node repeated.
             start = circle.index(min(circle, key=order.__getitem__))
             yield circle[start:] + circle[:start]
             left = {node: others for node, others in left.items() if node not in circle}
@@ -374,7 +374,7 @@ def _circles(graph: Mapping[str, Sequence[str]]) -> Iterator[list[str]]:
 
 
 def idle_entries(entries: Sequence[Availability]) -> Iterator[tuple[int, Availability, str]]:
-    """The entries that change nothing for anybody, each with its number and why, as a sentence."""
+    """Yield the entries that change nothing for any caller, each with its number and the reason as a sentence."""
     for index, entry in enumerate(entries):
         for what in _why_idle(entry, entries):
             yield index, entry, what
@@ -393,7 +393,7 @@ def _why_idle(entry: Availability, entries: Sequence[Availability]) -> Iterator[
 
 
 def _has_depth(callers: CallerPattern) -> bool:
-    """Whether any depth fulfils all comparisons: if one does, one of those beside their numbers does."""
+    """Whether any depth satisfies all comparisons. If one does, a depth next to one of their numbers does, too."""
     depth = callers.depth or ()
     candidates = {0, *(number + step for _, number in depth for step in (-1, 0, 1))}
     return any(one >= 0 and all(COMPARISONS[word](one, number) for word, number in depth) for one in candidates)

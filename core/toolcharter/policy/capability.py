@@ -1,7 +1,7 @@
-"""What the tools of a profile may touch, and how much harm they may do: capabilities and safety levels.
+"""Limits what the tools of a profile may touch and how much harm they may do: capabilities and safety levels.
 
-An action that declares nothing counts as the highest safety level and as declaring everything, so that no restriction
-lets it through. docs/profiles.md, "Capabilities and safety", lists both.
+An action that declares nothing counts as having the highest safety level and as declaring everything, so that every
+restriction refuses it. docs/profiles.md, "Capabilities and safety", lists both.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from toolcharter.profile.settings import Capabilities
 
 
 class CapabilityLimit(NamedTuple):
-    """The `capabilities` of the profile or of one ceiling, compiled."""
+    """The compiled `capabilities` of the profile or of one ceiling."""
 
     source: str
     """`profile`, or the name of the ceiling."""
@@ -25,7 +25,7 @@ class CapabilityLimit(NamedTuple):
     max_safety: Safety | None
 
     def refused(self, declared: frozenset[str] | None) -> list[str]:
-        """Those of *declared* that this bound keeps closed, sorted; for an undeclared action `["*"]`."""
+        """Return the words of *declared* that this limit refuses, sorted; `["*"]` for an undeclared action."""
         if self.allow is None and not self.deny:
             return []
         if declared is None:
@@ -33,7 +33,7 @@ class CapabilityLimit(NamedTuple):
         return sorted(word for word in declared if not self._permits(word))
 
     def is_exceeded_by(self, level: Safety) -> bool:
-        """Whether a call of this safety level can do more harm than the bound permits."""
+        """Whether a call of this safety level can do more harm than the limit permits."""
         return self.max_safety is not None and SAFETY_LEVELS.index(level) > SAFETY_LEVELS.index(self.max_safety)
 
     @property
@@ -46,24 +46,24 @@ class CapabilityLimit(NamedTuple):
 
 
 def bound(source: str, written: Capabilities) -> CapabilityLimit:
-    """Compile what *source* says."""
+    """Compile the `capabilities` of *source*."""
     allow = None if written.allow is None else tuple(map(parse_glob, written.allow))
     return CapabilityLimit(source, allow, tuple(map(parse_glob, written.deny)), written.max_safety)
 
 
 class CapabilityLimits:
-    """The bounds of the profile and all ceilings; a call must pass each."""
+    """The limits of the profile and of all ceilings; a call must satisfy each of them."""
 
     def __init__(self, bounds: Sequence[CapabilityLimit]) -> None:
         self.bounds = tuple(one for one in bounds if one != CapabilityLimit(one.source, None, (), None))
 
     @property
     def is_open(self) -> bool:
-        """Whether nothing is refused."""
+        """Whether the limits refuse nothing."""
         return not self.bounds
 
     def refuse(self, facts: ToolFacts, action: str | None) -> Decision | None:
-        """The decision on an action that touches too much, or is too dangerous."""
+        """Return the denial of an action that touches too much or is too dangerous; None for any other."""
         declared = facts.capabilities_of(action)
         for one in self.bounds:
             refused = one.refused(declared)
@@ -82,5 +82,5 @@ class CapabilityLimits:
 
 
 def safety_of(facts: ToolFacts, action: str | None) -> Safety:
-    """How much harm *action* can do; what declares no capabilities counts as the highest level."""
+    """Return how much harm *action* can do. An action without declared capabilities has the highest level."""
     return "high" if facts.capabilities_of(action) is None else facts.safety

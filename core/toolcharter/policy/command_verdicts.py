@@ -1,4 +1,4 @@
-"""What rules make of each command of a call, for `explain`: which rule denies or covers it, or what one would lack."""
+"""Finds for `explain` which rule denies or covers each command of a call, or what a rule would have to mention."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -11,21 +11,21 @@ from toolcharter.profile.rules import Rule
 
 
 class CommandVerdict(NamedTuple):
-    """What rules make of one command."""
+    """The effect of the rules on one command."""
 
     said: str
-    """As a clause."""
+    """The effect as a clause."""
     decides: bool = False
-    """Whether the call is refused, or needs a person, because of it."""
+    """Whether the call is refused, or a person is asked, because of this command."""
 
 
 def command_verdicts(view: ToolPolicyView, subject: RuleInput, decision: Decision) -> tuple[CommandVerdict, ...]:
-    """What becomes of each of the subject's commands, in their order.
+    """Return the effect of the rules on each of the subject's commands, in order.
 
     Args:
-        view: What policy says of the tool for the caller.
+        view: The policy for the tool and the caller.
         subject: The call.
-        decision: What `view.decide(subject)` says.
+        decision: The value of `view.decide(subject)`.
     """
     deciding = None if decision.outcome == "allow" else decision.stage
     has_others = any(not needs.is_exempt for _, needs in subject.paired)
@@ -43,7 +43,7 @@ def command_verdicts(view: ToolPolicyView, subject: RuleInput, decision: Decisio
 def _matched(
     matchers: Sequence[Matcher], subject: RuleInput, command: str, needs: Requirements, said: str, *, decides: bool
 ) -> CommandVerdict | None:
-    """What the first rule of `deny` or `ask` makes of a command that it matches."""
+    """Return the verdict of the first rule of `deny` or `ask` that matches the command; None if none does."""
     forms = (command, *needs.deny_forms)
     rule = _first(matchers, subject, lambda one: any(map(one.matches_command, forms)))
     return None if rule is None else CommandVerdict(f"{said} {rule.text!r} at {rule.source}", decides)
@@ -66,7 +66,7 @@ def _lacking(
 
 
 def _coverers(view: ToolPolicyView, subject: RuleInput) -> Sequence[Matcher]:
-    """The rules that may cover commands of the tool; none, where no rule covers the line."""
+    """Return the rules that may cover commands of the tool; none if no rule can cover the line."""
     if subject.unsupported is not None:
         return ()
     return [one for one in view.policy.allow.matchers if one.rule.prefix == "bash" and one.may_cover(view.facts)]

@@ -1,4 +1,4 @@
-"""From a profile, its ceilings and the specs of its tools to one `Policy` and the availability of its tools."""
+"""Compiles a profile, its ceilings and the specs of its tools into one `Policy` and the availability of its tools."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
@@ -19,7 +19,7 @@ from toolcharter.profile.settings import Ceiling
 
 
 def universe_of(profile: Profile, specs: Iterable[ToolSpec[Any]], later: Collection[str] = ()) -> ToolCatalog:
-    """What the entries of *profile* can name, among it what matches the globs in *later*."""
+    """Return what the entries of *profile* may name, including tools that match the globs in *later*."""
     specs = tuple(specs)
     return ToolCatalog(
         {spec.name: own_groups(spec.name, spec.kind, spec.group) for spec in specs},
@@ -32,7 +32,7 @@ def universe_of(profile: Profile, specs: Iterable[ToolSpec[Any]], later: Collect
 
 
 def facts_for(universe: ToolCatalog, specs: Iterable[ToolSpec[Any]]) -> dict[str, ToolFacts]:
-    """The facts of each tool, with all the groups that it is in."""
+    """Return the facts of each tool, with all the groups that it is in."""
     lists = Lists(universe)
     members = {fold(group): lists.tools_of((f"group:{group}",)) for group in (*GROUPS, *universe.groups)}
     return {
@@ -44,12 +44,12 @@ def facts_for(universe: ToolCatalog, specs: Iterable[ToolSpec[Any]]) -> dict[str
 def compile_policy(
     profile: Profile, ceilings: Sequence[Ceiling], tool_rules: Mapping[str, Sequence[Rule]] = MappingProxyType({})
 ) -> Policy:
-    """The rules, modes and capabilities of *profile* and of all *ceilings*.
+    """Compile the rules, modes and capabilities of *profile* and of all *ceilings*.
 
     Args:
         profile: Its own rules come first.
-        ceilings: What else holds.
-        tool_rules: More `allow` rules, each for one tool.
+        ceilings: The administrator's, the workspace's and the environment's.
+        tool_rules: Further `allow` rules, each for one tool.
     """
     written = [("profile", profile.capabilities), *((ceiling.name, ceiling.capabilities) for ceiling in ceilings)]
     bounds = CapabilityLimits([bound(source, capabilities) for source, capabilities in written])
@@ -57,14 +57,14 @@ def compile_policy(
 
 
 def compile_availability(profile: Profile, universe: ToolCatalog) -> AvailabilityPlan:
-    """Which tools callers of *profile* see."""
+    """Compile which tools the callers of *profile* see."""
     return AvailabilityPlan(profile.availability, universe)
 
 
 def faults_of_names(
     profile: Profile, ceilings: Sequence[Ceiling], universe: ToolCatalog, installed: Collection[str], place_of: PlaceOf
 ) -> Iterator[Fault]:
-    """Everything that rules, patterns and availability name in vain."""
+    """Yield a fault for each name in rules, patterns and availability that nothing has."""
     tools = [*universe.tools, *universe.aliases, *installed]
     groups = {group for own in universe.tools.values() for group in own} | GROUPS.keys() | set(universe.groups)
     groups |= universe.later_groups

@@ -1,7 +1,7 @@
-"""Stage 3 of a call: the decision that needs nothing but the profile and the call. Pure: no I/O, no clock.
+"""Stage 3 of a call: the decision that depends only on the profile and the call. Pure: no I/O, no clock.
 
-The one evaluator: the gate asks it before it runs a call, a toolbox asks it which tools a caller sees, and `explain` asks
-each stage for all it has to say. The order is that of docs/architecture.md, "One call".
+This is the only evaluator. The gate uses it before it runs a call, a toolbox to find the tools that a caller sees, and
+`explain` calls each stage for all it has to report. The order is that of docs/architecture.md, "One call".
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,14 +20,14 @@ from toolcharter.profile.settings import Ceiling, Mode
 
 ALLOWED = Decision("allow", "mode")
 _MAX_SHOWN = 200
-"""Of a command that has no rule, in characters."""
+"""The most characters of an uncovered command that a message shows."""
 _MAX_WORDS = 6
-"""Of those that a rule would have to mention."""
+"""The most words that a message lists for a rule to mention."""
 _STRICTNESS = ("allow", "ask", "deny")
 
 
 class Permission(NamedTuple):
-    """What a mode says of a call: the mode, who sets it, and its row of the table."""
+    """The verdict of a mode on a call, with the mode and its owner."""
 
     mode: Mode
     source: str
@@ -36,14 +36,14 @@ class Permission(NamedTuple):
 
 
 def by_mode(mode: Mode, *, bounded: bool, covered: bool) -> Verdict:
-    """The mode table. Source: docs/profiles.md, "Modes"."""
+    """Look up the mode table. Source: docs/profiles.md, "Modes"."""
     if mode == "dangerous" or (mode == "policy" and bounded) or covered:
         return "allow"
     return "ask" if mode == "ask" else "deny"
 
 
 class ToolRules(NamedTuple):
-    """The rules of a policy that concern one tool."""
+    """The rules of a policy that apply to one tool."""
 
     denials: DenyRules
     asks_above: DenyRules
@@ -52,7 +52,7 @@ class ToolRules(NamedTuple):
 
 
 class Policy:
-    """The rules of one profile and all ceilings, compiled."""
+    """The compiled rules of one profile and all ceilings."""
 
     def __init__(
         self,
@@ -65,12 +65,12 @@ class Policy:
         ask: Sequence[Rule] = (),
     ) -> None:
         self.ceilings = ceilings
-        # The reported rule is the first match: ceilings, then file order.
+        # Decisions report the first rule that matches: those of ceilings come first, then file order.
         self.deny = RuleList([*(rule for ceiling in self.ceilings for rule in ceiling.deny), *deny])
         self.asks_above = RuleList([rule for ceiling in self.ceilings for rule in ceiling.ask])
         """The `ask` rules of the ceilings."""
         self.asks = RuleList(ask)
-        """Those of the profile."""
+        """The `ask` rules of the profile."""
         self.allow = RuleList(allow)
         self._tool_rules = tool_rules
         self._beside = frozenset(id(rule) for ceiling in self.ceilings for rule in (*ceiling.deny, *ceiling.ask))
@@ -84,26 +84,26 @@ class Policy:
 
     @property
     def may_ask(self) -> bool:
-        """Whether a mode or a rule may have a person asked."""
+        """Whether a mode or a rule may ask a person."""
         return bool(len(self.asks_above) or len(self.asks) or any(mode == "ask" for mode, _ in self.modes))
 
     def for_tool(self, facts: ToolFacts, hidden: Hidden | None = None) -> "ToolPolicyView":
-        """What the policy says of one tool; *hidden* is what availability says for the caller."""
+        """Return the policy for one tool; *hidden* is the caller's entry of the availability."""
         return ToolPolicyView(self, facts, hidden)
 
     def could_pass(self, facts: ToolFacts) -> bool:
-        """Whether some call of a tool might pass where availability does not hide it, looked up once for all callers."""
+        """Whether a call of a tool might pass if availability does not hide it. Computed once for all callers."""
         known = self._could_pass.get(facts.name)
         if known is None or known[0] != facts:
             known = self._could_pass[facts.name] = facts, self.for_tool(facts).hidden_because is None
         return known[1]
 
     def owner_of(self, rule: Rule) -> str:
-        """Whose `deny` or `ask` holds one of the policy's rules, as the model reads it: never a ceiling's path."""
+        """Name the owner of a rule in `deny` or `ask` for the model, which never reads a ceiling's path."""
         return "beside the profile" if id(rule) in self._beside else "of the profile"
 
     def rules_of(self, facts: ToolFacts) -> ToolRules:
-        """The rules that concern a tool, looked up once for all callers."""
+        """Return the rules that apply to a tool. Computed once for all callers."""
         known = self._by_tool.get(facts.name)
         if known is None or known[0] != facts:
             denials, above, asks = (DenyRules(rules, facts) for rules in (self.deny, self.asks_above, self.asks))
@@ -112,7 +112,7 @@ class Policy:
         return known[1]
 
     def allow_for(self, facts: ToolFacts) -> RuleList:
-        """The profile's `allow` rules and the tool's own behind them."""
+        """Return the profile's `allow` rules, followed by the tool's own."""
         own = self._tool_rules.get(facts.name)
         return RuleList([*(matcher.rule for matcher in self.allow.matchers), *own]) if own else self.allow
 
@@ -129,7 +129,7 @@ class ToolPolicyView:
         self._stages = STAGES if has_asks else STAGES[: STAGES.index(ask)]
 
     def decide(self, subject: RuleInput) -> Decision:
-        """What the call meets at stage 3."""
+        """Return the decision of stage 3 on the call."""
         for stage in self._stages:
             decision = stage(self, subject)
             if decision is not None:
@@ -138,16 +138,16 @@ class ToolPolicyView:
 
     @property
     def looks_at_commands(self) -> bool:
-        """Whether a rule of `deny` or `ask` is about commands."""
+        """Whether a rule of `deny` or `ask` matches commands."""
         return any(rules.look_at_commands for rules in (self.denials, self.asks_above, self.asks))
 
     def permissions(self, *, covered: bool) -> Iterator[Permission]:
-        """What each mode that holds says."""
+        """Yield the verdict of each mode in force."""
         for mode, source in self.policy.modes:
             yield Permission(mode, source, by_mode(mode, bounded=self.facts.is_bounded, covered=covered))
 
     def by_mode(self, subject: RuleInput) -> Decision:
-        """The last word, on a call that no stage has ended."""
+        """Decide a call that no stage has decided, by the mode."""
         if self._strictest.verdict == "allow":
             return ALLOWED
         rule = self.permits.first(subject)
@@ -161,20 +161,20 @@ class ToolPolicyView:
         return max(self.permissions(covered=False), key=lambda one: _STRICTNESS.index(one.verdict))
 
     def is_denied_by_mode(self, subject: RuleInput, *, own: bool = True) -> bool:
-        """Whether a mode denies the call because no `allow` rule covers it; *own* is false to ask ceilings' modes only."""
+        """Whether a mode denies the call because no `allow` rule covers it; without *own*, only ceilings' modes."""
         verdicts = self._uncovered if own else self._uncovered[1:]
         return "deny" in verdicts and self.permits.first(subject) is None
 
     @cached_property
     def _uncovered(self) -> tuple[Verdict, ...]:
-        """What each mode says of a call that no `allow` rule covers, the profile's first."""
+        """The verdict of each mode on a call that no `allow` rule covers; the profile's comes first."""
         return tuple(one.verdict for one in self.permissions(covered=False))
 
     @cached_property
     def hidden_because(self) -> Decision | None:
-        """The decision that hides the tool, if no call of it can pass, whatever its arguments; None if one might.
+        """The decision that hides the tool because no call of it can pass, whatever its arguments; None if one might.
 
-        Errs on the side of showing: a hidden tool is denied for every call.
+        In doubt the tool is shown: a hidden tool is denied for every call.
         """
         for stage in (_deny_by_name, availability, _every_action):
             decision = stage(self, RuleInput())
@@ -188,7 +188,7 @@ class ToolPolicyView:
 
     @cached_property
     def constant(self) -> Decision | None:
-        """The decision on every call, if neither action nor arguments nor commands can matter; the gate's short cut."""
+        """The decision on every call, if action, arguments and commands do not matter; for the gate's fast path."""
         if self.hidden is not None or len(self.policy.deny) or self._stages is STAGES:
             return None
         if self.facts.kind != "bash" and self._strictest.verdict == "allow" and self.policy.bounds.is_open:
@@ -197,20 +197,20 @@ class ToolPolicyView:
 
 
 def floor(_: ToolPolicyView, subject: RuleInput) -> Decision | None:
-    """What no profile and no person may permit, and what cannot be understood."""
+    """Deny what no profile and no person may permit, and what cannot be parsed."""
     if subject.refusal is None:
         return None
     return Decision("deny", "floor", subject.refusal.reason, subject.refusal.message)
 
 
 def deny(view: ToolPolicyView, subject: RuleInput) -> Decision | None:
-    """The first `deny` rule that matches."""
+    """Deny the call if a `deny` rule matches; the first one is reported."""
     rule = view.denials.first(subject)
     return None if rule is None else denied_by(rule, view.policy.owner_of(rule))
 
 
 def availability(view: ToolPolicyView, _: RuleInput) -> Decision | None:
-    """Whether the caller has the tool at all."""
+    """Deny the call if availability hides the tool from the caller."""
     if view.hidden is None:
         return None
     message = f"The tool {view.facts.name!r} is not available to this caller."
@@ -220,15 +220,15 @@ def availability(view: ToolPolicyView, _: RuleInput) -> Decision | None:
 
 
 def capability(view: ToolPolicyView, subject: RuleInput) -> Decision | None:
-    """What the action touches, and how much harm it can do."""
+    """Deny the call if its action touches too much, or can do too much harm."""
     return view.policy.bounds.refuse(view.facts, subject.action)
 
 
 def asking(view: ToolPolicyView, subject: RuleInput) -> Rule | None:
-    """The first `ask` rule that matches; None if there is none, or a mode denies the call all the same.
+    """Return the first `ask` rule that matches; None if there is none, or if a mode denies the call anyway.
 
-    In the profile's mode, a rule of the profile takes the place of an `allow` rule. A ceiling's rule never does, and in
-    the mode of a ceiling no rule does: ceilings only tighten.
+    In the profile's mode, an `ask` rule of the profile replaces an `allow` rule. A ceiling's `ask` rule never does, and
+    in a ceiling's mode no `ask` rule does: ceilings only tighten.
     """
     above, own = view.asks_above.first(subject), view.asks.first(subject)
     rule = above or own
@@ -236,7 +236,7 @@ def asking(view: ToolPolicyView, subject: RuleInput) -> Rule | None:
 
 
 def ask(view: ToolPolicyView, subject: RuleInput) -> Decision | None:
-    """What the first `ask` rule that matches has to say."""
+    """Ask a person if an `ask` rule matches; the first one is reported."""
     rule = asking(view, subject)
     if rule is None:
         return None
@@ -252,7 +252,7 @@ NAMED_STAGES: tuple[tuple[Stage, _StageFunction], ...] = (
     ("capability", capability),
     ("ask", ask),
 )
-"""Each may end the call, in this order; the mode table has the last word."""
+"""Each stage may decide the call, in this order; the mode table decides the rest."""
 STAGES: tuple[_StageFunction, ...] = tuple(function for _, function in NAMED_STAGES)
 
 
@@ -267,13 +267,13 @@ def _every_action(view: ToolPolicyView, _: RuleInput) -> Decision | None:
 
 
 def denied_by(rule: Rule, owner: str) -> Decision:
-    """The decision of a `deny` rule, which is in the file of *owner*; `rule` has the file for people."""
+    """Return the decision of a `deny` rule in the file of *owner*; its `rule` names the file for users."""
     message = rule.message or f"A rule {owner} denies this call."
     return Decision("deny", "deny", rule.reason or Reason.DENIED_BY_RULE, message, rule=ref(rule))
 
 
 def not_covered(permission: Permission, facts: ToolFacts, doubt: str = "") -> Decision:
-    """The decision on a call that needs an `allow` rule and has none; *doubt* is a sentence behind the message."""
+    """Return the decision on a call that needs an `allow` rule and has none. *doubt* is appended to the message."""
     if permission.verdict == "ask":
         message = f"A person has to agree: no rule of the profile allows it.{doubt}"
         return Decision("ask", "mode", Reason.NOT_IN_ALLOW, message)
@@ -282,7 +282,7 @@ def not_covered(permission: Permission, facts: ToolFacts, doubt: str = "") -> De
 
 
 def _doubt(subject: RuleInput, uncovered: tuple[str, Requirements] | None) -> str:
-    """Which command lacks a rule, and what one would have to mention, as a sentence behind another."""
+    """Return a sentence that names the command without a rule and what a rule would have to mention."""
     if subject.unsupported is not None:
         return f" No rule can: {subject.unsupported}"
     if uncovered is None:
@@ -291,7 +291,7 @@ def _doubt(subject: RuleInput, uncovered: tuple[str, Requirements] | None) -> st
     shown = command if len(command) <= _MAX_SHOWN else f"{command[:_MAX_SHOWN]}..."
     if needs.why is None:
         return f" Not covered: {shown!r}."
-    # A rule that mentions the first of them would otherwise be told of that one again.
+    # List all words: otherwise the author adds the first one and then gets the next complaint.
     written = (word if word in command else word.rpartition(" ")[0] for word in needs.words)  # See `as_often`.
     words = sorted(dict.fromkeys(written), key=command.find)
     whole = f" In all: {', '.join(map(repr, words))}." if 1 < len(words) <= _MAX_WORDS else ""
@@ -299,10 +299,10 @@ def _doubt(subject: RuleInput, uncovered: tuple[str, Requirements] | None) -> st
 
 
 def unknown_tool(name: str, hint: str | None) -> Decision:
-    """The decision on a name that the profile does not have."""
+    """Return the decision on a name that is not in the profile."""
     return Decision("deny", "name", Reason.UNKNOWN_TOOL, f"There is no tool named {name!r}.", hint)
 
 
 def ref(rule: Rule) -> RuleRef:
-    """A rule as decisions and events name it."""
+    """Return the rule as decisions and events name it."""
     return RuleRef(rule.text, rule.source)

@@ -1,7 +1,7 @@
-"""Why policy decides a call as it does: each stage, the rules that matched and lost, what would have to change.
+"""Explains a decision of the policy: each stage, the rules that matched and lost, and what would have to change.
 
-Every decision here comes from the functions that `ToolPolicyView.decide` asks, in its order; this module only adds what
-a decision leaves out.
+Every decision here comes from the functions that `ToolPolicyView.decide` calls, in the same order. This module only
+adds the details that a decision lacks.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -22,7 +22,7 @@ PROFILE = "profile"
 
 
 class _Told(NamedTuple):
-    """What a stage says besides its decision."""
+    """The explanation of a stage, without its decision."""
 
     looked_at: str
     rules: tuple[RuleNote, ...] = ()
@@ -30,15 +30,15 @@ class _Told(NamedTuple):
 
 
 def explain(view: ToolPolicyView, subject: RuleInput, hiders: Sequence[Hidden] | None = None) -> tuple[Step, ...]:
-    """Every stage of a decision, in order, those behind the deciding one too.
+    """Explain every stage of a decision, in order, including the stages after the deciding one.
 
     Args:
-        view: What policy says of the tool for the caller.
+        view: The policy for the tool and the caller.
         subject: The call.
-        hiders: Everything that hides the tool from the caller; by default the one thing that the view names.
+        hiders: Everything that hides the tool from the caller; by default only the first, which the view has.
 
     Returns:
-        One step per stage, the mode last; the one that decides says what `view.decide(subject)` says.
+        One step per stage, the mode last. The deciding step has the decision of `view.decide(subject)`.
     """
     if hiders is None:
         hiders = () if view.hidden is None else (view.hidden,)
@@ -88,7 +88,7 @@ def _matching(
     deciding: Rule | None,
     said: str = "matches",
 ) -> _Told:
-    """The rules of `deny` or `ask` that match the call; the first ones belong to *owners*, the rest to the profile."""
+    """Explain the rules of `deny` or `ask` that match the call. *owners* own the first ones, the profile the rest."""
     notes, changes = list[RuleNote](), list[str]()
     for ordinal, matcher in enumerate(matchers):
         if matcher.denies(view.facts, subject):
@@ -125,7 +125,7 @@ def _capability(view: ToolPolicyView, subject: RuleInput) -> _Told:
 
 
 def _lists_of(one: CapabilityLimit) -> str:
-    """A bound and what it says, as a profile would write it."""
+    """Return a limit and its lists, as a profile would write them."""
     words = [] if one.allow is None else [f"allow: [{', '.join(glob.text for glob in one.allow)}]"]
     words += [f"deny: [{', '.join(glob.text for glob in one.deny)}]"] if one.deny else []
     words += [f"max_safety: {one.max_safety}"] if one.max_safety is not None else []
@@ -133,7 +133,7 @@ def _lists_of(one: CapabilityLimit) -> str:
 
 
 def _opening(one: CapabilityLimit, facts: ToolFacts, action: str | None) -> Iterator[str]:
-    """What would have to change in a bound that refuses the action."""
+    """Yield the changes to a limit by which it would permit the action."""
     declared = facts.capabilities_of(action)
     refused = one.refused(declared)
     if refused and declared is None:
@@ -167,7 +167,7 @@ def _mode(view: ToolPolicyView, subject: RuleInput) -> _Told:
 
 
 def _closing(view: ToolPolicyView, subject: RuleInput, decision: Decision) -> Iterator[str]:
-    """What would end a call that is allowed."""
+    """Yield the changes by which an allowed call would be denied."""
     if decision.rule is not None:
         rule = decision.rule
         yield f"take the allow rule {rule.text!r} at {rule.source} away, and others that cover the call"
@@ -178,7 +178,7 @@ def _closing(view: ToolPolicyView, subject: RuleInput, decision: Decision) -> It
 
 
 def _permitting(view: ToolPolicyView, subject: RuleInput) -> Iterator[str]:
-    """What would permit a call that has no allow rule."""
+    """Yield the changes by which a call without an allow rule would be permitted."""
     missing = missing_rules(view, subject)
     if missing:
         yield f"add {'an allow rule' if len(missing) == 1 else 'allow rules'} such as {_quoted(missing)}"
@@ -192,7 +192,7 @@ def _permitting(view: ToolPolicyView, subject: RuleInput) -> Iterator[str]:
 
 
 def standing(matcher: Matcher, facts: ToolFacts, subject: RuleInput) -> str | None:
-    """Whether an `allow` rule covers a call, or what it lacks, as a clause; None if it is about other calls."""
+    """Return a clause whether an `allow` rule covers a call, or what it lacks; None if it is about other calls."""
     if matcher.covers(facts, subject):
         return "covers the call"
     touched = sum(matcher.touches_command(*one) for one in subject.paired)
@@ -215,7 +215,7 @@ def standing(matcher: Matcher, facts: ToolFacts, subject: RuleInput) -> str | No
 
 
 def _lacking(matcher: Matcher, subject: RuleInput) -> str | None:
-    """What a `bash:` rule that matches some command leaves unnamed of it, as a clause."""
+    """Return a clause about what a `bash:` rule would have to mention of a command that it matches; None if nothing."""
     if matcher.rule.prefix != "bash":
         return None
     if subject.unsupported is not None:
@@ -227,7 +227,7 @@ def _lacking(matcher: Matcher, subject: RuleInput) -> str | None:
 
 
 def missing_rules(view: ToolPolicyView, subject: RuleInput) -> tuple[str, ...]:
-    """Rules that would cover the call together with those that `allow` has; empty if none can."""
+    """Return rules that, together with those in `allow`, would cover the call; empty if none can."""
     facts, args = view.facts, subject.args
     if facts.kind == "bash" and subject.commands:
         having = [one for one in view.permits.matchers if one.rule.prefix == "bash" and one.condition_holds(args)]
@@ -243,7 +243,7 @@ def missing_rules(view: ToolPolicyView, subject: RuleInput) -> tuple[str, ...]:
 
 
 def _would_cover(text: str, command: str, needs: Requirements) -> bool:
-    """Whether a rule covers a command; the best of them does not where the folder in which it runs is unknown."""
+    """Whether a rule covers a command. Even the most exact rule does not if the command's folder is unknown."""
     rule = _parsed(text)
     return rule is not None and Matcher(rule).covers_command(command, needs)
 
@@ -251,7 +251,7 @@ def _would_cover(text: str, command: str, needs: Requirements) -> bool:
 def naming_rules(
     facts: ToolFacts, subject: RuleInput, matches: Callable[[Matcher, ToolFacts, RuleInput], bool] = Matcher.denies
 ) -> tuple[str, ...]:
-    """The narrowest rule without conditions that matches the call; empty if there is none."""
+    """Return the narrowest rule without conditions that matches the call; empty if there is none."""
     name = f"mcp:{mcp_subject(facts.name)}" if facts.kind == "mcp" else facts.name
     candidates = [f"bash:{escape_glob(command)}" for command in subject.commands[:1]]
     if subject.action is not None:

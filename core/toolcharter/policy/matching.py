@@ -1,6 +1,7 @@
-"""What one rule means: whether it matches a call in `deny`, and whether it covers one in `allow`.
+"""Defines what one rule means: whether it matches a call in `deny`, and whether it covers a call in `allow`.
 
-docs/profiles.md, "Rules", describes them to authors. `toolcharter.policy.rules_by_tool` answers the same for a whole list, faster.
+docs/profiles.md, "Rules", describes rules to authors. `toolcharter.policy.rules_by_tool` computes the same for a whole
+list, faster.
 """
 
 from collections import Counter
@@ -20,26 +21,26 @@ else:
     pydantic_core = lazy("pydantic_core")
 
 _OPEN = frozenset({"*", "builtin", "group", "cap", ""})
-"""Prefixes that cover bounded tools only; a bare glob among them may be an unbounded tool's literal name."""
+"""Prefixes that cover only bounded tools; but a bare glob may also be the literal name of an unbounded tool."""
 
 
 class Matcher:
-    """One rule, ready to be held against calls."""
+    """One rule, ready to be matched against calls."""
 
     def __init__(self, rule: Rule) -> None:
         self.rule = rule
         self.is_conditional = bool(rule.args) or rule.when is not None
-        """Whether it asks anything of the arguments."""
+        """Whether it has conditions on the arguments."""
         self._tests = tests_of(rule.when)
 
     def denies(self, facts: ToolFacts, subject: RuleInput) -> bool:
-        """Whether the rule in `deny` matches the call; for a call with commands, one of them suffices."""
+        """Whether the rule in `deny` matches the call. If a call has several commands, one that matches suffices."""
         return any(map(self.condition_holds, subject.forms)) and (
             self.names(facts, subject.action) or any(map(self.matches_command, subject.deniable))
         )
 
     def covers(self, facts: ToolFacts, subject: RuleInput) -> bool:
-        """Whether the rule in `allow` alone covers the call: all its commands, all its capabilities."""
+        """Whether the rule in `allow` alone covers the call, with all its commands or capabilities."""
         if not (self.may_cover(facts) and self.condition_holds(subject.args)):
             return False
         if self.rule.prefix == "bash":
@@ -61,7 +62,7 @@ class Matcher:
         return prefix == facts.kind or (prefix == "" and names_literally(glob))
 
     def condition_holds(self, args: Mapping[str, Any]) -> bool:
-        """Whether the arguments are as the rule asks; an absent one matches no glob, and is null to `when`."""
+        """Whether the arguments satisfy the conditions. An absent argument matches no glob, and is null for `when`."""
         for name, glob in self.rule.args:
             value = argument(args, name)
             if not (isinstance(value, str) and glob.matches(value)):
@@ -69,7 +70,7 @@ class Matcher:
         return all(test(argument(args, name)) for name, test in self._tests.items())
 
     def names(self, facts: ToolFacts, action: str | None) -> bool:
-        """Whether the rule names the tool, its action, its group or one of its capabilities."""
+        """Whether the rule matches the tool's name, its action, its group or one of its capabilities."""
         prefix, glob = self.rule.prefix, self.rule.glob
         if prefix == "cap":
             declared = facts.capabilities_of(action)
@@ -77,23 +78,23 @@ class Matcher:
         return any(map(glob.matches, subjects_of(prefix, facts, action)))
 
     def matches_command(self, command: str) -> bool:
-        """Whether one command in normal form is what the rule looks for."""
+        """Whether the rule matches one command in normal form."""
         if self.rule.prefix == "*":
             return self.rule.glob.matches(fold(command))
         return self.rule.prefix == "bash" and self.rule.glob.matches(command)
 
     def covers_command(self, command: str, needs: Requirements) -> bool:
-        """Whether the rule in `allow` covers one command, or what starts it: it matches, and mentions what it has to."""
+        """Whether the rule in `allow` matches one command, or one that starts it, and mentions all required words."""
         return (self.touches_command(command, needs) and self.names_words(needs.words)) or any(
             self.covers_command(*starter) for starter in needs.starters
         )
 
     def touches_command(self, command: str, needs: Requirements) -> bool:
-        """Whether the rule in `allow` matches one command, perhaps without its assignments, whatever it names."""
+        """Whether the rule in `allow` matches one command, with or without its assignments; mentions do not count."""
         return self.matches_command(command) or (needs.bare is not None and self.matches_command(needs.bare))
 
     def names_words(self, words: frozenset[str]) -> bool:
-        """Whether each of *words* is in the rule literally, not through `*`; `bash:*` names everything."""
+        """Whether the rule mentions each of *words* literally, not through `*`; `bash:*` mentions all words."""
         return not words or self._names_all or words <= self._named_words
 
     @cached_property
@@ -111,7 +112,7 @@ class Matcher:
 
 
 def argument(args: Mapping[str, Any], name: str) -> Any:
-    """One argument as JSON has it; None if it is absent. A tool may declare a `Path`, an `Enum` or a model."""
+    """Return one argument as JSON; None if it is absent. A tool may declare a `Path`, an `Enum` or a model."""
     value = args.get(name)
     if type(value) is str:
         return value
@@ -120,7 +121,7 @@ def argument(args: Mapping[str, Any], name: str) -> Any:
 
 
 def subjects_of(prefix: str, facts: ToolFacts, action: str | None) -> Iterable[str]:
-    """The texts, without case, that a rule's glob is held against to see whether it names the tool."""
+    """Return the texts, without case, that a rule's glob must match in order to name the tool."""
     if prefix == "group":
         return facts.groups
     if prefix == "mcp":
@@ -140,8 +141,8 @@ def _names(prefix: str, facts: ToolFacts, action: str | None) -> Iterator[str]:
 
 
 def literal_words(glob: Glob) -> Iterator[str]:
-    """The words of a glob over commands that no star is part of, as the normal form has them."""
-    star = "\0"  # No command in normal form holds one.
+    """Yield the words of a glob for commands that contain no star, as in the normal form."""
+    star = "\0"  # No command in normal form contains it.
     word, quote = "", ""
     for character in star.join(glob.parts) + " ":
         if character == " " and not quote:
@@ -157,5 +158,5 @@ def literal_words(glob: Glob) -> Iterator[str]:
 
 
 def names_literally(glob: Glob) -> bool:
-    """Whether *glob* writes the tool's name out, whatever it says of the action."""
+    """Whether *glob* contains the tool's name literally; the action may be a glob."""
     return glob.literal is not None or ":" in glob.prefix

@@ -1,4 +1,4 @@
-"""Names in rules and patterns that nothing provides: a misspelt deny protects nothing, so that it stops the start."""
+"""Reports names in rules and patterns that nothing provides: a misspelt deny protects nothing, so the start fails."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 
@@ -12,7 +12,7 @@ from toolcharter.profile.settings import Ceiling, Notify, ReadBeforeWrite
 
 _NAMING = frozenset({"", "builtin", "cli", "custom"})
 MayCome = Callable[[str], bool]
-"""Whether a tool of a name may come while a session lasts, as a discoverer says."""
+"""Returns whether a tool of the name may appear during a session, according to a discoverer."""
 
 
 def _never(_: str) -> bool:
@@ -20,7 +20,7 @@ def _never(_: str) -> bool:
 
 
 def written_patterns(profile: Profile, ceilings: Iterable[Ceiling]) -> Iterator[tuple[str, Rule]]:
-    """Every rule and pattern that holds for a profile, with the key it is under."""
+    """Yield every rule and pattern that applies to a profile, with its key."""
     yield from (("deny", rule) for rule in profile.deny)
     yield from (("ask", rule) for rule in profile.ask)
     yield from (("allow", rule) for rule in profile.allow)
@@ -42,7 +42,7 @@ def _told(notify: Iterable[Notify]) -> Iterator[tuple[str, Rule]]:
 def written_tools(
     profile: Profile, ceilings: Iterable[Ceiling], place_of: Callable[..., str]
 ) -> Iterator[tuple[str, str, str]]:
-    """Every name of a tool that a ceiling's limit or a guard is written for: its place, its key, and the name."""
+    """Yield every tool name that a ceiling's limit or a guard contains, with its place and its key."""
     for ceiling in ceilings:
         yield from ((ceiling.name, f"limits.tools.{name}", name) for name in ceiling.tool_limits)
     usual, written = ReadBeforeWrite(), profile.session_guards.read_before_write
@@ -56,13 +56,13 @@ def written_tools(
 def limit_faults(
     profile: Profile, aliases: Iterable[str], place_of: Callable[..., str], may_come: MayCome = _never
 ) -> Iterator[Fault]:
-    """The limits of *profile* for tools that it does not list: a misspelt name would limit nothing.
+    """Yield a fault for each limit of *profile* for a tool that it does not list: a misspelt name would limit nothing.
 
     Args:
-        profile: Its `missing_ok` names what it may add later.
-        aliases: Of the tools that it lists.
-        place_of: Where a key was written.
-        may_come: What need not be there yet.
+        profile: Its `missing_ok` names tools that it may list later.
+        aliases: The aliases of the tools that it lists.
+        place_of: Returns the place of a key.
+        may_come: Returns whether a tool of a name may appear later.
     """
     known = {fold(name) for name in (*profile.tools, *aliases)}
     later = {fold(name) for name in profile.missing_ok}
@@ -80,13 +80,13 @@ def tool_faults(
     missing_ok: Iterable[str],
     may_come: MayCome = _never,
 ) -> Iterator[Fault]:
-    """Those of *written* that nothing provides: a limit for a misspelt name limits nothing.
+    """Yield a fault for each of *written* that nothing provides: a limit for a misspelt name limits nothing.
 
     Args:
         written: From `written_tools`.
         tools: Names and aliases of listed and of installed tools.
         missing_ok: Names that may appear later.
-        may_come: Says so of more of them.
+        may_come: Returns whether a tool of another name may appear later.
     """
     known = {fold(name) for name in (*tools, *missing_ok)}
     for place, path, name in written:
@@ -103,14 +103,14 @@ def name_faults(
     missing_ok: Collection[str],
     may_come: MayCome = _never,
 ) -> Iterator[Fault]:
-    """The patterns that name a tool or a group, literally, that nothing provides.
+    """Yield a fault for each pattern that literally names a tool or a group that nothing provides.
 
     Args:
-        patterns: Each with the key it is under.
+        patterns: Each with its key.
         tools: Names and aliases of listed and of installed tools.
         groups: Known groups.
         missing_ok: Names, and `group:NAME`, that may appear later.
-        may_come: Says so of more names.
+        may_come: Returns whether a tool of another name may appear later.
     """
     known = {fold(name) for name in (*tools, *missing_ok)}
     known_groups = {fold(group) for group in groups} | {
@@ -128,7 +128,7 @@ def name_faults(
 
 
 def literal_name(rule: Rule) -> str | None:
-    """The one tool that *rule* names, without case; None if it is a glob over names, or about something else."""
+    """Return the one tool that *rule* names, without case; None if it is a glob for names, or not about a name."""
     if rule.prefix not in _NAMING:
         return None
     if rule.glob.literal is not None:

@@ -1,8 +1,8 @@
-"""Many globs at once: which of them match a subject, in time that hardly grows with their number.
+"""Matches many globs at once against a subject, in time that hardly grows with their number.
 
-Each distinct glob is filed under one thing that every subject it matches has: its whole text, how it begins, how it
-ends, or a gram, some characters in a row, anywhere. A subject is looked up in these four places, and only
-what is filed there is matched in full.
+Each distinct glob is indexed by one property that all subjects it matches share: its whole text, a beginning, an end,
+or a gram (some consecutive characters) anywhere. A subject is looked up by these four properties, and only the globs
+found by them are matched in full.
 """
 
 from bisect import bisect_right
@@ -16,26 +16,26 @@ from toolcharter.profile.globs import Glob
 Gram: TypeAlias = tuple[str, ...]
 
 _WIDTH = 4
-"""Characters of a gram; of a shorter one only if the glob has no literal that long."""
+"""The characters of a gram. A shorter gram is used only if the glob has no literal of that length."""
 _FEW = 8
-"""So many globs that begin, or end, alike are matched one by one, since grams take a look at the whole subject."""
+"""Up to this many globs with a common beginning, or end, are matched one by one: grams scan the whole subject."""
 
 
 _Entry: TypeAlias = tuple[str, Glob, int]
-"""A literal that says more than what the glob is filed under (most candidates fail it, and sooner), the glob, and its
-ordinal: the first, if several globs have the same parts. A plain tuple: thousands are made while a toolbox is built."""
+"""A literal that excludes most subjects fast, because the index does not use it yet; the glob; and the glob's ordinal,
+the first one if several globs have the same parts. A plain tuple: building a toolbox makes thousands of them."""
 _Bucket: TypeAlias = Sequence[_Entry]
-"""Ascending."""
+"""In ascending order of ordinals."""
 
 
 class GlobIndex:
-    """An immutable set of globs, numbered as they came; threads may share it.
+    """An immutable set of globs, numbered in the given order; threads may share it.
 
-    A look-up takes one `bisect` for each end of the subject and one dictionary access per character and width of gram
-    in use; a gram is the glob's rarest among all globs, so that what they share does not count. What remains linear:
-    globs that begin (or end) like the subject where more than a few of them do and have no rarer gram, and globs whose
-    rarest gram is in the subject, even if most globs are made of the same few grams or the subject of theirs. They
-    are matched in full, each in time linear in the subject: never slower than one glob after the other.
+    A look-up takes one `bisect` for each end of the subject, and one dictionary access per character and width of gram
+    in use. The gram of a glob is its rarest among all globs, so that common parts do not matter. Two cases remain
+    linear: globs that begin (or end) like the subject, if more than a few do and they have no rarer gram; and globs
+    whose rarest gram is in the subject, even if most globs, or the subject, consist of the same few grams. These globs
+    are matched in full, each in time linear in the subject: never slower than matching one glob after the other.
 
     Memory is proportional to the text of the globs.
     """
@@ -64,7 +64,7 @@ class GlobIndex:
         return self._size
 
     def first(self, subject: str) -> int | None:
-        """The smallest ordinal whose glob matches *subject*."""
+        """Return the smallest ordinal whose glob matches *subject*; None if no glob does."""
         best = min(self._always, self._exact.get(subject, self._size))
         for bucket in self._buckets(subject):
             for needed, glob, ordinal in bucket:
@@ -76,7 +76,7 @@ class GlobIndex:
         return best if best < self._size else None
 
     def all(self, subject: str) -> list[int]:
-        """The ordinals of all globs that match *subject*, ascending."""
+        """Return the ordinals of all globs that match *subject*, ascending."""
         found = {self._always, self._exact.get(subject, self._size)} - {self._size}
         for bucket in self._buckets(subject):
             found.update(ordinal for needed, glob, ordinal in bucket if needed in subject and glob.matches(subject))
@@ -87,16 +87,16 @@ class GlobIndex:
         if self._tails:
             found += self._tails.of(subject[::-1])
         for width, grams in self._grams:
-            # The intersection makes and looks up a gram per character without a step in Python.
+            # The intersection makes and looks up a gram per character in C.
             found += map(grams.__getitem__, grams.keys() & _windows(subject, width))
         return found
 
 
 class _Heads:
-    """What is filed under beginnings, found by one binary search.
+    """Globs by their beginnings, found by one binary search.
 
-    Of all beginnings that sort before the subject, only the last one and those that it begins with itself can be the
-    subject's: whatever sorts between a beginning of the subject and the subject begins alike.
+    Among all beginnings that sort before the subject, only the last one and its own beginnings can be beginnings of the
+    subject: everything that sorts between a beginning of the subject and the subject has the same beginning.
     """
 
     __slots__ = ("_chains", "_keys")
@@ -115,7 +115,7 @@ class _Heads:
         return len(self._keys)
 
     def of(self, subject: str) -> list[_Bucket]:
-        """What is filed under a beginning of *subject*."""
+        """Return the globs that are indexed by a beginning of *subject*."""
         found: list[_Bucket] = []
         at = bisect_right(self._keys, subject)
         if at:
@@ -127,18 +127,18 @@ class _Heads:
 
 
 class _Filed:
-    """What is filed where, in the order of the ordinals."""
+    """The buckets of the index, in the order of the ordinals."""
 
     __slots__ = ("grams", "heads", "tails")
 
     def __init__(self, distinct: Sequence[tuple[Glob, int]]) -> None:
         self.heads: defaultdict[str, list[_Entry]] = defaultdict(list)
         self.tails: defaultdict[str, list[_Entry]] = defaultdict(list)
-        """Under the tail from its end to its beginning."""
+        """By the end of the glob, reversed."""
         self.grams: defaultdict[Gram, list[_Entry]] = defaultdict(list)
         heads = Counter([glob.parts[0] for glob, _ in distinct])
         tails = Counter([glob.parts[-1] for glob, _ in distinct])
-        # Every subject begins and ends with nothing: as if all globs, and more than a few, did alike.
+        # Every subject begins and ends with the empty text. Count it like a beginning that all globs share.
         heads[""] = tails[""] = len(distinct) + _FEW
         common = {
             ordinal: _runs(glob.parts)

@@ -1,4 +1,4 @@
-"""What a decision may know: of a tool, what its spec says; of a call, what rules see."""
+"""The input of a decision: the facts of a tool's spec, and a call as rules see it."""
 
 from collections.abc import Collection, Mapping
 from posixpath import normpath
@@ -20,62 +20,62 @@ class ToolFacts(NamedTuple):
     kind: Kind = "builtin"
     aliases: tuple[str, ...] = ()
     groups: frozenset[str] = frozenset()
-    """In lower case, with those the profile puts it in, and `mcp` and `mcp:SERVER` for tools of that kind."""
+    """In lower case, including groups that the profile adds, and `mcp` and `mcp:SERVER` for tools of that kind."""
     capabilities: frozenset[str] | Mapping[str, frozenset[str]] | None = None
-    """For all actions, by action, or undeclared."""
+    """For all actions, by action, or None if undeclared."""
     safety: Safety = "high"
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Name and aliases without case."""
+        """The name and the aliases, without case."""
         return tuple(fold(name) for name in (self.name, *self.aliases))
 
     @property
     def is_bounded(self) -> bool:
-        """Whether its own policy can bound what it does."""
+        """Whether the tool's own policy can limit its effects."""
         return self.kind == "builtin"
 
     def capabilities_of(self, action: str | None) -> frozenset[str] | None:
-        """What *action* touches; None if that is not declared."""
+        """Return what *action* touches; None if that is undeclared."""
         if isinstance(self.capabilities, Mapping):
             return self.capabilities.get(action or "")
         return self.capabilities
 
     @property
     def actions(self) -> tuple[str | None, ...]:
-        """One action of each sort, as far as capabilities distinguish them; None means all that are not declared."""
+        """One action for each distinct declaration of capabilities; None stands for all undeclared actions."""
         return (*self.capabilities, None) if isinstance(self.capabilities, Mapping) else (None,)
 
 
 class Refusal(NamedTuple):
-    """Why a command line is refused before any rule looks at it."""
+    """Why a command line is refused before any rule is matched."""
 
     reason: Reason
     message: str
 
 
 def as_often(word: str, times: int) -> str:
-    """How `Needs.words` holds a *word* that a rule has to mention *times* times; no word of a command has a bare space."""
+    """Encode in `Requirements.words` that a rule has to mention *word* *times* times. Words contain no bare space."""
     return word if times == 1 else f"{word} {times}"
 
 
 class Requirements(NamedTuple):
-    """What one command asks of the rule that would allow it, besides matching."""
+    """What an allow rule for one command needs besides matching it."""
 
     words: frozenset[str] = frozenset()
-    """The words of its normal form that the rule has to mention, literally; see `as_often` for one that occurs twice."""
+    """The words of its normal form that the rule has to mention literally; `as_often` encodes a repeated word."""
     why: str | None = None
-    """The first of them, and what it does, for people."""
+    """The first of these words and its effect, for users."""
     bare: str | None = None
-    """The command without the assignments before it, where they are harmless (`LC_ALL=C sort x`): a rule may match this
+    """The command without the assignments before it, if they are harmless (`LC_ALL=C sort x`). A rule may match this
     instead."""
     deny_forms: tuple[str, ...] = ()
-    """What a `deny` rule may match instead: the command without assignments and redirections, its program without a
-    path, its subcommand without the options before it."""
+    """Forms that a `deny` rule may match instead: the command without assignments and redirections, the program without
+    its path, the subcommand without the options before it."""
     is_exempt: bool = False
-    """It needs no rule, because all that it does is start another command (`time`), which needs one."""
+    """Whether it needs no rule, because it only starts another command (`time`), which needs one."""
     starters: "tuple[tuple[str, Requirements], ...]" = ()
-    """The commands that start it, each with what a rule that covers that one has to mention to cover this one, too."""
+    """The commands that start it, each with the words that a rule has to mention to cover both commands."""
 
 
 NO_NEEDS = Requirements()
@@ -86,32 +86,32 @@ class RuleInput(NamedTuple):
 
     action: str | None = None
     args: Mapping[str, Any] = _NO_ARGS
-    """Validated, with defaults."""
+    """The validated arguments, with defaults."""
     commands: tuple[str, ...] = ()
-    """What it would run, each command in normal form."""
+    """The commands that it would run, in normal form."""
     refusal: Refusal | None = None
-    """What it would run cannot be understood, or no one may permit it."""
+    """Set if the commands cannot be parsed, or if no profile and no person may permit them."""
     needs: tuple[Requirements, ...] = ()
-    """One for each of *commands*; empty if none of them asks for more than a rule that matches."""
+    """One for each of *commands*; empty if a matching rule suffices for all of them."""
     unsupported: str | None = None
-    """What in the commands no rule can cover, for people."""
+    """The part of the commands that no rule can cover, for users."""
     written: Mapping[str, Any] | None = None
-    """The arguments as they were given, where *args* has a path in another form: `deny` rules look at both."""
+    """The arguments as given, if *args* has a path in another form; `deny` rules match both."""
 
     @property
     def forms(self) -> tuple[Mapping[str, Any], ...]:
-        """The arguments in each form that `deny` rules look at."""
+        """The arguments in each form that `deny` rules match."""
         return (self.args,) if self.written is None else (self.args, self.written)
 
     @property
     def paired(self) -> tuple[tuple[str, Requirements], ...]:
-        """Each command with what it asks of its rule."""
+        """Each command with its requirements."""
         needs = self.needs or (NO_NEEDS,) * len(self.commands)
         return tuple(zip(self.commands, needs, strict=True))
 
     @property
     def deniable(self) -> tuple[str, ...]:
-        """The texts that `deny` rules look at: each command, and what is left of it without what is around it."""
+        """The texts that `deny` rules match: each command and its `deny_forms`."""
         return (*self.commands, *(form for needs in self.needs for form in needs.deny_forms))
 
     @property
@@ -122,7 +122,7 @@ class RuleInput(NamedTuple):
 
 
 def facts_of(spec: ToolSpec[Any], groups: frozenset[str] = frozenset()) -> ToolFacts:
-    """The facts of *spec*; *groups* are those the profile puts it in besides its own."""
+    """Return the facts of *spec*; *groups* are the groups that the profile adds to its own."""
     declared = spec.capabilities
     capabilities = (
         MappingProxyType({action: frozenset(words) for action, words in declared.items()})
@@ -140,7 +140,7 @@ def facts_of(spec: ToolSpec[Any], groups: frozenset[str] = frozenset()) -> ToolF
 
 
 def own_groups(name: str, kind: Kind, group: str | None) -> frozenset[str]:
-    """The groups that a tool is in by itself."""
+    """Return the groups that a tool is in because of its spec."""
     found = set[str]() if group is None else {fold(group)}
     if kind == "mcp":
         found |= {"mcp", f"mcp:{mcp_subject(name).partition(':')[0]}"}
@@ -148,30 +148,30 @@ def own_groups(name: str, kind: Kind, group: str | None) -> frozenset[str]:
 
 
 def mcp_subject(name: str) -> str:
-    """`server:tool` of a tool named `mcp__server__tool`. Hosts of the Model Context Protocol name tools so."""
+    """Return `server:tool` for a tool named `mcp__server__tool`, as hosts of the Model Context Protocol name tools."""
     server, separator, tool = fold(name).removeprefix("mcp__").partition("__")
     return f"{server}:{tool}" if separator else server
 
 
 def with_plain_paths(args: Mapping[str, Any], names: Collection[str], workspace: str) -> Mapping[str, Any]:
-    """*args* with the paths under *names* in their plain form; *args* itself if they have that already.
+    """Normalise the paths under *names*; return *args* itself if nothing changes.
 
-    `src/../setup.py` begins with `src/` and leads elsewhere: a glob over the letters would allow it. What the tool gets
-    stays as it was written. Links are not followed: a decision looks at no disk; the path guard follows them.
+    `src/../setup.py` begins with `src/` but leads elsewhere, so a glob for the text would allow it. The tool still gets
+    the path as written. Links are not followed, because a decision does no I/O; the path guard follows them.
     """
     changed = {name: plain for name in names if (plain := _plain(value := args.get(name), workspace)) != value}
     return {**args, **changed} if changed else args
 
 
 def plain_path(path: str, workspace: str) -> str:
-    """*path* without `.`, `..`, empty parts and a slash at its end; without the *workspace*, if it begins with that.
+    """Return *path* without `.`, `..`, empty parts, a trailing slash, and a leading *workspace*.
 
-    A `..` that leads out of where the path begins stays. An empty path and a URL are left alone.
+    A `..` that leads above the start of the path stays. An empty path and a URL stay unchanged.
     """
     if not path or "://" in path:
         return path
     if path.startswith("/"):
-        plain = full = f"/{normpath(path).lstrip('/')}"  # POSIX lets two slashes mean something else; Linux does not.
+        plain = full = f"/{normpath(path).lstrip('/')}"  # POSIX may distinguish `//` from `/`; Linux does not.
     else:
         plain, full = normpath(path), normpath(f"{workspace}/{path}")
     if full == workspace:

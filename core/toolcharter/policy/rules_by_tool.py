@@ -1,8 +1,8 @@
-"""`RuleList`: the rules of `deny` or `allow`, found by what they name instead of one after the other.
+"""`RuleList`: the rules of `deny` or `allow`, found by an index instead of one after the other.
 
-A list of 10,000 rules decides as fast as one of 10: each prefix has an index of its globs, what the rules say of a tool
-and action is looked up once and kept, and globs over arguments have an index of their own. What each rule means is said
-in `toolcharter.policy.matching`; tests hold the two against each other.
+A list of 10,000 rules decides as fast as one of 10: each prefix has an index of its globs, the rules for a tool and an
+action are looked up once and cached, and globs for arguments have their own index. `toolcharter.policy.matching`
+defines what each rule means; tests compare the two.
 """
 
 from abc import ABC, abstractmethod
@@ -17,12 +17,12 @@ from toolcharter.profile.globs import Glob, fold
 from toolcharter.profile.rules import Rule
 
 MAX_ACTIONS = 64
-"""Of how many actions of a tool the answer is kept: the model may make up any number of them."""
+"""The most actions of a tool whose rules are cached: the model may invent any number of them."""
 _BY_NAME = ("", "*", "builtin", "cli", "mcp", "custom", "group")
 
 
 class _Filed(NamedTuple):
-    """Some rules of a list, by one glob of each."""
+    """Some rules of a list, indexed by one glob of each."""
 
     ordinals: tuple[int, ...]
     globs: GlobIndex
@@ -58,13 +58,13 @@ class RuleList:
             for ordinal, matcher in enumerate(self.matchers)
             if matcher.is_conditional and matcher.rule.prefix in plain
         )
-        """Rules on commands that ask something of the arguments, too."""
+        """Rules on commands that also have conditions on the arguments."""
 
     def __len__(self) -> int:
         return len(self.matchers)
 
     def naming(self, facts: ToolFacts, action: str | None) -> Iterator[int]:
-        """The rules that name the tool, its action or its group; `cap:` rules aside."""
+        """Yield the rules that match the tool's name, its action or its group, without `cap:` rules."""
         for prefix in _BY_NAME:
             filed = self._by_prefix.get(prefix)
             if filed is not None:
@@ -72,21 +72,21 @@ class RuleList:
                     yield from filed.all(subject)
 
     def on_capability(self, capability: str) -> Iterator[int]:
-        """The `cap:` rules that name *capability*."""
+        """Yield the `cap:` rules that match *capability*."""
         filed = self._by_prefix.get("cap")
         return iter(()) if filed is None else filed.all(capability)
 
     def on_capabilities(self) -> Sequence[int]:
-        """All `cap:` rules."""
+        """Return all `cap:` rules."""
         filed = self._by_prefix.get("cap")
         return () if filed is None else filed.ordinals
 
     def first_on_command(self, command: str) -> int | None:
-        """The first `bash:` rule without conditions that matches *command*."""
+        """Return the first `bash:` rule without conditions that matches *command*."""
         return self._on_commands.first(command)
 
     def first_covering(self, command: str, needs: Requirements) -> int | None:
-        """The first `bash:` rule without conditions that covers *command*, or what starts it."""
+        """Return the first `bash:` rule without conditions that covers *command*, or a command that starts it."""
         if not (needs.words or needs.starters) and needs.bare is None:
             return self._on_commands.first(command)
         matchers = self.matchers
@@ -104,16 +104,16 @@ class RuleList:
         )
 
     def first_on_anything(self, command: str) -> int | None:
-        """The first `*:` rule without conditions that matches *command*."""
+        """Return the first `*:` rule without conditions that matches *command*."""
         return self._on_anything.first(fold(command))
 
     def has_commands(self) -> bool:
-        """Whether any rule looks at commands."""
+        """Whether any rule matches commands."""
         return bool(self._on_commands.ordinals or self._on_anything.ordinals or self.conditional_on_commands)
 
 
 class Conditional:
-    """Rules that also ask something of the arguments, by what they ask first."""
+    """Rules that also have conditions on the arguments, indexed by their first condition."""
 
     def __init__(self, rules: RuleList, ordinals: Iterable[int]) -> None:
         self._matchers = rules.matchers
@@ -131,7 +131,7 @@ class Conditional:
         return bool(self._others or self._by_argument)
 
     def holding(self, args: Mapping[str, Any]) -> Iterator[int]:
-        """The rules whose conditions *args* fulfil, in order."""
+        """Yield the rules whose conditions *args* satisfy, in order."""
         candidates = list(self._others)
         for name, filed in self._by_argument.items():
             value = argument(args, name)
@@ -141,15 +141,15 @@ class Conditional:
 
 
 class _Named(NamedTuple):
-    """What a list says of one tool and action, as far as no argument matters."""
+    """The rules of a list that match one tool and action by name."""
 
     plain: int | None
-    """The first rule that asks nothing of the arguments."""
+    """The first rule without conditions on the arguments."""
     conditional: Conditional
 
 
 class _ToolRules(ABC):
-    """The rules of one list as they concern one tool."""
+    """The rules of one list that apply to one tool."""
 
     def __init__(self, rules: RuleList, facts: ToolFacts) -> None:
         self._rules = rules
@@ -157,7 +157,7 @@ class _ToolRules(ABC):
         self._known: dict[str | None, _Named] = {}
 
     def named(self, action: str | None) -> _Named:
-        """What the list says of *action*, looked up once."""
+        """Return the rules for *action*, which are looked up once."""
         known = self._known.get(action)
         if known is None:
             if len(self._known) >= MAX_ACTIONS:
@@ -173,11 +173,11 @@ class _ToolRules(ABC):
 
     @abstractmethod
     def _naming(self, action: str | None) -> Iterator[int]:
-        """The rules that match whatever no argument and no command can change."""
+        """Yield the rules that match independently of arguments and commands."""
 
 
 class DenyRules(_ToolRules):
-    """The rules of `deny`, or of `ask`, that concern one tool: of several commands, one that matches suffices."""
+    """The rules of `deny` or of `ask` that apply to one tool. One matching command of a call suffices."""
 
     def __init__(self, rules: RuleList, facts: ToolFacts) -> None:
         super().__init__(rules, facts)
@@ -185,7 +185,7 @@ class DenyRules(_ToolRules):
         self.look_at_commands = rules.has_commands()
 
     def first(self, subject: RuleInput) -> Rule | None:
-        """The first rule that matches the call."""
+        """Return the first rule that matches the call."""
         best, conditional = self.named(subject.action)
         found = [] if best is None else [best]
         if conditional:
@@ -196,26 +196,26 @@ class DenyRules(_ToolRules):
         return self._rules.matchers[min(found)].rule if found else None
 
     def on_every_call(self) -> Rule | None:
-        """A rule that matches every call of the tool, whatever its action."""
-        # `cap:` rules look at the action, so that each sort of action needs one.
+        """Return a rule that matches every call of the tool, with any action."""
+        # `cap:` rules depend on the action, so each distinct declaration needs a rule.
         by_action = [self.named(action).plain for action in self._facts.actions]
         found = [ordinal for ordinal in by_action if ordinal is not None]
         return self._rules.matchers[found[-1]].rule if len(found) == len(by_action) else None
 
     def on_action(self, action: str) -> Rule | None:
-        """The first rule that matches every call of *action*."""
+        """Return the first rule that matches every call of *action*."""
         ordinal = self.named(action).plain
         return None if ordinal is None else self._rules.matchers[ordinal].rule
 
     def could_match(self) -> bool:
-        """Whether a rule could match any call of the tool at all; errs on the side of yes."""
+        """Whether a rule could match any call of the tool; in doubt, yes."""
         return any(map(self._could_match, self._rules.matchers))
 
     def _could_match(self, matcher: Matcher) -> bool:
         prefix = matcher.rule.prefix
         if prefix == "cap":
             return any(matcher.names(self._facts, action) for action in self._facts.actions)
-        # Which tools run commands, their facts do not say.
+        # The facts of a tool do not tell whether it runs commands.
         return prefix in {"bash", "*"} or _could_name(matcher.rule.glob, subjects_of(prefix, self._facts, None))
 
     def _naming(self, action: str | None) -> Iterator[int]:
@@ -240,12 +240,12 @@ class DenyRules(_ToolRules):
 
 
 class AllowRules(_ToolRules):
-    """The `allow` rules that concern one tool."""
+    """The `allow` rules that apply to one tool."""
 
     def __init__(self, rules: RuleList, facts: ToolFacts) -> None:
         super().__init__(rules, facts)
         self.matchers = rules.matchers
-        """All of the list, also those that do not concern the tool."""
+        """All rules of the list, including those for other tools."""
         self._may_cover = frozenset(one for one, matcher in enumerate(rules.matchers) if matcher.may_cover(facts))
         takes_commands = facts.kind == "bash"
         self._on_commands = Conditional(rules, rules.conditional_on_commands)
@@ -253,7 +253,7 @@ class AllowRules(_ToolRules):
         self._by_capability: dict[str, tuple[int, ...]] = {}
 
     def first(self, subject: RuleInput) -> Rule | None:
-        """The first rule that takes part in covering the call: by its name, all its commands or all its capabilities."""
+        """Return the first rule that helps to cover the call: by its name, all its commands or all its capabilities."""
         plain, conditional = self.named(subject.action)
         found = [] if plain is None else [plain]
         if conditional:
@@ -265,7 +265,7 @@ class AllowRules(_ToolRules):
         return self._rules.matchers[min(found)].rule if found else None
 
     def first_uncovered(self, subject: RuleInput) -> tuple[str, Requirements] | None:
-        """The first command that no rule covers; None if each has one, or there are none."""
+        """Return the first command that no rule covers; None if all are covered, or if there are none."""
         if not subject.commands or not self.look_at_commands:
             return subject.needing[0] if subject.commands else None
         found = zip(subject.needing, self._on_each_command(subject), strict=False)
@@ -273,11 +273,11 @@ class AllowRules(_ToolRules):
 
     @cached_property
     def name_everything(self) -> bool:
-        """Whether `bash:*`, without conditions, is among them: then nothing has to be confined, either."""
+        """Whether `bash:*` without conditions is among the rules. Then paths need not be confined, either."""
         return self.look_at_commands and self._rules.first_covering("\0", Requirements(frozenset({"\0"}))) is not None
 
     def could_cover(self) -> bool:
-        """Whether there is a rule that could cover any call of the tool at all; errs on the side of yes."""
+        """Whether a rule could cover any call of the tool; in doubt, yes."""
         return any(map(self._could_cover, self._may_cover))
 
     def _naming(self, action: str | None) -> Iterator[int]:
@@ -285,7 +285,7 @@ class AllowRules(_ToolRules):
 
     @staticmethod
     def _on_all(found: Iterator[int | None]) -> Iterator[int]:
-        """The first of the rules for all commands, or for all capabilities, if each has one and there are any."""
+        """Yield the first of the rules for all commands, or for all capabilities, if each of them has a rule."""
         ordinals = list[int]()
         for one in found:
             if one is None:
@@ -314,7 +314,7 @@ class AllowRules(_ToolRules):
             yield next((one for one in candidates if matchers[one].condition_holds(subject.args)), None)
 
     def _on_capability(self, capability: str) -> tuple[int, ...]:
-        """The `cap:` rules that can be the first on *capability*, looked up once: none behind one without conditions."""
+        """Return the `cap:` rules that can be the first on *capability*, up to the first without conditions; cached."""
         known = self._by_capability.get(capability)
         if known is None:
             known = self._by_capability[capability] = tuple(self._up_to_plain(self._rules.on_capability(capability)))
@@ -342,18 +342,18 @@ class AllowRules(_ToolRules):
 
 
 def _could_name(glob: Glob, subjects: Iterable[str]) -> bool:
-    """Whether *glob* could match one of *subjects*, or one with some action behind it."""
+    """Whether *glob* could match one of *subjects*, alone or followed by an action."""
     return any(glob.matches(subject) or _could_name_action(glob, subject) for subject in subjects)
 
 
 def _could_name_action(glob: Glob, name: str) -> bool:
-    """Whether *glob* could match the name with some action behind it."""
+    """Whether *glob* could match the name followed by an action."""
     before, head = f"{name}:", glob.prefix
     return (glob.literal is None and before.startswith(head[: len(before)])) or head.startswith(before)
 
 
 def _next(ordinals: Iterator[int]) -> Iterator[int]:
-    """The first of *ordinals*, if there is one."""
+    """Yield the first of *ordinals*, if there is one."""
     for ordinal in ordinals:
         yield ordinal
         return

@@ -1,8 +1,8 @@
-"""The toolsets and tool groups that come with the core: lists of names, whichever plugin provides the tools.
+"""The toolsets and tool groups that come with the core: lists of names, whichever plugins provide the tools.
 
-Names that nothing provides are no error here. A name that is another tool's alias means that tool. The names are
-GoClaw's; ours follow them where they differ (`exec` is our `bash`, `search` our `grep`, `process` our
-`background_process`).
+A name that nothing provides is no error here. A name that is another tool's alias means that tool. The names are
+GoClaw's. Where our tools are named differently, these are aliases (`exec` is our `bash`, `search` our `grep`, `process`
+our `background_process`).
 
 Source: GoClaw, "Tools System", section 2, section 5 ("Profiles", "Tool Groups") and section 6 ("Tool Deny
 Lists"); `wait` from its later `internal/tools/policy.go`.

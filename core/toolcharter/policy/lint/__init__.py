@@ -1,1 +1,1 @@
-"""What in a profile can never match or never matter: for its author, never for a call. Pure."""
+"""Lints a profile: finds what can never match or never matter. For its author only; never affects a call. Pure."""

@@ -1,4 +1,4 @@
-"""What a ceiling takes away from a profile: for the profile's author, who cannot see it in the profile. Pure."""
+"""Finds what a ceiling takes away from a profile, because the profile's author cannot see it there. Pure."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ _LIMITS = ("timeout_s", "max_output_chars")
 
 
 def taken_away(subject: Reviewed) -> Iterator[Finding]:
-    """What each ceiling changes for the profile: tools, rules, mode and limits. Places are those of the profile."""
+    """Yield what each ceiling changes for the profile: tools, rules, mode, limits. Places are those of the profile."""
     rules = RulesReview(subject)
     for ceiling in subject.ceilings:
         yield from _hidden(subject, ceiling)
@@ -44,7 +44,7 @@ def _hidden(subject: Reviewed, ceiling: Ceiling) -> Iterator[Finding]:
 
 
 def _closed(subject: Reviewed, ceiling: Ceiling) -> Iterator[Finding]:
-    """Actions that a ceiling's capabilities or rules close, of tools that keep others."""
+    """Report actions that a ceiling's capabilities or rules close, if other actions of the tool stay open."""
     profile = subject.profile
     after = compile_policy(profile, (ceiling,))
     own, its = (
@@ -66,14 +66,14 @@ def _closed(subject: Reviewed, ceiling: Ceiling) -> Iterator[Finding]:
 
 
 class _Closing:
-    """What closes actions to everyone: capabilities, and rules of `deny` that look at no argument."""
+    """Capabilities and unconditional `deny` rules, which close actions to every caller."""
 
     def __init__(self, capabilities: CapabilityLimit, deny: Sequence[Rule]) -> None:
         self._limits = CapabilityLimits([capabilities])
         self._rules = RuleList(tuple(map(_on_action, deny)))
 
     def why(self, facts: ToolFacts, action: str) -> str | None:
-        """Why no call of *action* is permitted, as the end of a sentence; None if one may be."""
+        """Return the end of a sentence why no call of *action* is permitted; None if one may be."""
         refused = self._limits.refuse(facts, action)
         if refused is not None:
             return refused.message
@@ -82,7 +82,7 @@ class _Closing:
 
 
 def _on_action(rule: Rule) -> Rule:
-    """*rule*, or `git:push` for `git(action=push)`: the same calls."""
+    """Return *rule*, or `git:push` for `git(action=push)`, which matches the same calls."""
     found = _ACTION.fullmatch(rule.text) if rule.when is None else None
     return rule if found is None else parse_rule(f"{found[1]}:{found[2]}", rule.source)._replace(text=rule.text)
 
@@ -99,7 +99,7 @@ def _denied(rules: RulesReview, ceiling: Ceiling) -> Iterator[Finding]:
 
 
 def _asked(subject: Reviewed, ceiling: Ceiling) -> Iterator[Finding]:
-    """Tools of which every call waits for a person; a rule on some calls says itself which."""
+    """Report tools whose every call waits for a person. A rule for some calls is not reported: it names them itself."""
     rules = RuleList(ceiling.ask)
     for tool in subject.tools if ceiling.ask else ():
         rule = DenyRules(rules, tool.facts).on_every_call()
@@ -135,7 +135,7 @@ def _lowered(subject: Reviewed, ceiling: Ceiling) -> Iterator[Finding]:
     for path, number in numbers(ceiling.limits or Limits(), ceiling.tool_limits, ceiling.rates).items():
         if path[0] == "tools" and path[1] not in tools:
             continue
-        # What the profile sets for all tools holds for each, too.
+        # A limit of the profile for all tools applies to each of them, too.
         ours = smaller(own.get(path), own.get(path[-1:]) if path[0] == "tools" else None)
         if ours is None or number < ours:
             said = "sets none" if ours is None else f"has {ours:g}"
@@ -144,7 +144,7 @@ def _lowered(subject: Reviewed, ceiling: Ceiling) -> Iterator[Finding]:
 
 
 def numbers(limits: Limits, tool_limits: Mapping[str, Limits], rates: Rates) -> dict[tuple[str, ...], float]:
-    """Every number that is set, by its path below `limits`."""
+    """Return every number that is set, by its path below `limits`."""
     found: dict[tuple[str, ...], float | None] = {(key,): getattr(limits, key) for key in _LIMITS}
     found |= {("tools", tool, key): getattr(one, key) for tool, one in tool_limits.items() for key in _LIMITS}
     for path, rate in _rates(rates):

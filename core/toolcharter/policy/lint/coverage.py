@@ -1,7 +1,7 @@
-"""What a rule could reach: which tools, by name or by command, and which rules another rule covers wholly.
+"""Computes the tools that a rule could match, by name or by command, and the rules that another rule covers entirely.
 
-All that is said here errs on one side: a rule reaches too many tools rather than too few, and is covered too seldom
-rather than too often. So what follows from it, that a rule can be removed, is true.
+The results err on one side: a rule matches too many tools rather than too few, and is covered too rarely rather than
+too often. So the conclusion that a rule can be removed is always true.
 """
 
 import json
@@ -15,33 +15,33 @@ from toolcharter.profile.globs import Glob, fold
 from toolcharter.profile.rules import Rule
 
 Sense = Literal["deny", "allow"]
-"""In which list a rule is; guards and notifications use rules as `deny` does."""
+"""The list that a rule is in. Guards and notifications use rules like `deny`."""
 
 _WHOLE = frozenset({"group", "mcp"})
-"""Prefixes whose subject has no action."""
+"""Prefixes whose subject does not include an action."""
 
 
 class ToolSignature(NamedTuple):
-    """A listed tool, as far as is known before it is called."""
+    """The facts about a listed tool that are known before a call."""
 
     facts: ToolFacts
     arguments: frozenset[str] | None = None
     """The names of all arguments it takes; None if there may be others."""
     actions: frozenset[str] | None = None
-    """All actions it takes, without case; None if any text may be one."""
+    """All actions it takes, without case; None if any text may be an action."""
     gives_commands: bool = False
-    """Its calls may be commands, for `bash:` rules to look at."""
+    """Whether its calls may be commands, which `bash:` rules match."""
     textless: frozenset[str] = frozenset()
-    """Arguments that are never text, which is all that a glob matches."""
+    """Arguments that are never text; globs match only text."""
     evaluated: tuple[str, ...] = ()
-    """Arguments whose text a shell or an interpreter gets as code, or another program starts."""
+    """Arguments whose text a shell or an interpreter runs as code, or another program starts."""
 
     advertised: frozenset[str] | None = None
-    """The actions that the model is shown under this profile; None if they are not listed."""
+    """The actions that the model sees under this profile; None if they are not listed."""
 
     @property
     def open_actions(self) -> frozenset[str]:
-        """The actions that its arguments or its capabilities list, and that the tool's own policy does not close."""
+        """The actions that its arguments or its capabilities list and its own policy does not close."""
         named = self.named_actions
         return named if self.advertised is None else named & self.advertised
 
@@ -53,14 +53,14 @@ class ToolSignature(NamedTuple):
 
 
 class Reaching:
-    """One rule, held against tools instead of calls."""
+    """One rule, matched against tools instead of calls."""
 
     def __init__(self, rule: Rule) -> None:
         self.rule = rule
         self.matcher = Matcher(rule)
         self.asked = (*(name for name, _ in rule.args), *(rule.when or {}))
-        """The arguments that it asks something of."""
-        # An absent argument matches no glob, and is null to `when`.
+        """The arguments that the rule has conditions on."""
+        # An absent argument matches no glob, and is null for `when`.
         self._content_without = frozenset(
             name
             for name, schema in (rule.when or {}).items()
@@ -68,11 +68,11 @@ class Reaching:
         ) - {name for name, _ in rule.args}
 
     def concerns(self, tool: ToolSignature, sense: Sense) -> bool:
-        """Whether the rule names the tool, whatever its actions and arguments, or looks at its commands."""
+        """Whether the rule names the tool, for any action and arguments, or matches its commands."""
         return self.takes_commands(tool, sense) or self._could_name(tool.facts)
 
     def takes_commands(self, tool: ToolSignature, sense: Sense) -> bool:
-        """Whether the rule looks at commands of the tool; in `allow`, only `bash:` rules on tools of kind bash do."""
+        """Whether the rule matches commands of the tool. In `allow`, only `bash:` rules for tools of kind bash do."""
         prefix = self.rule.prefix
         if sense == "allow":
             return prefix == "bash" and tool.facts.kind == "bash" and tool.gives_commands
@@ -89,7 +89,7 @@ class Reaching:
         )
 
     def acts_on(self, tool: ToolSignature, sense: Sense) -> bool:
-        """Whether there is an action or a command of the tool that the rule matches, whatever the arguments."""
+        """Whether the rule matches an action or a command of the tool, for any arguments."""
         if self.takes_commands(tool, sense):
             return True
         if tool.actions is None or self.rule.prefix == "cap":
@@ -97,45 +97,45 @@ class Reaching:
         return any(self.matcher.names(tool.facts, action) for action in (None, *tool.actions))
 
     def lacks(self, tool: ToolSignature) -> tuple[str, ...]:
-        """The arguments that the rule asks for in vain, because the tool has none of that name."""
+        """Return the arguments that the rule requires although the tool has none of that name."""
         if tool.arguments is None:
             return ()
         return tuple(name for name in self.asked if name not in tool.arguments and name not in self._content_without)
 
     def is_idle(self, tool: ToolSignature) -> tuple[str, ...]:
-        """The arguments that the tool does not have and whose absence fulfils `when`: a condition that always holds."""
+        """Return the arguments that the tool lacks and whose absence satisfies `when`: the condition always holds."""
         if tool.arguments is None:
             return ()
         return tuple(name for name in self.asked if name not in tool.arguments and name in self._content_without)
 
     def reaches(self, tool: ToolSignature, sense: Sense) -> bool:
-        """Whether there could be a call of the tool that the rule matches."""
+        """Whether the rule could match some call of the tool."""
         return self.acts_on(tool, sense) and not self.lacks(tool)
 
     def could_cover(self, tool: ToolSignature) -> bool:
-        """Whether there could be a call of the tool that the rule in `allow` helps to permit."""
+        """Whether the rule in `allow` could help to permit some call of the tool."""
         if not (self.matcher.may_cover(tool.facts) and self.reaches(tool, "allow")):
             return False
         return self.rule.prefix != "cap" or any(map(self.contributes, declared_by(tool.facts)))
 
     def contributes(self, declared: frozenset[str] | None) -> bool:
-        """Whether a `cap:` rule in `allow` names any of the capabilities *declared*."""
+        """Whether a `cap:` rule in `allow` matches any of the capabilities *declared*."""
         return any(map(self.matcher.matches_capability, declared or ()))
 
 
 def _could_begin(glob: Glob, text: str) -> bool:
-    """Whether *glob* matches anything that begins with *text*."""
+    """Whether *glob* matches some text that begins with *text*."""
     head = glob.prefix
     return head.startswith(text) or (glob.literal is None and text.startswith(head))
 
 
 def declared_by(facts: ToolFacts) -> list[frozenset[str] | None]:
-    """What each sort of action declares."""
+    """Return the capabilities that each of the tool's actions declares."""
     return [facts.capabilities_of(action) for action in facts.actions]
 
 
 def placeholder(rules: Iterable[Rule]) -> str:
-    """A character that is in no rule: a star can match it and no literal can."""
+    """Return a character that no rule contains, so that a star can match it and no literal can."""
     used = {letter for rule in rules for glob in (rule.glob, *(glob for _, glob in rule.args)) for letter in glob.text}
     return next(letter for letter in map(chr, range(0xE000, 0x110000)) if letter not in used)
 
@@ -143,13 +143,13 @@ def placeholder(rules: Iterable[Rule]) -> str:
 class Coverers:
     """The rules of one list that may cover others.
 
-    One glob covers another if it matches the other's text with a character that no literal holds in the place of each
-    star: sound, for whatever text the stars match, the literals of the first are found where they were; some pairs
-    are missed.
+    One glob covers another if it matches the other's text with each star replaced by a character that no literal
+    contains. This is sound: whatever text the stars match, the literals of the covering glob are found at the same
+    places. It misses some pairs.
 
     Args:
         rules: In the order in which they are reported.
-        letter: From `placeholder`, of these rules and those that are asked about.
+        letter: From `placeholder`, called with these rules and those to be checked.
     """
 
     def __init__(self, rules: Sequence[Rule], letter: str) -> None:
@@ -164,14 +164,14 @@ class Coverers:
         }
 
     def first(self, rule: Reaching, tool: ToolSignature, sense: Sense, *, before: int | None = None) -> Rule | None:
-        """The first rule that matches each call of *tool* that *rule* does.
+        """Return the first rule that matches each call of *tool* that *rule* matches.
 
         Args:
-            rule: It is in the list *sense*.
-            tool: One that it reaches.
-            sense: `allow`: the answer has to cover in its turn, so that these rules are of `allow`, too; `deny`: of
-                `deny`.
-            before: Only the rules in front of this one.
+            rule: A rule of the list *sense*.
+            tool: A tool that it matches.
+            sense: `allow` if these rules are of `allow`, where the covering rule must cover the calls itself; `deny` if
+                they are of `deny`.
+            before: Consider only the rules before this index.
         """
         wanted = len(self.rules) if before is None else before
         found = sorted(one for one in set(self._candidates(rule, tool)) if one < wanted)
@@ -191,7 +191,7 @@ class Coverers:
                 yield from (ordinals[one] for one in index.all(subject))
 
     def text_of(self, glob: Glob) -> str:
-        """A text in place of all that *glob* matches."""
+        """Return a text that represents everything that *glob* matches."""
         return self._letter.join(glob.parts)
 
     def _covers(self, one: Matcher, rule: Reaching, tool: ToolSignature, sense: Sense) -> bool:
@@ -205,13 +205,13 @@ class Coverers:
         return _names_always(one, tool.facts) or self._matches_all(one, rule, tool, sense)
 
     def _matches_all(self, one: Matcher, rule: Reaching, tool: ToolSignature, sense: Sense) -> bool:
-        """Whether *one* matches all commands and all names that *rule* does."""
+        """Whether *one* matches all commands and all names that *rule* matches."""
         prefixes = one.rule.prefix, rule.rule.prefix
         text = self.text_of(rule.rule.glob)
         if rule.takes_commands(tool, sense):
             if prefixes == ("*", "bash"):
                 return one.rule.glob.matches(fold(text))
-            # In `allow`, the narrow rule may name words that the wide one leaves to its star.
+            # In `allow`, the narrow rule may mention words that the wide rule leaves to its star.
             named = frozenset(literal_words(rule.rule.glob)) if sense == "allow" else frozenset[str]()
             return prefixes[0] == prefixes[1] and one.rule.glob.matches(text) and one.names_words(named)
         if prefixes[1] == "cap" or tool.actions is not None:
@@ -220,7 +220,7 @@ class Coverers:
         return _looks_where(prefixes[0], prefixes[1], tool.facts) and one.rule.glob.matches(text)
 
     def _is_implied(self, one: Rule, rule: Rule) -> bool:
-        """Whether all that *one* asks of the arguments holds where *rule*'s conditions do."""
+        """Whether *rule*'s conditions on arguments imply those of *one*."""
         args = all(
             any(name == other and glob.matches(self.text_of(narrow)) for other, narrow in rule.args)
             for name, glob in one.args
@@ -236,7 +236,7 @@ def _names_always(one: Matcher, facts: ToolFacts) -> bool:
 
 
 def _looks_where(prefix: str, narrow: str, facts: ToolFacts) -> bool:
-    """Whether a rule with *prefix* is held against all texts that one with the prefix *narrow* is held against."""
+    """Whether a rule with *prefix* is matched against all texts of a rule with the prefix *narrow*."""
     if "cap" in {prefix, narrow}:
         return False
     narrow_ones, ones = (set(subjects_of(word, facts, "action")) for word in (narrow, prefix))
@@ -244,5 +244,5 @@ def _looks_where(prefix: str, narrow: str, facts: ToolFacts) -> bool:
 
 
 def _same(one: object, other: object) -> bool:
-    """Whether two schemas are the same JSON: to Python, true is 1."""
+    """Whether two schemas are the same JSON; in Python, true equals 1."""
     return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)

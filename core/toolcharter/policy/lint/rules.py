@@ -1,7 +1,7 @@
-"""What in a profile can never match or never matter, and what is risky: for its author, not for a call. Pure.
+"""Finds rules that can never match or never matter, and risky ones: for a profile's author, not for a call. Pure.
 
-Only true statements: to remove a rule that is said to do nothing changes no decision. What cannot be known from the
-profile and the specs of its tools is not said.
+All findings are true: removing a rule that is reported to do nothing changes no decision. What the profile and the
+specs of its tools do not determine is not reported.
 """
 
 import re
@@ -22,17 +22,17 @@ from toolcharter.profile.rules import Rule
 from toolcharter.profile.settings import Ceiling
 
 Word = Literal["never_matches", "never_matters", "risky", "asked", "undeclared", "hidden", "ceiling"]
-"""Of the first two, the rule or entry at that place can be removed and no decision changes."""
+"""For the first two, the rule or entry at the place can be removed without changing any decision."""
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=\S* ", re.ASCII)
 _KINDS = frozenset({"builtin", "cli", "mcp", "custom"})
 _MOST_NAMED = 6
-# Not the brackets of `bash:[ -f *`, which are a program's name and its last word.
+# Does not match the brackets of `bash:[ -f *`, which are a program's name and its last word.
 _SHELL_GLOB: Final = re.compile(r"\[[^\]\[\s]+\]|\?|\{[^{}\s]+,[^{}\s]*\}")
 
 
 class Finding(NamedTuple):
-    """One thing that the author of a profile may not have meant."""
+    """One part of a profile that its author may not have meant."""
 
     word: Word
     place: str
@@ -45,23 +45,23 @@ class Finding(NamedTuple):
 
 
 class Reviewed(NamedTuple):
-    """A profile and all that is known about its tools."""
+    """A profile and all known facts about its tools."""
 
     profile: Profile
     tools: Sequence[ToolSignature]
-    """Those that the profile lists and that are installed."""
+    """The tools that the profile lists and that are installed."""
     ceilings: Sequence[Ceiling] = ()
     pending: Collection[str] = ()
-    """Names in `missing_ok` that nothing provides yet: of what they will be, nothing is known."""
+    """Names in `missing_ok` that nothing provides yet. Nothing is known about these tools."""
     place_of: PlaceOf = lambda *_: ""
     is_launcher: Callable[[str], bool] = lambda _: False
     """Whether a program, as written, is known to run other programs or code."""
     has_table: Callable[[str], bool] = lambda _: True
-    """Whether it is known what the options and operands of a program, as written, do."""
+    """Whether the effects of a program's options and operands are known; the program is given as written."""
 
 
 def review(subject: Reviewed) -> Iterator[Finding]:
-    """Everything that there is to say of a profile without its ceilings' help, rules first, in the order of the keys."""
+    """Yield all findings about a profile, except those about ceilings; rules first, in the order of the keys."""
     yield from RulesReview(subject).findings()
     yield from _of_tools(subject)
     for index, entry, what in idle_entries(subject.profile.availability):
@@ -69,14 +69,14 @@ def review(subject: Reviewed) -> Iterator[Finding]:
 
 
 def listed(names: Iterable[str]) -> str:
-    """Some names as a sentence has them; of many, the first few."""
+    """Format names for a sentence; of many names, only the first few."""
     shown = list(map(repr, names))
     more = len(shown) - _MOST_NAMED
     return ", ".join(shown[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def names(tools: Iterable[ToolSignature]) -> str:
-    """The names of some tools as a sentence has them."""
+    """Format the names of some tools for a sentence."""
     return listed(tool.facts.name for tool in tools)
 
 
@@ -97,7 +97,7 @@ class RulesReview:
         self._pending = frozenset(map(fold, subject.pending))
 
     def findings(self) -> Iterator[Finding]:
-        """The gravest finding on each rule that there is one on."""
+        """Yield the gravest finding on each rule that has findings."""
         ordinals = {"deny": 0, "ask": 0, "allow": 0}
         for path, rule in self.patterns:
             ordinal = ordinals.get(path, 0)
@@ -108,7 +108,7 @@ class RulesReview:
                 yield found
 
     def _of_rule(self, path: str, rule: Reaching, ordinal: int) -> Iterator[Finding]:
-        """The findings on one rule, the gravest first."""
+        """Yield the findings on one rule, the gravest first."""
         sense: Sense = "allow" if path == "allow" else "deny"
         yield from self._contradictory(path, rule.rule)
         if not self.may_come(rule.rule):
@@ -127,7 +127,7 @@ class RulesReview:
             yield Finding("risky", rule.rule.source, path, what, "Write a star, or a rule for each.")
 
     def may_come(self, rule: Rule) -> bool:
-        """Whether a tool that is not there yet may be what the rule is about."""
+        """Whether the rule may be about a tool that is not installed yet."""
         if not self._pending:
             return False
         name = literal_name(rule)
@@ -143,7 +143,7 @@ class RulesReview:
 
     @staticmethod
     def _contradictory(path: str, rule: Rule) -> Iterator[Finding]:
-        """Globs on one argument that no text matches all of."""
+        """Report globs for one argument that no text can match together."""
         texts = [(name, glob.literal) for name, glob in rule.args if glob.literal is not None]
         for name, text in texts:
             for other, glob in rule.args:
@@ -207,14 +207,14 @@ class RulesReview:
         return Finding("never_matters", rule.rule.source, path, f"{rule.rule.text!r} has no effect: {what}", fix)
 
     def _denied_before_asked(self, rule: Reaching) -> Iterator[Finding]:
-        """Rules of `ask` about nothing but calls that `deny` ends before."""
+        """Report rules of `ask` whose calls are all denied by `deny` before."""
         deciding = [self.deny.first(rule, tool, "deny") for tool in self.tools if rule.reaches(tool, "deny")]
         if deciding and all(deciding):
             what = f"all that a person would be asked about is denied by {rules_named(deciding)}."
             yield self._idle(rule, what, "Remove it.", "ask")
 
     def _always_asked(self, rule: Reaching, needy: Sequence[ToolSignature]) -> Iterator[Finding]:
-        """Rules of `allow` after which a person is asked all the same."""
+        """Report rules of `allow` whose calls all ask a person nevertheless."""
         deciding = [self.ask.first(rule, tool, "deny") for tool in needy]
         if all(deciding):
             what = f"all that {rule.rule.text!r} would allow waits for a person, by {rules_named(deciding)}."
@@ -222,7 +222,7 @@ class RulesReview:
             yield Finding("asked", rule.rule.source, "allow", what, fix)
 
     def needy(self, rule: Reaching) -> list[ToolSignature]:
-        """The tools of which a rule in `allow` could cover calls that some mode does not let through without one."""
+        """Return the tools of which a rule in `allow` could cover calls that some mode refuses without a rule."""
         return [
             tool
             for tool in self.tools
@@ -251,7 +251,7 @@ class RulesReview:
     # -- doubtful
 
     def _vague(self, path: str, rule: Reaching, sense: Sense) -> Iterator[Finding]:
-        """Rules that can match, but hardly what their author meant."""
+        """Report rules that can match, but probably not as their author meant."""
         reached = [tool for tool in self.tools if rule.reaches(tool, sense)]
         idle = [name for name in rule.asked if all(name in rule.is_idle(tool) for tool in reached)]
         textless = [name for name, _ in rule.rule.args if reached and all(name in tool.textless for tool in reached)]
@@ -314,26 +314,26 @@ def _capabilities(tools: Iterable[ToolSignature]) -> frozenset[str]:
 
 
 def _is_undeclared(rule: Reaching, tool: ToolSignature, sense: Sense) -> bool:
-    """Whether the rule is about actions of the tool, and about none that it declares."""
+    """Whether the rule is about actions of the tool, but about none that the tool declares."""
     if rule.takes_commands(tool, sense) or rule.rule.prefix == "cap" or not tool.named_actions:
         return False
     return not any(rule.matcher.names(tool.facts, action) for action in (None, *tool.named_actions))
 
 
 def _nearest(rule: Rule, known: Collection[str]) -> str:
-    """A question after the action that a rule may mean."""
+    """Return a "Did you mean" question with the action that is nearest to the rule's; empty without one."""
     action = (rule.glob.literal or "").rpartition(":")[2]
     return did_you_mean(action, known) if action else ""
 
 
 def rules_named(rules: Iterable[Rule | None]) -> str:
-    """The rules that oppose another, each with its place."""
+    """Format the rules that oppose another, each with its place."""
     distinct = dict.fromkeys((rule.text, rule.source) for rule in rules if rule is not None)
     return " and ".join(f"{text!r} ({source})" for text, source in distinct)
 
 
 def _why_uncovering(rule: Reaching, reached: Sequence[ToolSignature]) -> tuple[str, str]:
-    """Why a rule that names tools can permit none of them."""
+    """Return why a rule that names tools can permit none of them, and the fix."""
     prefix = rule.rule.prefix
     unbounded = [tool for tool in reached if not tool.facts.is_bounded]
     if prefix == "cap":
@@ -367,7 +367,7 @@ def _of_tools(subject: Reviewed) -> Iterator[Finding]:
 
 
 def why_hidden(hidden_because: Decision) -> str:
-    """The decision that hides a tool from everyone, as the end of a sentence."""
+    """Return the end of a sentence about the decision that hides a tool from everyone."""
     if hidden_because.rule is not None:
         return f"{hidden_because.rule.text!r} ({hidden_because.rule.source}) denies every call."
     if hidden_because.stage == "mode":
@@ -376,6 +376,6 @@ def why_hidden(hidden_because: Decision) -> str:
 
 
 def taken_literally(text: str) -> str | None:
-    """Why marks of a shell's glob in a rule mean themselves; None if the rule has none."""
+    """Return why characters of a shell's glob in a rule mean themselves; None if the rule has none."""
     found = _SHELL_GLOB.search(text)
     return None if found is None else f"{found.group()!r} in {text!r} means itself: only `*` is special."

@@ -1,6 +1,6 @@
-"""What in `session_guards` and `limits` never has an effect, and tools whose commands no rule can see: for a profile's author. Pure.
+"""Finds `session_guards` and `limits` without effect, and tools whose commands rules cannot see. For authors. Pure.
 
-Only true statements, as in `toolcharter.policy.lint.rules`.
+All findings are true, as in `toolcharter.policy.lint.rules`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ from toolcharter.profile.settings import SessionGuards
 
 
 def review_settings(subject: Reviewed) -> Iterator[Finding]:
-    """Findings about a profile's settings; its rules are reviewed in `rules.py`."""
+    """Yield the findings about a profile's settings; `rules.py` checks its rules."""
     memory = subject.profile.session_guards
     yield from _untold(subject)
     yield from _evaluated(subject)
@@ -49,8 +49,8 @@ def _evaluated(subject: Reviewed) -> Iterator[Finding]:
 
 
 def _warnings(subject: Reviewed, memory: SessionGuards) -> Iterator[Finding]:
-    """Warnings of guards that refuse before they would warn."""
-    # The messages of `same_result` and `no_progress` come with a result, the refusal only with the call after it.
+    """Report warnings of guards that refuse the call before they would warn."""
+    # `same_result` and `no_progress` warn with a result; they refuse only the call after it.
     rows: tuple[tuple[tuple[str, ...], tuple[int | None, ...], int], ...] = (
         (("repeated_calls",), memory.repeated_calls, 0),
         (("same_result",), memory.same_result, 1),
@@ -68,7 +68,7 @@ def _warnings(subject: Reviewed, memory: SessionGuards) -> Iterator[Finding]:
 
 
 def _arguments(subject: Reviewed, memory: SessionGuards) -> Iterator[Finding]:
-    """Arguments by which guards go, and which no tool has that they are about."""
+    """Report arguments that guards depend on although no tool they apply to has them."""
     reading = memory.read_before_write
     if reading.mode != "off":
         named = set(map(fold, (*reading.reads, *reading.writes)))
@@ -86,7 +86,7 @@ def _arguments(subject: Reviewed, memory: SessionGuards) -> Iterator[Finding]:
 
 
 def _asked(subject: Reviewed, rule: Rule, path: tuple[str | int, ...], name: str) -> Iterator[Finding]:
-    """The argument *name* of the calls that *rule* matches."""
+    """Report *name* if no tool that *rule* matches has an argument of that name."""
     literal, pending = literal_name(rule), _pending(subject)
     if not pending or (literal is not None and literal not in pending):
         reaching = Reaching(rule)
@@ -108,7 +108,7 @@ def _lacking(
 
 
 def _numbers(subject: Reviewed) -> Iterator[Finding]:
-    """Limits of single tools and agents above those that hold for every call."""
+    """Report limits of single tools and agents that are higher than the limits for every call."""
     profile = subject.profile
     own = numbers(profile.limits, profile.tool_limits, profile.rates)
     for path, number in own.items():
