@@ -1,4 +1,4 @@
-"""Assertions whose failures say what was expected, what came, and why."""
+"""Assertions that name the expected value, the actual value and the cause when they fail."""
 
 from collections.abc import Mapping, Sequence
 from itertools import zip_longest
@@ -11,14 +11,14 @@ _MAX_TEXT = 400
 
 
 def assert_denied(result: ToolResult | Decision, reason: str) -> None:
-    """*result* is a denial with exactly this reason.
+    """Assert that *result* is a denial with exactly this reason.
 
     Args:
-        result: What a call gave, or what `Toolbox.decide` said.
+        result: The result of a call, or of `Toolbox.decide`.
         reason: The stable word.
 
     Raises:
-        AssertionError: With expected and got, stage, message and hint.
+        AssertionError: It shows the expected and the actual result, stage, message and hint.
     """
     __tracebackhide__ = True
     if isinstance(result, Decision):
@@ -28,27 +28,27 @@ def assert_denied(result: ToolResult | Decision, reason: str) -> None:
 
 
 def assert_error(result: ToolResult, reason: str) -> None:
-    """*result* is an error with exactly this reason.
+    """Assert that *result* is an error with exactly this reason.
 
     Raises:
-        AssertionError: With expected and got, message and hint.
+        AssertionError: It shows the expected and the actual result, message and hint.
     """
     __tracebackhide__ = True
     _assert_result(result, "error", reason)
 
 
 def assert_ok(result: ToolResult) -> None:
-    """*result* is no denial and no error.
+    """Assert that *result* is neither a denial nor an error.
 
     Raises:
-        AssertionError: With outcome, reason, message and hint.
+        AssertionError: It shows outcome, reason, message and hint.
     """
     __tracebackhide__ = True
     _assert_result(result, "ok", None)
 
 
 def assert_decision(decision: Decision, outcome: str, reason: str | None = None, stage: str | None = None) -> None:
-    """*decision* has this outcome and, where given, this reason and stage.
+    """Assert that *decision* has this outcome and, if given, this reason and stage.
 
     Args:
         decision: From `Toolbox.decide`.
@@ -57,7 +57,7 @@ def assert_decision(decision: Decision, outcome: str, reason: str | None = None,
         stage: The stage that decided; not compared if left out.
 
     Raises:
-        AssertionError: With expected and got, rule, message, hint and the tool's own checks.
+        AssertionError: It shows the expected and the actual decision, rule, message, hint and the tool's own checks.
     """
     __tracebackhide__ = True
     wanted = (outcome, reason or decision.reason, stage or decision.stage)
@@ -77,16 +77,16 @@ def assert_decision(decision: Decision, outcome: str, reason: str | None = None,
 
 
 def assert_events(events: Sequence[Mapping[str, Any]], names: Sequence[str], *, tool: str | None = None) -> None:
-    """The events are these, in this order.
+    """Assert that the events have these names, in this order.
 
     Args:
-        events: As the fixture `toolcharter_events` holds them.
+        events: From the fixture `toolcharter_events`.
         names: `hook.tool.before`, `hook.policy.before`, `hook.policy.deny`, `hook.tool.after`. `toolbox.open` and
             `toolbox.close`, which belong to no call, are left out unless one of them is among the names.
-        tool: Look at the events of this tool alone.
+        tool: Compare only the events of this tool.
 
     Raises:
-        AssertionError: With both lists side by side.
+        AssertionError: It shows both lists side by side.
     """
     __tracebackhide__ = True
     left_out = () if any(name in FRAMES for name in names) else FRAMES

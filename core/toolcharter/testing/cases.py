@@ -1,4 +1,4 @@
-"""A profile's cases: each is one decision, asked for without running anything."""
+"""Decides the cases of a profile by dry runs, which execute nothing."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,14 +16,14 @@ _MAX_NAME = 120
 
 @dataclass(frozen=True, slots=True)
 class CaseResult:
-    """A case, and what the profile decides about it."""
+    """A case and the profile's decision about it."""
 
     case: Case
     decision: Decision
 
     @property
     def passed(self) -> bool:
-        """Whether the decision is the expected one; a reason or stage that the case leaves out is not compared."""
+        """Whether the decision is the expected one. A reason or stage that the case leaves out is not compared."""
         case, got = self.case, self.decision
         return (
             case.expect == got.outcome
@@ -33,11 +33,11 @@ class CaseResult:
 
     @property
     def name(self) -> str:
-        """The case's own name, or the call and the expectation: `git action=push: deny`."""
+        """The case's own name, or its call and expectation: `git action=push: deny`."""
         return name_of(self.case)
 
     def explain(self) -> str:
-        """Expected and got, the deciding stage, and where the case is; several lines."""
+        """Describe the expected and the actual decision, its stage and the place of the case, on several lines."""
         case, got = self.case, self.decision
         lines = {
             "call": f"{case.tool} {orjson.dumps(dict(case.args)).decode()}",
@@ -53,27 +53,27 @@ class CaseResult:
 
 
 def run_cases(plan: Plan, *, workspace: str | Path, caller: Caller | None = None) -> list[CaseResult]:
-    """Decide every case of a profile, in their order.
+    """Decide every case of a profile, in order.
 
     Args:
         plan: The profile, from `toolcharter.gate.build.open.plan_profile`.
-        workspace: The folder that the tools' own checks may look at.
-        caller: Who would call.
+        workspace: The folder that the tools' own checks may read.
+        caller: The caller of the calls.
 
     Raises:
-        ContractBroken: A tool gave a reason that it does not declare.
+        ContractBroken: A tool returned a reason that it does not declare.
     """
     with open_toolbox(plan, workspace=workspace, caller=caller, sinks=(), strict=True) as toolbox:
         return [run_case(toolbox, case) for case in plan.profile.cases]
 
 
 def run_case(toolbox: Toolbox, case: Case) -> CaseResult:
-    """Decide one case: a dry run, which executes nothing and leaves no event."""
+    """Decide one case by a dry run, which executes nothing and writes no event."""
     return CaseResult(case, toolbox.decide(case.tool, case.args))
 
 
 def name_of(case: Case) -> str:
-    """What a case is called: its name, or its call and expectation, on one line."""
+    """Return the name of a case, or its call and expectation, on one line."""
     if case.name is not None:
         return _printable(case.name)[:_MAX_NAME]
     args = " ".join(f"{name}={_short(value)}" for name, value in case.args.items())
@@ -82,7 +82,7 @@ def name_of(case: Case) -> str:
 
 
 def unique_names(cases: tuple[Case, ...]) -> Iterator[tuple[str, Case]]:
-    """Each case with a name that no other case of the profile has."""
+    """Yield each case with a name that no other case of the profile has."""
     seen: dict[str, int] = {}
     for case in cases:
         name = name_of(case).replace("::", ":")
@@ -91,7 +91,7 @@ def unique_names(cases: tuple[Case, ...]) -> Iterator[tuple[str, Case]]:
 
 
 def _printable(text: str) -> str:
-    """*text* on one line, its control characters written out."""
+    """Return *text* on one line with its control characters escaped."""
     words = " ".join(text.split())
     return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in words)
 

@@ -1,12 +1,12 @@
-"""The contract test: what every plugin owes its users, as tests of the plugin's own suite.
+"""The contract test: the duties of every plugin towards its users, as tests for the plugin's own suite.
 
-The whole of a plugin's `tests/test_contract.py`:
+A plugin's whole `tests/test_contract.py` is:
 
     from toolcharter.testing.contract import contract_of
 
     TestContract = contract_of("toolcharter-greet")
 
-Without a name it holds every installed plugin to the contract.
+Without a name, it tests every installed plugin.
 """
 
 import subprocess
@@ -40,11 +40,11 @@ _PROBE_TIMEOUT_S = 120
 
 Policies = Mapping[str, list[dict[str, Any]]]
 Report = dict[str, dict[str, list[str]]]
-"""By phase and tool or extension, what the probe noted."""
+"""The effects that the probe recorded, by phase and tool or extension."""
 
 
 class Subject(NamedTuple):
-    """An installed tool or extension, and what its distribution says about it."""
+    """An installed tool or extension, and the README of its distribution."""
 
     spec: Any
     """Its `ToolSpec` or `ExtensionSpec`."""
@@ -57,16 +57,16 @@ _FOUND = pytest.StashKey[dict[tuple[Find, tuple[str, ...]], list[Subject]]]()
 
 
 class Contract:
-    """One test per clause, each for every tool or every extension; made by `contract_of`."""
+    """One test per clause of the contract, run for every tool or every extension; made by `contract_of`."""
 
     distributions: ClassVar[tuple[str, ...]] = ()
     guesses: ClassVar[Guesses] = Guesses({}, {})
     open_defaults: ClassVar[Mapping[str, Mapping[str, str]]] = {}
     reports: ClassVar[dict[str, Report]] = {}
-    """By tool or extension: two clauses read what one process has noted."""
+    """By tool or extension, because two clauses read the report of the same process."""
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
-        """Give each test the tools, or the extensions, that it is about."""
+        """Parametrise each test with the tools or the extensions that it applies to."""
         if "extension" in metafunc.fixturenames:
             extensions = self._once(metafunc.config, extension_subjects)
             metafunc.parametrize("extension", extensions, ids=[one.spec.name for one in extensions])
@@ -77,7 +77,7 @@ class Contract:
         metafunc.parametrize("subject", found, ids=[subject.spec.name for subject in found])
 
     def _once(self, config: pytest.Config, find: Find) -> list[Subject]:
-        """What *find* finds, which loads plugins: once per run, for all clauses."""
+        """Return the result of *find*, which loads plugins, computed once per run for all clauses."""
         found = config.stash.setdefault(_FOUND, {})
         if (find, self.distributions) not in found:
             found[find, self.distributions] = find(self.distributions)
@@ -94,7 +94,7 @@ class Contract:
         _fail(subject, [f"the README's table of reasons has no row for `{reason}`" for reason in sorted(missing)])
 
     def test_every_reason_is_reached(self, subject: Subject, pytestconfig: pytest.Config) -> None:
-        """Each declared reason is shown by some test of this run; judged when the run ends."""
+        """Some test of this run shows each declared reason; checked when the run ends."""
         pytestconfig.stash[COVERAGE].demand(subject.spec)
 
     def test_every_policy_field_is_documented(self, subject: Subject) -> None:
@@ -102,11 +102,11 @@ class Contract:
         _fail(subject, undocumented(subject.spec, documented_defaults(subject.readme)))
 
     def test_defaults_let_the_least_through(self, subject: Subject) -> None:
-        """`{}` is a valid policy, or only lacks fields; no default of a field that opens something does."""
+        """`{}` is a valid policy, or lacks only required fields. No default of an opening field opens anything."""
         _fail(subject, too_open(subject.spec, self.open_defaults.get(subject.spec.name, {})))
 
     def test_events_are_in_order(self, subject: Subject, toolcharter_workspace: Path) -> None:
-        """Calls of the tool leave exactly the events of the contract, and no fault."""
+        """Calls of the tool write exactly the events of the contract, without faults."""
         events: list[dict[str, Any]] = []
         (toolcharter_workspace / SAMPLE_FILE).write_text("sample\n")
         with _toolbox(subject.spec, self.guesses, toolcharter_workspace, events) as toolbox:
@@ -115,11 +115,11 @@ class Contract:
             _fail(subject, disorder(toolbox, subject.spec, samples, events))
 
     def test_a_staged_body_acts_only_after_its_mark(self, subject: Subject, tmp_path_factory: Any) -> None:
-        """Dry runs of sample calls write nothing, start nothing but `rt.inspect`, and reach no network."""
+        """Dry runs of sample calls write nothing, start no program except by `rt.inspect`, and use no network."""
         _fail(subject, self._probed(subject, tmp_path_factory)["dry run"][subject.spec.name])
 
     def test_import_and_construction_have_no_side_effects(self, subject: Subject, tmp_path_factory: Any) -> None:
-        """Neither writes, prints, starts or connects anything; the constructor opens no file either."""
+        """Neither writes, prints, starts or connects anything. The constructor does not open a file, either."""
         report, name = self._probed(subject, tmp_path_factory), subject.spec.name
         _fail(
             subject,
@@ -130,17 +130,17 @@ class Contract:
         )
 
     def test_an_extension_is_documented(self, extension: Subject) -> None:
-        """As of tools: each reason has a row in the README, and each policy field one with its default."""
+        """Like for tools: the README has a row for each reason, and one with its default for each policy field."""
         missing = {str(reason) for reason in extension.spec.reasons} - documented_reasons(extension.readme)
         rows = [f"the README's table of reasons has no row for `{reason}`" for reason in sorted(missing)]
         _fail(extension, [*rows, *undocumented(extension.spec, documented_defaults(extension.readme))])
 
     def test_defaults_of_an_extension_let_the_least_through(self, extension: Subject) -> None:
-        """As of tools."""
+        """Like for tools."""
         _fail(extension, too_open(extension.spec, self.open_defaults.get(extension.spec.name, {})))
 
     def test_building_an_extension_has_no_side_effects(self, extension: Subject, tmp_path_factory: Any) -> None:
-        """Neither its import nor its constructor writes, prints, starts or connects anything; no file is opened either."""
+        """Import and constructor write, print, start and connect nothing. The constructor opens no file, either."""
         report, name = self._probed(extension, tmp_path_factory), extension.spec.name
         _fail(
             extension,
@@ -164,14 +164,14 @@ def contract_of(
     samples: Policies | None = None,
     open_defaults: Mapping[str, Mapping[str, str]] | None = None,
 ) -> type[Contract]:
-    """The contract test of these plugins, as a class for pytest to collect.
+    """Return the contract test of these plugins, as a class for pytest to collect.
 
     Args:
         distributions: Names of installed distributions; every installed plugin by default.
-        policies: By tool or extension, policies to try besides those that its model suggests.
-        samples: By tool, arguments to try besides those that its schema suggests.
-        open_defaults: By tool or extension, fields whose default lets something through, each with the reason
-            why that is the least: `{"git": {"allowed_branches": "allow_push is false"}}`.
+        policies: By tool or extension, policies to try in addition to those that its model suggests.
+        samples: By tool, arguments to try in addition to those that its schema suggests.
+        open_defaults: By tool or extension, fields whose default permits something, each with the reason why it
+            permits no more than necessary: `{"git": {"allowed_branches": "allow_push is false"}}`.
     """
     members = {
         "distributions": distributions,
@@ -184,7 +184,7 @@ def contract_of(
 
 
 def subjects(distributions: Collection[str] = (), index: Installed | None = None) -> list[Subject]:
-    """The tools of these installed distributions, or of all, by name.
+    """Return the tools of these installed distributions, or of all, sorted by distribution and name.
 
     Raises:
         ConfigurationError: A distribution is not installed or does not load.
@@ -202,7 +202,9 @@ def subjects(distributions: Collection[str] = (), index: Installed | None = None
 
 
 def extension_subjects(distributions: Collection[str] = (), index: Installed | None = None) -> list[Subject]:
-    """The extensions of these installed distributions, or of all, by name; those that only open sinks have no spec.
+    """Return the extensions of these installed distributions, or of all, sorted by distribution and name.
+
+    Extensions that only open sinks have no spec and are left out.
 
     Raises:
         ConfigurationError: A distribution is not installed.
@@ -236,7 +238,7 @@ def _wanted(distributions: Collection[str], index: Installed) -> set[str]:
 
 
 def incomplete(spec: ToolSpec[Any], tool: Tool) -> list[str]:
-    """What the spec, or the function behind it, leaves unsaid."""
+    """Return what the spec, or the function that it builds, does not describe or declare."""
     properties: dict[str, Any] = tool.parameters.get("properties", {})
     actions = properties.get("action", {}).get("enum", ())
     undeclared = [action for action in actions if spec.capabilities_of(action) is None]
@@ -254,7 +256,7 @@ def incomplete(spec: ToolSpec[Any], tool: Tool) -> list[str]:
 
 
 def undocumented(spec: ToolSpec[Any] | ExtensionSpec[Any], documented: Mapping[str, list[str]]) -> list[str]:
-    """Fields of the policy that no table gives, or gives another default."""
+    """Return the fields of the policy that no table has, or that a table has with another default."""
     required = set(spec.policy.model_json_schema().get("required", ()))
     faults = []
     for name, default in _defaults(spec).items():
@@ -268,11 +270,11 @@ def undocumented(spec: ToolSpec[Any] | ExtensionSpec[Any], documented: Mapping[s
 
 
 def too_open(spec: ToolSpec[Any] | ExtensionSpec[Any], excused: Mapping[str, str]) -> list[str]:
-    """Defaults that let through more than nothing.
+    """Return the defaults that permit more than necessary.
 
-    A field whose name begins with `allow` or `extra` is closed if its default is empty or false;
-    a list of actions is, too, if they only read, by the capabilities that the spec gives each. One
-    that begins with `enforce` or `require` is closed if its default is not false.
+    A field whose name begins with `allow` or `extra` is closed if its default is empty or false. A list
+    of actions is closed, too, if all of them only read, according to the spec's capabilities. A field
+    whose name begins with `enforce` or `require` is closed if its default is not false.
     """
     try:
         list(missing_fields(spec.policy))
@@ -289,9 +291,9 @@ def too_open(spec: ToolSpec[Any] | ExtensionSpec[Any], excused: Mapping[str, str
 def disorder(
     toolbox: Toolbox, spec: ToolSpec[Any], samples: Iterable[dict[str, Any]], events: list[dict[str, Any]]
 ) -> list[str]:
-    """What is wrong with the events that calls of the tool leave in *events*.
+    """Return the faults in the events that calls of the tool append to *events*.
 
-    A call that would be allowed is made only if the tool's safety level is low or it only reads.
+    A call that would be allowed is made only if the tool's safety level is low or the tool only reads.
     """
     harmless = spec.safety == "low" or _reads(spec, spec.all_capabilities())
     calls: list[Any] = [None]
@@ -311,7 +313,7 @@ def disorder(
 def _events_for(outcome: str, stage: str | None) -> list[str]:
     if stage == "arguments":
         return [BEFORE, AFTER]
-    asked = (APPROVAL_REQUEST, APPROVAL_DECISION) if stage == "approval" else ()  # nobody is there who would agree
+    asked = (APPROVAL_REQUEST, APPROVAL_DECISION) if stage == "approval" else ()  # There is no approver.
     return [BEFORE, POLICY_BEFORE, *asked, *([POLICY_DENY] if outcome == "denied" else ()), AFTER]
 
 
@@ -324,13 +326,13 @@ def _only_reads(spec: ToolSpec[Any] | ExtensionSpec[Any], default: Any) -> bool:
 
 
 def _reads(spec: ToolSpec[Any], capabilities: frozenset[str] | None) -> bool:
-    """Nothing but reading; a bounded tool may run a program for it, which the caller does not choose."""
+    """Whether the capabilities only read. A bounded tool may run a program for that: its caller cannot choose it."""
     harmless = {"proc:exec"} if spec.kind == "builtin" else set[str]()
     return capabilities is not None and all(word.endswith(":read") or word in harmless for word in capabilities)
 
 
 def _defaults(spec: ToolSpec[Any] | ExtensionSpec[Any]) -> dict[str, Any]:
-    """By field, its default as JSON; None for a required one, which nothing is let through by."""
+    """Return the default of each field as JSON; False for a required field, which permits nothing by itself."""
     fields = spec.policy.model_fields
     filled = spec.policy.model_construct()
     dumped = filled.model_dump(mode="json", warnings=False)
@@ -340,7 +342,7 @@ def _defaults(spec: ToolSpec[Any] | ExtensionSpec[Any]) -> dict[str, Any]:
 def _toolbox(
     spec: ToolSpec[Any], guesses: Guesses, workspace: Path, events: list[dict[str, Any]] | None = None
 ) -> Toolbox:
-    """A toolbox under the closest policy that is valid."""
+    """Build a toolbox with the most restrictive policy that is valid."""
     valid = (*sample_policies(spec), *guesses.policies.get(spec.name, ()))
     if not valid:
         pytest.fail(f"{spec.name}: no policy can be guessed; hand one to contract_of(policies=...)", pytrace=False)
@@ -349,13 +351,13 @@ def _toolbox(
 
 
 def _probed(subject: Subject, kind: str, guesses: Guesses, folder: Path) -> Report:
-    """What a process of its own notes while it loads the tool or extension, constructs it and rehearses its calls."""
+    """Return what a separate process records while it loads the tool or extension, builds it and makes dry runs."""
     workspace = folder / "workspace"
     workspace.mkdir()
     (workspace / SAMPLE_FILE).write_text("sample\n")
     request = {"workspace": str(workspace), kind: [subject.spec.name], **guesses._asdict()}
     (folder / "request").write_bytes(orjson.dumps(request))
-    # -P: the current folder is no place for imports, as in the `toolcharter` command.
+    # -P keeps the current folder out of `sys.path`, as the `toolcharter` command does.
     command = [sys.executable, "-P", "-c", _PROBE, str(folder / "request"), str(folder / "report")]
     ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=_PROBE_TIMEOUT_S, check=False)
     if ran.returncode:

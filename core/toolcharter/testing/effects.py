@@ -1,7 +1,7 @@
-"""`Effects`: an audit hook that notes and forbids what acts on the world, while it watches.
+"""`Effects`: an audit hook that records and forbids effects on the outside world during a phase.
 
 Source: the table of audit events in Python's documentation (PEP 578). A hook cannot be removed, so
-this one runs in a process of its own (`toolcharter.testing.probe`).
+this one runs in a separate process (`toolcharter.testing.probe`).
 """
 
 import os
@@ -63,28 +63,28 @@ _FORBIDDEN = frozenset(
         "signal.pthread_kill",
     ]
 )
-"""Events of what acts on files, processes and networks; writing opens come on top."""
+"""Audit events of effects on files, processes and networks. Opening a file for writing is forbidden, too."""
 
 
 class Forbidden(RuntimeError):
-    """What was about to happen must not; raised where it was tried."""
+    """An effect that is forbidden; raised by the operation that was tried."""
 
 
 class Effects:
-    """Notes effects in phases; one at a time, for the whole process."""
+    """Records effects in phases; only one phase at a time, for the whole process."""
 
     def __init__(self, workspace: Path) -> None:
         self.workspace = workspace
         self._found: list[str] = []
         self._active = False
         self._quiet = False
-        """Reading files other than code is an effect as well."""
+        """Whether reading a file that is not code counts as an effect, too."""
 
     def __call__(self, event: str, args: tuple[Any, ...]) -> None:
-        """The audit hook.
+        """Check one audit event.
 
         Raises:
-            Forbidden: While a phase lasts, for what acts on the world.
+            Forbidden: The event is an effect on the outside world, during a phase.
         """
         if not self._active:
             return
@@ -110,11 +110,11 @@ class Effects:
 
     @contextmanager
     def phase(self, found: list[str], *, quiet: bool = False) -> Generator[None]:
-        """Watch until the block ends, also if it raises.
+        """Watch until the block ends, even if it raises.
 
         Args:
-            found: Is given what happens.
-            quiet: Reading a file that is no code, and starting a thread, count too.
+            found: Gets the effects.
+            quiet: Whether reading a file that is not code, and starting a thread, count as effects, too.
         """
         before = snapshot(self.workspace)
         printed = StringIO()
@@ -131,7 +131,7 @@ class Effects:
 
     @contextmanager
     def permitted(self) -> Generator[None]:
-        """Look away: what `rt.inspect` does is its own affair."""
+        """Permit effects within the block, for `rt.inspect`, which may start programs."""
         before, self._active = self._active, False
         try:
             yield
@@ -140,7 +140,7 @@ class Effects:
 
 
 def snapshot(folder: Path) -> dict[str, tuple[int, int, int]]:
-    """Every path below *folder* with its mode, size and time of change; links are not followed."""
+    """Return every path below *folder* with its mode, size and time of change; links are not followed."""
     return {
         str(path.relative_to(folder)): (state.st_mode, state.st_size, state.st_mtime_ns)
         for path in sorted(folder.rglob("*"))
@@ -149,7 +149,7 @@ def snapshot(folder: Path) -> dict[str, tuple[int, int, int]]:
 
 
 def changes(before: dict[str, tuple[int, int, int]], after: dict[str, tuple[int, int, int]]) -> list[str]:
-    """What differs, in words."""
+    """Describe the differences between two snapshots."""
     return [
         *(f"makes {name!r} in the workspace" for name in after if name not in before),
         *(f"removes {name!r} from the workspace" for name in before if name not in after),

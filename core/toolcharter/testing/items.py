@@ -1,4 +1,4 @@
-"""A profile's cases as items of pytest."""
+"""Makes pytest items from a profile's cases."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -16,7 +16,7 @@ from toolcharter.testing.profiles import find_profiles, shown_path
 
 
 class CaseFailed(Exception):
-    """A case was decided otherwise than it expects; the text says how."""
+    """The decision on a case differs from the expected one; the text explains how."""
 
     def __init__(self, result: CaseResult) -> None:
         super().__init__(result.explain())
@@ -24,10 +24,10 @@ class CaseFailed(Exception):
 
 
 class CaseCollector:
-    """Registered where the ini option `toolcharter_profiles` names profiles.
+    """Collects the cases of the profiles in the ini option `toolcharter_profiles`; registered only if it names any.
 
-    A bare `pytest` in the root folder runs their cases beside the tests; `pytest tests` does not;
-    `pytest profiles/reviewer.yaml` runs the cases of one.
+    A bare `pytest` in the root folder runs the cases together with the tests; `pytest tests` does not.
+    `pytest profiles/reviewer.yaml` runs the cases of one profile.
     """
 
     def __init__(self, config: pytest.Config, named: Sequence[str], coverage: ReasonCoverage) -> None:
@@ -41,7 +41,7 @@ class CaseCollector:
             config.args += map(str, self.files)
 
     def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-        """Take the files of the profiles that the ini option names, and no other YAML."""
+        """Collect the profiles' files that the ini option names, and no other YAML."""
         if file_path not in self.files:
             return None
         file: ProfileFile = ProfileFile.from_parent(parent, path=file_path)
@@ -50,14 +50,14 @@ class CaseCollector:
 
 
 class ProfileFile(pytest.File):
-    """One profile; its toolbox lives from its first case to its last."""
+    """One profile. Its toolbox exists from its first case to its last."""
 
     cases: CaseCollector
     plan: Plan
     toolbox: Toolbox | None = None
 
     def collect(self) -> Iterator[pytest.Item]:
-        """One item per case; a profile that cannot be used is a collection error with all its faults."""
+        """Yield one item per case. A profile that cannot be used is a collection error with all its faults."""
         try:
             self.plan = plan_profile(shown_path(self.path))
         except ConfigurationError as error:
@@ -69,7 +69,7 @@ class ProfileFile(pytest.File):
             yield item
 
     def decide(self, case: Case) -> CaseResult:
-        """Ask the profile's toolbox, which is built for the first case."""
+        """Decide a case by the profile's toolbox, which is built for the first case."""
         if self.toolbox is None:
             self.toolbox = open_toolbox(self.plan, workspace=self.cases.workspace, caller=None, sinks=(), strict=True)
         return run_case(self.toolbox, case)
@@ -87,7 +87,7 @@ class CaseItem(pytest.Item):
     case: Case
 
     def runtest(self) -> None:
-        """Fail unless the profile decides as the case expects."""
+        """Fail unless the profile's decision is the expected one."""
         profile = self.getparent(ProfileFile)
         assert profile is not None  # noqa: S101 - ProfileFile.collect made the item
         result = profile.decide(self.case)
@@ -95,17 +95,17 @@ class CaseItem(pytest.Item):
             raise CaseFailed(result)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        """What differs, without a traceback: no code is at fault."""
+        """Describe the difference, without a traceback: no code is at fault."""
         if isinstance(excinfo.value, CaseFailed | ToolcharterError):
             return str(excinfo.value)
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, int, str]:
-        """Where the case is: with `extends`, perhaps in another file than its profile."""
+        """Return the place of the case; with `extends`, it may be in another file than its profile."""
         file, line, _ = self.case.place.rsplit(":", 2)
         return Path(file).absolute(), int(line) - 1, self.name
 
 
 def _is_whole_run(config: pytest.Config) -> bool:
-    """Whether pytest was started in the root folder without saying what to run."""
+    """Whether pytest was started in the root folder without arguments that select tests."""
     return config.args_source is not config.ArgsSource.ARGS and config.invocation_params.dir == config.rootpath

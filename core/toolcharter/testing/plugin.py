@@ -1,7 +1,7 @@
 """The pytest plugin: profiles' cases as tests, fixtures for toolboxes, and a summary of reasons.
 
 pytest imports this module in every project that has toolcharter installed, so it imports nothing
-that costs: what a run really uses is loaded when it is used. `-p no:toolcharter` turns it off.
+expensive: modules are loaded on first use. `-p no:toolcharter` turns it off.
 """
 
 from collections.abc import Callable, Iterator
@@ -35,7 +35,7 @@ _OPEN = pytest.StashKey[ExitStack]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Declare the ini options and the command line's."""
+    """Declare the options of the ini file and of the command line."""
     parser.addini(
         "toolcharter_profiles",
         "Profiles whose cases are tests: paths or globs relative to the root folder, or names.",
@@ -58,7 +58,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Begin to record reasons, and collect cases if the ini file names profiles."""
+    """Start recording reasons, and collect cases if the ini file names profiles."""
     config.stash[MINIMUM] = _minimum(config)
     stack = config.stash[_OPEN] = ExitStack()
     coverage = config.stash[COVERAGE] = stack.enter_context(ReasonCoverage().watching())
@@ -68,13 +68,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Record no more."""
+    """Stop recording reasons."""
     if stack := config.stash.get(_OPEN, None):
         stack.close()
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Hand a worker's reasons to its controller; there, fail a run that shows too few."""
+    """In a worker, pass its reasons to the controller; elsewhere, fail a run that shows too few."""
     config = session.config
     coverage = config.stash[COVERAGE]
     workeroutput: dict[str, Any] | None = getattr(config, "workeroutput", None)
@@ -90,21 +90,21 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    """A worker of pytest-xdist has ended: take over its reasons. One that crashed left none."""
+    """Merge the reasons of a worker of pytest-xdist that has ended. A worker that crashed has none."""
     dumped = getattr(node, "workeroutput", {}).get("toolcharter")
     if dumped is not None:
         node.config.stash[COVERAGE].merge(dumped)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Say which declared reasons were shown and which never were."""
+    """Print which declared reasons were shown and which were not."""
     if not config.option.collectonly:
         summary.summarise(terminalreporter, config, config.stash[COVERAGE], config.stash[MINIMUM])
 
 
 @pytest.fixture
 def toolcharter_events() -> list[dict[str, Any]]:
-    """The events that this test's toolboxes leave, in order; see docs/testing.md."""
+    """The events of this test's toolboxes, in order; see docs/testing.md."""
     return []
 
 
@@ -120,9 +120,9 @@ def toolcharter_workspace(tmp_path: Path) -> Path:
 def toolcharter_toolbox(
     toolcharter_workspace: Path, toolcharter_events: list[dict[str, Any]], pytestconfig: pytest.Config
 ) -> "Iterator[Callable[..., Toolbox]]":
-    """Builds strict toolboxes for profiles: `toolcharter_toolbox("reviewer")`; closed after the test.
+    """Build strict toolboxes for profiles: `toolcharter_toolbox("reviewer")`; they are closed after the test.
 
-    A profile is a name, or a path relative to the root folder; `workspace` and `caller` may be given.
+    A profile is a name, or a path relative to the root folder; `workspace` and `caller` are optional.
     """
 
     def build(
@@ -143,7 +143,7 @@ def toolcharter_toolbox(
 def toolcharter_tool(
     toolcharter_workspace: Path, toolcharter_events: list[dict[str, Any]], pytestconfig: pytest.Config
 ) -> "Iterator[Callable[..., Tool]]":
-    """Builds one tool from its spec and policy: `toolcharter_tool(SPEC, {"allowed_names": ["Ann"]})`.
+    """Build one tool from its spec and policy: `toolcharter_tool(SPEC, {"allowed_names": ["Ann"]})`.
 
     The tool is strict and called through the gate; its distribution need not be installed.
     """
@@ -161,7 +161,7 @@ def toolcharter_tool(
 
 
 def _minimum(config: pytest.Config) -> float:
-    """The percentage asked for on the command line, or else in the ini file."""
+    """Return the percentage from the command line, or else from the ini file."""
     given: float | None = config.option.toolcharter_reasons_min
     if given is not None:
         return given
@@ -173,7 +173,7 @@ def _minimum(config: pytest.Config) -> float:
 
 
 def _percentage(text: str) -> float:
-    """A number from 0 to 100; `ValueError` is what argparse turns into a usage error."""
+    """Parse a number from 0 to 100; argparse turns `ValueError` into a usage error."""
     value = float(text)
     if not 0 <= value <= 100:  # noqa: PLR2004 - a percentage
         raise ValueError(text)

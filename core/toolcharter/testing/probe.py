@@ -1,6 +1,6 @@
-"""A process of its own that loads one plugin under watch, for the contract test.
+"""The main function of a separate process that loads one plugin under watch, for the contract test.
 
-It is given two names of files, of the request and of the report, both JSON.
+Its two arguments are the names of the request file and the report file, both JSON.
 """
 
 import sys
@@ -26,14 +26,14 @@ from toolcharter.testing.toolboxes import toolbox_of
 
 
 class Guesses(NamedTuple):
-    """What the author of a plugin knows better than its schemas: by tool, policies and arguments."""
+    """Policies and arguments by tool, from the plugin's author, in addition to those made from schemas."""
 
     policies: Mapping[str, list[dict[str, Any]]]
     samples: Mapping[str, list[dict[str, Any]]]
 
 
 class WatchedRuntime:
-    """A tool's runtime whose `inspect` and `compute` may start programs."""
+    """A tool's runtime that permits `inspect` and `compute` to start programs."""
 
     def __init__(self, inner: Any, effects: Effects) -> None:
         self._inner = inner
@@ -43,18 +43,18 @@ class WatchedRuntime:
         return getattr(self._inner, name)
 
     def inspect(self, *args: Any, **options: Any) -> Any:
-        """Run a program that only looks."""
+        """Run a program that only reads."""
         with self._effects.permitted():
             return self._inner.inspect(*args, **options)
 
     def compute(self, *args: Any, **options: Any) -> Any:
-        """Call a function in a child process, which acts on nothing."""
+        """Call a function in a child process, which has no effects."""
         with self._effects.permitted():
             return self._inner.compute(*args, **options)
 
 
 def main(request_file: str, report_file: str) -> None:
-    """Answer the request, under a real audit hook."""
+    """Process the request under a real audit hook."""
     request = orjson.loads(Path(request_file).read_bytes())
     effects = Effects(Path(request["workspace"]))
     sys.dont_write_bytecode = True
@@ -70,16 +70,16 @@ def main(request_file: str, report_file: str) -> None:
 def probe(
     tools: list[str], guesses: Guesses, effects: Effects, index: Installed | None = None
 ) -> dict[str, dict[str, list[str]]]:
-    """Import, construct and rehearse *tools*, all of one distribution.
+    """Import and build *tools*, all of one distribution, and make dry runs of their calls.
 
     Args:
         tools: Names of tools.
-        guesses: Policies and arguments besides those that are made from the schemas.
-        effects: Watches; on a hook or not.
-        index: What is installed.
+        guesses: Policies and arguments in addition to those made from the schemas.
+        effects: Records the effects, whether or not it is installed as an audit hook.
+        index: The installed plugins.
 
     Returns:
-        By phase (`import`, `construction`, `dry run`) and tool, what it did that it must not.
+        The forbidden effects by phase (`import`, `construction`, `dry run`) and tool.
     """
     _warm_up(effects.workspace)
     imported: list[str] = []
@@ -99,7 +99,7 @@ def probe(
 def probe_extensions(
     extensions: list[str], guesses: Guesses, effects: Effects, index: Installed | None = None
 ) -> dict[str, dict[str, list[str]]]:
-    """Import and construct *extensions*, all of one distribution; as `probe`."""
+    """Import and build *extensions*, all of one distribution; otherwise like `probe`."""
     _warm_up(effects.workspace)
     imported: list[str] = []
     report: dict[str, dict[str, list[str]]] = {"import": dict.fromkeys(extensions, imported), "construction": {}}
@@ -122,7 +122,7 @@ def _probe_extension(spec: ExtensionSpec[Any], guesses: Guesses, effects: Effect
             try:
                 spec.build(effects.workspace, policy)
             except Forbidden:
-                pass  # noted where it was tried
+                pass  # `effects` has recorded it.
             except Exception as error:  # noqa: BLE001 - a foreign constructor may raise anything
                 built.append(f"fails: {type(error).__name__}: {error}")
     return built if policies else ["no policy can be guessed; hand one to contract_of(policies=...)"]
@@ -159,7 +159,7 @@ def _rehearse(toolbox: Toolbox, name: str, args: dict[str, Any], effects: Effect
 
 
 def _watched(spec: ToolSpec[Any], effects: Effects, built: list[str]) -> ToolSpec[Any]:
-    """*spec*, its constructor under watch; what it does comes into *built*."""
+    """Return *spec* with its constructor under watch; its effects are added to *built*."""
 
     def build(workspace: Path, policy: ToolPolicy, rt: Any) -> Callable[..., Any]:
         with effects.phase(built, quiet=True):
@@ -170,7 +170,7 @@ def _watched(spec: ToolSpec[Any], effects: Effects, built: list[str]) -> ToolSpe
 
 
 def _warm_up(workspace: Path) -> None:
-    """Use all of the gate that a probe uses, so that what it imports and starts is not the plugin's doing."""
+    """Use every part of the gate that a probe uses, so that the gate's own imports are not counted as the plugin's."""
 
     def build(_workspace: Path, _policy: ToolPolicy, rt: Any) -> Callable[[], Any]:
         async def warm() -> None:

@@ -1,4 +1,4 @@
-"""Finds the profiles that tests name: by path or glob below the root folder, or by a bare name."""
+"""Finds the profiles that tests name: by a path or glob below the root folder, or by a bare name."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -17,7 +17,7 @@ else:
 
 
 def find_profiles(named: Iterable[str], root: Path) -> list[Path]:
-    """Every file that *named* means, each once.
+    """Return every file that *named* refers to, without duplicates.
 
     Args:
         named: Paths and globs relative to *root*, and bare names, which are looked up in
@@ -25,7 +25,7 @@ def find_profiles(named: Iterable[str], root: Path) -> list[Path]:
         root: pytest's rootdir.
 
     Raises:
-        ConfigurationError: With one fault for each name that means nothing.
+        ConfigurationError: Names match no profile. It holds one fault for each of them.
     """
     found: dict[Path, None] = {}
     faults: list[Fault] = []
@@ -40,10 +40,10 @@ def find_profiles(named: Iterable[str], root: Path) -> list[Path]:
 
 
 def find_profile(profile: str | Path, root: Path) -> Path:
-    """The one file that *profile* means; a path may also be absolute.
+    """Return the one file that *profile* refers to; a path may also be absolute.
 
     Raises:
-        ConfigurationError: It means nothing.
+        ConfigurationError: No profile has this name or path, or the name is ambiguous.
     """
     if isinstance(profile, Path) or not is_name(profile):
         file = root / profile
@@ -59,7 +59,7 @@ def find_profile(profile: str | Path, root: Path) -> Path:
 
 
 def shown_path(file: Path) -> Path:
-    """*file* as messages name it: relative if it lies below the current folder."""
+    """Return *file* as messages name it: relative if it is below the current folder."""
     here = Path.cwd()
     return file.relative_to(here) if file.is_relative_to(here) else file
 

@@ -1,4 +1,4 @@
-"""What a plugin's README says in its tables: reasons, and policy fields with their defaults."""
+"""Parses the tables of a plugin's README: reasons, and policy fields with their defaults."""
 
 import re
 from collections.abc import Iterator
@@ -19,18 +19,18 @@ _CELL_BORDER = re.compile(r"(?<!\\)\|")
 
 
 class Row(NamedTuple):
-    """One row of a table: its cells by the table's own headings, in lower case."""
+    """One row of a table: its cells by the table's headings, in lower case."""
 
     cells: dict[str, str]
 
     @property
     def names(self) -> list[str]:
-        """What the first cell has in backticks."""
+        """The names in backticks in the first cell."""
         return quoted(next(iter(self.cells.values()), ""))
 
 
 def readme_of(entry: EntryPoint) -> str:
-    """The README of the distribution behind *entry*: of its source folder, or out of its metadata."""
+    """Return the README of the distribution of *entry*, from its source folder or from its metadata."""
     root = editable_root(entry)
     for file in (Path(root, "README.md"), Path(root, "README.rst")) if root else ():
         if file.is_file():
@@ -41,7 +41,7 @@ def readme_of(entry: EntryPoint) -> str:
 
 
 def tables(text: str) -> Iterator[Row]:
-    """Every row of every table in Markdown, without the lines that rule it."""
+    """Yield every row of every table in Markdown, without the rows that separate the headings."""
     headings: list[str] = []
     for line in text.splitlines():
         if not line.lstrip().startswith("|"):
@@ -55,12 +55,12 @@ def tables(text: str) -> Iterator[Row]:
 
 
 def documented_reasons(text: str) -> set[str]:
-    """Every word in backticks that begins a row of a table headed `reason`."""
+    """Return every word in backticks that begins a row of a table headed `reason`."""
     return {name for row in tables(text) if "reason" in row.cells for name in row.names}
 
 
 def documented_defaults(text: str) -> dict[str, list[str]]:
-    """By policy field, the `default` cells of its rows."""
+    """Return the `default` cells of the rows of each policy field."""
     found: dict[str, list[str]] = {}
     for row in tables(text):
         if row.cells.get("default"):
@@ -70,13 +70,13 @@ def documented_defaults(text: str) -> dict[str, list[str]]:
 
 
 def says(cell: str, value: Any) -> bool:
-    """Whether a `default` cell gives *value*: as YAML in backticks; words without backticks are believed."""
+    """Whether a `default` cell states *value* as YAML in backticks. A cell without backticks is not checked."""
     given = quoted(cell)
     return not given or any(text == value or _yaml(text) == value for text in given)
 
 
 def quoted(cell: str) -> list[str]:
-    """The texts in backticks, without them."""
+    """Return the texts in backticks, without the backticks."""
     return [text.replace("\\|", "|").strip() for _, text in _QUOTED.findall(cell)]
 
 

@@ -1,4 +1,4 @@
-"""Sample arguments and policies, made from a tool's own schemas. They are few, small and always the same."""
+"""Makes sample arguments and policies from a tool's own schemas. They are few, small and always the same."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -10,15 +10,15 @@ from toolcharter.api.policy import ToolPolicy
 from toolcharter.api.tool import ToolSpec
 
 SAMPLE_FILE = "sample.txt"
-"""Lies in the workspace of a probe, and is what an argument of type text is filled with."""
+"""A file in the workspace of a probe; its name is the sample value of every text argument."""
 
 _CLOSING = ("enforce", "require", "protect")
 OPENING = ("allow", "extra")
-"""How the names of fields begin that let more through, the fuller they are."""
+"""The beginnings of the names of fields that permit more the more they contain."""
 
 
 def sample_arguments(schema: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Arguments that should fit *schema*: the required ones, all of them, and each value of an enumeration.
+    """Return arguments that should fit *schema*: required ones, all of them, and each value of an enumeration.
 
     Args:
         schema: JSON Schema of type `object`; `examples` in it are used first.
@@ -34,7 +34,7 @@ def sample_arguments(schema: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def values(schema: Mapping[str, Any], root: Mapping[str, Any]) -> list[Any]:
-    """At least one value for *schema*; every one of an enumeration."""
+    """Return at least one value for *schema*; for an enumeration, all values."""
     schema = _resolved(schema, root)
     for key in ("examples", "enum"):
         if schema.get(key):
@@ -48,7 +48,7 @@ def values(schema: Mapping[str, Any], root: Mapping[str, Any]) -> list[Any]:
 
 
 def sample_policies(spec: ToolSpec[Any] | ExtensionSpec[Any]) -> list[dict[str, Any]]:
-    """Policies of the tool or extension that are valid: the defaults, and one that lets through as much as can be guessed."""
+    """Return valid policies of the tool or extension: the defaults, and the most permissive one that can be guessed."""
     schema = spec.policy.model_json_schema()
     needed = {name: _first(schema["properties"][name], schema) for name in schema.get("required", ())}
     wide = {name: _widest(name, item, schema) for name, item in schema.get("properties", {}).items()}
@@ -109,7 +109,7 @@ def _fits(policy: type[ToolPolicy], given: dict[str, Any]) -> bool:
 
 
 def missing_fields(policy: type[ToolPolicy]) -> Iterator[str]:
-    """The fields that a profile has to give.
+    """Yield the fields that a profile has to set.
 
     Raises:
         ValidationError: The defaults contradict each other.

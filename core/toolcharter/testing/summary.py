@@ -1,4 +1,4 @@
-"""The end of a run: which reasons were shown, and whether that is enough."""
+"""Prints at the end of a run which reasons were shown, and whether they are enough."""
 
 from collections.abc import Iterator
 
@@ -7,13 +7,13 @@ import pytest
 from toolcharter.testing.coverage import ReasonCoverage, ReasonRow, wrapped
 
 _PARTIAL = ("keyword", "markexpr", "deselect", "lf", "stepwise")
-"""Options of pytest that leave tests out."""
+"""Options of pytest that deselect tests."""
 
 
 def summarise(
     reporter: pytest.TerminalReporter, config: pytest.Config, coverage: ReasonCoverage, minimum: float
 ) -> None:
-    """Write the section, if there is anything to say."""
+    """Write the section, if there are rows or complaints."""
     complained = list(complaints(config, coverage, minimum))
     rows = [row for row in coverage.rows() if row.shown or row.missing or row.open]
     if not rows and not complained:
@@ -29,7 +29,7 @@ def summarise(
 
 
 def complaints(config: pytest.Config, coverage: ReasonCoverage, minimum: float) -> Iterator[str]:
-    """Why a run whose tests passed fails all the same."""
+    """Yield the reasons why a run fails although its tests passed."""
     shown, declared = coverage.totals()
     if _percent(shown, declared) < minimum:
         yield (
@@ -42,7 +42,7 @@ def complaints(config: pytest.Config, coverage: ReasonCoverage, minimum: float) 
 
 
 def is_partial(config: pytest.Config) -> bool:
-    """Whether the command line leaves tests out: then it is unknown what no test reaches."""
+    """Whether the command line leaves tests out. Then it is unknown which reasons no test reaches."""
     named = config.args if config.args_source is config.ArgsSource.ARGS else ()
     return any(config.getoption(name, default=False) for name in _PARTIAL) or any(
         "::" in arg or (config.invocation_params.dir / arg).is_file() for arg in named

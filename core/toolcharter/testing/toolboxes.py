@@ -1,4 +1,4 @@
-"""`toolbox_of`: a toolbox from specs in this process, without installing their distribution."""
+"""`toolbox_of`: makes a toolbox from specs in this process, without installing their distribution."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -15,11 +15,11 @@ from toolcharter.loader.load import Loaded, LoadedTool
 from toolcharter.profile.model import Limits, Profile
 
 IN_MEMORY = "in-memory"
-"""The name of a profile that is no file."""
+"""The name of a profile that is not read from a file."""
 _TESTED = "tested"
 """The name of a runner that a test opens itself."""
 VERSION = "0"
-"""In place of the version of a distribution that is not installed."""
+"""Replaces the version of a distribution that is not installed."""
 
 
 def toolbox_of(
@@ -32,21 +32,22 @@ def toolbox_of(
     profile: str = IN_MEMORY,
     runner: str | Opener | None = None,
 ) -> Toolbox:
-    """Build a strict toolbox of *specs*: calls go the whole way through the gate.
+    """Build a strict toolbox of *specs*; its calls pass through the whole gate.
 
-    Strict means that a reason the spec does not declare, `data` that does not fit the output
-    schema, or a staged body that ends well without its mark raises `ContractBroken`, and that
-    `rt.start` works outside a gated call.
+    In a strict toolbox, a call raises `ContractBroken` for a reason that the spec does not declare, for
+    `data` that does not fit the output schema, and for a staged body that succeeds without calling its
+    mark; and `rt.start` works outside a gated call.
 
     Args:
         specs: The tools, as `register_tools` returns them.
         workspace: The folder that they may touch.
-        policies: By tool, as in a profile's `tools`; what is left out is `{}`.
-        events: As for `build_tools`, but nowhere by default.
-        caller: Who calls.
-        limits: Of every call.
-        profile: The name on events and in the summary of reasons.
-        runner: `host`, or what opens another; as in a profile, unbounded tools run nothing without one.
+        policies: By tool, as in a profile's `tools`; the default is `{}`.
+        events: As for `build_tools`, but by default no events are written.
+        caller: The caller of each call.
+        limits: The limits of every call.
+        profile: The profile's name in events and in the summary of reasons.
+        runner: `host`, or a function that opens another runner. As in a profile, unbounded tools run no programs
+            without one.
 
     Raises:
         pydantic.ValidationError: A policy does not fit its tool.
@@ -64,7 +65,7 @@ def plan_of(
     profile: str,
     runner: str | Opener | None = None,
 ) -> Plan:
-    """What `plan_profile` would make of *specs* if they were installed."""
+    """Return the plan that `plan_profile` would make of *specs* if they were installed."""
     tools = {spec.name: LoadedTool(spec, distribution_of(spec), VERSION) for spec in specs}
     given = {name: dict(policies.get(name, {})) for name in tools}
     strangers = sorted(set(policies) - set(tools))
@@ -86,6 +87,6 @@ def plan_of(
 
 
 def distribution_of(spec: ToolSpec[Any]) -> str:
-    """The package that *spec*'s constructor comes from, as a distribution would be called."""
+    """Return the package of *spec*'s constructor in the form of a distribution's name."""
     module: str = getattr(spec.build, "__module__", None) or type(spec.build).__module__
     return module.partition(".")[0].replace("_", "-")
