@@ -1,7 +1,7 @@
 """The media tools of toolcharter: `image` draws, `tts` speaks.
 
-Which providers are asked, in which order, with which keys and at which cost is the profile's choice, never a model's. What they
-answer is a stranger's: it is written to the workspace only if it is the kind of file that was asked for, and not too much of it.
+The profile chooses the providers, their order, keys and costs; the model does not. A provider's answer is untrusted: it
+is written to the workspace only if it is a file of the requested kind, and not too large.
 """
 
 from typing import Any

@@ -1,4 +1,7 @@
-"""One provider after the other, until one gives what was asked for. What each failure was is told; no word of theirs is."""
+"""Asks one provider after the other until one returns a usable file.
+
+The result names each failure, but repeats no text of a provider.
+"""
 
 import base64
 import binascii
@@ -16,19 +19,19 @@ from toolcharter_media.policy import MediaPolicy, MediaReason, Provider, SpeechR
 from toolcharter_media.spending import Purse
 
 AT_THE_END_S = 1.0
-"""What is kept of a call's time for writing the file, in seconds."""
+"""How much of a call's time is reserved for writing the file, in seconds."""
 MISSING_KEY, NOT_WHAT_WAS_ASKED, BAD_STATUS = "missing_key", "wrong_content", "http_status"
-"""What a provider's failure is called, beside the reasons of the network guard."""
+"""The reasons of a provider's failure, in addition to those of the network guard."""
 _OK = 200
 BESIDE = 65_536
-"""Bytes of an answer beside the file that it holds."""
+"""How many bytes an answer may have in addition to the file in it."""
 
 P = TypeVar("P", bound=Provider)
 Kind = TypeVar("Kind", Picture, Speech)
 
 
 class Failure(TypedDict):
-    """Why a provider gave nothing."""
+    """Why a provider returned no usable file."""
 
     provider: str
     reason: str
@@ -36,18 +39,18 @@ class Failure(TypedDict):
 
 
 class Request(NamedTuple):
-    """What a provider is sent."""
+    """A request to a provider."""
 
     path: str
-    """Behind the provider's URL."""
+    """The part after the provider's URL."""
     body: Mapping[str, Any]
     headers: Mapping[str, str]
     growth: float = 1.0
-    """By how much its answer is larger than the file in it."""
+    """The factor by which the answer is larger than the file in it."""
 
 
 class Made(NamedTuple, Generic[P, Kind]):
-    """What a provider gave."""
+    """A file that a provider returned, with its cost and the failures of the providers before it."""
 
     provider: P
     content: bytes
@@ -58,18 +61,18 @@ class Made(NamedTuple, Generic[P, Kind]):
 
 @dataclass(frozen=True)
 class Protocol(Generic[P, Kind]):
-    """How providers are asked, and what their answers have to be."""
+    """How providers are asked, and how their answers are read."""
 
     ask: Callable[[P, str, float], bytes]
-    """What a provider answers to its key within so many seconds. Raises `Denied` or `ToolError`."""
+    """Sends a request with a provider's key and a timeout in seconds. Raises `Denied` or `ToolError`."""
     content: Callable[[P, bytes], bytes]
-    """The file in an answer. Raises `LookupError`, `TypeError` or `ValueError` if there is none."""
+    """Returns the file in an answer. Raises `LookupError`, `TypeError` or `ValueError` if there is none."""
     kind: Callable[[bytes], Kind]
-    """What the file is. Raises `NoSuchKind`."""
+    """Returns the kind of a file. Raises `NoSuchKind`."""
 
 
 def in_order(providers: Sequence[P], asked: str) -> tuple[P, ...]:
-    """*providers*, the one that was *asked* for first.
+    """Return *providers*, with the provider *asked* moved to the front.
 
     Raises:
         ToolError: `no_provider`.
@@ -102,10 +105,10 @@ def require_text(text: str, policy: MediaPolicy) -> None:
 def first_that_works(
     rt: ToolRuntime, policy: MediaPolicy, purse: Purse, order: Sequence[P], chars: int, protocol: Protocol[P, Kind]
 ) -> Made[P, Kind]:
-    """What the first of *order* gives that gives anything.
+    """Return the file of the first provider in *order* that returns a usable file.
 
     Raises:
-        ToolError: `providers_failed`, naming each.
+        ToolError: `providers_failed`, with the failure of each.
     """
     failures: list[Failure] = []
     for number, provider in enumerate(order):
@@ -117,7 +120,7 @@ def first_that_works(
 
 
 def told(failures: Sequence[Failure]) -> str:
-    """*failures* as a sentence's part."""
+    """Format *failures* as a part of a sentence."""
     return "; ".join(f"{one['provider']}: {one['reason']} ({one['message'].rstrip('.')})" for one in failures)
 
 
@@ -150,10 +153,10 @@ def _asked(
 def posted(
     rt: ToolRuntime, policy: MediaPolicy, request: Callable[[P, str], Request], provider: P, key: str, timeout_s: float
 ) -> bytes:
-    """What *provider* answers to a POST of JSON.
+    """Return the answer of *provider* to a POST of JSON.
 
     Raises:
-        Denied, ToolError: As `rt.http.fetch`; `http_status`, `response_too_large`.
+        Denied, ToolError: As `rt.http.fetch`; also `http_status`, `response_too_large`.
     """
     asked = request(provider, key)
     limits = HttpLimits(timeout_s, round(policy.max_bytes * asked.growth) + BESIDE, max_redirects=0)
@@ -173,12 +176,12 @@ def posted(
 
 
 def bad_status(status: int) -> ToolError:
-    """The error of a provider that answers with another status than it should."""
+    """Make the error for an answer whose status is not 200."""
     return ToolError(f"It answered with status {status}.", reason=BAD_STATUS)
 
 
 def too_much(policy: MediaPolicy) -> ToolError:
-    """The error of a provider that sends a larger file than it may."""
+    """Make the error for a file that is larger than the policy allows."""
     return ToolError(f"It sends more than {policy.max_bytes} bytes.", reason=GuardReason.RESPONSE_TOO_LARGE)
 
 
@@ -195,10 +198,11 @@ def _read(body: bytes, provider: P, policy: MediaPolicy, protocol: Protocol[P, K
 
 
 def from_base64(text: Any) -> bytes:
-    """What *text* stands for.
+    """Decode *text*.
 
     Raises:
-        ValueError: It is no base64.
+        TypeError: *text* is not a string.
+        ValueError: *text* is not base64.
     """
     if not isinstance(text, str):
         raise TypeError("no text")
@@ -209,7 +213,7 @@ def from_base64(text: Any) -> bytes:
 
 
 def new_name(policy: MediaPolicy, tool: str) -> str:
-    """The path of a new file, without its suffix."""
+    """Return the path of a new file, without its suffix."""
     return f"{policy.folder}/{tool}-{strftime('%Y%m%d-%H%M%S', gmtime())}-{token_hex(4)}"
 
 
@@ -232,7 +236,7 @@ def write(rt: ToolRuntime, name: str, suffix: str, content: bytes) -> str:
 
 
 def media_line(path: str) -> str:
-    """*path* as hosts and `message` read it; one with blanks stands in quotes.
+    """Format *path* as hosts and `message` parse it; a path with white space is quoted.
 
     Source: GoClaw, `MEDIA:<path>` in a tool's result.
     """

@@ -1,7 +1,7 @@
-"""Microsoft Edge's "read aloud": a protocol of its own in a websocket, over a connection that the network guard has opened.
+"""Microsoft Edge's "read aloud": its own protocol in a websocket, over a connection that the network guard has opened.
 
-The service has no public reference. The package edge-tts, a client that follows the service, says what is sent and makes the token.
-It does not connect by itself here: it would reach one fixed host past the network guard, and read without a limit.
+The service has no public reference. The package edge-tts, a client of the service, defines the messages and makes the
+token. It does not connect itself here: it would bypass the network guard to one fixed host, and read without a limit.
 """
 
 import asyncio
@@ -44,10 +44,10 @@ else:
 
 MISSING_EXTRA, UNKNOWN_VOICE = "missing_extra", "unknown_voice"
 MAX_TEXT = 4096
-"""Bytes of escaped text that the service reads in one turn. Source: edge-tts, `Communicate`."""
+"""How many bytes of escaped text the service reads in one turn. Source: edge-tts, `Communicate`."""
 _MAX_MESSAGE = 1_048_576
 _WORD = re.compile(r"\s?\S{1,400}")
-"""What is not torn apart; no longer than fits into a turn, however it is escaped and encoded."""
+"""A word, which is not split between turns. Its length fits into a turn, however it is escaped and encoded."""
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Source: XML 1.0, 2.2, `Char`."""
 _PORTS = MappingProxyType({"https": 443, "http": 80})
@@ -60,11 +60,11 @@ _IGNORED = frozenset({"response", "turn.start", "audio.metadata"})
 
 
 def speak(rt: ToolRuntime, policy: SpeechPolicy, provider: Speaker, text: str, voice: str, timeout_s: float) -> bytes:
-    """The speech of *text*, as MP3.
+    """Return *text* as speech, in MP3.
 
     Raises:
-        Denied, ToolError: As `rt.http.connector`; `missing_extra`, `unknown_voice`, `http_status`, `wrong_content`,
-            `invalid_response`, `response_too_large`, `tls_failure`, `timed_out`.
+        Denied, ToolError: As `rt.http.connector`; also `missing_extra`, `unknown_voice`, `http_status`,
+            `wrong_content`, `invalid_response`, `response_too_large`, `tls_failure`, `timed_out`.
     """
     try:
         full_name = edge_data.TTSConfig(voice, "+0%", "+0%", "+0Hz", "SentenceBoundary").voice
@@ -78,7 +78,7 @@ def speak(rt: ToolRuntime, policy: SpeechPolicy, provider: Speaker, text: str, v
 
 
 def pieces(text: str) -> Iterator[str]:
-    """*text*, escaped, in parts that the service reads in one turn."""
+    """Yield *text*, escaped, in parts that the service reads in one turn."""
     part, size = "", 0
     for word in _WORD.findall(_NOT_XML.sub(" ", text)):
         escaped = escape(word)
@@ -90,7 +90,7 @@ def pieces(text: str) -> Iterator[str]:
 
 
 def ssml(voice: str, escaped: str) -> str:
-    """What is spoken, and by whom. Neither can close an element: the text is escaped, the voice is quoted.
+    """Return the SSML of a text and a voice. Neither can close an element: the text is escaped, the voice is quoted.
 
     Source: W3C, Speech Synthesis Markup Language 1.0.
     """
@@ -100,7 +100,7 @@ def ssml(voice: str, escaped: str) -> str:
 
 
 class _EdgeClient:
-    """Asks the service for speech, and counts what it sends."""
+    """Asks the service for speech, and limits how much it may send."""
 
     def __init__(self, rt: ToolRuntime, policy: SpeechPolicy, provider: Speaker, timeout_s: float) -> None:
         self._parts = urlsplit(provider.base)
@@ -110,7 +110,7 @@ class _EdgeClient:
         self._audio = bytearray()
 
     async def speak(self, turns: list[str], timeout_s: float) -> bytes:
-        """What is said in all *turns*, each over a connection of its own, as Edge does it."""
+        """Return the speech of all *turns*. Each has its own connection, as in Edge."""
         try:
             async with asyncio.timeout(timeout_s):
                 for turn in turns:
@@ -151,7 +151,7 @@ class _EdgeClient:
                     return
 
     def _open(self) -> "ws_client.ClientProtocol":
-        """A websocket whose request is to be sent."""
+        """Make a websocket whose handshake request is ready to be sent."""
         token = edge_drm.DRM.generate_sec_ms_gec()
         known = f"TrustedClientToken={edge_constants.TRUSTED_CLIENT_TOKEN}&ConnectionId={uuid4().hex}"
         made = f"Sec-MS-GEC={token}&Sec-MS-GEC-Version={edge_constants.SEC_MS_GEC_VERSION}"
@@ -166,11 +166,11 @@ class _EdgeClient:
         return protocol
 
     def _receive(self, protocol: "ws_client.ClientProtocol", data: bytes) -> None:
-        """Read *data*, which is empty at the end.
+        """Feed *data* to the websocket; empty data means the end of the connection.
 
         Raises:
             ToolError: `response_too_large`, `http_status`, `wrong_content`.
-            WebSocketException: It is no websocket.
+            WebSocketException: The server does not speak the websocket protocol.
         """
         self._bytes_left -= len(data)
         if self._bytes_left < 0:
@@ -187,11 +187,11 @@ class _EdgeClient:
             raise failure
 
     def _is_end(self, frame: "ws_frames.Frame", begun: "list[ws_frames.Frame]") -> bool:
-        """Take a frame in; whether the turn has ended with it. *begun* are those of the message that it belongs to.
+        """Process a frame, and return whether it ends the turn. *begun* holds the earlier frames of the same message.
 
         Raises:
             ToolError: `response_too_large`, `wrong_content`.
-            ValueError: It is no message of the protocol.
+            ValueError: The message is not one of the service's protocol.
         """
         if frame.opcode is ws_frames.OP_CLOSE:
             raise _hangs_up()
@@ -207,11 +207,11 @@ class _EdgeClient:
         return False
 
     def _hear(self, message: bytes) -> None:
-        """Add the sound of a message of audio.
+        """Append the sound in a binary message.
 
         Raises:
             ToolError: `response_too_large`.
-            ValueError: It is no audio.
+            ValueError: The message holds no audio.
         """
         behind = 2 + int.from_bytes(message[:2])
         head, audio = _fields(message[2:behind]), message[behind:]
@@ -224,7 +224,7 @@ class _EdgeClient:
 
 
 def _ask(protocol: "ws_client.ClientProtocol", turn: str) -> None:
-    """Send what is to be spoken, and how the sound is to be."""
+    """Send the format of the sound and the text to speak."""
     now = time.strftime("%a %b %d %Y %H:%M:%S GMT+0000 (Coordinated Universal Time)", time.gmtime())
     config = (
         f"X-Timestamp:{now}\r\nContent-Type:application/json; charset=utf-8\r\nPath:speech.config\r\n\r\n{_CONFIG}\r\n"
@@ -242,7 +242,7 @@ def _ends_turn(message: bytes) -> bool:
 
 
 def _fields(head: bytes) -> dict[str, str]:
-    """Raises `ValueError` for what is no head."""
+    """Parse the header lines of a message. Raises `ValueError` if they are malformed."""
     return dict(line.split(":", 1) for line in head.decode().split("\r\n") if line)
 
 

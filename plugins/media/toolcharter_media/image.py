@@ -1,4 +1,4 @@
-"""The tool `image`: a picture of what a prompt says, a file in the workspace."""
+"""The tool `image`: makes a picture from a prompt, as a file in the workspace."""
 
 import json
 from collections.abc import Callable
@@ -31,7 +31,7 @@ class ImageData(TypedDict):
     height: int
     cost: float
     failed: list[Failure]
-    """The providers before it, and what was wrong with them."""
+    """The providers that were asked before and failed, with the reasons."""
 
 
 def build(workspace: Path, policy: ImagePolicy, rt: ToolRuntime) -> Callable[..., str]:  # noqa: ARG001 - `rt.paths`
@@ -73,7 +73,7 @@ def build(workspace: Path, policy: ImagePolicy, rt: ToolRuntime) -> Callable[...
 
 
 def _request(prompt: str, ratio: Ratio, provider: Painter, key: str) -> Request:
-    """What the provider is sent.
+    """Make the request to the provider.
 
     Source: OpenAI, "Create image"; Gemini API, "Image generation", `generateContent`; OpenRouter, "Image generation".
     """
@@ -89,13 +89,13 @@ def _request(prompt: str, ratio: Ratio, provider: Painter, key: str) -> Request:
         wanted = {"modalities": ["image", "text"], "image_config": {"aspect_ratio": ratio}}
         return Request("/chat/completions", {"model": model, "messages": said, **wanted}, bearer, _BASE64)
     given = {"model": model, "prompt": prompt, "n": 1, "size": _size(ratio, model)}
-    if model.startswith("dall-e"):  # the others answer so anyway, and refuse the word
+    if model.startswith("dall-e"):  # other models always answer so, and reject the parameter
         given["response_format"] = "b64_json"
     return Request("/images/generations", given, bearer, _BASE64)
 
 
 def _size(ratio: Ratio, model: str) -> str:
-    """The nearest size that OpenAI's models have."""
+    """Return the nearest size that OpenAI's models offer."""
     long = 1792 if model.startswith("dall-e-3") else 1536
     width, height = (int(side) for side in ratio.split(":"))
     return "1024x1024" if width == height else f"{long}x1024" if width > height else f"1024x{long}"
@@ -130,7 +130,7 @@ SPEC = ToolSpec(
     capabilities={"fs:write", "net:write"},
     safety="medium",
     staged=True,
-    isolate=True,  # as of `tts`
+    isolate=True,  # as in `tts`
     group="media",
     output=ImageData,
 )

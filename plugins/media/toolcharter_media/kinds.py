@@ -1,4 +1,4 @@
-"""What a file is, told by its content: pictures with their size, MP3 with its length. Names and headers are not believed."""
+"""Determines the kind of a file by its content alone: pictures with their size, MP3 with its length."""
 
 import struct
 from collections.abc import Callable
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class NoSuchKind(ValueError):
-    """The content is nothing of what was asked for."""
+    """The content is none of the requested kinds."""
 
 
 class Picture(NamedTuple):
@@ -28,10 +28,10 @@ class Speech(NamedTuple):
 
 
 def picture_of(content: bytes) -> Picture:
-    """The picture that *content* is.
+    """Parse the head of the picture *content*.
 
     Raises:
-        NoSuchKind: It is no PNG, JPEG or WebP, or its head is broken.
+        NoSuchKind: *content* is not a PNG, JPEG or WebP, or its head is malformed.
 
     Source: PNG (W3C), 5.2 and 11.2.2; JPEG (ITU T.81), B.1 and B.2.2; RFC 9649 for WebP.
     """
@@ -54,10 +54,10 @@ def _png(content: bytes) -> tuple[int, int] | None:
 
 _MARKER = 0xFF
 _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
-"""What begins a frame of a JPEG; the others among them begin tables and extensions."""
+"""The markers that begin a frame of a JPEG; the excluded ones begin tables and extensions."""
 _LOSSLESS = 0x2F
 _TAG = 10
-"""Bytes of the head of ID3."""
+"""The size of an ID3 header, in bytes."""
 
 
 def _jpeg(content: bytes) -> tuple[int, int] | None:
@@ -94,21 +94,21 @@ _PICTURES: tuple[tuple[str, str, Callable[[bytes], tuple[int, int] | None]], ...
 )
 
 _RATES = {3: (44_100, 48_000, 32_000), 2: (22_050, 24_000, 16_000), 0: (11_025, 12_000, 8_000)}
-"""Samples a second, by the two bits of the version: 3 is MPEG 1, 2 is MPEG 2, 0 is MPEG 2.5."""
+"""Samples per second, by the two bits of the version: 3 is MPEG 1, 2 is MPEG 2, 0 is MPEG 2.5."""
 _KBITS = {
     True: (32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320),
     False: (8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160),
 }
-"""Thousands of bits a second, for MPEG 1 and for the others."""
+"""Kilobits per second: True for MPEG 1, False for MPEG 2 and 2.5."""
 _SYNC, _MPEG_1, _LAYER_III = 0x7FF, 3, 1
 _HEAD = 4
 
 
 def speech_of(content: bytes) -> Speech:
-    """The speech that *content* is: MP3 whose frames follow each other to its end.
+    """Parse the MP3 *content*, whose frames must follow each other up to its end.
 
     Raises:
-        NoSuchKind: It is anything else.
+        NoSuchKind: *content* is anything else.
 
     Source: ISO/IEC 11172-3, 2.4.2.3, and 13818-3; ID3v2.4, 3.1.
     """
@@ -117,7 +117,7 @@ def speech_of(content: bytes) -> Speech:
     while at + _HEAD <= end:
         length, duration = _frame(content[at : at + _HEAD])
         at += length
-        if at <= end:  # else the last frame, cut off
+        if at <= end:  # else the last frame is cut off
             seconds, frames = seconds + duration, frames + 1
     if not frames:
         raise NoSuchKind("no MP3")
@@ -134,7 +134,7 @@ def _behind_tag(content: bytes) -> int:
 
 
 def _frame(head: bytes) -> tuple[int, float]:
-    """The length of a frame in bytes and in seconds."""
+    """Return the length of a frame in bytes and in seconds."""
     bits = int.from_bytes(head, "big")
     version, layer, kbits, rate = bits >> 19 & 3, bits >> 17 & 3, bits >> 12 & 15, bits >> 10 & 3
     is_first = version == _MPEG_1

@@ -1,4 +1,4 @@
-"""How far one profile lets the media tools go: whom they ask, what that costs, and why they refuse."""
+"""The media tools' policies, providers and limits of cost, and the reasons for a refusal."""
 
 import os
 import re
@@ -19,11 +19,11 @@ Cost = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 ANY = "*"
 _PORTS = {"https": 443, "http": 80}
 _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*(KEY|TOKEN|SECRET)")
-"""A telling name: the scrubber knows the values of such variables."""
+"""Names of variables that hold a secret: the scrubber masks the values of such variables."""
 
 
 class Endpoint(NamedTuple):
-    """What a provider is known by, where a profile says nothing else."""
+    """A provider's defaults, for everything that a profile does not set."""
 
     url: str
     variable: str
@@ -47,7 +47,10 @@ SPEAKERS: Mapping[str, Endpoint] = MappingProxyType(
         "minimax": Endpoint("https://api.minimax.io/v1", "MINIMAX_API_KEY", "speech-02-hd", "Wise_Woman"),
     }
 )
-"""Source: the providers' references: "Create speech", "Create speech" (with the voice Rachel), "T2A v2"; for Edge, the package edge-tts."""
+"""Source: the providers' references: "Create speech", "Create speech" (with the voice Rachel), "T2A v2".
+
+For Edge: the package edge-tts.
+"""
 PAINTERS: Mapping[str, Endpoint] = MappingProxyType(
     {
         "openai": Endpoint("https://api.openai.com/v1", "OPENAI_API_KEY", "gpt-image-1"),
@@ -61,7 +64,7 @@ PAINTERS: Mapping[str, Endpoint] = MappingProxyType(
 
 
 class MediaReason(StrEnum):
-    """Why a media tool refuses a call or calls it failed; those of the first group deny."""
+    """Why a media tool denies a call (the first group) or fails (the second group)."""
 
     HOLDS_A_SECRET = "holds_a_secret"  # noqa: S105 - a reason
     CALLS_USED_UP = "calls_used_up"
@@ -73,7 +76,7 @@ class MediaReason(StrEnum):
 
 
 class SpeechReason(StrEnum):
-    """Why `tts` alone denies."""
+    """Why `tts` denies a call, in addition to `MediaReason`."""
 
     PROVIDER_NOT_ALLOWED = "provider_not_allowed"
     MODEL_NOT_ALLOWED = "model_not_allowed"
@@ -132,25 +135,25 @@ class Provider(BaseModel):
     @property
     @abstractmethod
     def label(self) -> str:
-        """Their name."""
+        """The provider's name in calls and results."""
 
     @property
     @abstractmethod
     def known(self) -> Endpoint:
-        """What the provider is known by."""
+        """The provider's defaults."""
 
     @property
     def base(self) -> str:
-        """Where the protocol begins."""
+        """The URL that the protocol's paths are appended to."""
         return self.url or self.known.url
 
     def secret(self, rt: ToolRuntime) -> str | None:
-        """The key; empty for a server of one's own that wants none, None if it is missing.
+        """Return the key; empty if the server needs none, None if the key is missing.
 
-        The usual variable is read for the provider's own URL alone: its key is for nobody else.
+        The default variable is read only for the provider's own URL: its key must not be sent to another server.
 
         Raises:
-            StoreUnavailable: `key` names a secret that is not there.
+            StoreUnavailable: `key` names a secret that does not exist.
         """
         if self.key:
             return rt.secret(self.key)
@@ -158,7 +161,7 @@ class Provider(BaseModel):
         return (os.environ.get(variable, "").strip() or None) if variable else ""
 
     def network(self) -> NetworkPolicy:
-        """What may be reached: the provider alone."""
+        """Return a network policy that allows only the provider."""
         parts = urlsplit(self.base)
         return NetworkPolicy(
             allowed_domains=(parts.hostname or "",),
@@ -166,8 +169,8 @@ class Provider(BaseModel):
             allowed_private=self.allowed_private,
         )
 
-    def price(self, chars: int) -> float:  # noqa: ARG002 - of those who charge by it
-        """What a request with *chars* characters costs."""
+    def price(self, chars: int) -> float:  # noqa: ARG002 - some providers charge by it
+        """Return the cost of a request with *chars* characters, in the unit of `max_cost`."""
         return self.cost or 0.0
 
 
@@ -210,16 +213,16 @@ class Speaker(Provider):
 
     @override
     def price(self, chars: int) -> float:
-        """`cost` is for a thousand characters."""
+        """Return the cost of *chars* characters; `cost` is for a thousand of them."""
         return (self.cost or 0.0) * chars / 1000
 
     def model_for(self, asked: str) -> str | None:
-        """The model for a call that asks for *asked*; None if it may not have that."""
+        """Return the model for a call that asks for *asked*; None if the profile does not allow it."""
         own = self.model or self.known.model
         return own if not asked else asked if asked in {own, *self.models} else None
 
     def voice_for(self, asked: str) -> str | None:
-        """The voice for a call that asks for *asked*; None if it may not have that."""
+        """Return the voice for a call that asks for *asked*; None if the profile does not allow it."""
         own = self.voice or self.known.voice
         return own if not asked else asked if asked == own or asked in self.voices or ANY in self.voices else None
 
@@ -242,7 +245,7 @@ class MediaPolicy(ToolPolicy):
 
 
 def checked(policy: MediaPolicy, providers: tuple[Provider, ...]) -> None:
-    """Raise `ValueError` for providers that contradict each other, or whose cost nobody knows."""
+    """Raise `ValueError` if a provider occurs twice, or if `max_cost` is set and a provider has no cost."""
     names = [one.label for one in providers]
     if len(set(names)) < len(names):
         raise ValueError("providers has one name twice")

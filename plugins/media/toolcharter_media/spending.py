@@ -1,4 +1,4 @@
-"""What a session has had made, and what that has cost: one record each, which all workers share."""
+"""Counts each session's calls of a tool and their cost, in one record that all workers share."""
 
 from collections.abc import Callable
 from typing import ClassVar
@@ -10,7 +10,7 @@ MICROS = 1_000_000
 
 
 class Spent(StoreRecord):
-    """What one session has had of one tool."""
+    """The calls of one tool in one session, and their cost."""
 
     store_kind: ClassVar = RecordKind("spent", ("tool", "session"))
 
@@ -18,21 +18,21 @@ class Spent(StoreRecord):
     session: str
     calls: int = 0
     micros: int = 0
-    """Millionths of the unit of `max_cost`."""
+    """The cost in millionths of the unit of `max_cost`."""
 
 
 class Purse:
-    """What one call may still spend. What was spent stays spent, also on a provider that fails: it may have charged for it."""
+    """Charges one call to its session. A request that fails is charged, too: the provider may have charged for it."""
 
     def __init__(self, rt: ToolRuntime, tool: str, policy: MediaPolicy) -> None:
         self._rt, self._policy = rt, policy
         self._key = (tool, session_key(rt.caller))
 
     def require(self, cheapest: float) -> None:
-        """Refuse a call that has nothing left. Changes nothing.
+        """Refuse a call if the session has no calls or too little money left. Changes nothing.
 
         Args:
-            cheapest: What the cheapest provider asks for.
+            cheapest: The cost of a request to the cheapest provider.
 
         Raises:
             Denied: `calls_used_up`, `cost_used_up`.
@@ -51,7 +51,7 @@ class Purse:
         self._change(self._with_call)
 
     def pay(self, cost: float) -> None:
-        """Count what a request costs, before it is sent.
+        """Charge the cost of a request, before it is sent.
 
         Raises:
             Denied: `cost_used_up`.

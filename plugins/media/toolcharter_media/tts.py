@@ -1,4 +1,4 @@
-"""The tool `tts`: a text as speech, a file of MP3 in the workspace."""
+"""The tool `tts`: makes speech from a text, as an MP3 file in the workspace."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -30,7 +30,7 @@ class SpeechData(TypedDict):
     seconds: float
     cost: float
     failed: list[Failure]
-    """The providers before it, and what was wrong with them."""
+    """The providers that were asked before and failed, with the reasons."""
 
 
 class Wish(TypedDict):
@@ -83,7 +83,7 @@ def build(workspace: Path, policy: SpeechPolicy, rt: ToolRuntime) -> Callable[..
 
 
 def _require_permitted(order: Sequence[Speaker], wish: Wish) -> None:
-    """Refuse what the first provider may not be asked for; the others use their own where they have nothing of that name.
+    """Refuse a model or voice that the first provider may not use. Other providers fall back to their own.
 
     Raises:
         Denied: `model_not_allowed`, `voice_not_allowed`.
@@ -110,7 +110,7 @@ def _ask(rt: ToolRuntime, policy: SpeechPolicy, wish: Wish, provider: Speaker, k
 
 
 def _request(wish: Wish, provider: Speaker, key: str) -> Request:
-    """What the provider is sent.
+    """Make the request to the provider.
 
     Source: OpenAI, "Create speech"; ElevenLabs, "Create speech"; MiniMax, "T2A v2".
     """
@@ -126,7 +126,7 @@ def _request(wish: Wish, provider: Speaker, key: str) -> Request:
     sound = {"format": "mp3", "sample_rate": 32_000, "bitrate": 128_000, "channel": 1}
     voiced = {"voice_id": voice, "speed": 1, "vol": 1, "pitch": 0}
     body = {"model": model, "text": text, "stream": False, "voice_setting": voiced, "audio_setting": sound}
-    return Request("/t2a_v2", body, bearer, growth=2.0)  # in hexadecimal
+    return Request("/t2a_v2", body, bearer, growth=2.0)  # the file is in hexadecimal
 
 
 def _content(provider: Speaker, body: bytes) -> bytes:
@@ -155,7 +155,7 @@ SPEC = ToolSpec(
     capabilities={"fs:write", "net:write"},
     safety="medium",
     staged=True,
-    isolate=True,  # a provider may take its time, and the callers of asynchronous code must not wait for it
+    isolate=True,  # a provider may be slow, and must not block asynchronous callers
     group="media",
     output=SpeechData,
 )

@@ -1,7 +1,7 @@
 """The memory tools of toolcharter: what agents remember from one session to the next.
 
-All of it lies in `rt.store`, apart for each tenant, agent and user, and says who wrote it. Nothing that was remembered is an
-instruction: it is shown as data, between lines that it cannot have written.
+Memories are kept in `rt.store`, separately for each tenant, agent and user, with their authors. A remembered text is no
+instruction: it is shown as data, between marker lines that the text cannot contain.
 """
 
 from typing import Any
@@ -18,5 +18,5 @@ def register_tools() -> list[ToolSpec[Any]]:
 
 @hookimpl
 def register_extensions() -> list[ExtensionSpec[Any]]:
-    """What lets file tools see it all as files."""
+    """The extension that shows context files and memory documents to file tools."""
     return [context_files.SPEC]

@@ -1,6 +1,6 @@
-"""What was read lately, for a while: bounded, and let go of as soon as the store tells a change.
+"""A bounded cache of records that were read lately. An entry is dropped when the store reports a change to its agent.
 
-This process's own changes are seen at once, those of others within a second.
+Changes by this process are seen at once, changes by other processes within a second.
 """
 
 import threading
@@ -13,29 +13,29 @@ from toolcharter import Store, StoreConflict, StoreRecord
 
 T = TypeVar("T")
 TTL_S = 300.0
-"""How long something is kept at most. Source: 004, internal/tools/context_file_interceptor.go."""
+"""How long an entry is kept at most, in seconds. Source: 004, internal/tools/context_file_interceptor.go."""
 MAX_ENTRIES = 200
-"""How many agents' files, or documents, are kept. Source: as above."""
+"""How many entries, such as an agent's files or a document, are kept. Source: as above."""
 MAX_CHARS = 65_536
 """Longer texts are read from the store each time."""
 LOOK_EACH_S = 1.0
-"""How often the store is asked whether others have changed something, in seconds."""
+"""How often the store is asked for changes by other processes, in seconds."""
 _MOST_CHANGES = 100
 
 
 class Writes:
-    """Counts what this process has written, so that its caches look at once."""
+    """Counts this process's writes, so that its caches ask the store for changes at once."""
 
     def __init__(self) -> None:
         self.count = 0
 
     def note(self) -> None:
-        """Something was written."""
+        """Count one write."""
         self.count += 1
 
 
 WRITES = Writes()
-"""Of this process: tools and extension objects of several toolboxes know nothing else of each other."""
+"""Shared by the whole process: it is all that tools and extension objects of several toolboxes have in common."""
 
 
 class _Entry(NamedTuple):
@@ -45,7 +45,7 @@ class _Entry(NamedTuple):
 
 
 class _Seen(NamedTuple):
-    """How far the changes of one tenant are known."""
+    """The last change of one tenant that the cache has seen."""
 
     seq: int
     writes: int
@@ -53,12 +53,12 @@ class _Seen(NamedTuple):
 
 
 class Cache:
-    """Keeps what belongs to agents of tenants. Thread-safe.
+    """Caches values that are made of the records of an agent of a tenant. Thread-safe.
 
     Args:
-        models: The records that it is made of; the first part of each one's key is the agent.
-        max_entries: How many values it keeps; the one that was not asked for longest goes first.
-        ttl_s: How long one is kept at most, in seconds.
+        models: The kinds of records that values are made of; the first part of each key is the agent.
+        max_entries: How many values it keeps; the least recently used value is dropped first.
+        ttl_s: How long a value is kept at most, in seconds.
         clock: As `time.monotonic`.
     """
 
@@ -80,14 +80,14 @@ class Cache:
         self._lock = threading.Lock()
 
     def get(self, store: Store, tenant: str, agent: str, key: Hashable, load: Callable[[], T]) -> T:
-        """The value of *key*, from *load* if it is not known or may have changed.
+        """Return the value of *key*; call *load* if it is not cached or may have changed.
 
         Args:
-            store: Tells changes.
-            tenant: Whose it is.
-            agent: The first part of the keys of the records that it is made of.
-            key: Of the value.
-            load: Reads it from the store.
+            store: The store that reports changes.
+            tenant: The tenant that the value belongs to.
+            agent: The agent whose records the value is made of.
+            key: The key of the value.
+            load: Reads the value from the store.
         """
         now = self._clock()
         self._look(store, tenant, now)
@@ -101,7 +101,7 @@ class Cache:
         value = load()
         with self._lock:
             is_large = isinstance(value, str) and len(value) > MAX_CHARS
-            if drops == self._drops and not is_large:  # else it may be older than a change that was told meanwhile
+            if drops == self._drops and not is_large:  # else it may be older than a change that was reported meanwhile
                 self._entries[tenant, key] = _Entry(agent, value, now)
                 self._entries.move_to_end((tenant, key))
                 while len(self._entries) > self._max_entries:
@@ -109,7 +109,7 @@ class Cache:
         return value
 
     def clear(self, tenant: str, agents: frozenset[str] | None = None) -> None:
-        """Forget what is kept of a tenant, or of some agents."""
+        """Drop the values of a tenant, or only those of some of its agents."""
         with self._lock:
             self._drops += 1
             for key, entry in list(self._entries.items()):
@@ -117,7 +117,7 @@ class Cache:
                     del self._entries[key]
 
     def _look(self, store: Store, tenant: str, now: float) -> None:
-        """Forget what was changed since the last look."""
+        """Drop the values of agents whose records have changed since the last look."""
         seen, writes = self._seen.get(tenant), WRITES.count
         if seen is not None and seen.writes == writes and now - seen.at < LOOK_EACH_S:
             return

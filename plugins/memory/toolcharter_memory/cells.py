@@ -1,7 +1,8 @@
-"""Finding vectors near another without looking at all: each lies in a cell, and only the nearest cells are looked through.
+"""Finds the vectors near a vector without scanning all: each is in a cell, and only the nearest cells are searched.
 
-A cell that becomes too large is split in two by its members' distances (2-means). So a search looks at one vector for each cell,
-and at those of a few cells, however many there are: inverted files, as vector databases have them, grown one split at a time.
+A cell that becomes too large is split in two by its members' distances (2-means). So a search reads the centre of each
+cell and the members of a few cells, however many vectors there are. This is an inverted file, as in vector databases,
+which grows by one split at a time.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,19 +15,19 @@ from toolcharter_memory.places import Place
 from toolcharter_memory.records import MemoryCell, MemoryChunk
 
 MAX_MEMBERS = 256
-"""How many vectors a cell has at most; one with more is split."""
+"""How many vectors a cell has at most; a larger cell is split."""
 PROBES = 8
-"""How many cells a search looks through: with fewer than this there is nothing to leave out."""
+"""How many cells a search looks through; with fewer cells it looks through all."""
 _ROUNDS = 4
 _PAGE = 1_000
 
 
 class Near(NamedTuple):
-    """A chunk and how near it is."""
+    """A chunk with its similarity to the searched vector."""
 
     chunk: MemoryChunk
     score: float
-    """The cosine of the angle between the two; 0 for what is not near."""
+    """The cosine of the angle between the two vectors, or 0 if it is negative."""
 
 
 class Cells:
@@ -40,7 +41,7 @@ class Cells:
         self._centres = {number: unpacked(one.centre) for number, one in self._kept.items()}
 
     def add(self, chunk: MemoryChunk, vector: Vector) -> None:
-        """Keep *chunk* with its vector in the nearest cell, which is split if it has become too large."""
+        """Store *chunk* with its vector in the nearest cell, and split the cell if it has become too large."""
         number = self._nearest(vector)
         if number is None:
             number = self._made(vector)
@@ -51,7 +52,7 @@ class Cells:
             self._split(number)
 
     def near(self, vector: Vector, wanted: int) -> list[Near]:
-        """The chunks nearest to *vector*, the nearest first."""
+        """Return the *wanted* chunks that are nearest to *vector*, nearest first."""
         fitting = [number for number, centre in self._centres.items() if len(centre) == len(vector)]
         chosen = nlargest(PROBES, fitting, key=lambda number: dot(self._centres[number], vector))
         scored = (
@@ -94,7 +95,7 @@ class Cells:
         return [(one.record, unpacked(one.record.vector)) for one in page.records]
 
     def _split(self, number: str) -> None:
-        """Part a cell's members in two; those that were deleted or written over since are counted no more."""
+        """Split a cell in two, or only correct its count if members have been deleted or overwritten."""
         members = self._members(number)
         if len(members) <= MAX_MEMBERS:
             self._recount(number, len(members))
@@ -114,7 +115,7 @@ class Cells:
 
 
 def _parted(vectors: Sequence[Vector]) -> tuple[list[int], list[int]]:
-    """The places of *vectors* in two groups, none of them empty, by which of two centres is nearer."""
+    """Return the indexes of *vectors* in two non-empty groups, by which of two centres is nearer."""
     one = vectors[0]
     other = min(vectors, key=lambda vector: dot(vector, one))
     near, far = list(range(0, len(vectors), 2)), list(range(1, len(vectors), 2))

@@ -1,4 +1,4 @@
-"""Documents to chunks: at blank lines, at most 1,000 characters, none with the text of two writers."""
+"""Splits documents into chunks: at blank lines, at most 1,000 characters, each with the text of one writer."""
 
 import re
 import unicodedata
@@ -9,7 +9,7 @@ from typing import NamedTuple
 from toolcharter_memory.records import Span
 
 MAX_CHARS = 1_000
-"""How long a chunk is at most. Source: 004, internal/store/pg/memory_docs.go."""
+"""How long a chunk is at most, in characters. Source: 004, internal/store/pg/memory_docs.go."""
 
 _WORD = re.compile(r"\w+")
 
@@ -24,19 +24,19 @@ class Chunk(NamedTuple):
 
     @property
     def digest(self) -> str:
-        """Differs where anything of the chunk does."""
+        """A hash of the chunk's lines, text and span."""
         return sha256(repr((self.start_line, self.end_line, self.text, self.span)).encode()).hexdigest()[:32]
 
 
 def chunks_of(content: str, spans: Sequence[Span]) -> Iterator[Chunk]:
-    """The chunks of a document, in order; blank lines between them belong to none."""
+    """Yield the chunks of a document, in order; blank lines between them belong to no chunk."""
     for number, (first, lines) in enumerate(parts_of(content, spans)):
         for start, end, text in _packed(lines, first):
             yield Chunk(start, end, text, spans[number])
 
 
 def parts_of(content: str, spans: Sequence[Span]) -> Iterator[tuple[int, list[str]]]:
-    """The first line's number and the lines of what each of *spans* stands for."""
+    """Yield, for each of *spans*, the number of its first line and its lines."""
     lines = content.removesuffix("\n").split("\n")
     starts = [span.start_line for span in spans]
     for start, following in zip(starts, [*starts[1:], len(lines) + 1], strict=True):
@@ -44,7 +44,7 @@ def parts_of(content: str, spans: Sequence[Span]) -> Iterator[tuple[int, list[st
 
 
 def _packed(lines: list[str], first: int) -> Iterator[tuple[int, int, str]]:
-    """Paragraphs together, as many as fit."""
+    """Join consecutive paragraphs, as many as fit into a chunk."""
     start, end, text = 0, 0, ""
     for begin, stop, paragraph in _pieces(lines, first):
         joined = "\n".join(lines[start - first : stop - first + 1]) if text else paragraph
@@ -58,7 +58,7 @@ def _packed(lines: list[str], first: int) -> Iterator[tuple[int, int, str]]:
 
 
 def _pieces(lines: list[str], first: int) -> Iterator[tuple[int, int, str]]:
-    """Paragraphs, those that are too long in pieces, with the numbers of their first and last line."""
+    """Yield paragraphs with the numbers of their first and last line; split those that are too long."""
     start, kept = first, list[str]()
     for number, line in enumerate([*lines, ""], first):
         if line.strip() and sum(map(len, kept)) + len(kept) + len(line) <= MAX_CHARS:
@@ -76,11 +76,11 @@ def _pieces(lines: list[str], first: int) -> Iterator[tuple[int, int, str]]:
 
 
 def _cut(line: str) -> list[str]:
-    """A line in pieces of at most `MAX_CHARS`, at blanks where there are some."""
+    """Split a line into pieces of at most `MAX_CHARS`, at blanks if possible."""
     return re.findall(rf"(?s:.{{1,{MAX_CHARS}}}(?= |$)|.{{1,{MAX_CHARS}}})", line) or [line]
 
 
 def words_of(text: str) -> list[str]:
-    """The words of *text* without case and accents, as stores compare them."""
+    """Return the words of *text* without case and accents, as stores compare them."""
     parts = unicodedata.normalize("NFKD", text.casefold())
     return _WORD.findall("".join(each for each in parts if not unicodedata.combining(each)).casefold())

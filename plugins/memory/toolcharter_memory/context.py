@@ -1,7 +1,7 @@
-"""Context files: which there are, whose a caller reads and writes, and how they are kept.
+"""Context files: their names, which copy a caller reads and writes, and how they are stored.
 
-Source: 004, internal/tools/context_file_interceptor.go. There whoever has no type writes the agent's own files, and so may agents that
-are predefined; here that takes `allow_agent_files`, and predefined agents never do.
+Source: 004, internal/tools/context_file_interceptor.go. There, callers without an agent type and predefined agents may
+write the agent's own files. Here, callers without a type need `allow_agent_files`, and predefined agents never may.
 """
 
 from collections.abc import Mapping
@@ -16,26 +16,27 @@ from toolcharter_memory.documents import KeepingPolicy, Writer, scrubbed
 from toolcharter_memory.records import AgentContextFile, UserContextFile
 
 FILES = ("SOUL.md", "IDENTITY.md", "AGENTS.md", "TOOLS.md", "HEARTBEAT.md", "USER.md", "BOOTSTRAP.md")
-"""In exact case, at the workspace's root alone."""
+"""The names of context files: in exact case, and only at the workspace's root."""
 BOOTSTRAP = "BOOTSTRAP.md"
 Level = Literal["user", "agent"]
 
 
 class Access(NamedTuple):
-    """Where a caller reads a file, the first that is not empty, and where it writes one."""
+    """Where a caller reads and writes a file."""
 
     read: tuple[Level, ...]
+    """The levels to read from, in order: the first text that is not empty counts."""
     write: Level | None
-    """None for what may be read only."""
+    """None if the file is read-only."""
 
 
 def context_file(path: str) -> str | None:
-    """The context file that *path*, relative to the workspace, names; None if it names none."""
+    """Return the context file at *path*, relative to the workspace; None if it is no context file."""
     return path if path in FILES else None
 
 
 def access_of(caller: Caller, file: str, *, allow_agent_files: bool) -> Access:
-    """Whose *file* a caller reads and writes."""
+    """Return at which levels *caller* reads and writes *file*."""
     is_own = caller.agent_type == "open" or (caller.agent_type == "predefined" and file == "USER.md")
     if caller.user and is_own:
         return Access(("user", "agent"), "user")
@@ -44,13 +45,13 @@ def access_of(caller: Caller, file: str, *, allow_agent_files: bool) -> Access:
 
 
 class Kept(NamedTuple):
-    """The context files of an agent, or of a user with it, by name."""
+    """The context files of an agent, or of one of its users, by name."""
 
     files: Mapping[str, str]
 
 
 def load(store: Store, agent: str, user: str | None) -> Kept:
-    """What is kept of *agent* for *user*, or for all."""
+    """Read the context files of *agent* for *user*, or for all users."""
 
     def work(rows: StoreTransaction) -> Kept:
         return Kept({file: text for file in FILES if (text := _stored(rows, agent, user, file)) is not None})
@@ -67,7 +68,7 @@ def _stored(rows: StoreTransaction, agent: str, user: str | None, file: str) -> 
 
 
 class ContextFile(VirtualFile):
-    """One context file as one caller has it."""
+    """One context file as one caller sees it."""
 
     def __init__(
         self, file: str, caller: Caller, rt: ToolRuntime, policy: KeepingPolicy, access: Access, cache: Cache
@@ -122,7 +123,7 @@ class ContextFile(VirtualFile):
         WRITES.note()
 
     def _whose(self, use: Literal["write", "delete"]) -> tuple[str, str | None]:
-        """Agent and user of what is changed.
+        """Return the agent and the user whose copy is changed.
 
         Raises:
             Denied: `protected_path`.
@@ -136,7 +137,7 @@ class ContextFile(VirtualFile):
         return agent, self._caller.user if level == "user" else None
 
     def _texts(self) -> list[str]:
-        """What there is of the file, in the order in which it is read."""
+        """Return the stored copies of the file, in the order in which they are read."""
         agent, found = self._caller.agent or "", list[str]()
         for level in self._access.read:
             user = self._caller.user if level == "user" else None
@@ -165,10 +166,10 @@ def _first(texts: list[str]) -> str:
 
 
 def text_of(data: bytes, policy: KeepingPolicy) -> str:
-    """*data* as it is kept.
+    """Return *data* as the text to store.
 
     Raises:
-        ToolError: `write_failure`, as the tools that write files have no other reason for it.
+        ToolError: `write_failure`: the tools that write files have no more specific reason.
     """
     try:
         text = data.decode()
@@ -183,12 +184,12 @@ def text_of(data: bytes, policy: KeepingPolicy) -> str:
 
 
 def unwritten(error: ToolError) -> ToolError:
-    """*error* as a tool that writes files may say it."""
+    """Return *error* with a reason that tools which write files may give."""
     return ToolError(str(error), reason="write_failure", hint=error.hint)
 
 
 def require_same(path: str, there: bytes | None, before: bytes | None) -> None:
-    """Refuse to write over what the tool has not seen.
+    """Refuse to overwrite a text that the tool has not seen.
 
     Raises:
         ToolError: `changed_meanwhile`.

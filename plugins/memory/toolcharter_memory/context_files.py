@@ -1,6 +1,7 @@
-"""The extension `context_files`: context files and memory documents as files of the workspace, kept in the store.
+"""The extension `context_files`: shows context files and memory documents in the store as files of the workspace.
 
-File tools see them, and each other's changes to them; programs see the disk alone. Without an agent all is on the disk.
+File tools see these files and each other's changes to them; programs see only the disk. For a caller without an agent,
+all files are on the disk.
 """
 
 from collections.abc import Iterable, Iterator
@@ -39,7 +40,7 @@ class ContextFiles:
 
     @hookimpl
     def route_path(self, path: str, caller: Caller, rt: ToolRuntime) -> VirtualFile | VirtualFolder | None:
-        """Context files at the root, and all that is the memory's."""
+        """Route the workspace's root, its context files and all paths of the memory."""
         if not caller.agent:
             return None
         if path == ".":
@@ -54,11 +55,11 @@ class ContextFiles:
             listing = listing_of(caller, rt, self.documents)
             if path in _FOLDERS or listing.has_below(folder):
                 return _Folder(folder, listing)
-        assert document is not None  # noqa: S101 - else it was a folder; for the type checkers
+        assert document is not None  # noqa: S101 - otherwise it was a folder; for the type checkers
         return DocumentFile(document, caller, rt, self._policy, self.documents)
 
     def context(self, file: str, caller: Caller, rt: ToolRuntime) -> ContextFile:
-        """A context file as *caller* has it."""
+        """Return a context file as *caller* sees it."""
         access = access_of(caller, file, allow_agent_files=self._policy.allow_agent_files)
         return ContextFile(file, caller, rt, self._policy, access, self.contexts)
 
@@ -76,7 +77,7 @@ class _Folder(VirtualFolder):
 
 
 class _Root(VirtualFolder):
-    """The workspace itself."""
+    """The workspace's root, with its context files and memory documents."""
 
     def __init__(self, files: ContextFiles, caller: Caller, rt: ToolRuntime) -> None:
         self._files = files
@@ -93,12 +94,12 @@ class _Root(VirtualFolder):
 
 
 def _may_be_folder(path: str) -> bool:
-    """Whether a document's path could be a folder of others: it has no ending."""
+    """Return whether a document's path could be a folder of other documents: its name has no suffix."""
     return "." not in path.rpartition("/")[2]
 
 
 def build(workspace: Path, policy: ContextFilesPolicy) -> Any:  # noqa: ARG001 - the store is the profile's
-    """The routes of one toolbox."""
+    """Make the extension for one toolbox."""
     return ContextFiles(policy)
 
 

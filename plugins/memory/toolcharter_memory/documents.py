@@ -1,4 +1,7 @@
-"""Reading and writing documents: scrubbed, bounded, with who wrote what. A document and its chunks change at once."""
+"""Reads and writes documents: scrubbed, bounded, with the author of each part.
+
+A document and its chunks change in one transaction.
+"""
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -47,14 +50,14 @@ class KeepingPolicy(EmbeddingPolicy):
     """How many documents a memory may have: that of an agent for a user, and that of a user's world files."""
 
     def asks_about(self, path: str) -> Ask | None:
-        """A person's word for what is written to *path*, where the policy does not waive it: a page may have ordered it."""
+        """Ask a person about a write to *path*, unless the policy waives it: a web page may have ordered the write."""
         if self.unattended or self.trust == "trusted":
             return None
         return Ask(KeepingReason.OUTLIVES_SESSION, f"What is written to {path} outlives the session.")
 
 
 class KeepingReason(StrEnum):
-    """Why something is not written, and for the last one why a person is asked."""
+    """Why nothing is written, or, for the last reason, why a person is asked."""
 
     CONTENT_TOO_LARGE = "content_too_large"
     DOCUMENT_TOO_LARGE = "document_too_large"
@@ -63,7 +66,7 @@ class KeepingReason(StrEnum):
 
 
 class Found(NamedTuple):
-    """A document, and whose it is."""
+    """A document with the memory that it is in."""
 
     place: Place
     document: MemoryDocument
@@ -71,7 +74,7 @@ class Found(NamedTuple):
 
 
 def find(rows: StoreTransaction, caller: Caller, path: str) -> Found | None:
-    """The document at *path*: the user's own, or else the global one."""
+    """Return the document at *path*: the user's own, or else the global one."""
     for place in places_of(caller, path):
         stored = rows.get(MemoryDocument, *place, path)
         if stored is not None:
@@ -80,7 +83,7 @@ def find(rows: StoreTransaction, caller: Caller, path: str) -> Found | None:
 
 
 def documents_in(rows: StoreTransaction, place: Place, prefix: str = "") -> Iterator[MemoryDocument]:
-    """The documents of one memory whose paths begin with *prefix*, by path."""
+    """Yield the documents of one memory whose paths begin with *prefix*, by path."""
     after = ""
     while True:
         page = rows.page(MemoryDocument, where={"place": place.digest}, after=after, limit=_PAGE)
@@ -91,13 +94,13 @@ def documents_in(rows: StoreTransaction, place: Place, prefix: str = "") -> Iter
 
 
 class Writer(NamedTuple):
-    """Who writes, and under what policy."""
+    """Who writes, and under which policy."""
 
     caller: Caller
     policy: KeepingPolicy
 
     def span(self, start_line: int) -> Span:
-        """The mark of what is written now."""
+        """Return the span for text that is written now from *start_line* on."""
         caller = self.caller
         named = [f"agent {caller.agent}" if caller.agent else "", f"user {caller.user}" if caller.user else ""]
         return Span(
@@ -110,7 +113,7 @@ class Writer(NamedTuple):
 
 
 def now() -> datetime:
-    """The time, in UTC."""
+    """Return the current time, in UTC."""
     return datetime.now(UTC)
 
 
@@ -120,7 +123,7 @@ def _bounded(name: str) -> str:
 
 
 def scrubbed(text: str, policy: KeepingPolicy) -> str:
-    """*text* without secrets, if it may be written.
+    """Return *text* without secrets, if it is not too large to be written.
 
     Raises:
         ToolError: `content_too_large`.
@@ -138,10 +141,10 @@ def write(
     """Write the document at *path*, and its chunks if it is `.md`.
 
     Args:
-        rt: Where, and what makes vectors.
-        writer: Who.
-        path: Of the document.
-        change: Makes the new content of the old one, which is None if there is none; may raise to write nothing.
+        rt: Gives the store, and the network for vectors.
+        writer: Who writes.
+        path: The document's path.
+        change: Makes the new content from the old content; None for a new document. It may raise to write nothing.
         index: Whether the chunks are written, too.
 
     Raises:
@@ -173,20 +176,20 @@ def write(
     try:
         written = rt.store.transact(work)
     except StoreUnavailable:
-        # A store without full text keeps documents all the same; nobody can search them.
+        # A store without full-text search still keeps the document, but it cannot be searched.
         if not index:
             raise
         return write(rt, writer, path, change, index=False)
     WRITES.note()
     if writer.policy.embeddings is not None:
-        # Found by its words it is already; what fails here is made up for when the text is written again.
+        # The document can be found by its words already; vectors that fail here are made when it is written again.
         with suppress(Denied, ToolError):
             add_vectors(rt, writer.policy.embeddings, written)
     return written
 
 
 def delete(rows: StoreTransaction, place: Place, path: str) -> bool:
-    """Take a document and its chunks away; returns whether there was one."""
+    """Delete a document and its chunks, and return whether it existed."""
     stored = rows.get(MemoryDocument, *place, path)
     if stored is None:
         return False
@@ -206,7 +209,11 @@ def _require_room(rows: StoreTransaction, place: Place, policy: KeepingPolicy, c
 
 
 def _spans(before: MemoryDocument | None, content: str, writer: Writer) -> tuple[Span, ...]:
-    """Who wrote which lines of *content*. What is added at the end is its writer's; else all is, and trusted no more than before."""
+    """Return who wrote which lines of *content*.
+
+    Text added at the end gets its writer's span. After any other change, the whole document is the writer's, and is
+    untrusted if any of its parts was.
+    """
     if before is None or not before.content:
         return (writer.span(1),)
     old = before.content

@@ -1,4 +1,4 @@
-"""Vectors of texts, from an endpoint that speaks OpenAI's protocol. Which one is the profile's choice, never a model's.
+"""Gets vectors of texts from an endpoint that speaks OpenAI's protocol. The profile chooses it, never the model.
 
 Source: OpenAI's API reference, "Create embeddings".
 """
@@ -20,9 +20,9 @@ from toolcharter import HttpLimits, NetworkPolicy, ToolError, ToolPolicy, ToolRu
 if TYPE_CHECKING:
     Vector = array.array[float]
 else:
-    Vector = array.array  # which takes no parameter before Python 3.12
+    Vector = array.array  # takes no type parameter before Python 3.12
 BATCH = 64
-"""How many texts one request has."""
+"""How many texts one request has at most."""
 MAX_DIMENSIONS = 4_096
 _LIMITS = HttpLimits(timeout_s=30.0, max_bytes=16_000_000, max_redirects=0)
 _OK = 200
@@ -64,11 +64,11 @@ class Embeddings(BaseModel):
 
     @property
     def digest(self) -> str:
-        """A word for what makes vectors comparable: those of two models are not."""
+        """Identifies the settings that make vectors comparable: vectors of two models are not."""
         return sha256(f"{self.url} {self.model} {self.dimensions}".encode()).hexdigest()[:8]
 
     def network(self) -> NetworkPolicy:
-        """What may be reached: the endpoint alone."""
+        """Return a network policy that allows only the endpoint."""
         parts = urlsplit(self.url)
         return NetworkPolicy(
             allowed_domains=(parts.hostname or "",),
@@ -85,11 +85,11 @@ class EmbeddingPolicy(ToolPolicy):
 
 
 def embed(rt: ToolRuntime, settings: Embeddings, texts: Sequence[str]) -> list[Vector]:
-    """A vector of length 1 for each of *texts*.
+    """Return a vector of length 1 for each of *texts*.
 
     Raises:
-        ToolError: The endpoint answered something else; what `rt.http.fetch` raises.
-        Denied: As `rt.http.fetch`; the key is missing.
+        ToolError: The answer is not one vector for each text; or as `rt.http.fetch`.
+        Denied: The key is missing; or as `rt.http.fetch`.
     """
     headers = {"Content-Type": "application/json", "Accept": "application/json"}
     if settings.key:
@@ -116,7 +116,7 @@ def embed(rt: ToolRuntime, settings: Embeddings, texts: Sequence[str]) -> list[V
 
 
 def _vectors(body: bytes, wanted: int) -> list[Vector]:
-    """The vectors of an answer, in the order of the texts."""
+    """Parse the vectors in an answer, in the order of the texts."""
     try:
         data = sorted(json.loads(body)["data"], key=lambda one: one["index"])
         found = [unit(array.array("f", map(float, one["embedding"]))) for one in data]
@@ -129,10 +129,10 @@ def _vectors(body: bytes, wanted: int) -> list[Vector]:
 
 
 def unit(vector: Vector) -> Vector:
-    """*vector* with length 1.
+    """Scale *vector* to length 1.
 
     Raises:
-        ValueError: It has no direction.
+        ValueError: *vector* has the length 0, or no finite length.
     """
     length = math.sqrt(dot(vector, vector))
     if not math.isfinite(length) or length == 0:
@@ -145,16 +145,16 @@ def _dot(one: Sequence[float], other: Sequence[float]) -> float:
 
 
 dot: Callable[[Sequence[float], Sequence[float]], float] = getattr(math, "sumprod", _dot)
-"""The sum of products, of as many numbers on either side; Python 3.12 has it built in."""
+"""Return the dot product of two vectors of the same length; Python 3.12 has it built in."""
 
 
 def packed(vector: Vector) -> str:
-    """*vector* as text: its 32-bit floats, as this kind of machine has them."""
+    """Encode *vector* as text: base64 of its 32-bit floats, in this machine's byte order."""
     return base64.b64encode(vector.tobytes()).decode()
 
 
 def unpacked(text: str) -> Vector:
-    """The vector that was packed."""
+    """Decode a vector that `packed` has encoded."""
     vector: Vector = array.array("f")
     vector.frombytes(base64.b64decode(text))
     return vector

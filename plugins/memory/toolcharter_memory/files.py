@@ -1,4 +1,4 @@
-"""Memory documents as files: one as a caller has it, and what there is of them."""
+"""Memory documents as files: one document as a caller sees it, and listings of them."""
 
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
@@ -80,14 +80,14 @@ class Listing(NamedTuple):
     """The documents that a caller sees."""
 
     sizes: Mapping[str, int]
-    """In bytes, by path."""
+    """The documents' sizes in bytes, by path."""
 
     def has_below(self, folder: str) -> bool:
-        """Whether a document lies in *folder*, at any depth."""
+        """Return whether a document is in *folder*, at any depth."""
         return any(path.startswith(f"{folder}/") for path in self.sizes)
 
     def entries(self, folder: str) -> Iterator[Entry]:
-        """What lies directly in *folder*; empty for the workspace."""
+        """Yield the entries directly in *folder*; an empty *folder* is the workspace."""
         prefix = f"{folder}/" if folder else ""
         folders: set[str] = set()
         for path, size in self.sizes.items():
@@ -102,7 +102,7 @@ class Listing(NamedTuple):
 
 
 def listing_of(caller: Caller, rt: ToolRuntime, cache: Cache) -> Listing:
-    """The documents that *caller* sees, the user's own before the global ones."""
+    """List the documents that *caller* sees; the user's own hide global ones of the same path."""
     sizes: dict[str, int] = {}
     for place in memories_of(caller):
         for path, size in _sizes(caller, rt, cache, place).items():

@@ -1,4 +1,4 @@
-"""A document's chunks in the store: those that are as they were stay, and with them their vectors."""
+"""Updates a document's chunks in the store. Unchanged chunks stay, and with them their vectors."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -12,11 +12,11 @@ from toolcharter_memory.places import Place
 from toolcharter_memory.records import ChunkMark, MemoryChunk, MemoryDocument
 
 AT_ONCE = 64
-"""How many vectors one transaction adds."""
+"""How many vectors one transaction adds at most."""
 
 
 class _Kept(NamedTuple):
-    """The vector of a text, and where it lies."""
+    """The vector of a text, and the cell that it is in."""
 
     vector: str
     cell: str
@@ -28,7 +28,7 @@ _NO_VECTOR = _Kept("", "")
 def write_chunks(
     rows: StoreTransaction, place: Place, path: str, before: Sequence[ChunkMark], chunks: Sequence[Chunk]
 ) -> tuple[ChunkMark, ...]:
-    """Write those of a document's chunks that are not as they were, and return what is known of all."""
+    """Write the chunks of a document that have changed, and return the marks of all its chunks."""
     changed = [
         number for number, chunk in enumerate(chunks) if number >= len(before) or before[number].digest != chunk.digest
     ]
@@ -63,7 +63,7 @@ def write_chunks(
 def _vectors(
     rows: StoreTransaction, place: Place, path: str, numbers: Sequence[int], marks: Sequence[ChunkMark]
 ) -> Mapping[str, _Kept]:
-    """The vectors of chunks that are about to be written over, by their texts: a text that has moved keeps its own."""
+    """Return the vectors of chunks that will be overwritten, by text: a text that has moved keeps its vector."""
     found: dict[str, _Kept] = {}
     for number in numbers:
         if marks[number].has_vector:
@@ -74,11 +74,11 @@ def _vectors(
 
 
 def add_vectors(rt: ToolRuntime, settings: Embeddings, document: MemoryDocument) -> None:
-    """Ask for the vectors that a document's chunks lack, and keep them.
+    """Request the vectors that a document's chunks lack, and store them.
 
     Raises:
-        ToolError: They cannot be had, or others were in the way again and again.
-        Denied: The endpoint may not be reached, or the store cannot be.
+        ToolError: The endpoint gave no vectors, or the transaction kept conflicting with other writers.
+        Denied: The endpoint may not be reached, or the store is unavailable.
     """
     place, path = Place(document.agent, document.owner), document.path
     missing = [number for number, mark in enumerate(document.chunks) if not mark.has_vector]
@@ -92,7 +92,7 @@ def add_vectors(rt: ToolRuntime, settings: Embeddings, document: MemoryDocument)
 
 
 def _texts(rows: StoreTransaction, place: Place, path: str, numbers: Sequence[int]) -> list[str]:
-    """The different texts of chunks that are still there."""
+    """Return the distinct texts of the chunks that still exist."""
     found = (rows.get(MemoryChunk, *place, path, numbered(number)) for number in numbers)
     return list(dict.fromkeys(one.record.text for one in found if one is not None))
 
@@ -105,7 +105,7 @@ def _keep(
     numbers: Sequence[int],
     vectors: Mapping[str, Vector],
 ) -> None:
-    """Add vectors to the chunks that still have the texts of which they are."""
+    """Add vectors to the chunks whose text is still the one that the vector was made from."""
     stored = rows.get(MemoryDocument, *place, path)
     if stored is None:
         return
@@ -120,5 +120,5 @@ def _keep(
 
 
 def numbered(number: int) -> str:
-    """*number* as the key of a chunk has it."""
+    """Format *number* for the key of a chunk."""
     return f"{number:05d}"

@@ -55,7 +55,7 @@ class MemoryReason(StrEnum):
 
 
 class MemoryData(TypedDict, total=False):
-    """The structured result: `path` and `written` of what writes, the others of `recall`."""
+    """The structured result: `path` and `written` for actions that write, the other fields for `recall`."""
 
     path: str
     written: int
@@ -124,7 +124,7 @@ def _changed(action: Action, old: str | None, text: str) -> str:
 
 
 def _recalled(rows: StoreTransaction, caller: Caller, days: int) -> list[Found]:
-    """World files, MEMORY.md, and the notes of the last days, the latest first."""
+    """Return world files, then MEMORY.md, then the notes of the last days, latest first."""
     world: dict[str, Found] = {}
     for place in places_of(caller, WORLD):
         for document in documents_in(rows, place, WORLD):
@@ -167,7 +167,7 @@ def advertise(policy: MemoryPolicy, schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def asks(policy: MemoryPolicy, call: Call) -> Ask | None:
-    """A person's word for what is kept, where the policy does not waive it."""
+    """Ask a person about an action that writes, unless the policy waives it."""
     named = {"remember": DAILY, "reflect": MAIN, "update_world": WORLD}
     return policy.asks_about(named[call.args["action"]]) if call.args["action"] in named else None
 

@@ -1,4 +1,4 @@
-"""`memory_get`: some lines of one document of the memory."""
+"""`memory_get`: reads one document of the memory, or some of its lines."""
 
 from collections.abc import Callable, Mapping
 from enum import StrEnum
@@ -58,7 +58,7 @@ SCHEMA: Mapping[str, Any] = {
     "required": ["path"],
     "additionalProperties": False,
 }
-"""`from` is no name that a Python function's argument can have."""
+"""Written by hand, because no argument of a Python function can be called `from`."""
 
 
 def build(workspace: Path, policy: MemoryGetPolicy, rt: ToolRuntime) -> Callable[..., str]:  # noqa: ARG001 - `rt.store`
@@ -94,7 +94,7 @@ def build(workspace: Path, policy: MemoryGetPolicy, rt: ToolRuntime) -> Callable
 
 
 def _within(found: Found, first: int, last: int) -> list[Excerpt]:
-    """What was written in the lines *first* to *last*."""
+    """Return the excerpts in the lines *first* to *last*."""
     kept: list[Excerpt] = []
     for one in excerpts_of(found):
         start, end = max(first, one.start_line), min(last, one.end_line)
@@ -105,7 +105,7 @@ def _within(found: Found, first: int, last: int) -> list[Excerpt]:
 
 
 def _fitting(excerpts: list[Excerpt], most: int) -> tuple[list[Excerpt], bool]:
-    """Whole lines of *excerpts*, up to *most* bytes, and whether that is not all."""
+    """Return whole lines of *excerpts*, up to *most* bytes, and whether lines are missing."""
     kept: list[Excerpt] = []
     for one in excerpts:
         if (size := len(one.text.encode())) <= most:

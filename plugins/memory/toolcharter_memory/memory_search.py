@@ -1,4 +1,4 @@
-"""`memory_search`: find what was remembered, by its words and, where an endpoint makes vectors, by its meaning."""
+"""`memory_search`: searches the memory by words and, if an endpoint makes vectors, by meaning."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -29,7 +29,7 @@ class MemorySearchData(TypedDict):
 
     hits: list[ExcerptData]
     note: str | None
-    """Why the words alone were searched, where vectors should have been, too."""
+    """Why only words were searched although the profile names an endpoint for vectors."""
 
 
 def build(workspace: Path, policy: MemorySearchPolicy, rt: ToolRuntime) -> Callable[..., str]:  # noqa: ARG001 - `rt.store`
@@ -37,7 +37,7 @@ def build(workspace: Path, policy: MemorySearchPolicy, rt: ToolRuntime) -> Calla
 
     def memory_search(
         query: str,
-        maxResults: Annotated[int, Field(ge=1, le=50)] = 6,  # noqa: N803 - GoClaw's name of it
+        maxResults: Annotated[int, Field(ge=1, le=50)] = 6,  # noqa: N803 - GoClaw's name for it
         minScore: Annotated[float, Field(ge=0, le=1)] = 0.0,  # noqa: N803 - as above
     ) -> str:
         """Search what was remembered: MEMORY.md and the notes in memory/. Use it before you answer from memory.
@@ -71,7 +71,7 @@ def build(workspace: Path, policy: MemorySearchPolicy, rt: ToolRuntime) -> Calla
 
 
 def _vector_of(rt: ToolRuntime, policy: MemorySearchPolicy, query: str) -> tuple[Vector | None, str | None]:
-    """The vector of *query*, or why there is none."""
+    """Return the vector of *query*, or why there is none."""
     if policy.embeddings is None:
         return None, None
     try:

@@ -1,4 +1,4 @@
-"""Whose memory is meant, and which paths it has. Keys that name an agent and a user are all that keeps memories apart."""
+"""The memories of agents and users, and the paths in them. Only keys with an agent and a user keep memories apart."""
 
 import re
 from hashlib import sha256
@@ -10,31 +10,31 @@ WORLD = "memory/world/"
 DAILY = "memory/daily/"
 MAIN = "MEMORY.md"
 TOPIC = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
-"""What `update_world` takes for a topic: a word that is a file's name everywhere."""
+"""The topics that `update_world` accepts: words that are valid file names on every system."""
 MAX_PATH_CHARS = 200
 _FILES = frozenset({MAIN, "memory.md"})
 _FOLDER = "memory/"
 
 
 class Place(NamedTuple):
-    """One memory: that of an agent, or of all, for a user, or for all."""
+    """One memory: of one agent or of all agents, for one user or for all users."""
 
     agent: str
     owner: str
 
     @property
     def digest(self) -> str:
-        """A word for the place, of letters and digits."""
+        """An identifier of the memory, of letters and digits."""
         return "p" + sha256(f"{len(self.agent)}:{self.agent}{self.owner}".encode()).hexdigest()[:31]
 
     @property
     def mark(self) -> str:
-        """The beginning of `digest`, short enough to stand before each word; almost never that of another place."""
+        """The first 9 characters of `digest`, put before each word; very rarely those of another memory."""
         return self.digest[:9]
 
     @property
     def is_personal(self) -> bool:
-        """Whether it is a user's own."""
+        """Whether the memory is a user's own."""
         return self.owner != _GLOBAL
 
 
@@ -43,9 +43,9 @@ _GLOBAL = "global"
 
 
 def places_of(caller: Caller, path: str) -> tuple[Place, ...]:
-    """Where *path* is looked for, the user's own memory first; the first is where it is written.
+    """Return the memories in which *path* is searched, the user's own first. It is written to the first.
 
-    World files are shared by all agents of a user. Without a user there is only what is global.
+    All agents of a user share world files. Without a user there is only the global memory.
     """
     agent = _ALL_AGENTS if path.startswith(WORLD) else f"agent:{caller.agent or ''}"
     owners = (f"user:{caller.user}", _GLOBAL) if caller.user else (_GLOBAL,)
@@ -53,10 +53,10 @@ def places_of(caller: Caller, path: str) -> tuple[Place, ...]:
 
 
 def memory_path(path: str) -> str | None:
-    """The path of a memory document that *path* names, relative to the workspace; None if it names none.
+    """Return the path of the memory document at *path*; None if *path* is not in the memory.
 
     Args:
-        path: Relative, without `.` and `..`.
+        path: A path relative to the workspace, without `.` and `..`.
     """
     if path.startswith("memory\\"):
         path = path.replace("\\", "/")

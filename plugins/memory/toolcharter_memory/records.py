@@ -1,4 +1,4 @@
-"""What is kept in the store: documents as they were written, and their chunks, which searches find."""
+"""The records in the store: documents as they were written, their chunks for searches, and context files."""
 
 from typing import ClassVar, Literal
 
@@ -15,21 +15,21 @@ class Span(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     start_line: int
-    """Counted from 1; the part goes to the line before that of the next one."""
+    """The first line, counted from 1; the part ends before the first line of the next part."""
     author: str
     session: str
     trust: Trust
     written_at: str
-    """In UTC, as ISO 8601 writes it."""
+    """The time in UTC, in ISO 8601."""
 
 
 class ChunkMark(BaseModel):
-    """What is known of a chunk without reading it."""
+    """A chunk's digest and state, kept in its document."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     digest: str
-    """Of all that the chunk holds but its vector."""
+    """A hash of the chunk without its vector."""
     has_vector: bool
 
 
@@ -55,18 +55,18 @@ class MemoryChunk(StoreRecord):
     owner: str
     path: str
     number: str
-    """Counted from 0, in five digits."""
+    """The chunk's number, counted from 0, in five digits."""
     start_line: int
     end_line: int
     text: str
     span: Span
     place: str
     words: str
-    """Those of the text, each with the memory's mark before it: a search for one meets no other memory's."""
+    """The text's words, each after the memory's mark, so that a search finds no words of another memory."""
     vector: str = ""
-    """Of 32-bit floats, in base64, of length 1; empty without an embedding."""
+    """A vector of length 1 as 32-bit floats in base64; empty without an embedding."""
     cell: str = ""
-    """Where vectors near it lie; empty without one."""
+    """The cell that the vector is in; empty without a vector."""
 
     store_kind: ClassVar[RecordKind] = RecordKind(
         "memory_chunks", ("agent", "owner", "path", "number"), indexed=("place", "cell"), full_text=("words",)
@@ -74,17 +74,17 @@ class MemoryChunk(StoreRecord):
 
 
 class MemoryCell(StoreRecord):
-    """Vectors of one memory and one model that lie near each other."""
+    """A group of vectors of one memory and one model that are near each other."""
 
     agent: str
     owner: str
     model: str
     number: str
     scope: str
-    """The memory and the model, by which all cells of both are found."""
+    """The memory and the model, for finding all their cells."""
     centre: str
     count: int
-    """Of its members, those that are gone by now included."""
+    """The number of its members, which may include members that no longer exist."""
 
     store_kind: ClassVar[RecordKind] = RecordKind(
         "memory_cells", ("agent", "owner", "model", "number"), indexed=("scope",)
@@ -92,7 +92,7 @@ class MemoryCell(StoreRecord):
 
 
 class AgentContextFile(StoreRecord):
-    """A file such as `SOUL.md` as all users of an agent have it."""
+    """A file such as `SOUL.md` for all users of an agent."""
 
     agent: str
     file: str
@@ -103,7 +103,7 @@ class AgentContextFile(StoreRecord):
 
 
 class UserContextFile(StoreRecord):
-    """The same of one user."""
+    """A file such as `SOUL.md` for one user of an agent."""
 
     agent: str
     user: str

@@ -1,4 +1,4 @@
-"""Finding chunks by their words. The store says which hold them; how well they fit is reckoned here, alike for every store.
+"""Finds chunks by words and by vectors. The store finds the chunks with the words; this module scores all of them.
 
 Source: 004, internal/store/pg/memory_search.go, for the weights and the user's copy.
 """
@@ -15,33 +15,33 @@ from toolcharter_memory.records import MemoryChunk, MemoryDocument
 from toolcharter_memory.showing import Excerpt
 
 Key = tuple[str, str, str, str]
-"""Of a chunk."""
+"""The key of a chunk."""
 MAX_QUERY_WORDS = 16
-"""How many different words of a query count."""
+"""How many different words of a query are used."""
 TEXT_WEIGHT = 0.3
 VECTOR_WEIGHT = 0.7
-"""What words and vectors count together; where only one of the two has found anything, it counts alone."""
+"""The weights of words and vectors. If only one of the two searches finds anything, it counts in full."""
 PERSONAL = 1.2
-"""How much more the user's own counts."""
+"""The factor for hits in the user's own memory."""
 _SATURATION = 1.2
 _LENGTH = 0.5
 _USUAL_WORDS = 120
-"""Of BM25: how soon a word's repetition counts no more, how much a chunk's length does, and a usual length in words."""
+"""Parameters of BM25: the saturation of repeated words, the weight of a chunk's length, the usual length in words."""
 
 
 def memories_of(caller: Caller) -> tuple[Place, ...]:
-    """Every memory that *caller* may look into, the user's own first."""
+    """Return all memories that *caller* may search."""
     return (*places_of(caller, ""), *places_of(caller, WORLD))
 
 
 def by_words(rows: StoreTransaction, caller: Caller, query: str, wanted: int) -> dict[Key, Excerpt]:
-    """Chunks that hold words of *query*, by their key; each with a score from 0 to 1.
+    """Return the chunks that contain words of *query*, by key, each with a score from 0 to 1.
 
     Args:
-        rows: Where.
-        caller: Who asks.
-        query: Plain words; nothing in it is an operator.
-        wanted: Where fewer chunks than this hold all words, those with some are looked for, too.
+        rows: The transaction to search in.
+        caller: Who searches.
+        query: Plain words without operators.
+        wanted: If fewer chunks than this contain all words, chunks with some of the words are added.
     """
     words = list(dict.fromkeys(words_of(query)))[:MAX_QUERY_WORDS]
     found: dict[Key, MemoryChunk] = {}
@@ -54,13 +54,13 @@ def by_words(rows: StoreTransaction, caller: Caller, query: str, wanted: int) ->
 
 
 def by_vector(rows: StoreTransaction, caller: Caller, model: str, vector: Vector, wanted: int) -> dict[Key, Excerpt]:
-    """Chunks whose vectors are near *vector*, by their key; each with a score from 0 to 1."""
+    """Return the chunks whose vectors are near *vector*, by key, each with a score from 0 to 1."""
     near = (one for place in memories_of(caller) for one in Cells(rows, place, model).near(vector, 2 * wanted))
     return {_key(one.chunk): excerpt_of(one.chunk, one.score) for one in near}
 
 
 def together(by_text: Mapping[Key, Excerpt], by_meaning: Mapping[Key, Excerpt]) -> list[Excerpt]:
-    """What both have found, with one score for each."""
+    """Merge the hits of both searches, with one score for each chunk."""
     if not by_text or not by_meaning:
         return [*by_text.values(), *by_meaning.values()]
     scores: dict[Key, float] = {}
@@ -80,9 +80,9 @@ def _search(rows: StoreTransaction, place: Place, words: Sequence[str], limit: i
 
 
 def text_score(text: str, words: Sequence[str]) -> float:
-    """How well *text* fits *words*: the mean over them of how much each is there, from 0 to 1.
+    """Score *text* against *words*: the mean of the words' saturated frequencies, from 0 to 1.
 
-    Source: BM25 without the words' rarity, which a store does not tell.
+    Source: BM25 without the words' rarity, which a store does not report.
     """
     counted = Counter(words_of(text))
     length = _SATURATION * (1 - _LENGTH + _LENGTH * counted.total() / _USUAL_WORDS)
@@ -90,13 +90,13 @@ def text_score(text: str, words: Sequence[str]) -> float:
 
 
 def excerpt_of(chunk: MemoryChunk, score: float) -> Excerpt:
-    """A chunk as it is shown."""
+    """Convert a chunk to an excerpt."""
     place = Place(chunk.agent, chunk.owner)
     return Excerpt(place, chunk.path, chunk.start_line, chunk.end_line, chunk.text, chunk.span, score)
 
 
 def best(rows: StoreTransaction, caller: Caller, found: Iterable[Excerpt], limit: int, least: float) -> list[Excerpt]:
-    """The best of *found*: what is global counts only where the user has no copy of the document."""
+    """Return the best of *found*. A global hit counts only if the user has no copy of the document."""
     scored = [
         one._replace(score=(one.score or 0.0) * (PERSONAL if one.place.is_personal else 1.0))
         for one in found

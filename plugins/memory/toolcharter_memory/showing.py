@@ -1,4 +1,4 @@
-"""How what was remembered is shown to a model: as data, with who wrote it, between lines that it cannot have written."""
+"""Shows remembered text to a model: as data, with its author, between marker lines that the text cannot contain."""
 
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
@@ -25,15 +25,15 @@ class Excerpt(NamedTuple):
 
 
 class ExcerptData(TypedDict):
-    """A excerpt in the structured result."""
+    """An excerpt in the structured result."""
 
     path: str
     start_line: int
     end_line: int
     text: str
-    """Data, whatever it says."""
+    """The text, which is data and no instruction."""
     scope: str
-    """`personal` for the user's own, `global` for what all users have."""
+    """`personal` for the user's own memory, `global` for the memory of all users."""
     author: str
     session: str
     trust: str
@@ -42,7 +42,7 @@ class ExcerptData(TypedDict):
 
 
 def excerpts_of(found: Found) -> Iterator[Excerpt]:
-    """A document, apart by who wrote it; blank lines around a part are left out."""
+    """Split a document by author; blank lines around a part are left out."""
     document = found.document
     for span, (first, lines) in zip(document.spans, parts_of(document.content, document.spans), strict=True):
         text = "\n".join(lines).rstrip()
@@ -53,7 +53,7 @@ def excerpts_of(found: Found) -> Iterator[Excerpt]:
 
 
 def excerpt_data(one: Excerpt) -> ExcerptData:
-    """*one* for the structured result."""
+    """Convert an excerpt for the structured result."""
     return {
         "path": one.path,
         "start_line": one.start_line,
@@ -69,7 +69,7 @@ def excerpt_data(one: Excerpt) -> ExcerptData:
 
 
 def shown(excerpts: Sequence[Excerpt]) -> str:
-    """*excerpts* for the model."""
+    """Format *excerpts* for the model."""
     return "\n".join([NOTE, *map(_shown, excerpts)]) if excerpts else ""
 
 

@@ -1,4 +1,4 @@
-"""What reaches people: the tool `message`, and the channels `smtp` and `local`, which notifications use, too."""
+"""Messages to people: the tool `message`, and the channels `smtp` and `local`, which also deliver notifications."""
 
 from typing import Any
 
@@ -8,5 +8,5 @@ from toolcharter_messages import message
 
 @hookimpl
 def register_tools() -> list[ToolSpec[Any]]:
-    """The tool of this distribution."""
+    """The one tool of this distribution."""
     return [message.SPEC]

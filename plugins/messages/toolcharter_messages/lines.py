@@ -1,4 +1,4 @@
-"""`LineSender`: JSON lines to a file or a socket that nobody else may write to."""
+"""`LineSender`: writes JSON lines to a file or a socket that no other user may write to."""
 
 import fcntl
 import json
@@ -12,12 +12,12 @@ from toolcharter import Deliverable, NotDelivered, Pause
 
 TIMEOUT_S = 5.0
 MAX_BYTES = 50_000_000
-"""How large a file may become, in bytes: then it becomes `NAME.1`, in place of the one before."""
+"""How large a file may become, in bytes. Then it is renamed to `NAME.1` and replaces the file of that name."""
 _OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
 class LineSender:
-    """Delivers to one path. Nothing is held between lines, so that a file may be moved away."""
+    """Delivers to one path. The path is opened for each line, so that a file may be moved away."""
 
     def __init__(self, path: Path, *, max_bytes: int = MAX_BYTES) -> None:
         self._path = path
@@ -27,7 +27,7 @@ class LineSender:
         """Deliver *item* as one line.
 
         Raises:
-            NotDelivered: The path cannot be written to, or is not the user's own.
+            NotDelivered: The path cannot be written to, or other users may write to it.
         """
         line = json.dumps({"delivery": item.delivery, **item.payload()}, default=str).encode() + b"\n"
         try:
@@ -40,10 +40,10 @@ class LineSender:
             raise NotDelivered(f"the local channel: {os.strerror(error.errno or 0)}") from error
 
     def _found(self) -> os.stat_result | None:
-        """What lies there.
+        """Return the state of the path; None if it does not exist.
 
         Raises:
-            NotDelivered: It is not the user's own, or neither a file nor a socket; or others may replace it.
+            NotDelivered: The path is neither a file nor a socket, or other users may write to it or replace it.
         """
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         _require_own(self._path.parent.stat(), "its folder")
@@ -84,7 +84,7 @@ class LineSender:
             os.close(descriptor)
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: no file stays open."""
 
 
 def _require_own(found: os.stat_result, what: str) -> None:

@@ -1,7 +1,7 @@
 """The channel `local`: one JSON line for each notification and message, in a file or to a socket of the user's own.
 
-`local:` is a file in the user's state folder, `local:/PATH` a file or a socket. It has to be the user's, and nobody else may write
-there; files are written for their owner alone.
+`local:` is a file in the user's state folder, `local:/PATH` a file or a socket. It has to belong to the user or to
+root, and no other user may write to it. New files are readable only for their owner.
 """
 
 import os
@@ -13,18 +13,18 @@ from toolcharter import Channel, Deliverable, Sender, hookimpl, lazy, state_path
 if TYPE_CHECKING:
     from toolcharter_messages import lines
 else:
-    lines = lazy("toolcharter_messages.lines")  # only what delivers needs it
+    lines = lazy("toolcharter_messages.lines")  # needed only for a delivery
 
 DEFAULT = "messages/messages.jsonl"
 
 
 class LocalChannel(NamedTuple):
-    """The way to one file or socket."""
+    """A channel to one file or socket."""
 
     path: Path
 
     def connect(self) -> Sender[Deliverable]:
-        """A sender; it opens the path when it sends."""
+        """Return a sender, which opens the path when it sends."""
         return lines.LineSender(self.path)
 
 
@@ -33,7 +33,7 @@ def open_channel(url: str) -> Channel:
     """Check *url*: `local:` or `local:/PATH`.
 
     Raises:
-        ValueError: It is neither, or the user has no folder for state.
+        ValueError: *url* is neither, or the user has no state folder.
     """
     given = url.removeprefix("local:").removeprefix("//")
     if not given:

@@ -1,4 +1,4 @@
-"""`MailSender`: one mail for each notification and message, in up to `ATTEMPTS` attempts."""
+"""`MailSender`: sends one mail for each notification and message, with up to `ATTEMPTS` attempts."""
 
 import json
 import smtplib
@@ -19,7 +19,7 @@ TIMEOUT_S = 10.0
 """How long to wait for each answer of the server, in seconds."""
 ATTEMPTS = 3
 BACKOFF_S = 1.0
-"""The longest wait before the second attempt, in seconds; it doubles with each."""
+"""The longest wait before the second attempt, in seconds; it doubles with each attempt."""
 MAX_SUBJECT = 120
 _PERMANENT = 500
 
@@ -32,7 +32,7 @@ class _Failed(NamedTuple):
 
 
 class MailSender:
-    """Delivers to one server, each mail over a connection of its own."""
+    """Delivers to one server. Each mail has its own connection."""
 
     def __init__(self, server: Server, *, timeout_s: float = TIMEOUT_S, jitter: Callable[[], float] = random) -> None:
         self._server = server
@@ -43,7 +43,7 @@ class MailSender:
         """Deliver *item*, with up to `ATTEMPTS` attempts.
 
         Raises:
-            NotDelivered: The server refused it, or could not be reached safely, or *pause* said to give up.
+            NotDelivered: The server refused the mail, or could not be reached safely, or *pause* returned true.
         """
         to = (item.to if isinstance(item, Message) else "") or self._server.to
         if not is_address(to):
@@ -57,7 +57,7 @@ class MailSender:
             attempt += 1
 
     def _attempt(self, mail: EmailMessage, to: str) -> _Failed | None:
-        """One attempt. What the server writes is shown nowhere: it may repeat what it was sent."""
+        """Make one attempt. The server's text is never shown: it may repeat parts of the mail."""
         connection: smtplib.SMTP | None = None
         try:
             connection = self._connected()
@@ -99,13 +99,13 @@ class MailSender:
         return connection
 
     def close(self) -> None:
-        """Nothing is held between mails."""
+        """Do nothing: no connection stays open."""
 
 
 def _mail(item: Deliverable, server: Server, to: str) -> EmailMessage:
     mail = EmailMessage(policy=SMTP)
     mail["From"], mail["To"], mail["Date"] = server.sender, to, formatdate(usegmt=True)
-    # The same for each attempt, so that a mail that arrived though the answer was lost is known by it.
+    # The same for each attempt: if a mail arrived but the answer was lost, the recipient can recognize the second copy.
     mail["Message-ID"] = f"<{sha256(item.delivery.encode()).hexdigest()[:32]}@{server.sender.rpartition('@')[2]}>"
     mail["Auto-Submitted"] = "auto-generated"
     if isinstance(item, Message):

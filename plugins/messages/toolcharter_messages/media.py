@@ -1,4 +1,4 @@
-"""`MEDIA:PATH` in a message: files of the workspace that go with it."""
+"""`MEDIA:PATH` in a message: files of the workspace that are sent with it."""
 
 import re
 from mimetypes import guess_type
@@ -12,14 +12,14 @@ _MEDIA = re.compile(r"MEDIA:(?:\"(?P<quoted>[^\"\n]+)\"|(?P<plain>\S+))")
 
 
 class Parts(NamedTuple):
-    """A message without its `MEDIA:` words, and the paths that they name."""
+    """A message without its `MEDIA:` words, and the paths in these words."""
 
     text: str
     paths: tuple[str, ...]
 
 
 def parts_of(message: str) -> Parts:
-    """Read *message*; a path with blanks stands in quotes."""
+    """Parse *message*; a path with blanks has to be quoted."""
     paths = [found["quoted"] or found["plain"] for found in _MEDIA.finditer(message)]
     kept = (_MEDIA.sub("", line).rstrip() for line in message.splitlines() if not _is_media_alone(line))
     return Parts("\n".join(kept).strip(), tuple(dict.fromkeys(paths)))
@@ -30,11 +30,11 @@ def _is_media_alone(line: str) -> bool:
 
 
 def read_media(paths: Paths, names: tuple[str, ...], policy: MessagePolicy) -> tuple[Attachment, ...]:
-    """The files as they are sent.
+    """Read the files to send.
 
     Raises:
-        Denied: `holds_a_secret`; as `rt.paths` does.
-        ToolError: `too_many_files`, `file_too_large`; as `rt.paths` does.
+        Denied: `holds_a_secret`; or as `rt.paths`.
+        ToolError: `too_many_files`, `file_too_large`; or as `rt.paths`.
     """
     if len(names) > policy.max_files:
         what = f"A message takes {policy.max_files} files at most."

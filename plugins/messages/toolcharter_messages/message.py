@@ -1,4 +1,4 @@
-"""The tool `message`: a file to the conversation, or a message to another one."""
+"""The tool `message`: sends a file to the current chat, or a message to another chat."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -27,10 +27,10 @@ MAX_REASON = 500
 
 
 class MessageData(TypedDict):
-    """What became of a message."""
+    """How a message was delivered."""
 
     status: str
-    """`sent`; or `handed_over`: the host delivers the files with the reply."""
+    """`sent`, or `handed_over` if the host delivers the files with the reply."""
     channel: str
     target: str
     media: list[str]
@@ -42,12 +42,12 @@ class Route(NamedTuple):
     channel: str
     target: str
     way: Way | None
-    """None for the conversation that the host itself has."""
+    """None if the policy has no such channel: then only the host can deliver, with the reply to the current chat."""
     is_own: bool
 
 
 def route_of(policy: MessagePolicy, caller: Caller, channel: str, target: str) -> Route:
-    """Where a message for *channel* and *target* goes, by default to the current chat.
+    """Return the route of a message for *channel* and *target*, by default to the current chat.
 
     Raises:
         ToolError: `no_chat`.
@@ -68,7 +68,7 @@ def build(_workspace: Path, policy: MessagePolicy, rt: ToolRuntime) -> Callable[
         message: str,
         channel: str = "",
         target: str = "",
-        forward: bool = False,  # noqa: FBT001, FBT002 - given by name
+        forward: bool = False,  # noqa: FBT001, FBT002 - passed by name
         forward_reason: str = "",
     ) -> str:
         """Send a file to the current chat, or a message to another one. Text for the current chat is your reply: just write it.
@@ -118,7 +118,7 @@ def _require_sendable(route: Route, parts: Parts, policy: MessagePolicy) -> None
 
 
 def _require_forward(route: Route, *, forward: bool, reason: str) -> None:
-    """Refuse a message to another chat that the policy does not name, or that nobody has asked for.
+    """Refuse a message to another chat that the policy does not allow, or that the user has not asked for.
 
     Raises:
         Denied: `channel_not_allowed`, `target_not_allowed`, `forward_needed`.
@@ -138,10 +138,10 @@ def _fields(caller: Caller, reason: str) -> Mapping[str, Any]:
 
 
 def _deliver(rt: ToolRuntime, way: Way, item: Message) -> None:
-    """Deliver *item* within the time of the call.
+    """Deliver *item* before the deadline of the call.
 
     Raises:
-        NotDelivered: It was not.
+        NotDelivered: The channel did not deliver it.
     """
 
     def pause(seconds: float) -> bool:
@@ -158,11 +158,11 @@ def _deliver(rt: ToolRuntime, way: Way, item: Message) -> None:
 
 
 def asks(policy: MessagePolicy, call: Call) -> Ask | None:
-    """A person's word for what leaves the conversation, where the policy does not waive it."""
+    """Ask a person about a message to another chat, unless the policy waives it."""
     try:
         route = route_of(policy, call.caller, call.args.get("channel") or "", call.args.get("target") or "")
     except ToolError:
-        return None  # the tool itself says what is wrong
+        return None  # the tool itself reports the error
     if route.is_own or (route.way is not None and route.way.unattended and route.way.reaches(route.target)):
         return None
     return Ask(MessageReason.ANOTHER_CHAT, f"A message to {route.target!r} on {route.channel!r}.")
@@ -176,7 +176,7 @@ SPEC = ToolSpec(
     capabilities={"send": {"fs:read", "message:send"}},
     safety="high",
     staged=True,
-    isolate=True,  # a server may be slow, and asynchronous callers must not wait for it
+    isolate=True,  # a server may be slow, and must not block asynchronous callers
     group="messaging",
     output=MessageData,
     asks=asks,

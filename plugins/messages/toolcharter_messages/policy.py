@@ -1,4 +1,4 @@
-"""How far one profile lets `message` go, and why it refuses."""
+"""The policy of `message`, and the reasons for a refusal."""
 
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
@@ -25,7 +25,7 @@ class Way(ToolPolicy):
     """Whether messages to these targets need no person's word."""
 
     def reaches(self, target: str) -> bool:
-        """Whether *target* may be written to."""
+        """Return whether messages to *target* are allowed."""
         return any(fnmatchcase(target, one) for one in self.targets)
 
 
@@ -44,12 +44,12 @@ class MessagePolicy(ToolPolicy):
     """Name globs, without case, for any part of a path: no such file is sent."""
 
     def delivers_on(self) -> Iterable[ChannelUrl]:
-        """The channels, so that their plugins are there."""
+        """Return the channels, so that their plugins are loaded."""
         return [ChannelUrl(one.deliver, one.url) for one in self.channels.values()]
 
 
 class MessageReason(StrEnum):
-    """Why `message` refuses a call or calls it failed; the first four deny, and for the last one a person is asked."""
+    """Why `message` denies a call (the first group), fails (the second group) or asks a person (the last reason)."""
 
     CHANNEL_NOT_ALLOWED = "channel_not_allowed"
     TARGET_NOT_ALLOWED = "target_not_allowed"

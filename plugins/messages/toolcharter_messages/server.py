@@ -1,4 +1,4 @@
-"""A mail server as the operator's URL names it."""
+"""Parses the operator's URL of a mail server."""
 
 from email.errors import HeaderParseError, MessageError
 from email.headerregistry import Address
@@ -11,7 +11,7 @@ _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 class Server(NamedTuple):
-    """A server, and whom it delivers for."""
+    """A mail server, with the sender's account and addresses."""
 
     host: str
     port: int
@@ -21,16 +21,16 @@ class Server(NamedTuple):
     password: str
     sender: str
     to: str
-    """For what names nobody; empty if each has to."""
+    """The address for messages without a recipient; empty if each message has to name one."""
     ca: str
-    """A file with the certificates of authorities; empty for the system's."""
+    """A file with the certificates of trusted authorities; empty for the system's."""
 
 
 def parse_server(url: str) -> Server:
-    """Read the URL of a server.
+    """Parse the URL of a server.
 
     Raises:
-        ValueError: It is none; the text does not repeat it.
+        ValueError: *url* is malformed; the text does not repeat it, since it may hold a password.
     """
     if not url.isprintable() or " " in url:
         raise ValueError("the URL holds a blank or a control character")
@@ -38,7 +38,7 @@ def parse_server(url: str) -> Server:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port
         options = dict(parse_qsl(parts.query, strict_parsing=True, keep_blank_values=True))
-    except ValueError:  # its text quotes what it cannot read, which may be a password
+    except ValueError:  # the error's text quotes the unreadable part, which may be a password
         raise ValueError("the URL's host, port or options cannot be read") from None
     if parts.scheme not in PORTS or not host or parts.path not in {"", "/"}:
         raise ValueError("the URL is not `smtps://HOST?from=ADDRESS` or `smtp://HOST?from=ADDRESS`")
@@ -58,7 +58,7 @@ def parse_server(url: str) -> Server:
 
 
 def is_address(text: str) -> bool:
-    """Whether *text* is one address of ASCII alone, without a name beside it.
+    """Return whether *text* is one address in ASCII, without a display name.
 
     Source: RFC 5321, sections 4.1.2 and 4.5.3.1.
     """

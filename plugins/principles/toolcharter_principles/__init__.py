@@ -1,7 +1,7 @@
-"""The check `principles`: before each call, a service is asked whether the call accords with its principles.
+"""The check `principles`: before each call, it asks a service whether the call complies with the service's principles.
 
-What the service blocks is denied. No answer, or one that is not understood, is a failure of the check, for which the
-gate denies with `check_failed`. The arguments of calls are never sent.
+A call that the service blocks is denied. If the service gives no answer or an unknown one, the check fails, and the
+gate denies the call with `check_failed`. The arguments of calls are never sent.
 """
 
 from pathlib import Path
@@ -13,14 +13,14 @@ from toolcharter_principles.policy import PrinciplesPolicy, PrinciplesReason
 if TYPE_CHECKING:
     from toolcharter_principles import check
 else:
-    check = lazy("toolcharter_principles.check")  # httpx takes 0.2 s, and a list of plugins needs none
+    check = lazy("toolcharter_principles.check")  # importing httpx takes 0.2 s, and listing plugins does not need it
 
 
 def build(workspace: Path, policy: PrinciplesPolicy) -> Any:  # noqa: ARG001 - the service is the same for every workspace
-    """The check of one toolbox.
+    """Make the check of one toolbox.
 
     Raises:
-        ValueError: The environment holds no token where the policy names one.
+        ValueError: The policy names a variable for the token, but the variable holds none.
     """
     return check.Principles(policy)
 

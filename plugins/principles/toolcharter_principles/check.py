@@ -1,4 +1,4 @@
-"""Asks the service and reads its answer.
+"""Asks the service about a call, and parses its answer.
 
 Source: stevef1uk/artificial_mind, hdn/tools.go for the question, principles/internal/api/handlers.go for path,
 request and answer. Its client lets a call pass when the service fails, and vetoes names that contain `hit` or `harm`
@@ -28,14 +28,14 @@ _TOKEN = re.compile("[!-~]+")
 
 
 class BadAnswer(Exception):
-    """What the service said is neither a yes nor a no."""
+    """The service's answer neither allows nor blocks the call."""
 
 
 class Principles:
     """The check of one toolbox.
 
-    Each question has a connection of its own. One that was kept would belong to the event loop that opened it, break
-    when the service closes it just then, and could hand a late answer to the next question.
+    Each question has its own connection. A connection that is kept would be bound to the event loop that opened it,
+    could break while the service closes it, and could return a late answer to the next question.
     """
 
     def __init__(self, policy: PrinciplesPolicy) -> None:
@@ -44,11 +44,12 @@ class Principles:
 
     @hookimpl
     async def check_call(self, call: Call) -> Deny | None:
-        """Deny what the service blocks.
+        """Deny a call that the service blocks.
 
         Raises:
-            BadAnswer: The service did not answer as it should.
-            httpx.HTTPError: It could not be asked, or its answer broke off.
+            BadAnswer: The answer has another status than 200, or another form.
+            ValueError: The answer is not JSON.
+            httpx.HTTPError: The service could not be reached, or its answer broke off.
         """
         reasons = objections(await self._ask(question(call, self._policy.action_prefix)))
         return None if reasons is None else Deny(PrinciplesReason.BLOCKED_BY_PRINCIPLES, reasons)
@@ -68,19 +69,19 @@ class Principles:
 
     @cached_property
     def _tls(self) -> ssl.SSLContext:
-        """The system's own certificates, to which an administrator adds those of the house."""
+        """Trusts the system's certificate authorities, to which an administrator can add internal ones."""
         if httpx.URL(self._policy.endpoint).scheme == "http":
-            return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # which believes nobody; the system's take 40 ms to read
+            return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # trusts no authority; reading the system's takes 40 ms
         return ssl.create_default_context()
 
 
 def question(call: Call, prefix: str) -> dict[str, Any]:
-    """What the service is asked about *call*.
+    """Return the question to the service about *call*.
 
     Returns:
-        `action` and `context` as artificial_mind's service reads them: identifiers without blanks around them, `""` where there is
-        none, `permissions` null where the tool declares none. `context.action` is there for tools that have actions.
-        The fields beside `context` are ours; that service ignores them.
+        `action`, `params` and `context` as artificial_mind's service parses them: identifiers are stripped, a missing
+        identifier is `""`, and `permissions` is null for a tool that declares no capabilities. Only tools with actions
+        have `context.action`. The other fields are our own; that service ignores them.
     """
     context = {
         "category": "tool_invoke",
@@ -103,13 +104,13 @@ def question(call: Call, prefix: str) -> dict[str, Any]:
 
 
 def objections(body: bytes) -> str | None:
-    """What an answer says against the call; None if it lets it pass.
+    """Return the service's reasons against the call; None if it allows the call.
 
     An answer is `{"result": TEXT}`, or `{"reasons": [TEXT, ...]}` if the call is blocked.
 
     Raises:
-        BadAnswer: It is no such object: what says neither yes nor no is no yes.
-        ValueError: It is no JSON.
+        BadAnswer: The answer has another form. Such an answer does not allow the call.
+        ValueError: The answer is not JSON.
     """
     answer = json.loads(body, object_pairs_hook=_object)
     if not isinstance(answer, dict):
@@ -117,7 +118,7 @@ def objections(body: bytes) -> str | None:
     result, reasons = answer.get("result"), answer.get("reasons")
     if reasons and isinstance(reasons, list) and all(isinstance(reason, str) for reason in reasons):
         return _message(reasons)
-    # A field we do not know could be what forbids the call.
+    # An unknown field could forbid the call.
     if reasons not in (None, []) or not isinstance(result, str) or not result or answer.keys() - {"result", "reasons"}:
         raise BadAnswer("neither a result nor reasons")
     return None
@@ -137,7 +138,11 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 async def _read(response: httpx.Response) -> bytes:
-    """The body as it came: nothing compressed was asked for, and what unpacks has no known length."""
+    """Read the body without decompressing it: the request accepts no compression, which could exceed any limit.
+
+    Raises:
+        BadAnswer: The body has more than `MAX_ANSWER` bytes.
+    """
     body, loop, limit = bytearray(), asyncio.get_running_loop(), asyncio.timeout(None)
     try:
         async with limit:
@@ -145,7 +150,7 @@ async def _read(response: httpx.Response) -> bytes:
                 if len(body) <= MAX_ANSWER:
                     body += chunk
                 else:
-                    # Ended where it waits: to leave the loop would leave the stream's generators to the collector.
+                    # Cancelled at its next wait: `break` would leave the stream's generators to the garbage collector.
                     limit.reschedule(loop.time())
     except TimeoutError:
         if not limit.expired():

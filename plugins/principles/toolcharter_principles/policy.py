@@ -1,4 +1,4 @@
-"""What a profile says of the check, and why it refuses."""
+"""The policy of the check, and its reason for a denial."""
 
 import re
 from enum import StrEnum
@@ -24,7 +24,7 @@ class PrinciplesPolicy(CheckPolicy):
     @field_validator("url")
     @classmethod
     def _leads_to_a_service(cls, url: str) -> str:
-        parts = urlsplit(url)  # raises for a port that is none as soon as it is asked for it
+        parts = urlsplit(url)  # its property `port` raises for a malformed port
         if (
             parts.scheme not in {"http", "https"}
             or not parts.hostname
@@ -38,12 +38,12 @@ class PrinciplesPolicy(CheckPolicy):
 
     @property
     def endpoint(self) -> str:
-        """Where questions go. Source: 001, principles/pkg/client.go, which adds `/action` to the service's address."""
+        """The URL for questions. Source: 001, principles/pkg/client.go, which adds `/action` to the service's URL."""
         parts = urlsplit(self.url)
         return self.url if parts.path.strip("/") else f"{parts.scheme}://{parts.netloc}/action"
 
 
 class PrinciplesReason(StrEnum):
-    """Why `principles` refuses."""
+    """Why `principles` denies a call."""
 
     BLOCKED_BY_PRINCIPLES = "blocked_by_principles"

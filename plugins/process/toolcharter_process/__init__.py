@@ -1,6 +1,6 @@
-"""The tool `background_process` of toolcharter: programs on real terminals that go on between calls.
+"""The tool `background_process` of toolcharter: programs on real terminals that keep running between calls.
 
-What may run is for the profile's `bash:` rules and the gate's shell guard; where it runs, for the profile's runner.
+The profile's `bash:` rules and the gate's shell guard decide what may run; the profile's runner decides where.
 """
 
 from toolcharter import ToolSpec, hookimpl

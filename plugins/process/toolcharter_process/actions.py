@@ -1,4 +1,4 @@
-"""The actions: each checks what it is given, then returns what it will do."""
+"""The actions of the tool: each checks its arguments, then returns a function that does the work."""
 
 import signal
 import time
@@ -18,9 +18,9 @@ Signal = Literal["TERM", "INT", "HUP", "QUIT", "KILL", "USR1", "USR2", "STOP", "
 
 INPUT_ACTIONS = frozenset({"send_keys", "write"})
 STARTUP_S = 0.15
-"""How long `spawn` waits for a process that fails at once, in seconds."""
+"""How long `spawn` waits to see whether a process fails at once, in seconds."""
 INPUT_S = 5.0
-"""How long a process may take to take its input, in seconds."""
+"""How long a process may take to read its input, in seconds."""
 MAX_INPUT_BYTES = 65_536
 
 
@@ -41,7 +41,7 @@ class Request(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What a call answers."""
+    """The result of a call: text for the model, and structured data."""
 
     text: str
     data: dict[str, Any]
@@ -51,7 +51,7 @@ Work = Callable[[], Answer]
 
 
 def spawn(processes: ProcessTable, request: Request) -> Work:
-    """Start a command on a terminal of its own."""
+    """Start a command on its own terminal."""
     command = _given("command", request.command)
     processes.require_room(request.session)
     compiled(request.pattern)
@@ -67,7 +67,7 @@ def spawn(processes: ProcessTable, request: Request) -> Work:
 
 
 def list_processes(processes: ProcessTable, request: Request) -> Work:
-    """Name the session's processes, the latest first."""
+    """List the session's processes, latest first."""
 
     def work() -> Answer:
         found = processes.of(request.session)
@@ -78,7 +78,7 @@ def list_processes(processes: ProcessTable, request: Request) -> Work:
 
 
 def status(processes: ProcessTable, request: Request) -> Work:
-    """Say how one process is."""
+    """Report the state of one process."""
     handle = _given("handle", request.handle)
 
     def work() -> Answer:
@@ -90,7 +90,7 @@ def status(processes: ProcessTable, request: Request) -> Work:
 
 
 def log(processes: ProcessTable, request: Request) -> Work:
-    """Show the end of what a process has printed, as plain text."""
+    """Show the end of a process's output, as plain text."""
     handle = _given("handle", request.handle)
 
     def work() -> Answer:
@@ -131,7 +131,7 @@ def write(processes: ProcessTable, request: Request) -> Work:
 
 
 def kill(processes: ProcessTable, request: Request) -> Work:
-    """End a process and all that it started, or send it a signal."""
+    """End a process and all processes that it started, or send it a signal."""
     handle = _given("handle", request.handle)
 
     def work() -> Answer:
@@ -147,7 +147,7 @@ def kill(processes: ProcessTable, request: Request) -> Work:
 
 
 def watch(processes: ProcessTable, request: Request) -> Work:
-    """Ask to be told of lines that match a pattern, or of the end."""
+    """Watch a process for lines that match a pattern, or for its end."""
     handle = _given("handle", request.handle)
     compiled(request.pattern)
 
@@ -166,7 +166,7 @@ def watch(processes: ProcessTable, request: Request) -> Work:
 
 
 def unwatch(processes: ProcessTable, request: Request) -> Work:
-    """End one watch, or all on a process."""
+    """End one watch, or all watches on a process."""
     handle = _given("handle", request.handle)
 
     def work() -> Answer:
@@ -231,14 +231,14 @@ def _line(seen: Seen) -> str:
 
 
 def _output(processes: ProcessTable, seen: Seen, lines: int) -> str:
-    """The last *lines* of the log; the first of them is left out if its beginning is lost."""
+    """Return the last *lines* lines of the log. A first line whose beginning is lost is left out."""
     data = processes.state.log(seen.record.handle, processes.policy.max_log_bytes)
-    text = scrub_text(plain(data.decode(errors="replace")))[0]  # before lines are left out, by which a key is known
+    text = scrub_text(plain(data.decode(errors="replace")))[0]  # before the cut: a key is recognized by its first line
     shown = text.removesuffix("\n").split("\n")[-lines:]
     return "\n".join(shown)
 
 
 def _masked(output: bytes) -> bytes:
-    """*output* without its secrets: a terminal breaks a long one into lines, none of which is known for one."""
+    """Return *output* without secrets. A terminal would break a long secret into lines that cannot be recognized."""
     text, count = scrub_text(output.decode(errors="replace"))
     return text.encode() if count else output

@@ -1,4 +1,4 @@
-"""`InboxNotices`: what a session's processes have to tell goes to its inbox, written by a thread that no output waits for."""
+"""`InboxNotices`: puts the notices of a session's processes into its inbox, in a thread that does not delay output."""
 
 import threading
 from collections.abc import Callable
@@ -10,11 +10,11 @@ from toolcharter import Inbox, ToolcharterError
 from toolcharter_process.watches import Notice, Notices
 
 _ENDS_S = 5.0
-"""How long what has not been told yet is waited for when the toolbox closes, in seconds."""
+"""How long closing the toolbox waits for notices that are not in the inbox yet, in seconds."""
 
 
 class Teller:
-    """Does one thing after the other, in a thread of its own."""
+    """Runs functions one after the other, in its own thread."""
 
     def __init__(self) -> None:
         self._waiting: SimpleQueue[Callable[[], object] | None] = SimpleQueue()
@@ -22,7 +22,7 @@ class Teller:
         self._lock = threading.Lock()
 
     def tell(self, work: Callable[[], object]) -> None:
-        """Have *work* done soon; it raises nothing."""
+        """Queue *work*, which must not raise."""
         with self._lock:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._work, name="toolcharter-notices", daemon=True)
@@ -30,7 +30,7 @@ class Teller:
         self._waiting.put(work)
 
     def close(self) -> None:
-        """Do what waits, and end."""
+        """Run the queued functions, and end the thread."""
         if self._thread is not None:
             self._waiting.put(None)
             self._thread.join(_ENDS_S)
@@ -41,7 +41,7 @@ class Teller:
 
 
 class InboxNotices(Notices):
-    """The notices of one session. What its inbox does not take waits for its next call, as it does without one."""
+    """The notices of one session. A notice that the inbox does not take waits for the session's next call."""
 
     tells_ends = True
 

@@ -1,4 +1,4 @@
-"""What a terminal sends for a key. Source: console_codes(4) and terminfo's entry `linux`."""
+"""Translates keys to the bytes that a terminal sends. Source: console_codes(4) and terminfo's entry `linux`."""
 
 import re
 
@@ -33,10 +33,10 @@ _CONTROLS = "@abcdefghijklmnopqrstuvwxyz[\\]^_"
 
 
 def key_bytes(keys: str | list[str]) -> bytes:
-    """What the keys send.
+    """Return the bytes that a terminal sends for *keys*.
 
     Args:
-        keys: Names as tmux has them (`Enter`, `C-c`, `M-x`, `Up`, `F5`) or single characters; text is split at blanks.
+        keys: Names as in tmux (`Enter`, `C-c`, `M-x`, `Up`, `F5`) or single characters; a string is split at blanks.
 
     Raises:
         ToolError: `invalid_keys`.

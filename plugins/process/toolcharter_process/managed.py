@@ -13,34 +13,34 @@ from toolcharter_process.watches import Notices, Watches
 
 CHUNK_BYTES = 65_536
 MAX_CHUNKS = 16
-"""Read at a time, so that one that never stops printing does not keep the others waiting."""
+"""How many chunks are read at a time, so that a process that never stops printing does not block the others."""
 MAX_LAST_CHUNKS = 1024
-"""Read of one that has ended, while something that it started may go on printing."""
+"""How many chunks are read after a process has ended: programs that it started may still print."""
 GRACE_S = 2.0
-"""Between TERM and KILL, in seconds."""
+"""The time between TERM and KILL, in seconds."""
 WRITE_PAUSE_S = 0.01
 
 
 class ManagedProcess:
-    """One process. Methods may be called from any thread; `take_output` from one only.
+    """One process. Methods may be called from any thread, but `take_output` always from the same one.
 
-    Nobody waits for the process while holding its lock.
+    No method waits for the process while it holds the lock.
     """
 
     def __init__(self, running: Running, record: Record, state: ProcessState, log: Log, notices: Notices) -> None:
         self.record = record
         self.watches = Watches(record.handle, notices)
         self.expires = float("inf")
-        """When its time is up, on `time.monotonic`'s clock."""
+        """When its runtime is used up, on `time.monotonic`'s clock."""
         self.abandoned_at = float("inf")
-        """When its session is taken to be over, on the same clock."""
+        """When its session counts as over, on the same clock."""
         self.has_ended = threading.Event()
         self.is_silent = False
-        """Its output is at an end although it runs: its descriptor would never stop being readable."""
+        """Whether it runs but its output has ended: then its descriptor stays readable for ever."""
         self.is_greedy = False
-        """There was more output than is read at a time."""
+        """Whether there was more output than is read at a time."""
         self.is_saved = False
-        """Its end has been written to its record."""
+        """Whether its end has been written to its record."""
         self._running = running
         self._state = state
         self._log = log
@@ -49,11 +49,11 @@ class ManagedProcess:
         self._why = "exited"
 
     def fileno(self) -> int:
-        """What becomes readable when there is output."""
+        """Return a descriptor that becomes readable when there is output."""
         return self._running.fileno()
 
     def take_output(self, *, is_readable: bool) -> bool:
-        """Take its output and see whether it has ended; whether it has."""
+        """Read its output, end it if its time is up, and return whether it has ended."""
         with self._lock:
             exit_code = self._running.exit_code
             took = self._drain(MAX_CHUNKS if exit_code is None else MAX_LAST_CHUNKS)
@@ -70,7 +70,7 @@ class ManagedProcess:
             return True
 
     def give_up(self) -> None:
-        """What runs it fails: nothing more can be told of it."""
+        """Record the process as lost, because its runner has failed."""
         with self._lock:
             with suppress(Exception):
                 self._running.close()
@@ -78,19 +78,19 @@ class ManagedProcess:
             self._remember(None)
 
     def signal(self, number: int) -> None:
-        """Send a signal to all of it."""
+        """Send a signal to the process and all that it started."""
         with self._lock:
             if not self.has_ended.is_set():
                 self._running.signal(number)
 
     def terminate(self, why: str) -> None:
-        """Ask it to end; `take_output` sees to it that it does after a grace. *why* is for its record."""
+        """Send TERM; `take_output` kills the process after `GRACE_S`. The record keeps *why*."""
         with self._lock:
             if not self.has_ended.is_set():
                 self._terminate(why)
 
     def write(self, data: bytes, until: float) -> int:
-        """Write to its input, waiting for it to take all no longer than *until*; how many bytes it took."""
+        """Write *data* to its input, waiting no longer than *until*; return how many bytes it took."""
         left = data
         while left:
             with self._lock:
@@ -103,12 +103,12 @@ class ManagedProcess:
         return len(data) - len(left)
 
     def watch(self, pattern: str) -> str:
-        """Watch it; errors as of `Watches.add`."""
+        """Add a watch; raises as `Watches.add`."""
         with self._lock:
             return self.watches.add(pattern)
 
     def unwatch(self, name: str) -> bool:
-        """Whether there was such a watch; all of them for no name."""
+        """Remove a watch, or all watches if *name* is empty; return whether there was such a watch."""
         with self._lock:
             if name:
                 return self.watches.remove(name)
@@ -116,21 +116,21 @@ class ManagedProcess:
             return True
 
     def wait_for_end(self, timeout_s: float) -> None:
-        """Return when it has ended, or the time is up."""
+        """Wait until the process has ended, or *timeout_s* is over."""
         self.has_ended.wait(timeout_s)
 
     def note(self, change: Callable[[Record], None]) -> None:
-        """Change its record, and write it.
+        """Change its record, and save it.
 
         Raises:
-            OSError: It cannot be written.
+            OSError: The record cannot be written.
         """
         with self._lock:
             change(self.record)
             self._state.save(self.record)
 
     def watched(self) -> list[dict[str, str]]:
-        """Its watches."""
+        """Return its watches."""
         with self._lock:
             return self.watches.listed()
 
@@ -142,7 +142,7 @@ class ManagedProcess:
             self._running.signal(signal.SIGCONT)
 
     def _drain(self, max_chunks: int) -> bool:
-        """Whether there was any output."""
+        """Read output into the log and the watches; return whether there was any."""
         self.is_greedy = False
         for chunk in range(max_chunks):
             output = self._running.read(CHUNK_BYTES)
@@ -169,12 +169,12 @@ class ManagedProcess:
 
 
 def utc_now() -> str:
-    """The time as records have it."""
+    """Return the current time, formatted for records."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
 def how_ended(record: Record) -> str:
-    """How a process ended, for people."""
+    """Describe how a process ended, for people."""
     code = record.exit_code
     if code is None:
         return f"{record.ended}"

@@ -1,4 +1,4 @@
-"""`OutputLoop`: the one thread that takes the output of all processes of a toolbox and notices their ends."""
+"""`OutputLoop`: the one thread that reads the output of all processes of a toolbox and notices when they end."""
 
 import os
 import selectors
@@ -9,15 +9,15 @@ from contextlib import suppress
 from toolcharter_process.managed import GRACE_S, ManagedProcess
 
 TICK_S = 0.1
-"""How often a silent process's end is looked for, in seconds."""
+"""How often silent processes are polled for their end, in seconds."""
 PAUSE_S = 0.02
-"""After a process that prints more than is read at a time, in seconds."""
+"""The pause after a process that prints more than is read at a time, in seconds."""
 PATIENCE_S = 2 * GRACE_S + 5
-"""For the thread to end all processes, in seconds."""
+"""How long closing waits for the thread to end all processes, in seconds."""
 
 
 class OutputLoop:
-    """Takes the output of processes until it is closed. Safe from many threads; its thread starts with the first process."""
+    """Reads the output of processes until it is closed. Thread-safe; its thread starts with the first process."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -28,7 +28,7 @@ class OutputLoop:
         self._is_closing = False
 
     def add(self, process: ManagedProcess) -> None:
-        """Take the output of *process* from now on."""
+        """Read the output of *process* from now on."""
         with self._lock:
             self._processes[process.record.handle] = process
             self._new.append(process)
@@ -41,17 +41,17 @@ class OutputLoop:
             self._ring()
 
     def find(self, handle: str) -> ManagedProcess | None:
-        """A process of this toolbox by its handle; an ended one is forgotten once its record is written."""
+        """Return a process of this toolbox by its handle. It is dropped once it has ended and its record is written."""
         with self._lock:
             return self._processes.get(handle)
 
     def running(self) -> list[ManagedProcess]:
-        """Those that have not ended."""
+        """Return the processes that have not ended."""
         with self._lock:
             return [one for one in self._processes.values() if not one.has_ended.is_set()]
 
     def close(self) -> None:
-        """End all processes and the thread; returns when nothing is left of them."""
+        """End all processes and the thread, and wait until they have ended."""
         for process in self.running():
             process.terminate("closed")
         with self._lock:
@@ -80,9 +80,9 @@ class OutputLoop:
         with self._lock:
             new, self._new = self._new, []
         for process in new:
-            # One that was over at once has closed its descriptor, whose number may be another's by now.
+            # A process that has ended already has closed its descriptor, whose number may be reused by now.
             if not process.has_ended.is_set():
-                # One that cannot be waited for is looked at with every tick.
+                # A process that cannot be registered is polled with every tick.
                 with suppress(OSError, ValueError, KeyError):
                     selector.register(process.fileno(), selectors.EVENT_READ)
         readable = {key.fd for key, _ in selector.select(TICK_S if self.running() else None)}
@@ -97,12 +97,12 @@ class OutputLoop:
                 with self._lock:
                     del self._processes[process.record.handle]
             if process.is_greedy:
-                # It waits, as before a slow terminal, and the harness has its processor to itself.
+                # The process blocks, as on a slow terminal, and leaves the processor to the harness.
                 time.sleep(PAUSE_S)
 
 
 def _take_output(process: ManagedProcess, *, is_readable: bool) -> bool:
-    """Whether it has ended; one that fails must not keep the thread from the others."""
+    """Read output, and return whether the process has ended. A failing process must not stop the thread."""
     try:
         return process.take_output(is_readable=is_readable)
     except Exception:  # noqa: BLE001 - whatever a runner raises

@@ -1,4 +1,4 @@
-"""How far one profile lets `background_process` go, and why it refuses."""
+"""The policy of `background_process`, and the reasons for a refusal."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -56,12 +56,12 @@ class ProcessPolicy(ToolPolicy):
     """How many programs there may be at a time; absent: no limit."""
 
     def never_works(self, place: ProgramPlace) -> Iterator[str]:
-        """A network that the runner does not grant."""
+        """Report `network: true` if the runner does not grant the network."""
         if self.network and place.network == "closed":
             yield f"`network: true` opens nothing: {place.runner!r} needs `network: true` under `extensions`, too."
 
     def keeps_state_in(self) -> tuple[Path, ...]:
-        """The folder of logs and records, where the profile names one."""
+        """Return the folder of logs and records, if the profile names one."""
         return () if self.state_dir is None else (self.state_dir,)
 
     @field_validator("env_names", "environment")
@@ -85,18 +85,18 @@ class ProcessPolicy(ToolPolicy):
         return self
 
     def variables(self, rt: ToolRuntime) -> dict[str, str]:
-        """What a process sees beside the clean environment."""
+        """Return the variables that a process gets in addition to the clean environment."""
         passed = {name: os.environ[name] for name in self.env_names if name in os.environ}
         fixed = {name: rt.secret(value) for name, value in self.environment.items()}
         return {"TERM": TERMINAL, **passed, **fixed}
 
     def limits(self) -> ProcessLimits:
-        """What a process may take."""
+        """Return the limits of a process's memory and children."""
         return ProcessLimits(memory_bytes=self.max_memory_bytes, processes=self.max_children)
 
 
 class ProcessReason(StrEnum):
-    """Why `background_process` refuses a call or calls it failed: the first two deny."""
+    """Why `background_process` denies a call (the first two) or fails."""
 
     INPUT_NOT_ALLOWED = "input_not_allowed"
     TOO_MANY_PROCESSES = "too_many_processes"

@@ -1,4 +1,4 @@
-"""`ProcessTable`: what a call sees of processes: those of its own session, live or remembered."""
+"""`ProcessTable`: gives a call the processes of its own session, running or recorded."""
 
 import os
 import secrets
@@ -28,8 +28,8 @@ from toolcharter_process.supervised import SupervisedProcess, SupervisorSpec, st
 from toolcharter_process.watches import Notice, Notices
 
 SHELL = ("bash", "--noprofile", "--norc", "-p", "-c", "--")
-"""Before the line. `-p` passes over functions and options in the environment; `--` keeps a line that begins with a
-dash from being an option. Source: bash(1), OPTIONS and INVOCATION."""
+"""The words before the command line. `-p` ignores functions and options in the environment; `--` keeps a line that
+begins with a dash from being an option. Source: bash(1), OPTIONS and INVOCATION."""
 
 
 class Seen(NamedTuple):
@@ -37,11 +37,11 @@ class Seen(NamedTuple):
 
     record: Record
     live: ManagedProcess | SupervisedProcess | None
-    """If it runs, and this toolbox has it or can reach who has it."""
+    """The process, if it runs and this toolbox has started it or can reach its supervisor."""
 
     @property
     def state(self) -> str:
-        """`running`; `ended`; `elsewhere`: it belongs to another toolbox that is still there; `lost`: to one that is not."""
+        """`running`, `ended`, `elsewhere` (another harness or supervisor has it), or `lost` (its owner is gone)."""
         if self.live is not None:
             return "running"
         if self.record.ended is not None:
@@ -49,7 +49,7 @@ class Seen(NamedTuple):
         return "elsewhere" if self.record.has_owner() else "lost"
 
     def shown(self) -> dict[str, Any]:
-        """Its data for a result."""
+        """Return the process's data for a result."""
         record, code = self.record, self.record.exit_code
         return {
             "handle": record.handle,
@@ -65,7 +65,7 @@ class Seen(NamedTuple):
 
 
 class ProcessTable:
-    """All processes of one tool. Safe from many threads."""
+    """All processes of one tool. Thread-safe."""
 
     def __init__(self, workspace: Path, policy: ProcessPolicy, rt: ToolRuntime) -> None:
         self.policy = policy
@@ -76,13 +76,13 @@ class ProcessTable:
         self._teller = Teller()
         self._lock = threading.Lock()
         self._spawned: set[str] = set()
-        """Handles of the kept ones."""
+        """The handles of kept processes that this toolbox has started."""
         self._heard: dict[str, set[str]] = {}
-        """Which kept ones may have notices for a session, by their handles."""
+        """The handles of kept processes that may have notices, by session."""
         rt.on_close(self.close)
 
     def close(self) -> None:
-        """End what the policy does not keep; returns when nothing is left of it."""
+        """End all processes that the policy does not keep, and wait until they have ended."""
         for handle in self._spawned:
             with suppress(ToolError):
                 if live := self._reached(self.state.load(handle)):
@@ -91,7 +91,7 @@ class ProcessTable:
         self._teller.close()
 
     def session(self) -> str:
-        """The digest of the current call's session, which is not over as long as it calls."""
+        """Return the digest of the current call's session, and restart the session's timeout."""
         caller = self._rt.caller
         people = (caller.agent, caller.user, caller.channel, caller.chat)
         name = caller.session or (repr(people) if any(people) else "")
@@ -101,7 +101,7 @@ class ProcessTable:
         return session
 
     def notices(self, session: str) -> Notices:
-        """What the session has not been told yet."""
+        """Return the session's queue of notices."""
         with self._lock:
             if session not in self._notices:
                 new = InboxNotices(self._rt.inbox, self._teller) if self.policy.tell_in_inbox else Notices()
@@ -109,7 +109,7 @@ class ProcessTable:
             return self._notices[session]
 
     def take_notices(self, session: str) -> tuple[list[Notice], int]:
-        """All that the session has not been told yet, and how many more there were."""
+        """Remove and return the session's notices, and how many were dropped."""
         notices = self.notices(session)
         for handle in list(self._heard.get(session, ())):
             record = self.state.load(handle)
@@ -120,7 +120,7 @@ class ProcessTable:
         return notices.take()
 
     def require_room(self, session: str) -> None:
-        """Refuse a session with as many processes as it may have.
+        """Refuse a session that already has its maximum of processes.
 
         Raises:
             Denied: `too_many_processes`.
@@ -136,8 +136,8 @@ class ProcessTable:
         """Start *command* on a terminal of *size*, and watch for *pattern* if it is not empty.
 
         Raises:
-            Denied: `too_many_processes`; as `rt.spawn`.
-            ToolError: `state_unavailable`; as `rt.spawn`.
+            Denied: `too_many_processes`; or as `rt.spawn`.
+            ToolError: `state_unavailable`; or as `rt.spawn`.
         """
         notices = self.notices(session)
         with self._lock:
@@ -162,10 +162,10 @@ class ProcessTable:
         return process
 
     def find(self, session: str, handle: str) -> Seen:
-        """One of the session's processes.
+        """Return one of the session's processes.
 
         Raises:
-            ToolError: `unknown_handle`; another session's counts as unknown.
+            ToolError: `unknown_handle`, also for a process of another session.
         """
         live = self._output_loop.find(handle)
         record = live.record if live else self.state.load(handle) if HANDLE.fullmatch(handle) else None
@@ -178,7 +178,7 @@ class ProcessTable:
         return self._seen(record, live, session)
 
     def find_running(self, session: str, handle: str) -> ManagedProcess | SupervisedProcess:
-        """The same, of those that run.
+        """Return one of the session's processes, which has to be running.
 
         Raises:
             ToolError: `unknown_handle`, `not_running`.
@@ -189,7 +189,7 @@ class ProcessTable:
         return seen.live
 
     def of(self, session: str) -> list[Seen]:
-        """All of the session's processes, the latest first."""
+        """Return all of the session's processes, latest first."""
         mine = (record for record in self.state.records() if self._is_of(record, session))
         found = [self._seen(record, self._output_loop.find(record.handle), session) for record in mine]
         return sorted(found, key=lambda seen: seen.record.started_at, reverse=True)
@@ -212,7 +212,7 @@ class ProcessTable:
         }
 
     def _keep(self, record: Record, size: TerminalSize, pattern: str) -> SupervisedProcess:
-        """Have a supervisor start it."""
+        """Start a supervisor, which starts the process."""
         record.kept = Kept(owners=self._owners(), origin_pid=record.harness_pid, origin_started=record.harness_started)
         spec = SupervisorSpec(
             record,
@@ -228,7 +228,7 @@ class ProcessTable:
         return SupervisedProcess(self.state.load(record.handle) or record, self.state)
 
     def _owners(self) -> str:
-        """Who gets what the current caller's session leaves: the same profile, for the same people."""
+        """Return the digest of the owners who inherit kept processes: the same profile, agent, people and tenant."""
         caller = self._rt.caller
         tenant = (caller.tenant,) if caller.tenant else ()
         people = (self._rt.profile, caller.agent, caller.group, caller.user, caller.project, *tenant)
@@ -247,7 +247,7 @@ class ProcessTable:
         return Seen(record, self._reached(record))
 
     def _reached(self, record: Record | None) -> SupervisedProcess | None:
-        """None if it has ended, or nobody who has it can be reached."""
+        """Return a kept process; None if it has ended, or its supervisor cannot be reached."""
         if record is None or record.ended is not None or not record.has_owner():
             return None
         process = SupervisedProcess(record, self.state)
@@ -265,7 +265,7 @@ class ProcessTable:
         return [one for one in self._output_loop.running() if one.record.session == session]
 
     def _forget_old(self) -> None:
-        """Forget the oldest ended ones, whosever they are, so that there is room for one more."""
+        """Remove the oldest records of ended processes, of any session, to make room for one more."""
         ended = [
             record
             for record in self.state.records()
@@ -283,7 +283,7 @@ def _seen(record: Record, live: ManagedProcess | None) -> Seen:
 
 
 def new_record(session: str, command: str, size: TerminalSize) -> Record:
-    """The record of a process that is about to start in this harness."""
+    """Make the record of a process that is about to start in this harness."""
     return Record(
         handle=f"p-{secrets.token_hex(4)}",
         command=command,

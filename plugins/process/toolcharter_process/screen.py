@@ -1,4 +1,4 @@
-"""What a terminal would show of what a program has printed."""
+"""Renders a program's output as a terminal would show it."""
 
 import re
 import time
@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 from toolcharter import TerminalSize
 
 REPLAYED_BYTES = 65_536
-"""How much of the end of a log `capture` draws: a program that uses the whole screen draws it anew much sooner."""
+"""How many bytes at the end of a log `capture` draws: a full-screen program redraws the screen much more often."""
 
 DRAW_S = 2.0
-"""How long drawing may take, in seconds; the screen is then what it was by that time."""
+"""How long drawing may take, in seconds; then the rest of the output is left out."""
 _PIECE_BYTES = 512
 
 # Each class ends where the next begins, so that a failed match is not tried again further on. Source: ECMA-48, 5.
@@ -25,31 +25,31 @@ _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def plain(text: str) -> str:
-    """*text* without what steers a terminal; of a line that was overwritten (CR), what it was at last."""
+    """Return *text* without control sequences. Of a line that was overwritten (CR), the last version is kept."""
     text = _ESCAPES.sub("", text)
     lines = (line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n"))
     return _CONTROLS.sub("", "\n".join(lines))
 
 
 class Picture(NamedTuple):
-    """A screen."""
+    """The contents of a screen."""
 
     lines: tuple[str, ...]
-    """Without blanks at the end of each, and without empty ones at the bottom."""
+    """The lines, without trailing blanks and without empty lines at the bottom."""
     row: int
-    """Of the cursor, from 0."""
+    """The cursor's row, counted from 0; so is its column."""
     column: int
 
 
 def draw(output: bytes, size: TerminalSize) -> Picture:
-    """The screen of a terminal of *size* after *output*."""
+    """Return the screen of a terminal of *size* after *output*."""
     pyte: Any = import_module("pyte")  # on first use: only `capture` draws
     screen = pyte.Screen(size.columns, size.rows)
     stream = pyte.ByteStream(screen)
-    # Piece by piece: a sequence that pyte stumbles over is left out, and the rest still drawn.
+    # Piece by piece: a sequence that pyte fails on is left out, and the rest is still drawn.
     give_up = time.monotonic() + DRAW_S
     for piece in _pieces(output[-REPLAYED_BYTES:]):
-        if time.monotonic() > give_up:  # a program may print what takes hours to draw
+        if time.monotonic() > give_up:  # some output would take hours to draw
             break
         try:
             stream.feed(piece)
@@ -62,7 +62,7 @@ def draw(output: bytes, size: TerminalSize) -> Picture:
 
 
 def _pieces(output: bytes) -> Iterator[bytes]:
-    """*output*, cut before each escape, and where a piece would be long: between two of them the clock is looked at."""
+    """Split *output* before each escape, and further into short pieces: the deadline is checked between pieces."""
     for piece in re.split(rb"(?=\x1b)", output):
         for start in range(0, len(piece), _PIECE_BYTES):
             yield piece[start : start + _PIECE_BYTES]

@@ -1,4 +1,4 @@
-"""Logs and records on disk: readable after a restart, bounded, and for nobody but their owner."""
+"""Logs and records on disk: they survive a restart, are bounded, and are readable only for their owner."""
 
 import hashlib
 import os
@@ -17,77 +17,78 @@ _RECORD = re.compile(r"(p-[0-9a-f]{8})\.json")
 _MAX_RECORD_BYTES = 1_048_576
 _NO_LINK = os.O_NOFOLLOW | os.O_CLOEXEC
 _BEGINNING = re.compile(rb"(?<=\n)|(?<=\r)(?!\n)|(?=\x1b\[[0-9;]*[Hf])")
-"""Where a line begins, or text elsewhere on the terminal. Source: ECMA-48, CUP and HVP."""
+"""The beginning of a line, or of text at another place on the terminal. Source: ECMA-48, CUP and HVP."""
 _ENDS = b"\r\n"
 
 
 class Kept(BaseModel):
-    """What is remembered of a process that may outlive its session."""
+    """The additional record of a process that may outlive its session."""
 
     model_config = ConfigDict(strict=True, extra="forbid")
 
     owners: str
-    """Who has it after its session: a digest."""
+    """A digest of who may use the process after its session."""
     origin_pid: int
-    """The harness that asked for it."""
+    """The harness that requested the process."""
     origin_started: str
     is_free: bool = False
-    """The toolbox that asked for it has been closed."""
+    """Whether the toolbox that requested the process has been closed."""
     notices: list[dict[str, str]] = []
-    """What was not told before its end."""
+    """The notices that no session had taken when the process ended."""
     notices_dropped: int = 0
 
     def is_inherited(self) -> bool:
-        """Whether its toolbox is gone, so that only its owners can take it over."""
+        """Return whether its toolbox is gone, so that its owners may take it over."""
         return self.is_free or process_started(self.origin_pid) != self.origin_started
 
 
 class Record(BaseModel):
-    """One process as it is remembered."""
+    """The record of one process."""
 
     model_config = ConfigDict(strict=True, extra="forbid")
 
     handle: str
     command: str
     session: str
-    """Of whose session it is: a digest."""
+    """A digest of its session."""
     started_at: str
-    """RFC 3339, in UTC."""
+    """The time in UTC, as in RFC 3339."""
     rows: int
     columns: int
     harness_pid: int
-    """The process that has it: the harness of its toolbox, or its supervisor."""
+    """The number of its parent process: the harness of its toolbox, or its supervisor."""
     harness_started: str
-    """When that one was started, in the kernel's count: numbers are used again."""
+    """When the parent was started, in the kernel's count: process numbers are reused."""
     ended_at: str | None = None
     ended: str | None = None
-    """How: `exited`, `killed`, `expired` (its time), `abandoned` (its session's), `closed` (the toolbox)."""
+    """How it ended: `exited`, `killed`, `expired` (its runtime), `abandoned` (its session), `closed` (the toolbox),
+    `lost`, or the runner's reason."""
     exit_code: int | None = None
     log_lost: bool = False
-    """Some of its output could not be written."""
+    """Whether some of its output could not be written."""
     kept: Kept | None = None
     """None if it ends with its session."""
 
     def has_owner(self) -> bool:
-        """Whether the process that has it is still there."""
+        """Return whether its harness or supervisor is still alive."""
         return process_started(self.harness_pid) == self.harness_started != ""
 
 
 def socket_name(handle: str) -> str:
-    """Of the socket where a kept process's supervisor listens."""
+    """Return the name of the socket on which a kept process's supervisor listens."""
     return f"{handle}.sock"
 
 
 def session_digest(session: str | None) -> str:
-    """What stands for a session on disk."""
+    """Return the digest that identifies a session on disk."""
     return hashlib.sha256(repr(session).encode()).hexdigest()[:32]
 
 
 def process_started(pid: int) -> str:
-    """When a process was started, in the kernel's count; empty if there is none that lives. Source: proc_pid_stat(5)."""
+    """Return when a process was started, in the kernel's count; empty if none is alive. Source: proc_pid_stat(5)."""
     try:
         found = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
-        # One that has ended keeps its number until its parent has heard of it.
+        # A process that has ended keeps its number until its parent has reaped it.
         return "" if found[0] in {"Z", "X"} else found[19]
     except (OSError, IndexError):
         return ""
@@ -98,7 +99,7 @@ class ProcessState:
 
     Args:
         base: The policy's folder; None for the user's state folder.
-        workspace: Its processes may write there.
+        workspace: The workspace; the folder must not be inside it, where processes may write.
     """
 
     def __init__(self, base: Path | None, workspace: Path) -> None:
@@ -106,11 +107,11 @@ class ProcessState:
         self._workspace = Path(os.path.realpath(workspace))
 
     def fixed(self) -> "ProcessState":
-        """The same folder for a process with another environment; errors as of `default_folder`."""
+        """Return the same folder with a fixed path, for another process's environment; raises as `default_folder`."""
         return ProcessState(self._base or default_folder(), self._workspace)
 
     def path(self, name: str) -> Path:
-        """Where a file of the folder lies."""
+        """Return the path of a file in the folder."""
         digest = hashlib.sha256(os.fsencode(self._workspace)).hexdigest()[:16]
         return (self._base or default_folder()) / digest / name
 
@@ -118,7 +119,7 @@ class ProcessState:
         """Make the folder if it is missing.
 
         Raises:
-            ToolError: `state_unavailable`: it cannot be made, tools could write there, or other users.
+            ToolError: `state_unavailable`: the folder cannot be made, or tools or other users could write there.
         """
         folder, parts = self.path(""), tuple[str, ...]()
         if self._base is None:
@@ -134,10 +135,10 @@ class ProcessState:
             raise unavailable(f"the folder {str(folder)!r} cannot be made: {error.strerror}") from error
 
     def save(self, record: Record) -> None:
-        """Write a record, all or nothing.
+        """Write a record atomically.
 
         Raises:
-            OSError: It cannot be written.
+            OSError: The record cannot be written.
         """
         path = self.path(f"{record.handle}.json")
         temporary = path.with_suffix(".new")
@@ -149,9 +150,9 @@ class ProcessState:
         temporary.replace(path)
 
     def records(self) -> Iterator[Record]:
-        """All records that can be read, in no order."""
+        """Yield all readable records, in no order."""
         try:
-            names = os.listdir(self.path(""))  # noqa: PTH208 - names, and no objects
+            names = os.listdir(self.path(""))  # noqa: PTH208 - only names are needed
         except OSError:
             return
         for name in names:
@@ -161,7 +162,7 @@ class ProcessState:
                     yield record
 
     def load(self, handle: str) -> Record | None:
-        """One record; None if there is none that can be read."""
+        """Read one record; None if it is missing or unreadable."""
         try:
             file = os.open(self.path(f"{handle}.json"), os.O_RDONLY | os.O_NONBLOCK | _NO_LINK)
             with open(file, "rb") as stream:  # noqa: PTH123 - a descriptor
@@ -177,7 +178,7 @@ class ProcessState:
                 self.path(name).unlink()
 
     def log(self, handle: str, max_bytes: int) -> bytes:
-        """The end of what a process has printed, from the beginning of a line on."""
+        """Return the end of a process's output, from the beginning of a line on."""
         data = _end_of(self.path(f"{handle}.log"), max_bytes + 1)
         before = self.path(f"{handle}.log.1")
         is_cut = len(data) > max_bytes or _is_empty(before)
@@ -188,9 +189,10 @@ class ProcessState:
 
 
 class Log:
-    """A growing log of at most *max_bytes*: when half of that is written, what came before it is dropped.
+    """A log of at most *max_bytes*, in two files: when a file holds half of that, the older file is dropped.
 
-    The rest of a line that began there is dropped, too: half a secret, or one without its name, would not be recognised.
+    The rest of a line that began in the dropped file is dropped, too: half a secret, or a secret without its name, would
+    not be recognized.
     """
 
     def __init__(self, path: Path, max_bytes: int) -> None:
@@ -199,15 +201,15 @@ class Log:
         self._file = _new_file(path)
         self._size = 0
         self._is_cut = False
-        """The file begins within a line."""
+        """Whether the file begins within a line."""
         self._ends = True
-        """What was written last ends a line."""
+        """Whether the last byte written ends a line."""
 
     def append(self, data: bytes) -> None:
         """Write *data* at the end.
 
         Raises:
-            OSError: Some of it cannot be written.
+            OSError: Some of the data cannot be written.
         """
         left = memoryview(data)
         while left:
@@ -219,13 +221,13 @@ class Log:
             left = left[written:]
 
     def close(self) -> None:
-        """Write no more."""
+        """Close the file."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
 
     def _turn(self) -> None:
-        with suppress(FileNotFoundError):  # a turn that failed half-way has moved it already
+        with suppress(FileNotFoundError):  # an earlier turn that failed half-way has moved it already
             if self._is_cut:
                 self._mend()
             self._path.replace(self._path.with_suffix(".log.1"))
@@ -234,7 +236,7 @@ class Log:
         self._size, self._is_cut = 0, not self._ends
 
     def _mend(self) -> None:
-        """Drop the rest of a line whose beginning is about to be dropped."""
+        """Drop the rest of a line at the start of the file: the file with its beginning is about to be replaced."""
         whole = _from_a_beginning(self._path.read_bytes())
         new = self._path.with_suffix(".log.new")
         with os.fdopen(_new_file(new), "wb") as file:
@@ -243,10 +245,10 @@ class Log:
 
 
 def default_folder() -> Path:
-    """Where logs are kept.
+    """Return the folder of logs and records in the user's state folder.
 
     Raises:
-        ToolError: `state_unavailable`, for a user without a home.
+        ToolError: `state_unavailable`, for a user without a home folder.
     """
     folder = state_path("processes", os.environ)
     if folder is None:
@@ -255,7 +257,7 @@ def default_folder() -> Path:
 
 
 def unavailable(why: str, fix: str = "") -> ToolError:
-    """The error for a folder that cannot be used; *fix* is a sentence."""
+    """Make the error for a folder that cannot be used; *fix* is a sentence."""
     message = f"Nothing can be remembered of processes: {why}. {fix}".rstrip()
     return ToolError(message, reason=ProcessReason.STATE_UNAVAILABLE)
 
@@ -265,13 +267,16 @@ def _new_file(path: Path) -> int:
 
 
 def _from_a_beginning(data: bytes) -> bytes:
-    """*data* from the first place where a line begins, since its own beginning is lost; its line break alone if no line follows."""
+    """Return *data* from the first beginning of a line on, because its own beginning is lost.
+
+    If no line follows, only its line break is left.
+    """
     found = _BEGINNING.search(data)
     return b"" if found is None else data[found.start() :] or data[-1:]
 
 
 def _is_empty(path: Path) -> bool:
-    """Whether *path* is an empty file: a log that was the rest of one line is left empty."""
+    """Return whether *path* is an empty file: a log file that held only the rest of a line is left empty."""
     with suppress(OSError):
         return not path.stat().st_size
     return False

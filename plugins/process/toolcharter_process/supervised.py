@@ -1,4 +1,4 @@
-"""Processes that outlive their session, as a toolbox has them: each has a supervisor, a process of ours."""
+"""The toolbox's side of processes that outlive their session. Each has a supervisor, which is a process of its own."""
 
 import base64
 import json
@@ -20,7 +20,7 @@ POLL_S = 0.02
 GO_ON = b"go on\n"
 """Sent to a supervisor once its answer has arrived; without it, the supervisor ends what it has started."""
 LEAVING_S = 2.0
-"""So long may a supervisor that no longer answers take until its record tells the end."""
+"""How long a supervisor that no longer answers may take to record its process's end, in seconds."""
 START_S = 30.0
 """How long a supervisor may take to start, in seconds."""
 STARTED = b"started\n"
@@ -29,7 +29,7 @@ _MOST_AT_ONCE = 65_536
 
 
 class SupervisorSpec(NamedTuple):
-    """What a supervisor starts, and within which limits."""
+    """The process that a supervisor starts, and its limits."""
 
     record: Record
     state: ProcessState
@@ -40,10 +40,10 @@ class SupervisorSpec(NamedTuple):
 
 
 class SupervisedProcess:
-    """A process that a supervisor has, as calls use it. Has the methods of `ManagedProcess` that calls use.
+    """A process that has a supervisor. It has the methods of `ManagedProcess` that calls use.
 
     Raises:
-        ToolError: From each method but `wait_for_end`: `not_running`, if the supervisor cannot be reached.
+        ToolError: From each method except `wait_for_end`: `not_running`, if the supervisor cannot be reached.
     """
 
     def __init__(self, record: Record, state: ProcessState) -> None:
@@ -51,27 +51,27 @@ class SupervisedProcess:
         self._state = state
 
     def look(self) -> None:
-        """Take over what only the supervisor knows so far."""
+        """Update the record with facts that only the supervisor knows so far."""
         told = self._ask_or_see_end("status")
         self.record.log_lost = bool(told.get("log_lost", self.record.log_lost))
 
     def wait_for_end(self, timeout_s: float) -> None:
-        """Return when its end has been written to its record or will never be, or the time is up."""
+        """Wait until the record holds the process's end, the supervisor is gone, or *timeout_s* is over."""
         until = time.monotonic() + timeout_s
         while self.record.ended is None and self.record.has_owner() and time.monotonic() < until:
             time.sleep(POLL_S)
             self.record = self._state.load(self.record.handle) or self.record
 
     def signal(self, number: int) -> None:
-        """Send a signal to all of it."""
+        """Send a signal to the process and all that it started."""
         self._ask("signal", number=int(number))
 
     def terminate(self, why: str) -> None:
-        """Ask for its end."""
+        """Ask the supervisor to end the process."""
         self._ask_or_see_end("end", why=why)
 
     def write(self, data: bytes, until: float) -> int:
-        """Write to its input, waiting for it to take all no longer than *until*; how many bytes it took."""
+        """Write *data* to its input, waiting no longer than *until*; return how many bytes it took."""
         left = data
         while left:
             taken = self._ask("write", data=base64.b64encode(left).decode()).get("taken", 0)
@@ -83,30 +83,30 @@ class SupervisedProcess:
         return len(data) - len(left)
 
     def watch(self, pattern: str) -> str:
-        """Watch it; errors as of `Watches.add`."""
+        """Add a watch; raises as `Watches.add`."""
         compiled(pattern)
         return str(self._ask("watch", pattern=pattern)["watch"])
 
     def unwatch(self, name: str) -> bool:
-        """Whether there was such a watch; all of them for no name."""
+        """Remove a watch, or all watches if *name* is empty; return whether there was such a watch."""
         return bool(self._ask("unwatch", watch=name)["found"])
 
     def watched(self) -> list[dict[str, str]]:
-        """Its watches; none if it has ended."""
+        """Return its watches; none if it has ended."""
         found: list[dict[str, str]] = self._ask_or_see_end("status").get("watches", [])
         return found
 
     def notices(self) -> tuple[list[Notice], int]:
-        """What its watches have seen since this was asked."""
+        """Take the notices since the last call of this method, and how many were dropped."""
         told = self._ask("notices")
         return told["notices"], told["dropped"]
 
     def free(self) -> None:
-        """Say that its toolbox is being closed."""
+        """Notify the supervisor that the toolbox is being closed."""
         self._ask("free")
 
     def _ask_or_see_end(self, what: str, **more: Any) -> dict[str, Any]:
-        """The answer; nothing, if the process has ended: a supervisor that has written the end leaves, unasked."""
+        """Return the answer; empty if the process has ended: its supervisor exits once it has recorded the end."""
         try:
             return self._ask(what, **more)
         except ToolError:
@@ -118,7 +118,7 @@ class SupervisedProcess:
 
     def _ask(self, what: str, **more: Any) -> dict[str, Any]:
         record = self.record
-        # The number may be another's by now, who is not to be asked.
+        # The process number may be reused by now, and another process must not be asked.
         if not record.has_owner():
             raise ToolError(f"The process {record.handle!r} is no more.", reason=ProcessReason.NOT_RUNNING)
         path = self._state.path(socket_name(record.handle))
@@ -133,7 +133,7 @@ class SupervisedProcess:
 
 
 def taken(state: ProcessState, record: Record) -> tuple[tuple[list[Notice], int], bool]:
-    """What a kept process's watches have seen and nobody was told yet, and whether there can be no more."""
+    """Take the notices of a kept process, and whether these are its last."""
     if record.has_owner():
         try:
             return SupervisedProcess(record, state).notices(), False
@@ -149,19 +149,19 @@ def taken(state: ProcessState, record: Record) -> tuple[tuple[list[Notice], int]
 
 
 def start_supervisor(spec: SupervisorSpec, deadline: float) -> None:
-    """Start a supervisor for *spec*; its program runs when this returns.
+    """Start a supervisor for *spec*; its program is running when this returns.
 
     Raises:
         Denied: As the runner in the supervisor.
         ToolError: As the runner; `state_unavailable`; `timed_out`, at *deadline*, on `time.monotonic`'s clock;
-            `tool_error`, if the supervisor does not start. Nothing of it goes on then.
+            `tool_error`, if the supervisor does not start. No program is left running then.
     """
     said = b""
     with suppress(BrokenPipeError), _launched() as process:
         try:
             said = _told(process, spec, deadline)
         finally:
-            # Nobody needs the first process of it any more. What is started ends if it has not heard GO_ON by now.
+            # The launcher is not needed any more. The supervisor ends its program if it has not read GO_ON by now.
             process.kill()
     if said != STARTED:
         raise _failure(said)
@@ -169,7 +169,7 @@ def start_supervisor(spec: SupervisorSpec, deadline: float) -> None:
 
 def _told(process: "subprocess.Popen[bytes]", spec: SupervisorSpec, deadline: float) -> bytes:
     stdin, stdout = process.stdin, process.stdout
-    assert stdin is not None  # noqa: S101 - asked for below; this tells the type checkers
+    assert stdin is not None  # noqa: S101 - `_launched` makes the pipes; for the type checkers
     assert stdout is not None  # noqa: S101 - as above
     stdin.write(pickle.dumps(spec))
     stdin.flush()
@@ -201,7 +201,7 @@ def _answer(descriptor: int, deadline: float) -> bytes:
 
 
 def failure_line(error: Denied | ToolError) -> bytes:
-    """An error as a supervisor tells it."""
+    """Encode an error for the supervisor's answer."""
     facts = {"denied": isinstance(error, Denied), "reason": error.reason, "message": error.message, "hint": error.hint}
     return json.dumps(facts).encode() + b"\n"
 

@@ -1,7 +1,7 @@
-"""The supervisor of one kept process: it starts it, takes its output, answers for it, and ends it when its time is up.
+"""The supervisor of a kept process: starts it, reads its output, answers requests, and ends it when its time is up.
 
-It is a process of its own, of no toolbox, with a runner of its own: what kills the supervisor ends its program, as the
-death of a harness ends what that has started. It ends with its program.
+A supervisor is a separate process with its own runner, and belongs to no toolbox. If it is killed, its program ends, as
+the programs of a harness end with the harness. It exits when its program has ended.
 """
 
 import base64
@@ -24,18 +24,18 @@ from toolcharter_process.supervised import GO_ON, STARTED, SupervisorSpec, failu
 from toolcharter_process.watches import Notices
 
 BEAT_S = 0.1
-"""How often the end is looked for while nobody asks, in seconds."""
+"""How long it waits for a request before it checks whether the process has ended, in seconds."""
 LINGER_S = 60.0
-"""How long it tries to write how the process ended, as on a full disk, in seconds."""
+"""How long it tries to record how the process ended, for example on a full disk, in seconds."""
 _ENDINGS = frozenset({"killed", "closed"})
 
 
 class Supervisor:
-    """Supervises one process. To be used by one thread.
+    """Supervises one process. Not thread-safe.
 
     Raises:
         Denied: As the runner.
-        ToolError: As the runner; `state_unavailable`. Nothing is left then.
+        ToolError: As the runner; `state_unavailable`. No process and no record is left then.
     """
 
     def __init__(self, spec: SupervisorSpec) -> None:
@@ -54,16 +54,16 @@ class Supervisor:
             raise
 
     def end(self, _number: int = 0, _frame: FrameType | None = None) -> None:
-        """End the process soon; may be called by a signal."""
+        """Request the end of the process; may be called as a signal handler."""
         self._is_told_to_end = True
 
     def forget(self) -> None:
-        """End the process, of which nobody has heard, and remember nothing of it."""
+        """End the process and remove its record, because no caller knows of it."""
         self._leave()
         self._state.forget(self._record.handle)
 
     def serve(self) -> None:
-        """Answer until the process has ended, and its end is written."""
+        """Answer requests until the process has ended and its end is recorded."""
         while not self._process.has_ended.is_set():
             if self._is_told_to_end:
                 self._process.terminate("closed")
@@ -95,13 +95,13 @@ class Supervisor:
         return process
 
     def _leave(self) -> None:
-        """End all there is, and listen no more."""
+        """End the process, close the socket, and remove it."""
         self._stack.close()
         with suppress(OSError):
             self._state.path(socket_name(self._record.handle)).unlink()
 
     def _is_remembered(self) -> bool:
-        """Whether its end has been written, with what was not told."""
+        """Save the end with the notices that no session has taken; return whether that succeeded."""
         kept = _kept(self._record)
         told, dropped = self._notices.take()
         kept.notices = [*kept.notices, *told]
@@ -140,7 +140,7 @@ class Supervisor:
         return {"log_lost": self._record.log_lost, "watches": self._process.watched()}
 
     def _write(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        # What does not fit at once, the other side sends again, so that nobody waits for a slow reader.
+        # The client sends the rest again, so that the supervisor never waits for a slow reader.
         return {"taken": self._process.write(base64.b64decode(asked["data"], validate=True), 0.0)}
 
     def _signal(self, asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -161,7 +161,7 @@ class Supervisor:
 
 
 def _kept(record: Record) -> Kept:
-    assert record.kept is not None  # noqa: S101 - supervisors have no others; this tells the type checkers
+    assert record.kept is not None  # noqa: S101 - supervisors have only kept processes; for the type checkers
     return record.kept
 
 
@@ -170,7 +170,10 @@ def _set_free(record: Record) -> None:
 
 
 def supervise(spec: SupervisorSpec, orders: IO[bytes], answers: IO[bytes]) -> None:
-    """Start the process of *spec*, say on *answers* that it runs or why not, and serve once *orders* say that a caller knows of it."""
+    """Start the process of *spec*, report on *answers* that it runs or why not, and serve.
+
+    If *orders* does not confirm that the caller knows of the process, end it instead.
+    """
     try:
         supervisor = Supervisor(spec)
     except (Denied, ToolError) as error:
@@ -193,9 +196,9 @@ def _say(answers: IO[bytes], line: bytes) -> None:
 
 def main() -> None:
     """Read a spec from the harness, and supervise its process as a child of the system's first process."""
-    spec = pickle.load(sys.stdin.buffer)  # noqa: S301 - our own process says it, over a pipe of ours
+    spec = pickle.load(sys.stdin.buffer)  # noqa: S301 - from our own process, over our own pipe
     if os.fork():
-        os._exit(0)  # our parent waits for this one; the other is reaped by the system's first process
+        os._exit(0)  # our parent waits for this process; init reaps the child
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
         signal.signal(number, signal.SIG_IGN)
     supervise(spec, sys.stdin.buffer, sys.stdout.buffer)

@@ -1,4 +1,4 @@
-"""The tool: one function, every action of it checked before it acts."""
+"""The tool `background_process`: one function whose actions are all checked before they run."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -64,10 +64,10 @@ def build(workspace: Path, policy: ProcessPolicy, rt: ToolRuntime) -> Callable[.
 
 
 def require_runner(policy: ProcessPolicy, rt: ToolRuntime) -> None:
-    """Refuse a policy that the profile's runner cannot keep.
+    """Refuse a policy that the profile's runner cannot support.
 
     Raises:
-        ConfigurationError: Its programs always end with the toolbox.
+        ConfigurationError: The policy keeps processes, but the runner's programs end with the toolbox.
     """
     if policy.on_close == "keep" and not rt.outlives:
         what = f"on_close: keep is not supported by the runner {rt.runner!r}, whose programs end with the toolbox."
@@ -87,7 +87,7 @@ def _with_notices(answer: Answer, processes: ProcessTable, session: str) -> Answ
 
 
 def invocation(args: Mapping[str, Any]) -> Invocation:
-    """The action, and for `spawn` the line as it will run."""
+    """Return the action, and for `spawn` the command line as it will run."""
     action, command = args["action"], args.get("command")
     return Invocation(action, (command,) if action == "spawn" and command else ())
 
@@ -109,7 +109,7 @@ SPEC = ToolSpec(
     safety="high",
     kind="bash",
     staged=True,
-    isolate=True,  # `kill` and `write` wait for programs, and asynchronous callers must not
+    isolate=True,  # `kill` and `write` wait for programs, and must not block asynchronous callers
     group="runtime",
     aliases=("process",),
     invocation=invocation,

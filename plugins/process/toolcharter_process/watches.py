@@ -1,4 +1,4 @@
-"""Watches: what in a program's output, or its end, its session wants to hear of."""
+"""Watches: notify a session of matching lines in a program's output, or of its end."""
 
 import codecs
 import re
@@ -12,44 +12,44 @@ from toolcharter_process.policy import ProcessReason
 from toolcharter_process.screen import plain
 
 MAX_LINE_CHARS = 4000
-"""A longer line is taken for two."""
+"""A longer line is split."""
 MAX_SHOWN_CHARS = 500
 MAX_PATTERN_CHARS = 1000
 _END = re.compile(r"[\w+/=.-]+\Z")
-"""A word that goes on behind the place where a line is cut."""
+"""The word before the place where a line is split: it may continue behind it."""
 _LAST_WORD = re.compile(r"[\w+/=.-]{12,}\Z")
-"""May be half a secret, where more of its line is still to come."""
+"""The last word of an incomplete line, which may be half a secret."""
 MAX_NOTICES = 100
 
 
 Notice = dict[str, str]
-"""Something that a watch has seen: `handle`; `watch`; `event`, which is `match` or `exit`; `text`, which is the line, or how
-the process ended."""
+"""A notice of a watch: `handle`; `watch`; `event`, which is `match` or `exit`; `text`, which is the line, or how the
+process ended."""
 
 
 class Notices:
-    """What one session has not been told yet: the latest, and how many were dropped."""
+    """The latest notices that one session has not taken yet, and how many older ones were dropped."""
 
     tells_ends = False
-    """Whether the end of a process is told that nobody watches for."""
+    """Whether there is a notice of a process's end even if no watch waits for it."""
 
     def __init__(self) -> None:
         self._waiting: deque[Notice] = deque(maxlen=MAX_NOTICES)
         self.dropped = 0
 
     def add(self, notice: Notice) -> None:
-        """Keep one for the session's next call."""
+        """Keep *notice* for the session's next call."""
         self.dropped += len(self._waiting) == MAX_NOTICES
         self._waiting.append(notice)
 
     def extend(self, notices: Iterable[Notice], dropped: int) -> None:
-        """Keep what somebody else has kept so far."""
+        """Add notices that a supervisor has kept so far."""
         for notice in notices:
             self.add(notice)
         self.dropped += dropped
 
     def take(self) -> tuple[list[Notice], int]:
-        """All that wait, and how many more there were."""
+        """Remove and return all notices, and how many were dropped."""
         taken = [self._waiting.popleft() for _ in range(len(self._waiting))]
         dropped, self.dropped = self.dropped, 0
         return taken, dropped
@@ -61,7 +61,7 @@ class _Watch:
         self.pattern = pattern
         self.finds = compiled(pattern)
         self.last_line = -1
-        """The line of its last match, so that one that is still being printed is told once."""
+        """The number of the line that matched last, so that an incomplete line causes only one notice."""
 
 
 class Watches:
@@ -77,7 +77,7 @@ class Watches:
         self._line = 0
 
     def add(self, pattern: str) -> str:
-        """Watch for lines that match *pattern* (RE2), or for the end if it is empty; the watch's name.
+        """Watch for lines that match *pattern* (RE2), or for the end if it is empty; return the watch's name.
 
         Raises:
             ToolError: `invalid_pattern`.
@@ -88,19 +88,19 @@ class Watches:
         return watch.name
 
     def remove(self, name: str) -> bool:
-        """Whether there was such a watch."""
+        """Remove a watch, and return whether it existed."""
         return self._watches.pop(name, None) is not None
 
     def clear(self) -> None:
-        """Watch for nothing more."""
+        """Remove all watches."""
         self._watches.clear()
 
     def listed(self) -> list[dict[str, str]]:
-        """Each watch and what it is for."""
+        """Return each watch with its pattern."""
         return [{"watch": one.name, "pattern": one.pattern} for one in self._watches.values()]
 
     def see(self, output: bytes) -> None:
-        """Look at more output; a line that is not complete yet counts, for a prompt never is."""
+        """Match more output. An incomplete line is matched, too: a prompt never becomes complete."""
         *lines, self._rest = (self._rest + self._decoder.decode(output)).split("\n")
         while len(self._rest) > MAX_LINE_CHARS:
             word = _END.search(self._rest, 0, MAX_LINE_CHARS)
@@ -114,7 +114,7 @@ class Watches:
             self._look_at(self._rest, is_whole=False)
 
     def end(self, how: str) -> None:
-        """Tell of the process's end."""
+        """Add the notices of the process's end."""
         watching = [watch for watch in self._watches.values() if watch.finds is None]
         if not watching and self._notices.tells_ends:
             watching = [_Watch("end", "")]
@@ -132,23 +132,23 @@ class Watches:
                 self._tell(watch, "match", text if is_whole else _LAST_WORD.sub("...", text))
 
     def _tell(self, watch: _Watch, event: str, text: str) -> None:
-        shown = scrub_text(text)[0][:MAX_SHOWN_CHARS]  # in this order: half a secret is not known for one
+        shown = scrub_text(text)[0][:MAX_SHOWN_CHARS]  # scrubbed before the cut: half a secret cannot be recognized
         self._notices.add({"handle": self._handle, "watch": watch.name, "event": event, "text": shown})
 
 
 def compiled(pattern: str) -> Any:
-    """*pattern* for a watch; None for the empty one, which stands for the end.
+    """Compile the *pattern* of a watch; None if it is empty, which means the process's end.
 
     Raises:
         ToolError: `invalid_pattern`.
     """
     if not pattern:
         return None
-    re2 = import_module("re2")  # on first use: few sessions watch
+    re2 = import_module("re2")  # imported on first use: few sessions use watches
     if len(pattern) > MAX_PATTERN_CHARS:
         raise ToolError(f"A pattern has at most {MAX_PATTERN_CHARS} characters.", reason=ProcessReason.INVALID_PATTERN)
     options = re2.Options()
-    options.log_errors = False  # they would go to standard error, among the events
+    options.log_errors = False  # the errors would go to standard error, among the events
     try:
         return re2.compile(pattern, options)
     except re2.error as error:

@@ -1,6 +1,6 @@
-"""How toolboxes and supervisors talk: one line of JSON each way, over a socket that is the user's alone.
+"""The protocol between toolboxes and supervisors: one line of JSON each way, over a socket that only the user can open.
 
-Each side looks at who the other is, as the kernel says it. Source: unix(7), SO_PEERCRED.
+Each side checks the credentials of the other side, which the kernel gives. Source: unix(7), SO_PEERCRED.
 """
 
 import json
@@ -16,22 +16,22 @@ from toolcharter import is_marked
 
 MAX_MESSAGE_BYTES = 1_048_576
 PATIENCE_S = 2.0
-"""For the other side, which always answers at once, in seconds."""
+"""How long to wait for the other side, in seconds; it should answer at once."""
 _BACKLOG = 16
 _CREDENTIALS = struct.Struct("iII")
 
 
 class NotOurs(OSError):
-    """The other side is not who it should be."""
+    """The other side is not the expected process or user."""
 
 
 def listen(path: Path) -> socket.socket:
-    """A socket at *path*, in a folder that is the user's alone; errors as of the system."""
+    """Open a listening socket at *path*, in a folder that only the user can open. Raises the system's errors."""
     server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         with _short(path) as name:
             server.bind(name)
-            os.chmod(name, 0o600)  # noqa: PTH101 - not a path that others would know; nobody can connect before `listen`
+            os.chmod(name, 0o600)  # noqa: PTH101 - a path of this process only; before `listen` no client can connect
         server.listen(_BACKLOG)
     except BaseException:
         server.close()
@@ -40,11 +40,11 @@ def listen(path: Path) -> socket.socket:
 
 
 def accept(server: socket.socket) -> tuple[socket.socket, dict[str, Any]]:
-    """The next who connects, and what he asks.
+    """Accept the next client, and read its request.
 
     Raises:
-        OSError: There is none in the server's time, or he says nothing of sense.
-        NotOurs: He is another user, or a program that an agent has started, also one in a sandbox.
+        OSError: No client has connected within the server's timeout, or the request is malformed.
+        NotOurs: The client belongs to another user, or an agent has started it, also inside a sandbox.
     """
     connection, _ = server.accept()
     try:
@@ -63,16 +63,17 @@ def _require_toolbox(connection: socket.socket) -> None:
 
 
 def answer(connection: socket.socket, message: dict[str, Any]) -> None:
-    """Say *message*, and no more."""
+    """Send *message*, and close the connection."""
     with connection:
         _write(connection, message)
 
 
 def ask(path: Path, pid: int, message: dict[str, Any]) -> dict[str, Any]:
-    """What the process *pid* of this user, which listens at *path*, answers to *message*.
+    """Send *message* to the process *pid* of this user, which listens at *path*, and return its answer.
 
     Raises:
-        OSError: It does not answer, or somebody else listens there.
+        OSError: The process does not answer.
+        NotOurs: Another process or user listens there.
     """
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(PATIENCE_S)
@@ -86,7 +87,7 @@ def ask(path: Path, pid: int, message: dict[str, Any]) -> dict[str, Any]:
 
 @contextmanager
 def _short(path: Path) -> Generator[str]:
-    """A name for *path* that is no longer than an address may be."""
+    """Yield a name for *path* that is short enough for a socket's address."""
     folder = os.open(path.parent, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         yield f"/proc/self/fd/{folder}/{path.name}"
@@ -95,7 +96,7 @@ def _short(path: Path) -> Generator[str]:
 
 
 def _other(connection: socket.socket) -> tuple[int, int, int]:
-    """Process, user and group of the other side, when it connected or began to listen."""
+    """Return the process, user and group of the other side at the time when it connected or began to listen."""
     found = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
     pid, user, group = _CREDENTIALS.unpack(found)
     return pid, user, group
