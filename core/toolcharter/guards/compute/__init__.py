@@ -1,4 +1,4 @@
-"""Work on text of strangers in child processes that can be killed: what `rt.compute` does."""
+"""Parse untrusted text in child processes that can be killed: the implementation of `rt.compute`."""
 
 from toolcharter.guards.compute.pool import MAX_WORKERS, ComputePool
 

@@ -1,7 +1,7 @@
-"""`ComputePool`: the child processes in which one toolbox parses text of strangers.
+"""`ComputePool`: the child processes in which one toolbox parses untrusted text.
 
-A parser in C holds the interpreter's lock while it works: a page or a selector that takes it for ever would stop every
-other call, the events and Ctrl-C. In a child it stops no other thread, and the kernel keeps its limits.
+A parser in C holds the interpreter's lock while it works. A page or a selector on which it never finishes would block
+every other call, the events and Ctrl-C. In a child process it blocks no other thread, and the kernel limits it.
 """
 
 import json
@@ -22,11 +22,11 @@ from toolcharter.errors import ToolError
 from toolcharter.guards.compute.worker import HEADER, frame
 
 MAX_WORKERS = 2
-"""Child processes of one toolbox; further calls wait for one of them."""
+"""Child processes of one toolbox. A call waits while all of them are busy."""
 MAX_ANSWER_BYTES = 8_000_000
-"""The gate reads the answer in its own process: a longer one would hold up other calls."""
+"""The gate parses the answer in its own process, where a longer answer would delay other calls."""
 _BEAT_S = 0.1
-"""How often it is asked whether anybody still waits for the answer."""
+"""How often the pool checks whether the call still waits for the answer."""
 _CHUNK = 1 << 20
 _FUNCTION = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*:[A-Za-z_]\w*", re.ASCII)
 _ENVIRONMENT = {"PATH": "/usr/bin:/bin", "HOME": "/nonexistent", "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8"}
@@ -37,7 +37,7 @@ _BOOT = (
 
 
 class Gone(Exception):
-    """The worker ended, or was ended, before it had answered."""
+    """The worker exited or was killed before it had answered."""
 
 
 class Worker:
@@ -47,8 +47,8 @@ class Worker:
         lifeline, self._held = os.pipe()
         try:
             self._process = subprocess.Popen(
-                # -I: neither PYTHONPATH nor the current folder nor the user's site counts; -S: nor `.pth` files and
-                # `sitecustomize`; -B: it writes no file.
+                # -I ignores PYTHONPATH, the current folder and the user's site folder; -S ignores `.pth` files and
+                # `sitecustomize`; -B writes no bytecode.
                 [sys.executable, "-I", "-S", "-B", "-c", _BOOT, json.dumps(search_path), str(lifeline)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -57,7 +57,7 @@ class Worker:
                 cwd="/",
                 env=_ENVIRONMENT,
                 pass_fds=(lifeline,),
-                start_new_session=True,  # Ctrl-C on the terminal is for the parent, which then ends the worker.
+                start_new_session=True,  # Only the parent receives Ctrl-C; it then ends the worker.
             )
         except BaseException:
             os.close(self._held)
@@ -72,16 +72,16 @@ class Worker:
 
     @property
     def pid(self) -> int:
-        """Of the process."""
+        """The worker's process number."""
         return self._process.pid
 
     def ask(self, request: bytes, expires: float, is_wanted: Callable[[], bool]) -> Any:
         """Send *request* and return the answer.
 
         Raises:
-            Gone: The worker ended first.
-            TimeoutError: *expires*, on `time.monotonic`'s clock, came first, or the answer is no longer wanted.
-            ValueError: The answer is longer than `MAX_ANSWER_BYTES`, or no JSON.
+            Gone: The worker ended before it had answered.
+            TimeoutError: *expires*, on `time.monotonic`'s clock, has passed, or the answer is no longer wanted.
+            ValueError: The answer is longer than `MAX_ANSWER_BYTES`, or is not JSON.
         """
         pending, answer = memoryview(request), bytearray()
         poll = select.poll()
@@ -101,7 +101,7 @@ class Worker:
         return json.loads(answer[HEADER.size :])
 
     def ended_by(self) -> int:
-        """The signal that ended the process, which has ended; 0 if none did."""
+        """Return the signal that ended the process, or 0 if no signal did. The process must have ended."""
         return max(0, -self._process.wait())
 
     def _received(self) -> bytes:
@@ -125,8 +125,9 @@ class Worker:
 class ComputePool:
     """Runs functions in workers, at most `MAX_WORKERS` at a time. Safe from many threads, and after a fork.
 
-    A worker is started by the first call that needs one and kept for the next; one that went beyond a limit, died, or
-    was interrupted is killed, and another takes its place. *searched* gives, at each start, the folders that a worker imports from.
+    The first call that needs a worker starts it, and the pool keeps it for the next call. A worker that exceeded a
+    limit, crashed or was interrupted is killed and replaced. *searched* is called at each start of a worker and returns
+    the folders that the worker imports from.
     """
 
     def __init__(self, searched: Callable[[], list[str]]) -> None:
@@ -145,12 +146,12 @@ class ComputePool:
         cpu_s: float,
         memory_bytes: int,
     ) -> Any:
-        """What *function* (`package.module:name`) returns for *args*.
+        """Return the result of *function* (`package.module:name`) for *args*.
 
         Raises:
-            ToolError: What the function raised as a `ToolError`; `timed_out`, past *expires* or *cpu_s*; `tool_error`,
-                beyond *memory_bytes*, or if the parser crashed; `unexpected_failure`, for any other exception.
-            ValueError: *function* is no such name, or *args* are not JSON.
+            ToolError: The `ToolError` that the function raised; `timed_out` past *expires* or *cpu_s*; `tool_error`
+                beyond *memory_bytes*, or if the parser crashed; `unexpected_failure` for any other exception.
+            ValueError: *function* is not such a name, or *args* cannot be written as JSON.
         """
         if not _FUNCTION.fullmatch(function):
             message = f"{function!r} does not name a function as 'package.module:name'"
@@ -182,7 +183,7 @@ class ComputePool:
         return value
 
     def close(self) -> None:
-        """End the workers; one that is at work ends with its call."""
+        """End the idle workers. A busy worker ends with its call."""
         with self._lock:
             self._closed = True
             idle, self._idle = self._idle, []
@@ -190,7 +191,7 @@ class ComputePool:
             worker.close()
 
     def pids(self) -> list[int]:
-        """The process numbers of the workers that wait for a request."""
+        """The process numbers of the idle workers."""
         with self._lock:
             return [worker.pid for worker in self._idle]
 
@@ -201,7 +202,7 @@ class ComputePool:
         self._idle = []
 
     def _wait_for_turn(self, expires: float, is_wanted: Callable[[], bool]) -> None:
-        if self._owner != os.getpid():  # A fork's child has the parent's pipes, and no workers of its own.
+        if self._owner != os.getpid():  # After a fork, the child holds the parent's pipes but has no workers.
             self._renew()
         while not self._turns.acquire(timeout=max(0.0, min(_BEAT_S, expires - time.monotonic()))):
             if time.monotonic() >= expires or not is_wanted():
@@ -266,7 +267,7 @@ def _late(what: str) -> ToolError:
 
 
 def _end(process: "subprocess.Popen[bytes]", held: int, owner: int) -> None:
-    """Kill a worker and let go of its pipes; in a fork's child, whose worker it is not, only the latter."""
+    """Kill a worker and close its pipes. A forked child only closes the pipes: the worker is its parent's."""
     if owner == os.getpid():
         process.kill()
         process.wait()

@@ -1,8 +1,8 @@
 """The child process of `rt.compute`: it answers one request after another until its parent closes the pipe.
 
-A frame is four bytes with the length of what follows, then JSON. A request names a module-level function and its
-arguments; an answer holds what the function returned, or the error that it raised. Only JSON goes either way, so that a
-parser that hostile input has taken over can send text to the parent and nothing that the parent would execute.
+A frame is a length of four bytes, then JSON of that length. A request names a module-level function and its arguments.
+An answer holds the function's result, or the error that it raised. Both sides send only JSON: a parser that hostile
+input has taken over can send text to the parent, but nothing that the parent would execute.
 """
 
 import importlib
@@ -27,14 +27,14 @@ else:
 
 HEADER = struct.Struct(">I")
 _WORN_AFTER = 200
-"""Requests after which a worker asks to be replaced: parsers leak, and their memory falls into pieces."""
+"""Requests after which a worker asks to be replaced: parsers leak memory and fragment it."""
 
 
 def frame(value: object) -> bytes:
-    """*value* as one frame.
+    """Encode *value* as one frame.
 
     Raises:
-        TypeError, ValueError, RecursionError: It is not JSON.
+        TypeError, ValueError, RecursionError: *value* cannot be written as JSON.
     """
     body = json.dumps(value, allow_nan=False, separators=(",", ":")).encode()
     return HEADER.pack(len(body)) + body
@@ -60,8 +60,8 @@ def serve(lifeline: int) -> None:
 def die_with_the_parent(lifeline: int) -> None:
     """Have the kernel end this process when the other end of *lifeline* is closed, whatever this process is doing.
 
-    A thread that waited for the end of the pipe would need the interpreter's lock, which a parser may never release; a
-    signal at the parent's death (PR_SET_PDEATHSIG) comes when the thread that started the child ends.
+    A thread that waited for the end of the pipe would need the interpreter's lock, which a parser may never release.
+    PR_SET_PDEATHSIG would send its signal already when the thread that started the child ends, not only the parent.
 
     Source: fcntl(2), O_ASYNC; signal(7): SIGIO ends a process that does not handle it.
     """
@@ -76,7 +76,7 @@ def die_with_the_parent(lifeline: int) -> None:
 
 
 def answer_to(request: dict[str, Any]) -> dict[str, Any]:
-    """Call the function that *request* names within its limits; what it returned or raised, as an answer."""
+    """Call the function that *request* names, within its limits, and return its result or its error as an answer."""
     try:
         _limit(int(request["cpu_s"]), int(request["memory_bytes"]))
         module, _, name = request["function"].partition(":")
@@ -112,7 +112,7 @@ def _sendable(answer: dict[str, Any]) -> bytes:
 
 
 def _limit(cpu_s: int, memory_bytes: int) -> None:
-    """Set the soft limits for the next request; the kernel ends a process that goes above that of processor time."""
+    """Set the soft limits for the next request. The kernel ends a process that exceeds its processor time."""
     usage = resource.getrusage(resource.RUSAGE_SELF)
     used_s = int(usage.ru_utime + usage.ru_stime) + 1
     for number, value in ((resource.RLIMIT_CPU, used_s + cpu_s), (resource.RLIMIT_AS, memory_bytes)):
@@ -121,13 +121,13 @@ def _limit(cpu_s: int, memory_bytes: int) -> None:
 
 
 def _is_large(memory_bytes: int) -> bool:
-    # Not `ru_maxrss`, which a program takes over from the process that started it. Source: proc(5), /proc/pid/statm.
+    # Not `ru_maxrss`: a program inherits that from the process that started it. Source: proc(5), /proc/pid/statm.
     with open("/proc/self/statm", "rb") as sizes:  # noqa: PTH123 - a Path costs as much as the read
         return int(sizes.read().split()[1]) * resource.getpagesize() > memory_bytes // 2
 
 
 def _private_streams() -> tuple[BinaryIO, BinaryIO]:
-    """The two pipes under numbers of their own: what a parser prints must not get between the answers."""
+    """Move both pipes to other descriptors, so that a parser's own output cannot get between the answers."""
     requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     nowhere = os.open(os.devnull, os.O_RDWR)
     for number in (0, 1, 2):
