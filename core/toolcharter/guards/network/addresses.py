@@ -1,4 +1,4 @@
-"""Which addresses are public. Pure, by tables of our own: those of `ipaddress` change with Python's patch releases."""
+"""Which addresses are public. Pure, with its own tables: those of `ipaddress` change in Python's patch releases."""
 
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 
@@ -27,9 +27,12 @@ NOT_PUBLIC_4: tuple[IPv4Network, ...] = tuple(
         ),
     )
 )
-"""Source: IANA IPv4 Special-Purpose Address Registry (RFC 6890), all that is not globally reachable, and multicast."""
+"""Networks that are not globally reachable, and multicast.
+
+Source: IANA IPv4 Special-Purpose Address Registry (RFC 6890).
+"""
 UNICAST = IPv6Network("2000::/3")
-"""Beyond this nothing is global unicast. Source: IANA IPv6 Global Unicast Address Assignments (RFC 4291)."""
+"""No address outside it is global unicast. Source: IANA IPv6 Global Unicast Address Assignments (RFC 4291)."""
 NOT_PUBLIC_6: tuple[IPv6Network, ...] = tuple(
     map(
         IPv6Network,
@@ -41,11 +44,11 @@ NOT_PUBLIC_6: tuple[IPv6Network, ...] = tuple(
         ),
     )
 )
-"""Within `UNICAST`. Source: IANA IPv6 Special-Purpose Address Registry (RFC 6890)."""
+"""Networks within `UNICAST` that are not public. Source: IANA IPv6 Special-Purpose Address Registry (RFC 6890)."""
 NAT64 = IPv6Network("64:ff9b::/96")
-"""Carries an IPv4 address, which is what answers: networks without IPv4 reach it so. Source: RFC 6052, 2.1."""
+"""Addresses that embed an IPv4 address, by which networks without IPv4 reach that host. Source: RFC 6052, 2.1."""
 _ISATAP = frozenset({0x00005EFE, 0x02005EFE})
-"""The beginning of an interface identifier that carries an IPv4 address. Source: RFC 5214, section 6.1."""
+"""The first 32 bits of an interface identifier that embeds an IPv4 address. Source: RFC 5214, section 6.1."""
 METADATA: frozenset[Address] = frozenset(
     {
         IPv4Address("169.254.169.254"),  # most clouds
@@ -59,14 +62,14 @@ METADATA: frozenset[Address] = frozenset(
         IPv6Address("fd20:ce::254"),  # Google
     }
 )
-"""Where clouds hand out credentials; a policy that opens the network around one does not open it."""
+"""Where clouds hand out credentials. A policy that opens the network around such an address does not open it."""
 
 
 def is_public(address: Address) -> bool:
-    """Whether anyone on the Internet would reach the same host at *address*.
+    """Whether *address* leads to the same host from everywhere on the Internet.
 
-    What carries an IPv4 address is public if that is (NAT64), or never (mapped, compatible, 6to4,
-    Teredo, ISATAP).
+    An IPv6 address that embeds an IPv4 address is public if the IPv4 address is (NAT64), or never
+    (mapped, compatible, 6to4, Teredo, ISATAP).
     """
     if address in METADATA:
         return False
@@ -86,18 +89,18 @@ def _is_special(address: IPv6Address) -> bool:
 
 
 def is_opened(address: Address, opened: tuple[Network, ...]) -> bool:
-    """Whether one of the networks *opened* holds *address*; a metadata service must be listed there by itself."""
+    """Whether a network in *opened* contains *address*. A metadata service needs an entry of its address alone."""
     for network in opened:
-        # A zone is part of an address and of no network that a policy could name.
+        # A zone is part of an address, but a policy's networks have none.
         if address in network and not getattr(address, "scope_id", None):
             return network.num_addresses == 1 or not _is_metadata(address)
     return False
 
 
 def _is_metadata(address: Address) -> bool:
-    """Whether *address* is one of a metadata service, or an IPv6 address that carries one in whatever way."""
+    """Whether *address* is a metadata service's, or an IPv6 address that embeds one in any way."""
     if address in METADATA or isinstance(address, IPv4Address):
         return address in METADATA
     bits = int(address)
-    # At the end (mapped, compatible, NAT64, ISATAP), after 2002 (6to4), turned over at the end (Teredo).
+    # In the last 32 bits (mapped, compatible, NAT64, ISATAP), after 2002 (6to4), inverted in the last 32 bits (Teredo).
     return any(IPv4Address(one & 0xFFFF_FFFF) in METADATA for one in (bits, bits >> 80, ~bits))

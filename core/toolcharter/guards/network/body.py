@@ -1,4 +1,4 @@
-"""A body as it was before compression, never more of it than the limit."""
+"""Decompress a body piece by piece, never beyond its limit."""
 
 import zlib
 from collections.abc import Callable
@@ -7,13 +7,13 @@ from toolcharter.api.reasons import GuardReason
 from toolcharter.errors import ToolError
 
 ACCEPTED = "gzip, deflate"
-"""For the header `Accept-Encoding`: what can be unpacked piece by piece with a limit, with the standard library."""
+"""The header `Accept-Encoding`: the encodings that the standard library can unpack piece by piece with a limit."""
 _GZIP, _ZLIB, _RAW = 16 + zlib.MAX_WBITS, zlib.MAX_WBITS, -zlib.MAX_WBITS
 _FORMS = {"gzip": _GZIP, "x-gzip": _GZIP, "deflate": _ZLIB}
 
 
 class Body:
-    """Takes what arrives and gives what it means.
+    """Decodes the pieces of one body as they arrive.
 
     Args:
         encoding: The header `Content-Encoding`, or empty.
@@ -26,14 +26,14 @@ class Body:
     def __init__(self, encoding: str, limit: int) -> None:
         self._room = limit
         self.truncated = False
-        """More has come than the limit; the rest need not be read."""
+        """Whether the body is longer than the limit. The caller need not read the rest."""
         self._unpack = _unpacker(encoding.strip().lower())
 
     def feed(self, data: bytes) -> bytes:
-        """What *data* adds to the body.
+        """Return the bytes that *data* adds to the decompressed body.
 
         Raises:
-            ToolError: `invalid_response`, for what does not unpack.
+            ToolError: `invalid_response`, if *data* cannot be decompressed.
         """
         try:
             plain = self._unpack(data, self._room + 1)
@@ -46,18 +46,18 @@ class Body:
 
 
 def _unpacker(encoding: str) -> Callable[[bytes, int], bytes]:
-    """`(data, most) -> bytes`, at most so many."""
+    """Return a function `(data, most)` that unpacks *data* to at most *most* bytes."""
     if encoding in {"", "identity"}:
         return lambda data, most: data[:most]
     if encoding not in _FORMS:
-        # Shown shortened: a stranger wrote it.
+        # Shortened: the text is untrusted.
         message = f"The answer is encoded as {encoding[:32]!r}, which was not asked for."
         raise ToolError(message, reason=GuardReason.INVALID_RESPONSE)
     return _Inflater(_FORMS[encoding]).unpack
 
 
 class _Inflater:
-    """zlib by pieces. Some servers send `deflate` without its frame; browsers bear it, and so do we."""
+    """Incremental zlib. Some servers send `deflate` without the zlib header; browsers accept that, and so do we."""
 
     def __init__(self, form: int) -> None:
         self._form = form

@@ -1,4 +1,4 @@
-"""What one request has left: time until it must have ended, and bytes that may still arrive."""
+"""The remaining time of one request, and the number of bytes that may still arrive."""
 
 from time import monotonic
 
@@ -7,17 +7,17 @@ from toolcharter.api.reasons import GuardReason, Reason
 from toolcharter.errors import ToolError
 
 BESIDE_BODY = 262_144
-"""Bytes of heads, interim answers, framing and trailers that may arrive beside bodies, over all redirects."""
+"""How many bytes of heads, interim answers, framing and trailers may arrive beside bodies, over all redirects."""
 
 
 class Budget:
-    """One request's, over all its redirects."""
+    """The budget of one request, shared by all its redirects."""
 
     def __init__(self, limits: HttpLimits, deadline: float) -> None:
         self.limits = limits
         self._end = min(monotonic() + limits.timeout_s, deadline)
         self._beside = BESIDE_BODY
-        # Twice, and some: what cannot be compressed comes a little longer.
+        # With a margin: compression makes incompressible data slightly longer.
         self._body = 2 * limits.max_bytes + BESIDE_BODY
 
     def left(self) -> float:
@@ -41,7 +41,7 @@ class Budget:
         _require(self._beside)
 
     def is_body(self, count: int) -> None:
-        """Note that *count* of the bytes that have arrived are of a body, still compressed.
+        """Note that *count* of the bytes that have arrived belong to a body, still compressed.
 
         Raises:
             ToolError: `response_too_large`.

@@ -1,4 +1,4 @@
-"""`Client`: requests with their redirects, and httpx transports of one hop each."""
+"""`Client`: sends requests and follows their redirects, and prepares httpx transports, which make one hop each."""
 
 import ssl
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ else:
 
 
 class Client:
-    """One toolbox's way to the network. It keeps no connection, cookie or answer.
+    """The HTTP client of one toolbox. It keeps no connection, cookie or answer.
 
     Args:
         resolve: Looks names up; the system's resolver by default.
@@ -36,16 +36,16 @@ class Client:
 
     @cached_property
     def tls(self) -> ssl.SSLContext:
-        """Verifies certificates and names; the bundle of certifi, or what `SSL_CERT_FILE` and `SSL_CERT_DIR` name."""
+        """Verifies certificates and names, with certifi's bundle or the one in `SSL_CERT_FILE` or `SSL_CERT_DIR`."""
         context = httpx.create_ssl_context()
         context.set_alpn_protocols(["http/1.1"])
         return context
 
     def lines(self, policy: NetworkPolicy, limits: HttpLimits | None, deadline: float) -> "dial.Lines":
-        """How a request that begins now reaches the world.
+        """Return the connection settings of a request whose time begins now.
 
         Raises:
-            ToolError: The extra is not installed.
+            ToolError: The extra `toolcharter[http]` is not installed.
         """
         try:
             lines = dial.Lines
@@ -55,7 +55,7 @@ class Client:
         return lines(policy, Budget(limits or HttpLimits(), deadline), self._resolve, lambda: self.tls)
 
     def connector(self, policy: NetworkPolicy, timeout_s: float) -> Connect:
-        """`rt.http.connector`."""
+        """Implement `rt.http.connector`."""
         return lambda host, port: connect(host, port, policy, self._resolve, timeout_s)
 
     def fetch(
@@ -70,7 +70,7 @@ class Client:
         content: bytes = b"",
         limits: HttpLimits | None = None,
     ) -> HttpAnswer:
-        """`rt.http.fetch`; *deadline* is on `time.monotonic`'s clock, in seconds."""
+        """Implement `rt.http.fetch`. *deadline* is on `time.monotonic`'s clock, in seconds."""
         journey = Journey(first_step(url, method, headers, content), policy, limits or HttpLimits())
         lines = self.lines(policy, limits, deadline)
 
@@ -92,7 +92,7 @@ class Client:
         content: bytes = b"",
         limits: HttpLimits | None = None,
     ) -> HttpAnswer:
-        """`rt.http.afetch`."""
+        """Implement `rt.http.afetch`."""
         journey = Journey(first_step(url, method, headers, content), policy, limits or HttpLimits())
         lines = self.lines(policy, limits, deadline)
 

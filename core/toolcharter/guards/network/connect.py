@@ -1,6 +1,6 @@
-"""Plain connections to hosts that have been judged, for what speaks another protocol or keeps them beyond a call.
+"""Plain connections to checked hosts, for tools that speak another protocol or keep a connection beyond a call.
 
-It needs no extra; `dial` shares its rules.
+This module needs no extra; `dial` shares its rules.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ MAX_DIALS = 4
 async def connect(
     host: str, port: int, policy: NetworkPolicy, resolve: Resolve, timeout_s: float
 ) -> tuple[StreamReader, StreamWriter]:
-    """What `rt.http.connector` gives does this."""
+    """Connect to *host* under *policy*: the function that `rt.http.connector` returns."""
     url = Url("http", parse_ipv6(host) if ":" in host else parse_host(host), port, "/")
     judge_url(url, policy)
     budget = Budget(HttpLimits(timeout_s=timeout_s), inf)
@@ -47,7 +47,7 @@ async def connect(
 
 
 def check_peer(peer: Any, address: Address, port: int) -> None:
-    """Refuse a connection that has not come out where it was meant to.
+    """Refuse a connection whose peer is not the address and port that were checked.
 
     Raises:
         Denied: `private_address`.
@@ -57,12 +57,12 @@ def check_peer(peer: Any, address: Address, port: int) -> None:
 
 
 def share_of(budget: Budget, addresses: tuple[Address, ...], position: int) -> float:
-    """The time for one address, so that the others have their turn."""
+    """The time for one address, in seconds: an equal share of what is left, so that each address is tried."""
     return budget.left() / (len(addresses) - position)
 
 
 def unreachable(url: Url, budget: Budget) -> ToolError:
-    """The error of a host none of whose addresses answers."""
+    """The error for a host of which no address accepts a connection. Raises `timed_out` if no time is left."""
     budget.left()
     message = f"{url.host_text!r} does not accept connections on port {url.port}."
     return ToolError(message, reason=GuardReason.CONNECTION_FAILED, retryable=True)

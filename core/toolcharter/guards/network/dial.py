@@ -1,4 +1,4 @@
-"""Connections to addresses that have been judged, and to nothing else."""
+"""Connections to checked addresses, and to nothing else."""
 
 import ssl
 from collections.abc import Callable, Generator
@@ -21,17 +21,17 @@ _FAILED = (httpcore.ConnectError, httpcore.ConnectTimeout)
 
 
 class Lines(NamedTuple):
-    """How one request reaches the world."""
+    """The policy, the budget and the means by which one request connects."""
 
     policy: NetworkPolicy
     budget: Budget
     resolve: Resolve
     tls: Callable[[], ssl.SSLContext]
-    """Made when the first connection needs it."""
+    """Returns the TLS context, made when the first connection needs it."""
 
 
 def dial(url: Url, lines: Lines) -> TimedStream:
-    """Connect to the host of *url*, with TLS if its scheme says so.
+    """Connect to the host of *url*, with TLS if its scheme is `https`.
 
     Raises:
         Denied: `private_address`.
@@ -50,7 +50,7 @@ def dial(url: Url, lines: Lines) -> TimedStream:
 
 async def adial(url: Url, lines: Lines) -> AsyncTimedStream:
     """The same from asynchronous code."""
-    backend = cast("httpcore.AsyncNetworkBackend", httpcore.AnyIOBackend())  # where anyio is missing: another class
+    backend = cast("httpcore.AsyncNetworkBackend", httpcore.AnyIOBackend())  # without anyio it has another type
     addresses = (await aaddresses_of(url, lines.policy, lines.budget, lines.resolve))[:MAX_DIALS]
     for position, address in enumerate(addresses):
         share = share_of(lines.budget, addresses, position)
@@ -63,7 +63,7 @@ async def adial(url: Url, lines: Lines) -> AsyncTimedStream:
 
 
 def _secured(inner: httpcore.NetworkStream, url: Url, address: Address, lines: Lines) -> TimedStream:
-    """A connection that has come out where it was meant to, under TLS if *url* says so."""
+    """Check where the connection leads, and start TLS if the scheme of *url* is `https`."""
     stream = TimedStream(inner, lines.budget)
     try:
         check_peer(inner.get_extra_info("server_addr"), address, url.port)
@@ -87,7 +87,7 @@ async def _asecured(inner: httpcore.AsyncNetworkStream, url: Url, address: Addre
 
 @contextmanager
 def handshaking(url: Url) -> Generator[None]:
-    """Turn what fails while TLS begins into errors of the call."""
+    """Turn failures of the TLS handshake into `ToolError`s."""
     try:
         yield
     except httpcore.TimeoutException as error:

@@ -1,4 +1,4 @@
-"""One hop: a connection of its own, one request, the head of its answer, and its body as it comes."""
+"""One hop: a new connection, one request, the head of its answer, and the body as it arrives."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -17,17 +17,17 @@ from toolcharter.guards.network.urls import Url
 
 
 class Hop:
-    """An answer under way."""
+    """An answer whose head has arrived and whose body can be read."""
 
     def __init__(self, received: Received, response: httpcore.Response, lines: Lines) -> None:
         self.received = received
         self._response = response
         self._budget = lines.budget
         self.truncated = False
-        """The body was longer than the limit; known when it has been read."""
+        """Whether the body was longer than the limit. Known only after the body has been read."""
 
     def body(self) -> Iterator[bytes]:
-        """The body by pieces, decompressed, up to the limit."""
+        """Yield the decompressed body piece by piece, up to the limit."""
         body = Body(self.received.encoding, self._budget.limits.max_bytes)
         with telling():
             for data in self._response.iter_stream():
@@ -51,7 +51,7 @@ class Hop:
 
 @contextmanager
 def exchange(sent: Sent, lines: Lines) -> Generator[Hop]:
-    """Send a request whose URL has been judged; the connection ends with the block.
+    """Send a request whose URL has been checked. The connection closes with the block.
 
     Raises:
         Denied, ToolError: As `dial`; `invalid_response`, `response_too_large`.
@@ -81,17 +81,17 @@ async def aexchange(sent: Sent, lines: Lines) -> AsyncGenerator[Hop]:
 
 @contextmanager
 def telling() -> Generator[None]:
-    """Turn what fails between a request and its answer into errors of the call, which repeat no text of the server's.
+    """Turn failures between a request and its answer into errors that repeat no text of the server's.
 
     Raises:
-        ToolError: For each fault that httpcore knows.
+        ToolError: For each kind of error that httpcore raises.
     """
     try:
         yield
     except httpcore.TimeoutException as error:
         raise out_of_time() from error
     except httpcore.LocalProtocolError:
-        # Without what is wrong with it: that repeats the header, which may be a key.
+        # Without httpcore's message: it repeats the header, which may contain a key.
         message = "The request cannot be sent: its method or a header is not valid in HTTP."
         raise ToolError(message, reason=Reason.INVALID_ARGUMENTS) from None
     except httpcore.ProtocolError as error:

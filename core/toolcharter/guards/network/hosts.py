@@ -1,7 +1,7 @@
-"""Host names and numeric hosts, in one spelling each. Pure.
+"""Parse host names and numeric hosts, of which only one spelling is accepted. Pure.
 
-A host that some resolver might read otherwise than we do is refused, not repaired: numbers in
-other bases or with parts left out, percent escapes, letters that a mapping would turn into others.
+A host that some resolver might read differently is refused, not repaired: numbers in other bases
+or with parts left out, percent escapes, letters that a mapping would turn into others.
 """
 
 from ipaddress import AddressValueError, IPv4Address, IPv6Address
@@ -18,7 +18,7 @@ else:
     idna = lazy("idna")
 
 _SHOWN = 80
-"""Characters of a host that a message repeats."""
+"""How many characters of a host a message repeats."""
 INTERNAL = frozenset(
     [
         "localhost",
@@ -42,22 +42,22 @@ INTERNAL = frozenset(
         "home.arpa",
     ]
 )
-"""Names that, with all below them, are of one network or one machine.
+"""Names that, like every name below them, belong to one network or one machine.
 
-Source: RFC 6761 and 6762 (with appendix G), 7686, 8375, 9476; ICANN's resolution on `internal` (2024). Clusters and container
-platforms, none of whose names is a top-level domain: documentation of Kubernetes, Consul, Nomad, Docker, Mesos-DNS.
+Source: RFC 6761 and 6762 (with appendix G), 7686, 8375, 9476; ICANN's resolution on `internal` (2024). The names of
+clusters and container platforms, no top-level domains: documentation of Kubernetes, Consul, Nomad, Docker, Mesos-DNS.
 """
 
 Host = str | IPv4Address | IPv6Address
 
 
 def refused(what: str) -> Denied:
-    """A denial of a URL that has to be written otherwise."""
+    """The denial of a URL that must be written differently."""
     return Denied(GuardReason.URL_NOT_UNDERSTOOD, what, hint="Write the URL plainly: https://host/path, escaped.")
 
 
 def parse_host(text: str) -> Host:
-    """A host without its brackets or port.
+    """Parse a host name or an IPv4 address, without a port.
 
     Raises:
         Denied: `url_not_understood`.
@@ -75,7 +75,7 @@ def parse_host(text: str) -> Host:
 
 
 def parse_ipv4(text: str) -> IPv4Address:
-    """Four decimal numbers without leading zeros."""
+    """Parse four decimal numbers without leading zeros."""
     try:
         return IPv4Address(text)
     except AddressValueError:
@@ -83,7 +83,7 @@ def parse_ipv4(text: str) -> IPv4Address:
 
 
 def parse_ipv6(text: str) -> IPv6Address:
-    """An address in the form of RFC 5952, without a zone."""
+    """Parse an address in the form of RFC 5952, without brackets or a zone."""
     try:
         address = IPv6Address(text)
     except AddressValueError:
@@ -94,7 +94,7 @@ def parse_ipv6(text: str) -> IPv6Address:
 
 
 def is_internal(name: str) -> bool:
-    """Whether *name* belongs to one network or one machine: it has no dot, or ends in a name kept for that."""
+    """Whether *name* belongs to one network or one machine: it has no dot, or ends in a name from `INTERNAL`."""
     labels = name.split(".")
     return len(labels) == 1 or labels[-1] in INTERNAL or ".".join(labels[-2:]) in INTERNAL
 
@@ -104,7 +104,7 @@ def _mapped(address: IPv6Address) -> str:
 
 
 def _to_ascii(text: str) -> str:
-    """A name in other letters as a resolver is asked for it, if no mapping but lower case is needed.
+    """Encode a non-ASCII name as resolvers need it. Any mapping other than to lower case is refused.
 
     Source: UTS 46, non-transitional, and IDNA 2008 (RFC 5891).
     """
@@ -121,7 +121,7 @@ def _to_ascii(text: str) -> str:
 
 
 def _stands_for_a_name(label: str) -> bool:
-    """Whether the label `xn--...` encodes exactly one other."""
+    """Whether the label `xn--...` decodes to a label that encodes to the same label again."""
     try:
         return bool(idna.encode(idna.decode(label)) == label.encode())
     except UnicodeError:

@@ -1,4 +1,4 @@
-"""Whether a policy lets a URL, and then an address, be reached. Pure."""
+"""Check a URL, and then its addresses, against a policy. Pure."""
 
 from collections.abc import Iterable
 from functools import lru_cache
@@ -13,7 +13,7 @@ from toolcharter.guards.network.urls import Url
 
 
 def judge_url(url: Url, policy: NetworkPolicy) -> None:
-    """Deny what the text of *url* alone shows.
+    """Check everything that the text of *url* shows without a DNS lookup.
 
     Raises:
         Denied: `private_address`, `domain_not_allowed`, `port_not_allowed`.
@@ -44,9 +44,9 @@ def judge_answers(name: str, answers: Iterable[str], policy: NetworkPolicy) -> t
     """Turn the answers of one DNS lookup into addresses, or refuse all of them.
 
     Args:
-        name: What was looked up.
+        name: The name that was looked up.
         answers: Textual IPv4 or IPv6 addresses, without port or brackets.
-        policy: What is opened beside public addresses.
+        policy: Says which addresses are allowed beside public ones.
 
     Returns:
         Each address once, in the order of *answers*. Connect to one of these, not to the name: a
@@ -61,12 +61,15 @@ def judge_answers(name: str, answers: Iterable[str], policy: NetworkPolicy) -> t
             judge_address(address, policy)
         except Denied:
             what = f"The name {name!r} leads to an address that is not a public one."
-            raise _private(what, "the name and every address that it leads to") from None  # which of them stays secret
+            raise _private(what, "the name and every address that it leads to") from None  # does not reveal the address
     return addresses
 
 
 def covers(patterns: Iterable[str], host: str) -> bool:
-    """Whether one of *patterns* is for *host*: `example.com` itself, `*.example.com` it and all below, `*` any."""
+    """Whether one of *patterns* matches *host*.
+
+    `example.com` matches that host alone, `*.example.com` also every host below it, `*` every host.
+    """
     return any(
         pattern in {"*", host} or (pattern.startswith("*.") and f".{host}".endswith(pattern[1:]))
         for pattern in patterns
@@ -75,7 +78,7 @@ def covers(patterns: Iterable[str], host: str) -> bool:
 
 @lru_cache(maxsize=128)
 def _networks(entries: tuple[str, ...]) -> tuple[Network, ...]:
-    """Those of *entries* that are addresses or networks and no names."""
+    """The *entries* that are addresses or networks, without the names."""
     found: list[Network] = []
     for entry in entries:
         try:

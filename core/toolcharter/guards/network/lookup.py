@@ -1,4 +1,4 @@
-"""Names to addresses: one look-up for each connection, in limited time, every answer judged."""
+"""Resolve names to addresses: one lookup for each connection, in limited time, with every answer checked."""
 
 import asyncio
 import socket
@@ -16,14 +16,14 @@ from toolcharter.guards.network.judge import judge_answers
 from toolcharter.guards.network.urls import Url
 
 Resolve = Callable[[str, int], Sequence[str]]
-"""`(name, port) -> addresses`; blocks, and raises `OSError` if there are none."""
+"""`(name, port) -> addresses`. Blocks, and raises `OSError` if there are no addresses."""
 MAX_LOOKUPS = 64
-"""Look-ups under way in one process; each takes a thread, which nothing can end."""
+"""How many lookups may run in one process at a time. Each occupies a thread that cannot be cancelled."""
 _slots = threading.BoundedSemaphore(MAX_LOOKUPS)
 
 
 def system_resolve(name: str, port: int) -> list[str]:
-    """Ask the system's resolver. An address that holds in one zone only is given with it (`fe80::1%2`)."""
+    """Ask the system's resolver. An address that is valid in one zone only includes the zone (`fe80::1%2`)."""
     found = socket.getaddrinfo(name, port, type=socket.SOCK_STREAM)
     return [_with_zone(address) for *_, address in found]
 
@@ -34,7 +34,7 @@ def _with_zone(address: Sequence[object]) -> str:
 
 
 def addresses_of(url: Url, policy: NetworkPolicy, budget: Budget, resolve: Resolve) -> tuple[Address, ...]:
-    """The addresses that may be dialled for *url*, at least one.
+    """Return the addresses that may be connected to for *url*, at least one.
 
     Raises:
         Denied: `private_address`.
@@ -88,7 +88,7 @@ def _begin(resolve: Resolve, name: str, port: int) -> "Future[Sequence[str]]":
     def work() -> None:
         try:
             future.set_result(resolve(name, port))
-        except BaseException as error:  # noqa: BLE001 - raised where the answer is waited for
+        except BaseException as error:  # noqa: BLE001 - raised in the thread that waits for the answer
             future.set_exception(error)
         finally:
             slots.release()

@@ -1,4 +1,4 @@
-"""One request and its redirects, without the connections: what to send next, and when to stop. Pure."""
+"""Follow one request's redirects, without connections: decides what to send next, and when to stop. Pure."""
 
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from typing import NamedTuple
@@ -11,9 +11,9 @@ from toolcharter.guards.network.urls import Url, parse_url, resolve_reference
 
 MOVED = frozenset({301, 302, 303, 307, 308})
 KEEPS_METHOD = frozenset({307, 308})
-"""Redirects after which a request is sent again as it was. Source: RFC 9110, sections 15.4.8 and 15.4.9."""
+"""Redirects after which a request keeps its method and content. Source: RFC 9110, sections 15.4.8 and 15.4.9."""
 CROSSING = frozenset({"accept", "accept-language", "user-agent"})
-"""The caller's headers that another origin may see: none that could hold a credential."""
+"""The caller's headers that are sent to another origin. None of them could hold a credential."""
 _CONTENT = "content-"
 OURS = frozenset(
     {
@@ -31,43 +31,43 @@ OURS = frozenset(
         "upgrade",
     }
 )
-"""Headers that say where a message goes or where it ends; a caller has no say in them."""
+"""Headers that determine where a message goes or where it ends. A caller cannot set them."""
 
 _MEANINGS = {str(reason): info.meaning for reason, info in (*CORE_REASONS.items(), *GUARD_REASONS.items())}
 
 
 class Sent(NamedTuple):
-    """One request of one hop."""
+    """The request of one hop."""
 
     url: Url
     method: str
     headers: tuple[tuple[str, str], ...]
-    """Beside ours; names in lower case."""
+    """The headers beside those in `OURS`; names in lower case."""
     content: bytes | Iterable[bytes] | AsyncIterator[bytes] = b""
 
 
 class Received(NamedTuple):
-    """The head of one answer."""
+    """The head of one hop's answer."""
 
     status: int
     headers: tuple[tuple[str, str], ...]
     """Names in lower case."""
 
     def header(self, name: str) -> str:
-        """The first value of a header, or nothing."""
+        """The first value of a header, or an empty text."""
         return next((value for key, value in self.headers if key == name), "")
 
     @property
     def encoding(self) -> str:
-        """How the body is encoded; several lines are one list. Source: RFC 9110, section 5.3."""
+        """The body's content encoding. Several header lines form one list. Source: RFC 9110, section 5.3."""
         return ", ".join(value for key, value in self.headers if key == "content-encoding")
 
 
 def own_headers(headers: Mapping[str, str] | None) -> tuple[tuple[str, str], ...]:
-    """A caller's headers, with names in lower case.
+    """Return a caller's headers with names in lower case.
 
     Raises:
-        ToolError: `invalid_arguments`, for one that only we may set.
+        ToolError: `invalid_arguments`, for a header in `OURS`.
     """
     found = tuple((name.lower(), value) for name, value in (headers or {}).items())
     for name, _ in found:
@@ -77,25 +77,25 @@ def own_headers(headers: Mapping[str, str] | None) -> tuple[tuple[str, str], ...
 
 
 class Journey:
-    """A request on its way.
+    """One request and the redirects that it follows.
 
     Raises:
-        Denied: The first URL is one that may not be reached.
+        Denied: The policy forbids the first URL.
     """
 
     def __init__(self, first: Sent, policy: NetworkPolicy, limits: HttpLimits) -> None:
         self.next = first
-        """The request to send."""
+        """The next request to send."""
         self.policy = policy
         self._limits = limits
         self._passed: list[str] = []
         judge_url(first.url, policy)
 
     def goes_on(self, received: Received) -> bool:
-        """Whether *received* is a redirect; `next` then is what to send.
+        """Whether *received* is a redirect. If so, sets `next` to the request that follows it.
 
         Raises:
-            Denied: It leads to a forbidden place.
+            Denied: The policy forbids the redirect's target.
             ToolError: `too_many_redirects`.
         """
         target = received.header("location")
@@ -108,13 +108,13 @@ class Journey:
         try:
             self.next = self._moved(_escaped(target), received.status)
         except Denied as denied:
-            # In our words: those of the denial may quote what a stranger wants a model to read.
+            # In our own words: the denial may quote the URL, by which a stranger could address the model.
             said = f"A redirect from {self.next.url.host_text!r} is refused. {_MEANINGS[denied.reason]}"
             raise Denied(denied.reason, said) from denied
         return True
 
     def answer(self, received: Received, body: bytes, *, truncated: bool) -> HttpAnswer:
-        """The end of the way."""
+        """Build the answer of the last hop."""
         headers = dict(reversed(received.headers))
         return HttpAnswer(str(self.next.url), received.status, headers, body, truncated, tuple(self._passed))
 
@@ -126,7 +126,7 @@ class Journey:
         judge_url(url, self.policy)
         kept = old.headers if url.origin == old.url.origin else _crossing(old.headers)
         if status in KEEPS_METHOD or old.method in {"GET", "HEAD"}:
-            # The content of the first origin is not for another.
+            # Content meant for the first origin is not sent to another.
             content = old.content if url.origin == old.url.origin else b""
             return Sent(url, old.method, tuple(kept), content)
         return Sent(url, "GET", tuple(one for one in kept if not one[0].startswith(_CONTENT)))
@@ -137,7 +137,7 @@ def _crossing(headers: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
 
 
 def _escaped(target: str) -> str:
-    """A header's bytes, read as Latin-1, as the text they mostly are: UTF-8."""
+    """Decode a header that was read as Latin-1 as UTF-8, which servers mostly send; keep it if it is not UTF-8."""
     try:
         return target.encode("latin-1").decode()
     except UnicodeError:
@@ -145,7 +145,7 @@ def _escaped(target: str) -> str:
 
 
 def first_step(url: str, method: str, headers: Mapping[str, str] | None, content: bytes) -> Sent:
-    """The request that a caller asks for.
+    """Build the first request of a caller.
 
     Raises:
         Denied: As `parse_url`.

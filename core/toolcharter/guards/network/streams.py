@@ -8,16 +8,16 @@ import httpcore
 from toolcharter.guards.network.budget import Budget
 
 PIECE = 4096
-"""Bytes that one write hands to the kernel, so that each has the time that is left, and not all of them."""
+"""Bytes per write. The remaining time is applied to each write, so a large buffer cannot exceed the budget."""
 
 
 def pieces(buffer: bytes) -> Iterator[bytes]:
-    """*buffer* as it is written."""
+    """Split *buffer* into the pieces in which it is written."""
     return (buffer[at : at + PIECE] for at in range(0, len(buffer), PIECE))
 
 
 class TimedStream(httpcore.NetworkStream):
-    """A stream on a budget; the time limits that httpcore names do not count."""
+    """A stream on a budget. It ignores the timeouts that httpcore passes."""
 
     def __init__(self, inner: httpcore.NetworkStream, budget: Budget) -> None:
         self._inner = inner

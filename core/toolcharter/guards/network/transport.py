@@ -1,4 +1,4 @@
-"""httpx transports under the guard: for libraries that bring an `httpx.Client` of their own."""
+"""httpx transports under the network guard, for libraries that use their own `httpx.Client`."""
 
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
@@ -16,11 +16,11 @@ from toolcharter.guards.network.urls import parse_url
 
 _FRAMING = frozenset({"content-length", "transfer-encoding"})
 _DROPPED = frozenset({"content-encoding", "content-length", "transfer-encoding", "set-cookie", "set-cookie2"})
-"""What no longer holds of the body that is handed on, and cookies, which are not kept."""
+"""Headers that are no longer true for the decompressed body, and cookies, which are not kept."""
 
 
 class GuardedTransport(httpx.BaseTransport):
-    """One connection per request; its budget begins with the request."""
+    """A transport with one connection per request. The budget begins with the request."""
 
     def __init__(self, lines: Callable[[], Lines]) -> None:
         self._lines = lines
@@ -78,7 +78,7 @@ def _require_whole(hop: Hop) -> None:
 
 
 def _sent(request: httpx.Request, lines: Lines) -> Sent:
-    """The request as we send it: its URL read anew, headers that say where it goes left to us."""
+    """Convert a request for `exchange`: its URL is parsed and checked again, and most headers of `OURS` are dropped."""
     url = parse_url(str(request.url))
     judge_url(url, lines.policy)
     headers = [(name.lower(), value) for name, value in request.headers.multi_items()]

@@ -1,9 +1,9 @@
-"""URLs in one strict form. Pure, and linear in the length of the text.
+"""Parse URLs in one strict form. Pure, and linear in the length of the text.
 
-A URL whose scheme, host or port would have to be repaired is refused: two programs would mend it
-differently, and one of them is the check. What follows the host decides nothing about where
-the request goes: letters beyond ASCII, a `%` that escapes nothing and signs that a request cannot
-hold are escaped, each as itself.
+A URL whose scheme, host or port would have to be repaired is refused: this check and the program
+that connects could repair it differently. The part after the host does not decide where the
+request goes. In it, non-ASCII letters, a `%` that begins no escape and characters that a request
+cannot contain are percent-encoded.
 """
 
 import re
@@ -15,13 +15,13 @@ from toolcharter.errors import Denied
 from toolcharter.guards.network.hosts import Host, parse_host, parse_ipv6, refused
 
 MAX_URL = 8_192
-"""Characters; servers take about as much. Source: RFC 9110, section 4.1, asks for 8000."""
+"""In characters: about as long as servers accept. Source: RFC 9110, section 4.1, recommends 8000."""
 DEFAULT_PORTS = {"http": 80, "https": 443}
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*(?=:)")
 _PARTS = re.compile(r"//([^/?#]*)([^?#]*)(\?[^#]*)?(#.*)?")
 _PORT = re.compile(r"[1-9][0-9]{0,4}")
 _IPV6 = re.compile(r"\[([0-9A-Fa-f:.]+)\](?::(.*))?")
-# Source: WHATWG URL, percent-encode sets of path and query, but for `%`, which it leaves as it is; RFC 3987 for the rest.
+# Source: WHATWG URL, percent-encode sets of path and query (it leaves `%` as it is); RFC 3987 for non-ASCII letters.
 _BAD_ESCAPE = r"%(?![0-9A-Fa-f]{2})"
 _NOT_IN_PATH = re.compile(rf'["<>^`{{}}]|{_BAD_ESCAPE}|[^\x00-\x7f]+')
 _NOT_IN_QUERY = re.compile(rf'["<>`]|{_BAD_ESCAPE}|[^\x00-\x7f]+')
@@ -29,7 +29,7 @@ MAX_PORT = 65_535
 
 
 class Url(NamedTuple):
-    """A URL that everyone reads alike."""
+    """A parsed URL, which every program reads in the same way."""
 
     scheme: str
     """`http` or `https`."""
@@ -40,7 +40,7 @@ class Url(NamedTuple):
 
     @property
     def authority(self) -> str:
-        """Host and port as in the `Host` header: the port only if it is not the scheme's own."""
+        """Host and port as in the `Host` header: without the port if it is the scheme's default."""
         host = f"[{self.host}]" if self.host_text.count(":") else self.host_text
         return host if self.port == DEFAULT_PORTS[self.scheme] else f"{host}:{self.port}"
 
@@ -51,7 +51,7 @@ class Url(NamedTuple):
 
     @property
     def origin(self) -> str:
-        """Scheme, host and port: between different ones nothing confidential is passed on."""
+        """Scheme, host and port. Nothing confidential is passed from one origin to another."""
         return f"{self.scheme}://{self.authority}"
 
     def __str__(self) -> str:
@@ -59,7 +59,7 @@ class Url(NamedTuple):
 
 
 def parse_url(text: str) -> Url:
-    """Read an absolute URL.
+    """Parse an absolute URL.
 
     Raises:
         Denied: `url_not_understood`, `scheme_not_allowed`, `credentials_in_url`.
@@ -74,7 +74,7 @@ def parse_url(text: str) -> Url:
 
 
 def resolve_reference(base: Url, text: str) -> Url:
-    """The URL that a redirect from *base* to *text* means. Source: RFC 3986, section 5.2.
+    """Return the target of a redirect from *base* to *text*. Source: RFC 3986, section 5.2.
 
     Raises:
         Denied: As `parse_url`.
@@ -128,7 +128,7 @@ def _parse_port(text: str | None) -> int | None:
 
 
 def _target(path: str, query: str) -> str:
-    """Path and query as they are sent: escaped, without `.` and `..`."""
+    """Return path and query as they are sent: percent-encoded, without `.` and `..`."""
     return _NOT_IN_PATH.sub(_escaped, _without_dots(path)) + _NOT_IN_QUERY.sub(_escaped, query)
 
 
