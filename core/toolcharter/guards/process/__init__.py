@@ -1,6 +1,6 @@
-"""Programs without a shell: pinned, in a clean environment, in a group of their own, within limits and a time.
+"""Run programs without a shell: pinned, in a clean environment, in their own process group, with limits and a deadline.
 
-`GovernedRunner` is what tools call; behind it is the runner that the profile names. `host` is the one that is built in.
+Tools call `GovernedRunner`, which uses the runner that the profile names. The runner `host` is built in.
 """
 
 from collections.abc import Callable
@@ -13,7 +13,7 @@ __all__ = ["GovernedRunner", "HostProgramRunner", "HostRunner", "NoRunner"]
 
 
 class HostRunner(GovernedRunner):
-    """Runs programs on this host, with this user's rights: a `GovernedRunner` with a `host` of its own."""
+    """Runs programs on this host, with this user's rights: a `GovernedRunner` with its own runner `host`."""
 
     def __init__(self, workspace: Path, *, deadline: Callable[[], float], check: Callable[[], None]) -> None:
         host = HostProgramRunner(workspace)

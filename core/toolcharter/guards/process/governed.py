@@ -1,4 +1,4 @@
-"""`GovernedRunner`: `rt.run`, `rt.inspect` and `rt.spawn`, in front of whatever runner the profile names."""
+"""`GovernedRunner`: implements `rt.run`, `rt.inspect` and `rt.spawn` with the runner that the profile names."""
 
 import os
 import time
@@ -34,12 +34,12 @@ DESCRIPTORS = "/proc/self/fd"
 
 
 class GovernedRunner:
-    """Makes jobs of argument vectors and has them run. Satisfies `Runner`; safe from many threads.
+    """Turns argument vectors into jobs and passes them to a runner. Satisfies `Runner`; safe from many threads.
 
-    *runner* is asked for at each start, so that a sandbox opens when it is needed. *deadline* is asked then, too, for
-    the end of the current call, on `time.monotonic`'s clock; *check* runs before anything else and raises to refuse.
-    *read_only* is as in `Job`, and so is what *protected* gives at each start; *environment* adds to what every program starts with.
-    *wanted* gives, at each start, a function that says whether the present call still goes on.
+    At each start of a program, *check* is called first and raises to refuse. *runner* returns the runner, so that a
+    sandbox opens only when it is needed. *deadline* returns the end of the current call, on `time.monotonic`'s clock.
+    *protected* returns the value for `Job.protected`. *wanted* returns a function that says whether the current call is
+    still running. *read_only* is as in `Job`; *environment* is added to the environment of every program.
     """
 
     def __init__(
@@ -77,11 +77,11 @@ class GovernedRunner:
         network: bool = False,
         image: str = "",
     ) -> Completed:
-        """Run *argv* as `Runner` says.
+        """Run *argv* as `Runner` specifies.
 
         Raises:
-            Denied: `protected_path`, for a program below the workspace; `sandbox_unavailable`; whatever *check* raises.
-            ToolError: `program_not_found`; `invalid_arguments`, for what cannot be passed to a
+            Denied: `protected_path`, for a program below the workspace; `sandbox_unavailable`; any denial from *check*.
+            ToolError: `program_not_found`; `invalid_arguments`, for arguments that cannot be passed to a
                 program; `timed_out`, if the call had no time left.
         """
         self._check()
@@ -118,7 +118,7 @@ class GovernedRunner:
         network: bool = False,
         drops_errors: bool = False,
     ) -> Running:
-        """Start *argv* as `ToolRuntime.spawn` says; errors as of a call. *drops_errors* is as in `Job`."""
+        """Start *argv* as `ToolRuntime.spawn` specifies. Raises as `__call__` does. *drops_errors* is as in `Job`."""
         job = self._lasting(argv, cwd, self._with_terminal(env, terminal), limits, network=network)
         return self._runner().start(replace(job, drops_errors=drops_errors), terminal)
 
@@ -133,7 +133,7 @@ class GovernedRunner:
         limits: "ProcessLimits | None" = None,
         network: bool = False,
     ) -> Detached:
-        """Have *argv* started by another process, as `ToolRuntime.detach` says; errors as of a call."""
+        """Let another process start *argv*, as `ToolRuntime.detach` specifies. Raises as `__call__` does."""
         job = self._lasting(argv, cwd, self._with_terminal(env, terminal), limits, network=network)
         opener = _opener(self._runner())
         if opener is None:
@@ -142,7 +142,7 @@ class GovernedRunner:
         return Detached(opener, job, terminal)
 
     def outlives(self) -> bool:
-        """Whether the runner lets another process start programs."""
+        """Whether the runner can start programs that outlive the toolbox, from another process."""
         return _opener(self._runner()) is not None
 
     def _lasting(
@@ -154,7 +154,7 @@ class GovernedRunner:
         *,
         network: bool,
     ) -> "Job":
-        """The job of a program that goes on when the call has ended."""
+        """Build the job of a program that keeps running after the call has ended."""
         self._check()
         _expiry(time.monotonic(), None, self._deadline())
         return jobs.Job(
@@ -172,7 +172,7 @@ class GovernedRunner:
         return {**self._environment, **trace_variables(), **added, **(env or {})}
 
     def _folder(self, folder: OpenFolder) -> str:
-        """The present name of the folder that is held, whatever its name was, relative to the workspace."""
+        """Return the current path of the open folder, which may have been renamed, relative to the workspace."""
         name = self._named(folder)
         try:
             if os.path.samestat(os.stat(self._workspace / name), os.fstat(folder.fileno())):
@@ -192,7 +192,7 @@ class GovernedRunner:
 
 
 class NoRunner:
-    """The runner of a profile that names none: it refuses. Satisfies `ProgramRunner`."""
+    """The runner of a profile that names none: it refuses every job. Satisfies `ProgramRunner`."""
 
     name = ""
     is_sandbox = False
@@ -210,7 +210,7 @@ class NoRunner:
         raise _no_runner()
 
     def close(self) -> None:
-        """Nothing is left."""
+        """Do nothing: no program was ever started."""
 
 
 def _no_runner() -> Denied:

@@ -1,11 +1,10 @@
 """The runner `host`: programs run on this host, with this user's rights, within limits.
 
-It contains nothing: what a program does with the user's rights is for a sandbox to limit. All limits but that of
-processes are kept for each process alone; the system counts the processes of a user, and none of root's, so that
-`ProcessLimits.processes` stops a fork bomb but is no exact number here. Nothing keeps `Job.read_only`, `Job.protected`
-and `Job.network`.
+It is no sandbox: a program may do everything that the user may. All limits apply to each process by itself, except
+`ProcessLimits.processes`: the system counts all processes of a user, and none of root's, so this limit stops a fork
+bomb but is not exact here. `Job.read_only`, `Job.protected` and `Job.network` are not enforced.
 
-All that a program starts ends with it, whatever it does to hide: see `reaper`.
+All processes that a program starts end with it, even if they try to hide: see `reaper`.
 """
 
 import sys
@@ -39,7 +38,7 @@ class HostProgramRunner(LocalRunner):
 
     @contextmanager
     def prepared(self, job: "Job", mark: "Mark", *, on_terminal: bool) -> Generator["Launch"]:
-        """The program itself, within its limits."""
+        """Prepare to start the program itself, within its limits."""
         program = self.programs.resolve(job.argv[0])
         argv = limits.limited(
             (program, *job.argv[1:]), job.limits, mark, other_processes=limits.threads_of_the_system()
@@ -60,18 +59,18 @@ class HostProgramRunner(LocalRunner):
         )
 
     def close(self) -> None:
-        """End what is left."""
+        """End the programs that still run, and the nursery."""
         super().close()
         if self._nursery is not None:
             self._nursery.close()
 
     def _watch(self) -> "Nursery | None":
-        """What starts programs and inherits what they leave: where the system has subreapers."""
+        """The process that starts programs and inherits their orphans; None where the system has no subreapers."""
         with self._lock:
             if self._nursery is None and sys.platform == "linux":
                 self._nursery = started.Nursery()
             return self._nursery
 
     def elsewhere(self) -> Callable[[], ProgramRunner]:
-        """One for the same workspace."""
+        """Return a function that opens a runner for the same workspace."""
         return partial(HostProgramRunner, self.workspace, self.programs.protected)

@@ -1,7 +1,8 @@
-"""The keeper: a tiny process that outlives us, however we end, and does away with what our programs leave.
+"""The keeper: a tiny process that outlives the gate, however that ends, and cleans up after its programs.
 
-It waits for the end of a pipe that only we hold. A parent that is killed can clean up nothing itself, and a signal at
-the parent's death (prctl(2), PR_SET_PDEATHSIG) would reach one process of a tree, and come with the end of a mere thread.
+The keeper waits for the end of a pipe that only the gate's process holds. If that process is killed, it cannot clean up
+itself. A signal at the parent's death (prctl(2), PR_SET_PDEATHSIG) would reach one process of a tree only, and would
+already be sent when the thread that started it ends.
 """
 
 import subprocess
@@ -13,9 +14,9 @@ from typing import IO, cast
 from toolcharter.guards.process.marks import end_runner
 
 _PATIENCE_S = 10.0
-# $0 is the mark. Each line read is `+` or `-` and a folder of ours: one to remove, once for each that needs it, or one that
-# is needed once less; or `.`, when we have done all that ourselves. We wait where lines are not read as fast as they come.
-# What other processes of ours use is locked; ours have a sticky bit.
+# $0 is the mark. Each input line is `+` and a folder (to remove at the end; it has one user more), `-` and a folder (it
+# has one user less), or `.` (the parent has done all the work itself). The parent waits while the keeper has not read a
+# line. Folders that another process of ours uses are locked; our folders have the sticky bit.
 _SCRIPT = r"""
 trap '' HUP INT QUIT TERM
 left=$(awk '
@@ -62,9 +63,9 @@ remove_folders "$@"
 
 
 class Keeper:
-    """Kills what has the mark *runner*, and removes the folders given to it, when we die.
+    """Starts a keeper, which kills all processes with the mark *runner* and removes our folders when this process dies.
 
-    Started by its first use. Safe from many threads.
+    The keeper starts at its first use. Safe from many threads.
     """
 
     def __init__(self, runner: int) -> None:
@@ -74,21 +75,21 @@ class Keeper:
         self._pipe: IO[bytes] | None = None
 
     def watch(self) -> None:
-        """See to it that the keeper is there; nothing where programs cannot be marked."""
+        """Start the keeper if it does not run yet. Does nothing where programs cannot be marked."""
         if self._pipe is None and self._runner:
             with self._lock:
                 self._started()
 
     def add(self, folder: str) -> None:
-        """Remove *folder* at the end if it is empty, the one added last first; its name holds no line break."""
+        """Have the keeper remove *folder* at the end if it is empty, inner folders first. No line break in its name."""
         self._tell(f"+{folder}\n")
 
     def drop(self, folder: str) -> None:
-        """Forget *folder*, which is no more."""
+        """Note that *folder* has one user less. The keeper forgets it after the last one."""
         self._tell(f"-{folder}\n")
 
     def close(self) -> None:
-        """Kill what is left, and end. The folders have been dropped by now."""
+        """Kill the processes that are left, and end the keeper. The caller has dropped all folders before."""
         with self._lock:
             if self._release is not None:
                 self._release()
@@ -116,7 +117,7 @@ class Keeper:
 
 
 def _end(pipe: IO[bytes], process: "subprocess.Popen[bytes]", runner: int) -> None:
-    """Do the keeper's work, which takes it a hundred times as long, and let it go."""
+    """Kill the processes here, a hundred times as fast as the keeper could, and tell the keeper to end."""
     end_runner(runner)
     with suppress(BrokenPipeError):
         pipe.write(b".\n")

@@ -1,4 +1,4 @@
-"""`Launch`: all that a program is started with."""
+"""`Launch`: everything that is needed to start a program."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -9,27 +9,27 @@ from toolcharter.guards.process.marks import NO_MARK, Mark
 
 
 class Started(Protocol):
-    """One running program with all that it starts."""
+    """One running program with all processes that it starts."""
 
     def end_descriptor(self) -> int | None:
-        """What becomes readable when the program has ended; None if that has to be asked for. Valid until `end`."""
+        """A descriptor that becomes readable when the program ends; None if the caller must poll. Valid until `end`."""
         ...
 
     def status(self) -> int | None:
-        """How the program ended, negative by a signal; None if it has not."""
+        """The program's exit code, or the negative signal that ended it; None while it runs."""
         ...
 
     def signal(self, number: int) -> None:
-        """Send a signal to all of it that lives."""
+        """Send a signal to all of its processes that are alive."""
         ...
 
     def end(self) -> int:
-        """Kill whatever is left of it; the program's status. May be called again."""
+        """Kill all of its processes that are left, and return the program's status. May be called again."""
         ...
 
 
 class Starter(Protocol):
-    """Starts programs, and inherits what they leave."""
+    """Starts programs, and inherits their orphans."""
 
     def start(self, launch: "Launch", streams: tuple[int, int, int], /) -> Started:
         """Start the program of *launch* on *streams*: its standard input, output and error."""
@@ -41,17 +41,17 @@ def _unchanged(code: int) -> int:
 
 
 def _unchecked(_ended: Ended) -> None:
-    """Nothing is around it."""
+    """Accept every end: the program runs in no sandbox that could fail."""
 
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """All that a program is started with. A runner that confines programs rewrites one of these."""
+    """Everything that is needed to start a program. A runner that confines programs rewrites it."""
 
     argv: tuple[str, ...]
-    """The program by its absolute path, and its arguments."""
+    """The program's absolute path, and its arguments."""
     name: str
-    """Of the program, in messages."""
+    """The program's name in messages."""
     cwd: str
     env: Mapping[str, str]
     stdin: bytes = b""
@@ -60,18 +60,18 @@ class Launch:
     is_wanted: Callable[[], bool] | None = None
     """As in `Job`."""
     max_output_bytes: int = 1_000_000
-    """Kept of each stream."""
+    """How many bytes of each stream are kept."""
     pass_fds: tuple[int, ...] = ()
-    """Given away: closed when the program has been started."""
+    """Descriptors for the program. They are closed here once it has been started."""
     nursery: "Starter | None" = None
-    """What starts it and inherits what it leaves; None if it becomes a child of ours."""
+    """Starts the program and inherits its orphans; None if the program becomes a child of this process."""
     lingers: bool = False
-    """What it leaves lives on when it has ended, until it is closed."""
+    """Whether processes that the program leaves behind live on until `Started.end`."""
     mark: Mark = NO_MARK
-    """What *argv* sets, to find all that the program started."""
+    """The mark that *argv* sets, by which all processes that the program starts are found."""
     is_contained: bool = False
-    """The leader of the group holds a sandbox, whose death is that of all within."""
+    """Whether the leader of the group holds a sandbox: if it dies, everything inside dies."""
     exit_code: Callable[[int], int] = _unchanged
-    """From the leader's status, negative by a signal, to the program's."""
+    """Turns the leader's status, negative for a signal, into the program's."""
     check: Callable[[Ended], None] = _unchecked
-    """Raises if it was not the program that ended so, but what is around it."""
+    """Raises if the sandbox failed, rather than the program."""

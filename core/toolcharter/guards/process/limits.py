@@ -1,6 +1,6 @@
-"""Limits: what a program may take, set by a small trusted program that then becomes it.
+"""Resource limits of a program, set by a small trusted program that then executes it.
 
-Nothing of ours runs between fork and exec, so that a program still starts by vfork, whatever our size.
+No code of ours runs between fork and exec, so programs start by vfork, however large our process is.
 """
 
 import os
@@ -13,7 +13,7 @@ from toolcharter.api.job import ProcessLimits
 from toolcharter.guards.process.marks import NO_MARK, Mark
 
 PRLIMIT = "/usr/bin/prlimit"
-# In place of prlimit, where a system has none: the same arguments, by Python's own names.
+# Replaces prlimit on systems that lack it: takes the same arguments and uses Python's names of the limits.
 _SETTER = """
 import os, resource, sys
 for word in sys.argv[1:]:
@@ -29,27 +29,28 @@ os.execv(program[0], program)
 def limited(
     argv: Sequence[str], limits: ProcessLimits, mark: Mark = NO_MARK, *, other_processes: int = 0
 ) -> tuple[str, ...]:
-    """The command that runs *argv* with *limits* and *mark*, and without core dumps.
+    """Return the command that runs *argv* with *limits* and *mark*, and without core dumps.
 
     Args:
-        argv: A program by its absolute path, and its arguments.
-        limits: A limit above ours is cut to ours.
-        mark: For `marks`, to find what the program has started.
-        other_processes: How many the system's count may hold that are none of this program's.
+        argv: The program's absolute path, and its arguments.
+        limits: A limit above this process's own is reduced to that.
+        mark: The mark by which `marks` finds the processes that the program has started.
+        other_processes: How many processes that are not this program's the system may count against its limit.
     """
     return (*_launcher(), *_settings(limits, mark, other_processes), "--", *argv)
 
 
 def controlling(argv: Sequence[str]) -> tuple[str, ...]:
-    """The command that runs *argv* with the terminal on its input as the controlling one.
+    """Return the command that runs *argv* with the terminal on its input as its controlling terminal.
 
-    The leader of a session gets the first terminal that it opens. Source: tty_ioctl(4), credentials(7).
+    The first terminal that the leader of a session opens becomes its controlling terminal. Source: tty_ioctl(4),
+    credentials(7).
     """
     return ("/bin/sh", "-c", ': </dev/stdin && exec "$0" "$@"', *argv)
 
 
 def threads_of_the_system() -> int:
-    """How many there are, of all users: no user has more. Source: proc_loadavg(5)."""
+    """The number of threads of all users, an upper bound for one user; 0 without /proc. Source: proc_loadavg(5)."""
     try:
         with open("/proc/loadavg", "rb") as file:
             return int(file.read().split()[3].partition(b"/")[2])

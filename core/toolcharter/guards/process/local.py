@@ -1,4 +1,4 @@
-"""`LocalRunner`: what every runner that starts programs on this machine does, whatever it puts around them."""
+"""`LocalRunner`: the base of every runner that starts programs on this machine, with or without a sandbox."""
 
 import os
 import threading
@@ -31,9 +31,10 @@ else:
 
 
 class LocalRunner(ABC):
-    """Satisfies `ProgramRunner` but for `prepared`, by which a subclass says what is started for a job.
+    """Satisfies `ProgramRunner`. A subclass implements `prepared`, which says what is started for a job.
 
-    All that a program starts is marked. It is killed with the program; with the runner; and if we die, by the keeper.
+    All processes that a program starts are marked. They are killed when the program ends, when the runner closes, and
+    by the keeper if this process dies.
     """
 
     name: str
@@ -50,20 +51,21 @@ class LocalRunner(ABC):
 
     @abstractmethod
     def prepared(self, job: "Job", mark: "Mark", *, on_terminal: bool) -> AbstractContextManager["Launch"]:
-        """What to start for *job*. The context is left when all of it has ended, or it did not start.
+        """Prepare the start of *job*. The context ends when all its processes have ended, or if it did not start.
 
         Args:
-            job: As it was given.
-            mark: For `Launch.mark`, and for `limited`, which sets it.
-            on_terminal: The command has to make the terminal on its input the controlling one, as `controlling` does.
+            job: The job, unchanged.
+            mark: The value for `Launch.mark`, and for `limited`, which sets it.
+            on_terminal: Whether the command must make the terminal on its input the controlling terminal, as
+                `controlling` does.
         """
 
     def run(self, job: "Job", /) -> Ended:
-        """Run *job* when its turn has come, to its end, or to the end of its time.
+        """Wait for the turn of *job*, and run it until it ends or its time is up.
 
         Raises:
-            ToolError: `timed_out`, if its time was up before its turn came; `tool_error`, if the system has no room left
-                for what it needs: descriptors, folders on the disk.
+            ToolError: `timed_out`, if its time was up before its turn came; `tool_error`, if the system has run out of
+                descriptors or of room on the disk.
         """
         try:
             with self._turns.taken(job), self.prepared(job, self._new_mark(), on_terminal=False) as launch:
@@ -88,11 +90,11 @@ class LocalRunner(ABC):
             return program
 
     def elsewhere(self) -> Callable[[], ProgramRunner] | None:
-        """What opens a runner like this one in another process of ours, and can be pickled; None if nothing does."""
+        """Return a picklable function that opens such a runner in another process of ours; None if there is none."""
         return None
 
     def close(self) -> None:
-        """End what is left."""
+        """End the programs that still run, and the keeper."""
         with self._lock:
             left = list(self._running)
         for program in left:
@@ -101,7 +103,7 @@ class LocalRunner(ABC):
             self._keeper.close()
 
     def keeper(self) -> "Keeper":
-        """The keeper of this runner's programs, which is there from now on."""
+        """Return the keeper of this runner's programs, started if it does not run yet."""
         with self._lock:
             if self._keeper is None:
                 self._mark = marks.new_runner_mark()
@@ -110,10 +112,10 @@ class LocalRunner(ABC):
             return self._keeper
 
     def folder_of(self, job: "Job") -> str:
-        """Where *job* begins to work: an absolute path.
+        """Return the absolute path of the folder in which *job* starts.
 
         Raises:
-            ToolError: `invalid_arguments`, for a folder that cannot lie below the workspace.
+            ToolError: `invalid_arguments`, for an absolute path or one with `..`.
         """
         folder = PurePosixPath(job.cwd)
         if folder.is_absolute() or ".." in folder.parts:

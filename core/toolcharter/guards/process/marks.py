@@ -1,13 +1,15 @@
-"""Marks: find all that a program has started, wherever it hides, by a limit that only its descendants have.
+"""Marks: find all processes that a program has started, even hidden ones, by a limit that only its descendants have.
 
 A program's descendants may leave its process group, its session and its parents, clear their environment and close
 every descriptor. They keep their resource limits, which the kernel copies at each fork and which only root can raise.
-Anybody can lower them: a sandbox holds its programs by a namespace of process numbers, and those of the host are held by
-a process that inherits them (see `reaper`). The mark is what is left if that is killed, and shows which process belongs to which runner.
-So each program is started with values of its own for a limit that nothing else uses: the processor time that a
-real-time thread may take without a pause, here more than twelve days of it.
+So each program is started with its own values for a limit that nothing else uses: the processor time that a real-time
+thread may take without a pause, here more than six days.
 
-Source: getrlimit(2), RLIMIT_RTTIME; prlimit(2), for reading another process's.
+Every process can lower its limits. Therefore a sandbox also holds its programs in a PID namespace, and a process that
+inherits orphans holds those of the host (see `reaper`). The mark remains if that process is killed, and it shows which
+process belongs to which runner.
+
+Source: getrlimit(2), RLIMIT_RTTIME; prlimit(2), for the limits of another process.
 """
 
 import os
@@ -32,16 +34,16 @@ _MOST_SINGLE_PROBES = 2048
 _SWEEP_S = 2.0
 _PAUSE_S = 0.001
 REAPER = os.path.join(os.path.dirname(__file__), "reaper.py")
-"""The file that nurseries run: see there."""
+"""The file that a nursery runs."""
 
 
 class Mark(NamedTuple):
-    """The soft and the hard limit of everything that one program starts, in microseconds."""
+    """The soft and the hard limit of all processes that one program starts, in microseconds."""
 
     run: int
-    """The program's own."""
+    """The soft limit: this program's own."""
     runner: int
-    """Of all programs of one runner."""
+    """The hard limit: shared by all programs of one runner."""
 
 
 NO_MARK = Mark(0, 0)
@@ -49,7 +51,7 @@ NO_MARK = Mark(0, 0)
 
 @lru_cache(maxsize=1)
 def highest_mark() -> int:
-    """The highest limit that can be set here; 0 where nothing can be marked: without Linux, without /proc."""
+    """The highest limit that can be set here; 0 where programs cannot be marked, as without Linux or /proc."""
     if not hasattr(resource, "prlimit") or not os.path.exists("/proc/self/limits"):
         return 0
     hard = resource.getrlimit(resource.RLIMIT_RTTIME)[1]
@@ -58,44 +60,45 @@ def highest_mark() -> int:
 
 
 def new_runner_mark() -> int:
-    """A hard limit that no other runner has; 0 where nothing can be marked."""
+    """Draw a random hard limit for a runner; 0 where programs cannot be marked."""
     highest = highest_mark()
     return highest // 2 + secrets.randbelow(highest // 2) if highest else 0
 
 
 def new_mark(runner: int) -> Mark:
-    """A mark for one program of the runner with the mark *runner*."""
+    """Draw a random mark for one program of the runner with the mark *runner*."""
     return Mark(_LOWEST // 2 + secrets.randbelow(_LOWEST // 2), runner) if runner else NO_MARK
 
 
 def signal_marked(mark: Mark, number: int, *, after: int, but_group: int | None = None) -> bool:
-    """Signal every living process with *mark*; whether there was one.
+    """Signal every living process with *mark*, and return whether there was such a process.
 
     Args:
-        mark: As the programs were started with.
+        mark: The mark with which the program was started.
         number: The signal.
-        after: The number of the first of them or of one before it, which has not been reaped.
-        but_group: A process group that has had the signal already.
+        after: The number of the program's first process or of an earlier one, which has not been reaped.
+        but_group: A process group to leave out, because it has already received the signal.
     """
     pids = _started_since(after) if mark.run else ()
     return _signal(pids, lambda limits: limits == mark, number, but_group)
 
 
 def end_marked(mark: Mark, *, after: int) -> None:
-    """Kill every process with *mark* and wait until none is left; what forks meanwhile is killed, too."""
+    """Kill every process with *mark*, including those forked meanwhile, until none is left or `_SWEEP_S` is up."""
     _repeat(lambda: signal_marked(mark, signal.SIGKILL, after=after))
 
 
 def end_runner(runner: int) -> None:
-    """The same for all programs of the runner with the mark *runner*."""
+    """Like `end_marked`, for all programs of the runner with the mark *runner*."""
     if runner:
         _repeat(lambda: _signal(_all_processes(), lambda limits: limits[1] == runner, signal.SIGKILL, None))
 
 
 def is_marked(pid: int) -> bool:
-    """Whether a runner, of this process or another, has started *pid* but not this process. True if that is unknown.
+    """Whether *pid* belongs to a program that a runner of this or another process has started, unlike this process.
 
-    A program may lower its limits, and one of root's may raise them; below its nursery it stays while that lives.
+    True if that cannot be found out. A program may lower its limits, and root's programs may raise them, but it stays
+    below its nursery as long as that lives.
     """
     try:
         limits, ours = _limits_of(pid), _limits_of(0)
@@ -111,7 +114,7 @@ def _is_lower(limit: int, other: int) -> bool:
 
 
 def _nurseries_above(pid: int) -> Iterator[int]:
-    """The processes above *pid*, itself excepted, that hold programs of a runner."""
+    """The ancestors of *pid* that are nurseries of a runner."""
     while pid > 1:
         with open(f"/proc/{pid}/stat", "rb") as file:
             pid = int(file.read().rpartition(b")")[2].split()[1])
@@ -143,9 +146,9 @@ def _limits_of(pid: int) -> tuple[int, int]:
 
 
 def _started_since(first: int) -> Iterable[int]:
-    """The numbers of all processes that may have started after one, and few others."""
+    """The numbers of all processes that may have started since *first*, and few others."""
     newest = _newest_process()
-    # Numbers are given in order and begin anew at the system's limit.
+    # Process numbers are assigned in order and start over at the system's limit.
     return range(first, newest + 1) if first <= newest <= first + _MOST_SINGLE_PROBES else _all_processes()
 
 
@@ -160,7 +163,7 @@ def _newest_process() -> int:
 
 
 def _is_alive(pid: int) -> bool:
-    """Neither gone nor a zombie, which only its parent can do away with."""
+    """Whether *pid* is neither gone nor a zombie, which only its parent can reap."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             return file.read().rpartition(b")")[2].split(maxsplit=1)[0] not in {b"Z", b"X"}

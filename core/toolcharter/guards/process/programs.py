@@ -1,4 +1,4 @@
-"""Which file a program name means: looked up once, on fixed folders, never in the workspace."""
+"""Resolve a program's name to a file: looked up once, in fixed folders, never in the workspace."""
 
 import os
 import stat
@@ -18,12 +18,13 @@ PROGRAM_NOT_FOUND = "program_not_found"
 class Programs:
     """Resolves and pins the programs that one workspace's tools may start.
 
-    A program below the workspace could have been written by the agent that asks for it. Only what lies in a protected
-    place is trusted: no tool can write there. So a virtual environment in the workspace can bring programs of plugins.
+    A program below the workspace could have been written by the agent that wants to run it. There, only programs in a
+    protected place are trusted, since no tool can write to it. This allows plugins to be installed with their programs
+    in a virtual environment inside the workspace.
 
     Args:
         workspace: Where tools can write.
-        protected: The protected places in it, relative to it: those of the toolbox's inventory.
+        protected: The protected places of the toolbox's inventory, relative to the workspace.
     """
 
     def __init__(self, workspace: Path, protected: tuple[str, ...] = ()) -> None:
@@ -34,8 +35,8 @@ class Programs:
     def resolve(self, name: str) -> str:
         """Return the absolute path that *name* is pinned to.
 
-        Links keep their own name (a virtual environment's `python` is one), but where they lead
-        is judged too.
+        A link keeps its own name (a virtual environment's `python` is a link), but its target is
+        checked, too.
 
         Raises:
             Denied: `protected_path`, for an absolute path below the workspace.
@@ -47,7 +48,7 @@ class Programs:
         return found
 
     def require_outside(self, name: str) -> None:
-        """Refuse *name* if a shell would find it in the workspace; a name that is nowhere does no harm.
+        """Refuse *name* if a shell would find it in the workspace. A name that is not found anywhere is accepted.
 
         Raises:
             Denied: `protected_path`.
@@ -57,7 +58,7 @@ class Programs:
             raise Denied(Reason.PROTECTED_PATH, f"The program {name!r} lies in the workspace.")
 
     def is_shipped(self, path: str) -> bool:
-        """Whether an installed distribution brought the program at *path*: it lies in the interpreter's own folders."""
+        """Whether the program at *path* lies in the interpreter's own folders: a distribution installed it."""
         return all(_is_below_any(place, interpreter_folders()) for place in _places(path))
 
     def _at(self, name: str) -> str:
@@ -90,7 +91,7 @@ class Programs:
 
 
 def _places(path: str) -> set[str]:
-    """Where a program lies, and where it leads."""
+    """The real path of the program's own name, and that of the file to which it leads."""
     folder, name = os.path.split(path)
     return {os.path.join(os.path.realpath(folder), name), os.path.realpath(path)}
 

@@ -1,16 +1,17 @@
 """The process that starts the programs of the runner `host`, and inherits the processes that they leave behind.
 
-Run as a file, without the rest of the package: `python -I -S reaper.py DESCRIPTOR`. It is two processes. The nursery starts
-the programs of one runner. The guardian waits for the end of the nursery, and then kills whatever that left, so that a
-program which kills the nursery gains nothing. Both are subreapers: a descendant that leaves its group, its session and its
-parents becomes a child of the nursery, whatever limits it lowers and whatever it forgets.
+It is run as a file, without the rest of the package: `python -I -S reaper.py DESCRIPTOR`. It consists of two processes.
+The nursery starts the programs of one runner. The guardian waits for the end of the nursery and then kills its orphans,
+so a program that kills the nursery gains nothing. Both are subreapers: a descendant that leaves its group, its session
+and its parents becomes a child of the nursery, even if it lowers its limits.
 
-The nursery cannot see whose such a child is. It goes by the child's mark (see `marks`), which each program may change for
-itself: a child lives on only while a program runs whose mark it has. One that has changed its mark to no program's is
-killed at once; one that has taken the mark of another program ends with that.
+The nursery cannot see which program such a child came from. It uses the child's mark (see `marks`), which every process
+can change for itself. A child lives only while a program with the same mark runs. A child with a mark of no program is
+killed at once; a child that has taken the mark of another program ends with that program.
 
-All of it ends when the process that started it closes its end of the socket, as its death does. A program may stop both
-with SIGSTOP: who started the guardian makes it go on (see `started`), and the kernel does at that process's death.
+Both processes end when the process that started them closes its end of the socket or dies. A program may stop both with
+SIGSTOP: the process that started the guardian then continues it (see `started`), and if that process dies, the kernel
+does.
 
 Source: PR_SET_CHILD_SUBREAPER(2const), PR_SET_PDEATHSIG(2const); credentials(7).
 """
@@ -30,21 +31,21 @@ from types import FrameType
 
 SIZE = struct.Struct("=I")
 STARTED = struct.Struct("=i")
-"""0, or the error number with which the program did not start."""
+"""0, or the error number if the program did not start."""
 ENDED = struct.Struct("=i")
-"""How the program ended: its status, negative by a signal."""
+"""The program's exit code, or the negative signal that ended it."""
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _SWEEP_S = 3.0
-"""How long the end of what a program left is waited for: a process may hang in the kernel, or have other rights."""
+"""How long to wait for the end of a program's processes: one may hang in the kernel, or belong to another user."""
 _PAUSE_S = 0.0005
 _IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
-# Python ignores the first two, we the others, and no program should.
+# Python ignores the first two signals and we ignore the others; programs must start with the default actions.
 _DEFAULTS = (signal.SIGPIPE, signal.SIGXFSZ, *_IGNORED)
 
 
 class Run:
-    """One program. *lingers*: what it leaves lives on when it has ended, until the order to end all of it."""
+    """One program. If it *lingers*, the processes that it leaves behind live on until the order to end the run."""
 
     def __init__(self, control: socket.socket, program: int, mark: tuple[int, int], *, lingers: bool) -> None:
         self.control = control
@@ -56,7 +57,7 @@ class Run:
 
 
 class Nursery:
-    """Starts programs and sees them to their ends."""
+    """Starts programs, reports their ends and kills their orphans."""
 
     def __init__(self, orders: int) -> None:
         os.set_inheritable(orders, False)  # noqa: FBT003 - it takes no keyword
@@ -68,7 +69,7 @@ class Nursery:
             self._poll.register(descriptor, select.POLLIN)
 
     def serve(self) -> None:
-        """Follow orders until there are none."""
+        """Follow orders until the other end of the socket is closed."""
         while True:
             ready = {descriptor for descriptor, _ in self._poll.poll()}
             if self._orders.fileno() in ready and not self._start():
@@ -80,7 +81,7 @@ class Nursery:
             self._attend()
 
     def _start(self) -> bool:
-        """Start a program; false if the orders have ended."""
+        """Start a program. Return False if the orders have ended."""
         data, given, _, _ = socket.recv_fds(self._orders, 1, 4)
         if not data:
             return False
@@ -88,7 +89,7 @@ class Nursery:
             os.set_inheritable(descriptor, False)  # noqa: FBT003 - it takes no keyword
         control, streams = socket.socket(fileno=given[0]), given[1:]
         try:
-            argv, cwd, env, mark, lingers = marshal.loads(_order(control))  # noqa: S302 - the gate wrote it, for us alone
+            argv, cwd, env, mark, lingers = marshal.loads(_order(control))  # noqa: S302 - only the gate can write it
             os.chdir(cwd)
             actions = [(os.POSIX_SPAWN_DUP2, stream, number) for number, stream in enumerate(streams)]
             program = os.posix_spawn(
@@ -103,13 +104,13 @@ class Nursery:
             with suppress(OSError):
                 control.sendall(STARTED.pack(0))
         finally:
-            os.chdir("/")  # A process whose folder it is keeps a disk in use.
+            os.chdir("/")  # A current folder on a disk would keep that disk from being unmounted.
             for stream in streams:
                 os.close(stream)
         return True
 
     def _hear(self, run: Run) -> None:
-        """Pass signals on; the end of the socket is the order to end the run."""
+        """Forward signals to the run's processes. The end of the socket is the order to end the run."""
         numbers = b""
         with suppress(OSError):
             numbers = run.control.recv(64)
@@ -119,7 +120,7 @@ class Nursery:
                 _kill(pid, number)
 
     def _attend(self) -> None:
-        """End what is to end: the runs that are over, and children that no run vouches for."""
+        """End the runs that are over, and the children that belong to no run."""
         self._reap()
         over = [run for run in self._runs.values() if run.is_over or (run.status is not None and not run.lingers)]
         for run in over:
@@ -147,22 +148,22 @@ class Nursery:
                         _say_end(run)
 
     def _strays(self) -> list[int]:
-        """The children that no run vouches for."""
+        """The children that belong to no run."""
         programs = {run.program for run in self._runs.values() if run.status is None}
         marks = {run.mark for run in self._runs.values()}
         left = [pid for pid in _children() if pid not in programs]
-        if (0, 0) in marks:  # Programs that could not be marked: each child may be theirs.
+        if (0, 0) in marks:  # Some programs could not be marked: any child may be theirs.
             return []
         return [pid for pid in left if _mark(pid) not in marks]
 
     def _members(self, run: Run) -> list[int]:
-        """The program, what of it has become a child of ours, and all below them."""
+        """The program, its orphans that have become children of the nursery, and all their descendants."""
         tops = [pid for pid in _children() if (pid == run.program and run.status is None) or _mark(pid) == run.mark]
         return _below(tops)
 
 
 def guardian(nursery: int) -> None:
-    """Wait for the end of *nursery*, whose number this is, and end what it left. A program that stops it gains nothing, either."""
+    """Wait for the end of the process *nursery*, and end its orphans. If a program stops the nursery, continue it."""
     while True:
         with suppress(ChildProcessError):
             pid, status = os.waitpid(-1, os.WUNTRACED)
@@ -175,7 +176,7 @@ def guardian(nursery: int) -> None:
 
 
 def end_children() -> None:
-    """Kill what is left until there is nothing. What forks meanwhile becomes a child and is killed, too."""
+    """Kill all children until none is left. A process that is forked meanwhile becomes a child and is killed, too."""
     until = time.monotonic() + _SWEEP_S
     while True:
         _ended()
@@ -188,7 +189,7 @@ def end_children() -> None:
 
 
 def end_below(top: int) -> None:
-    """Kill all that is below the process *top*, from outside, until only what awaits its reaping is left."""
+    """Kill all descendants of the process *top*, from outside, until only zombies are left."""
     until = time.monotonic() + _SWEEP_S
     while True:
         left = [pid for pid in _below([top])[1:] if _lives(pid)]
@@ -200,13 +201,13 @@ def end_below(top: int) -> None:
 
 
 def is_stopped(top: int) -> bool:
-    """Whether the guardian *top* or its nursery is stopped, as its parent sees it."""
+    """Whether the guardian *top* or its nursery is stopped. Called by the guardian's parent."""
     ours = _command(top)
     return any(_state(pid) in {b"T", b"t"} for pid in _below([top]) if pid == top or _command(pid) == ours)
 
 
 def _lives(pid: int) -> bool:
-    """Neither gone nor a zombie."""
+    """Whether *pid* is neither gone nor a zombie."""
     return _state(pid) not in {b"", b"Z", b"X"}
 
 
@@ -242,7 +243,7 @@ def _received(control: socket.socket, size: int) -> bytes:
 
 
 def _ended() -> list[tuple[int, int]]:
-    """The children that have ended since the last time, each with its status."""
+    """Reap the children that have ended since the last call, and return each with its status."""
     found: list[tuple[int, int]] = []
     with suppress(ChildProcessError):
         while (one := os.waitpid(-1, os.WNOHANG))[0]:
@@ -259,7 +260,7 @@ def _children() -> list[int]:
 
 
 def _below(tops: list[int]) -> list[int]:
-    """*tops*, their children, and so on."""
+    """*tops* and all their descendants."""
     parents = _parents()
     found, known = list(tops), set(tops)
     for above in found:
@@ -291,7 +292,7 @@ def _kill(pid: int, number: int = signal.SIGKILL) -> None:
 
 
 def _adopt() -> None:
-    """Become a subreaper, and go on at the parent's death if something has stopped us."""
+    """Become a subreaper, and have the kernel continue this process at its parent's death if it is stopped."""
     prctl = ctypes.CDLL(None, use_errno=True).prctl
     if prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) or prctl(_PR_SET_PDEATHSIG, signal.SIGCONT, 0, 0, 0):
         os._exit(1)
@@ -307,7 +308,7 @@ def _wake_on_children() -> int:
 
 
 def _nothing(_number: int, _frame: FrameType | None) -> None:
-    """The number of the signal is in the pipe by now."""
+    """Do nothing: Python has already written the signal's number to the pipe."""
 
 
 def _drain(descriptor: int) -> None:

@@ -1,4 +1,4 @@
-"""Programs that go on while their tool returns: on pipes, or on a terminal of their own."""
+"""Programs that keep running after their tool has returned: on pipes, or on their own terminal."""
 
 import fcntl
 import os
@@ -20,11 +20,11 @@ _MOST_INPUT_BYTES = 65_536
 
 
 class RunningProgram:
-    """Satisfies `Running`. *output* and *input_* are ours to close; with a terminal they are one."""
+    """Satisfies `Running`. Closes *output* and *input_*, which are the same descriptor if there is a terminal."""
 
     lost: None = None
     on_end: ExitStack
-    """Left when the program has been closed."""
+    """Closed after the program has been closed."""
 
     def __init__(self, started: Started, launch: Launch, output: int, input_: int) -> None:
         self._started = started
@@ -40,47 +40,47 @@ class RunningProgram:
 
     @property
     def exit_code(self) -> int | None:
-        """None while it runs; negative: ended by that signal."""
+        """None while the program runs; negative if that signal ended it."""
         with self._lock:
             return self._status()
 
     def fileno(self) -> int:
-        """What becomes readable when there is output."""
+        """The descriptor that becomes readable when there is output."""
         return self._output
 
     def read(self, max_bytes: int) -> bytes:
-        """Output that is there, without waiting; empty if there is none or no more."""
-        # EIO: no program has the terminal any more.
+        """Return the available output, without waiting; empty if there is none yet or no more."""
+        # EIO: no program has the terminal open any more.
         with suppress(OSError):
             return os.read(self._output, max_bytes) if self._is_open else b""
         return b""
 
     def write(self, data: bytes) -> int:
-        """Write to its input what fits, without waiting; 0 also where it is no longer read."""
+        """Write as much input as fits, without waiting, and return the number of bytes; 0 if the input is closed."""
         with suppress(OSError):
             return os.write(self._input, data[:_MOST_INPUT_BYTES]) if self._is_open and data else 0
         return 0
 
     def resize(self, size: TerminalSize) -> None:
-        """Tell a program on a terminal its new size; nothing without a terminal."""
+        """Set the size of the program's terminal. Does nothing without a terminal."""
         if self._is_open and self._output == self._input:
             set_size(self._output, size)
 
     def signal(self, number: int) -> None:
-        """Send a signal to all of it that lives."""
+        """Send a signal to all of the program's processes that are alive."""
         with self._lock:
             if self._is_open:
                 self._started.signal(number)
 
     def wait(self, timeout_s: float) -> int | None:
-        """Wait for its end; None if the time is up first."""
+        """Wait for the program's end and return its exit code; None if the time is up first."""
         until = time.monotonic() + timeout_s
         while (code := self.exit_code) is None and (left := until - time.monotonic()) > 0:
             self._pause(left)
         return code
 
     def close(self) -> None:
-        """End it and all that it started (TERM, a grace, KILL) and release what it holds."""
+        """End the program and all its processes (TERM, `GRACE_S`, KILL), and release its descriptors."""
         self.signal(signal.SIGTERM)
         self.wait(GRACE_S if self._is_open else 0)
         with self._lock:
@@ -109,9 +109,9 @@ class RunningProgram:
 
 
 def start_on_pipes(launch: Launch, *, drops_errors: bool = False) -> RunningProgram:
-    """Start *launch* with its input open and both outputs on one pipe, or its standard error dropped.
+    """Start *launch* with a pipe for its input and one for both outputs, or with its standard error dropped.
 
-    Errors as of `supervise`.
+    Raises as `supervise` does.
     """
     with starting(launch), ExitStack() as theirs, ExitStack() as ours:
         stdin, input_ = os.pipe()
@@ -130,9 +130,9 @@ def start_on_pipes(launch: Launch, *, drops_errors: bool = False) -> RunningProg
 
 
 def start_on_terminal(launch: Launch, size: TerminalSize) -> RunningProgram:
-    """Start *launch* with a new terminal for its three streams; errors as of `supervise`.
+    """Start *launch* with a new terminal for its three streams. Raises as `supervise` does.
 
-    Making it the controlling terminal is for the command of *launch*: see `controlling`.
+    The command of *launch* must make it the controlling terminal: see `controlling`.
     """
     ours, theirs = os.openpty()
     try:
@@ -147,5 +147,5 @@ def start_on_terminal(launch: Launch, size: TerminalSize) -> RunningProgram:
 
 
 def set_size(terminal: int, size: TerminalSize) -> None:
-    """Set a terminal's size; programs on it get WINCH. Source: TIOCSWINSZ(2const)."""
+    """Set a terminal's size. Its programs receive WINCH. Source: TIOCSWINSZ(2const)."""
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", size.rows, size.columns, 0, 0))

@@ -1,6 +1,7 @@
-"""Sockets of this host that lie where a sandbox can see: neither a namespace nor a read-only mount keeps one from connecting.
+"""Unix sockets of this host that a sandbox can see: namespaces and read-only mounts do not prevent connections to them.
 
-Only those of our own network namespace are known, by the names that they were bound to. Source: proc_net(5), `unix`.
+Only the sockets of our own network namespace are listed, by the names to which they were bound. Source: proc_net(5),
+`unix`.
 """
 
 import os
@@ -14,7 +15,10 @@ _FIELDS_BEFORE_PATH = 7
 
 
 def sockets_below(roots: Iterable[Path]) -> tuple[str, ...]:
-    """The sockets of this host that lie below *roots*, by the names of these: a sandbox that shows a root has to cover them."""
+    """Return the sockets of this host below *roots*, as paths below these roots.
+
+    A sandbox that shows a root has to cover them.
+    """
     sockets = [place for name in _places() if (place := _socket_at(name))]
     real_roots = [(str(root), os.path.realpath(root)) for root in roots]
     return tuple(
@@ -23,16 +27,16 @@ def sockets_below(roots: Iterable[Path]) -> tuple[str, ...]:
 
 
 def _shown(place: str, root: str, real: str) -> str:
-    """Where a sandbox that has the folder *real* at the path *root* sees *place*; empty if it does not."""
+    """The path at which a sandbox that shows the folder *real* as *root* sees *place*; empty if it does not see it."""
     if place == real:
         return root
     return f"{root}{place.removeprefix(real)}" if place.startswith(f"{real}/") else ""
 
 
 def _places() -> Iterator[str]:
-    """What sockets were bound to, in real folders. Many lie in one, whose way is walked once."""
+    """The paths to which sockets were bound, with the links of their folders resolved, once per folder."""
     folders: dict[str, str] = {}
-    for path in dict.fromkeys(_names()):  # each end of each connection has the name, too
+    for path in dict.fromkeys(_names()):  # /proc lists the name again for each end of each connection
         folder, _, name = path.rpartition("/")
         if folder not in folders:
             folders[folder] = os.path.realpath(folder or "/")
@@ -40,7 +44,7 @@ def _places() -> Iterator[str]:
 
 
 def _names() -> Iterator[str]:
-    """The absolute paths that sockets were bound to."""
+    """The absolute paths to which sockets were bound."""
     with suppress(OSError):
         for line in os.fsdecode(_LISTED.read_bytes()).splitlines():
             fields = line.split(maxsplit=_FIELDS_BEFORE_PATH)
@@ -54,7 +58,7 @@ def _socket_at(path: str) -> str:
         mode = os.lstat(path).st_mode
         if stat.S_ISSOCK(mode):
             return path
-        if stat.S_ISLNK(mode):  # the socket was moved, and this leads to it
+        if stat.S_ISLNK(mode):  # the socket was moved, and a link to it left behind
             place = os.path.realpath(path)
             return place if stat.S_ISSOCK(os.lstat(place).st_mode) else ""
     return ""

@@ -1,4 +1,4 @@
-"""A program that has been started: by us, as the leader of a group, or below a nursery (see `reaper`)."""
+"""Start a program: as a child of this process that leads a group, or below a nursery (see `reaper`)."""
 
 import errno
 import marshal
@@ -21,13 +21,13 @@ from toolcharter.guards.process.reaper import ENDED, SIZE, STARTED, end_below, i
 
 _PATIENCE_S = 10.0
 _RESUME_S = 0.05
-"""How long a nursery is waited for before its guardian is made to go on, in seconds: a program may have stopped both."""
+"""How long to wait for a nursery, in seconds, before its guardian is continued: a program may have stopped both."""
 _MOST_STOPS = 20
-"""How often they are found stopped while one answer is waited for; one that stops them more often means it."""
+"""How often they may be found stopped during one wait. A program that stops them more often does so on purpose."""
 
 
 class Leader:
-    """A child of ours that leads a group. Satisfies `Started`."""
+    """A child of this process that leads a process group. Satisfies `Started`."""
 
     def __init__(self, process: "subprocess.Popen[bytes]", launch: Launch) -> None:
         self._process = process
@@ -35,14 +35,14 @@ class Leader:
         self._descriptor: int | None = None
 
     def end_descriptor(self) -> int | None:
-        """A descriptor for the process; macOS and old kernels have none."""
+        """A descriptor of the process; None on macOS and old kernels."""
         if self._descriptor is None:
             with suppress(OSError, AttributeError):
                 self._descriptor = os.pidfd_open(self._process.pid)
         return self._descriptor
 
     def status(self) -> int | None:
-        """The child is left unreaped, to keep its number taken."""
+        """The child's status. Does not reap the child, so that its number stays taken."""
         if self._process.returncode is not None:
             return self._process.returncode
         ended = os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
@@ -51,9 +51,10 @@ class Leader:
         return ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
 
     def signal(self, number: int) -> None:
-        """Signal the group that the unreaped child leads, and all that has left it.
+        """Signal the group that the unreaped child leads, and all marked processes that have left the group.
 
-        Of a sandbox only the programs inside hear of it: the death of what holds them would be theirs, without a grace.
+        Of a sandbox, only the programs inside get the signal: if the process that holds them died, they would die with
+        it, without a grace period.
         """
         pid, launch = self._process.pid, self._launch
         if not launch.is_contained:
@@ -61,7 +62,7 @@ class Leader:
         signal_marked(launch.mark, number, after=pid, but_group=None if launch.is_contained else pid)
 
     def end(self) -> int:
-        """Kill, then reap the leader: until then its number is not reused."""
+        """Kill all processes, then reap the leader, whose number is not reused until then."""
         if self._process.returncode is None:
             self._signal_group(signal.SIGKILL)
             end_marked(self._launch.mark, after=self._process.pid)
@@ -72,13 +73,13 @@ class Leader:
         return status
 
     def _signal_group(self, number: int) -> None:
-        # EPERM: macOS answers so for a group of zombies, Linux for one of programs with other rights.
+        # EPERM: on macOS for a group of zombies, on Linux for a group of another user's processes.
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, number)
 
 
 class Watched:
-    """A program below a nursery, which we hear of through a socket. Satisfies `Started`; safe from many threads."""
+    """A program below a nursery, which reports its end on a socket. Satisfies `Started`; safe from many threads."""
 
     def __init__(self, control: socket.socket, mark: Mark, guardian: "Guardian") -> None:
         self._control = control
@@ -89,23 +90,23 @@ class Watched:
         self._lock = threading.Lock()
 
     def end_descriptor(self) -> int | None:
-        """The socket: nothing is said before the end."""
+        """The socket, on which the nursery writes nothing before the program's end."""
         return self._control.fileno()
 
     def status(self) -> int | None:
-        """What the nursery said; killed, if it is gone without a word."""
+        """The status that the nursery has reported, or KILL's if the nursery ended without a report."""
         with self._lock:
             if self._status is None and self._is_open:
                 self._status = self._heard(socket.MSG_DONTWAIT)
             return self._status
 
     def signal(self, number: int) -> None:
-        """Have the nursery do it."""
+        """Have the nursery send the signal."""
         with suppress(OSError):
             self._control.send(bytes([number]))
 
     def end(self) -> int:
-        """Have the nursery kill what is left, and wait until it has."""
+        """Have the nursery kill the processes that are left, and wait until it has done so."""
         with self._lock:
             if self._is_open:
                 self._is_open = False
@@ -115,7 +116,7 @@ class Watched:
                     self._guardian.waits_for(self._control, select.POLLIN, _PATIENCE_S)
                     self._status = self._heard(socket.MSG_DONTWAIT)
                 if self._status is None:
-                    end_marked(self._mark, after=0)  # It hangs in the kernel: we do what we can.
+                    end_marked(self._mark, after=0)  # The nursery does not answer: kill what the mark finds.
                 # The socket ends when nothing of the program is left.
                 self._guardian.waits_for(self._control, select.POLLIN, _PATIENCE_S)
                 self._control.close()
@@ -132,15 +133,15 @@ class Watched:
             return int(ENDED.unpack(said)[0])
         end_marked(
             self._mark, after=0
-        )  # The nursery was killed. What it held is killed by its guardian, or by its mark.
+        )  # The nursery was killed. Its guardian kills the program's processes, and so does this, by their mark.
         return -signal.SIGKILL
 
 
 class Guardian:
-    """The process that holds one nursery, as its parent sees it.
+    """The guardian process of one nursery, as seen by its parent.
 
-    A program that stops the nursery gains nothing, as the guardian makes that go on. Of one that stops both, the guardian
-    is made to go on after `_RESUME_S`; and one that does so again and again ends with all that the nursery holds.
+    If a program stops the nursery, the guardian continues it. If a program stops both, the parent continues the
+    guardian after `_RESUME_S`. If that happens again and again, the parent kills all processes below the guardian.
     """
 
     def __init__(self, process: "subprocess.Popen[bytes]") -> None:
@@ -148,30 +149,30 @@ class Guardian:
         self._owner = os.getpid()
 
     def waits_for(self, control: socket.socket, event: int, patience_s: float) -> bool:
-        """Whether *control* is ready for *event* of `poll` within the time, or nothing is left that could make it so."""
+        """Wait until *control* is ready for *event* of `poll`, or its peer has ended. False if the time is up first."""
         poll = select.poll()
         poll.register(control, event)
         return self._keeps_on(lambda: bool(poll.poll(_RESUME_S * 1000)), patience_s)
 
     def tell(self, control: socket.socket, data: bytes) -> None:
-        """Send all of *data*, however long the nursery was stopped meanwhile."""
+        """Send all of *data*, even if the nursery is stopped meanwhile."""
         rest = memoryview(data)
         while rest:
             self.waits_for(control, select.POLLOUT, math.inf)
             rest = rest[control.send(rest, socket.MSG_DONTWAIT) :]
 
     def end(self) -> None:
-        """Wait for its end, once its nursery has no more orders to come."""
+        """Wait for the guardian's end. The caller must have closed the nursery's orders."""
         if self._owner == os.getpid():
             self._keeps_on(self._has_ended, _PATIENCE_S)
 
     def _keeps_on(self, is_done: Callable[[], bool], patience_s: float) -> bool:
-        """Ask *is_done*, which takes `_RESUME_S`, until it is so, and make the guardian go on in between."""
+        """Call *is_done*, which waits up to `_RESUME_S`, until it is true, and continue the guardian in between."""
         until, stops = time.monotonic() + patience_s, 0
         while not is_done():
             if time.monotonic() > until:
                 return False
-            if self._owner == os.getpid():  # In a fork it is no child of ours: its number may be another's by now.
+            if self._owner == os.getpid():  # For a forked process the guardian is no child: its number may be reused.
                 stops += is_stopped(self._process.pid)
                 if stops > _MOST_STOPS:
                     end_below(self._process.pid)
@@ -185,7 +186,7 @@ class Guardian:
 
 
 class Nursery:
-    """The process that starts programs and inherits what they leave. Safe from many threads; started by its first use."""
+    """The process that starts programs and inherits their orphans. Safe from many threads; started at its first use."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -194,10 +195,10 @@ class Nursery:
         self._release: weakref.finalize[..., Nursery] | None = None
 
     def start(self, launch: Launch, streams: tuple[int, int, int]) -> Watched:
-        """Start *launch* with three descriptors for its streams, which stay the caller's.
+        """Start *launch* with three descriptors for its streams, which the caller still has to close.
 
         Raises:
-            OSError: As starting it did.
+            OSError: The system did not start the program, or the nursery was killed.
             ValueError: An argument or variable cannot be passed to a program.
         """
         order = _encoded(launch)
@@ -214,7 +215,7 @@ class Nursery:
         return Watched(ours, launch.mark, guardian)
 
     def close(self) -> None:
-        """End it with all that it holds."""
+        """End the nursery and all its programs."""
         with self._lock:
             if self._release is not None:
                 self._release()
@@ -224,7 +225,7 @@ class Nursery:
         orders, guardian = self._started()
         try:
             socket.send_fds(orders, [b"!"], descriptors)
-        except (BrokenPipeError, ConnectionResetError):  # A program has killed it.
+        except (BrokenPipeError, ConnectionResetError):  # A program has killed the nursery.
             self.close()
             orders, guardian = self._started()
             socket.send_fds(orders, [b"!"], descriptors)
@@ -256,7 +257,7 @@ class Nursery:
 
 
 def begin(launch: Launch, streams: tuple[int, int, int]) -> Started:
-    """Start *launch* with three descriptors for its streams, which stay the caller's.
+    """Start *launch* with three descriptors for its streams, which the caller still has to close.
 
     Raises:
         OSError: The system does not start it.
@@ -272,7 +273,7 @@ def begin(launch: Launch, streams: tuple[int, int, int]) -> Started:
         stdout=streams[1],
         stderr=streams[2],
         bufsize=0,
-        start_new_session=True,  # with neither preexec_fn nor uid, CPython starts it by vfork
+        start_new_session=True,  # without preexec_fn and uid, CPython uses vfork
         pass_fds=launch.pass_fds,
     )
     return Leader(process, launch)

@@ -1,4 +1,4 @@
-"""Start one program and see it to its end: pipes drained, time kept, all that it started gone after."""
+"""Run one program to its end: drain its pipes, enforce its deadline, and kill all its processes afterwards."""
 
 import os
 import selectors
@@ -17,14 +17,14 @@ from toolcharter.guards.process.started import begin
 CHUNK_BYTES = 65_536
 GRACE_S = 0.5
 BEAT_S = 0.1
-"""How often it is asked whether anybody still waits for a program, in seconds."""
+"""How often `Launch.is_wanted` is called while a program runs, in seconds."""
 POLL_S = 0.02
 
 _ENDED = "ended"
 
 
 class _Kept:
-    """The first bytes of a stream; the rest is counted and dropped."""
+    """The first bytes of a stream. The rest is dropped, and `truncated` is set."""
 
     def __init__(self, limit: int) -> None:
         self.data = bytearray()
@@ -38,10 +38,10 @@ class _Kept:
 
 
 def supervise(launch: Launch) -> Ended:
-    """Run *launch* to its end, or to the end of its time.
+    """Run *launch* until it ends or its time is up.
 
-    The program leads a session and process group of its own. When it has ended, by itself or
-    not, whatever is left of the group or has its mark is killed; so is all of it if this call is
+    The program leads its own session and process group. When it has ended, by itself or not, every
+    process that is left of the group or has its mark is killed. The same happens if this call is
     interrupted.
 
     Raises:
@@ -62,7 +62,7 @@ def supervise(launch: Launch) -> Ended:
 
 
 def _output(ours: ExitStack, theirs: ExitStack) -> tuple[IO[bytes], int]:
-    """A new pipe: the end that we read, and the one that the program writes to."""
+    """Make a pipe, and return the end that we read and the end that the program writes to."""
     reading, writing = os.pipe()
     theirs.callback(os.close, writing)
     return ours.enter_context(os.fdopen(reading, "rb", 0)), writing
@@ -70,7 +70,7 @@ def _output(ours: ExitStack, theirs: ExitStack) -> tuple[IO[bytes], int]:
 
 @contextmanager
 def starting(launch: Launch) -> Generator[None]:
-    """Turn a failed start into an error of the call, and close the descriptors that were meant for the program."""
+    """Turn a failed start into a `ToolError`, and close `Launch.pass_fds` in any case."""
     try:
         yield
     except ValueError as error:
@@ -83,7 +83,7 @@ def starting(launch: Launch) -> Generator[None]:
 
 
 class _Supervision:
-    """One pass over a running program's pipes."""
+    """Serves the pipes of one running program."""
 
     def __init__(self, started: Started, launch: Launch, stdin: IO[bytes] | None, outputs: Sequence[IO[bytes]]) -> None:
         self._started = started
@@ -130,7 +130,7 @@ class _Supervision:
             self._selector.register(descriptor, selectors.EVENT_READ, _ENDED)
 
     def _attend(self, until: float, is_wanted: Callable[[], bool] | None = None) -> bool:
-        """Serve the pipes until the program has ended; false if it had not by *until*, or when it was no longer wanted."""
+        """Serve the pipes until the program ends. Return False if *until* passes first or it is no longer wanted."""
         polls = _ENDED not in {key.data for key in self._selector.get_map().values()}
         beat_s = POLL_S if polls else BEAT_S if is_wanted is not None else 3600.0
         while not self._has_ended:
@@ -155,7 +155,7 @@ class _Supervision:
     def _write(self, pipe: IO[bytes]) -> None:
         try:
             self._pending = self._pending[os.write(pipe.fileno(), self._pending[:CHUNK_BYTES]) :]
-        except BrokenPipeError:  # the program does not want the rest
+        except BrokenPipeError:  # the program has closed its input
             self._pending = self._pending[:0]
         if not self._pending:
             self._selector.unregister(pipe)
@@ -166,7 +166,7 @@ class _Supervision:
         self._attend(time.monotonic() + GRACE_S)
 
     def _read_rest(self) -> None:
-        # Only what is there: where nothing is marked, a descendant that left the group may hold the pipe for ever.
+        # Without waiting: if programs cannot be marked, a descendant outside the group may keep the pipe open for ever.
         for pipe in self._kept:
             with suppress(BlockingIOError):
                 while pipe in self._selector.get_map():

@@ -1,4 +1,4 @@
-"""`Turns`: how many programs one runner has at a time. The others wait, so that none fails for want of descriptors."""
+"""`Turns`: limits how many programs of one runner run at a time, so that none fails for lack of descriptors."""
 
 import resource
 import threading
@@ -14,23 +14,23 @@ if TYPE_CHECKING:
     from toolcharter.api.job import Job
 
 MOST_AT_ONCE = 128
-# Of descriptors: what one program takes at its start, in a sandbox; and what the rest of our process has.
+# How many descriptors the start of one program in a sandbox takes, and how many are left for the rest of our process.
 _EACH, _OURS = 16, 128
 _BEAT_S = 0.5
 
 
 class Turns:
-    """Lets a bounded number of jobs run. Safe from many threads."""
+    """Lets a limited number of jobs run at a time. Safe from many threads."""
 
     def __init__(self, most: int | None = None) -> None:
         self._free = threading.BoundedSemaphore(most_at_once() if most is None else most)
 
     @contextmanager
     def taken(self, job: "Job") -> Generator[None]:
-        """Wait for *job*'s turn, and end it with the context.
+        """Wait for the turn of *job*, which ends with the context.
 
         Raises:
-            ToolError: `timed_out`: its time was up first, or it was no longer wanted.
+            ToolError: `timed_out`, if its time was up first or the job was no longer wanted.
         """
         while not self._free.acquire(timeout=max(0.0, min(_BEAT_S, job.expires - time.monotonic()))):
             if time.monotonic() >= job.expires or not (job.is_wanted is None or job.is_wanted()):
@@ -43,6 +43,6 @@ class Turns:
 
 
 def most_at_once() -> int:
-    """As many as the descriptors of our process are enough for, and no more than are of use."""
+    """How many programs this process has descriptors for, at most `MOST_AT_ONCE`."""
     soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     return MOST_AT_ONCE if soft == resource.RLIM_INFINITY else max(1, min(MOST_AT_ONCE, (soft - _OURS) // _EACH))
