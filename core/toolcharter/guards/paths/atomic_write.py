@@ -1,7 +1,7 @@
-"""Writing a file so that its old content is there until the new one is complete: a temporary file, and a rename.
+"""Replace a file atomically: write a temporary file in the same folder, and rename it.
 
-All of it in one folder, by its descriptor. Whatever goes wrong meanwhile (a full disk, an interruption, the death of
-the process) leaves the old content; only a process that is killed leaves its temporary file, too.
+Both steps use the folder's descriptor. After any failure (a full disk, an interruption, the death of the process) the
+old content is still there. Only a process that is killed also leaves its temporary file.
 """
 
 import os
@@ -15,15 +15,15 @@ from toolcharter.guards.paths.openat2 import rename_new
 CHUNK_BYTES = 1 << 20
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _OLD = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-_RIGHTS = 0o777  # set-user-ID and its like do not survive a write, as for every program
+_RIGHTS = 0o777  # as with every program, a write clears set-user-ID, set-group-ID and the sticky bit
 
 
 class Changed(Exception):
-    """What lies there is not what was looked at."""
+    """The file is not the one that the caller inspected, or it has changed since."""
 
 
 def is_same(now: os.stat_result, then: os.stat_result) -> bool:
-    """Whether it is the same file with the same content, as far as its status shows."""
+    """Whether both statuses show the same file with the same content."""
     return _identity(now) == _identity(then)
 
 
@@ -32,10 +32,10 @@ def _identity(status: os.stat_result) -> tuple[int, ...]:
 
 
 def require_same(folder: int, name: str, then: os.stat_result) -> None:
-    """Refuse if *name* is not what it was.
+    """Check that *name* is still the same, unchanged file.
 
     Raises:
-        Changed: It is something else, or nothing.
+        Changed: It has been changed, replaced or removed.
     """
     try:
         now = os.stat(name, dir_fd=folder, follow_symlinks=False)
@@ -46,11 +46,11 @@ def require_same(folder: int, name: str, then: os.stat_result) -> None:
 
 
 def content(folder: int, name: str, then: os.stat_result, tick: Callable[[], None]) -> Iterator[bytes]:
-    """The content of a regular file, piece by piece.
+    """Yield the content of a regular file piece by piece.
 
     Raises:
-        Changed: It is not what it was.
-        OSError: As the system says.
+        Changed: The file has been changed, replaced or removed.
+        OSError: The system cannot open or read it.
     """
     try:
         fd = os.open(name, _OLD, dir_fd=folder)
@@ -70,18 +70,19 @@ def content(folder: int, name: str, then: os.stat_result, tick: Callable[[], Non
 def replace(
     folder: int, name: str, pieces: Iterable[bytes], then: os.stat_result | None, tick: Callable[[], None]
 ) -> None:
-    """Make *pieces* the content of *name*, all at once.
+    """Make *pieces* the content of *name* atomically.
 
     Args:
-        folder: Its folder's descriptor.
+        folder: The descriptor of the file's folder.
         name: One component.
         pieces: The content.
-        then: What lay there when the caller looked; None for nothing. Its rights are kept, and its owner where we may.
+        then: The file's status when the caller inspected it; None if there was no file. Its permissions are kept, and
+            its owner if the system permits that.
         tick: Called before each piece; raises to stop.
 
     Raises:
-        Changed: Something else lies there by now.
-        OSError: As the system says.
+        Changed: Another file or other content is there by now.
+        OSError: The system cannot write the file.
     """
     temporary = f".toolcharter-{secrets.token_hex(8)}"
     fd = os.open(temporary, _NEW, 0o666 if then is None else 0o600, dir_fd=folder)
@@ -90,7 +91,7 @@ def replace(
             _fill(fd, pieces, tick)
             _keep_rights(fd, then)
         finally:
-            os.close(fd)  # may fail, too: some file systems report only here that they are full
+            os.close(fd)  # may fail, too: some file systems report a full disk only here
         _settle(folder, temporary, name, then)
     except BaseException:
         with suppress(OSError):

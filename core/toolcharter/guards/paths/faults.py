@@ -1,4 +1,4 @@
-"""Every refusal of the path guard: its reason, and a message that names the path."""
+"""The denials and errors of the path guard, each with its reason and a message that names the path."""
 
 import errno
 
@@ -37,7 +37,7 @@ _BY_ERRNO_OF_WRITES = {
 
 
 def shown(path: str) -> str:
-    """*path* for a message: quoted, control characters escaped, cut."""
+    """Quote *path* for a message, with control characters escaped, cut to `SHOWN_CHARS`."""
     return repr(path) if len(path) <= SHOWN_CHARS else f"{path[:SHOWN_CHARS]!r}..."
 
 
@@ -67,7 +67,7 @@ def is_directory(path: str) -> ToolError:
 
 
 def missing(path: str) -> ToolError:
-    """The error for a path at which nothing lies."""
+    """The error for a path that does not exist."""
     return ToolError(f"{shown(path)} does not exist.", reason="path_not_found")
 
 
@@ -77,12 +77,12 @@ def not_regular(path: str) -> ToolError:
 
 
 def read_only(path: str) -> Denied:
-    """The refusal to change a place that may be read at most."""
+    """The refusal to change a path that tools may only read."""
     return Denied(Reason.PROTECTED_PATH, f"{shown(path)} is protected: no tool may change it.")
 
 
 def shadows(path: str) -> Denied:
-    """The refusal of what Python would import at its next start in the place of an installed module."""
+    """The refusal of a file that Python would import at its next start instead of an installed module."""
     what = f"{shown(path)} is protected: at its next start Python would import it in the place of what is installed."
     return Denied(
         Reason.PROTECTED_PATH, what, hint="Choose another name, or a folder from which Python does not import."
@@ -90,58 +90,58 @@ def shadows(path: str) -> Denied:
 
 
 def in_repository(path: str) -> Denied:
-    """The refusal to change what git would read as its own."""
+    """The refusal to change a file that git would read as part of a repository."""
     what = f"{shown(path)} lies, or would lie, in a repository's own folder, which no tool may change."
     return Denied(Reason.PROTECTED_PATH, what)
 
 
 def behind_link(path: str) -> ToolError:
-    """The error for a link that is named as a folder, where the link itself would be meant."""
+    """The error for a link that is named with a slash at its end, where the call would act on the link itself."""
     what = f"{shown(path)} ends in a slash, and what lies there is a link"
     hint = "Leave the slash out to mean the link, or name the folder by its own path."
     return ToolError(f"{what}.", reason="not_directory", hint=hint)
 
 
 def hard_link(path: str) -> Denied:
-    """The refusal to write a file that has other names, which may lie anywhere."""
+    """The refusal to write a file with hard links, which may lie anywhere."""
     what = f"{shown(path)} has other names (hard links), and what is written to one is written to all."
     return Denied("hard_link", what, hint="Write a new file, or have the link broken by a person.")
 
 
 def no_folder(path: str) -> ToolError:
-    """The error for a file where a folder is named."""
+    """The error for a file where a folder was asked for."""
     return ToolError(f"{shown(path)} is not a folder, or something on the way to it is not.", reason="not_directory")
 
 
 def nowhere(path: str) -> ToolError:
-    """The error for a folder that no program can be started in."""
+    """The error for a virtual folder, in which no program can be started."""
     return ToolError(f"{shown(path)} lies on no disk; programs see the disk alone.", reason="path_not_found")
 
 
 def virtual(path: str, why: str) -> ToolError:
-    """The error for what cannot be done with a file that lies on no disk."""
+    """The error for an operation that a virtual file does not support."""
     what = f"{shown(path)} lies on no disk: {why}."
     return ToolError(what, reason="virtual_path", hint="Read, write, edit or delete it as a file.")
 
 
 def holds_virtual(path: str) -> ToolError:
-    """The error for a folder that is not all on the disk."""
+    """The error for a folder that holds virtual files."""
     what = f"{shown(path)} holds files that lie on no disk: it can be neither moved nor deleted."
     return ToolError(what, reason="virtual_path", hint="Delete or write its files one by one.")
 
 
 def route_failed(path: str, why: str) -> ToolError:
-    """The error for an extension that cannot say what lies at *path*."""
+    """The error for a path about which an extension fails to give information."""
     return ToolError(f"What lies at {shown(path)} cannot be told: {why}.", reason="route_failed")
 
 
 def exists(path: str) -> ToolError:
-    """The error for a place that is taken."""
+    """The error for a path that exists already."""
     return ToolError(f"{shown(path)} exists already.", reason="path_exists")
 
 
 def not_empty(path: str) -> ToolError:
-    """The error for a folder that holds something."""
+    """The error for a folder that is not empty."""
     return ToolError(f"{shown(path)} is a folder that is not empty.", reason="not_empty")
 
 
@@ -151,7 +151,7 @@ def unwritable(path: str, why: str) -> ToolError:
 
 
 def changed(path: str) -> ToolError:
-    """The error for a file that was changed between a look and the write."""
+    """The error for a file that was changed after it was inspected and before the write."""
     message = f"{shown(path)} was changed by another process meanwhile; nothing was written."
     return ToolError(
         message, reason="changed_meanwhile", hint="Look at it again, then repeat the call.", retryable=True
@@ -159,13 +159,13 @@ def changed(path: str) -> ToolError:
 
 
 def from_write_error(error: OSError, path: str) -> ToolError:
-    """The error for what the system said about a change of *path*; anything unexpected is `write_failure`."""
+    """Convert an `OSError` from a change of *path*. An unexpected error number gets the reason `write_failure`."""
     other = ("write_failure", f"cannot be changed: {error.strerror}")
     reason, what = _BY_ERRNO_OF_WRITES.get(error.errno or 0, other)
     return ToolError(f"{shown(path)} {what}.", reason=reason)
 
 
 def from_os_error(error: OSError, path: str) -> ToolError:
-    """The error for what the system said about *path*; anything unexpected is `read_failure`."""
+    """Convert an `OSError` from reading *path*. An unexpected error number gets the reason `read_failure`."""
     reason, what = _BY_ERRNO.get(error.errno or 0, ("read_failure", f"cannot be read: {error.strerror}"))
     return ToolError(f"{shown(path)} {what}.", reason=reason)

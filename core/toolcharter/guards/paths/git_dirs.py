@@ -1,9 +1,10 @@
-"""Where repositories really lie: their hooks and settings run as programs, by whatever name they are written.
+"""Find the real folders of git repositories. Their hooks and settings run as programs, so tools must not write them.
 
 Source: gitrepository-layout(5): `.git` may be a link, or a file with the line `gitdir: PATH`.
 
-The workspace's own is found by what its `.git` says. Any others (of submodules, work trees, or bare) by what they hold,
-no matter what points to them: to look for all pointers would be to look through the workspace.
+The repository of the workspace is found by its `.git`. Other repositories (submodules, work trees, bare ones) are
+recognised by the files that they contain, not by pointers to them: to find all pointers, the whole workspace would have
+to be searched.
 """
 
 import os
@@ -18,14 +19,14 @@ from toolcharter.api.paths import read_regular
 from toolcharter.guards.paths.names import fold
 
 SIGNS = frozenset({"HEAD", "commondir", "objects", "refs"})
-"""The names by which `is_repository` judges."""
+"""The names that `is_repository` checks."""
 _FOLDED = frozenset(map(fold, SIGNS))
 _MOST_BYTES = 8192
-_MOST_LINKS = 40  # As the kernel: whatever has more leads nowhere.
+_MOST_LINKS = 40  # As in the kernel, which fails for a path with more.
 
 
 def repository_folders(workspace: Path) -> tuple[Path, ...]:
-    """The folders below *workspace* that hold its repository, besides one that is called `.git`.
+    """Return the folders below *workspace* that hold its repository, except `.git` itself.
 
     Args:
         workspace: A real path.
@@ -34,7 +35,7 @@ def repository_folders(workspace: Path) -> tuple[Path, ...]:
 
 
 def git_folder(workspace: Path) -> str:
-    """The folder of the repository whose work tree is *workspace*, as its `.git` says, there or not."""
+    """Return the repository's folder to which the `.git` of the work tree *workspace* leads. It may not exist."""
     git = Path(os.path.realpath(workspace / ".git"))
     text = "" if git.is_dir() else _start_of(git)
     return (
@@ -43,17 +44,17 @@ def git_folder(workspace: Path) -> str:
 
 
 def lies_in_repository(folder: int, depth: int, new: str) -> bool:
-    """Whether git would take a folder, or one above it, for a repository.
+    """Whether git would take a folder, or one of its parents, for a repository.
 
-    Above a work tree's own folder nothing counts, which is known by its `.git` file: no tool can make one.
+    Parents above the top of a work tree do not count. That is the folder with a `.git` file, which no tool can make.
 
     Args:
-        folder: Its descriptor.
-        depth: How many folders above it count.
-        new: A name that it has, or will have: what would become a repository by it counts.
+        folder: The folder's descriptor.
+        depth: How many of its parents count.
+        new: A name that the folder has or will have. The folder also counts if this name completes a repository.
 
     Raises:
-        OSError: As the system says, of what may be there or not.
+        OSError: The system cannot say whether a file exists.
     """
     if is_repository(lambda part: part == new or _has(folder, part) or _is_read_as(folder, new, part)):
         return True
@@ -64,14 +65,16 @@ def lies_in_repository(folder: int, depth: int, new: str) -> bool:
 
 
 def is_sign(name: str) -> bool:
-    """Whether something new of this *name* could complete a repository, also on a disk that ignores case."""
+    """Whether a new file or folder with this *name* could complete a repository, also on a disk that ignores case."""
     return fold(name) in _FOLDED
 
 
 def is_repository(has: Callable[[str], bool]) -> bool:
-    """Whether git would take a folder that has such names for a repository; it asks a little more of `HEAD`.
+    """Whether git would take a folder for a repository that contains the names for which *has* is true.
 
-    Source: git 2.47, setup.c, `is_git_directory`; `commondir` names the folder that holds the other two.
+    Git also checks the content of `HEAD`; this function does not.
+
+    Source: git 2.47, setup.c, `is_git_directory`; `commondir` names the folder that holds `objects` and `refs`.
     """
     return has("HEAD") and (has("commondir") or (has("objects") and has("refs")))
 
@@ -85,12 +88,12 @@ def _has(folder: int, name: str, above: str = "") -> bool:
 
 
 def _is_read_as(folder: int, new: str, part: str) -> bool:
-    # The folder has other parts, if it matters: where they are found by the wrong case, too, the disk ignores case.
+    # If this decides, the folder has other signs. If they are also found in the wrong case, the disk ignores case.
     return fold(new) == fold(part) and any(_has(folder, sign) and _has(folder, sign.swapcase()) for sign in SIGNS)
 
 
 def _is_work_tree(folder: int, above: str) -> bool:
-    # A file: a folder of that name says nothing, since `git init` makes one in any folder, a repository's included.
+    # Only a file counts: `git init` makes a folder `.git` anywhere, even inside a repository's own folder.
     try:
         return S_ISREG(os.stat(above + ".git", dir_fd=folder, follow_symlinks=False).st_mode)
     except OSError:
@@ -98,9 +101,10 @@ def _is_work_tree(folder: int, above: str) -> bool:
 
 
 def ways(folder: Path, target: str) -> Iterator[Path]:
-    """Where *target*, a path seen from the real *folder*, leads, and what it is called from each link on its way.
+    """Yield each name of *target*, seen from the real *folder*: one for each link on the way, then the real path.
 
-    Such a link can be replaced without touching what it leads to. Of a name with a `..` the part before that counts.
+    A link can be replaced without touching its target. Each name is the path of a link, followed by the rest of the
+    path up to its first `..`.
     """
     place, rest, end = folder, deque[str](), Path(os.path.realpath(folder / target))
     for _ in range(_MOST_LINKS):
@@ -115,8 +119,8 @@ def ways(folder: Path, target: str) -> Iterator[Path]:
 
 
 def _links(place: Path, rest: deque[str]) -> Iterator[Path]:
-    """The links on the way from *place*; what is walked leaves *rest*."""
-    at = os.fspath(place)  # as text: each toolbox walks to a dozen places, and a `Path` for each step is dear
+    """Yield the links on the way from *place*. Removes the components that have been walked from *rest*."""
+    at = os.fspath(place)  # as text: each toolbox walks to a dozen places, and a `Path` for each step is expensive
     while rest:
         name = rest.popleft()
         at = os.path.dirname(at) if name == ".." else f"{at.rstrip('/')}/{name}"

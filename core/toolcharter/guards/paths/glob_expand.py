@@ -1,4 +1,4 @@
-"""What an unquoted glob of a shell line could become: the names in the workspace that it matches."""
+"""Expand an unquoted glob of a shell line to the names in the workspace that it could match."""
 
 import errno
 import os
@@ -11,22 +11,22 @@ from toolcharter.api.reasons import Reason
 from toolcharter.errors import Denied, ToolError
 
 MAX_NAMES = 100_000
-"""How many names are looked at for the globs of one call; a folder with more is refused, not half looked at."""
+"""How many names the globs of one call may be compared with. A call that needs more is refused."""
 _SPECIAL = "*?["
-# Whatever else goes wrong, such as a name that is no Unicode, a program may still be able to open what we are not.
+# After any other error, such as for a name that is not Unicode, a program may still be able to open the path.
 _HARMLESS = frozenset({"path_not_found", "not_directory", "is_directory", "not_regular"})
 _FORBIDDEN = frozenset({errno.EACCES, errno.EPERM})
-# In UTF-8, or a byte of what is not.
+# One character in UTF-8, or bytes that are not UTF-8.
 _CHARACTER = rb"(?:[\x00-\x7f]|[\x80-\xff]{1,4})"
-# Beside ASCII's, the digits of other alphabets may sort between 0 and 9; its letters do in no language.
+# A locale may sort digits of other scripts between 0 and 9, but no locale sorts ASCII letters there.
 _DIGITS = "[0-9]"
 _DIGIT = rb"(?:[0-9]|[\x80-\xff]{1,4})"
-# Without a class, a quoted character, and a `]` that ends nothing because it comes first.
+# A bracket expression without a character class, without a quoted character and without a literal `]` in first place.
 _BRACKET = re.compile(r"\[[!^]?[^]\[\\!^][^]\[\\]*\]")
 
 
 class Folders(Protocol):
-    """What opens folders beneath the workspace; `toolcharter.guards.paths.WorkspacePaths` does."""
+    """Opens folders beneath the workspace, as `toolcharter.guards.paths.WorkspacePaths` does."""
 
     def open_folder(self, path: str = ".") -> Any:
         """A context manager with `fileno`."""
@@ -42,34 +42,35 @@ class _Name(NamedTuple):
 
 
 def all_names() -> Iterator[int]:
-    """What `expand` counts with: a budget for the globs of one call."""
+    """Return a new budget of names for the globs of one call."""
     return iter(range(MAX_NAMES))
 
 
 def lies_where_it_seems(error: ToolError) -> bool:
-    """Whether a path that could not be opened lies in the workspace all the same, or nowhere, for every program."""
+    """Whether a path that failed to open with *error* lies in the workspace or nowhere for every other program, too."""
     cause = error.__cause__
     return error.reason in _HARMLESS or (isinstance(cause, OSError) and cause.errno in _FORBIDDEN)
 
 
 def expand(paths: Folders, folder: str, pattern: str, budget: Iterator[int] | None = None) -> list[str]:
-    """The paths that *pattern*, seen from *folder*, could become, in no order.
+    """Return the paths to which *pattern*, seen from *folder*, could expand, in no order.
 
-    Errs on the side of more: a bracket expression other than `[0-9]` matches any character, and a glob always for
-    itself, which it is where nothing matches. A name that begins with a dot matches only a component that does, as in bash without options.
-    `**` and one component behind it are what `find -name` finds: they match every link below of such a name, at any
-    depth, and for nothing else, since what is no link lies where it seems to.
+    The result may contain too many paths, but never too few. A bracket expression other than `[0-9]` matches any
+    character. The pattern itself is included, since bash leaves it unchanged if nothing matches. A name that begins
+    with a dot matches only a component that begins with a dot, as in bash without options. `**` with the component
+    after it represents `find -name`: it matches every link of such a name at any depth, and only links, since a path
+    without links lies where its text says.
 
     Args:
         paths: Opens folders, and refuses those that lie elsewhere.
         folder: Relative to the workspace.
         pattern: A glob over paths in which a backslash makes the next character literal.
-        budget: Of `all_names`, shared by several globs; by default one for this alone.
+        budget: A budget from `all_names` that several globs share; by default a new one.
 
     Raises:
         Denied: `path_outside_workspace` or `protected_path`, for a folder on the way; `not_understood`, if there are
-            too many names to look at.
-        ToolError: A folder cannot be looked into, and yet a program might.
+            more names than the budget allows.
+        ToolError: A folder cannot be listed here, although a program might be able to.
     """
     absolute = pattern.startswith("/")
     top, found, names = "/" if absolute else folder, [""], all_names() if budget is None else budget
@@ -88,9 +89,9 @@ def expand(paths: Folders, folder: str, pattern: str, budget: Iterator[int] | No
 def names_in(
     paths: Folders, folder: str, budget: Iterator[int], *, is_deep: bool, pattern: str = ""
 ) -> Iterator[tuple[str, bool]]:
-    """Every name in *folder*, and at any depth below it if *is_deep*; with each whether it lies right in it.
+    """Yield every name in *folder*, and at any depth if *is_deep*, with whether it lies directly in *folder*.
 
-    With a *pattern*, only folders and names that match it.
+    With a *pattern*, yield only folders and names that match it.
 
     Raises:
         Denied: As `expand`.
@@ -107,7 +108,7 @@ def names_in(
 
 
 def link_at(paths: Folders, path: str, budget: Iterator[int]) -> str | None:
-    """The link that *path* is, or one that lies below it; None if there is none.
+    """Return *path* if it is a link, or else a link below it; None if there is no link.
 
     Raises:
         Denied: As `expand`.
@@ -130,14 +131,14 @@ def _step(paths: Folders, folder: str, base: str, component: str, budget: Iterat
 
 
 def _matcher(component: str) -> Callable[[str], bool]:
-    """Whether a name could match *component*."""
-    re2 = import_module("re2")  # few calls hold a glob
+    """Return a function that says whether a name could match *component*."""
+    re2 = import_module("re2")  # few calls contain a glob
     expression = re2.compile(_expression(component, re2.escape), _options(re2))
     return lambda name: expression.fullmatch(name.encode(errors="surrogateescape")) is not None
 
 
 def _links(paths: Folders, folder: str, base: str, budget: Iterator[int]) -> Iterator[str]:
-    """Every link below *base*; links to folders are not walked, as `find` does not."""
+    """Yield every link below *base*. Like `find`, do not enter links to folders."""
     waiting = [base]
     while waiting:
         place = waiting.pop()
@@ -152,11 +153,11 @@ def _names(paths: Folders, folder: str, budget: Iterator[int]) -> list[_Name]:
     try:
         held = paths.open_folder(folder)
     except ToolError as error:
-        if lies_where_it_seems(error):  # nothing there, or no folder: then nothing matches
+        if lies_where_it_seems(error):  # no folder is there, so nothing matches
             return []
         raise
     with held, os.scandir(held.fileno()) as entries:
-        # Asked while the folder is open: not every file system gives the file's type with its name.
+        # Evaluated while the folder is open: not every file system returns the file's type with its name.
         found = [
             _Name(entry.name, entry.is_symlink(), entry.is_dir(follow_symlinks=False))
             for entry, _ in zip(entries, budget, strict=False)
@@ -168,7 +169,7 @@ def _names(paths: Folders, folder: str, budget: Iterator[int]) -> list[_Name]:
 
 
 def has_glob(component: str) -> bool:
-    """Whether anything in *component* is special."""
+    """Whether *component* contains an unescaped special character."""
     characters = iter(component)
     for character in characters:
         if character == "\\":
@@ -184,7 +185,7 @@ def _literal(component: str) -> str:
 
 
 def _expression(component: str, escape: Callable[[str], str]) -> bytes:
-    """A regular expression over bytes that matches all that *component* does, and perhaps more."""
+    """Return a regular expression over bytes that matches every name that *component* matches, and perhaps more."""
     parts, at = list[bytes](), 0
     while at < len(component):
         character, step = component[at], 1
@@ -202,7 +203,7 @@ def _expression(component: str, escape: Callable[[str], str]) -> bytes:
             parts.append(_CHARACTER)
             step = bracket.end() - at
         elif character == "[" and "]" in component[at:]:
-            return b"".join((*parts, b".*"))  # where it ends is for bash to know: the rest could be anything
+            return b"".join((*parts, b".*"))  # only bash knows where the bracket ends: the rest matches anything
         else:
             parts.append(escape(character).encode())
         at += step
@@ -213,7 +214,7 @@ def _options(re2: Any) -> Any:
     options = re2.Options()
     options.encoding = re2.Options.Encoding.LATIN1
     options.dot_nl = True
-    options.log_errors = False  # they would go to standard error, among the events
+    options.log_errors = False  # they would go to standard error and mix with the events
     return options
 
 

@@ -1,4 +1,4 @@
-"""Descriptors and who holds them: roots for the life of a toolbox, files and folders for a call."""
+"""Open descriptors: of roots, for the life of a toolbox, and of files and folders, for one call."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -22,10 +22,10 @@ Tick = Callable[[], None]
 
 
 class Held:
-    """An open root folder. Closed when its last user lets go of it.
+    """An open root folder. Closed when the last reference to it is gone.
 
-    Never closed by hand: a call that is still running in an abandoned thread would then walk from
-    whatever folder got the same number next.
+    It is never closed explicitly: a call that is still running in an abandoned thread could then
+    start from another folder that has got the same descriptor number.
     """
 
     __slots__ = ("canonical", "fd", "parts")
@@ -42,7 +42,7 @@ class Held:
 
 
 class Root:
-    """A folder that paths may lie beneath; opened when it is first needed."""
+    """A folder beneath which paths may lie. It is opened when it is first needed."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -56,7 +56,7 @@ class Root:
 
         Raises:
             ToolboxClosed: After `close`.
-            ToolError: It is missing or no folder.
+            ToolError: It cannot be opened, for example because it is missing or not a folder.
         """
         return self._held or self._open()
 
@@ -71,7 +71,7 @@ class Root:
             return self._held
 
     def canonical(self) -> Parts:
-        """Where it really lies; as given, if it cannot be opened."""
+        """The real path of the folder; the given path if it cannot be opened."""
         try:
             return self.held().parts
         except ToolError:
@@ -85,7 +85,7 @@ class Root:
 
 
 class Handle:
-    """A descriptor with a path, closed by `with` and at the latest when it is forgotten."""
+    """A descriptor with a path. It is closed by `with`, and at the latest when the object is deleted."""
 
     __slots__ = ("_fd", "path")
 
@@ -94,7 +94,7 @@ class Handle:
         self.path = path
 
     def fileno(self) -> int:
-        """The descriptor; closed with the object."""
+        """The descriptor, which the object closes."""
         if self._fd < 0:
             raise ValueError("The file is closed.")
         return self._fd
@@ -130,7 +130,7 @@ class HeldFile(Handle):
         self._tick = tick
 
     def read(self, max_bytes: int, offset: int = 0) -> bytes:
-        """At most *max_bytes* from *offset*; empty at the end."""
+        """Return at most *max_bytes* from *offset*; nothing at the end of the file."""
         self._tick()
         try:
             return os.pread(self.fileno(), max_bytes, offset)
@@ -150,25 +150,28 @@ class HeldFolder(Handle):
         self._tick = tick
 
     def shows(self, name: str, content: Content = "present") -> bool:
-        """Whether nothing protected lies on the way to *name*, a relative path without links, with such content."""
+        """Whether neither *name*, a relative path without links, nor a folder above it is protected or hidden.
+
+        With *content* `any`, a name that some content would hide is hidden, whatever its current content.
+        """
         self._tick()
         return self._shows(name, content)
 
     def hidden(self) -> tuple[str, ...]:
-        """What a program may skip below the folder, in the syntax of gitignore(5) without case."""
+        """Return patterns that a program may skip below the folder, in the syntax of gitignore(5), ignoring case."""
         return self._hidden()
 
     def is_on_disk(self) -> bool:
-        """It does."""
+        """Always true: see `RoutedPaths` for virtual folders."""
         return True
 
     def virtual(self) -> Iterator[str]:
-        """None: see `RoutedPaths`."""
+        """Always empty: see `RoutedPaths` for virtual files."""
         return iter(())
 
     def entries(self) -> Iterator[Entry]:
-        """The entries by name, without those that are protected."""
-        # A descriptor of its own: a copy of this one would share its place in the listing.
+        """Return the entries sorted by name, without those that are protected or hidden."""
+        # Opened again: a duplicate of the descriptor would share its position in the listing.
         try:
             fd = os.open(".", FOLDER_FLAGS, dir_fd=self.fileno())
             try:

@@ -1,7 +1,8 @@
-"""Hidden files: the names that a profile hides, and the files of a workspace that bear them now.
+"""Hidden files: the names that a profile hides, and the files in a workspace that currently have such names.
 
-`HiddenNames` decides about a path as text. `HiddenFiles` looks at the disk, for runners that have to cover what is there. `Twins`
-knows files by other names: hard links, which tools do not make, but installers and people do, before a toolbox is opened.
+`HiddenNames` checks a path as text. `HiddenFiles` searches the disk, for runners that have to cover these files.
+`Twins` recognises other names of hidden files: hard links, which tools do not make, but installers and users may have
+made before a toolbox is opened.
 """
 
 import os
@@ -21,30 +22,30 @@ from toolcharter.guards.paths.names import Parts, fold
 from toolcharter.profile.settings import HiddenGlob
 
 MAX_FOLDERS = 200_000
-"""A workspace with more folders is not searched: its programs are refused."""
+"""In a workspace with more folders no program is run, since it cannot be searched."""
 LOOKED_AT_BYTES = 65536
-"""How much of a file is searched for what makes it hidden."""
-# A folder that changed so recently may change again without a later time: the clock of file systems ticks.
+"""How much of a file's beginning is searched for the texts that make it hidden."""
+# A folder that changed more recently may change again with the same time stamp: file systems' clocks are coarse.
 _SETTLED_NS = 100_000_000
 _FRESH_S = 2.0
-"""So long one search serves files that have got no further name since."""
+"""How long, in seconds, the result of a search is used for files that have got no new name since."""
 MOST_FILES = 10_000
-"""Looked at in one folder for files with several names."""
+"""How many files below one hidden folder are checked for other names."""
 _UNSEARCHED = frozenset({".git"})
-"""Holds objects and references, not files by their names."""
+"""Folders that are not searched: they hold objects and references, not the work tree's files."""
 
 Inode = tuple[int, int]
 """Device and inode number."""
 
 
 class HiddenNames:
-    """What a profile's `hidden` says of a path, relative to the workspace or to a read root.
+    """Matches paths, relative to the workspace or to a read root, against a profile's `hidden`.
 
-    A glob without a slash is for the name of any component. One with a slash is for a path from the root, in which `**` is any
-    number of folders. `!GLOB` excepts. Upper and lower case are the same.
+    A glob without a slash matches the name of any component. A glob with a slash matches a path from the root; in it,
+    `**` matches any number of folders. `!GLOB` makes an exception. Case is ignored.
 
     Args:
-        globs: As the profile has them.
+        globs: The globs from the profile.
     """
 
     def __init__(self, globs: Sequence[HiddenGlob] = ()) -> None:
@@ -52,7 +53,7 @@ class HiddenNames:
         always = [one.glob for one in globs if one.containing is None and not one.glob.startswith("!")]
         excepted = [one.glob[1:] for one in globs if one.glob.startswith("!")]
         self._always, self._excepted = always, excepted
-        # One look at a whole path shows for most that none of its prefixes is hidden.
+        # For most paths, one match of the whole path shows that none of its prefixes is hidden.
         self._may_hide = re.compile(f"(?:{_either(always)})(?:/.*)?", re.DOTALL).fullmatch
 
     @cached_property
@@ -69,7 +70,7 @@ class HiddenNames:
         return [(_any_of([glob]).fullmatch, text.encode()) for glob, text in conditional]
 
     def covers(self, parts: Sequence[str]) -> bool:
-        """Whether *parts*, or a folder on their way, are hidden whatever they hold."""
+        """Whether *parts*, or a folder above, are hidden regardless of their content."""
         folded = fold("/".join(parts))
         if self._may_hide(folded) is None:
             return False
@@ -77,7 +78,7 @@ class HiddenNames:
         return any(self._hides(folded[:end]) and not self._excepts(folded[:end]) for end in ends)
 
     def conditions(self, parts: Sequence[str]) -> tuple[bytes, ...]:
-        """The texts of which a file at *parts* must hold none in order to be shown."""
+        """The texts that hide a file at *parts* if it contains one of them."""
         if not self._conditions:
             return ()
         folded = fold("/".join(parts))
@@ -87,32 +88,32 @@ class HiddenNames:
 
 
 def holds_any(fd: int, texts: Sequence[bytes]) -> bool:
-    """Whether the beginning of the open file *fd* holds one of *texts*."""
+    """Whether the first `LOOKED_AT_BYTES` of the open file *fd* contain one of *texts*."""
     content = os.pread(fd, LOOKED_AT_BYTES, 0)
     return any(text in content for text in texts)
 
 
 class _Folder(NamedTuple):
-    """What one folder held when it was last listed."""
+    """The relevant content of one folder when it was last listed."""
 
     stamp: tuple[int, int, int]
     """Inode number, time of modification, time of change."""
     folders: tuple[str, ...]
     hidden: tuple[HiddenPath, ...]
     links: tuple[str, ...]
-    """Links of a hidden name."""
+    """Links with a hidden name."""
     conditional: tuple[tuple[str, tuple[bytes, ...]], ...]
-    """Files that are hidden if they hold one of the texts."""
+    """Files that are hidden if they contain one of the texts."""
 
 
 class HiddenFiles:
-    """Finds the hidden files and folders that a workspace has at the moment. Thread-safe; can be pickled.
+    """Finds the hidden files and folders that a workspace currently has. Thread-safe; can be pickled.
 
-    A folder is listed again only if it has changed, so that a search costs one look at each folder.
+    A folder is listed again only if it has changed, so a search costs one `stat` for each unchanged folder.
 
     Args:
         workspace: A real path.
-        globs: As the profile has them.
+        globs: The globs from the profile.
     """
 
     def __init__(self, workspace: Path, globs: Sequence[HiddenGlob]) -> None:
@@ -125,7 +126,7 @@ class HiddenFiles:
         return HiddenFiles, (Path(self._workspace), self._names.globs)
 
     def __call__(self) -> tuple[HiddenPath, ...]:
-        """What is hidden now, by paths relative to the workspace; below a hidden folder nothing.
+        """Return the paths that are currently hidden, relative to the workspace, without those below a hidden folder.
 
         The other names of a hidden file are hidden with it.
 
@@ -141,7 +142,7 @@ class HiddenFiles:
         return tuple(dict.fromkeys((*named, *(place for place in others if not _lies_in(place.path, named)))))
 
     def paths(self) -> list[str]:
-        """The absolute paths of what is hidden by its own name, or by that of a link."""
+        """The absolute paths of files and folders that their own name, or the name of a link to them, hides."""
         return [f"{self._workspace}/{place.path}" for place in self._named()]
 
     def _named(self) -> tuple[HiddenPath, ...]:
@@ -163,7 +164,7 @@ class HiddenFiles:
                 if not name:
                     message = "The workspace cannot be searched for hidden files: permission denied."
                     raise Denied(Reason.SANDBOX_UNAVAILABLE, message) from error
-                # Closed to us. A program of the same user could open it for itself.
+                # We may not list it, but a program of the same user could change its permissions.
                 yield HiddenPath(name, is_folder=True)
                 continue
             if len(self._known) > MAX_FOLDERS:
@@ -210,23 +211,23 @@ class HiddenFiles:
         try:
             fd = os.open(f"{self._workspace}/{name}", os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
         except OSError as error:
-            return isinstance(error, PermissionError)  # as a folder that is closed to us
+            return isinstance(error, PermissionError)  # hidden, as a folder that we may not list
         try:
             return S_ISREG(os.fstat(fd).st_mode) and holds_any(fd, texts)
         except OSError:
-            return True  # what cannot be read here may be readable there
+            return True  # a file that cannot be read here may be readable for a program
         finally:
             os.close(fd)
 
     def _behind(self, link: str) -> Iterator[HiddenPath]:
-        """What a hidden link leads to, where that lies in the workspace."""
+        """The target of a hidden link, if it lies in the workspace."""
         target = Path(os.path.realpath(f"{self._workspace}/{link}"))
         if target.is_relative_to(self._workspace) and str(target) != self._workspace and target.exists():
             yield HiddenPath(str(target.relative_to(self._workspace)), is_folder=target.is_dir())
 
 
 def with_more_names(path: str | Path) -> Iterator[Inode]:
-    """Each regular file with several names that is *path* or lies below it."""
+    """Yield each regular file with several hard links that is *path* or lies below it, up to `MOST_FILES`."""
     try:
         found = os.stat(path)
     except OSError:
@@ -243,9 +244,9 @@ def with_more_names(path: str | Path) -> Iterator[Inode]:
 
 
 def names_in(workspace: str | Path, wanted: set[Inode]) -> Iterator[str]:
-    """Every name that a *wanted* file has in *workspace*, as an absolute path.
+    """Yield every name that a *wanted* file has in *workspace*, as an absolute path.
 
-    An entry's inode number costs no look at the file.
+    A folder's listing contains the inode numbers, so only files with a wanted number need a `stat`.
     """
     inodes = {inode for _, inode in wanted}
     pending = [str(workspace)]
@@ -276,18 +277,18 @@ def _if_named_twice(path: str) -> Iterator[Inode]:
 class _Search(NamedTuple):
     inodes: frozenset[Inode]
     at_s: float
-    """On the clock that never goes back."""
+    """On the monotonic clock."""
     at_ns: int
-    """On the clock of file systems."""
+    """On the file system's clock."""
 
 
 class Twins:
-    """Knows whether an open file is one of some others under a further name.
+    """Recognises files that are hard links to one of a set of files.
 
-    A new name changes a file's `ctime`, so that one search serves all files that have got none since.
+    A new hard link changes a file's `ctime`, so the result of one search is valid for all files with an older `ctime`.
 
     Args:
-        search: Gives the absolute paths of those others, files and folders, at the moment.
+        search: Returns the current absolute paths of the set's files and folders.
     """
 
     def __init__(self, search: Callable[[], Iterable[str]]) -> None:
@@ -295,17 +296,17 @@ class Twins:
         self._last: _Search | None = None
 
     def has(self, status: os.stat_result) -> bool:
-        """Whether the file of *status* is one of them.
+        """Whether the file with *status* is one of the set.
 
         Raises:
-            Denied: What the search raises.
+            Denied: As the search does.
         """
         if status.st_nlink <= 1 or not S_ISREG(status.st_mode):
             return False
         return (status.st_dev, status.st_ino) in self._inodes(status.st_ctime_ns)
 
     def has_below(self, folder: int, names: Sequence[str]) -> bool:
-        """The same for the file at *names*, without links, below the open *folder*; False where none lies."""
+        """Like `has`, for the file at *names*, without links, below the open *folder*. False if there is none."""
         try:
             return self.has(os.stat("/".join(names) or ".", dir_fd=folder, follow_symlinks=False))
         except (OSError, ValueError):
@@ -321,11 +322,11 @@ class Twins:
 
 
 def twins_of(workspace: Callable[[], str], names: HiddenNames) -> Twins:
-    """Knows the other names of what *names* hide now.
+    """Recognise hard links to the files that *names* currently hide.
 
     Args:
-        workspace: Gives its real path, when it is first needed.
-        names: As the profile has them.
+        workspace: Returns the workspace's real path. Called when it is first needed.
+        names: The hidden names from the profile.
     """
     files = cache(lambda: HiddenFiles(Path(workspace()), names.globs))
     return Twins(lambda: files().paths())
@@ -344,7 +345,7 @@ def _either(globs: Sequence[str]) -> str:
 
 
 def _expression(glob: str) -> str:
-    """A regular expression for a path, folded, from its root."""
+    """Return a regular expression that matches a folded path, relative to its root."""
     is_anchored = "/" in glob.rstrip("/")
     components = fold(glob).strip("/").split("/")
     text = "" if is_anchored else "(?:.*/)?"

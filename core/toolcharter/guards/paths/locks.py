@@ -1,11 +1,12 @@
-"""Leases on paths, shared by all processes of one user that work in one workspace: a small SQLite file, and turns.
+"""Leases on paths, shared by all processes of one user that work in one workspace: a small SQLite file, and a flock.
 
-The file lies in the user's state folder, where no tool can write. Where it is missing nothing has ever been leased,
-and that is all a write has to ask. Expired leases do not count.
+The SQLite file lies in the user's state folder, where no tool can write. If it is missing, no path has ever been
+leased, and a write needs no other check. Expired leases do not count.
 
-Who writes holds a shared lock (flock) on the workspace's folder from the last look at the leases to the end of the
-change; granting a lease takes an exclusive one. So no lease is granted, not even the first ever, during a write.
-Making what could complete a repository takes an exclusive one, too: no other part of it is added meanwhile.
+A writer holds a shared lock (flock) on the workspace's folder from its last check of the leases to the end of the
+change. Granting a lease takes an exclusive lock, so no lease, not even the first ever, is granted during a write.
+Making a file that could complete a git repository takes an exclusive lock, too, so no other part of it is added
+meanwhile.
 """
 
 import fcntl
@@ -38,12 +39,12 @@ else:
     sqlite3 = lazy("sqlite3")
 
 MOST_LEASES = 1024
-"""Of all owners together."""
+"""How many leases all owners together may hold."""
 WAIT_S = 5.0
-"""How long a turn, or the file, is waited for at most, in seconds; a call that has less time waits less."""
+"""How long to wait at most for the flock or for the SQLite file, in seconds. A call with less time left waits less."""
 _PAUSE_S = 0.001
 _MAX_BYTES = 1 << 20
-"""What one expression may take of memory: a write may have to hold two thousand of them against its path."""
+"""How much memory one expression may take. A write may have to match its path against two thousand of them."""
 _SCHEMA = """CREATE TABLE IF NOT EXISTS leases (token TEXT NOT NULL, name TEXT NOT NULL, paths TEXT NOT NULL,
     folders TEXT NOT NULL, owner TEXT NOT NULL, holder TEXT NOT NULL, expires REAL NOT NULL)"""
 _OTHERS = """SELECT name, holder, expires, paths, folders FROM leases
@@ -51,21 +52,21 @@ _OTHERS = """SELECT name, holder, expires, paths, folders FROM leases
 
 
 class Touched(NamedTuple):
-    """What a change touches: one path, and perhaps all below it."""
+    """A path that a change touches, alone or with everything below it."""
 
     path: str
     below: bool = False
 
 
 class Owner(NamedTuple):
-    """Who holds a lease: a caller that says who it is, else this process."""
+    """The holder of a lease: a caller that identifies itself, otherwise this process."""
 
     key: str
     shown: str
 
 
 def owner_of(caller: Caller) -> Owner:
-    """The owner that a caller is."""
+    """Return the owner of a caller's leases."""
     if caller.agent or caller.session or caller.tenant:
         tenant = [caller.tenant] if caller.tenant else []
         key = orjson.dumps([caller.user, caller.project, caller.agent, caller.session, *tenant]).decode()
@@ -86,7 +87,7 @@ class _Held(NamedTuple):
     folders: str
 
     def meets(self, touched: Touched) -> bool:
-        # What is no Unicode cannot be part of an expression; `*` is meant to match it all the same.
+        # Bytes that are not Unicode cannot be part of an expression, but `*` has to match them.
         path = touched.path.encode(errors="surrogateescape").decode(errors="replace")
         return _matches(self.paths, path) or (touched.below and _matches(self.folders, path))
 
@@ -96,8 +97,8 @@ class WorkspaceLeases:
 
     Args:
         workspace: A real path.
-        caller: Who asks.
-        deadline: When the asking must have ended, on `time.monotonic`'s clock, in seconds.
+        caller: Returns the caller of the current call.
+        deadline: Returns the end of the current call, on `time.monotonic`'s clock, in seconds.
     """
 
     def __init__(self, workspace: Path, caller: Callable[[], Caller], deadline: Callable[[], float]) -> None:
@@ -108,21 +109,21 @@ class WorkspaceLeases:
 
     @property
     def path(self) -> Path:
-        """Where the file lies, or would."""
+        """The path of the SQLite file, which may not exist."""
         return Path(self._location())
 
     def _location(self) -> str:
         return _file(os.environ.get("XDG_STATE_HOME", ""), os.getuid(), self._name)
 
     def others(self) -> list[Lease]:
-        """What others hold."""
+        """Return the leases of other owners."""
         if not self._exists():
             return []
         with self._turn(fcntl.LOCK_SH):
             return [held.lease for held in self._held()]
 
     def look(self, touched: Sequence[Touched]) -> None:
-        """Refuse what others hold.
+        """Refuse a change if it touches a path that another owner holds.
 
         Raises:
             Denied: `path_locked`, `locks_unavailable`.
@@ -133,9 +134,9 @@ class WorkspaceLeases:
 
     @contextmanager
     def writing(self, touched: Sequence[Touched], *, alone: bool = False) -> Generator[None]:
-        """The same, and until the context is left no lease is granted, and, if *alone*, nothing is written by others.
+        """Like `look`, but no lease is granted until the context ends, so the check stays valid during the write.
 
-        So who writes is not overtaken.
+        If *alone*, no other caller writes in the meantime, either.
         """
         with self._turn(fcntl.LOCK_EX if alone else fcntl.LOCK_SH):
             if self._exists():
@@ -143,13 +144,13 @@ class WorkspaceLeases:
             yield
 
     def require_free(self, path: str, *, below: bool = False) -> None:
-        """Refuse *path*, and all *below* it, if others hold any of it."""
+        """Refuse *path*, with everything *below* it, if another owner holds a part of it."""
         self.look((Touched(path, below),))
 
     def acquire(
         self, claims: Sequence[Claim], ttl_s: float, in_the_way: Callable[[list[Lease]], list[Lease]]
     ) -> tuple[str, list[Lease]]:
-        """Take all of *claims*, or none; see `toolcharter.Leases`."""
+        """Acquire all of *claims* or none of them; see `toolcharter.Leases`."""
         for claim in claims:
             _require_readable(claim)
         owner, token = owner_of(self._caller()), f"lock-{secrets.token_hex(4)}"
@@ -166,7 +167,7 @@ class WorkspaceLeases:
         return ("", taken) if taken else (token, [])
 
     def release(self, tokens: Sequence[str] | None = None) -> list[str]:
-        """Let go of the leases that *tokens* identify, or of all the caller's own; returns their names."""
+        """Release the caller's leases that *tokens* identify, or all of them, and return their names."""
         if not self._exists():
             return []
         with self._opened() as file:
@@ -180,7 +181,7 @@ class WorkspaceLeases:
 
     def _exists(self) -> bool:
         try:
-            # An empty one has just been made, or its maker has died.
+            # An empty file has just been created, or its creator has died.
             return os.stat(self._location()).st_size > 0 and not self._is_open_to_tools()
         except (FileNotFoundError, NotADirectoryError):
             return False
@@ -213,7 +214,7 @@ class WorkspaceLeases:
             self._wait(fd, kind)
             yield
         finally:
-            fcntl.flock(fd, fcntl.LOCK_UN)  # a child that is about to run a program may hold it, too
+            fcntl.flock(fd, fcntl.LOCK_UN)  # closing is not enough: a child before its exec has the descriptor, too
             os.close(fd)
 
     def _wait(self, fd: int, kind: int) -> None:
@@ -232,7 +233,7 @@ class WorkspaceLeases:
             path = self._safe_path(create=create)
             wait = max(0.0, min(WAIT_S, self._deadline() - monotonic()))
             with closing(sqlite3.connect(path, timeout=wait, isolation_level=None)) as file:
-                # Leases end by themselves: to lose some with the power costs less than to wait for the disk.
+                # Leases expire anyway: losing some in a power failure costs less than waiting for the disk.
                 file.execute("PRAGMA synchronous = OFF")
                 if create:
                     file.execute(_SCHEMA)
@@ -241,7 +242,7 @@ class WorkspaceLeases:
             _unusable(error)
 
     def _is_open_to_tools(self) -> bool:
-        """Whether the file lies in the workspace: no lease is granted there, whatever it holds."""
+        """Whether the SQLite file lies in the workspace, where its content is not trusted and no lease is granted."""
         return Path(os.path.realpath(self._location())).is_relative_to(self._workspace)
 
     def _safe_path(self, *, create: bool) -> Path:
@@ -260,7 +261,7 @@ def _got(fd: int, kind: int) -> bool:
     except BlockingIOError:
         return False
     except OSError as error:
-        # Where a folder cannot be locked no lease is ever granted, and a write conflicts with none.
+        # If a folder cannot be locked, no lease is ever granted, so a write cannot conflict with one.
         if kind == fcntl.LOCK_EX:
             _unusable(error)
     return True
@@ -268,7 +269,7 @@ def _got(fd: int, kind: int) -> bool:
 
 @lru_cache(16)
 def _file(given: str, _user: int, name: str) -> str:
-    # All processes of a user share the leases, so `HOME` counts only for one who has no account.
+    # All processes of a user must share the leases, so `HOME` counts only for a user without an account.
     folder = state_path("locks", {"XDG_STATE_HOME": given}) or state_path(
         "locks", {"HOME": os.environ.get("HOME", "/")}
     )
@@ -287,7 +288,7 @@ def _require_room(file: "Connection", wanted: int) -> None:
 
 
 def _require_readable(claim: Claim) -> None:
-    """Refuse what every write would stumble over."""
+    """Refuse an expression that every later write would fail on."""
     try:
         for expression in (claim.paths, claim.folders):
             _compiled(expression)
@@ -305,7 +306,7 @@ def _compiled(expression: str) -> Any:
     re2 = import_module("re2")  # on first use
     options = re2.Options()
     options.max_mem = _MAX_BYTES
-    options.log_errors = False  # they would go to standard error, among the events
+    options.log_errors = False  # they would go to standard error and mix with the events
     try:
         return re2.compile(expression, options)
     except re2.error as error:

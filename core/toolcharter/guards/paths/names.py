@@ -1,4 +1,4 @@
-"""Paths as text: which are malformed, what their components are, which names are protected."""
+"""Paths as text: check them, split them into components, match their names against protected ones."""
 
 import os
 import re
@@ -13,9 +13,9 @@ MAX_PATH_BYTES = 4095
 
 Parts = tuple[str, ...]
 
-# Ignorable by default, but no format characters (Cf), which Python knows by themselves.
+# Code points that are ignorable by default, without format characters, which Python knows by their category (Cf).
 # Source: Unicode, DerivedCoreProperties.txt, Default_Ignorable_Code_Point.
-_IGNORABLE = (  # compiled when a name that is not ASCII is first compared
+_IGNORABLE = (  # compiled when the first non-ASCII name is compared
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2065\u3164\ufe00-\ufe0f\uffa0\ufff0-\ufff8\U000e0000-\U000e0fff]"
 )
 _SPECIAL = re.compile(r"([\\*?\[\]{}! #])")
@@ -23,7 +23,7 @@ _PLAIN = re.compile(r"[\w.*?-]+", re.ASCII)  # globs that mean the same here and
 
 
 def split(path: str) -> Parts:
-    """The components of *path*, taken literally; `.` is last where it must name a folder."""
+    """Split *path* into components, without resolving any. The last one is `.` if *path* must be a folder."""
     parts = [part for part in path.split("/") if part not in {"", "."}]
     if not parts or path.endswith(("/", "/.")):
         parts.append(".")
@@ -36,7 +36,7 @@ def absolute_parts(path: str) -> Parts:
 
 
 def collapsed(parts: Parts) -> Parts:
-    """*parts* without `.` and `..`, which are right where no link lies on the way."""
+    """Resolve `.` and `..` in *parts* as text. The result is right only if no link lies on the way."""
     names: list[str] = []
     for part in parts:
         if part == "..":
@@ -47,7 +47,7 @@ def collapsed(parts: Parts) -> Parts:
 
 
 def climbs(parts: Parts) -> bool:
-    """Whether *parts* lead above where they begin, if only to come back."""
+    """Whether *parts* lead above their start at any point, even if they come back."""
     depth = 0
     for part in parts:
         depth += -1 if part == ".." else part != "."
@@ -57,7 +57,7 @@ def climbs(parts: Parts) -> bool:
 
 
 def check_text(path: str) -> None:
-    """Refuse what no file can be called.
+    """Refuse a text that cannot be a path.
 
     Raises:
         ToolError: `invalid_path`.
@@ -75,12 +75,12 @@ def check_text(path: str) -> None:
 
 
 def below(parts: Sequence[str], root: Parts) -> Parts | None:
-    """What remains of absolute *parts* beneath *root*, or None. By components, never by prefix."""
+    """Return absolute *parts* relative to *root*, or None if they do not lie beneath it. Compares whole components."""
     return tuple(parts[len(root) :]) or (".",) if tuple(parts[: len(root)]) == root else None
 
 
 def fold(name: str) -> str:
-    """*name* as a disk that ignores case would compare it.
+    """Return *name* in the form in which a disk that ignores case compares it.
 
     Source: ext4 and f2fs `casefold` compare in NFDICF: normalised, without the code points that
     are ignorable by default, folded (kernel documentation, ext4, "casefold").
@@ -93,12 +93,13 @@ def fold(name: str) -> str:
 
 
 class Protection:
-    """The protected places: globs for the name of any component, and folders by their path.
+    """The protected places: globs for the name of any component, and paths of folders.
 
     Args:
-        entries: `.env.*` covers every component of that form; `/srv/plugins` and, below the
-            workspace, `ci/keys` cover that place and all beneath it.
-        folders: Paths below the workspace, also those without a `/`.
+        entries: A glob such as `.env.*` covers every component that matches it. A path, absolute
+            such as `/srv/plugins` or relative to the workspace such as `ci/keys`, covers that
+            place and everything beneath it.
+        folders: Paths relative to the workspace, with or without a `/`.
 
     Raises:
         ValueError: An entry is empty or contains `..`.
@@ -115,12 +116,12 @@ class Protection:
         ).match
 
     def places(self, workspace: str) -> frozenset[Parts]:
-        """The entries that are paths, as written and as they resolve now, folded."""
+        """Return the entries that are paths, as written and as they currently resolve, folded."""
         written = [os.path.join(workspace, entry) for entry in self.entries if "/" in entry]
         return frozenset(tuple(map(fold, absolute_parts(each))) for path in written for each in _both(path))
 
     def covers(self, base: Parts, parts: Sequence[str], places: frozenset[Parts]) -> bool:
-        """Whether *parts*, walked one by one from the folder *base*, touch anything protected."""
+        """Whether *parts*, seen from the folder *base*, are protected or lie below a protected place."""
         folded = [fold(part) for part in parts]
         if any(map(self._name, folded)):
             return True
@@ -130,18 +131,18 @@ class Protection:
         return any(full[: len(place)] == place for place in places)
 
     def holds(self, base: Parts, parts: Sequence[str], places: frozenset[Parts]) -> bool:
-        """Whether a protected place lies, or would lie, below *parts*, seen from the folder *base*."""
+        """Whether a protected place is, or lies below, *parts*, seen from the folder *base*. It may not exist."""
         full = (*map(fold, base), *map(fold, parts))
         return any(place[: len(full)] == full for place in places)
 
     def concerns(self, base: Parts, parts: Sequence[str], places: frozenset[Parts]) -> bool:
-        """Whether a change of *parts*, seen from the folder *base*, changes anything protected: there, above or below."""
+        """Whether a change of *parts*, seen from *base*, affects a protected place there, above or below."""
         return self.covers(base, parts, places) or self.holds(base, parts, places)
 
     def patterns(self, base: Parts, places: frozenset[Parts]) -> tuple[str, ...]:
-        """What a program that reads the folder *base* may skip; for speed only, some may be left out.
+        """Return patterns that a program that reads the folder *base* may skip. They save time and are not complete.
 
-        Source: gitignore(5), to be read without case.
+        Source: gitignore(5), but case is ignored.
         """
         folded = tuple(map(fold, base))
         below_base = sorted(place[len(base) :] for place in places if place[: len(base)] == folded)

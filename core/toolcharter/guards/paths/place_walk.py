@@ -1,4 +1,4 @@
-"""Where something is to be written: a walk that ends at a folder and a name in it, whether or not anything has it."""
+"""Find the place of a write: a walk that ends at an open folder and a name in it, which may not exist yet."""
 
 import errno
 import os
@@ -14,27 +14,27 @@ from toolcharter.guards.paths.walk import STEP, Walk
 
 
 class Found(NamedTuple):
-    """A name in a folder, or in folders that have still to be made."""
+    """A name in an existing folder, or in folders that still have to be made."""
 
     folder: int
-    """A descriptor of the nearest folder that exists; the caller's to close."""
+    """The descriptor of the nearest existing folder. The caller closes it."""
     root: Root
     names: Parts
-    """Where that folder lies."""
+    """The path of that folder."""
     missing: Parts
     """The folders that have to be made below it."""
     name: str
     status: os.stat_result | None
-    """What bears the name, links not followed; None if nothing does."""
+    """The status of the file or link with that name; None if there is none."""
 
     @property
     def place(self) -> Parts:
-        """Where the name lies, or will."""
+        """The path of the name, relative to the root."""
         return (*self.names, *self.missing, self.name)
 
 
 def look(folder: int, name: str) -> os.stat_result | None:
-    """What bears *name*; None if nothing does."""
+    """Return the status of *name*, without following a link; None if it does not exist."""
     try:
         return os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
@@ -43,22 +43,22 @@ def look(folder: int, name: str) -> os.stat_result | None:
 
 @dataclass(eq=False, repr=False)
 class PlaceWalk(Walk):
-    """A walk to a place. Links on the way are read and walked like any other path.
+    """A walk to the place of a write. Links on the way are read, and their targets are walked like any other path.
 
     Args:
-        follows: Whether a link in the last place is followed, too; else it is itself what was asked for.
+        follows: Whether a link at the end is followed, too. If not, the link itself is the result.
     """
 
     follows: bool = True
     _standing: Held | None = None
 
     def find(self, parts: Parts) -> Found:
-        """Walk *parts* up to the folder of the last.
+        """Walk *parts* up to the folder of the last one.
 
         Raises:
-            Denied: `path_outside_workspace`, or what `check` raises.
+            Denied: `path_outside_workspace`, or a denial from `check`.
             ToolError: `is_directory`, for the root itself.
-            OSError: As the system says; `ELOOP` for too many links.
+            OSError: The system's error; `ELOOP` for too many links.
         """
         pending = deque(parts)
         while True:
@@ -87,19 +87,19 @@ class PlaceWalk(Walk):
             self._folders.append(fd)
 
     def _here(self) -> int:
-        # Kept: a root that is let go of meanwhile must not close what the next step starts from.
+        # Keep a reference: if the root is closed meanwhile, the descriptor for the next step must stay open.
         self._standing = self.root.held()
         return self._folders[-1] if self._folders else self._standing.fd
 
     def _step_back(self) -> str:
-        """The name of the walk's present folder; the walk then goes to its parent."""
+        """Go back to the parent of the current folder, and return that folder's name."""
         if not self.names:
             raise faults.is_directory(self.path)
         os.close(self._folders.pop())
         return self.names.pop()
 
     def _at(self, name: str) -> Found | None:
-        """What is there; None for a link that is to be followed."""
+        """Build the result for *name*; None if it is a link to be followed."""
         status = look(self._here(), name)
         if self.follows and status is not None and S_ISLNK(status.st_mode):
             return None
@@ -109,7 +109,7 @@ class PlaceWalk(Walk):
         names = tuple(name for name in rest if name != ".")
         if ".." in names:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
-        self.check(self.root, (*self.names, *names))  # what covers a folder covers what lies below it
+        self.check(self.root, (*self.names, *names))  # this checks the folders on the way, too
         return Found(self._take(), self.root, tuple(self.names), names[:-1], names[-1], None)
 
     def _take(self) -> int:

@@ -1,4 +1,4 @@
-"""The folders that all views of one workspace share, and how the kernel is asked to open what lies beneath them."""
+"""The root folders that all views of one workspace share, and the functions that open files beneath them."""
 
 from collections.abc import Callable
 from functools import cached_property
@@ -19,12 +19,12 @@ class Openers(NamedTuple):
 
 
 def kernel_openers() -> Openers:
-    """What the kernel offers."""
+    """The openers that this kernel supports."""
     return Openers(*map(kernel.opener, (FILE_FLAGS, FOLDER_FLAGS, STEP)))
 
 
 def walking_openers() -> Openers:
-    """Nothing: every path is walked by `walk`."""
+    """Openers that always fail, so that `walk` walks every path."""
     return Openers(kernel.never, kernel.never, kernel.never)
 
 
@@ -43,7 +43,7 @@ class Roots:
         return self._make_openers()
 
     def named(self, path: Path) -> Root:
-        """The root at *path*, one object however often it is asked for."""
+        """Return the root at *path*: always the same object for the same path."""
         if not path.is_absolute():
             raise ValueError(f"The read root {str(path)!r} is not an absolute path.")
         root = self._all.setdefault(str(path), Root(str(path)))

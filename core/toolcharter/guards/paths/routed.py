@@ -1,7 +1,8 @@
-"""`RoutedPaths`: `rt.paths` of a profile whose extensions keep some of the files elsewhere.
+"""`RoutedPaths`: the `rt.paths` of a profile whose extensions provide virtual files, which lie on no disk.
 
-The path guard judges every path first: what is outside, hidden or protected is refused whatever lies there. Then the routes
-are asked, and only what none of them takes is looked for on the disk. A route that fails fails the call.
+The path guard checks every path first: a path that is outside, hidden or protected is refused, whether its file is
+virtual or not. Then the extensions' routes are called, and only a path that no route takes is opened on the disk. If a
+route fails, the call fails.
 """
 
 import os
@@ -27,7 +28,10 @@ from toolcharter.guards.paths.workspace import View
 
 Answer = VirtualFile | VirtualFolder | None
 Route = Callable[[str], Answer]
-"""What lies at a path relative to the workspace, with `/` and without links; `.` is the workspace. None for the disk."""
+"""Returns the virtual file or folder at a path, or None for the disk.
+
+The path is relative to the workspace, with `/` and without links; `.` is the workspace.
+"""
 MAX_BELOW = 100_000
 """How many virtual files may lie below one folder."""
 MAX_DEPTH = 100
@@ -37,9 +41,9 @@ class RoutedPaths:
     """A view of a workspace with virtual files. Satisfies `Paths`.
 
     Args:
-        disk: The same without them.
-        route: What lies on no disk.
-        require_agreed: Refuses the present call if a person has to agree to it and has not.
+        disk: The view without virtual files.
+        route: Finds the virtual file or folder at a path.
+        require_agreed: Refuses the current call if the user has to approve it and has not done so.
     """
 
     def __init__(self, disk: View, route: Route, require_agreed: Callable[[Ask], object]) -> None:
@@ -50,16 +54,16 @@ class RoutedPaths:
     def narrowed(
         self, *, read_roots: Sequence[Path] = (), protected: Sequence[str] = (), read_only: Sequence[str] = ()
     ) -> Paths:
-        """As `View.narrowed`; a virtual file is protected by its name, as one of the disk."""
+        """As `View.narrowed`. A virtual file is protected by its name, like a file on the disk."""
         disk = self._disk.narrowed(read_roots=read_roots, protected=protected, read_only=read_only)
         return RoutedPaths(disk, self._route, self._require_agreed)
 
     def changeable(self, path: str) -> bool:
-        """As `View.changeable`: what programs may change is on the disk."""
+        """As `View.changeable`: programs can change only files on the disk."""
         return self._disk.changeable(path)
 
     def open_file(self, path: str) -> OpenFile:
-        """As `View.open_file`; a link that leads to a virtual file gives that."""
+        """As `View.open_file`. A link may lead to a virtual file."""
         plan, answer = self._planned(path)
         if plan is None:
             return self._disk.open_file(path)
@@ -70,12 +74,12 @@ class RoutedPaths:
             file.close()
             return self.open_file(file.path) if self.at(file.path) is not None else self._disk.open_file(path)
         if isinstance(answer, VirtualFolder):
-            return self._disk.open_file(path)  # which says what a folder is
+            return self._disk.open_file(path)  # which raises the error for a folder
         _require_file(path)
         return VirtualOpenFile(plan.shown, _content(path, plan, answer))
 
     def open_folder(self, path: str = ".") -> OpenFolder:
-        """As `View.open_folder`, with the virtual files in it."""
+        """As `View.open_folder`, including its virtual files."""
         plan, answer = self._planned(path)
         if plan is None:
             return self._disk.open_folder(path)
@@ -92,11 +96,11 @@ class RoutedPaths:
         return RoutedFolder(self, disk, disk.path, answer) if isinstance(answer, VirtualFolder) else disk
 
     def open_place(self, path: str, use: PlaceUse = "write") -> OpenPlace:
-        """As `View.open_place`. A virtual file is written and deleted; it is not moved, and nothing is moved to it.
+        """As `View.open_place`. A virtual file can be written and deleted, but neither moved nor replaced by a move.
 
         Raises:
             ToolError: `virtual_path`.
-            Denied: `approval_unavailable`: a person has to agree to the change, and nobody was asked.
+            Denied: `approval_unavailable`, if the user has to approve the change but was not asked.
         """
         plan, answer = self._planned(path)
         if plan is not None and isinstance(answer, VirtualFile):
@@ -110,17 +114,17 @@ class RoutedPaths:
         return self.open_place(place.path, use)
 
     def _planned(self, path: str) -> tuple[Plan | None, Answer]:
-        """*path* as text, None if it is not one of the workspace, and what lies there on no disk."""
+        """Analyse *path*, and find the virtual file or folder there. The plan is None for a path in a read root."""
         plan = self._disk.plan_of(path)
         if plan is None:
             return None, None
         if climbs(plan.parts):
-            # Where it leads is the disk's to say; what it then is called is asked for.
+            # Only the disk can resolve it; the caller then calls the route with the resolved path.
             return plan._replace(shown=""), None
         return plan, self.at(plan.shown)
 
     def at(self, path: str) -> Answer:
-        """What lies at *path* on no disk.
+        """Return the virtual file or folder at *path*; None if there is none.
 
         Raises:
             ToolError: `route_failed`.
@@ -159,14 +163,14 @@ class RoutedPaths:
 
 
 class JoinedFolder(VirtualFolder):
-    """A folder in which several extensions keep files; of one name, the first counts."""
+    """A folder in which several extensions keep files. If they share a name, the first extension's entry counts."""
 
     def __init__(self, folders: Sequence[VirtualFolder]) -> None:
         self._folders = folders
 
     @override
     def entries(self) -> Iterator[Entry]:
-        """What is in all of them."""
+        """The entries of all the folders."""
         found: dict[str, Entry] = {}
         for folder in self._folders:
             for one in folder.entries():
@@ -175,7 +179,7 @@ class JoinedFolder(VirtualFolder):
 
 
 class _Held:
-    """A context manager that has nothing to let go of."""
+    """A context manager without resources to release."""
 
     __slots__ = ("path",)
 
@@ -183,7 +187,7 @@ class _Held:
         self.path = path
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing."""
 
     def __enter__(self) -> Self:
         return self
@@ -206,7 +210,7 @@ class VirtualOpenFile(_Held):
         self._fd = -1
 
     def fileno(self) -> int:
-        """A descriptor of a copy in memory; closed with the file."""
+        """A descriptor of a copy in memory, which the object closes."""
         if self._fd < 0:
             self._fd = os.memfd_create("virtual", os.MFD_CLOEXEC)
             os.write(self._fd, self._data)
@@ -214,7 +218,7 @@ class VirtualOpenFile(_Held):
         return self._fd
 
     def read(self, max_bytes: int, offset: int = 0) -> bytes:
-        """At most *max_bytes* from *offset*; empty at the end."""
+        """Return at most *max_bytes* from *offset*; nothing at the end of the file."""
         return self._data[offset : offset + max_bytes]
 
     def close(self) -> None:
@@ -228,7 +232,7 @@ class VirtualOpenFile(_Held):
 
 
 class RoutedFolder(_Held):
-    """A folder with virtual files in it, which may lie on no disk itself. Satisfies `OpenFolder`."""
+    """A folder that contains virtual files and may be virtual itself. Satisfies `OpenFolder`."""
 
     def __init__(self, paths: RoutedPaths, disk: OpenFolder | None, path: str, answer: VirtualFolder) -> None:
         super().__init__(path)
@@ -237,10 +241,10 @@ class RoutedFolder(_Held):
         self._answer = answer
 
     def fileno(self) -> int:
-        """The descriptor of what is on the disk.
+        """The descriptor of the folder on the disk.
 
         Raises:
-            ToolError: `path_not_found`: nothing is.
+            ToolError: `path_not_found`, if the folder is virtual.
         """
         if self._disk is None:
             raise faults.nowhere(self.path)
@@ -251,7 +255,7 @@ class RoutedFolder(_Held):
         return self._disk is not None
 
     def shows(self, name: str, content: Content = "present") -> bool:
-        """As `HeldFolder.shows`, of what is on the disk: virtual files take the place of files there."""
+        """As `HeldFolder.shows`, for files on the disk. False if a virtual file replaces the file on the disk."""
         return self._disk is not None and self._disk.shows(name, content) and not self._is_taken(name)
 
     def hidden(self) -> tuple[str, ...]:
@@ -259,7 +263,7 @@ class RoutedFolder(_Held):
         return () if self._disk is None else self._disk.hidden()
 
     def entries(self) -> Iterator[Entry]:
-        """Those on the disk and the virtual ones, by name."""
+        """The entries on the disk and the virtual entries, sorted by name."""
         on_disk = () if self._disk is None else self._disk.entries()
         found = {one.name: one for one in on_disk if not self._is_taken(one.name)}
         for one in _entries(self.path, self._answer):
@@ -268,10 +272,10 @@ class RoutedFolder(_Held):
         return iter(sorted(found.values(), key=lambda entry: entry.name))
 
     def virtual(self) -> Iterator[str]:
-        """The virtual files at any depth below the folder, relative to it.
+        """Yield the virtual files at any depth below the folder, relative to it.
 
         Raises:
-            ToolError: `route_failed`, for too many.
+            ToolError: `route_failed`, for more than `MAX_BELOW`.
         """
         for count, name in enumerate(self._virtual("", self._answer, 0)):
             if count >= MAX_BELOW:
@@ -279,7 +283,7 @@ class RoutedFolder(_Held):
             yield name
 
     def close(self) -> None:
-        """Let go of what is on the disk."""
+        """Close the folder on the disk."""
         if self._disk is not None:
             self._disk.__exit__(None, None, None)
 
@@ -302,7 +306,7 @@ class RoutedFolder(_Held):
 
 
 class VirtualPlace(_Held):
-    """Where a virtual file lies or would. Satisfies `OpenPlace`."""
+    """The place of a virtual file, which may not exist yet. Satisfies `OpenPlace`."""
 
     def __init__(self, path: str, file: VirtualFile, before: bytes | None, guard: WriteGuard) -> None:
         super().__init__(path)
@@ -313,29 +317,29 @@ class VirtualPlace(_Held):
         self._guard = guard
 
     def read(self, max_bytes: int) -> bytes:
-        """At most *max_bytes* from the file's beginning."""
+        """Return at most *max_bytes* from the file's beginning."""
         return (self._before or b"")[:max_bytes]
 
     def below(self) -> Iterator[str]:
-        """Nothing."""
+        """Always empty: it is no folder."""
         return iter(())
 
     def write(self, data: bytes, *, append: bool = False) -> None:
-        """Make *data* the file's content, or its end, all at once.
+        """Replace the file's content by *data*, or append *data* to it, atomically.
 
         Raises:
-            ToolError: `changed_meanwhile`, `route_failed`, and as the extension says.
+            ToolError: `changed_meanwhile`, `route_failed`, or an error of the extension.
         """
         with self._changing():
             self._file.write((self._before or b"") + data if append else data, self._before)
 
     def delete(self) -> None:
-        """Take the file away; as `write`."""
+        """Delete the file. Raises as `write` does."""
         with self._changing():
             self._file.delete(self._before or b"")
 
     def move(self, target: OpenPlace) -> None:
-        """Refused.
+        """Refuse to move a virtual file.
 
         Raises:
             ToolError: `virtual_path`, always.
@@ -343,7 +347,7 @@ class VirtualPlace(_Held):
         raise faults.virtual(self.path, f"it cannot be moved to {target.path!r}")
 
     def make_folder(self) -> None:
-        """Refused.
+        """Refuse to make a folder.
 
         Raises:
             ToolError: `virtual_path`, always.
@@ -363,7 +367,7 @@ class VirtualPlace(_Held):
 
 @contextmanager
 def _told(path: str) -> Generator[None]:
-    """Tell what an extension fails with as an error of the call: nothing falls through to the disk."""
+    """Turn an extension's exception into an error of the call, so that a failure never falls back to the disk."""
     try:
         yield
     except ToolcharterError:

@@ -1,4 +1,4 @@
-"""What a view of a workspace is made of: how far it goes, and a path that was analysed for it."""
+"""The data of a view of a workspace: its scope, and the paths that were analysed for it."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -12,21 +12,21 @@ from toolcharter.guards.paths.target import WriteGuard
 
 
 class Plan(NamedTuple):
-    """A path, analysed as text: where to start, what to walk. Says nothing about what lies there."""
+    """A path, analysed as text: where to start and what to walk. It says nothing about the file itself."""
 
     root: Root
     parts: Parts
     encoded: bytes
     names: Parts
-    """Where *parts* lead, if no link lies on the way."""
+    """Where *parts* lead if no link lies on the way."""
     shown: str
-    """The same as results show it."""
+    """The path of `names` as results show it."""
     conditions: tuple[bytes, ...]
-    """The file is hidden if it holds one of these."""
+    """The texts that hide the file if it contains one of them."""
 
 
 class Scope(NamedTuple):
-    """How far one view goes."""
+    """The rules of one view: which paths it may read and change."""
 
     inventory: Inventory
     read_roots: tuple[Path, ...]

@@ -1,7 +1,7 @@
-"""`WriteTarget`: a name in a folder that is held by its descriptor, and what may be done to it.
+"""`WriteTarget`: a name in a folder that is held open by its descriptor, and the changes that can be made to it.
 
-Looked at before a tool's mark, changed behind it. Between the two the path is not walked again, so that nothing swapped
-meanwhile leads elsewhere; what bears the name by then must be what was looked at.
+It is inspected before the tool's mark and changed after it. In between, the path is not walked again, so no exchanged
+folder or link can lead elsewhere. The file that then has the name must be the one that was inspected.
 """
 
 import errno
@@ -30,31 +30,31 @@ MAX_DEPTH = 100
 
 
 class Writing(Protocol):
-    """Is shown what is changed, and entered for as long as that takes; raises to refuse it."""
+    """Called with the paths of a change. Returns a context for the change, or raises to refuse it."""
 
     def __call__(self, touched: Sequence[Touched], *, alone: bool) -> AbstractContextManager[None]:
-        """Enter it; no other caller changes anything meanwhile, if *alone*."""
+        """Return the context. If *alone*, no other caller may change anything during the change."""
         ...
 
 
 class WriteGuard(NamedTuple):
-    """Callbacks around a change: the tool's mark, the leases of others, and the lease held while writing."""
+    """Callbacks around a change: the tool's mark, the check of others' leases, and the lock held while writing."""
 
     act: Callable[[], None]
     """Called before the change; raises to refuse it."""
     look: Callable[[Sequence[Touched]], None]
-    """Is shown what would be changed, long before; raises to refuse it."""
+    """Called with the paths that would be changed when a place is opened; raises to refuse it."""
     writing: Writing
     done: Callable[[], None] = lambda: None
     """Called when a change has been made."""
 
 
 def no_leases(touched: Sequence[Touched]) -> None:
-    """The lease check of paths without leases: it refuses nothing."""
+    """Refuse nothing: the lease check for paths without leases."""
 
 
 def unwatched(touched: Sequence[Touched], *, alone: bool) -> AbstractContextManager[None]:  # noqa: ARG001 - takes what `WriteGuard` says
-    """The same for the change itself."""
+    """Refuse nothing and lock nothing: the context of a change for paths without leases."""
     return nullcontext()
 
 
@@ -63,11 +63,11 @@ def _refuse() -> None:
 
 
 LOOKING = WriteGuard(_refuse, no_leases, unwatched)
-"""Of paths through which nothing is changed."""
+"""The guard of views that may not change anything."""
 
 
 class WriteTarget(Handle):
-    """One place to write. A context manager, which lets go of the folder."""
+    """One place to write. A context manager, which closes the folder."""
 
     __slots__ = ("_found", "_leave", "_tick", "kind", "size")
 
@@ -80,7 +80,7 @@ class WriteTarget(Handle):
         self.size = found.status.st_size if found.status is not None and self.kind == "file" else 0
 
     def read(self, max_bytes: int) -> bytes:
-        """At most *max_bytes* from the file's beginning.
+        """Return at most *max_bytes* from the file's beginning.
 
         Raises:
             ToolError: `changed_meanwhile`, `read_failure`.
@@ -95,7 +95,7 @@ class WriteTarget(Handle):
         return b"".join(kept)[:max_bytes]
 
     def below(self) -> Iterator[str]:
-        """What lies below the folder, at any depth, relative to it; links are named, not followed.
+        """Yield every name below the folder, at any depth, relative to it. Links are included but not followed.
 
         Raises:
             ToolError: `write_failure`, for too many names; `read_failure`; `changed_meanwhile`.
@@ -113,23 +113,23 @@ class WriteTarget(Handle):
                     os.close(fd)
 
     def touched(self, *, below: bool = False) -> list[Touched]:
-        """What a change here touches: the name, with all *below* it, and the folders that are made for it."""
+        """The paths that a change here touches: the name, with everything *below* it, and the folders made for it."""
         names = (*self._found.names, *self._found.missing)
         made = ["/".join(names[:end]) for end in range(len(self._found.names) + 1, len(names) + 1)]
         return [Touched(self.path, below or self.kind == "folder"), *map(Touched, made)]
 
     def write(self, data: bytes, *, append: bool = False) -> None:
-        """Make *data* the file's content, or its end, all at once; missing folders are made.
+        """Replace the file's content by *data*, or append *data* to it, atomically. Missing folders are made.
 
         Raises:
-            ToolError: `changed_meanwhile`, `write_failure`; what was there is there.
+            ToolError: `changed_meanwhile`, `write_failure`; the old content is still there.
         """
         old = self._content() if append and self.kind == "file" else iter(())
         with self._changing() as folder:
             replace(folder, self._found.name, chain(old, (data,)), self._found.status, self._tick)
 
     def delete(self) -> None:
-        """Take the file, the link itself or the empty folder away.
+        """Delete the file, the link itself or the empty folder.
 
         Raises:
             ToolError: `changed_meanwhile`, `not_empty`, `write_failure`.
@@ -140,11 +140,11 @@ class WriteTarget(Handle):
             remove(self._found.name, dir_fd=folder)
 
     def move(self, target: OpenPlace) -> None:
-        """Rename to *target*, which is new, or the file to be replaced; its missing folders are made.
+        """Rename to *target*, which does not exist or is a file to be replaced. Its missing folders are made.
 
         Raises:
             ToolError: `changed_meanwhile`, `write_failure`; `invalid_path`, for a folder that would lie in itself;
-                `virtual_path`, for a target on no disk.
+                `virtual_path`, for a virtual target.
         """
         if not isinstance(target, WriteTarget):
             raise faults.virtual(target.path, "nothing can be moved to it")
@@ -161,7 +161,7 @@ class WriteTarget(Handle):
             os.rename(self._found.name, found.name, src_dir_fd=self.fileno(), dst_dir_fd=folder)
 
     def make_folder(self) -> None:
-        """Make the folder, and those above it that are missing. One that is there already will do.
+        """Make the folder and its missing parents. Does nothing if it exists already.
 
         Raises:
             ToolError: `not_directory`, `write_failure`.
@@ -194,14 +194,14 @@ class WriteTarget(Handle):
 
     @contextmanager
     def _changing(self, touched: Sequence[Touched] | None = None) -> Generator[int]:
-        """The folder, with those above it that were missing; they go again if the change fails.
+        """Make the missing folders, and yield the descriptor of the name's folder. Remove them if the change fails.
 
         Raises:
-            Denied: `protected_path`, if a repository would be complete by it, of which parts are new since the place
-                was opened; what `WriteGuard` raises.
+            Denied: `protected_path`, if the change would complete a repository of which other parts have been added
+                since the place was opened; any denial of the `WriteGuard`.
         """
         self._leave.act()
-        # Two changes that share a turn could each add what the other has not seen yet.
+        # Under a shared lock, two concurrent changes could each add one part without seeing the other's.
         alone = self._found.status is None and any(map(is_sign, (*self._found.missing, self._found.name)))
         made: list[tuple[int, str]] = []
         opened: list[int] = []
@@ -237,7 +237,7 @@ class WriteTarget(Handle):
 
 
 def kind_of(status: os.stat_result | None) -> PlaceKind:
-    """What bears a name."""
+    """The kind of file that a status shows; `missing` for None."""
     if status is None:
         return "missing"
     if S_ISREG(status.st_mode):
@@ -248,7 +248,7 @@ def kind_of(status: os.stat_result | None) -> PlaceKind:
 
 
 def _make(folder: int, name: str, made: list[tuple[int, str]]) -> None:
-    with suppress(FileExistsError):  # another process was quicker; that it is no link is seen when it is opened
+    with suppress(FileExistsError):  # another process was quicker; opening it shows whether it is a link
         os.mkdir(name, dir_fd=folder)
         made.append((folder, name))
 

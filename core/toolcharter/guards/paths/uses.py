@@ -1,4 +1,4 @@
-"""What each use of a place asks of what lies there, before anything is changed."""
+"""Check that a place is fit for its use, before anything is changed: `write`, `delete`, `move`, `receive` or `make`."""
 
 import os
 from collections.abc import Callable
@@ -11,14 +11,14 @@ from toolcharter.guards.paths.place_walk import Found
 from toolcharter.guards.paths.target import kind_of
 
 FOLLOWS: frozenset[PlaceUse] = frozenset({"write", "make"})
-"""The uses that mean what a link in the last place leads to; the others mean the link."""
+"""The uses for which a link at the end of the path is followed. The other uses act on the link itself."""
 
 BRINGS: frozenset[PlaceUse] = frozenset({"write", "make", "receive"})
-"""The uses after which something lies there."""
+"""The uses after which a file or folder exists at the place."""
 
 
 def check_use(use: PlaceUse, found: Found, path: str) -> None:
-    """Refuse what cannot be used so.
+    """Refuse a place that cannot be used for *use*.
 
     Raises:
         Denied: `hard_link`.
@@ -45,7 +45,7 @@ def _write(found: Found, path: str) -> None:
 
 
 def _may_write(found: Found) -> bool:
-    # A rename would pass over a file's own rights: they were taken away on purpose.
+    # A rename would ignore the file's own permissions, although somebody has made it read-only on purpose.
     by_effect = os.access in os.supports_effective_ids
     return os.access(found.name, os.W_OK, dir_fd=found.folder, effective_ids=by_effect, follow_symlinks=False)
 

@@ -1,8 +1,8 @@
-"""The portable walk: one component at a time, each from the descriptor of the one before.
+"""The portable walk: opens one component at a time, each from the descriptor of the one before.
 
-No step follows a link (`O_NOFOLLOW`); links are read and their targets walked the same way,
-so that swapping anything on the way can never lead out. `..` goes back to the descriptor the
-walk came from, not to whatever lies above by now.
+No step follows a link (`O_NOFOLLOW`). Links are read, and their targets are walked in the same
+way, so exchanging a folder or link on the way can never lead out of the root. `..` goes back to
+the descriptor from which the walk came, even if the folder has been moved since.
 """
 
 import errno
@@ -19,7 +19,7 @@ from toolcharter.guards.paths.names import Parts, split
 
 MAX_LINKS = 40
 """As many as the kernel follows (MAXSYMLINKS, path_resolution(7))."""
-# O_PATH: a folder that may be passed but not listed can still be walked through.
+# O_PATH: a folder with execute permission but without read permission can still be walked through.
 STEP = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _MAYBE_LINK = frozenset({errno.ELOOP, errno.ENOTDIR, errno.EMLINK})
 
@@ -29,13 +29,13 @@ Check = Callable[[Root, Sequence[str]], None]
 
 @dataclass(eq=False, repr=False)
 class Walk:
-    """One walk from a root. A context manager, which closes every folder it passed.
+    """One walk from a root. A context manager, which closes every folder on the way.
 
     Args:
-        path: What was asked for, for messages.
-        root: Where the walk begins.
-        locate: Finds the root an absolute link leads to, or raises `Denied`.
-        check: Is shown every place before it is entered; raises `Denied` for a protected one.
+        path: The requested path, for messages.
+        root: The root at which the walk begins.
+        locate: Finds the root to which an absolute link leads, or raises `Denied`.
+        check: Called with every place before it is entered; raises `Denied` for a protected place.
     """
 
     path: str
@@ -47,11 +47,11 @@ class Walk:
     _links: int = 0
 
     def open(self, parts: Parts, flags: int) -> int:
-        """Walk *parts* and open the last with *flags*; afterwards `root` and `names` say where it lies.
+        """Walk *parts* and open the last one with *flags*. Afterwards, `root` and `names` are its real place.
 
         Raises:
-            Denied: `path_outside_workspace`, or what `check` raises.
-            OSError: As the system says; `ELOOP` for too many links.
+            Denied: `path_outside_workspace`, or a denial from `check`.
+            OSError: The system's error; `ELOOP` for too many links.
         """
         held = self.root.held()
         pending = deque(parts)

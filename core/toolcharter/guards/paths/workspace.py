@@ -1,4 +1,4 @@
-"""`WorkspacePaths`: the path guard that tools reach as `rt.paths`."""
+"""`WorkspacePaths`: the path guard that tools use as `rt.paths`."""
 
 import errno
 import os
@@ -25,11 +25,11 @@ from toolcharter.profile.settings import HiddenGlob
 
 _NO_FOLDER = OSError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
 PLANS = 256
-"""How many recent paths one view keeps analysed."""
+"""For how many recent paths one view caches its analysis."""
 
 
 class View:
-    """What may be opened of one workspace. Thread-safe."""
+    """One set of rules for opening files of a workspace. Thread-safe."""
 
     def __init__(self, roots: Roots, scope: Scope) -> None:
         self._roots = roots
@@ -47,9 +47,9 @@ class View:
     def narrowed(
         self, *, read_roots: Sequence[Path] = (), protected: Sequence[str] = (), read_only: Sequence[str] = ()
     ) -> "View":
-        """The same workspace with further read roots and protected entries; opens nothing.
+        """Return a view of the same workspace with additional read roots and protected entries. Opens no file.
 
-        The roots are shared: `close` on any view closes all of them.
+        The views share their roots: `close` on any view closes all of them.
 
         Raises:
             ValueError: A read root is relative or a protected entry protects nothing.
@@ -65,11 +65,11 @@ class View:
     def acting(
         self, act: Callable[[], None], leases: WorkspaceLeases | None = None, done: Callable[[], None] = lambda: None
     ) -> "View":
-        """The same, and it may write.
+        """Return the same view with permission to write.
 
         Args:
             act: Called before each change; raises to refuse it.
-            leases: Refuses what others hold, when a place is opened and when it is changed.
+            leases: Refuses paths that other owners hold, when a place is opened and when it is changed.
             done: Called after each change.
         """
         look, writing = (no_leases, unwatched) if leases is None else (leases.look, leases.writing)
@@ -77,7 +77,7 @@ class View:
         return View(self._roots, self._scope._replace(leave=leave))
 
     def open_file(self, path: str) -> HeldFile:
-        """Open a regular file for reading, without ever waiting for a writer.
+        """Open a regular file for reading. Never waits for a writer, as opening a FIFO would.
 
         Raises:
             Denied: `path_outside_workspace`, `protected_path`.
@@ -86,7 +86,8 @@ class View:
         """
         self._check()
         plan = self._plan(path)
-        held = plan.root.held()  # a name of its own: it must live until the call is back
+        # Keep a reference: if another thread closes the root now, the descriptor must survive the system call.
+        held = plan.root.held()
         fd = self._roots.openers.file(held.fd, plan.encoded)
         shown, conditions = plan.shown, plan.conditions
         if fd < 0:
@@ -96,7 +97,7 @@ class View:
         if not S_ISREG(status.st_mode):
             os.close(fd)
             raise faults.is_directory(path) if S_ISDIR(status.st_mode) else faults.not_regular(path)
-        file = HeldFile(fd, shown, status.st_size, self._check)  # closed with its last user
+        file = HeldFile(fd, shown, status.st_size, self._check)  # closes itself if an error is raised below
         if (conditions and holds_any(fd, conditions)) or (status.st_nlink > 1 and self._scope.twins.has(status)):
             raise faults.hidden(path)
         return file
@@ -119,15 +120,15 @@ class View:
         return HeldFolder(fd, self._shown(root, names), shows, hidden, self._check)
 
     def open_place(self, path: str, use: PlaceUse = "write") -> WriteTarget:
-        """Find where something is to be written beneath the workspace, and hold its folder; changes nothing.
+        """Find the place of a change beneath the workspace, and hold its folder open. Changes nothing.
 
         Args:
-            path: What to `write` or `make` leads through a link in the last place, too; what to `delete`, to `move`
-                or where to `receive` is the link itself.
-            use: What the place is for.
+            path: For `write` and `make`, a link at its end is followed; `delete`, `move` and `receive` act on the link
+                itself.
+            use: The change for which the place is opened.
 
         Raises:
-            Denied: `path_outside_workspace`, also below a read root; `protected_path`, even if nothing lies there
+            Denied: `path_outside_workspace`, also below a read root; `protected_path`, even if the path does not exist
                 yet; `hard_link`; `path_locked`, `locks_unavailable`.
             ToolError: `path_not_found`, `path_exists`, `not_directory`, `is_directory`, `not_regular`, `not_empty`,
                 `invalid_path`, `write_failure`, `read_failure`.
@@ -151,7 +152,7 @@ class View:
         return place
 
     def changeable(self, path: str, *, with_below: bool = True) -> bool:
-        """Whether nothing protected lies at *path*, which may be absolute, nor above it, nor, *with_below*, below it."""
+        """Whether no protected place is at or above *path*, which may be absolute, or, *with_below*, below it."""
         held = self._roots.workspace.held()
         full = os.path.join(held.canonical, path)
         names = {below(absolute_parts(each), held.parts) for each in (os.path.normpath(full), os.path.realpath(full))}
@@ -162,7 +163,7 @@ class View:
         return not any(self._shadows(each, with_below=with_below) for each in parts)
 
     def plan_of(self, path: str) -> Plan | None:
-        """*path* as text, for what lies on no disk; None if it is not one of the workspace.
+        """Analyse *path* as text, for virtual files. Returns None if it does not lie in the workspace.
 
         Raises:
             Denied: `path_outside_workspace`, `protected_path`.
@@ -173,7 +174,7 @@ class View:
         return plan if plan.root is self._roots.workspace else None
 
     def guard_of(self, path: str, plan: Plan) -> WriteGuard:
-        """What is asked around a change of what lies on no disk.
+        """Return the callbacks around a change of a virtual file.
 
         Raises:
             Denied: `protected_path`.
@@ -183,7 +184,7 @@ class View:
         return self._scope.leave
 
     def close(self) -> None:
-        """Close all roots; calls that still run finish with the descriptors that they hold."""
+        """Close all roots. Calls that still run finish with the descriptors that they hold."""
         self._roots.close()
 
     def _analyse(self, path: str) -> Plan:
@@ -201,7 +202,7 @@ class View:
             rest = below(parts, root.given) or below(parts, root.canonical())
             if rest is not None:
                 return root, rest
-        # Named by the path asked for: where a link leads to outside is not the caller's business.
+        # Name the requested path: a link's target outside the workspace must not be revealed to the caller.
         raise faults.outside(path)
 
     def _walk(self, path: str, plan: Plan, flags: int) -> tuple[int, Root, Parts]:
@@ -226,7 +227,7 @@ class View:
             raise faults.from_os_error(error, path) from error
 
     def _find_itself(self, path: str, plan: Plan) -> Found:
-        """The entry of the last name, a link included. A slash behind it asks for a folder, and leads through no link."""
+        """Find the entry of the last name, which may be a link. A slash at the end requires a folder, not a link."""
         *parts, last = plan.parts
         if last == ".." and parts:
             raise faults.invalid(path, "ends in '..'; name the folder itself")
@@ -240,11 +241,11 @@ class View:
         raise faults.behind_link(path) if is_link else faults.from_os_error(_NO_FOLDER, path)
 
     def _find_plainly(self, plan: Plan) -> Found | None:
-        """The place, if its folder exists and no link lies on the way."""
+        """Find the place if its folder exists and no link lies on the way; otherwise return None."""
         *folders, name = plan.parts
         if name in {".", ".."}:
             return None
-        held = plan.root.held()  # a name of its own: it must live until the call is back
+        held = plan.root.held()  # keep a reference, as above
         fd = self._roots.openers.parent(held.fd, os.fsencode("/".join(folders) or "."))
         if fd < 0:
             return None
@@ -259,7 +260,7 @@ class View:
             raise faults.hidden(path) if self._scope.hidden.covers(names) else faults.protected(path)
 
     def _require_writable(self, use: PlaceUse, found: Found, path: str) -> None:
-        """Refuse a protected or hidden place, and, for all but a folder that is made, one with a protected place below it."""
+        """Refuse a protected or hidden place and, except for `make`, a place with a protected place below it."""
         base, places = found.root.held().parts, self._unchanged_places
         if self._is_hidden_by_content(found.root, found.place):
             raise faults.hidden(path)
@@ -315,11 +316,11 @@ class View:
         return not self._is_hidden_by_content(root, parts)
 
     def _is_hidden_by_content(self, root: Root, names: Parts) -> bool:
-        """Whether the file at *names*, without links, holds what hides it; False where no file can be opened."""
+        """Whether the content of the file at *names*, without links, hides it. False if no file can be opened there."""
         conditions = self._scope.hidden.conditions(names)
         if not conditions:
             return False
-        held = root.held()  # a name of its own: it must live until the call is back
+        held = root.held()  # keep a reference, as above
         if (fd := self._roots.openers.file(held.fd, os.fsencode("/".join(names)))) < 0:
             return False
         try:
@@ -331,7 +332,7 @@ class View:
         return self._protection.patterns((*root.held().parts, *names), self._protected_places())
 
     def _touches_protected(self, root: Root, parts: Parts) -> bool:
-        """Whether walking *parts* enters a protected place, even only to leave it by `..`."""
+        """Whether walking *parts* enters a protected place, even if `..` leaves it again."""
         turns = [end for end, part in enumerate(parts) if part == ".." and parts[end - 1] != ".."]
         return any(self._covers(root, collapsed(parts[:end])) for end in (*turns, len(parts)))
 
@@ -347,24 +348,23 @@ class View:
     def _shown(self, root: Root, names: Parts) -> str:
         own = root is self._roots.workspace
         path = ("/".join(names) or ".") if own else "/" + "/".join((*root.held().parts, *names))
-        # Links may lead to names that are no Unicode; results and events cannot carry those.
+        # Links may lead to names that are not Unicode, which results and events cannot contain.
         return path if path.isascii() else path.encode(errors="surrogateescape").decode(errors="replace")
 
 
 class WorkspacePaths(View):
-    """Opens what lies beneath one workspace, and nothing else, whatever a path says.
+    """Opens files and folders beneath one workspace, and nothing else. Only the views from `acting` change files.
 
     Args:
-        root: The workspace. Opened on first use, not here, and held until `close`.
+        root: The workspace. Opened on first use, not here, and kept open until `close`.
         read_roots: Absolute folders that may be read as well, by absolute paths or by links.
         protected: Name globs for every component of a resolved path, and paths of folders
             (absolute, or with a `/` below the workspace); see `Protection`.
-        read_only: The same, for what may be read and never changed.
-        hidden: What the profile hides; refused like what is protected.
-        inventory: What else must never be changed, or not even be read.
-        check: Called before every open and read, and for every name in a listing; raises to stop (the deadline of a call).
-            Nothing is changed through this view, only through those that `acting` gives.
-        openers: For tests: how the kernel is asked.
+        read_only: The same, for files that may be read but never changed.
+        hidden: The profile's hidden names, which are refused like protected ones.
+        inventory: Further places that must never be changed or, if sealed, read.
+        check: Called before every open and read, and for every name in a listing; raises at the call's deadline.
+        openers: Returns the functions that open files. Replaced in tests.
 
     Raises:
         ValueError: A read root is relative or a protected entry protects nothing.
