@@ -1,8 +1,9 @@
 """Rate limits: how many calls may enter a tool in a minute, in an hour and in a session.
 
-A minute and an hour are sliding windows: there is no span of 60 s, or of 3600 s, in which more calls enter than the
-limit says. All limits that concern a call are looked at and taken in one step: what one of them refuses is counted by
-none. Counts live in this process, or in a Redis that several processes share; a Redis that gives no answer denies.
+The minute and the hour are sliding windows: in no span of 60 s or 3600 s may more calls enter than the limit allows.
+All limits that apply to a call are checked and counted in one step: if one of them refuses the call, no limit counts
+it. The counts are kept in this process, or in a Redis that several processes share. If the Redis does not answer, the
+call is denied.
 """
 
 from toolcharter.guards.rates.answers import Answer, Keys, Refused, Unavailable

@@ -1,4 +1,4 @@
-"""`RateLimits`: the limits of a profile and its ceilings, bound to a tool and an agent once, asked for each call."""
+"""`RateLimits`: the limits of a profile and its ceilings, bound to a tool and an agent once, checked for each call."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -25,27 +25,27 @@ else:
     redis_store = lazy("toolcharter.guards.rates.redis_store")
 
 Clock = Callable[[], float]
-"""Seconds that never go back."""
+"""A monotonic clock, in seconds."""
 
 TIMEOUT_S = 2.0
-"""How long a Redis may take to be connected to, and for each of its answers, in seconds."""
+"""How long connecting to a Redis, and each of its answers, may take, in seconds."""
 
 
 class BoundLimits(Protocol):
-    """The limits that concern one tool for one agent."""
+    """The limits that apply to one tool and one agent."""
 
     waits: bool
-    """Whether another process keeps counts, which has to answer."""
+    """Whether `take` may have to wait for another process, which keeps counts."""
 
     def take(self, keys: Keys, /) -> Answer | None:
-        """Count a call that enters its tool now; an answer is why it must not, and then nothing is counted."""
+        """Count a call that enters its tool now. An answer says why it must not, and then it is not counted."""
 
     async def atake(self, keys: Keys, /) -> Answer | None:
-        """`take` from asynchronous code, which goes on meanwhile."""
+        """`take` for asynchronous code."""
 
 
 class _Local:
-    """Limits whose counts this process keeps, so that asking them never waits."""
+    """Limits whose counts this process keeps, so that checking them never waits."""
 
     waits = False
     take: Callable[[Keys], Refused | None]
@@ -56,7 +56,7 @@ class _Local:
 
 
 class SingleWindow(_Local):
-    """One window counted in this process, which most profiles have: `InProcess` without its loops."""
+    """A single window, counted in this process, as most profiles have it: `InProcess` without its loops."""
 
     def __init__(self, counter: WindowCounter, lock: RLock, clock: Clock) -> None:
         self.take = _take_of(counter, lock, clock)
@@ -64,7 +64,7 @@ class SingleWindow(_Local):
 
 
 def _take_of(counter: WindowCounter, lock: RLock, clock: Clock) -> Callable[[Keys], Refused | None]:
-    # A closure and no `with`: a method took a fifth more time, `with` a third.
+    # A closure without `with`: a method took a fifth more time, and `with` a third.
     acquire, release, find, place = lock.acquire, lock.release, counter.kept.young.get, counter.place
     number, window_s = counter.limit.number, counter.limit.window_s
 
@@ -82,7 +82,7 @@ def _take_of(counter: WindowCounter, lock: RLock, clock: Clock) -> Callable[[Key
                 ring.append(now)
             release()
         except BaseException:
-            # Interrupted, perhaps while it waited: then the lock is not ours, and says so.
+            # If the interruption came before the lock was acquired, `release` raises RuntimeError.
             with suppress(RuntimeError):
                 release()
             raise
@@ -105,9 +105,9 @@ class InProcess(_Local):
         return answer if isinstance(answer, Refused) else None
 
     def reserve(self, keys: Keys) -> Refused | float:
-        """Count a call in all limits or in none; a number is the time it was counted with.
+        """Count a call in all limits or in none, and return the time with which it was counted.
 
-        Of several refusals it is the one that lasts longest.
+        If several limits refuse, return the refusal that lasts longest.
         """
         with self._lock:
             now = self._clock()
@@ -119,7 +119,7 @@ class InProcess(_Local):
         return now
 
     def give_back(self, keys: Keys, stamp: float) -> None:
-        """Undo the `reserve` that gave *stamp*."""
+        """Undo the `reserve` that returned *stamp*."""
         with self._lock:
             for counter in self._counters:
                 counter.give_back(keys, stamp)
@@ -130,10 +130,10 @@ def _wait_s(refusal: Refused) -> float:
 
 
 class Chained:
-    """Limits that are counted here and on servers; what a later place refuses the earlier ones give back.
+    """Limits that are counted here and on servers. If a later place refuses a call, the earlier ones undo their count.
 
-    A server that cannot be asked to give back, or a call that is cancelled on the way, stays counted: that errs on the
-    strict side.
+    If a server cannot be reached for that, or the call is cancelled in between, it stays counted, which can only make
+    the limit stricter.
     """
 
     waits = True
@@ -145,7 +145,7 @@ class Chained:
     def take(self, keys: Keys, /) -> Answer | None:
         """As `BoundLimits`."""
         taking = self._take(keys, blocks=True)
-        while True:  # Once: what blocks never suspends.
+        while True:  # Runs once: with *blocks*, the coroutine never suspends.
             try:
                 taking.send(None)
             except StopIteration as end:
@@ -157,7 +157,7 @@ class Chained:
         return await self._take(keys, blocks=False)
 
     async def _take(self, keys: Keys, *, blocks: bool) -> Answer | None:
-        # What this process counts comes first: it costs no way to a server, and nothing when it is given back.
+        # The counts of this process come first: taking them and undoing that needs no request to a server.
         counted = self._here.reserve(keys)
         if isinstance(counted, Refused):
             return counted
@@ -174,7 +174,7 @@ class Chained:
 
 
 class RateLimits:
-    """The rate limits of one toolbox: a call needs room in those of its profile and of each ceiling."""
+    """The rate limits of one toolbox. A call must be within those of its profile and of each ceiling."""
 
     def __init__(
         self,
@@ -186,19 +186,20 @@ class RateLimits:
         aliases: Mapping[str, str] = MappingProxyType({}),
         secret: Callable[[str], str] = str,
     ) -> None:
-        """Connect to nothing yet.
+        """Prepare the limits, without connecting to a server yet.
 
         Args:
-            rates: Of the profile and of each ceiling, in any order.
-            clock: Seconds that never go back; Redis goes by its own clock.
-            timeout_s: How long a Redis may take to be connected to, and for each of its answers, in seconds.
-            max_keys: How many sessions or agents one limit keeps counts of in this process.
+            rates: The limits of the profile and of each ceiling, in any order.
+            clock: A monotonic clock, in seconds. Redis uses its own clock.
+            timeout_s: How long connecting to a Redis, and each of its answers, may take, in seconds.
+            max_keys: For how many sessions or agents one limit keeps counts in this process.
             aliases: Other names of tools, under which limits may be written.
-            secret: Gives the URL for a store that is written as `secret:NAME`, when the first call is counted there.
+            secret: Returns the URL of a store that is written as `secret:NAME`. Called when the first call is counted
+                there.
 
         Raises:
-            ConfigurationError: A store is no URL of a Redis, or the library for it is not installed.
-            GlobError: The pattern of an agent cannot be read.
+            ConfigurationError: A store is not the URL of a Redis, or the library for it is not installed.
+            GlobError: The pattern of an agent cannot be parsed.
         """
         self._limits = limits = limits_of(rates, aliases)
         self._clock = clock
@@ -210,20 +211,20 @@ class RateLimits:
         self._stores = {url: _open(url, timeout_s, secret) for url in urls}
 
     def concerning(self, tool: str, agent: str | None) -> list[Limit]:
-        """What `bind` binds, in words for people; arguments as there."""
+        """Return the limits that `bind` binds for the same arguments, to show them to the user."""
         name = same_tool(tool)
         return [limit for limit in self._limits if limit.concerns(name, agent)]
 
     def renew(self) -> None:
-        """In a fork's child, which counts on by itself: a thread that is the parent's may hold the lock."""
+        """Reset the lock in a forked child, since a thread of the parent may hold it. The child counts separately."""
         self._lock._at_fork_reinit()  # type: ignore[attr-defined]
 
     def bind(self, tool: str, agent: str | None) -> BoundLimits | None:
-        """The limits that concern *tool* for *agent*; None if there are none, so that an unlimited tool pays nothing.
+        """Return the limits that apply to *tool* and *agent*; None if there are none, so that a call costs no time.
 
         Args:
             tool: The canonical name.
-            agent: The name that the patterns see; None matches none of them.
+            agent: The name that is matched against the patterns; None matches no pattern.
         """
         name = same_tool(tool)
         here = [counter for limit, counter in self._counters.items() if limit.concerns(name, agent)]
@@ -240,7 +241,7 @@ class RateLimits:
         return [(store, of_store) for store, of_store in found if of_store]
 
     def close(self) -> None:
-        """Close the connections; from another thread than that of the loops whose `atake` made some."""
+        """Close the connections. Call it from another thread than those of the event loops that used `atake`."""
         for store in self._stores.values():
             store.close()
 

@@ -1,7 +1,7 @@
 """Counts in this process: a ring of times for each key of a window, a number for each session.
 
-Memory is bounded without forgetting: what was last used one life ago is dropped a generation at a time, and while
-`MAX_KEYS` keys are alive, another is refused.
+Memory is bounded, but no count that still matters is forgotten: keys that have not been used for one lifetime are
+dropped a generation at a time, and while `MAX_KEYS` keys are alive, calls of another key are refused.
 """
 
 from abc import ABC, abstractmethod
@@ -18,18 +18,18 @@ from toolcharter.guards.rates.limits import SESSION_IDLE_S, Limit
 T = TypeVar("T")
 
 MAX_KEYS = 100_000
-"""How many sessions or agents one limit keeps counts of."""
+"""For how many sessions or agents one limit keeps counts."""
 
 
 class Generations(Generic[T]):
-    """Values by key. One that was found or put within the last `life_s` seconds is never dropped."""
+    """Values by key. A value that was found or put within the last `life_s` seconds is never dropped."""
 
     def __init__(self, life_s: float, max_keys: int) -> None:
         self._life_s = life_s
         self._max_keys = max_keys
         self._turn_at = -inf
         self.young: dict[str, T] = {}
-        """What was used since the last turn; always the same dictionary, for whom a look is enough."""
+        """The values used since the last turn. Always the same dictionary, so callers may keep it and look keys up."""
         self._old: dict[str, T] = {}
 
     def __len__(self) -> int:
@@ -47,20 +47,20 @@ class Generations(Generic[T]):
         return value
 
     def _turn(self, now: float) -> None:
-        # Whoever stayed in the old generation was last used before the last turn, one life ago or more.
+        # A value still in the old generation was last used before the last turn, at least one lifetime ago.
         self._old = self.young.copy()
         self.young.clear()
         self._turn_at = now + self._life_s
 
     def full_for_s(self, now: float) -> float:
-        """How long, in seconds, there is no place for a new key; 0 if there is one."""
+        """How long, in seconds, there is no room for a new key; 0 if there is room."""
         if len(self) < self._max_keys:
             return 0.0
         return self._turn_at - now + (0.0 if self._old else self._life_s)
 
 
 class Counter(ABC, Generic[T]):
-    """The calls that one limit has let in."""
+    """Counts the calls that one limit has let in."""
 
     def __init__(self, limit: Limit, life_s: float, max_keys: int) -> None:
         self.limit = limit
@@ -68,7 +68,7 @@ class Counter(ABC, Generic[T]):
         self.kept: Generations[T] = Generations(life_s, max_keys)
 
     def refusal(self, keys: Keys, now: float) -> Refused | None:
-        """Why there is no room for a call at *now*, or None."""
+        """Return the refusal of a call at *now*, or None if it is within the limit."""
         known = self.kept.find(keys[self.place], now)
         if known is None:
             full_for_s = self.kept.full_for_s(now)
@@ -78,11 +78,11 @@ class Counter(ABC, Generic[T]):
 
     @abstractmethod
     def wait_s(self, known: T, now: float) -> float:
-        """How long, in seconds, there is no room beside what is *known*."""
+        """How long, in seconds, the next call has to wait if *known* is counted; 0 if it need not."""
 
     @abstractmethod
     def count(self, keys: Keys, now: float) -> None:
-        """Take the room that there is."""
+        """Count a call, which must be within the limit."""
 
     @abstractmethod
     def give_back(self, keys: Keys, now: float) -> None:
@@ -90,7 +90,7 @@ class Counter(ABC, Generic[T]):
 
 
 class WindowCounter(Counter[deque[float]]):
-    """A sliding window: a call has room if the one that is `number` calls back has left the window."""
+    """A sliding window: a call is within the limit if the call `number` calls before it has left the window."""
 
     def __init__(self, limit: Limit, max_keys: int = MAX_KEYS) -> None:
         super().__init__(limit, limit.window_s, max_keys)
@@ -109,7 +109,7 @@ class WindowCounter(Counter[deque[float]]):
 
     def give_back(self, keys: Keys, now: float) -> None:
         """As `Counter`."""
-        # What the ring let go for this one had left the window. Where it is gone itself, it is long past.
+        # The time that the ring dropped for this one had left the window. If this one is gone, it has left it, too.
         with suppress(ValueError):
             (self.kept.find(keys[self.place], now) or deque()).remove(now)
 

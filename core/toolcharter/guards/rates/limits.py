@@ -1,4 +1,4 @@
-"""`Limit`: one number of a profile or a ceiling, and which calls it is about."""
+"""`Limit`: one rate limit of a profile or a ceiling, and the calls to which it applies."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -11,25 +11,25 @@ from toolcharter.profile.names import same_tool
 from toolcharter.profile.settings import Rate, Rates
 
 SESSION_IDLE_S = 7 * 86_400.0
-"""A session that has called nothing for so long is over, and its count may be dropped; in seconds."""
+"""A session without a call for this long, in seconds, is over, and its count may be dropped."""
 
 _WINDOWS_S = {"calls_per_minute": 60.0, "calls_per_hour": 3600.0, "calls_per_session": inf}
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """At most `number` calls in any `window_s`, counted apart for each session or agent."""
+    """At most `number` calls in any `window_s`, counted separately for each session or agent."""
 
     name: str
     """The key of the profile, such as `calls_per_minute`."""
     number: int
     whose: Literal["session", "agent"]
     store: str | None = None
-    """The URL of the Redis that counts; None counts in this process."""
+    """The URL of the Redis that counts; None if this process counts."""
     tool: str | None = None
-    """The tool that it is about, in lower case; None is every tool."""
+    """The tool to which it applies, in lower case; None for every tool."""
     agent: Glob | None = None
-    """The agents that it is about, which share one count: a new name gives no new room."""
+    """The agents to which it applies. They share one count, so a new name does not get a new one."""
 
     @property
     def window_s(self) -> float:
@@ -51,21 +51,21 @@ class Limit:
         return f"{self.name} is {self.number}{f' for {self.tool!r}' if self.tool else ''}"
 
     def concerns(self, tool: str, agent: str | None) -> bool:
-        """Whether calls of *tool*, in lower case, by *agent* count; no pattern matches an agent without a name."""
+        """Whether calls of *tool*, in lower case, by *agent* count. No pattern matches an agent without a name."""
         if self.agent is not None:
             return agent is not None and self.agent.matches(agent)
         return self.tool in {None, tool}
 
 
 def limits_of(rates: Iterable[Rates], aliases: Mapping[str, str] = MappingProxyType({})) -> list[Limit]:
-    """All limits of *rates*; of several for the same calls and counts the smallest, which alone can refuse.
+    """Return all limits of *rates*. Of several limits for the same calls and counts, only the smallest is needed.
 
     Args:
-        rates: Of the profile and of each ceiling, in any order.
-        aliases: Other names of tools; a limit that is written for one holds for its tool.
+        rates: The limits of the profile and of each ceiling, in any order.
+        aliases: Other names of tools. A limit that is written for an alias applies to its tool.
 
     Raises:
-        GlobError: The pattern of an agent cannot be read.
+        GlobError: The pattern of an agent cannot be parsed.
     """
     smallest: dict[tuple[object, ...], Limit] = {}
     canonical = {same_tool(alias): same_tool(name) for alias, name in aliases.items()}
@@ -88,6 +88,6 @@ def _limits(rates: Rates, canonical: Mapping[str, str]) -> Iterator[Limit]:
 def _of_rate(rate: Rate, rates: Rates, tool: str | None = None, agent: Glob | None = None) -> Iterator[Limit]:
     for name, number in rate._asdict().items():
         if number is not None:
-            # A session's count is the session's, however the others are kept.
+            # A limit per session is always counted for the session, whatever `per` says.
             whose = "session" if name == "calls_per_session" else rates.per
             yield Limit(name, number, whose, rates.store, tool, agent)

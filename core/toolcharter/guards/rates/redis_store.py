@@ -1,13 +1,13 @@
 """Counts in a Redis that several processes share.
 
-By a script of our own through `redis-py`, and not by the `limits` library, which cannot do it: its moving window is
-stamped by the clock of each client, so one whose clock is an hour off frees or blocks all others; its sliding counter
-goes by the server but estimates, and lets more than the limit into a window; and it takes several limits one by one,
-so that what the second refuses the first has counted.
+They are kept by our own script through `redis-py`, because the `limits` library cannot do it. Its moving window uses
+the clock of each client, so a client whose clock is an hour off frees or blocks all others. Its sliding counter uses
+the server's clock, but it estimates and lets more calls than the limit into a window. And it checks several limits one
+by one: if the second refuses a call, the first has already counted it.
 
-The server's own clock counts. It is Redis 5 or newer; its settings must not evict keys (`maxmemory-policy noeviction`);
-without persistence, a restart forgets the counts. A server that is trusted to count is also trusted not to answer one
-byte at a time: synchronous code limits each wait for it, asynchronous code the whole question.
+Our script uses the server's clock. It needs Redis 5 or newer, configured not to evict keys (`maxmemory-policy
+noeviction`). Without persistence, a restart of the server forgets the counts. The server is trusted not to answer one
+byte at a time: synchronous code limits each wait for the server, asynchronous code the whole request.
 """
 
 import asyncio
@@ -36,12 +36,12 @@ else:
     retry = lazy("redis.retry")
 
 MAX_CONNECTIONS = 32
-"""How many calls of one process, or of one event loop, ask a server at the same time; others wait their turn."""
+"""How many calls of one process, or of one event loop, may use a server at the same time. Further calls wait."""
 
 _MICROSECONDS = 1_000_000
 _NEVER = -1
 _MOST = 10**9
-"""The longest list that the script keeps: its numbers are floating, and no window sees more calls."""
+"""The longest list that the script keeps. Lua's numbers are floating-point, and no window sees more calls."""
 
 TAKE = """
 -- KEYS: one for each limit. ARGV, for each: number of calls; window in microseconds, 0 for a session;
@@ -90,13 +90,13 @@ end
 
 
 class RedisStore:
-    """One server, by URL; connected to when the first call is counted."""
+    """One Redis server. It is connected to when the first call is counted."""
 
     def __init__(self, url: str | Callable[[], str], timeout_s: float) -> None:
-        """Check that it could be connected to, if *url* is a text: what gives one is asked when the first call is counted.
+        """Check the URL and the library. If *url* is a function, it is called when the first call is counted.
 
         Raises:
-            ConfigurationError: *url* cannot be read, or `redis-py` is not installed.
+            ConfigurationError: *url* cannot be parsed, or `redis-py` is not installed.
         """
         self._timeout_s = timeout_s
         self._lock, self._asking = Lock(), Lock()
@@ -106,7 +106,7 @@ class RedisStore:
         self._in_loops: WeakKeyDictionary[asyncio.AbstractEventLoop, redis.asyncio.Redis] = WeakKeyDictionary()
 
     def bind(self, limits: Iterable[Limit]) -> "CountedThere":
-        """The counts of *limits*, all of this store."""
+        """Return the counts of *limits*, which all belong to this store."""
         return CountedThere(self, tuple(limits))
 
     async def run(self, script: str, keys: Sequence[str], numbers: Sequence[float], *, blocks: bool) -> Any:
@@ -116,11 +116,11 @@ class RedisStore:
             script: Lua.
             keys: Its `KEYS`.
             numbers: Its `ARGV`.
-            blocks: Whether to wait in this thread and never suspend, for synchronous code; on an event loop, all in all
-                no longer than twice the time for one answer.
+            blocks: Whether to wait in this thread and never suspend, for synchronous code. Otherwise, on an event loop,
+                the whole request takes at most twice the time for one answer.
 
         Raises:
-            Exception: Whatever a server, the way to it and the library for it can raise.
+            Exception: Any error of the server, the connection or the library.
         """
         if blocks:
             self._find_out()
@@ -131,7 +131,7 @@ class RedisStore:
             return await self._in_loop().register_script(script)(keys, numbers)
 
     def _find_out(self) -> None:
-        """Ask for the URL, if nobody has yet; raises what it raises, and `ConfigurationError` for one that cannot be read."""
+        """Call the function for the URL, unless that has been done. Raises `ConfigurationError` for a malformed URL."""
         with self._asking:
             if self._ask is not None:
                 self._url = self._ask()
@@ -139,7 +139,7 @@ class RedisStore:
                 self._ask = None
 
     def _in_loop(self) -> "redis.asyncio.Redis":
-        """The client of the running loop: connections belong to the loop that made them."""
+        """Return the client of the running loop, since connections belong to the loop that made them."""
         loop = asyncio.get_running_loop()
         with self._lock:
             client = self._in_loops.get(loop)
@@ -148,7 +148,7 @@ class RedisStore:
         return client
 
     def close(self) -> None:
-        """Close all connections; those of a loop that is not running any more went with it."""
+        """Close all connections, except those of a loop that no longer runs, which have gone with it."""
         self._client.close()
         with self._lock:
             in_loops = list(self._in_loops.items())
@@ -159,7 +159,7 @@ class RedisStore:
 
     def _close_in(self, loop: asyncio.AbstractEventLoop, client: "redis.asyncio.Redis") -> None:
         closing = asyncio.run_coroutine_threadsafe(client.aclose(), loop)
-        # In the loop's own thread, waiting would keep it from happening.
+        # In the loop's own thread, waiting would block the loop that has to close the client.
         if asyncio._get_running_loop() is not loop:
             with suppress(Exception):
                 closing.result(self._timeout_s)
@@ -175,28 +175,28 @@ class CountedThere:
         self._windows = self._numbers[1::3]
 
     async def reserve(self, keys: Keys, *, blocks: bool) -> Answer | float:
-        """Count a call in all limits or in none; a number is the time it was counted with. *blocks* as for `run`."""
+        """Count a call in all limits or in none, and return the time it was counted with. *blocks* is as for `run`."""
         try:
             return self._read(await self._store.run(TAKE, self._names(keys), self._numbers, blocks=blocks))
-        except Exception as error:  # noqa: BLE001 - whatever a server does, it is not known whether there is room
+        except Exception as error:  # noqa: BLE001 - after any error, the limit counts as not checked
             return _unavailable(error)
 
     async def give_back(self, keys: Keys, stamp: float, *, blocks: bool) -> None:
-        """Undo the `reserve` that gave *stamp*; a server that cannot be reached keeps it counted."""
+        """Undo the `reserve` that returned *stamp*. If the server cannot be reached, the call stays counted."""
         with suppress(Exception):
             await self._store.run(GIVE_BACK, self._names(keys), [stamp, *self._windows], blocks=blocks)
 
     def _names(self, keys: Keys) -> list[str]:
-        """Where the server keeps the counts; who reads them learns no session's name."""
+        """Return the server's keys for the counts. Sessions and agents are hashed, so the keys reveal no names."""
         hashed = {whose: _hashed(key) for whose, key in keys._asdict().items()}
         return [f"toolcharter:rates:{limit.text}:{limit.whose}:{hashed[limit.whose]}" for limit in self._limits]
 
     def _read(self, reply: Any) -> Answer | float:
-        """What *reply* says.
+        """Parse a reply of the script `TAKE`.
 
         Raises:
-            ValueError: It is none of ours.
-            TypeError: The same.
+            ValueError: *reply* is not from this script.
+            TypeError: *reply* is not from this script.
         """
         fullest, number = reply
         if type(fullest) is not int or type(number) is not int or not 0 <= fullest <= len(self._limits):
@@ -219,7 +219,7 @@ def _hashed(key: str) -> str:
 
 
 def _unavailable(error: Exception) -> Unavailable:
-    # The text of the error would name the server.
+    # Without the error's text, which contains the server's name.
     return Unavailable(f"The store of the rate limits gives no answer ({type(error).__name__}), so no call is let in.")
 
 
@@ -240,7 +240,7 @@ def _client(url: str, timeout_s: float) -> "redis.Redis":
     try:
         pool = pools.from_url(url, **_options(timeout_s))
     except ValueError:
-        # Neither the URL nor what the library says of it: either may hold a password.
+        # Without the URL and the library's message: both may contain a password.
         fix = "Write such as redis://127.0.0.1:6379/0, a password with %2F for a slash."
         raise ConfigurationError([Fault("limits.store", "", "no URL of a Redis that can be read.", fix)]) from None
     return redis.Redis.from_pool(pool)
