@@ -1,8 +1,8 @@
-"""Session guards: what a session has called, read and received decides what it may call next.
+"""Session guards: the earlier calls, reads and results of a session decide what it may call next.
 
-`ActiveSessionGuards` puts together the guards that a profile switches on under `session_guards`, and holds what
-they know of each session. Nothing here outlives the process, and nothing here returns an earlier result: a refused
-call names its reason, and the model looks back itself.
+`ActiveSessionGuards` combines the guards that a profile switches on under `session_guards`, and holds their state for
+each session. No state outlives the process. The guards never return an earlier result: they refuse a call with a
+reason, and the model looks back itself.
 """
 
 from toolcharter.guards.session.guards import ActiveSessionGuards

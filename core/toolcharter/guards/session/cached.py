@@ -1,8 +1,9 @@
-"""`cached_reads`: the same read once more is answered from memory, for a short time, and while nothing can have changed.
+"""`cached_reads`: a repeated read is answered from a cache, for a short time, and only if nothing can have changed.
 
-What a call reads is what its capabilities say: the workspace, the network, and nothing else. One memory serves all sessions of a
-toolbox, for what one of them writes is another's, too; yet each answer goes only to the caller who had it. It is emptied by
-every call that may have effects, when that begins and when it ends, and no answer is given or kept while one is under way.
+A read is a call whose capabilities only read the workspace or the network. All sessions of a toolbox share one cache,
+since a write of one session affects the others, but each answer is returned only to the caller that received it. Every
+call that may have effects empties the cache when it begins and when it ends. While such a call runs, no answer is
+returned or stored.
 """
 
 from collections import OrderedDict
@@ -17,7 +18,7 @@ from toolcharter.api.call import Call, Caller, ToolResult
 from toolcharter.guards.session.state import of_call
 
 MAX_ANSWERS = 256
-"""How many answers are kept; the oldest go first."""
+"""How many answers are kept. The oldest are dropped first."""
 MAX_CHARS = 100_000
 """Longer answers are not kept."""
 READS = frozenset({"fs:read", "net:read"})
@@ -32,29 +33,29 @@ class _Kept(NamedTuple):
 
 
 class CachedReads:
-    """The answers of one toolbox. Thread-safe."""
+    """The cache of one toolbox. Thread-safe."""
 
     def __init__(self, seconds: float, clock: Callable[[], float] = monotonic) -> None:
         self._seconds = seconds
         self._clock = clock
         self._kept: OrderedDict[Key, _Kept] = OrderedDict()
         self._reading: dict[int, tuple[Call, int]] = {}
-        """The reads under way by the `id` of the call, each with the age in which it began."""
+        """The running reads by the `id` of the call, each with the age in which it began."""
         self._acting: dict[int, Call] = {}
         self._age = 0
-        """How often something may have changed."""
+        """How often something may have changed: incremented when a call with effects begins or ends."""
         self._lock = Lock()
         renew_in_child(self)
 
     def renew(self) -> None:
-        """In a fork's child: what is under way is the parent's."""
+        """Reset the cache in a forked child: the running calls are the parent's."""
         self._lock = Lock()
         self._acting.clear()
         self._reading.clear()
         self._kept.clear()
 
     def answer(self, session: str, call: Call) -> ToolResult | None:
-        """What the same read has been answered before, if that still holds."""
+        """Return the cached answer of the same read, if it is still valid."""
         if not is_read(call):
             return None
         key = _key(session, call)
@@ -68,7 +69,7 @@ class CachedReads:
             return kept.result
 
     def entered(self, call: Call, *, has_effects: bool) -> None:
-        """A call enters its tool."""
+        """Note that a call enters its tool."""
         with self._lock:
             if has_effects:
                 self._acting[id(call)] = call
@@ -77,7 +78,7 @@ class CachedReads:
                 self._reading[id(call)] = call, self._age
 
     def ended(self, session: str, call: Call, result: ToolResult) -> None:
-        """A call has ended; one that has not entered its tool leaves no trace."""
+        """Note that a call has ended. A call that did not enter its tool is ignored."""
         with self._lock:
             if self._acting.pop(id(call), None) is not None:
                 self._forget()
@@ -97,7 +98,7 @@ class CachedReads:
 
 
 def is_read(call: Call) -> bool:
-    """Whether *call* does nothing but read what another call of this toolbox could have changed."""
+    """Whether *call* only reads: the workspace or the network, which other calls of this toolbox could change."""
     words = call.capabilities
     return call.kind == "builtin" and words is not None and bool(words & READS) and words <= _HARMLESS
 

@@ -1,4 +1,4 @@
-"""`ActiveSessionGuards`: the guards that a profile has switched on, and what they know of each session."""
+"""`ActiveSessionGuards`: the guards that a profile has switched on, and their state for each session."""
 
 from collections.abc import Callable, Collection, Iterator
 from threading import Lock
@@ -18,17 +18,17 @@ Verdict = Deny | tuple[str, ...]
 
 
 class ActiveSessionGuards:
-    """The guards with memory of one toolbox. Thread-safe.
+    """The session guards of one toolbox. Thread-safe.
 
-    A real call takes `before`, where a denial saves asking anybody; then `entered`, once, after a denial by
-    `before` or at the last moment before the body; then `after`, whatever came of it. A dry run takes `before`
-    alone. Guards object in the order: what must come first, then what need not come again.
+    For a real call, the gate first calls `before`: a denial there saves asking the user. It then calls `entered` once,
+    after a denial by `before` or at the last moment before the body, and then `after`, whatever the outcome. For a dry
+    run it only calls `before`. Guards that require an earlier call come first, then those that refuse a repeated one.
 
     Args:
-        settings: What the profile says under `guards`.
-        matcher: Turns a rule into the question whether a call matches it; pure.
-        identify: What a path leads to now; asked outside the lock.
-        max_sessions: How many sessions are remembered; the least recently used idle one is dropped first.
+        settings: The profile's `session_guards`.
+        matcher: Turns a rule into a pure function that says whether a call matches it.
+        identify: Returns the identity of the file to which a path currently leads. Called outside the lock.
+        max_sessions: How many sessions are remembered. The least recently used idle session is dropped first.
     """
 
     def __init__(
@@ -40,23 +40,23 @@ class ActiveSessionGuards:
         self._lock = Lock()
         renew_in_child(self)
         self.active = bool(self._guards or settings.after_call)
-        """Whether anything is switched on; if not, no method need be called."""
+        """Whether any guard or message is switched on. If not, no method needs to be called."""
         self.switched_on = _switched_on(settings)
-        """The keys under `guards` that are, for people."""
+        """The keys under `session_guards` that are switched on, to show them to the user."""
 
     def renew(self) -> None:
-        """In a fork's child: a thread that is the parent's may hold the lock."""
+        """Replace the lock in a forked child: a thread of the parent may have held it."""
         self._lock = Lock()
 
     def _fresh(self) -> Session:
         return Session(tuple(guard.fresh() for guard in self._guards))
 
     def before(self, key: str, call: Call) -> Verdict:
-        """The answer that the guards would give to *call* now. Remembers nothing.
+        """Check *call* against the current state, and remember nothing.
 
         Args:
             key: The session, never empty.
-            call: With validated arguments.
+            call: The call, with validated arguments.
 
         Returns:
             The first denial, or the warnings, each a line for the model.
@@ -66,15 +66,15 @@ class ActiveSessionGuards:
             return self._check(self._sessions.seen(key), call, facts)
 
     def entered(self, key: str, call: Call, *, has_effects: bool) -> Deny | None:
-        """Judge *call* once more, and count it, in one step: of two at once only one is the last.
+        """Check *call* again and count it, in one step, so that of two concurrent calls only one is the last allowed.
 
         Args:
             key: The session.
-            call: The very object that `after` will be given.
+            call: The call: the same object that `after` will get.
             has_effects: Whether its capabilities are more than reading, or unknown.
 
         Returns:
-            Why it must not enter after all, or None; warnings come out of `after`.
+            A denial, or None. `after` returns the warnings.
         """
         facts = tuple(guard.look_in(call, fact) for guard, fact in zip(self._guards, self._look(call), strict=True))
         with self._lock:
@@ -94,12 +94,12 @@ class ActiveSessionGuards:
 
         Args:
             key: The session.
-            call: The object that `entered` was given; one that has not entered leaves no trace.
-            outcome: `denied`, no matter which stage denied it.
-            text: The model's text, scrubbed and cut, without notes.
+            call: The object that `entered` got. A call that has not entered its tool is not remembered.
+            outcome: `denied` if any stage denied the call.
+            text: The text for the model, scrubbed and truncated, without notes.
 
         Returns:
-            The lines for the model behind the text: warnings, what the result shows, the profile's messages.
+            The lines for the model after the text: warnings, notes on the result, and the profile's messages.
         """
         with self._lock:
             flight = self._sessions.seen(key).flights.get(id(call))
@@ -107,11 +107,11 @@ class ActiveSessionGuards:
         return (*notes, *map(note, self._messages.after(call, outcome)))
 
     def forget(self, key: str, call_ids: Collection[str]) -> None:
-        """Take note that the model no longer sees results of a session.
+        """Note that the model no longer sees results of a session.
 
         Args:
             key: The session.
-            call_ids: Whose results; empty for all of them.
+            call_ids: The calls whose results are gone; empty for all of them.
         """
         with self._lock:
             for guard, state in zip(self._guards, self._sessions.seen(key).states, strict=True):
@@ -148,7 +148,7 @@ def _switched_on(settings: SessionGuards) -> tuple[str, ...]:
 
 
 def _guards(settings: SessionGuards, matcher: Matcher, identify: Identify) -> Iterator[SessionGuard[Any, Any]]:
-    """The guards that are switched on, in the order they object."""
+    """Yield the guards that are switched on, in the order in which they check a call."""
     if settings.depends_on:
         yield OrderGuard(settings.depends_on, matcher)
     if settings.read_before_write.mode != "off":

@@ -1,8 +1,8 @@
-"""What has to come before a call, and the notes to the model after one.
+"""Guards that require earlier calls or reads before a call, and the profile's messages after a call.
 
-A file is known by the file that its path leads to, not by the path: two names of one file are one, and a file that
-was replaced or changed since it was read is another. Whatever changed it: a change by a tool that is not listed
-under `writes`, a shell for one, calls for reading it again.
+Files are identified by their inode, size and times, not by their path. Two names of one file are the same file, and a
+file that was replaced or changed after it was read is another file. If a tool that is not listed under `writes`, such
+as a shell, changes a file, the file must be read again.
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -20,21 +20,21 @@ Matches = Callable[[Call], bool]
 
 
 MAX_NEEDS = 1024
-"""How many needs a session remembers as met; an older one must be met again."""
+"""How many met needs a session remembers. An older need must be met again."""
 
 Need = tuple[int, bytes]
-"""An entry's number, and the arguments that both calls must share."""
+"""An entry's number, and a digest of the arguments that both calls must share."""
 
 
 class Place(NamedTuple):
-    """A call's place in the order: what it needs, and what it meets."""
+    """The needs that a call has, and the needs of later calls that it meets."""
 
     needs: tuple[Need, ...]
     meets: tuple[Need, ...]
 
 
 class OrderGuard(SessionGuard[Recent[Need], Place]):
-    """Remembers which needs of the profile an ok call of the session has met; once is enough."""
+    """Remembers which needs have been met by an ok call of the session. A need has to be met only once."""
 
     def __init__(self, entries: Sequence[DependsOn], matcher: Callable[[Rule], Matches]) -> None:
         self._entries = tuple(entries)
@@ -42,11 +42,11 @@ class OrderGuard(SessionGuard[Recent[Need], Place]):
         self._meeting = tuple(matcher(entry.needs) for entry in entries)
 
     def fresh(self) -> Recent[Need]:
-        """Nothing is met yet."""
+        """The state before any need is met."""
         return Recent(MAX_NEEDS)
 
     def look(self, call: Call) -> Place:
-        """Both sides of every entry."""
+        """Match the call against both sides of every entry: the calls that need another, and the needed calls."""
         return Place(self._of(self._needing, call), self._of(self._meeting, call))
 
     def _of(self, predicates: Sequence[Matches], call: Call) -> tuple[Need, ...]:
@@ -57,7 +57,7 @@ class OrderGuard(SessionGuard[Recent[Need], Place]):
         )
 
     def check(self, state: Recent[Need], call: Call, facts: Place) -> Objection:
-        """Deny for the first need, in file order, that nothing has met."""
+        """Deny the call for its first need, in file order, that has not been met."""
         for need in facts.needs:
             if need not in state:
                 entry = self._entries[need[0]]
@@ -67,22 +67,22 @@ class OrderGuard(SessionGuard[Recent[Need], Place]):
         return None
 
     def leave(self, state: Recent[Need], call: Call, facts: Place, ending: Ending) -> None:
-        """An ok call meets what it fulfils."""
+        """Remember the needs that an ok call meets."""
         if ending.outcome == "ok":
             for need in facts.meets:
                 state.add(need)
 
 
 MAX_FILES = 1024
-"""How many files a session remembers; an older one must be read again."""
+"""How many files a session remembers. An older file must be read again."""
 
 Identify: TypeAlias = Callable[[str], Hashable | None]
-"""What a path leads to now: device, inode, size and times of change; None if nothing lies there.
+"""Returns the identity of the file at a path: device, inode, size and times of change; None if there is no file.
 
 Raises `Denied` or `ToolError` for a path that the path guard refuses."""
 
 Sights: TypeAlias = tuple[tuple[str, Hashable | None], ...] | None
-"""Paths and what they lead to; None if the call does not say which files it is about."""
+"""Paths with the identities of their files; None if the call does not name its files."""
 
 
 _NO_FILE = frozenset(
@@ -94,11 +94,11 @@ _NO_FILE = frozenset(
         GuardReason.INVALID_PATH,
     }
 )
-"""What the path guard says where no file can be written either; a file that only cannot be read is not among it."""
+"""Errors of the path guard for paths that cannot be written, either. A file that cannot be read is not among them."""
 
 
 class ReadsGuard(SessionGuard[Recent[Hashable], Sights]):
-    """Remembers which files a session knows; a write of its own that went well counts as knowing."""
+    """Remembers which files a session knows: those it has read, and those it has written successfully."""
 
     def __init__(self, settings: ReadBeforeWrite, identify: Identify) -> None:
         self._settings = settings
@@ -107,15 +107,15 @@ class ReadsGuard(SessionGuard[Recent[Hashable], Sights]):
         self._writes = frozenset(map(str.lower, settings.writes))
 
     def fresh(self) -> Recent[Hashable]:
-        """No file is known yet."""
+        """The state before any file is known."""
         return Recent(MAX_FILES)
 
     def look(self, call: Call) -> Sights:
-        """What the files are that a writing call is about; of any other call, nothing."""
+        """Identify the files of a writing call. For any other call, return no files."""
         return self._sights(call) if call.tool.lower() in self._writes else ()
 
     def look_in(self, call: Call, facts: Sights) -> Sights:
-        """The same of a reading call: it may read only what lies there before and after."""
+        """Identify the files of a reading call, too: only a file that is the same before and after was surely read."""
         return self._sights(call) if call.tool.lower() in self._reads - self._writes else facts
 
     def _sights(self, call: Call) -> Sights:
@@ -126,14 +126,14 @@ class ReadsGuard(SessionGuard[Recent[Hashable], Sights]):
         try:
             return self._identify(path)
         except Denied:
-            return None  # The tool's own path guard says why, better than this one could.
+            return None  # The tool's own path guard will refuse the path with a better reason.
         except ToolError as error:
             return None if error.reason in _NO_FILE else object()
-        except Exception:  # noqa: BLE001 - what cannot be seen is not known, and must not pass
+        except Exception:  # noqa: BLE001 - a file that cannot be identified counts as not read
             return object()
 
     def check(self, state: Recent[Hashable], call: Call, facts: Sights) -> Objection:
-        """Deny, or warn of, writing what the session does not know; new files lose nothing."""
+        """Deny, or warn of, a write to an existing file that the session does not know. A new file loses no content."""
         if call.tool.lower() not in self._writes:
             return None
         if facts is None:
@@ -150,7 +150,7 @@ class ReadsGuard(SessionGuard[Recent[Hashable], Sights]):
         return Deny(Reason.PRECONDITION_FAILED, message, hint) if self._settings.mode == "strict" else message
 
     def look_back(self, call: Call, facts: Sights, ending: Ending) -> Sights:
-        """What the session knows now: what it wrote as it is now, what it read if nothing was written meanwhile."""
+        """Return the files that the session now knows: those it wrote, and those that did not change while it read."""
         if not facts or ending.outcome != "ok":
             return ()
         now = ((path, self._sight(path)) for path, _ in facts)
@@ -166,19 +166,19 @@ class ReadsGuard(SessionGuard[Recent[Hashable], Sights]):
 
 
 def _paths(value: Any) -> tuple[str, ...] | None:
-    """One path or several; None for what is neither."""
+    """Return the paths in an argument, which is one path or a list of paths; None for anything else."""
     values = tuple(value) if isinstance(value, list | tuple | set | frozenset) else (value,)
     return tuple(map(str, values)) if values and all(isinstance(path, str | PurePath) for path in values) else None
 
 
 class Messages:
-    """The profile's messages; they need no memory, only the end of a call, denied ones included."""
+    """The profile's messages after calls, including denied calls. They need no state."""
 
     def __init__(self, entries: Sequence[AfterCall], matcher: Callable[[Rule], Callable[[Call], bool]]) -> None:
         self._entries = tuple((matcher(entry.match), frozenset(entry.outcomes), entry.message) for entry in entries)
 
     def after(self, call: Call, outcome: Outcome) -> tuple[str, ...]:
-        """Every message that fits, in file order."""
+        """Return every message that matches the call and its outcome, in file order."""
         return tuple(
             message for matches, outcomes, message in self._entries if outcome in outcomes and _fits(matches, call)
         )
@@ -187,5 +187,5 @@ class Messages:
 def _fits(matches: Callable[[Call], bool], call: Call) -> bool:
     try:
         return matches(call)
-    except Exception:  # noqa: BLE001 - the body has run: arguments that cannot be looked at must not cost its result
+    except Exception:  # noqa: BLE001 - the body has run: arguments that cannot be matched must not cost its result
         return False

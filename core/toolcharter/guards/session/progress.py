@@ -1,8 +1,8 @@
-"""Guards against turns that lead nowhere though no call follows its like: the same answers, and reading without end.
+"""Guards against loops that are not calls repeated in a row: the same results again and again, and endless reading.
 
-`no_progress` counts a call among the session's latest ones, whatever was called between, and only with the same result:
-who asks a build again whether it has ended is told something else each time, some day. `read_streak` counts calls that
-read, until one changes something. Programs and other servers' tools count neither way: nobody knows what they do.
+`no_progress` counts how often a call had the same result among the session's latest calls, with any calls in between.
+A call that polls a build starts again when its result changes. `read_streak` counts calls that read, until a call
+changes something. Programs and tools of other servers neither count nor end a streak: their effects are unknown.
 
 Source: GoClaw, internal/agent/toolloop.go: 30 calls, 0.6 different ones.
 """
@@ -17,47 +17,47 @@ from toolcharter.guards.session.state import Ending, Objection, Recent, SessionG
 from toolcharter.profile.settings import ReadStreak, Repeats
 
 LATEST = 30
-"""How many calls that have ended `no_progress` looks back at."""
+"""How many of the latest ended calls `no_progress` considers."""
 DIFFERENT = 0.6
-"""Who reads more different things than this share of all its reads explores; who reads fewer goes in circles."""
+"""A session explores if the share of different reads among all its reads is higher; otherwise it reads in circles."""
 MAX_READS = 1024
-"""How many different reads of a streak are remembered; an older one counts as different again."""
+"""How many different reads of a streak are remembered. An older read counts as different again."""
 
 
 class NoProgressGuard(SessionGuard[deque[tuple[bytes, bytes]], bytes]):
-    """Counts how often a call among the latest had the result that it had last.
+    """Counts how often the same call, among the latest calls, had the same result as the last time.
 
-    The warning comes with the `warn`th result, and after the `deny`th the call is refused, until others have pushed it
-    out of the latest ones.
+    The warning comes with the `warn`th such result. After the `deny`th, the call is refused until other calls have
+    displaced it from the latest ones.
     """
 
     def __init__(self, settings: Repeats) -> None:
         self._settings = settings
 
     def fresh(self) -> deque[tuple[bytes, bytes]]:
-        """No call has ended."""
+        """The state before any call has ended."""
         return deque(maxlen=LATEST)
 
     def look(self, call: Call) -> bytes:
-        """The call by its tool and arguments."""
+        """Return a digest of the call's tool and arguments."""
         return of_call(call.tool, call.action, call.args)
 
     def check(self, state: deque[tuple[bytes, bytes]], call: Call, facts: bytes) -> Objection:
-        """Deny the call that brought one result `deny` times."""
+        """Deny the call if it has had the same result `deny` times."""
         number, deny = _same(state, facts), self._settings.deny
         if deny is None or number < deny:
             return None
         return Deny(Reason.REPEATED_CALL, f"{_answered(call, number)}.", "Do something else, or change the arguments.")
 
     def leave(self, state: deque[tuple[bytes, bytes]], call: Call, facts: bytes, ending: Ending) -> str | None:
-        """Remember what came of the call; warn the model from `warn` on."""
+        """Remember the call's result, and warn the model from the `warn`th same result on."""
         state.append((facts, of_text(ending.text)))
         number, warn = _same(state, facts), self._settings.warn
         return None if warn is None or number < warn else f"{_answered(call, number)}; try another way."
 
 
 def _same(state: deque[tuple[bytes, bytes]], call: bytes) -> int:
-    """How often *call* had the result that it had last."""
+    """How often *call* had the same result as the last time."""
     results = [result for known, result in state if known == call]
     return sum(result == results[-1] for result in results)
 
@@ -76,26 +76,26 @@ class Reading:
 
 
 class Step(NamedTuple):
-    """What a call is to the streak."""
+    """The effect of a call on the streak."""
 
     reads: bytes | None
-    """The call by its tool and arguments, if it reads."""
+    """A digest of the call's tool and arguments, if it reads."""
     changes: bool
-    """Whether it ends the streak when it enters its tool."""
+    """Whether the call ends the streak when it enters its tool."""
 
 
 class ReadStreakGuard(SessionGuard[Reading, Step]):
-    """Counts reads without a change between them, refused ones included: first the reader is told, then stopped."""
+    """Counts reads without a change between them, including refused reads. First warns the model, then denies reads."""
 
     def __init__(self, settings: ReadStreak) -> None:
         self._settings = settings
 
     def fresh(self) -> Reading:
-        """Nothing was read."""
+        """The state before any read."""
         return Reading()
 
     def look(self, call: Call) -> Step:
-        """What the capabilities of the call's action say of it. Undeclared ones may be anything."""
+        """Derive the step from the capabilities of the call's action. Undeclared capabilities count as a change."""
         words = call.capabilities
         if call.kind != "builtin":
             return Step(None, changes=False)
@@ -105,7 +105,7 @@ class ReadStreakGuard(SessionGuard[Reading, Step]):
         return Step(of_call(call.tool, call.action, call.args) if reads else None, changes=False)
 
     def check(self, state: Reading, call: Call, facts: Step) -> Objection:
-        """Deny from `deny` on, warn from `warn` on; later for a reader that explores."""
+        """Deny from the `deny`th read on and warn from the `warn`th. A session that explores has higher limits."""
         if facts.reads is None:
             return None
         number = state.length + 1
@@ -121,14 +121,14 @@ class ReadStreakGuard(SessionGuard[Reading, Step]):
         return None
 
     def count(self, state: Reading, facts: Step) -> None:
-        """One more read."""
+        """Count a read."""
         if facts.reads is not None:
             state.length += 1
             state.different += facts.reads not in state.seen
             state.seen.add(facts.reads)
 
     def enter(self, state: Reading, facts: Step, *, has_effects: bool) -> Step:
-        """What changes something ends the streak."""
+        """End the streak if the call changes something."""
         if facts.changes:
             state.length = state.different = 0
             state.seen.clear()

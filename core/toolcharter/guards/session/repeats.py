@@ -1,8 +1,7 @@
-"""Guards against calls that lead nowhere: identical calls in a row, the same result again, a result that is there.
+"""Guards against useless calls: identical calls in a row, the same result in a row, a result that is already there.
 
-`skip_duplicate` keeps and hands out no result. A duplicate is legitimate again as soon as another call that may
-have effects has run, whatever its outcome short of a denial, and while one runs: no session has to live with a
-stale answer.
+`skip_duplicate` neither stores nor returns a result. A duplicate is allowed again while a call that may have effects
+runs, and after such a call has ended with any outcome except a denial, so no session has to use a stale answer.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -18,36 +17,36 @@ from toolcharter.profile.settings import Repeats, SkipDuplicate
 
 @dataclass(slots=True)
 class Streak:
-    """The last call of a session, and how often it was made in a row."""
+    """A session's last call, and how often it was made in a row."""
 
     last: bytes = b""
     length: int = 0
 
     def next(self, call: bytes) -> int:
-        """Which one in its row *call* would be, counted from 1."""
+        """The position of *call* in its row if it were made now, counted from 1."""
         return self.length + 1 if call == self.last else 1
 
 
 class RepeatsGuard(SessionGuard[Streak, bytes]):
-    """Counts calls of one tool with the same arguments, one after the other.
+    """Counts calls of one tool with the same arguments in a row.
 
-    Calls that entered and calls that these guards refused count, what another stage refuses does not. So a
-    refused call goes on being refused; any other call ends the row.
+    Calls that entered their tool and calls that the session guards refused are counted, but not calls that another
+    stage refused. So a refused call stays refused until any other call ends the row.
     """
 
     def __init__(self, settings: Repeats) -> None:
         self._settings = settings
 
     def fresh(self) -> Streak:
-        """No call yet."""
+        """The state before any call."""
         return Streak()
 
     def look(self, call: Call) -> bytes:
-        """The call by its tool and arguments."""
+        """Return a digest of the call's tool and arguments."""
         return of_call(call.tool, call.action, call.args)
 
     def check(self, state: Streak, call: Call, facts: bytes) -> Objection:
-        """Deny from `deny` on, warn from `warn` on."""
+        """Deny from the `deny`th call in a row on, and warn from the `warn`th."""
         number, (warn, deny) = state.next(facts), self._settings
         said = f"This is call {number} in a row of {call.tool!r} with the same arguments"
         if deny is not None and number >= deny:
@@ -57,13 +56,13 @@ class RepeatsGuard(SessionGuard[Streak, bytes]):
         return None
 
     def count(self, state: Streak, facts: bytes) -> None:
-        """The row goes on, or begins with this call."""
+        """Continue the row, or begin a new one with this call."""
         state.length, state.last = state.next(facts), facts
 
 
 @dataclass(slots=True)
 class Results:
-    """The last result of a session, and how often it came in a row."""
+    """A session's last result, and how often it came in a row."""
 
     tool: str = ""
     digest: bytes = b""
@@ -71,31 +70,31 @@ class Results:
 
 
 class ResultsGuard(SessionGuard[Results, None]):
-    """Counts identical results of one tool, one after the other in a session, in the order they end.
+    """Counts identical results of one tool in a row, in the order in which a session's calls end.
 
-    The message comes with the `warn`th result; after the `deny`th the tool is refused until another tool has
-    answered. An effect that says nothing (`mkdir`, `git add`) is no sign of a loop: it ends the row.
+    The warning comes with the `warn`th result. After the `deny`th, the tool is refused until another tool has answered.
+    A call with effects and an empty result (`mkdir`, `git add`) is no sign of a loop: it ends the row.
     """
 
     def __init__(self, settings: Repeats) -> None:
         self._settings = settings
 
     def fresh(self) -> Results:
-        """No result yet."""
+        """The state before any result."""
         return Results()
 
     def look(self, call: Call) -> None:
-        """Nothing but the tool's name matters."""
+        """Find out nothing: only the tool's name matters."""
 
     def check(self, state: Results, call: Call, facts: None) -> Objection:
-        """Deny the tool whose last `deny` results were one and the same."""
+        """Deny a tool whose last `deny` results were the same."""
         deny = self._settings.deny
         if deny is None or state.tool != call.tool or state.length < deny:
             return None
         return Deny(Reason.REPEATED_CALL, f"{_said(state)}.", "Use another tool first.")
 
     def leave(self, state: Results, call: Call, facts: None, ending: Ending) -> str | None:
-        """Count the result; warn the model from `warn` on."""
+        """Count the result, and warn the model from the `warn`th same result on."""
         if ending.has_effects and ending.outcome == "ok" and not ending.text.strip():
             state.tool, state.digest, state.length = "", b"", 0
             return None
@@ -111,10 +110,10 @@ def _said(state: Results) -> str:
 
 
 MAX_CALLS = 1024
-"""How many calls a session remembers; an older one may be made again."""
+"""How many calls a session remembers. An older call may be made again."""
 
 Key = tuple[int, bytes]
-"""An entry's number, and the call by what makes it the same."""
+"""An entry's number, and a digest of the call's tool and of the arguments that the entry compares."""
 
 
 @dataclass(slots=True)
@@ -129,7 +128,7 @@ class Done:
 
 
 class Marks(NamedTuple):
-    """The keys of a call that its duplicates have, too, and how many calls with effects had ended when it entered."""
+    """The keys that a call shares with its duplicates, and how many calls with effects had ended when it entered."""
 
     keys: tuple[Key, ...]
     has_effects: bool = False
@@ -137,17 +136,17 @@ class Marks(NamedTuple):
 
 
 class DuplicatesGuard(SessionGuard[Done, Marks]):
-    """Refuses to repeat an ok call. Two at the same time both run: neither has a result yet."""
+    """Refuses to repeat an ok call. Two identical calls at the same time both run, since neither has a result yet."""
 
     def __init__(self, entries: Sequence[SkipDuplicate], matcher: Callable[[Rule], Callable[[Call], bool]]) -> None:
         self._entries = tuple((matcher(entry.match), entry.args) for entry in entries)
 
     def fresh(self) -> Done:
-        """Nothing was called."""
+        """The state before any call."""
         return Done()
 
     def look(self, call: Call) -> Marks:
-        """One key per entry that matches; an absent argument is null, as it is to rules."""
+        """Make a key for each entry that matches. An absent argument counts as null, as in rules."""
         return Marks(
             tuple(
                 (number, of_call(call.tool, call.action, _chosen(call, names)))
@@ -157,19 +156,19 @@ class DuplicatesGuard(SessionGuard[Done, Marks]):
         )
 
     def check(self, state: Done, call: Call, facts: Marks) -> Objection:
-        """Deny what was ok before, if nothing can have changed since."""
+        """Deny a call that was ok before, if nothing can have changed since."""
         if state.running or not any(key in state.calls for key in facts.keys):
             return None
         message = f"{call.tool!r} was called like this before; its result is already there, further up."
         return Deny(Reason.REPEATED_CALL, message, "Use the earlier result.")
 
     def enter(self, state: Done, facts: Marks, *, has_effects: bool) -> Marks:
-        """Note how far the session had come."""
+        """Note how many calls with effects had ended, and count this one as running if it has effects."""
         state.running += has_effects
         return Marks(facts.keys, has_effects, state.effects)
 
     def leave(self, state: Done, call: Call, facts: Marks, ending: Ending) -> None:
-        """Remember an ok call, unless an effect came between its beginning and its end."""
+        """Remember an ok call, unless a call with effects ended while it ran."""
         undisturbed = state.effects == facts.effects
         state.running -= facts.has_effects
         if facts.has_effects and ending.outcome != "denied":
@@ -180,7 +179,7 @@ class DuplicatesGuard(SessionGuard[Done, Marks]):
                 state.calls.add(key, call.call_id)
 
     def forget(self, state: Done, call_ids: Collection[str]) -> None:
-        """Let these calls be made again, or all, if none is named."""
+        """Allow these calls again, or all calls if *call_ids* is empty."""
         if call_ids:
             state.calls.drop(call_ids)
         else:

@@ -1,6 +1,6 @@
-"""What session guards share: digests of calls, the latest few of many, the table of sessions, the base of a guard.
+"""What session guards share: digests of calls, bounded sets, the table of sessions, the base class of a guard.
 
-The table is bounded; the session that was used least recently goes first.
+The table is bounded: the least recently used session is dropped first.
 """
 
 import json
@@ -15,31 +15,31 @@ import orjson
 
 from toolcharter.api.call import Call, Deny, Outcome
 
-_BYTES = 16  # A chance meeting of two texts is as likely as a fault of the machine.
+_BYTES = 16  # A collision of two digests is no more likely than a hardware fault.
 _CANONICAL = orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS
 
 
 def of_call(tool: str, action: str | None, args: Mapping[str, Any]) -> bytes:
-    """Name a call: equal for equal arguments, in whatever order they and the keys within them are."""
+    """Return a call's digest. It does not depend on the order of the arguments or of the keys within them."""
     return _of_json([tool, action, dict(args)])
 
 
 def of_args(args: Mapping[str, Any], names: Sequence[str]) -> bytes:
-    """Name the values of the arguments called *names*; an absent one is null."""
+    """Return a digest of the arguments *names*. An absent argument counts as null."""
     return _of_json([args.get(name) for name in names])
 
 
 def _of_json(whole: list[Any]) -> bytes:
     try:
-        # Validated arguments came from JSON; `repr` is for the types that validation makes of it.
+        # Arguments come from JSON; `repr` is for the types into which validation converts them.
         canonical = orjson.dumps(whole, default=repr, option=_CANONICAL)
-    except TypeError:  # A default may hold what JSON has no room for: a huge number, half a character.
+    except TypeError:  # A default may contain values that orjson refuses: a huge number, a lone surrogate.
         canonical = json.dumps(whole, default=repr, sort_keys=True).encode()
     return blake2b(canonical, digest_size=_BYTES).digest()
 
 
 def of_text(text: str) -> bytes:
-    """Name a text, lone surrogates and all."""
+    """Return a text's digest. The text may contain lone surrogates."""
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=_BYTES).digest()
 
 
@@ -47,7 +47,7 @@ T = TypeVar("T", bound=Hashable)
 
 
 class Recent(Generic[T]):
-    """At most *limit* things. To look at it changes nothing, so that a dry run may."""
+    """A set of at most *limit* things, which drops the oldest. Looking a thing up changes nothing, for dry runs."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -57,18 +57,18 @@ class Recent(Generic[T]):
         return thing in self._things
 
     def add(self, thing: T, call_id: str = "") -> None:
-        """Remember *thing* as the newest, whether or not it is new, and the call that it comes from."""
+        """Add *thing* as the newest, even if it is in the set already, with the call that it comes from."""
         self._things.pop(thing, None)
         self._things[thing] = call_id
         if len(self._things) > self._limit:
             del self._things[next(iter(self._things))]
 
     def drop(self, call_ids: Collection[str]) -> None:
-        """Forget what comes from these calls."""
+        """Remove the things that come from these calls."""
         self._things = {thing: call_id for thing, call_id in self._things.items() if call_id not in call_ids}
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove all things."""
         self._things.clear()
 
 
@@ -76,12 +76,12 @@ PREFIX = "NOTE: "
 
 
 def note(text: str) -> str:
-    """*text* as one line; a message that a profile wraps over several lines is joined by spaces."""
+    """Format *text* as one line. The lines of a message that a profile wraps are joined by spaces."""
     return PREFIX + " ".join(text.split())
 
 
 def with_notes(text: str, notes: Sequence[str]) -> str:
-    """*text*, already scrubbed and cut, and each of *notes* on a line of its own behind it."""
+    """Append each of *notes* on its own line to *text*, which is already scrubbed and truncated."""
     return "\n".join((text, *notes) if text else notes)
 
 
@@ -89,31 +89,31 @@ MAX_SESSIONS = 1024
 
 
 class Flight(NamedTuple):
-    """A call that has entered its tool and not ended."""
+    """A call that has entered its tool and has not ended."""
 
     call: Call
     facts: tuple[Any, ...]
-    """What each guard wants back at the end."""
+    """The facts of each guard, which it gets back at the end."""
     has_effects: bool
     notes: tuple[str, ...]
-    """What the guards have warned of."""
+    """The guards' warnings."""
 
 
 @dataclass(slots=True)
 class Session:
-    """What the guards know of one session."""
+    """The guards' states for one session."""
 
     states: tuple[Any, ...]
-    """One of each guard."""
+    """The state of each guard."""
     flights: dict[int, Flight] = field(default_factory=dict)
-    """By the `id` of the call, which the flight keeps alive."""
+    """The running calls by `id`. The flight keeps the call alive, so its `id` is not reused."""
 
 
 class Sessions:
-    """The sessions by key. Not thread-safe: its owner holds a lock.
+    """The sessions by key. Not thread-safe: the owner holds a lock.
 
-    A dropped session starts from nothing when it comes back: its files must be read and its earlier calls be
-    made again, and rows start from one. One with a call on its way is not dropped, be they more than *limit*.
+    A dropped session starts from scratch when it comes back: its files must be read and required calls be made again,
+    and rows start from 1. A session with a running call is not dropped, even if there are more than *limit*.
     """
 
     def __init__(self, fresh: Callable[[], Session], limit: int) -> None:
@@ -122,11 +122,11 @@ class Sessions:
         self._sessions: OrderedDict[str, Session] = OrderedDict()
 
     def seen(self, key: str) -> Session:
-        """The session as it is, or a new one that is not kept; changes nothing."""
+        """Return the session, or a new one that is not kept. Changes nothing."""
         return self._sessions.get(key) or self._fresh()
 
     def used(self, key: str) -> Session:
-        """The session, now the most recently used one; made and kept if there is none."""
+        """Return the session, made if it does not exist, and mark it as the most recently used."""
         session = self._sessions.get(key)
         if session is None:
             session = self._sessions[key] = self._fresh()
@@ -151,51 +151,51 @@ Objection: TypeAlias = Deny | str | None
 
 
 class Ending(NamedTuple):
-    """How a call ended that had entered its tool."""
+    """The end of a call that had entered its tool."""
 
     outcome: Outcome
     text: str
-    """The model's text, before notes."""
+    """The text for the model, without notes."""
     has_effects: bool
 
 
 class SessionGuard(ABC, Generic[S, F]):
-    """One guard, for all sessions; it holds settings, never memory.
+    """One guard for all sessions. It holds settings; the state of each session is passed in.
 
-    `look`, `look_in` and `look_back` may take their time and touch files: they run outside the lock. All others
-    run inside it, do no I/O, and are given the session's state. `check` must not change it.
+    `look`, `look_in` and `look_back` run outside the lock: they may be slow and read files. All other methods run
+    inside the lock and do no I/O. `check` must not change the state.
     """
 
     @abstractmethod
     def fresh(self) -> S:
-        """The state of a session that has called nothing yet."""
+        """Return the state of a session without calls."""
 
     @abstractmethod
     def look(self, call: Call) -> F:
-        """Find out all that the guard wants to know of *call*, without its session."""
+        """Collect the facts that the guard needs about *call*, without its session."""
 
     def look_in(self, call: Call, facts: F) -> F:
-        """The facts at the last moment before the call enters its tool."""
+        """Update the facts at the last moment before the call enters its tool."""
         return facts
 
     def look_back(self, call: Call, facts: F, ending: Ending) -> F:
-        """The facts once the call has ended."""
+        """Update the facts after the call has ended."""
         return facts
 
     @abstractmethod
     def check(self, state: S, call: Call, facts: F) -> Objection:
-        """What there is to say against the call, were it made now."""
+        """Return the guard's objection to the call if it were made now."""
 
     def count(self, state: S, facts: F) -> None:
-        """A call was made, and enters its tool or is refused by one of these guards."""
+        """Count a call that enters its tool or that a session guard has refused."""
 
     def enter(self, state: S, facts: F, *, has_effects: bool) -> F:
-        """A call enters its tool; `leave` gets the facts that this returns."""
+        """Note that a call enters its tool. `leave` gets the facts that this returns."""
         return facts
 
     def forget(self, state: S, call_ids: Collection[str]) -> None:
-        """The model no longer sees the results of these calls; of no call any more, if none is named."""
+        """Note that the model no longer sees the results of these calls, or of any call if *call_ids* is empty."""
 
     def leave(self, state: S, call: Call, facts: F, ending: Ending) -> str | None:
-        """A call that entered has ended; a text is a message for the model."""
+        """Note that a call that had entered its tool has ended. Returns a message for the model, or None."""
         return None
