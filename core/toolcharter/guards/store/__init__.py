@@ -1,1 +1,1 @@
-"""Stores: records of one tenant and one distribution over an engine's rows, checked both ways, secrets sealed between."""
+"""Stores: keep the records of one tenant and distribution in an engine's rows, validated, with secrets encrypted."""

@@ -1,4 +1,4 @@
-"""`AsyncBoundStore`: a `Store` for asynchronous code, each use in another thread. It waits for the disk or a server."""
+"""`AsyncBoundStore`: a `Store` for asynchronous code. Each use runs in another thread, since it may have to wait."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar

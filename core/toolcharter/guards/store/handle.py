@@ -16,15 +16,15 @@ from toolcharter.guards.store.view import TIMEOUT_S, Access, BoundStore, OpenEng
 
 
 def _anywhere() -> None:
-    """A host may write at any time."""
+    """Permit every write: a host may write at any time."""
 
 
 class StoreHandle:
-    """A store for a host, or behind `rt.store`. Safe from many threads.
+    """A store, used by a host or as the base of `rt.store`. Safe from many threads.
 
     Args:
-        open_engine: Opens the engine; called on first use, and again if that failed.
-        migrates: Whether the first use brings what is stored to the present form. If not, another form is refused.
+        open_engine: Opens the engine. Called on first use, and again if that failed.
+        migrates: Whether the first use migrates the data to the current schema. If not, another schema is refused.
     """
 
     def __init__(self, open_engine: Callable[[], StoreEngine], *, migrates: bool = True) -> None:
@@ -38,12 +38,12 @@ class StoreHandle:
         renew_in_child(self)
 
     def renew(self) -> None:
-        """In a fork's child: a thread of the parent may be opening the engine."""
+        """Replace the lock in a forked child: a thread of the parent may have held it to open the engine."""
         self._opening = threading.Lock()
 
     @property
     def engine(self) -> StoreEngine:
-        """The rows of all scopes, for commands and for those who watch over a store; opened and current.
+        """The engine with the rows of all scopes, opened and migrated, for commands and for monitoring.
 
         Raises:
             StoreUnavailable: The store cannot be opened.
@@ -56,7 +56,7 @@ class StoreHandle:
         return self.engine.has_full_text
 
     def keeps_state_in(self) -> tuple[Path, ...]:
-        """The files and folders of this machine that the store lies in; nothing connects for it.
+        """The files and folders on this machine in which the store lies. Does not connect to it.
 
         Raises:
             ConfigurationError: There is no such store.
@@ -73,23 +73,23 @@ class StoreHandle:
         timeout_s: float = TIMEOUT_S,
         on_unreadable: Callable[[str], object] | None = None,
     ) -> Store:
-        """The records of one tenant and one distribution.
+        """Return the store of one tenant and one distribution.
 
         Args:
-            tenant: Letters, digits, `_` and `-`; empty where there is one tenant only.
-            distribution: Normalised: `toolcharter-service`.
+            tenant: Letters, digits, `_` and `-`; empty if there is only one tenant.
+            distribution: The normalised name, such as `toolcharter-service`.
             timeout_s: How long one use may take, in seconds.
-            on_unreadable: Told what pages and lists leave out, as sentences: what another program or version has written and
-                cannot be read. Without it they raise.
+            on_unreadable: Called with a sentence for each record or item that pages and lists leave out because another
+                program or version has written it and it cannot be read. Without it, they raise.
 
         Raises:
-            StoreUnavailable: One of the names is none that a store can keep records for.
+            StoreUnavailable: A name is not valid in a store.
         """
         scope = require_scope(Scope(tenant, distribution))
         return self.view(Access(lambda: scope, lambda: timeout_s, _anywhere, on_unreadable))
 
     def secret(self, text: str, tenant: str = "") -> str:
-        """What *text* stands for: with `secret:NAME` the secret of that name that *tenant* keeps; else itself.
+        """Resolve *text*: for `secret:NAME`, return the secret of that name of *tenant*; otherwise *text* itself.
 
         Raises:
             StoreUnavailable: There is no such secret, it cannot be decrypted, or the store cannot be reached.
@@ -97,7 +97,7 @@ class StoreHandle:
         return secret_value(lambda: self.bound(tenant, CORE_RECORDS), text)
 
     def view(self, access: Access) -> BoundStore:
-        """The records that *access* says, as far as it says."""
+        """Return the store with the scope and the rights of *access*."""
         return BoundStore(OpenEngine(self._opened, self._claim), access)
 
     def _opened(self, timeout_s: float) -> StoreEngine:
@@ -127,14 +127,14 @@ class StoreHandle:
         return engine
 
     def _claim(self, distribution: str, model: type[StoreRecord]) -> None:
-        """Note whose model a kind is; refuse another one of the same distribution."""
+        """Note which model a kind belongs to, and refuse a second model of the same distribution for it."""
         name = f"{model.__module__}.{model.__qualname__}"
         first = self._models.setdefault((distribution, model.store_kind.name), name)
         if first != name:
             raise SpecError(f"the kind {model.store_kind.name!r} of {distribution} is that of {first}, not of {name}")
 
     def close(self) -> None:
-        """Release the engine; what uses it from now on is refused."""
+        """Release the engine. Later uses are refused."""
         with self._opening:
             self._is_closed, engine, self._engine = True, self._engine, None
         if engine is not None:

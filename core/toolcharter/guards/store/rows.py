@@ -1,4 +1,4 @@
-"""From a record to the row that an engine keeps, and back. What is written is read again first; secrets are sealed."""
+"""Convert records to an engine's rows and back. Before a write, a record is parsed again and its secrets encrypted."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping
@@ -23,14 +23,14 @@ from toolcharter.errors import SpecError, StoreUnavailable, ToolError, Unreadabl
 
 R = TypeVar("R", bound=StoreRecord)
 Change = Callable[[str, str], str]
-"""Seals or unseals a text, given the field and the text."""
+"""Encrypts or decrypts a text, given the field and the text."""
 _INT64 = 1 << 63
 _MOST_SHOWN = 3
 _ENCODER = json.JSONEncoder(allow_nan=False, ensure_ascii=False, separators=(",", ":"))
 
 
 class _Checked:
-    """An `EngineTransaction` whose tables may hold what no engine has written there: a number as a key, a text as a version."""
+    """An `EngineTransaction` on tables that another program may have changed: a number as a key, a text as version."""
 
     def __init__(self, rows: EngineTransaction) -> None:
         self._rows = rows
@@ -50,30 +50,30 @@ class _Checked:
 
 
 def checked_rows(rows: EngineTransaction) -> EngineTransaction:
-    """*rows*, whose uses raise `StoreUnavailable` where the tables hold what no engine has written."""
+    """Wrap *rows*: their methods then raise `StoreUnavailable` if a table holds a value that no engine has written."""
     return cast("EngineTransaction", _Checked(rows))
 
 
 class Seals(NamedTuple):
-    """Seals the secrets of one scope, each bound to where it stands."""
+    """Encrypts the secrets of one scope, each bound to its record and field."""
 
     engine: StoreEngine
     scope: Scope
 
     def sealed(self, kind: RecordKind, key: tuple[str, ...], data: dict[str, Any]) -> dict[str, Any]:
-        """*data*, the fields of a record, with the secret ones encrypted."""
+        """Return *data*, the fields of a record, with the secret fields encrypted."""
         return _changed(kind, data, lambda field, text: self.engine.seal(self.scope, kind.name, key, field, text))
 
     def unsealed(self, kind: RecordKind, key: tuple[str, ...], data: dict[str, Any]) -> dict[str, Any]:
-        """*data* as it was before it was sealed."""
+        """Return *data* with the secret fields decrypted."""
         return _changed(kind, data, lambda field, text: self.engine.unseal(self.scope, kind.name, key, field, text))
 
 
 def kind_of(model: type[StoreRecord]) -> RecordKind:
-    """What a store has to know of *model*.
+    """Return the kind of *model*.
 
     Raises:
-        SpecError: It is none that can be kept.
+        SpecError: *model* is not a `StoreRecord` with a `store_kind`.
     """
     kind = getattr(model, "store_kind", None)
     if not (isinstance(model, type) and issubclass(model, StoreRecord) and isinstance(kind, RecordKind)):
@@ -82,11 +82,11 @@ def kind_of(model: type[StoreRecord]) -> RecordKind:
 
 
 def new_row(record: StoreRecord, seals: Seals) -> NewRow:
-    """The row of *record*.
+    """Build the row of *record*.
 
     Raises:
-        ToolError: Its key, an indexed field or all of it cannot be kept.
-        SpecError: Its model does not read what it writes.
+        ToolError: Its key or an indexed field is not valid, or the record is invalid or too large.
+        SpecError: The record is not equal after it was written and parsed again.
         StoreUnavailable: There is no key to encrypt its secrets with.
     """
     model = type(record)
@@ -123,10 +123,10 @@ def _document(record: StoreRecord, kind: RecordKind) -> str:
 def stored(
     model: type[R], row: Row, seals: Seals, secrets: list[str], where: Where = MappingProxyType({})
 ) -> Stored[R]:
-    """The record in *row*, which was found by *where*; what was unsealed is added to *secrets*.
+    """Parse the record in *row*, which was found by *where*. The decrypted secrets are added to *secrets*.
 
     Raises:
-        UnreadableRecord: It is no record of this model, or not what it was found as.
+        UnreadableRecord: It is not a record of this model, or differs from its key or from *where*.
         StoreUnavailable: It cannot be decrypted.
     """
     kind = kind_of(model)
@@ -152,7 +152,7 @@ def stored(
 
 
 def is_secret(value: object) -> bool:
-    """Whether a secret field may hold *value*."""
+    """Whether *value* is valid for a secret field: text, a mapping of text, or None."""
     if isinstance(value, dict):
         return all(isinstance(text, str) for text in value.values())
     return isinstance(value, str | None)
@@ -183,11 +183,11 @@ def _changed(kind: RecordKind, data: dict[str, Any], change: Change) -> dict[str
 
 
 def require_key(kind: RecordKind, key: tuple[Any, ...]) -> tuple[str, ...]:
-    """*key*, if it can be one of *kind*.
+    """Return *key*, if it is valid for *kind*.
 
     Raises:
-        SpecError: It has too many parts, or too few.
-        ToolError: A part is empty or no text, or all are too long together.
+        SpecError: It has the wrong number of parts.
+        ToolError: A part is empty or not text, or all parts together are too long.
     """
     if len(key) != len(kind.key):
         raise SpecError(f"the key of the kind {kind.name!r} is {', '.join(kind.key)}: {len(kind.key)} texts")
@@ -199,16 +199,16 @@ def require_key(kind: RecordKind, key: tuple[Any, ...]) -> tuple[str, ...]:
 
 
 def require_where(kind: RecordKind, where: Where | None) -> Where:
-    """*where*, if these fields are indexed and may have these values."""
+    """Return *where*, if its fields are indexed and its values are valid for them."""
     return {name: require_indexed(kind, name, value) for name, value in (where or {}).items()}
 
 
 def require_indexed(kind: RecordKind, name: str, value: Any) -> str | int | bool | None:
-    """*value*, if the indexed field *name* may have it.
+    """Return *value*, if it is valid for the indexed field *name*.
 
     Raises:
-        SpecError: The field is not indexed, or holds something else.
-        ToolError: The value is too large.
+        SpecError: The field is not indexed, or the value has another type.
+        ToolError: The value is too large, or not plain text.
     """
     if name not in kind.indexed:
         raise SpecError(f"{name!r} is no indexed field of the kind {kind.name!r}: {', '.join(kind.indexed) or 'none'}")
@@ -222,7 +222,7 @@ def require_indexed(kind: RecordKind, name: str, value: Any) -> str | int | bool
 
 
 def is_plain(text: str) -> bool:
-    """Whether every store can hold *text* as it is: it has a form in UTF-8, and no NUL."""
+    """Whether every store can keep *text* unchanged: it can be encoded in UTF-8 and has no NUL."""
     return "\0" not in text and text == text.encode(errors="replace").decode()
 
 
@@ -233,19 +233,19 @@ def _searched(kind: RecordKind, name: str, value: Any) -> str:
 
 
 def refuse(message: str) -> NoReturn:
-    """Refuse what a caller gave.
+    """Refuse a caller's argument.
 
     Raises:
-        ToolError: Always.
+        ToolError: Always, `invalid_arguments`.
     """
     raise ToolError(message, reason=Reason.INVALID_ARGUMENTS)
 
 
 def json_text(item: Any) -> str:
-    """An item of a list, as it is stored.
+    """Encode an item of a list as it is stored.
 
     Raises:
-        SpecError: It is no JSON.
+        SpecError: It cannot be written as JSON.
         ToolError: It is too large.
     """
     try:
@@ -259,7 +259,7 @@ def json_text(item: Any) -> str:
 
 
 def unreadable(kind: RecordKind, key: Iterable[str], why: str) -> NoReturn:
-    """Refuse what a store holds.
+    """Raise the error for a stored record that cannot be read.
 
     Raises:
         UnreadableRecord: Always.
@@ -269,7 +269,7 @@ def unreadable(kind: RecordKind, key: Iterable[str], why: str) -> NoReturn:
 
 
 def _told(error: ValidationError) -> str:
-    """Which fields are wrong, and how; never what they hold."""
+    """Say which fields are wrong and why, without their values."""
     found = error.errors(include_url=False, include_context=False, include_input=False)
     told = [f"{'.'.join(map(str, one['loc'])) or 'it'}: {one['msg']}" for one in found[:_MOST_SHOWN]]
     return "; ".join(told)

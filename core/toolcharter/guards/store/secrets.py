@@ -1,4 +1,4 @@
-"""Values for `secret:NAME`: read from a tenant's records when they are used, and known to the scrubber from then on."""
+"""Resolve `secret:NAME` from a tenant's records when it is used. From then on the scrubber masks the value."""
 
 from collections.abc import Callable
 
@@ -11,10 +11,10 @@ from toolcharter.guards.store.view import Access, BoundStore
 
 
 def secret_value(open_store: Callable[[], Store], text: str) -> str:
-    """What *text* stands for: the secret that it names, or itself if it names none.
+    """Resolve *text*: return the secret that it refers to, or *text* itself if it is no reference.
 
     Args:
-        open_store: Gives the store with the secrets of a tenant.
+        open_store: Returns the store with the secrets of a tenant.
         text: `secret:NAME`, or any other text.
 
     Raises:
@@ -34,7 +34,7 @@ def secret_value(open_store: Callable[[], Store], text: str) -> str:
 
 
 def secrets_of(view: Callable[[Access], BoundStore], access: Access) -> Store:
-    """The secrets of the tenant of *access*, in the store that *view* gives a view of; they are only read."""
+    """Return a read-only store with the secrets of the tenant of *access*, made by *view*."""
 
     def scope() -> Scope:
         return access.scope()._replace(distribution=CORE_RECORDS)

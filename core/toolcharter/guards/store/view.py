@@ -44,35 +44,35 @@ T = TypeVar("T")
 _Left = tuple[str, tuple[str, ...]]
 """Why a record is left out, and its key."""
 TIMEOUT_S = 30.0
-"""How long one use of a store may take, in seconds; a call that has less time waits less."""
+"""How long one use of a store may take, in seconds. A call with less time left waits less."""
 MAX_WORDS = 32
 """How many words a search may have."""
 MAX_TTL_S = 86_400.0
 """How long a lease may last, in seconds."""
 _MAX_CURSOR_CHARS = 8_192
 _WITHIN: ContextVar[tuple[int, ...]] = ContextVar("toolcharter_transactions", default=())
-"""Which engines run a transaction around what runs here."""
+"""The `id`s of the engines whose transactions enclose the current code."""
 
 
 class Access(NamedTuple):
-    """What a store is bound to; asked at each use."""
+    """The scope and the rights of a store, evaluated at each use."""
 
     scope: Callable[[], Scope]
     timeout_s: Callable[[], float]
-    """How long one use may take, in seconds; refuses what has no time."""
+    """Returns how long one use may take, in seconds; raises if no time is left."""
     require_writable: Callable[[], object]
-    """Refuses to write where nothing may act."""
+    """Raises if writing is not allowed."""
     on_unreadable: Callable[[str], object] | None = None
-    """Told what pages and lists leave out; without it they raise."""
+    """Called for each record or item that pages and lists leave out. Without it, they raise."""
 
 
 class OpenEngine(NamedTuple):
-    """Gives the engine, and keeps one model for one kind."""
+    """Returns the engine, and ensures that each kind has one model."""
 
     engine: Callable[[float], StoreEngine]
-    """The engine, which is opened if it has to be, within so many seconds."""
+    """Returns the engine, and opens it if necessary, within this many seconds."""
     claim: Callable[[str, type[StoreRecord]], None]
-    """Notes that a distribution keeps records of a model; refuses a second model of one kind."""
+    """Notes that a distribution keeps records of a model. Refuses a second model for the same kind."""
 
 
 class BoundTransaction:
@@ -86,7 +86,7 @@ class BoundTransaction:
         self.is_over = False
 
     def get(self, model: type[R], /, *key: str) -> Stored[R] | None:
-        """The record with this key."""
+        """Return the record with this key; None if there is none."""
         kind = self._kind(model)
         row = self._rows.get(kind.name, require_key(kind, key))
         return None if row is None else self._records(model, (row,))[0]
@@ -99,7 +99,7 @@ class BoundTransaction:
         return self._rows.put(kind.name, row, expected=_version(expected))
 
     def delete(self, model: type[StoreRecord], /, *key: str, expected: int | None = None) -> bool:
-        """Delete the record with this key; returns whether there was one."""
+        """Delete the record with this key, and return whether it existed."""
         kind = self._kind(model, writes=True)
         return self._rows.delete(kind.name, require_key(kind, key), expected=_version(expected))
 
@@ -115,7 +115,7 @@ class BoundTransaction:
         limit: int = 100,
         skip_unreadable: bool = False,
     ) -> Page[R]:
-        """Records of a kind, by their key, or by an indexed field and then the key."""
+        """Return records of a kind, ordered by their key, or by an indexed field and then by the key."""
         kind = self._kind(model)
         if order and order not in kind.indexed:
             raise SpecError(f"{order!r} is no indexed field of the kind {kind.name!r}")
@@ -133,14 +133,14 @@ class BoundTransaction:
         return Page(found, following, tuple(why for why, _ in told), tuple(key for _, key in told))
 
     def count(self, model: type[StoreRecord], /, *, where: Where | None = None) -> int:
-        """How many records `page` would give in all."""
+        """Return how many records all pages together contain."""
         kind = self._kind(model)
         return self._rows.count(kind.name, where=require_where(kind, where))
 
     def search(
         self, model: type[R], text: str, /, *, where: Where | None = None, limit: int = 20
     ) -> tuple[Stored[R], ...]:
-        """Records whose full-text fields hold each word of *text*, the best first."""
+        """Return the records whose full-text fields contain each word of *text*, the best match first."""
         kind = self._kind(model)
         if not kind.full_text:
             raise SpecError(f"the kind {kind.name!r} has no full-text field")
@@ -153,12 +153,12 @@ class BoundTransaction:
         return self._records(model, self._rows.search(kind.name, words, where=checked, limit=most))
 
     def push(self, name: str, /, *items: Any, cap: int) -> None:
-        """Put *items*, which are JSON, at the head of the list *name* one after the other, and keep its first *cap* items."""
+        """Insert *items*, which are JSON, one by one at the head of the list *name*, and keep its first *cap* items."""
         self._open(writes=True)
         self._rows.push(require_name(name), *map(json_text, items), cap=_limit(cap))
 
     def items(self, name: str, /, *, limit: int = 100) -> tuple[Any, ...]:
-        """The head of the list *name*: what was pushed last comes first."""
+        """Return the head of the list *name*. The item that was pushed last comes first."""
         self._open()
         items, tell = list[Any](), self._within.on_unreadable
         for item in self._rows.items(require_name(name), limit=_limit(limit)):
@@ -171,7 +171,7 @@ class BoundTransaction:
         return tuple(items)
 
     def require_lease(self, lease: StoreLease, /) -> None:
-        """Let the transaction happen only if *lease* is still held when it does."""
+        """Let the transaction commit only if *lease* is still held then."""
         self._open()
         self._rows.require_lease(lease)
 
@@ -192,7 +192,7 @@ class BoundTransaction:
     def _records(
         self, model: type[R], rows: Sequence[Row], told: list[_Left] | None = None, where: Where = MappingProxyType({})
     ) -> tuple[Stored[R], ...]:
-        """The records in *rows*; those that cannot be read are added to *told*, or raise without it."""
+        """Parse the records in *rows*. An unreadable record is added to *told*, or raises if *told* is None."""
         secrets: list[str] = []
         found: list[Stored[R]] = []
         try:
@@ -220,7 +220,7 @@ class BoundStore:
         self.on_unreadable = access.on_unreadable
 
     def get(self, model: type[R], /, *key: str) -> Stored[R] | None:
-        """The record with this key."""
+        """Return the record with this key; None if there is none."""
         return self.transact(lambda each: each.get(model, *key))
 
     def put(self, record: StoreRecord, /, *, expected: int | None = None) -> int:
@@ -229,7 +229,7 @@ class BoundStore:
         return self.transact(lambda each: each.put(record, expected=expected))
 
     def delete(self, model: type[StoreRecord], /, *key: str, expected: int | None = None) -> bool:
-        """Delete the record with this key; returns whether there was one."""
+        """Delete the record with this key, and return whether it existed."""
         self.require_writable()
         return self.transact(lambda each: each.delete(model, *key, expected=expected))
 
@@ -245,7 +245,7 @@ class BoundStore:
         limit: int = 100,
         skip_unreadable: bool = False,
     ) -> Page[R]:
-        """Records of a kind, by their key, or by an indexed field and then the key."""
+        """Return records of a kind, ordered by their key, or by an indexed field and then by the key."""
         return self.transact(
             lambda each: each.page(
                 model,
@@ -259,30 +259,30 @@ class BoundStore:
         )
 
     def count(self, model: type[StoreRecord], /, *, where: Where | None = None) -> int:
-        """How many records `page` would give in all."""
+        """Return how many records all pages together contain."""
         return self.transact(lambda each: each.count(model, where=where))
 
     def search(
         self, model: type[R], text: str, /, *, where: Where | None = None, limit: int = 20
     ) -> tuple[Stored[R], ...]:
-        """Records whose full-text fields hold each word of *text*, the best first."""
+        """Return the records whose full-text fields contain each word of *text*, the best match first."""
         return self.transact(lambda each: each.search(model, text, where=where, limit=limit))
 
     def push(self, name: str, /, *items: Any, cap: int) -> None:
-        """Put *items*, which are JSON, at the head of the list *name* one after the other, and keep its first *cap* items."""
+        """Insert *items*, which are JSON, one by one at the head of the list *name*, and keep its first *cap* items."""
         self.require_writable()
         self.transact(lambda each: each.push(name, *items, cap=cap))
 
     def items(self, name: str, /, *, limit: int = 100) -> tuple[Any, ...]:
-        """The head of the list *name*: what was pushed last comes first."""
+        """Return the head of the list *name*. The item that was pushed last comes first."""
         return self.transact(lambda each: each.items(name, limit=limit))
 
     def require_lease(self, lease: StoreLease, /) -> None:
-        """Refuse to go on unless *lease* is held now."""
+        """Raise unless *lease* is still held."""
         self.transact(lambda each: each.require_lease(lease))
 
     def transact(self, work: Callable[[StoreTransaction], T], /) -> T:
-        """Run *work* in a transaction, and return what it returns; what it raises undoes everything."""
+        """Run *work* in a transaction, and return its result. If it raises, the transaction is rolled back."""
         engine, scope, timeout_s = self._begin()
         raised: list[BaseException] = []
 
@@ -303,37 +303,37 @@ class BoundStore:
     def changes(
         self, after: int = 0, /, *, models: Sequence[type[StoreRecord]] = (), limit: int = 1_000
     ) -> tuple[Change, ...]:
-        """What was put and deleted since the change number *after*, the oldest first."""
+        """Return the changes after the change number *after*, the oldest first."""
         engine, scope, timeout_s = self._begin()
         kinds = [kind_of(model).name for model in models]
         return _governed(lambda: engine.changes(scope, max(0, int(after)), kinds, _limit(limit), timeout_s=timeout_s))
 
     def last_change(self) -> int:
-        """The number of the latest change; 0 if there was none."""
+        """Return the number of the latest change; 0 if there was none."""
         engine, scope, timeout_s = self._begin()
         return _governed(lambda: engine.last_change(scope, timeout_s=timeout_s))
 
     def lease(self, name: str, /, *, holder: str, ttl_s: float) -> StoreLease | None:
-        """Take the lease *name* for *ttl_s* seconds; None if somebody else has it."""
+        """Acquire the lease *name* for *ttl_s* seconds; None if another holder has it."""
         self.require_writable()
         engine, scope, timeout_s = self._begin()
         checked = require_name(name), require_name(holder), _ttl(ttl_s)
         return _governed(lambda: engine.lease(scope, *checked, timeout_s=timeout_s))
 
     def renew(self, lease: StoreLease, /, *, ttl_s: float) -> StoreLease:
-        """The same lease for *ttl_s* seconds from now."""
+        """Extend the lease to *ttl_s* seconds from now, and return it."""
         self.require_writable()
         engine, scope, timeout_s = self._begin()
         return _governed(lambda: engine.renew(scope, lease, _ttl(ttl_s), timeout_s=timeout_s))
 
     def release(self, lease: StoreLease, /) -> None:
-        """Let go of *lease*; nothing happens if it was lost."""
+        """Release *lease*. Does nothing if it was lost."""
         self.require_writable()
         engine, scope, timeout_s = self._begin()
         _governed(lambda: engine.release(scope, lease, timeout_s=timeout_s))
 
     def asynchronous(self) -> AsyncBoundStore:
-        """The same for asynchronous code."""
+        """Return the same store for asynchronous code."""
         return AsyncBoundStore(self)
 
     def _begin(self) -> tuple[StoreEngine, Scope, float]:
@@ -345,7 +345,7 @@ class BoundStore:
 
 
 def _governed(run: Callable[[], T], raised: Sequence[BaseException] = ()) -> T:
-    """What *run* gives. An engine that fails in its own way is unavailable; *raised* is what its caller has raised.
+    """Return the result of *run*. The engine's own exceptions become `StoreUnavailable`, but not those in *raised*.
 
     Raises:
         StoreUnavailable: The engine has failed.
@@ -361,10 +361,10 @@ def _governed(run: Callable[[], T], raised: Sequence[BaseException] = ()) -> T:
 
 
 def require_scope(scope: Scope) -> Scope:
-    """*scope*, if its names can be part of every key.
+    """Return *scope*, if its names are valid in a store.
 
     Raises:
-        StoreUnavailable: One of them cannot.
+        StoreUnavailable: A name is not valid.
     """
     if scope.tenant and TENANT.fullmatch(scope.tenant) is None:
         message = "The tenant's name is none that a store can keep records for: letters, digits, '_' and '-', up to 64."
@@ -375,7 +375,7 @@ def require_scope(scope: Scope) -> Scope:
 
 
 def require_name(name: str) -> str:
-    """*name*, if a list, a lease or its holder can have it."""
+    """Return *name*, if it is valid for a list, a lease or a holder."""
     if not isinstance(name, str) or not name or len(name) > MAX_KEY_CHARS or not is_plain(name):
         refuse(f"A name in a store is text of 1 to {MAX_KEY_CHARS} characters without NUL.")
     return name
