@@ -1,7 +1,7 @@
 """The file tools of toolcharter: they read, write and lock beneath the workspace, and nowhere else.
 
-All that they show was read, and all that they change is changed, through `rt.paths`: nothing from outside the workspace
-and nothing protected can appear in a result or be touched.
+They read and change files only through `rt.paths`. No result can contain anything protected or from outside the
+workspace, and no tool can change such a file.
 """
 
 from typing import Any
@@ -24,7 +24,7 @@ from toolcharter_files import (
 
 @hookimpl
 def register_tools() -> list[ToolSpec[Any]]:
-    """The file tools: four that read, five that write, two that lock."""
+    """Offer the file tools: four that read, five that write, two that lock."""
     reading = (glob_files, grep, list_files, read_file)
     writing = (write_file, edit_file, move_file, delete_file, make_dir)
     return [module.SPEC for module in (*reading, *writing, lock_paths, unlock_paths)]

@@ -1,4 +1,4 @@
-"""What every tool that changes files asks first: the policy's scope. What others have locked the path guard asks."""
+"""The write scope: which paths a profile lets its tools change. The path guard checks the locks of other owners."""
 
 from collections.abc import Callable
 from enum import StrEnum
@@ -13,7 +13,7 @@ from toolcharter_files.policy import require_sense, scope
 
 
 class AccessReason(StrEnum):
-    """Why a tool that changes files refuses, beside what the path guard says."""
+    """Why a tool that changes files refuses. The path guard adds reasons of its own."""
 
     OUTSIDE_WRITE_SCOPE = "outside_write_scope"
 
@@ -40,7 +40,7 @@ class ChangingPolicy(ProtectingPolicy):
 
 
 class Access:
-    """The way of one tool to what it changes."""
+    """The paths that one tool may change under its policy."""
 
     def __init__(self, policy: ChangingPolicy, rt: ToolRuntime) -> None:
         self._scope = scope(policy.writable)
@@ -48,7 +48,7 @@ class Access:
         self.paths = rt.paths.narrowed(protected=policy.protected)
 
     def require_scope(self, *names: str) -> None:
-        """Refuse what the policy does not let be changed.
+        """Refuse *names* unless the policy lets the tool change each of them.
 
         Raises:
             Denied: `outside_write_scope`.
@@ -58,7 +58,11 @@ class Access:
                 raise _outside(name)
 
     def require_scope_for_folder(self, name: str) -> None:
-        """The same for a folder that is made: one in which something may be written will do."""
+        """Refuse to make the folder *name* unless the policy lets the tool change it or some path below it.
+
+        Raises:
+            Denied: `outside_write_scope`.
+        """
         below = Glob(".", f"{escaped(name)}/**", anchored=True)
         if not self._in_scope(name) and not any(meeting(glob, below) is not None for glob in self._scope):
             raise _outside(name)

@@ -1,4 +1,4 @@
-"""What a lease keeps of a glob: two expressions, for the path guard, which knows no globs."""
+"""Globs as claims for leases: two regular expressions each, because the path guard does not parse globs."""
 
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
@@ -13,7 +13,7 @@ _BELOW = "(?s:.+)"
 
 
 def claim(text: str) -> Claim:
-    """The paths that a glob matches.
+    """Return the claim for the paths that a glob matches.
 
     Raises:
         InvalidGlob: As `parse_whole`.
@@ -25,10 +25,15 @@ def claim(text: str) -> Claim:
 
 
 def in_the_way(held: Sequence[Lease], wanted: Sequence[Glob], deadline: float) -> Iterator[Lease]:
-    """The leases that share a path with one of *wanted*, of `parse_whole`.
+    """Yield the leases that share a path with one of *wanted*.
+
+    Args:
+        held: The leases of other owners.
+        wanted: Globs from `parse_whole`.
+        deadline: On `time.monotonic`'s clock.
 
     Raises:
-        ToolError: `timed_out`, if *deadline* comes first, on `time.monotonic`'s clock.
+        ToolError: `timed_out`, if the deadline passes first.
     """
     for lease in held:
         if monotonic() > deadline:
@@ -43,12 +48,12 @@ def _either(ways: Iterator[str]) -> str:
 
 
 def _folders(way: str, *, anchored: bool) -> str:
-    """The folders below which something could match: `a` and `a/*` for `a/*/b`, all below `a` for `a/**/b`."""
+    """An expression for folders that could contain a match: `a` and `a/*` for `a/*/b`, all below `a` for `a/**/b`."""
     parts = way.split("/") if anchored else [_DEEP]
     plain = list(takewhile(lambda part: part != _DEEP, parts))
-    # Nested, not listed: a list of all beginnings would grow with the square of their number.
+    # Nested, not listed: a list of all prefixes would grow with the square of their number.
     inner = _BELOW if len(plain) < len(parts) else ""
     for part in reversed(plain if inner else plain[:-1]):
         name = name_expression(part)
         inner = f"{name}(?:/{inner})?" if inner else name
-    return inner or "[^\\x00-\\x{10ffff}]"  # nothing: what lies at the top has no folder above it
+    return inner or "[^\\x00-\\x{10ffff}]"  # matches nothing: a name at the top has no folder above it

@@ -18,7 +18,7 @@ _TOKEN = frozenset("+/=-_.")
 
 
 class ProtectingPolicy(ToolPolicy):
-    """What one profile keeps from a file tool."""
+    """The paths that one profile hides from a file tool."""
 
     protected: tuple[str, ...] = (".git", ".toolcharter")
     """Name globs, without case, for any part of a resolved path, and folders by their path."""
@@ -33,7 +33,7 @@ class ProtectingPolicy(ToolPolicy):
 
 
 class FilesPolicy(ProtectingPolicy):
-    """What one profile lets a file tool read."""
+    """The paths that one profile lets a file tool read."""
 
     read_roots: tuple[Path, ...] = ()
     """Absolute folders outside the workspace that may be read as well; none by default."""
@@ -47,29 +47,29 @@ class FilesPolicy(ProtectingPolicy):
         return roots
 
     def paths(self, rt: ToolRuntime) -> Paths:
-        """The runtime's paths under this policy."""
+        """Return the runtime's paths, narrowed by this policy."""
         return rt.paths.narrowed(read_roots=self.read_roots, protected=self.protected)
 
 
 def smaller(limit: int, asked: int | None) -> int:
-    """The policy's limit, or less where the call asks for less."""
+    """Return the smaller of the policy's *limit* and the number that the call asked for."""
     return limit if asked is None else min(limit, asked)
 
 
 def representable(name: str) -> str:
-    """*name* as text that JSON can carry: bytes that are no UTF-8 become U+FFFD."""
+    """Return *name* as text that JSON can carry: bytes that are not UTF-8 become U+FFFD."""
     return name.encode(errors="surrogateescape").decode(errors="replace")
 
 
 def one_line(name: str) -> str:
-    """*name* in a line of text, quoted where it could pass for something else."""
+    """Return *name* for a line of text: quoted if it has characters that do not print, such as a line break."""
     return name if name.isprintable() else repr(name)
 
 
 def cut_at_border(text: str, limit: int) -> str:
-    """At most *limit* characters of *text*, cut where no token is cut in two.
+    """Return at most *limit* characters of *text*, cut between tokens.
 
-    Half a secret would no longer be recognised as one.
+    The scrubber would not recognise half a secret.
     """
     if len(text) <= limit:
         return text

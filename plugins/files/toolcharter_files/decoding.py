@@ -1,4 +1,4 @@
-"""A file's whole text, and back to the very bytes: what is not touched stays as it was."""
+"""Decode a whole file and encode it again without a change to any other byte than the edited ones."""
 
 import codecs
 from typing import NamedTuple
@@ -8,7 +8,7 @@ from toolcharter_files.text import CHUNK_BYTES, NotText, candidates
 
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16, whose mark is its beginning
+    (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16: this mark begins with UTF-16's
     (codecs.BOM_UTF32_BE, "utf-32-be"),
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
@@ -16,15 +16,15 @@ _MARKS = (
 
 
 class Decoded(NamedTuple):
-    """The text of a file, and how it is written."""
+    """The text of a file, its encoding and its byte-order mark."""
 
     text: str
     encoding: str
     mark: bytes
-    """The byte-order mark that it begins with, if any."""
+    """The byte-order mark at the beginning of the file; empty if there is none."""
 
     def encoded(self, text: str) -> bytes:
-        """*text* as this file holds it.
+        """Encode *text* as this file is encoded, with its byte-order mark.
 
         Raises:
             ToolError: `not_encodable`.
@@ -37,14 +37,14 @@ class Decoded(NamedTuple):
 
 
 def decode(raw: bytes, encoding: str | None) -> Decoded:
-    """The text of a file.
+    """Decode the text of a file.
 
     Args:
-        raw: All of it.
-        encoding: None to find out: by a byte-order mark, else UTF-8, else Latin-1.
+        raw: The whole file.
+        encoding: None to detect it: by a byte-order mark, else UTF-8, else Latin-1.
 
     Raises:
-        NotText: It holds a NUL, or does not come back to the same bytes.
+        NotText: The text holds a NUL, or does not encode to the same bytes again.
     """
     mark, marked = next(((mark, name) for mark, name in _MARKS if raw.startswith(mark)), (b"", ""))
     if encoding is not None and not marked.startswith(encoding):

@@ -1,4 +1,4 @@
-"""`delete_file`: a file, a link or an empty folder goes."""
+"""`delete_file`: delete a file, a link or an empty folder."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,6 +1,6 @@
-"""What a change looks like, for the user: a unified diff, made in a child process if the texts are long.
+"""The unified diff that shows a change to the user, made in a child process if the texts are long.
 
-The file has been written by then. A diff that takes too long is left out, and the call is as it was.
+The diff is made after the file is written. If it takes too long, it is left out, and the call still succeeds.
 """
 
 from collections.abc import Callable
@@ -11,14 +11,15 @@ from toolcharter_files.edits import edit_changes, places, unified, whole_change
 
 MAX_DIFF_CHARS = 20_000
 SMALL_CHARS = 50_000
-"""Texts of so many characters together take a few hundredths of a second, less than a child's answer would."""
+"""Up to this many characters in all texts together, a diff takes a few hundredths of a second. A child process would
+take longer to answer."""
 LARGE_CHARS = 2_000_000
-"""Longer texts are not compared."""
+"""Texts with more characters together are not compared."""
 _CPU_S = 1.0
 
 
 def diff_of(rt: ToolRuntime, make: Callable[..., str], *texts: str) -> str | None:
-    """What *make*, a function of this module, says of *texts*; None if that is nothing or would take too long."""
+    """Return what *make*, a function of this module, returns for *texts*; None if it is empty or takes too long."""
     size = sum(map(len, texts))
     if size <= SMALL_CHARS:
         return make(*texts) or None
@@ -32,19 +33,19 @@ def diff_of(rt: ToolRuntime, make: Callable[..., str], *texts: str) -> str | Non
 
 
 def diff_of_edit(path: str, text: str, old: str, new: str) -> str:
-    """The diff of replacing *old* by *new* wherever it stands in *text*."""
-    # Each place takes a character or more of the lines that are shown as removed: of further ones nothing would be left.
+    """Return the diff for replacing *old* by *new* everywhere in *text*."""
+    # Each place adds at least one character to the removed lines: the limit would cut off all further places.
     changes = edit_changes(text, old, new, places(text, old, MAX_DIFF_CHARS))
     return cut_diff(unified(path, text, text.replace(old, new), changes))
 
 
 def diff_of_write(path: str, old: str, new: str) -> str:
-    """The diff of writing *new* where *old* stood."""
+    """Return the diff for replacing the whole text *old* by *new*."""
     return cut_diff(unified(path, old, new, whole_change(old, new)))
 
 
 def cut_diff(diff: str) -> str:
-    """*diff*, cut if it is very long."""
+    """Return at most `MAX_DIFF_CHARS` characters of *diff*, and say if it was cut."""
     if len(diff) <= MAX_DIFF_CHARS:
         return diff
     return cut_at_border(diff, MAX_DIFF_CHARS) + "\n[truncated: the rest of the diff]"

@@ -14,9 +14,9 @@ from toolcharter_files.edits import line_numbers, places
 from toolcharter_files.text import Encoding, NotText
 
 MAX_PLACES = 20
-"""How many places of an ambiguous text are told."""
+"""How many line numbers the message about an ambiguous `old_string` names."""
 MAX_LINES = 1000
-"""How many of the lines that were changed `data` holds."""
+"""How many line numbers of replaced text `data` holds at most."""
 
 
 class EditFilePolicy(ChangingPolicy):
@@ -27,7 +27,7 @@ class EditFilePolicy(ChangingPolicy):
 
 
 class EditFileReason(StrEnum):
-    """Why `edit_file` fails, beside what the path guard reports."""
+    """Why `edit_file` fails. The path guard adds reasons of its own."""
 
     TEXT_NOT_FOUND = "text_not_found"
     TEXT_NOT_UNIQUE = "text_not_unique"
@@ -76,7 +76,8 @@ def build(workspace: Path, policy: EditFilePolicy, rt: ToolRuntime) -> Callable[
             count = text.count(old_string)
             lines = line_numbers(text, places(text, old_string, MAX_LINES))
             _require(path, text, old_string, lines, count, replace_all=replace_all)
-            # Before it is made: a long text in many places would take all memory. A character has a byte or more.
+            # Checked before the text is built: a long text in many places would take all memory.
+            # The count of characters is a lower bound of the size in bytes.
             _require_size(path, len(text) + count * (len(new_string) - len(old_string)), policy.max_file_bytes)
             raw = decoded.encoded(text.replace(old_string, new_string))
             _require_size(path, len(raw), policy.max_file_bytes)

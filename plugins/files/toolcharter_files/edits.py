@@ -6,21 +6,21 @@ from itertools import accumulate
 from typing import NamedTuple
 
 CONTEXT = 3
-"""Lines around a change, as diff(1) shows them."""
+"""How many unchanged lines are shown around a change, as in diff(1)."""
 _NO_NEWLINE = "\\ No newline at end of file\n"
 
 
 class Change(NamedTuple):
-    """Lines of a text, counted from 0, and what stands there instead."""
+    """A range of lines, counted from 0, and the lines that replace it."""
 
     start: int
     end: int
-    """Behind the last."""
+    """The line after the last one of the range."""
     lines: list[str]
 
 
 def places(text: str, old: str, most: int | None = None) -> list[int]:
-    """Where *old* stands in *text*, from the beginning, without overlaps; the first *most* of them."""
+    """Return the offsets of *old* in *text*, in order and without overlaps; at most *most* of them."""
     found, at = list[int](), text.find(old)
     while at >= 0 and len(found) != most:
         found.append(at)
@@ -29,7 +29,7 @@ def places(text: str, old: str, most: int | None = None) -> list[int]:
 
 
 def line_numbers(text: str, offsets: Sequence[int]) -> list[int]:
-    """The line, counted from 1, of each of *offsets*, which ascend."""
+    """Return the line, counted from 1, of each of *offsets*. The offsets must ascend."""
     numbers, line, at = list[int](), 1, 0
     for offset in offsets:
         line += text.count("\n", at, offset)
@@ -39,7 +39,7 @@ def line_numbers(text: str, offsets: Sequence[int]) -> list[int]:
 
 
 def unified(path: str, old: str, new: str, changes: Sequence[Change]) -> str:
-    """The change of a file as a unified diff; empty if nothing changed.
+    """Return the change of a file as a unified diff; empty if nothing changed.
 
     Source: POSIX, diff, "Diff -u Output Format".
     """
@@ -53,13 +53,20 @@ def unified(path: str, old: str, new: str, changes: Sequence[Change]) -> str:
 
 
 def whole_change(old: str, new: str) -> list[Change]:
-    """The one change between two texts: without the lines that they begin and end with alike."""
+    """Return the difference of two texts as one change, without their common first and last lines; empty if equal."""
     change = trimmed(lines_of(old), Change(0, len(lines_of(old)), lines_of(new)))
     return [change] if change else []
 
 
 def edit_changes(text: str, old: str, new: str, offsets: Sequence[int]) -> list[Change]:
-    """The changes, in order, of replacing *old* by *new* at *offsets* of *text*, all that `places` finds."""
+    """Return the changes for replacing *old* by *new* in *text*, in order.
+
+    Args:
+        text: The text before the change.
+        old: The text to replace.
+        new: The text that replaces it.
+        offsets: The offsets of *old*, as `places` finds them.
+    """
     before = lines_of(text)
     starts = [0, *accumulate(map(len, before))]
     changes = list[Change]()
@@ -71,10 +78,10 @@ def edit_changes(text: str, old: str, new: str, offsets: Sequence[int]) -> list[
 
 
 def _blocks(starts: Sequence[int], spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The lines that *spans* touch, first and last; those that share a line are one."""
+    """The first and last line that each of *spans* touches; spans that share a line are merged."""
     blocks = list[tuple[int, int]]()
     for start, end in spans:
-        # The line behind a span belongs to it: it may be joined to what comes before.
+        # The line after a span belongs to it: the replacement may join the two lines.
         first, last = (min(bisect_right(starts, at), len(starts) - 1) - 1 for at in (start, end))
         if blocks and first <= blocks[-1][1]:
             blocks[-1] = (blocks[-1][0], last)
@@ -84,13 +91,13 @@ def _blocks(starts: Sequence[int], spans: Sequence[tuple[int, int]]) -> list[tup
 
 
 def lines_of(text: str) -> list[str]:
-    """The lines of *text* with their ends; only a line feed ends one."""
+    """Split *text* into lines and keep their line feeds. No other character ends a line."""
     lines = [f"{line}\n" for line in text.split("\n")]
     return [*lines[:-1], lines[-1][:-1]] if lines[-1] != "\n" else lines[:-1]
 
 
 def trimmed(before: Sequence[str], change: Change) -> Change | None:
-    """*change* without the lines at its borders that stay as they are; None if that is all of it."""
+    """Return *change* without the unchanged lines at its start and end; None if no line changes."""
     start, end, lines = change
     head = 0
     while start + head < end and head < len(lines) and before[start + head] == lines[head]:
@@ -103,7 +110,7 @@ def trimmed(before: Sequence[str], change: Change) -> Change | None:
 
 
 def _groups(changes: Sequence[Change]) -> Iterator[tuple[list[Change], int]]:
-    """The changes of each hunk, and how far lines have moved before it."""
+    """Yield the changes of each hunk, and by how many lines earlier hunks have shifted it."""
     group, shift, moved = list[Change](), 0, 0
     for change in changes:
         if group and change.start - group[-1].end > 2 * CONTEXT:
@@ -130,5 +137,5 @@ def _hunk(before: Sequence[str], group: Sequence[Change], shift: int) -> str:
 
 
 def _range(start: int, count: int) -> str:
-    # Of no lines the number is that of the line before.
+    # An empty range has the number of the line before it.
     return f"{start + (count > 0)}" if count == 1 else f"{start + (count > 0)},{count}"

@@ -19,7 +19,7 @@ class GlobPolicy(FilesPolicy):
 
 
 class GlobReason(StrEnum):
-    """Why `glob` fails, beside what the path guard reports."""
+    """Why `glob` fails. The path guard adds reasons of its own."""
 
     INVALID_GLOB = "invalid_glob"
 
@@ -96,7 +96,7 @@ def _found(rt: ToolRuntime, places: list[Scope]) -> tuple[list[str], bool]:
 
 
 def _opened(paths: Paths, found: list[str], limit: int) -> tuple[list[str], bool]:
-    """Those of *found* that lie in the workspace by now, and whether there are more than *limit*."""
+    """The paths of *found* that exist now and may be shown, at most *limit*, and whether there are more."""
     items: list[str] = []
     for name in found:
         if len(items) == limit:
@@ -113,4 +113,4 @@ def _exists(paths: Paths, name: str) -> bool:
     except Denied:
         return False
     except ToolError as error:
-        return error.reason in {"read_failure", "invalid_path"}  # no link on the way could have changed that
+        return error.reason in {"read_failure", "invalid_path"}  # a link swapped in on the way cannot cause these

@@ -1,7 +1,7 @@
-"""Globs: what they mean, where they begin, and matching in linear time whatever they look like.
+"""Parse globs, split off the folder in which each begins, and match them in linear time.
 
-`*`, `?` and `[...]` stay within a name, `**` crosses folders, `{a,b}` is either, a backslash takes
-the next character literally. A glob without `/` is for names at any depth.
+`*`, `?` and `[...]` match within a name, `**` matches across folders, `{a,b}` matches either `a` or `b`, and a
+backslash makes the next character literal. A glob without `/` matches names at any depth.
 """
 
 import re
@@ -13,7 +13,8 @@ MAX_GLOBS = 32
 MAX_CHARS = 1000
 MAX_ALTERNATIVES = 64
 MAX_TOTAL_CHARS = 4000
-"""Of all alternatives of all globs of one folder: beyond, RE2 falls back to a search a thousand times as slow."""
+"""The limit for all alternatives of all globs of one folder together. Above it, RE2 falls back to a search that is a
+thousand times slower."""
 _SPECIAL = frozenset("*?[{\\")
 _SIGNS = re.compile(r"([*?\[{},\\])")
 _BRACES = "{},"
@@ -22,14 +23,14 @@ _HIDDEN = re.compile(r"\0([012])")
 
 
 class InvalidGlob(ValueError):
-    """The text says why."""
+    """A glob cannot be used; the exception's text says why."""
 
 
 class Glob(NamedTuple):
-    """One glob, split where it stops being a plain path."""
+    """One glob, split before its first component with a special character."""
 
     folder: str
-    """What comes before the first component with a special character; `.` if nothing."""
+    """The components before that one; `.` if there are none."""
     rest: str
     """The remaining components, relative to the folder."""
     anchored: bool
@@ -52,7 +53,7 @@ def parse(text: str) -> Glob:
         plain += 1
     anchored = "/" in text.removeprefix("./")
     if plain == len(parts) and not text.endswith("/"):
-        plain -= 1  # a plain path: its last component is the name that is looked for
+        plain -= 1  # a plain path: its last component is the name to match
     folder, rest = parts[: max(plain, 0)], parts[max(plain, 0) :] or ["**"]
     if ".." in rest:
         raise InvalidGlob(f"{text!r} climbs by '..'")
@@ -61,10 +62,11 @@ def parse(text: str) -> Glob:
 
 
 def matcher(globs: Iterable[Glob]) -> Callable[[str], bool]:
-    """A function that tells whether a path relative to their folder matches any of *globs*.
+    """Return a function that says whether a path, relative to the globs' folder, matches any of *globs*.
 
     Raises:
-        InvalidGlob: Braces stand for too many alternatives, or all together are too long.
+        InvalidGlob: The braces have too many alternatives, the globs together are too long, or a character class is
+            malformed.
     """
     re2 = import_module("re2")  # on first use; it has no type hints
 
@@ -72,7 +74,7 @@ def matcher(globs: Iterable[Glob]) -> Callable[[str], bool]:
     if sum(len(each) for each, _ in parts) > MAX_TOTAL_CHARS:
         raise InvalidGlob(f"the globs have more than {MAX_TOTAL_CHARS} characters together, braces multiplied out")
     options = re2.Options()
-    options.log_errors = False  # they would go to standard error, among the events
+    options.log_errors = False  # RE2 would log them to standard error, between the events
     try:
         compiled: Any = re2.compile(
             "|".join(f"(?:{path_expression(each, anchored=anchored)})" for each, anchored in parts), options
@@ -83,10 +85,12 @@ def matcher(globs: Iterable[Glob]) -> Callable[[str], bool]:
 
 
 def parse_whole(text: str) -> Glob:
-    """A glob over paths relative to the workspace, not split. A plain name is that path, not a name at any depth.
+    """Parse a glob over paths relative to the workspace, without a split.
+
+    A name without special characters matches that one path, not names at any depth.
 
     Raises:
-        InvalidGlob: As `parse`; or it is absolute, climbs, or its braces are too many.
+        InvalidGlob: As for `parse` and `matcher`; or the glob is absolute or has a `..`.
     """
     glob = parse(text)
     parts = [part for part in (*glob.folder.split("/"), *glob.rest.split("/")) if part != "."]
@@ -98,12 +102,12 @@ def parse_whole(text: str) -> Glob:
 
 
 def is_plain(text: str) -> bool:
-    """Whether a glob is the one path that it reads as."""
+    """Return whether a glob has no special character, so that it matches only the path it is written as."""
     return _SPECIAL.isdisjoint(text)
 
 
 def alternatives(text: str) -> list[str]:
-    """*text* once for each way through its braces.
+    """Expand the braces of *text* into all alternatives.
 
     Raises:
         InvalidGlob: There are more than 64.
@@ -124,7 +128,7 @@ def alternatives(text: str) -> list[str]:
 
 
 def escaped(name: str) -> str:
-    """A glob that matches *name* literally."""
+    """Return a glob that matches *name* literally."""
     return _SIGNS.sub(r"\\\1", name)
 
 
@@ -135,7 +139,7 @@ def _innermost_braces(text: str) -> tuple[int, int] | None:
 
 
 def path_expression(text: str, *, anchored: bool) -> str:
-    """What RE2 makes of one alternative of a glob, over a whole path."""
+    """Return an RE2 expression for a whole path from one alternative of a glob."""
     parts = text.split("/")
     source = "" if anchored else "(?s:.*/)?"
     for number, part in enumerate(parts):
@@ -148,7 +152,7 @@ def path_expression(text: str, *, anchored: bool) -> str:
 
 
 def name_expression(name: str) -> str:
-    """The same of one component."""
+    """Return an RE2 expression for one component of a glob."""
     escape = import_module("re2").escape
     source, at = "", 0
     while at < len(name):

@@ -1,4 +1,4 @@
-"""`grep`: the lines that match."""
+"""`grep`: find the lines of text files that match a query."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -41,7 +41,7 @@ class GrepPolicy(FilesPolicy):
 
 
 class GrepReason(StrEnum):
-    """Why `grep` fails, beside what the path guard reports."""
+    """Why `grep` fails. The path guard adds reasons of its own."""
 
     INVALID_GLOB = "invalid_glob"
     INVALID_QUERY = "invalid_query"
@@ -69,11 +69,11 @@ class GrepData(TypedDict):
 
 
 Hits = dict[str, set[tuple[int, bytes]]]
-"""What ripgrep found: by path, lines by number with their bytes."""
+"""Ripgrep's hits: for each path, the number and the bytes of each matching line."""
 
 
 class Line(NamedTuple):
-    """One matching line as it was read through the guard."""
+    """One matching line as it was read through the path guard."""
 
     path: str
     line: int
@@ -82,7 +82,7 @@ class Line(NamedTuple):
     after: list[str]
 
     def numbered(self) -> Iterator[tuple[int, str]]:
-        """The line and its context by number."""
+        """Yield the line and its context, each with its line number."""
         yield from enumerate((*self.before, self.text, *self.after), self.line - len(self.before))
 
 
@@ -163,7 +163,7 @@ def _options(query: str, limit: int, *, literal: bool, ignore_case: bool) -> lis
 
 
 def _one_file(paths: Paths, path: str, error: ToolError) -> OpenFile:
-    """The file at *path*, if that is why *error* was raised."""
+    """Open *path* as a file if *error* was raised because it is not a folder; else raise *error* again."""
     if error.reason != "not_directory":
         raise error
     try:
@@ -199,7 +199,7 @@ def _in_folders(
 def _in_virtual(
     rt: ToolRuntime, paths: Paths, names: list[str], policy: GrepPolicy, options: list[str]
 ) -> tuple[Hits, bool]:
-    """Hits in files that lie on no disk: many of them are searched as one text, as no program finds them itself."""
+    """Search files that are not on the disk. Ripgrep cannot open them: it gets their contents, joined into one text."""
     hits: Hits = {}
     cut, text, lines = False, bytearray(), list[tuple[str, int]]()
 
@@ -225,7 +225,7 @@ def _in_virtual(
 
 
 def _virtual_content(paths: Paths, name: str, most: int) -> bytes:
-    """What is to be searched; nothing of a file that is hidden, gone by now or too large."""
+    """The content to search; empty if the file is hidden, has disappeared or is too large."""
     try:
         with paths.open_file(name) as file:
             return file.read(most) if file.size <= most else b""
@@ -236,7 +236,7 @@ def _virtual_content(paths: Paths, name: str, most: int) -> bytes:
 
 
 def _read(paths: Paths, hits: Hits, policy: GrepPolicy, context: int) -> Iterator[Line]:
-    """The lines of *hits* that stand in the workspace's files by now, read through the guard."""
+    """Read the lines of *hits* again through the path guard; drop those that have changed since ripgrep found them."""
     for path in sorted(hits):
         try:
             with paths.open_file(path) as file:

@@ -1,23 +1,23 @@
-"""Lines of private keys, by the whole file: a line alone does not say what it is, so that the scrubber could not know it."""
+"""Mask the lines of private keys by the whole file: the scrubber cannot recognise a single line of a key."""
 
 import re
 from collections.abc import Iterable
 
 MASK = "[REDACTED]"
-"""As the scrubber writes it."""
+"""The scrubber's mask."""
 _FIRST = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
 _LAST = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
 _BODY = re.compile(r"[A-Za-z0-9+/=]+|[A-Za-z-]{1,40}:.*|")
 
 
 class KeyLines:
-    """Reads the lines of one text in order, and says which are in the body of a private key."""
+    """Reads the lines of one text in order and says which of them are in the body of a private key."""
 
     def __init__(self) -> None:
         self._is_inside = False
 
     def takes(self, line: str) -> bool:
-        """Whether *line*, the next one, is part of a key, and neither its first line nor its last."""
+        """Read the next line; return whether it is inside a key, between the `BEGIN` and the `END` line."""
         was_inside = self._is_inside
         text = line.strip()
         if _FIRST.search(text):
@@ -29,13 +29,13 @@ class KeyLines:
 
 
 def without_keys(lines: Iterable[str]) -> list[str]:
-    """*lines*, with a mask for each that is part of a private key."""
+    """Return *lines* with a mask for each line inside a private key."""
     keys = KeyLines()
     return [MASK if keys.takes(line) and line.strip() else line for line in lines]
 
 
 def without_rest_of_key(above: Iterable[str], text: str) -> str:
-    """*text* without what is left of a private key that begins in the lines *above* it."""
+    """Return *text* with a mask for the lines of a private key that begins in the lines *above* it."""
     keys = KeyLines()
     for line in above:
         keys.takes(line)

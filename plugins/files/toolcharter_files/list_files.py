@@ -1,4 +1,4 @@
-"""`list_files`: what one folder holds."""
+"""`list_files`: list the entries of one folder."""
 
 from collections.abc import Callable
 from pathlib import Path

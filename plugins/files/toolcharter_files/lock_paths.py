@@ -1,4 +1,4 @@
-"""`lock_paths`: nobody else writes what some globs match, for a while."""
+"""`lock_paths`: keep other owners from writing the paths that some globs match, for a limited time."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -35,7 +35,7 @@ class LockPathsData(TypedDict):
     """The structured result."""
 
     lock_id: str
-    """For `unlock_paths`."""
+    """The token that `unlock_paths` takes."""
     globs: list[str]
     ttl_ms: int
 
@@ -58,7 +58,10 @@ def build(workspace: Path, policy: LockPathsPolicy, rt: ToolRuntime) -> Callable
         free: set[str] = set()
 
         def met(held: list[Lease]) -> list[Lease]:
-            """Compares each glob once: the second time nobody else may write meanwhile."""
+            """Return the leases in the way. Skip the globs that an earlier call found free.
+
+            `acquire` calls this again while it keeps all other writers waiting.
+            """
             found = list(in_the_way([lease for lease in held if lease.name not in free], parsed, rt.deadline))
             free.update({lease.name for lease in held} - {lease.name for lease in found})
             return found
@@ -96,7 +99,7 @@ def _understood(globs: list[str]) -> list[str]:
 
 
 def _with_targets(paths: Paths, globs: list[str]) -> list[str]:
-    """*globs*, and what they come to where links lead: what is written through a link is written there."""
+    """*globs*, and the same globs with links resolved: a write through a link changes the link's target."""
     targets = [_target(paths, glob) for glob in globs]
     for target in targets:
         _require_small(target)
@@ -113,7 +116,7 @@ def _target(paths: Paths, glob: str) -> str:
 
 
 def _lies_at(paths: Paths, path: str) -> str:
-    """Where *path* leads; itself, if nothing is there that could be written through it."""
+    """*path* with links resolved; *path* itself if no file or folder can be opened there."""
     for opened in (paths.open_folder, paths.open_file):
         with suppress(Denied, ToolError), opened(path) as held:
             return held.path

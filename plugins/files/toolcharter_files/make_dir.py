@@ -1,4 +1,4 @@
-"""`make_dir`: a folder, with those above it that are missing."""
+"""`make_dir`: make a folder and its missing parents."""
 
 from collections.abc import Callable
 from pathlib import Path

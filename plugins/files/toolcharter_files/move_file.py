@@ -1,4 +1,4 @@
-"""`move_file`: a file or folder gets another name."""
+"""`move_file`: move or rename a file, a folder or a link."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -70,7 +70,7 @@ SPEC = ToolSpec(
 
 
 def _names(source: OpenPlace, top: str) -> Iterator[str]:
-    """All that is moved, as it is called below *top*."""
+    """Yield *top* and the path below it of everything that is moved."""
     yield top
     for name in source.below():
         yield f"{top}/{name}"

@@ -1,4 +1,4 @@
-"""Whether two globs can match one path: decided by walking both at once, and answered by such a path."""
+"""Find a path that two globs both match. The search walks through both globs at once."""
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -9,9 +9,9 @@ from toolcharter_files.globs import Glob, alternatives
 
 Ranges = tuple[tuple[int, int], ...]
 Position = tuple[int, int]
-"""In both texts."""
+"""An index into each of the two sequences."""
 Steps = Callable[[Position], Iterator[tuple[Position, str]]]
-"""Where one may go from a position, and what is said on the way."""
+"""Yields the positions that can follow a position, each with the text of that step."""
 # Every character of a name: no NUL, no slash.
 _ANY: Ranges = ((0x20, 0x2E), (0x30, 0x10FFFF), (0x01, 0x1F))
 _DEEP = "**"
@@ -25,11 +25,11 @@ Token = Ranges | Star
 
 
 def meeting(one: Glob, other: Glob) -> str | None:
-    """A path that both globs match; None if there is none.
+    """Return a path that both globs match; None if there is none.
 
     Args:
-        one: Of `parse_whole`.
-        other: The same.
+        one: A glob from `parse_whole`.
+        other: Another glob from `parse_whole`.
     """
     for first in _paths(one):
         for second in _paths(other):
@@ -41,7 +41,7 @@ def meeting(one: Glob, other: Glob) -> str | None:
 
 @lru_cache(1024)
 def _paths(glob: Glob) -> tuple[tuple[str, ...], ...]:
-    """The alternatives by components; `**` stands for any number of them, also none."""
+    """The components of each alternative. `**` matches any number of components, also none."""
     return tuple(tuple(_components(text, anchored=glob.anchored)) for text in alternatives(glob.rest))
 
 
@@ -50,7 +50,7 @@ def _components(text: str, *, anchored: bool) -> Iterator[str]:
         yield _DEEP
     yield from text.split("/")
     if text.rpartition("/")[2] == _DEEP:
-        yield "*"  # at the end it is at least one
+        yield "*"  # a final `**` matches at least one component
 
 
 def _meet(one: Sequence[str], other: Sequence[str]) -> str | None:
@@ -74,7 +74,7 @@ def _meet(one: Sequence[str], other: Sequence[str]) -> str | None:
 
 @lru_cache(4096)
 def _name(left: str, right: str) -> str | None:
-    """A name that both components match; `**` matches as `*` does."""
+    """A name that both components match, with `**` read as `*`; None if there is none."""
     one, other = _tokens(left), _tokens(right)
 
     def steps(at: Position) -> Iterator[tuple[Position, str]]:
@@ -92,12 +92,12 @@ def _name(left: str, right: str) -> str | None:
             yield (first + (not isinstance(a, Star)), second + (not isinstance(b, Star))), char
 
     found = _search((0, 0), (len(one), len(other)), steps)
-    # Two stars alone meet in nothing at all, which is no name.
+    # Two stars alone also match the empty text, which is not a name.
     return None if found is None else "".join(found) or "x"
 
 
 def _search(start: Position, end: Position, steps: Steps) -> list[str] | None:
-    """What is said on a shortest way from *start* to *end*, in order."""
+    """The texts of the steps on a shortest way from *start* to *end*, in order; None if there is no way."""
     came: dict[Position, tuple[Position, str]] = {start: (start, "")}
     waiting = deque([start])
     while waiting:
@@ -121,7 +121,7 @@ def _way(came: dict[Position, tuple[Position, str]], at: Position) -> list[str]:
 
 @lru_cache(1024)
 def _tokens(name: str) -> tuple[Token, ...]:
-    """The characters of one component, read as `globs` reads them."""
+    """The tokens of one component, parsed as `globs.name_expression` parses it."""
     found, at = list[Token](), 0
     while at < len(name):
         char = name[at]

@@ -1,4 +1,4 @@
-"""What `writable` means: its entries as globs, and entries that would be read as something else than was meant."""
+"""Turn the entries of `writable` into globs, and refuse entries that would not mean what their author meant."""
 
 from collections.abc import Iterable, Iterator
 
@@ -8,20 +8,20 @@ _PARTNERS = {"[": "]", "{": "}", "}": "{"}
 
 
 def scope(entries: Iterable[str]) -> list[Glob]:
-    """The globs of `writable`. A plain path is that path, and all that lies below it if it is a folder.
+    """Return the globs of `writable`. A plain path matches that path and everything below it.
 
     Raises:
-        InvalidGlob: As `parse_whole`.
+        InvalidGlob: As for `parse_whole`.
     """
     return [parse_whole(glob) for entry in entries for glob in _meant(entry)]
 
 
 def require_sense(entry: str) -> None:
-    """Refuse what could match only names that hold the signs of a pattern, and was meant as the pattern.
+    """Refuse an entry that was meant as a pattern but would match only names that contain its special characters.
 
     Raises:
-        ValueError: It begins with `!`, or a brace or bracket has no partner; says what to write.
-        InvalidGlob: Its braces stand for too many alternatives.
+        ValueError: The entry begins with `!`, or a brace or bracket has no partner. The text says what to write.
+        InvalidGlob: Its braces have too many alternatives.
     """
     if entry.startswith("!"):
         raise ValueError(
@@ -39,7 +39,7 @@ def _meant(entry: str) -> tuple[str, ...]:
 
 
 def _alone(name: str) -> Iterator[str]:
-    """The signs in one component that `name_expression` takes literally, though they begin or end something."""
+    """Yield the brackets and braces of one component without a partner, which `name_expression` takes literally."""
     at = 0
     while at < len(name):
         if name[at] == "[" and (end := name.find("]", at + 2 + (name[at + 1 : at + 2] == "!"))) > 0:

@@ -1,4 +1,4 @@
-"""`read_file`: the text of one file, whole or some of its lines."""
+"""`read_file`: read the text of one file, or some of its lines."""
 
 from collections.abc import Callable
 from enum import StrEnum
@@ -15,7 +15,8 @@ from toolcharter_files.text import Encoding, NotText, Slice, read_lines
 
 MAX_HINTS = 3
 KEY_LINES = 250
-"""So far above the first line that is shown the beginning of a private key is looked for: one of 16384 bits has 200 lines."""
+"""How many lines above the first shown line are searched for the beginning of a private key. A key of 16384 bits has
+200 lines."""
 KEY_BYTES = 1_000_000
 
 
@@ -27,7 +28,7 @@ class ReadFilePolicy(FilesPolicy):
 
 
 class ReadFileReason(StrEnum):
-    """Why `read_file` fails, beside what the path guard reports."""
+    """Why `read_file` fails. The path guard adds reasons of its own."""
 
     BINARY_FILE = "binary_file"
     INVALID_LINE_RANGE = "invalid_line_range"
@@ -45,7 +46,7 @@ class ReadFileData(TypedDict):
     total_lines: int | None
     """None if the file was not read to its end."""
     size: int
-    """Of the file, in bytes."""
+    """The size of the file in bytes."""
     truncated: bool
 
 
@@ -154,7 +155,7 @@ def _data(found: Slice, content: str, path: str, size: int) -> dict[str, object]
 
 
 def _similar(rt: ToolRuntime, paths: Paths, path: str) -> str | None:
-    """Files of the same name elsewhere, as a question. Another file than asked for is never read."""
+    """A hint that names files of the same name in other folders. No other file is read in place of the missing one."""
     wanted = PurePosixPath(path).name
     glob = Glob(".", escaped(wanted), anchored=False)
     try:

@@ -1,7 +1,7 @@
-"""The ripgrep program: where it is, how it is started, what it answers.
+"""Find the ripgrep program, run it and parse its output.
 
-It only finds: names and line numbers. It opens files by their paths, so everything it names is
-opened again through `rt.paths` before it is shown; what cannot be opened there does not exist.
+Ripgrep only finds names and line numbers. It opens files by their paths, so the tools open each file that it names
+again through `rt.paths` before they show anything of it. They leave out files that cannot be opened there.
 """
 
 import base64
@@ -21,8 +21,8 @@ FOUND, FOUND_NOTHING, FAILED = range(3)  # rg(1), EXIT STATUS
 BASE = (
     "--no-config",
     "--color=never",
-    "--hidden",  # `.github` is worth finding; what is protected is hidden by its name
-    "--no-require-git",  # ignore files count in folders that are no repository, too
+    "--hidden",  # `.github` is worth finding; protected names are left out by other options
+    "--no-require-git",  # ignore files count also in folders that are not repositories
     "--no-ignore-global",
     "--no-ignore-messages",
     "--no-messages",
@@ -32,7 +32,7 @@ BASE = (
     "--regex-size-limit=10M",
     "--dfa-size-limit=10M",  # a gigabyte by default
 )
-# What ripgrep's file types and we read alike; `:` ends a type's name.
+# Globs that ripgrep's file types and `globs` parse alike. No `:`, which ends a type's name.
 _PLAIN_GLOB = re.compile(r"[\w.*? -]+", re.ASCII)
 
 
@@ -43,12 +43,12 @@ class Found(NamedTuple):
     """Relative to the folder that was searched."""
     line: int
     raw: bytes
-    """The line without its newline; as UTF-8 if the file is UTF-16."""
+    """The line without its newline; converted to UTF-8 if the file is UTF-16."""
 
 
 @cache
 def program() -> str:
-    """The absolute path of the program that the `ripgrep` wheel installed.
+    """Return the absolute path of the program that the `ripgrep` wheel installed.
 
     Raises:
         ToolError: `program_not_found`.
@@ -64,7 +64,10 @@ def program() -> str:
 
 
 def list_names(rt: ToolRuntime, folder: OpenFolder, globs: Iterable[Glob]) -> tuple[list[str], bool]:
-    """Names of files below *folder* that are not ignored: a superset of what *globs* match, and whether it is cut."""
+    """Return the names of the files below *folder* that are not ignored, and whether the list was cut.
+
+    The list contains all files that match *globs*, but may contain others.
+    """
     ended = _run(rt, folder, [*_filters(folder, globs), "--files", "--null"])
     names = (name.decode(errors="surrogateescape") for name in ended.stdout.split(b"\0")[:-1])
     return [name.removeprefix("./") for name in names], ended.truncated
@@ -73,20 +76,24 @@ def list_names(rt: ToolRuntime, folder: OpenFolder, globs: Iterable[Glob]) -> tu
 def search_folder(
     rt: ToolRuntime, folder: OpenFolder, globs: Iterable[Glob], options: Iterable[str]
 ) -> tuple[list[Found], bool]:
-    """Matching lines below *folder*, a superset of those in files that match *globs*, and whether they are cut."""
+    """Return the matching lines of files below *folder*, and whether the list was cut.
+
+    The list contains all matching lines of files that match *globs*, but may contain lines of other files.
+    """
     ended = _run(rt, folder, [*_filters(folder, globs), "--json", *options])
     return list(_matches(ended.stdout)), ended.truncated
 
 
 def search_bytes(rt: ToolRuntime, content: bytes, options: Iterable[str]) -> tuple[list[Found], bool]:
-    """Matching lines of one file's *content*, and whether they are cut."""
+    """Return the matching lines of one file's *content*, and whether the list was cut."""
     ended = _run(rt, None, ["--json", *options], stdin=content)
     return list(_matches(ended.stdout)), ended.truncated
 
 
 def _run(rt: ToolRuntime, folder: OpenFolder | None, options: list[str], stdin: bytes = b"") -> Completed:
     where = "-" if folder is None else "./"
-    # Above the workspace others may have written ignore files. Below its top its own are above.
+    # Ignore files above the workspace may belong to other users, so a search from its top skips them. A search from a
+    # folder below needs its parents: they hold the workspace's own ignore files.
     parents = ["--no-ignore-parent"] if folder is not None and folder.path == "." else []
     ended = rt.inspect(
         [program(), *BASE, *parents, *options, "--", where], cwd=folder, stdin=stdin, max_output_bytes=MAX_OUTPUT_BYTES
@@ -96,14 +103,14 @@ def _run(rt: ToolRuntime, folder: OpenFolder | None, options: list[str], stdin: 
     complaint = ended.stderr.decode(errors="replace").strip().removeprefix("rg: ")
     if ended.exit_code == FAILED and complaint:
         raise ToolError(complaint, reason="invalid_query")
-    # Without a complaint there were only files that could not be read, of which nothing is said.
+    # Exit code 2 without a message: only some files could not be read, which `--no-messages` keeps quiet.
     if ended.exit_code not in {FOUND, FOUND_NOTHING, FAILED}:
         raise ToolError(f"ripgrep ended with status {ended.exit_code}. {complaint}".strip())
     return ended
 
 
 def _filters(folder: OpenFolder, globs: Iterable[Glob]) -> list[str]:
-    """Options that spare ripgrep what would be dropped anyway. Never `--glob=X`: it would overrule ignore files."""
+    """Options that let ripgrep skip files that are dropped later anyway. Not `--glob=X`: it overrules ignore files."""
     hidden = [f"--iglob=!{pattern}" for pattern in folder.hidden()]
     names = {each.rpartition("/")[2] for glob in globs for each in alternatives(glob.rest)}
     if not names or not all(map(_PLAIN_GLOB.fullmatch, names)) or "**" in names:

@@ -1,4 +1,4 @@
-"""Where a search goes: each glob's own folder, opened before the mark, and what it looks for there."""
+"""The folders that a search walks: each glob's own folder, opened before the mark, with the globs to match there."""
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -13,27 +13,27 @@ EVERYTHING = Glob(".", "**", anchored=True)
 
 
 class Scope(NamedTuple):
-    """One folder and the globs that are looked for below it."""
+    """One folder and the globs to match below it."""
 
     folder: OpenFolder
     globs: tuple[Glob, ...]
     matches: Callable[[str], bool]
 
     def takes(self, name: str) -> bool:
-        """Whether *name*, relative to the folder, is wanted and not protected."""
+        """Return whether *name*, relative to the folder, matches and is not protected."""
         return self.folder.shows(name) and self.matches(representable(name))
 
     def virtual(self) -> Iterator[str]:
-        """What is wanted of the files that lie on no disk, relative to the folder."""
+        """Return the matching files that are not on the disk, relative to the folder."""
         return (name for name in self.folder.virtual() if self.matches(representable(name)))
 
     def path(self, name: str) -> str:
-        """*name* as a path that `rt.paths` opens."""
+        """Return *name* as a path that `rt.paths` opens."""
         return name if self.folder.path == "." else f"{self.folder.path}/{name}"
 
 
 def parse_all(globs: str | Sequence[str] | None) -> tuple[Glob, ...]:
-    """One glob or several; none stand for everything.
+    """Parse one glob or several. No glob at all means everything.
 
     Raises:
         ToolError: `invalid_glob`.
@@ -51,11 +51,11 @@ def parse_all(globs: str | Sequence[str] | None) -> tuple[Glob, ...]:
 
 @contextmanager
 def scopes(paths: Paths, path: str, globs: tuple[Glob, ...]) -> Generator[list[Scope]]:
-    """Open the folder of each of *globs* below *path*; an absolute glob stands for itself.
+    """Open the folder of each of *globs* below *path*; the folder of an absolute glob is not relative to *path*.
 
     Raises:
-        Denied: A folder lies outside or is protected.
-        ToolError: One is missing, or no folder.
+        Denied: A folder lies outside the workspace or is protected.
+        ToolError: A folder is missing, or is not a folder.
     """
     by_folder: dict[str, list[Glob]] = {}
     for glob in globs:

@@ -1,4 +1,4 @@
-"""Bytes to lines: which encoding a file is in, whether it is text at all, and a range of its lines."""
+"""Read a range of lines: detect a file's encoding, refuse binary files, and decode the lines."""
 
 import codecs
 import re
@@ -12,12 +12,12 @@ CHUNK_BYTES = 65_536
 FALLBACK = "latin-1"
 BOMS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF32_LE, "utf-32"),  # before UTF-16, whose mark is its beginning
+    (codecs.BOM_UTF32_LE, "utf-32"),  # before UTF-16: this mark begins with UTF-16's
     (codecs.BOM_UTF32_BE, "utf-32"),
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-# As file(1) takes them: what stands in no text but a control character of its own use.
+# Control characters that do not occur in text; the same set as in file(1).
 NO_TEXT = bytes(byte for byte in range(32) if byte not in b"\a\b\t\n\f\r\x1b")
 Encoding = Literal[
     "utf-8", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "latin-1", "cp1250", "cp1251", "cp1252", "iso8859-15",
@@ -29,7 +29,7 @@ _PARTS = re.compile(r"[^\n]*\n|[^\n]+")
 
 
 class NotText(Exception):
-    """The file is binary, or not in the encoding that was said."""
+    """The file is binary, or not in the given encoding."""
 
 
 class Slice(NamedTuple):
@@ -39,17 +39,17 @@ class Slice(NamedTuple):
     encoding: str
     start_line: int
     end_line: int
-    """One less than `start_line` if there is no line."""
+    """One less than `start_line` if the slice has no lines."""
     total_lines: int | None
     """None if the file was not read to its end."""
     truncated: bool
 
 
 def candidates(head: bytes) -> tuple[str, ...]:
-    """The encodings a file that begins with *head* may be in, the likeliest first.
+    """Return the possible encodings of a file that begins with *head*, the likeliest first.
 
     Raises:
-        NotText: It holds a NUL.
+        NotText: *head* holds a NUL.
     """
     for mark, encoding in BOMS:
         if head.startswith(mark):
@@ -60,22 +60,22 @@ def candidates(head: bytes) -> tuple[str, ...]:
 
 
 def read_lines(file: OpenFile, encoding: str | None, first: int, last: float, max_bytes: int) -> Slice:
-    """Lines *first* to *last* of *file*, both counted from 1 and included.
+    """Read the lines *first* to *last* of *file*, both counted from 1 and included.
 
     Args:
-        file: Read only as far as needed.
-        encoding: None to find out: by a byte-order mark, else UTF-8, else Latin-1.
+        file: The file; read only as far as needed.
+        encoding: None to detect it: by a byte-order mark, else UTF-8, else Latin-1.
         first: The first line, at least 1.
         last: The last line; may be infinite.
-        max_bytes: Of the content as UTF-8.
+        max_bytes: The limit for the content, in bytes of UTF-8.
 
     Raises:
-        NotText: A NUL among what was read, or bytes that do not decode.
+        NotText: The part that was read holds a NUL or does not decode.
     """
     for each in (encoding,) if encoding else candidates(file.read(CHUNK_BYTES)):
         try:
             return _take(_pieces(file, each), each, first, last, max_bytes)
-        except UnicodeError:  # `utf-16` without its mark is one that is no UnicodeDecodeError
+        except UnicodeError:  # not UnicodeDecodeError: `utf-16` without a mark raises the base class
             continue
     raise NotText
 
@@ -109,7 +109,7 @@ def _take(pieces: Iterator[str], encoding: str, first: int, last: float, max_byt
 
 
 def _cut(content: str, encoding: str, first: int, max_bytes: int) -> Slice:
-    """Whole lines as far as they go; the beginning of the first line if not even that fits."""
+    """Keep the whole lines that fit; if not even the first fits, keep its beginning."""
     fits = content.encode()[:max_bytes].decode(errors="ignore")
     whole = fits[: fits.rfind("\n") + 1]
     kept = whole or cut_at_border(content, len(fits))

@@ -1,4 +1,4 @@
-"""`unlock_paths`: locks go before their time."""
+"""`unlock_paths`: release locks before they expire."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -8,14 +8,14 @@ from toolcharter import ToolPolicy, ToolRuntime, ToolSpec
 
 
 class UnlockPathsPolicy(ToolPolicy):
-    """Nothing to say: each caller unlocks what is its own."""
+    """No settings: each caller can release only its own locks."""
 
 
 class UnlockPathsData(TypedDict):
     """The structured result."""
 
     globs: list[str]
-    """What is no longer locked."""
+    """The globs that are no longer locked."""
 
 
 def build(

@@ -1,4 +1,4 @@
-"""`write_file`: a file's whole content, or more at its end."""
+"""`write_file`: write a whole file, or append to it."""
 
 from collections.abc import Callable
 from enum import StrEnum
@@ -25,7 +25,7 @@ class WriteFilePolicy(ChangingPolicy):
 
 
 class WriteFileReason(StrEnum):
-    """Why `write_file` fails, beside what the path guard reports."""
+    """Why `write_file` fails. The path guard adds reasons of its own."""
 
     CONTENT_TOO_LARGE = "content_too_large"
     FILE_TOO_LARGE = "file_too_large"
@@ -37,7 +37,7 @@ class WriteFileData(TypedDict):
     path: str
     created: bool
     written: int
-    """How many bytes."""
+    """The number of bytes that were written."""
 
 
 def build(workspace: Path, policy: WriteFilePolicy, rt: ToolRuntime) -> Callable[..., str]:  # noqa: ARG001 - `rt.paths`
@@ -93,7 +93,7 @@ SPEC = ToolSpec(
 
 
 def _old_text(place: OpenPlace) -> str | None:
-    """What the file holds now; None if that is not for a diff."""
+    """The file's current text, empty if it does not exist; None if it is too large for a diff or not text."""
     if place.kind == "missing":
         return ""
     if place.size > _MAX_OLD_BYTES:
