@@ -22,8 +22,8 @@ class ChangingPolicy(ProtectingPolicy):
     """What one profile lets a tool change."""
 
     writable: tuple[str, ...] = ("**",)
-    """Globs, relative to the workspace, of what may be changed; all of it by default. A folder's name is for it and all
-    below."""
+    """Globs of the paths that may be changed, relative to the workspace; all by default. A folder's name covers the
+    folder and everything below it."""
 
     @field_validator("writable")
     @classmethod
@@ -69,4 +69,4 @@ class Access:
 
 
 def _outside(name: str) -> Denied:
-    return Denied(AccessReason.OUTSIDE_WRITE_SCOPE, f"{name!r} is not among what the profile lets be changed.")
+    return Denied(AccessReason.OUTSIDE_WRITE_SCOPE, f"The profile does not allow changes to {name!r}.")

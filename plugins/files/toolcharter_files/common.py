@@ -21,7 +21,7 @@ class ProtectingPolicy(ToolPolicy):
     """The paths that one profile hides from a file tool."""
 
     protected: tuple[str, ...] = (".git", ".toolcharter")
-    """Name globs, without case, for any part of a resolved path, and folders by their path."""
+    """Name globs, matched without case against every part of a resolved path; or paths of folders."""
 
     @field_validator("protected")
     @classmethod

@@ -32,8 +32,8 @@ class Decoded(NamedTuple):
         try:
             return self.mark + text.encode(self.encoding)
         except UnicodeEncodeError as error:
-            what = f"The file is in {self.encoding}, which has no {text[error.start]!r}."
-            raise ToolError(what, reason="not_encodable", hint="Write the whole file anew, in UTF-8.") from error
+            what = f"The file is encoded in {self.encoding}, which cannot encode {text[error.start]!r}."
+            raise ToolError(what, reason="not_encodable", hint="Write the whole file again, in UTF-8.") from error
 
 
 def decode(raw: bytes, encoding: str | None) -> Decoded:

@@ -26,10 +26,10 @@ def build(workspace: Path, policy: DeleteFilePolicy, rt: ToolRuntime) -> Callabl
     access = Access(policy, rt)
 
     def delete_file(path: str) -> str:
-        """Delete one file, one link or one empty folder of the workspace. There is no way back.
+        """Delete one file, one link or one empty folder of the workspace. This cannot be undone.
 
         Args:
-            path: What to delete; of a link the link itself, never what it leads to.
+            path: The file, link or folder to delete. A link is deleted itself, never its target.
         """
         ctx = rt.start("delete_file", path=path)
         with access.paths.open_place(path, "delete") as place:

@@ -23,7 +23,7 @@ class EditFilePolicy(ChangingPolicy):
     """How far one profile lets `edit_file` go."""
 
     max_file_bytes: Count = 4_000_000
-    """Larger files are not edited, and none becomes larger."""
+    """Larger files are not edited, and no edit makes a file larger than this. In bytes."""
 
 
 class EditFileReason(StrEnum):
@@ -61,14 +61,14 @@ def build(workspace: Path, policy: EditFilePolicy, rt: ToolRuntime) -> Callable[
 
         Args:
             path: The file, relative to the workspace.
-            old_string: The text to replace; it must stand in the file once, unless *replace_all* is given.
-            new_string: What stands there instead; may be empty.
-            replace_all: Replace it wherever it stands.
-            encoding: What the file is written in; found out by default, and kept.
+            old_string: The text to replace; the file must contain it exactly once, unless *replace_all* is given.
+            new_string: The text to put in its place; may be empty.
+            replace_all: Replace every occurrence.
+            encoding: The file's encoding; detected by default, and kept.
         """
         ctx = rt.start("edit_file", path=path, replace_all=replace_all)
         if not old_string:
-            raise ToolError("old_string is empty; say what is to be replaced.", reason=EditFileReason.EMPTY_OLD_STRING)
+            raise ToolError("old_string is empty; give the text to replace.", reason=EditFileReason.EMPTY_OLD_STRING)
         with access.paths.open_place(path) as place:
             access.require_scope(place.path)
             decoded = _text(place, path, policy.max_file_bytes, encoding)
@@ -120,13 +120,13 @@ def _text(place: OpenPlace, path: str, max_bytes: int, encoding: str | None) -> 
     try:
         return decode(place.read(max_bytes), encoding)
     except NotText:
-        what = f"{path!r} is no text" + (f" in {encoding}" if encoding else "")
+        what = f"{path!r} is not text" + (f" in {encoding}" if encoding else "")
         raise ToolError(f"{what}.", reason=EditFileReason.BINARY_FILE) from None
 
 
 def _require_size(path: str, size: int, max_bytes: int) -> None:
     if size > max_bytes:
-        message = f"{path!r} has, or would have, {size} bytes; files of at most {max_bytes} are edited."
+        message = f"{path!r} has {size} bytes, or would have them after the edit; the limit is {max_bytes} bytes."
         raise ToolError(message, reason=EditFileReason.FILE_TOO_LARGE)
 
 
@@ -134,13 +134,13 @@ def _require(path: str, text: str, old: str, lines: list[int], count: int, *, re
     if not lines:
         hint = "Read the file again; the text must match exactly."
         if "\r\n" in text and old.replace("\n", "\r\n") in text:
-            hint = r"The lines of this file end with \r\n; write them so."
+            hint = r"The lines of this file end with \r\n; old_string must have the same line ends."
         message = f"old_string was not found in file: {path}"
         raise ToolError(message, reason=EditFileReason.TEXT_NOT_FOUND, hint=hint)
     if count > 1 and not replace_all:
         told = ", ".join(map(str, lines[:MAX_PLACES])) + (", ..." if count > MAX_PLACES else "")
         message = (
             f"old_string matched {count} locations in {path}. "
-            f"Provide a more specific old_string or set replace_all=true. It begins in the lines {told}."
+            f"Provide a more specific old_string or set replace_all=true. The matches begin in the lines {told}."
         )
         raise ToolError(message, reason=EditFileReason.TEXT_NOT_UNIQUE)

@@ -47,7 +47,7 @@ def build(
             globs: One glob or several: `*.py` (at any depth), `src/**/test_*.py`, `docs/*.{md,rst}`.
                 Everything by default.
             path: The folder that the globs are relative to.
-            max_results: Return at most so many paths; the profile may allow fewer.
+            max_results: Return at most this many paths; the profile may allow fewer.
         """
         ctx = rt.start("glob", globs=globs, path=path)
         parsed = parse_all(globs)

@@ -111,8 +111,8 @@ def build(
             path: The folder to search, or one file.
             literal: Take the query as plain text.
             ignore_case: Let upper and lower case match each other.
-            context: Show so many lines before and after each match.
-            max_results: Return at most so many matching lines; the profile may allow fewer.
+            context: Show this many lines before and after each match.
+            max_results: Return at most this many matching lines; the profile may allow fewer.
         """
         ctx = rt.start("grep", query=query, path=path)
         limit = smaller(policy.max_results, max_results)

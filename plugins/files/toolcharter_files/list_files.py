@@ -50,7 +50,7 @@ def build(
 
         Args:
             path: Relative to the workspace, or absolute inside it; taken literally.
-            max_results: Return at most so many entries; the profile may allow fewer.
+            max_results: Return at most this many entries; the profile may allow fewer.
         """
         ctx = rt.start("list_files", path=path)
         with paths.open_folder(path) as folder:

@@ -48,7 +48,7 @@ def build(workspace: Path, policy: LockPathsPolicy, rt: ToolRuntime) -> Callable
 
         Args:
             globs: One glob or several, relative to the workspace: `src/**`, `docs/*.md`.
-            ttl_ms: How long at most, in milliseconds; the profile may allow less.
+            ttl_ms: How long the lock lasts at most, in milliseconds; the profile may allow less.
         """
         ctx = rt.start("lock_paths", globs=globs)
         wanted = _with_targets(rt.paths, _understood([globs] if isinstance(globs, str) else globs))
@@ -130,7 +130,8 @@ def _require_small(glob: str) -> None:
         raise ToolError(f"Invalid glob: {error}.", reason=LockPathsReason.INVALID_GLOB) from error
     if not fits:
         message = (
-            f"Invalid glob: more than {MAX_CHARS} characters, or its braces have more than {MAX_ALTERNATIVES} ways."
+            f"Invalid glob: it has more than {MAX_CHARS} characters, or its braces more than {MAX_ALTERNATIVES}"
+            " alternatives."
         )
         raise ToolError(message, reason=LockPathsReason.INVALID_GLOB)
 

@@ -25,7 +25,7 @@ def build(workspace: Path, policy: MakeDirPolicy, rt: ToolRuntime) -> Callable[.
     access = Access(policy, rt)
 
     def make_dir(path: str) -> str:
-        """Make a folder in the workspace, and those above it that are missing. One that is there will do.
+        """Make a folder in the workspace, and its missing parents. The call succeeds if the folder exists already.
 
         Args:
             path: The folder, relative to the workspace.
@@ -36,7 +36,7 @@ def build(workspace: Path, policy: MakeDirPolicy, rt: ToolRuntime) -> Callable[.
             ctx.policy_passed()
             place.make_folder()
             data = MakeDirData(path=place.path, created=place.kind == "missing")
-        said = "Made folder" if data["created"] else "There is a folder already"
+        said = "Made folder" if data["created"] else "The folder exists already"
         return ctx.ok(f"{said}: {one_line(data['path'])}", data=data)
 
     return make_dir

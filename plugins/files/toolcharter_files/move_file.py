@@ -13,7 +13,7 @@ class MoveFilePolicy(ChangingPolicy):
     """How far one profile lets `move_file` go."""
 
     allow_overwrite: bool = False
-    """Whether a call may replace a file that lies at the new place."""
+    """Whether a call may replace an existing file at the new path."""
 
 
 class MoveFileData(TypedDict):
@@ -31,9 +31,9 @@ def build(workspace: Path, policy: MoveFilePolicy, rt: ToolRuntime) -> Callable[
         """Move or rename a file, a folder or a link within the workspace. Missing folders are made.
 
         Args:
-            path: What to move; of a link the link itself.
-            to: Its new path, name included.
-            overwrite: Replace a file that lies there, where the profile allows that.
+            path: The file, folder or link to move. A link is moved itself, not its target.
+            to: The new path, including the new name.
+            overwrite: Replace an existing file at the new path, if the profile allows that.
         """
         ctx = rt.start("move_file", path=path, to=to, overwrite=overwrite)
         use: Literal["write", "receive"] = "write" if overwrite and policy.allow_overwrite else "receive"

@@ -25,12 +25,12 @@ def require_sense(entry: str) -> None:
     """
     if entry.startswith("!"):
         raise ValueError(
-            f"{entry!r} takes nothing out; name it in `protected`, or write '\\{entry}' for a name with that sign"
+            f"{entry!r} excludes nothing; list the path in `protected`, or write '\\{entry}' for the literal name"
         )
     signs = (sign for each in alternatives(entry) for part in each.split("/") for sign in _alone(part))
     if sign := next(signs, None):
         raise ValueError(
-            f"{entry!r} has {sign!r} without {_PARTNERS[sign]!r}; write both, or '\\{sign}' for the sign itself"
+            f"{entry!r} has {sign!r} without {_PARTNERS[sign]!r}; write both, or '\\{sign}' for the character itself"
         )
 
 

@@ -69,8 +69,8 @@ def build(
         Args:
             path: Relative to the workspace, or absolute inside it; taken literally.
             line_range: The first and the last line, counted from 1: [10, 20].
-            max_bytes: Return at most so many bytes; the profile may allow fewer.
-            encoding: How the file is encoded. Found out by default.
+            max_bytes: Return at most this many bytes; the profile may allow fewer.
+            encoding: The file's encoding. Detected by default.
         """
         ctx = rt.start("read_file", path=path)
         first, last = _range(line_range)
@@ -86,7 +86,7 @@ def build(
                 found = read_lines(file, encoding, first, last, smaller(policy.max_bytes, max_bytes))
                 found = _without_rest_of_key(file, found)
             except NotText:
-                what = f"not text in {encoding}" if encoding else "no text"
+                what = f"not text in {encoding}" if encoding else "not text"
                 return ctx.error(f"{path!r} is {what}.", reason=ReadFileReason.BINARY_FILE)
             if line_range and found.total_lines is not None and found.total_lines < first:
                 message = f"{path!r} has {found.total_lines} lines; there is no line {first}."
@@ -138,7 +138,7 @@ def _notice(found: Slice, size: int, last: float) -> str:
     if found.end_line < found.start_line or not found.content.endswith("\n"):
         return f"\n[truncated: only the beginning of line {found.start_line}; the file has {size} bytes]"
     rest = "" if last == inf else f" up to {last}"
-    return f"\n[truncated after line {found.end_line}{rest}; the file has {size} bytes; go on with line_range]"
+    return f"\n[truncated after line {found.end_line}{rest}; the file has {size} bytes; use line_range to read on]"
 
 
 def _data(found: Slice, content: str, path: str, size: int) -> dict[str, object]:

@@ -26,16 +26,16 @@ def build(
     """Bind `unlock_paths` to one profile."""
 
     def unlock_paths(tokens: str | list[str] | None = None) -> str:
-        """Let others write again what this caller has locked.
+        """Release this caller's locks, so that other agents can write the files again.
 
         Args:
-            tokens: The `lock_id` that `lock_paths` gave, or several; all locks of this caller by default.
+            tokens: The `lock_id` that `lock_paths` returned, or several; all locks of this caller by default.
         """
         ctx = rt.start("unlock_paths")
         wanted = [tokens] if isinstance(tokens, str) else tokens
         ctx.policy_passed()
         globs = rt.leases.release(wanted)
-        said = f"Unlocked {', '.join(globs)}" if globs else "Nothing was locked by this caller by such a name."
+        said = f"Unlocked {', '.join(globs)}" if globs else "This caller has no such lock."
         return ctx.ok(said, data={"globs": globs})
 
     return unlock_paths

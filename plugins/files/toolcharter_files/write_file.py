@@ -21,7 +21,7 @@ class WriteFilePolicy(ChangingPolicy):
     max_bytes: Count = 1_000_000
     """The most that one call writes, in bytes of UTF-8."""
     max_file_bytes: Count = 50_000_000
-    """Nothing is added where a file would become larger: an addition makes a copy of what is there."""
+    """The largest file that `append` may make, in bytes: an append copies the whole file."""
 
 
 class WriteFileReason(StrEnum):
@@ -45,23 +45,23 @@ def build(workspace: Path, policy: WriteFilePolicy, rt: ToolRuntime) -> Callable
     access = Access(policy, rt)
 
     def write_file(path: str, content: str, append: bool = False) -> str:  # noqa: FBT001, FBT002 - called by name
-        """Write a text file of the workspace in UTF-8: all of it, or what is added at its end. Folders are made.
+        """Write a text file of the workspace in UTF-8, or append to it. Missing folders are made.
 
         Args:
-            path: The file, relative to the workspace. What is there is replaced.
+            path: The file, relative to the workspace. An existing file is replaced.
             content: The text.
-            append: Add *content* at the end, and keep what is there.
+            append: Add *content* at the end of an existing file in place of replacing it.
         """
         ctx = rt.start("write_file", path=path, append=append)
         data = content.encode()
         if len(data) > policy.max_bytes:
-            message = f"The content has {len(data)} bytes; {policy.max_bytes} may be written at once."
+            message = f"The content has {len(data)} bytes; one call may write at most {policy.max_bytes}."
             raise ToolError(message, reason=WriteFileReason.CONTENT_TOO_LARGE, hint="Write a part, then append.")
         with access.paths.open_place(path) as place:
             access.require_scope(place.path)
             if append and place.size + len(data) > policy.max_file_bytes:
                 limit = policy.max_file_bytes
-                message = f"{path!r} has {place.size} bytes; only files that stay within {limit} are added to."
+                message = f"{path!r} has {place.size} bytes; appending must not make a file larger than {limit} bytes."
                 raise ToolError(message, reason=WriteFileReason.FILE_TOO_LARGE, hint="Write a new file beside it.")
             old = _old_text(place)
             ctx.policy_passed()

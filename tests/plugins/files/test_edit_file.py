@@ -43,13 +43,13 @@ def test_text_is_replaced_everywhere(call, workspace: Path) -> None:
             {"old_string": "e", "new_string": ""},
             "text_not_unique",
             "old_string matched 3 locations in a.txt. Provide a more specific old_string or set replace_all=true. "
-            "It begins in the lines 1, 3, 3.",
+            "The matches begin in the lines 1, 3, 3.",
             id="many",
         ),
         pytest.param(
             {"old_string": "", "new_string": "x"},
             "empty_old_string",
-            "old_string is empty; say what is to be replaced.",
+            "old_string is empty; give the text to replace.",
             id="empty",
         ),
         pytest.param(
@@ -77,7 +77,7 @@ def test_many_places_are_not_all_told(call, workspace: Path) -> None:
 
     message = call("edit_file", path="many", old_string="x", new_string="").message
 
-    assert message.endswith("It begins in the lines " + ", ".join(map(str, range(1, 21))) + ", ....")
+    assert message.endswith("The matches begin in the lines " + ", ".join(map(str, range(1, 21))) + ", ....")
 
 
 def test_line_ends_are_hinted_at(call, workspace: Path) -> None:
@@ -89,7 +89,7 @@ def test_line_ends_are_hinted_at(call, workspace: Path) -> None:
 
     assert (missed.reason, missed.hint) == (
         "text_not_found",
-        r"The lines of this file end with \r\n; write them so.",
+        r"The lines of this file end with \r\n; old_string must have the same line ends.",
     )
     assert (hit.outcome, (workspace / "dos.txt").read_bytes()) == ("ok", b"x\r\n")
 
@@ -153,7 +153,7 @@ def test_what_is_no_text_is_not_edited(call, workspace: Path, raw: bytes, encodi
     result = call("edit_file", path="f", old_string="x", new_string="y", encoding=encoding)
 
     assert (result.reason, (workspace / "f").read_bytes()) == ("binary_file", raw)
-    assert result.message == ("'f' is no text in utf-8." if encoding else "'f' is no text.")
+    assert result.message == ("'f' is not text in utf-8." if encoding else "'f' is not text.")
 
 
 @pytest.mark.parametrize(

@@ -202,7 +202,7 @@ def test_nobody_unlocks_what_is_anothers(toolbox: Toolbox) -> None:
 
     tried = [do(toolbox, BOB, "unlock_paths", token=lock_id), do(toolbox, BOB, "unlock_paths")]
 
-    assert [each.text for each in tried] == ["Nothing was locked by this caller by such a name."] * 2
+    assert [each.text for each in tried] == ["This caller has no such lock."] * 2
     assert do(toolbox, ANN, "unlock_paths").data == {"globs": ["a.txt"]}
 
 

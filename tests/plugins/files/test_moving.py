@@ -138,7 +138,7 @@ def test_folder_is_made(call, workspace: Path) -> None:
     first, second = call("make_dir", path="x/y"), call("make_dir", path="x/y/")
 
     assert (first.text, first.data) == ("Made folder: x/y", {"path": "x/y", "created": True})
-    assert (second.text, second.data) == ("There is a folder already: x/y", {"path": "x/y", "created": False})
+    assert (second.text, second.data) == ("The folder exists already: x/y", {"path": "x/y", "created": False})
     assert (workspace / "x/y").is_dir()
 
 

@@ -53,14 +53,14 @@ def test_defaults_change_the_workspace_but_what_is_protected(module) -> None:
         (["x"] * 33, "there are more than 32 globs"),
         (
             ["!src/x"],
-            "'!src/x' takes nothing out; name it in `protected`, or write '\\!src/x' for a name with that sign",
+            "'!src/x' excludes nothing; list the path in `protected`, or write '\\!src/x' for the literal name",
         ),
         (
             ["src/**/*.{py,md"],
-            "'src/**/*.{py,md' has '{' without '}'; write both, or '\\{' for the sign itself",
+            "'src/**/*.{py,md' has '{' without '}'; write both, or '\\{' for the character itself",
         ),
-        (["src/*.py}"], "'src/*.py}' has '}' without '{'; write both, or '\\}' for the sign itself"),
-        (["src/[ab/c"], "'src/[ab/c' has '[' without ']'; write both, or '\\[' for the sign itself"),
+        (["src/*.py}"], "'src/*.py}' has '}' without '{'; write both, or '\\}' for the character itself"),
+        (["src/[ab/c"], "'src/[ab/c' has '[' without ']'; write both, or '\\[' for the character itself"),
         (["[!]x"], "'[!]x' has '[' without ']'"),
         (["{[,]}"], "'{[,]}' has '[' without ']'"),
         (["a" * 900, "b" * 900, "c" * 900, "d" * 900, "e" * 900], "have more than 4000 characters together"),

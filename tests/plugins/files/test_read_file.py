@@ -95,7 +95,7 @@ def test_notice_says_where_to_go_on(call) -> None:
     """Reading on needs the next line's number."""
     result = call("read_file", path="a.txt", max_bytes=5, line_range=[1, 3])
 
-    assert result.text == "one\n[truncated after line 1 up to 3; the file has 14 bytes; go on with line_range]"
+    assert result.text == "one\n[truncated after line 1 up to 3; the file has 14 bytes; use line_range to read on]"
 
 
 def test_long_line_is_cut_between_tokens(call, workspace: Path) -> None:
@@ -142,10 +142,10 @@ def test_declared_encoding_is_taken(call, workspace: Path) -> None:
 @pytest.mark.parametrize(
     ("raw", "arguments", "message"),
     [
-        pytest.param(b"a\0b", {}, "'f' is no text.", id="NUL"),
-        pytest.param(b"x" * 70_000 + b"\0", {}, "'f' is no text.", id="NUL further on"),
-        pytest.param(b"\x01\x02\xff", {}, "'f' is no text.", id="control characters"),
-        pytest.param(b"\xff\xfea", {}, "'f' is no text.", id="half a UTF-16 character"),
+        pytest.param(b"a\0b", {}, "'f' is not text.", id="NUL"),
+        pytest.param(b"x" * 70_000 + b"\0", {}, "'f' is not text.", id="NUL further on"),
+        pytest.param(b"\x01\x02\xff", {}, "'f' is not text.", id="control characters"),
+        pytest.param(b"\xff\xfea", {}, "'f' is not text.", id="half a UTF-16 character"),
         pytest.param(b"\xff", {"encoding": "utf-8"}, "'f' is not text in utf-8.", id="not as declared"),
         pytest.param(b"abcd", {"encoding": "utf-16"}, "'f' is not text in utf-16.", id="no mark of utf-16"),
         pytest.param(b"abcd", {"encoding": "utf-32"}, "'f' is not text in utf-32.", id="no mark of utf-32"),

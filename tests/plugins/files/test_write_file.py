@@ -94,7 +94,7 @@ def test_file_full_of_holes_is_not_copied(call, workspace: Path) -> None:
     assert (result.outcome, result.reason, result.message) == (
         "error",
         "file_too_large",
-        "'sparse' has 1099511627776 bytes; only files that stay within 50000000 are added to.",
+        "'sparse' has 1099511627776 bytes; appending must not make a file larger than 50000000 bytes.",
     )
 
 
@@ -182,7 +182,7 @@ def test_empty_scope_opens_nothing(call) -> None:
 
     assert (result.reason, result.message) == (
         "outside_write_scope",
-        "'new.txt' is not among what the profile lets be changed.",
+        "The profile does not allow changes to 'new.txt'.",
     )
 
 
