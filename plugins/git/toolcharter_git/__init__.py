@@ -1,7 +1,7 @@
 """The `git` tool of toolcharter: a closed list of actions on the workspace's own repository.
 
-It runs the installed git without a shell, with the repository's configuration defused, and
-never outside the workspace. It is no general git: what no action below names cannot be done.
+It runs the installed git without a shell, never outside the workspace, and with dangerous settings of the repository
+overridden. It offers no other git commands than its actions.
 """
 
 from toolcharter import ToolSpec, hookimpl
@@ -11,5 +11,5 @@ from toolcharter_git.tool import SPEC
 
 @hookimpl
 def register_tools() -> list[ToolSpec[GitPolicy]]:
-    """The one tool of this distribution."""
+    """Offer the `git` tool."""
     return [SPEC]

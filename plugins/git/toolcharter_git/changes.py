@@ -1,4 +1,4 @@
-"""Diffs of two trees, or of a tree and the worktree, without programs and without protected files."""
+"""Diffs of two trees, or of a tree and the worktree. They start no other program and leave out protected files."""
 
 from typing import TypedDict
 
@@ -7,12 +7,12 @@ from toolcharter_git.names import representable
 from toolcharter_git.reasons import GitReason
 from toolcharter_git.repository import Repository, content_of, paths_of
 
-# Everything that configuration or attributes could change about the output or start for it.
+# Override all settings and attributes that could change the output or start a program for it.
 OPTIONS = (
     *("--no-color", "--no-ext-diff", "--no-textconv", "--no-renames", "--no-relative", "--ignore-submodules=dirty"),
     *("--submodule=short", "--src-prefix=a/", "--dst-prefix=b/", "--inter-hunk-context=0"),
 )
-# What the worktree holds at a submodule may be a file that names any repository of this host.
+# In the worktree, a submodule's `.git` may be a file that points to any repository of this host.
 WORKTREE_OPTIONS = ("--ignore-submodules=all",)
 MAX_LIST_BYTES = 4_000_000
 
@@ -60,7 +60,7 @@ def changes(repository: Repository, revisions: list[str], paths: tuple[str, ...]
 
 
 def described(changed: Changes) -> str:
-    """The patch as text for the model, with what is not in it."""
+    """Return the patch as text for the model, with the number of protected files that were left out."""
     parts = [changed["content"].rstrip("\n")] if changed["files"] else []
     if changed["left_out"]:
         parts.append(f"({changed['left_out']} protected file(s) left out)")
@@ -68,7 +68,7 @@ def described(changed: Changes) -> str:
 
 
 def parse_numstat(output: bytes) -> list[FileChange]:
-    """Read `git diff --numstat -z --no-renames`."""
+    """Parse the output of `git diff --numstat -z --no-renames`."""
     fields = (record.split("\t", 2) for record in paths_of(output).split("\0") if record)
     return [{"path": path, "added": _count(added), "deleted": _count(deleted)} for added, deleted, path in fields]
 

@@ -1,8 +1,8 @@
-"""What a repository's own configuration may do to us: nothing. Pure.
+"""Make a repository's own configuration harmless. Pure.
 
-A clone, an archive or an earlier step may have written `.git/config`, so each key that starts a
-program or leads elsewhere is replaced by name, or the call is refused. Replacements are passed as
-`GIT_CONFIG_KEY_<n>` variables: they come last, and a name may hold `=`.
+A clone, an archive or an earlier step may have written `.git/config`. Each key that starts a program or leads out of
+the repository is therefore replaced by name, or the call is refused. Replacements are passed as `GIT_CONFIG_KEY_<n>`
+variables: git reads them last, and their names may contain `=`.
 
 Source: git-config(1), the keys whose value is a command, a program, a path or a URL.
 """
@@ -12,22 +12,25 @@ from collections.abc import Iterable, Mapping
 from toolcharter import GIT_SETTINGS
 
 ADDED: Mapping[str, str] = {
-    "color.ui": "false",  # colours are letters that the tool would have to read past
-    "core.bigFileThreshold": "32m",  # what is larger is compared as a whole, not line by line in memory
+    "color.ui": "false",  # colours are escape sequences that the tool would have to strip
+    "core.bigFileThreshold": "32m",  # larger files are compared as a whole, not line by line in memory
     "core.quotePath": "false",  # the tool shows paths as they are
     "diff.autoRefreshIndex": "false",  # a diff would write the index
-    "i18n.commitEncoding": "UTF-8",  # the tool hands over and reads UTF-8
+    "i18n.commitEncoding": "UTF-8",  # the tool writes and reads UTF-8
     "i18n.logOutputEncoding": "UTF-8",
 }
-"""What this tool needs beside the settings of the core: it reads what git prints, and knows its worktree already."""
+"""Settings that this tool needs in addition to the core's, because it parses what git prints.
+
+It passes its worktree to git, so it does not need the additional settings of shell lines.
+"""
 FIXED: Mapping[str, str] = {**GIT_SETTINGS, **ADDED}
 
-# What git itself takes for the head of a function. A regular expression of the repository's own
-# may ask for gigabytes of memory.
+# Git's default pattern for the head of a function. A pattern from the repository could make git use gigabytes of
+# memory.
 FUNCTION_LINE = "^[A-Za-z_$].*"
 
-# `*` stands for the subsection. Only what is needed is replaced by name: the keys that `FIXED`
-# and the options of each command do not reach.
+# `*` stands for the subsection. Only keys that neither `FIXED` nor the options of a command override are replaced by
+# name.
 REPLACED: Mapping[str, str] = {
     "credential.*.helper": "",
     "diff.*.funcname": FUNCTION_LINE,
@@ -58,7 +61,7 @@ REFUSED_FOR_PUSH = frozenset(
         "url.*.pushinsteadof",
     }
 )
-# How CI checkouts authenticate; it adds a header and moves nothing.
+# CI checkouts authenticate by `extraheader`. These keys do not change where a request goes.
 HTTP_HARMLESS = frozenset({"extraheader", "postbuffer", "version", "lowspeedlimit", "lowspeedtime"})
 
 # `core.virtualFilesystem` names a program in Microsoft's git.
@@ -66,13 +69,13 @@ REFUSED = frozenset(
     {"core.alternaterefscommand", "core.virtualfilesystem", "core.worktree", "include.path", "includeif.*.path"}
 )
 
-# A later git may let another one lead elsewhere, or change what its commands print.
+# Later versions of git may have extensions that lead out of the repository or change what its commands print.
 KNOWN_EXTENSIONS = frozenset(
     {"compatobjectformat", "noop", "noop-v1", "objectformat", "partialclone", "preciousobjects", "refstorage"}
     | {"relativeworktrees", "worktreeconfig"}
 )
 
-# Sections whose programs only commands run that this tool never does.
+# Sections with programs that are started only by git commands which this tool never runs.
 IDLE_SECTIONS = frozenset(
     {"alias", "browser", "diff", "difftool", "guitool", "interactive", "man", "merge", "mergetool", "sendemail"}
     | {"trailer", "pager", "instaweb", "lfs", "gui"}
@@ -81,25 +84,25 @@ _PROGRAM_ENDINGS = ("cmd", "command", "driver", "helper", "hook", "program")
 
 
 def parse(listing: bytes) -> list[tuple[str, str]]:
-    """Turn the output of `git config --list -z` into keys and values, in their order."""
+    """Parse the output of `git config --list -z` into keys and values, in order."""
     entries = (entry.partition("\n") for entry in listing.decode(errors="surrogateescape").split("\0") if entry)
     return [(key, value) for key, _, value in entries]
 
 
 def form_of(key: str) -> str:
-    """*key* with its subsection as `*`, in lower case: `remote.*.url`."""
+    """Return *key* in lower case with `*` for its subsection: `remote.*.url`."""
     section, _, rest = key.partition(".")
     subsection, dot, name = rest.rpartition(".")
     return f"{section}.*.{name}".lower() if dot or subsection else f"{section}.{name}".lower()
 
 
 def refused_key(keys: Iterable[str], *, writes: bool, pushes: bool) -> str | None:
-    """The first of *keys* that cannot be made harmless for the action at hand."""
+    """Return the first of *keys* that cannot be made harmless for the action; None if there is none."""
     return next((key for key in keys if _is_refused(key, writes=writes, pushes=pushes)), None)
 
 
 def replacements(keys: Iterable[str]) -> dict[str, str]:
-    """Every key that has to be set, for a repository that has *keys*."""
+    """Return the settings to override, with their values, for a repository that sets *keys*."""
     named = {key: REPLACED[form_of(key)] for key in keys if form_of(key) in REPLACED}
     return {**FIXED, **named}
 
@@ -123,7 +126,7 @@ def _redirects_http(form: str) -> bool:
 
 
 def _poses_as_url(key: str) -> bool:
-    """A remote whose name is a URL would be taken for that URL."""
+    """Git would use a remote whose name is a URL in place of that URL."""
     return key.startswith("remote.") and ":" in key
 
 

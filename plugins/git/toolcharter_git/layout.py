@@ -1,4 +1,4 @@
-"""Whether the workspace's `.git` is a repository that can be used as it lies there. Looks, never follows."""
+"""Check that the workspace's `.git` is a complete repository of its own. Follows no links."""
 
 import os
 import stat
@@ -10,8 +10,8 @@ from toolcharter_git.reasons import GitReason
 
 MAX_CONFIG_BYTES = 1_048_576
 
-# Folders in which a link would make git read or write elsewhere; git follows the links of a
-# branch's log when it appends to it. Hooks are switched off, so where they lie is of no matter.
+# Folders in which a link would make git read or write outside: git follows a link in `logs` when it appends to a
+# branch's log. Hooks are switched off, so `hooks` may be a link.
 _SEARCHED = (".", "info")
 _SEARCHED_WHOLE = ("logs", "objects", "refs", "reftable")
 _IGNORED = ("./hooks",)
@@ -21,7 +21,7 @@ _LEADS_ELSEWHERE = ("commondir", "objects/info/alternates", "objects/info/http-a
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """A repository folder that holds everything itself."""
+    """A repository folder without links or references to other repositories."""
 
     git_dir: str
     configs: tuple[bytes, ...]
@@ -29,10 +29,11 @@ class Layout:
 
 
 def examine(workspace: Path) -> Layout | None:
-    """Look at the workspace's own `.git`; None if there is none.
+    """Check the workspace's own `.git`; return None if there is none.
 
     Raises:
-        Denied: `unsafe_repository`, if any part of it lies elsewhere.
+        Denied: `unsafe_repository`, if any part of it lies outside, it has too many files, or a configuration file is
+            unreadable or too large.
     """
     git_dir = os.path.join(workspace, ".git")  # noqa: PTH118 - the hot path of every call
     try:
@@ -51,7 +52,7 @@ def examine(workspace: Path) -> Layout | None:
 
 
 def has_old_remotes(git_dir: str) -> bool:
-    """Whether remotes are described in files of their own, which git prefers to a URL of the same name.
+    """Return whether files in `remotes` or `branches` describe remotes. Git prefers them to a URL of the same name.
 
     Source: git-push(1), "Named file in $GIT_DIR/remotes" and "in $GIT_DIR/branches".
     """
@@ -70,7 +71,7 @@ def _refuse_links_below(git_dir: str, folders: tuple[str, ...]) -> None:
 
 
 def _refuse_links(git_dir: str, folder: str) -> tuple[int, list[str]]:
-    """Look at one folder: how many entries it has, and which of them are folders."""
+    """Refuse links in one folder; return how many entries it has, and its subfolders."""
     try:
         with os.scandir(f"{git_dir}/{folder}") as listing:
             entries = list(listing)

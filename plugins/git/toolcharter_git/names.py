@@ -1,4 +1,4 @@
-"""References, branches, tags, remotes, dates and paths as text: what may be handed to git at all. Pure."""
+"""Check references, branches, tags, remotes, dates and paths before they are passed to git. Pure."""
 
 import re
 from importlib import import_module
@@ -6,8 +6,8 @@ from importlib import import_module
 DEFAULT_REF_PATTERN = r"[A-Za-z0-9_./~^:@+,=#%-]+"
 MAX_NAME_CHARS = 255
 
-# Refused whatever `ref_pattern` says: options, index entries and message searches (`:...`),
-# exclusions (`^x`), and the signs of git's own operators that would hide a path from our checks.
+# Refused whatever `ref_pattern` is: options, index entries and message searches (`:...`), exclusions (`^x`), and
+# characters of git's operators that would hide a path from the tool's checks.
 _REF = re.compile(r"(?![-:^])[^\s{}*?\[\\\x00-\x1f\x7f-\x9f]{1,255}", re.DOTALL)
 _DEFAULT_REF = re.compile(DEFAULT_REF_PATTERN)
 # Stricter than git-check-ref-format(1): ASCII, and no component begins with a dash or a dot.
@@ -21,14 +21,14 @@ _FILE = re.compile(r"file:///\S+")
 
 
 def matches(pattern: str, text: str) -> bool:
-    """Whether the whole of *text* matches *pattern*, in time linear in its length.
+    """Return whether the whole of *text* matches *pattern*, in time linear in its length.
 
     Raises:
-        ValueError: *pattern* is no RE2 pattern.
+        ValueError: *pattern* is not an RE2 pattern.
     """
     re2 = import_module("re2")  # on first use: few profiles have patterns of their own
     options = re2.Options()
-    options.log_errors = False  # they would go to standard error, among the events
+    options.log_errors = False  # RE2 would log them to standard error, between the events
     try:
         return re2.compile(pattern, options).fullmatch(text) is not None
     except re2.error as error:
@@ -36,7 +36,7 @@ def matches(pattern: str, text: str) -> bool:
 
 
 def is_ref(text: str, pattern: str) -> bool:
-    """Whether *text* may name a revision, or a file in one (`REVISION:path`)."""
+    """Return whether *text* may name a revision, or a file in a revision (`REVISION:path`)."""
     if not _REF.fullmatch(text) or "@{" in text:
         return False
     return _DEFAULT_REF.fullmatch(text) is not None if pattern == DEFAULT_REF_PATTERN else matches(pattern, text)
@@ -53,7 +53,7 @@ def is_branch_name(text: str) -> bool:
 
 
 def is_remote_name(text: str) -> bool:
-    """Whether *text* names a remote: no URL, path or option."""
+    """Return whether *text* may be the name of a remote, and not a URL, a path or an option."""
     return _REMOTE.fullmatch(text) is not None and ".." not in text
 
 
@@ -63,7 +63,7 @@ def is_since(text: str) -> bool:
 
 
 def protocol_of(url: str) -> str | None:
-    """`https`, `ssh` or `file`; None for what is none of them beyond doubt, such as `ext::sh -c ...`."""
+    """Return `https`, `ssh` or `file`; None for a URL that is not clearly one of them, such as `ext::sh -c ...`."""
     for protocol, form in (("https", _HTTPS), ("ssh", _SSH), ("file", _FILE)):
         if form.fullmatch(url) and "::" not in url:
             return protocol
@@ -71,23 +71,23 @@ def protocol_of(url: str) -> str | None:
 
 
 def parts_of(path: str) -> list[str] | None:
-    """The components of a relative path with `/`, or None if it is no such path."""
+    """Return the components of a relative path with `/`; None if *path* is empty, absolute, too long or holds a NUL."""
     if not path or path.startswith("/") or "\0" in path or len(path) > 4096:  # noqa: PLR2004 - PATH_MAX
         return None
     return [part for part in path.split("/") if part not in ("", ".")]
 
 
 def folders_of(path: str) -> list[str]:
-    """The folders above *path*: `a` and `a/b` for `a/b/c`."""
+    """Return the folders above *path*: `a` and `a/b` for `a/b/c`."""
     parts = path.rstrip("/").split("/")
     return ["/".join(parts[:end]) for end in range(1, len(parts))]
 
 
 def representable(path: str) -> str:
-    """*path* as text that JSON can carry: bytes that are no UTF-8 become U+FFFD."""
+    """Return *path* as text that JSON can carry: bytes that are not UTF-8 become U+FFFD."""
     return path.encode(errors="surrogateescape").decode(errors="replace")
 
 
 def printable(path: str) -> str:
-    """*path* on one line: quoted if it holds control characters."""
+    """Return *path* for one line of text: quoted if it holds control characters."""
     return path if path.isprintable() else repr(path)

@@ -65,12 +65,12 @@ class GitPolicy(ToolPolicy):
     """The address that goes with `author_name`."""
 
     def keeps_state_in(self) -> tuple[Path, ...]:
-        """The repositories of this machine that are pushed to: git runs their hooks, outside of every sandbox."""
+        """Return the local repositories that can be pushed to: git runs their hooks outside any sandbox."""
         paths = (url.removeprefix("file://") for url in self.remote_urls.values() if url.startswith("file://"))
         return tuple(Path(unquote(path)) for path in paths)
 
     def never_works(self, place: ProgramPlace) -> Iterator[str]:
-        """A push without its switch, without a remote, or from a runner that keeps the network from git."""
+        """Warn of a `push` without `allow_push`, without a remote, or with a runner that gives git no network."""
         urls = [self.remote_urls.get(remote, "") for remote in self.allowed_remotes]
         if "push" not in self.allowed_actions:
             return
@@ -79,7 +79,7 @@ class GitPolicy(ToolPolicy):
         elif not urls:
             yield "`push` never runs: `allowed_remotes` lists no remote."
         elif place.network != "open" and not any(url.startswith("file:") for url in urls):
-            # A runner with a network gives it to programs that ask for it, which git's never do.
+            # A runner with restricted network access gives it only to programs that ask for it, and git does not.
             yield f"`push` reaches no remote: {place.runner!r} keeps git from the network; push from `runner: host`."
 
     @field_validator("context_lines")

@@ -1,4 +1,4 @@
-"""Why `git` refuses a call or calls it failed. The README's table says the same; a test compares."""
+"""The reasons for which `git` refuses a call or reports an error. A test compares them with the README's table."""
 
 from enum import StrEnum
 
@@ -6,7 +6,7 @@ from toolcharter import ToolError
 
 
 class GitReason(StrEnum):
-    """The reasons of `git`: what is forbidden denies, what is malformed or fails is an error."""
+    """The reasons of `git`. A forbidden call is denied; a malformed or failed call is an error."""
 
     ACTION_NOT_ALLOWED = "action_not_allowed"
     PUSH_NOT_ALLOWED = "push_not_allowed"
@@ -51,5 +51,5 @@ class GitReason(StrEnum):
 
 
 def failed(reason: GitReason, message: str, *, hint: str | None = None) -> ToolError:
-    """An error with one of the reasons above."""
+    """Return an error with one of the reasons above."""
     return ToolError(message, reason=reason, hint=hint)

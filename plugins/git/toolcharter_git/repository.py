@@ -1,4 +1,4 @@
-"""The only way to git: a clean environment, the repository's settings defused, failures with a reason."""
+"""Run git in a clean environment, with the repository's dangerous settings overridden and a reason for each failure."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,15 +12,15 @@ from toolcharter_git.layout import Layout, examine
 from toolcharter_git.policy import ACTIONS, READ_ACTIONS, GitPolicy
 from toolcharter_git.reasons import GitReason, failed
 
-OLDEST = (2, 32)  # the first to know GIT_CONFIG_GLOBAL; GIT_CONFIG_COUNT came one before
+OLDEST = (2, 32)  # the first version with GIT_CONFIG_GLOBAL; GIT_CONFIG_COUNT came with 2.31
 MAX_ERROR_CHARS = 2000
 BYTES_PER_CHAR = 4  # at most, in UTF-8
-MARGIN_BYTES = 4096  # so that the gate sees the secret that its own cut would halve
+MARGIN_BYTES = 4096  # the gate must see the whole of a secret at the end before it cuts the text
 
 # Source: git(1), "Environment Variables".
 ENVIRONMENT: Mapping[str, str] = {
     **GIT_VARIABLES,
-    "GIT_ALLOW_PROTOCOL": "none",  # wins over all settings `protocol.*`; a push names the one that it speaks
+    "GIT_ALLOW_PROTOCOL": "none",  # overrides all `protocol.*` settings; a push allows the one protocol of its URL
     "GIT_LITERAL_PATHSPECS": "1",
     "GIT_NO_REPLACE_OBJECTS": "1",
     "GIT_SSH_COMMAND": "ssh -o BatchMode=yes -o StrictHostKeyChecking=yes",
@@ -30,9 +30,9 @@ Settings = tuple[tuple[str, str], ...]
 
 
 class Git:
-    """The installed git, and what has been learned about it and the repository's configuration.
+    """The installed git, with a cache of its version check and of the repository's parsed configuration.
 
-    One per tool; safe from many threads.
+    There is one per tool. It is thread-safe.
     """
 
     def __init__(self, workspace: Path, policy: GitPolicy, rt: ToolRuntime) -> None:
@@ -75,7 +75,7 @@ class Git:
         return settings
 
     def _require_recent(self) -> None:
-        """Older versions would pass over our settings in silence."""
+        """Refuse an older git: it would ignore our settings without an error."""
         if not self._is_recent:
             answer = self.rt.inspect(["git", "version"], env=ENVIRONMENT, timeout_s=self.policy.timeout_s)
             found = re.match(rb"git version (\d+)\.(\d+)", answer.stdout)
@@ -112,7 +112,7 @@ class Repository:
         self._environment = environment_for(layout.git_dir, git.workspace, overrides)
 
     def setting(self, key: str) -> list[str]:
-        """All values of *key* in the repository's own configuration; section and name in lower case."""
+        """Return all values of *key* in the repository's own configuration; write section and name in lower case."""
         return [value for known, value in self._settings if known == key]
 
     def look(
@@ -121,8 +121,8 @@ class Repository:
         """Run git without side effects.
 
         Raises:
-            ToolError: *reason*, if it fails, or says more than *max_bytes* where its *whole* answer
-                is needed; `timed_out`.
+            ToolError: *reason*, if git fails, or if it prints more than *max_bytes* and the *whole* output is needed;
+                `timed_out`.
         """
         argv = ["git", "--no-pager", *args]
         answer = self.git.rt.inspect(
@@ -134,10 +134,10 @@ class Repository:
         return answer
 
     def act(self, args: Sequence[str], reason: GitReason, *, stdin: bytes = b"", protocol: str = "none") -> Completed:
-        """Run git to change something; *protocol* is the only one it may speak.
+        """Run git to change something. It may connect only by *protocol*.
 
         Raises:
-            ToolError: *reason*, if it fails; `timed_out`.
+            ToolError: *reason*, if git fails; `timed_out`.
         """
         argv = ["git", "--no-pager", *args]
         environment = {**self._environment, "GIT_ALLOW_PROTOCOL": protocol}
@@ -146,23 +146,26 @@ class Repository:
         return answer
 
     def line(self, args: Sequence[str], reason: GitReason) -> str:
-        """The one line that git answers."""
+        """Run git without side effects and return the one line that it prints."""
         return text_of(self.look(args, reason).stdout).strip()
 
     def commit_id(self, ref: str, reason: GitReason) -> str:
-        """The id of the commit that *ref* leads to; later commands take ids only."""
+        """Return the id of the commit that *ref* leads to. Later commands get only ids."""
         return self.line(["rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}"], reason)
 
     def empty_tree(self, reason: GitReason) -> str:
-        """The id of a tree without files, in the repository's own kind of hash."""
+        """Return the id of a tree without files, by the repository's own hash algorithm."""
         return self.line(["hash-object", "-t", "tree", "/dev/null"], reason)
 
     def visible(self, paths: Iterable[str], content: Literal["present", "any"] = "present") -> list[str]:
-        """Those of *paths*, relative to the worktree, that are neither protected nor the folder of one that is.
+        """Return those of *paths* that are neither protected nor a folder above a protected path.
 
-        What is a file in one commit may be a folder in the next, and git takes its path for all below. Where the content
-        of other commits is shown, what the worktree has *present* says nothing of it: `any` leaves out each file that some
-        content hides.
+        A file in one commit may be a folder in the next, and git takes a folder's path for everything below it.
+
+        Args:
+            paths: Paths relative to the worktree.
+            content: Some files are protected for what they contain. `present` decides by the worktree's content. `any`
+                leaves out each file that some content would protect; use it to show the content of other commits.
         """
         asked = list(paths)
         with self.git.paths.open_folder() as root:
@@ -171,7 +174,7 @@ class Repository:
         return [path for path in asked if path not in kept_back]
 
     def require_visible(self, paths: Iterable[str], content: Literal["present", "any"] = "present") -> None:
-        """Refuse *paths* if even one is protected; *content* is as for `visible`.
+        """Refuse *paths* if at least one is protected; *content* is as for `visible`.
 
         Raises:
             Denied: `protected_path`.
@@ -182,29 +185,29 @@ class Repository:
             raise Denied(Reason.PROTECTED_PATH, f"{min(hidden)!r} is protected.")
 
     def read(self, args: Sequence[str], reason: GitReason) -> Completed:
-        """Read content, of which little more than the policy's `max_output_chars` is kept."""
+        """Run git and keep little more of its output than the policy's `max_output_chars`."""
         limit = self.policy.max_output_chars * BYTES_PER_CHAR + MARGIN_BYTES
         return self.look(args, reason, max_bytes=limit, whole=False)
 
 
 def environment_for(git_dir: str, workspace: Path, overrides: Mapping[str, str]) -> dict[str, str]:
-    """What git is told of the repository in *git_dir*; *overrides* win over its settings."""
+    """Return git's environment for the repository in *git_dir*; *overrides* take precedence over its settings."""
     where = {"GIT_DIR": git_dir, "GIT_WORK_TREE": str(workspace)}
     return {**ENVIRONMENT, **git_setting_variables(overrides), **where}
 
 
 def text_of(data: bytes) -> str:
-    """Bytes of git as text; what is no UTF-8 becomes U+FFFD."""
+    """Decode git's output; bytes that are not UTF-8 become U+FFFD."""
     return data.decode(errors="replace")
 
 
 def paths_of(data: bytes) -> str:
-    """The same, but so that every path in it can be handed back to git; for results, see `representable`."""
+    """Decode git's output without loss: its paths can be passed to git again. For results, see `representable`."""
     return data.decode(errors="surrogateescape")
 
 
 def content_of(answer: Completed) -> str:
-    """Content for the gate to scrub and cut: a limited answer ends with a whole line, not in a secret."""
+    """Decode content that the gate scrubs and cuts. A truncated answer ends with a whole line, not within a secret."""
     text = text_of(answer.stdout)
     return text[: text.rfind("\n") + 1] or text if answer.truncated else text
 

@@ -1,4 +1,4 @@
-"""One call's arguments, and the checks of them that need the policy and nothing else. Pure."""
+"""One call's arguments, and those checks that need only the policy. Pure."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from toolcharter_git.policy import ACTIONS, GitPolicy
 from toolcharter_git.reasons import GitReason, failed
 
 _MOST_COUNTED = 999_999_999
-"""No count is taken for more: it fits every C int."""
+"""A larger count is reduced to this: it fits every C int."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,14 +29,14 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What an action gives: text for the model, and the same as JSON types."""
+    """The result of an action: text for the model, and the same as JSON types."""
 
     text: str
     data: dict[str, object]
 
 
 def check_action(policy: GitPolicy, action: str) -> None:
-    """Refuse an action that there is not or that the policy does not list, and push without its own switch."""
+    """Refuse an action that does not exist or is not in the policy's list, and `push` without `allow_push`."""
     if action not in ACTIONS:
         raise failed(GitReason.UNSUPPORTED_ACTION, f"unsupported action {action!r}.")
     if action not in policy.allowed_actions:
@@ -46,14 +46,14 @@ def check_action(policy: GitPolicy, action: str) -> None:
 
 
 def checked_ref(policy: GitPolicy, ref: str, name: str = "ref") -> str:
-    """*ref*, or `HEAD` if it was left out."""
+    """Check *ref* and return it; `HEAD` if it is empty."""
     if ref and not names.is_ref(ref, policy.ref_pattern):
         raise failed(GitReason.INVALID_REF, f"{name} contains unsupported characters.")
     return ref or "HEAD"
 
 
 def checked_commit_ref(policy: GitPolicy, ref: str, name: str = "ref") -> str:
-    """*ref* as `checked_ref`, which must name a commit: no file in one, no range."""
+    """Check *ref* as `checked_ref` does; it must name a commit, not a file in a commit or a range."""
     checked = checked_ref(policy, ref, name)
     if ":" in checked or ".." in checked:
         raise failed(GitReason.INVALID_REF, f"{name} must name one commit.")
@@ -61,7 +61,7 @@ def checked_commit_ref(policy: GitPolicy, ref: str, name: str = "ref") -> str:
 
 
 def checked_max_count(value: int | str) -> int:
-    """A whole number from 1 on, also as text, however large: the policy has the last word on it."""
+    """Return *value*, a number or its text, as a whole number from 1 on. Any size is valid: the policy limits it."""
     text = str(value).strip()
     digits = text.lstrip("0")
     if not (text.isascii() and text.isdigit() and digits):
@@ -70,7 +70,7 @@ def checked_max_count(value: int | str) -> int:
 
 
 def checked_since(policy: GitPolicy, since: str) -> str:
-    """A date that git may read."""
+    """Check a date and return it without spaces around it."""
     since = since.strip()
     if not since:
         raise failed(GitReason.EMPTY_SINCE, "since is empty.", hint="For instance '2 weeks ago' or '2024-01-31'.")
@@ -82,7 +82,7 @@ def checked_since(policy: GitPolicy, since: str) -> str:
 
 
 def checked_branch(policy: GitPolicy, branch: str) -> str:
-    """The full name of *branch*: with the managed prefix, whether the call wrote it or not."""
+    """Check *branch* and return its full name: with the managed prefix, also if the call left it out."""
     if not branch.strip():
         raise failed(GitReason.EMPTY_BRANCH, "branch is empty.")
     prefix = policy.managed_branch_prefix
@@ -93,7 +93,7 @@ def checked_branch(policy: GitPolicy, branch: str) -> str:
 
 
 def checked_tag(policy: GitPolicy, tag: str) -> str:
-    """*tag*, which the policy's pattern must cover."""
+    """Check *tag* and return it; the policy's pattern must match it."""
     if not tag.strip():
         raise failed(GitReason.EMPTY_TAG, "tag is empty.")
     if not names.is_branch_name(tag):
@@ -104,14 +104,19 @@ def checked_tag(policy: GitPolicy, tag: str) -> str:
 
 
 def checked_message(message: str) -> bytes:
-    """A commit message or a tag's, as git reads it from its standard input."""
+    """Check the message of a commit or tag and return it as bytes for git's standard input."""
     if not message.strip() or "\0" in message:
         raise failed(GitReason.EMPTY_COMMIT_MESSAGE, "message is empty or holds NUL.")
     return message.encode(errors="replace")
 
 
 def checked_paths(paths: tuple[str, ...]) -> tuple[str, ...]:
-    """Relative paths with `/`, taken literally; `.` for the whole worktree."""
+    """Check relative paths with `/`, taken literally; `.` is the whole worktree.
+
+    Raises:
+        Denied: `path_outside_workspace`, for an absolute path or one with `..`.
+        ToolError: `invalid_path`.
+    """
     return tuple(_checked_path(path) for path in paths)
 
 

@@ -1,4 +1,4 @@
-"""The tool: one function, every action of it checked before it acts."""
+"""The `git` tool: one function, which checks each action before it runs."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -20,7 +20,7 @@ CAPABILITIES: Mapping[str, frozenset[str]] = {
 
 
 def build(workspace: Path, policy: GitPolicy, rt: ToolRuntime) -> Callable[..., str]:
-    """Make the tool for one workspace and policy."""
+    """Build the tool for one workspace and policy."""
     opener = Git(workspace, policy, rt)
 
     def git(  # noqa: PLR0913, PLR0917 - one tool with an action instead of twelve tools
@@ -56,7 +56,7 @@ def build(workspace: Path, policy: GitPolicy, rt: ToolRuntime) -> Callable[..., 
         request = Request(action.strip().lower(), ref, head_ref, since, max_count, branch, message, remote, tag, paths)
         check_action(policy, request.action)
         work = TABLE[request.action](opener, request)
-        ctx.policy_passed()  # above this line git only looks
+        ctx.policy_passed()  # above this line git only reads
         answer = work()
         return ctx.ok(answer.text, data=answer.data, truncated=answer.data.get("truncated") is True)
 

@@ -1,4 +1,4 @@
-"""The state of branch and worktree: what `status` shows and what writes depend on."""
+"""The state of the current branch and the worktree: `status` shows it, and actions that write depend on it."""
 
 from dataclasses import dataclass
 from typing import TypedDict
@@ -16,7 +16,7 @@ MAX_BYTES = 4_000_000
 
 
 class StatusItem(TypedDict):
-    """One changed path of `status`: its state in the index and in the worktree, as git's letters."""
+    """One changed path of `status`: its state in the index and in the worktree, in git's letters."""
 
     path: str
     index: str
@@ -34,7 +34,7 @@ class Entry:
 
     @property
     def is_repository(self) -> bool:
-        """A repository in the repository, tracked or not."""
+        """Whether the path is a repository within the repository, tracked or not."""
         return self.is_submodule or self.path.endswith("/")
 
     def as_item(self) -> StatusItem:
@@ -59,7 +59,7 @@ def inspect_state(repository: Repository, reason: GitReason, paths: tuple[str, .
 
 
 def parse_state(output: bytes) -> State:
-    """Read `git status --porcelain=v2 --branch -z --no-renames`.
+    """Parse the output of `git status --porcelain=v2 --branch -z --no-renames`.
 
     Source: git-status(1), "Porcelain Format Version 2".
     """
@@ -90,7 +90,7 @@ def _entry(record: str) -> Entry:
 
 
 def require_managed(repository: Repository) -> str:
-    """The current branch, which must have the managed prefix where the policy wants it for writes."""
+    """Return the current branch; refuse it without the managed prefix if the policy requires that for writes."""
     policy = repository.policy
     branch = current_branch(repository)
     prefix = policy.managed_branch_prefix
@@ -104,20 +104,19 @@ def require_managed(repository: Repository) -> str:
 
 
 def current_branch(repository: Repository) -> str:
-    """The name of the current branch, born or not; `HEAD` if there is none."""
+    """Return the name of the current branch, also if it has no commit yet; `HEAD` if there is none."""
     return repository.line(["branch", "--show-current"], GitReason.BRANCH_RESOLUTION_FAILED) or "HEAD"
 
 
 def require_clean(repository: Repository, *, staged_is_clean: bool = False) -> State:
-    """The state, which must be clean unless the policy says otherwise.
+    """Return the state; refuse a dirty worktree unless the policy allows it.
 
     Raises:
-        Denied: `dirty_worktree`, if anything is not committed; with *staged_is_clean*, if
-            anything is not even added.
+        Denied: `dirty_worktree`, if a change is not committed; with *staged_is_clean*, if a change is not even staged.
     """
     state = inspect_state(repository, GitReason.WORKTREE_INSPECTION_FAILED)
     dirty = [entry.path for entry in state.entries if not (staged_is_clean and entry.worktree == ".")]
-    # What may not be added must not block for ever what waits for a clean worktree.
+    # A protected file can never be added, so it must not block the actions that need a clean worktree.
     dirty = repository.visible(dirty)
     if dirty and not repository.policy.allow_worktree_dirty:
         raise Denied(GitReason.DIRTY_WORKTREE, f"{len(dirty)} changed path(s) stand in the way, first {dirty[0]!r}.")

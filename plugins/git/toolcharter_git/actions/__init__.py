@@ -1,6 +1,6 @@
-"""The actions: each looks and checks first, and returns what then does the work.
+"""The actions: each one reads and checks first, and returns a function that does the work.
 
-An action is `(git, request) -> work`; `work() -> Answer` runs past the mark of the staged body.
+An action is `(git, request) -> work`; `work() -> Answer` runs after the mark of the staged body.
 """
 
 from collections.abc import Callable, Mapping

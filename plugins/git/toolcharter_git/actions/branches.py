@@ -1,4 +1,4 @@
-"""`create_branch` and `checkout`: branches only, and never at the cost of work in the worktree."""
+"""`create_branch` and `checkout`: they switch only to branches, and never overwrite work in the worktree."""
 
 from collections.abc import Callable
 
@@ -10,12 +10,12 @@ from toolcharter_git.repository import Git, Repository, paths_of
 from toolcharter_git.request import Answer, Request, checked_branch, checked_commit_ref
 from toolcharter_git.worktree import State, require_clean
 
-# `switch` takes branches only and refuses to overwrite changes; ignored files it would overwrite.
+# `switch` takes only branches and refuses to overwrite changes, but by default it overwrites ignored files.
 _SWITCH = ("switch", "--quiet", "--no-guess", "--no-overwrite-ignore", "--no-recurse-submodules", "--no-progress")
 
 
 def create_branch(git: Git, request: Request) -> Callable[[], Answer]:
-    """Make `branch` from `ref`, the current commit by default, and switch to it."""
+    """Make `branch` at `ref`, the current commit by default, and switch to it."""
     reason = GitReason.GIT_CREATE_BRANCH_FAILED
     repository = git.open(request.action, GitReason.BRANCH_RESOLUTION_FAILED)
     state = require_clean(repository)
@@ -39,7 +39,7 @@ def checkout(git: Git, request: Request) -> Callable[[], Answer]:
 
 
 def _require_unchanged_places(repository: Repository, state: State, target: list[str], reason: GitReason) -> None:
-    """Refuse to exchange what no tool may change, such as profiles, for what another commit has there."""
+    """Refuse a switch that would replace files that no tool may change, such as profiles."""
     if not target or target[0] == state.commit:
         return
     base = state.commit or repository.empty_tree(reason)

@@ -18,7 +18,7 @@ from toolcharter_git.worktree import inspect_state, require_clean, require_manag
 
 
 def add(git: Git, request: Request) -> Callable[[], Answer]:
-    """Stage what changed at `paths`: new, changed and deleted files, but no protected ones."""
+    """Stage the changes at `paths`: new, changed and deleted files, except protected ones."""
     reason = GitReason.GIT_ADD_FAILED
     repository = git.open(request.action, GitReason.BRANCH_RESOLUTION_FAILED)
     require_managed(repository)
@@ -47,7 +47,7 @@ def add(git: Git, request: Request) -> Callable[[], Answer]:
 
 
 def commit(git: Git, request: Request) -> Callable[[], Answer]:
-    """Commit what `add` has staged."""
+    """Commit the staged changes."""
     reason = GitReason.GIT_COMMIT_FAILED
     repository = git.open(request.action, GitReason.BRANCH_RESOLUTION_FAILED)
     branch = require_managed(repository)
@@ -69,7 +69,7 @@ def commit(git: Git, request: Request) -> Callable[[], Answer]:
 
 
 def tag(git: Git, request: Request) -> Callable[[], Answer]:
-    """Make the annotated tag `tag` at `ref`; an existing one is never moved."""
+    """Make the annotated tag `tag` at `ref`; an existing tag is never moved."""
     reason = GitReason.GIT_TAG_FAILED
     name = checked_tag(git.policy, request.tag)
     repository = git.open(request.action, GitReason.BRANCH_RESOLUTION_FAILED)

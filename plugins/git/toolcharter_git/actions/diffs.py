@@ -9,7 +9,7 @@ from toolcharter_git.request import Answer, Request, checked_commit_ref, checked
 
 
 def diff(git: Git, request: Request) -> Callable[[], Answer]:
-    """From `ref` to `head_ref`, or to the worktree if that is left out."""
+    """Compare `ref` with `head_ref`, or with the worktree if `head_ref` is left out."""
     reason = GitReason.GIT_DIFF_FAILED
     refs = [checked_commit_ref(git.policy, request.ref)]
     if request.head_ref:
@@ -21,7 +21,7 @@ def diff(git: Git, request: Request) -> Callable[[], Answer]:
 
 
 def diff_since(git: Git, request: Request) -> Callable[[], Answer]:
-    """From the last commit before `since` to `HEAD`."""
+    """Compare the last commit before `since` with `HEAD`."""
     reason = GitReason.BASE_COMMIT_RESOLUTION_FAILED
     since = checked_since(git.policy, request.since)
     paths = checked_paths(request.paths)

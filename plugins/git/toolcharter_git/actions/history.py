@@ -15,7 +15,7 @@ _LOG = ("log", "-z", "--no-color", "--no-decorate", "--no-mailmap", "--no-notes"
 
 
 def status(git: Git, request: Request) -> Callable[[], Answer]:
-    """The branch and every path that differs from it."""
+    """Show the current branch and every path that differs from it."""
     reason = GitReason.GIT_STATUS_FAILED
     paths = checked_paths(request.paths)
     repository = git.open(request.action, reason)
@@ -31,7 +31,7 @@ def status(git: Git, request: Request) -> Callable[[], Answer]:
 
 
 def log(git: Git, request: Request) -> Callable[[], Answer]:
-    """The latest commits of `ref`, or of a range `A..B`."""
+    """List the latest commits of `ref`, or of a range `A..B`."""
     reason = GitReason.GIT_LOG_FAILED
     ref = checked_ref(git.policy, request.ref)
     if ":" in ref:
@@ -55,7 +55,7 @@ def log(git: Git, request: Request) -> Callable[[], Answer]:
 
 
 def show(git: Git, request: Request) -> Callable[[], Answer]:
-    """One commit with its changes, or a file or folder as it is in a commit (`REF:path`)."""
+    """Show one commit with its changes, or a file or folder as it is in a commit (`REF:path`)."""
     reason = GitReason.GIT_SHOW_FAILED
     ref, path = _split(checked_ref(git.policy, request.ref))
     if ".." in ref:
@@ -68,7 +68,7 @@ def show(git: Git, request: Request) -> Callable[[], Answer]:
 
 
 def rev_parse(git: Git, request: Request) -> Callable[[], Answer]:
-    """The id of what `ref` names."""
+    """Return the id of the object that `ref` names."""
     reason = GitReason.GIT_REV_PARSE_FAILED
     ref, path = _split(checked_ref(git.policy, request.ref))
     repository = git.open(request.action, reason)
@@ -95,10 +95,10 @@ def _status_text(state: State, shown: int) -> str:
 def _commits(
     repository: Repository, args: list[str], reason: GitReason, body: str = ""
 ) -> tuple[list[dict[str, str]], bool]:
-    """Commits, and whether git said more than is read: then the last ones lack."""
+    """The commits, and whether the last ones are missing because git printed more than is read."""
     answer = repository.read([*_LOG, f"--format=tformat:{_FORMAT}{body}", *args], reason)
     *whole, cut = text_of(answer.stdout).split("\0")
-    if not whole:  # one commit fills all the room: its last line may be half a secret
+    if not whole:  # the first commit was cut already: its last line may end within a secret
         whole = [cut[: cut.rfind("\n") + 1] or cut]
     records = [record.split("\x1f", len(FIELDS)) for record in whole]
     fields: list[str] = [*FIELDS, "body"] if body else [*FIELDS]

@@ -1,4 +1,4 @@
-"""`push`: one branch or one tag to one remote that the policy names."""
+"""`push`: push one branch or one tag to one remote that the policy lists."""
 
 from collections.abc import Callable
 
@@ -11,7 +11,7 @@ from toolcharter_git.repository import Git, Repository
 from toolcharter_git.request import Answer, Request, checked_branch, checked_tag
 from toolcharter_git.worktree import require_clean, require_managed
 
-# By URL, never by the remote's name: what the repository says of that remote has no say then.
+# Always by URL, never by the remote's name: git then ignores the repository's settings for that remote.
 _PUSH = (
     *("push", "--porcelain", "--no-verify", "--no-signed", "--no-follow-tags", "--no-thin", "--no-force"),
     *("--no-mirror", "--no-all", "--no-tags", "--no-prune", "--no-set-upstream", "--recurse-submodules=no"),
@@ -47,7 +47,7 @@ def push(git: Git, request: Request) -> Callable[[], Answer]:
 
 
 def _named_source(policy: GitPolicy, request: Request) -> str | None:
-    """The reference that the call names; None if it means the current branch."""
+    """The reference that the call names; None if it names neither a tag nor a branch."""
     if request.tag:
         return f"refs/tags/{checked_tag(policy, request.tag)}"
     return _branch(policy, request.branch) if request.branch else None
@@ -61,7 +61,7 @@ def _branch(policy: GitPolicy, name: str) -> str:
 
 
 def _destination(repository: Repository, remote: str) -> tuple[str, str]:
-    """The URL to push to and its protocol: the policy's, or else the repository's own."""
+    """The URL to push to and its protocol: from the policy, or else from the repository's configuration."""
     pinned = repository.policy.remote_urls.get(remote)
     urls = [pinned] if pinned is not None else repository.setting(f"remote.{remote}.url")
     if len(urls) != 1:
@@ -77,6 +77,6 @@ def _destination(repository: Repository, remote: str) -> tuple[str, str]:
 
 
 def _summary(output: bytes) -> str:
-    """What git says of the one reference: `[new branch]`, `1a2b3c..4d5e6f`, `[up to date]`."""
+    """Git's summary for the pushed reference: `[new branch]`, `1a2b3c..4d5e6f`, `[up to date]`."""
     rows = [line.split("\t") for line in output.decode(errors="replace").splitlines()]
     return next((row[2] for row in rows if len(row) == 3), "done")  # noqa: PLR2004 - flag, reference, summary
