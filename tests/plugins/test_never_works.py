@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from toolcharter.cli.group import toolcharter
 
 PUSH = "git: {allowed_actions: [push], allow_push: true, allowed_remotes: [origin]"
-KEPT = "`push` reaches no remote: 'bwrap' keeps git from the network; push from `runner: host`."
+KEPT = "`push` reaches no remote: 'bwrap' gives git no network; use `runner: host` to push."
 CLOSED = "`network: true` opens nothing: 'bwrap' needs `network: true` under `extensions`, too."
 OPENED = "extensions: {bwrap: {network: true}}"
 NO_BROWSER = "no browser starts: Chromium cannot run within 'bwrap'; it needs `runner: host`."

@@ -46,7 +46,7 @@ def changes(repository: Repository, revisions: list[str], paths: tuple[str, ...]
     files = parse_numstat(listing.stdout)
     limit = repository.policy.max_files
     if len(files) > limit:
-        raise Denied(GitReason.TOO_MANY_FILES, f"{len(files)} files differ; at most {limit} are shown at once.")
+        raise Denied(GitReason.TOO_MANY_FILES, f"{len(files)} files differ; one diff shows at most {limit}.")
     shown = set(repository.visible((each["path"] for each in files), "any"))
     visible = [each for each in files if each["path"] in shown]
     patch = ""

@@ -41,7 +41,7 @@ def examine(workspace: Path) -> Layout | None:
     except FileNotFoundError:
         return None
     if not stat.S_ISDIR(mode):
-        raise _unsafe("'.git' is no folder: linked worktrees and submodules keep their repository elsewhere")
+        raise _unsafe("'.git' is not a folder: linked worktrees and submodules keep their repository elsewhere")
     for name in _LEADS_ELSEWHERE:
         if os.path.lexists(f"{git_dir}/{name}"):
             raise _unsafe(f"'.git/{name}' leads to another repository")
@@ -91,7 +91,7 @@ def _read(path: str) -> bytes:
     except OSError:
         content = None
     if content is None or len(content) > MAX_CONFIG_BYTES:
-        raise _unsafe(f"{os.path.basename(path)!r} is no file of reasonable size")  # noqa: PTH119 - text
+        raise _unsafe(f"{os.path.basename(path)!r} is not a regular file, or is too large")  # noqa: PTH119 - text
     return content
 
 

@@ -32,7 +32,7 @@ def matches(pattern: str, text: str) -> bool:
     try:
         return re2.compile(pattern, options).fullmatch(text) is not None
     except re2.error as error:
-        raise ValueError(f"{pattern!r} is no RE2 pattern: {error}") from error
+        raise ValueError(f"{pattern!r} is not an RE2 pattern: {error}") from error
 
 
 def is_ref(text: str, pattern: str) -> bool:

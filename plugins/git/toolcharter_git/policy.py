@@ -24,43 +24,43 @@ class GitPolicy(ToolPolicy):
     allowed_actions: tuple[Action, ...] = READ_ACTIONS
     """The actions that may be used."""
     managed_branch_prefix: str = ""
-    """Put before every branch name that a call gives, unless it is there; `agent` means `agent/`."""
+    """The prefix of all branches of this profile: it is added to branch names without it. `agent` means `agent/`."""
     enforce_prefix_for_writes: bool = True
-    """With a prefix: `add`, `commit`, `tag` and `push` need the current branch to have it."""
+    """Whether `add`, `commit`, `tag` and `push` require a current branch with the prefix."""
     allow_push: bool = False
     """Whether `push` may be used at all; it must be in `allowed_actions` too."""
     allowed_remotes: tuple[str, ...] = ()
     """Names of the remotes that may be pushed to; none by default."""
     remote_urls: Mapping[str, str] = {}
-    """Where a remote's pushes go, whatever the repository's configuration says. Without an entry
-    the repository's URL is used, if it is `https` or `ssh`; `file` has to stand here."""
+    """The URL for each remote's pushes; it overrides the repository's configuration. A remote without an entry is
+    pushed to its configured URL, if that is `https` or `ssh`; a `file` URL must be listed here."""
     allowed_branches: tuple[str, ...] | None = None
-    """Full names of the only branches that may be pushed; by default any that the prefix permits."""
+    """Full names of the only branches that may be pushed; by default, all branches with the prefix."""
     tag_pattern: str = ""
-    """A pattern (RE2) that the whole name of a tag must match to be made or pushed; empty: no tags."""
+    """An RE2 pattern that must match the whole name of a tag before it is made or pushed; empty: no tags."""
     allow_worktree_dirty: bool = False
     """Whether `create_branch`, `checkout`, `tag` and `push` may run with uncommitted changes, and
-    `commit` with changes that were not added."""
+    `commit` with changes that are not staged."""
     ref_pattern: str = Field(
         default=DEFAULT_REF_PATTERN, validation_alias=AliasChoices("ref_pattern", "allowed_ref_pattern")
     )
-    """A pattern (RE2) that a whole reference must match, besides what is always refused."""
+    """An RE2 pattern that must match a whole reference; some references are refused whatever it is."""
     protected: tuple[str, ...] = (".toolcharter",)
     """Name globs, besides the profile's own, of files whose content is never shown or added."""
     max_output_chars: int = Field(default=60_000, ge=1)
-    """Characters of text that are returned."""
+    """The most characters of text that a call returns."""
     max_files: int = Field(default=200, ge=0)
-    """Files that one diff or `add` may touch, and entries that `status` lists."""
+    """The most files that one diff or `add` may touch, and the most entries that `status` lists."""
     max_commits: int = Field(default=500, ge=1)
-    """Commits that `log` lists, however many a call asks for."""
+    """The most commits that `log` lists; a call may ask for fewer."""
     max_since_chars: int = Field(default=64, ge=1)
-    """Length of `since`, in characters."""
+    """The longest `since`, in characters."""
     context_lines: int = 3
-    """Lines around each change in a diff; brought into 0 to 20."""
+    """The lines around each change in a diff; values outside of 0 to 20 become 0 or 20."""
     timeout_s: float = Field(default=30.0, gt=0)
-    """For each run of git, in seconds; the call's own limit holds as well."""
+    """The limit for each run of git, in seconds; the call's own limit applies as well."""
     author_name: str = "toolcharter agent"
-    """Who commits and tags where the repository's configuration names nobody."""
+    """The author of commits and tags if the repository's configuration has no name or no address."""
     author_email: str = "agent@toolcharter.invalid"
     """The address that goes with `author_name`."""
 
@@ -80,7 +80,7 @@ class GitPolicy(ToolPolicy):
             yield "`push` never runs: `allowed_remotes` lists no remote."
         elif place.network != "open" and not any(url.startswith("file:") for url in urls):
             # A runner with restricted network access gives it only to programs that ask for it, and git does not.
-            yield f"`push` reaches no remote: {place.runner!r} keeps git from the network; push from `runner: host`."
+            yield f"`push` reaches no remote: {place.runner!r} gives git no network; use `runner: host` to push."
 
     @field_validator("context_lines")
     @classmethod
@@ -103,5 +103,5 @@ class GitPolicy(ToolPolicy):
     @model_validator(mode="after")
     def _check_prefix(self) -> Self:
         if self.managed_branch_prefix and not is_branch_name(f"{self.managed_branch_prefix}x"):
-            raise ValueError(f"managed_branch_prefix {self.managed_branch_prefix!r} begins no valid branch name")
+            raise ValueError(f"no valid branch name begins with managed_branch_prefix {self.managed_branch_prefix!r}")
         return self

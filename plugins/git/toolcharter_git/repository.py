@@ -60,7 +60,7 @@ class Git:
         if key is not None:
             raise Denied(
                 GitReason.UNSAFE_REPOSITORY_CONFIG,
-                f"The repository's own configuration sets {key!r}, which cannot be made harmless here.",
+                f"The repository's own configuration sets {key!r}, which cannot be made harmless for this action.",
             )
         return Repository(self, layout, settings)
 
@@ -130,7 +130,7 @@ class Repository:
         )
         _require_success(answer, reason)
         if whole and answer.truncated:
-            raise failed(reason, f"git {args[0]} said more than {max_bytes} bytes.")
+            raise failed(reason, f"git {args[0]} printed more than {max_bytes} bytes.")
         return answer
 
     def act(self, args: Sequence[str], reason: GitReason, *, stdin: bytes = b"", protocol: str = "none") -> Completed:

@@ -77,7 +77,7 @@ def checked_since(policy: GitPolicy, since: str) -> str:
     if len(since) > policy.max_since_chars:
         raise Denied(GitReason.SINCE_TOO_LONG, f"since is longer than {policy.max_since_chars} characters.")
     if not names.is_since(since):
-        raise failed(GitReason.INVALID_SINCE_FORMAT, "since is no date.")
+        raise failed(GitReason.INVALID_SINCE_FORMAT, "since is not a date.")
     return since
 
 
@@ -99,14 +99,14 @@ def checked_tag(policy: GitPolicy, tag: str) -> str:
     if not names.is_branch_name(tag):
         raise failed(GitReason.INVALID_TAG, "tag contains unsupported characters.")
     if not (policy.tag_pattern and names.matches(policy.tag_pattern, tag)):
-        raise Denied(GitReason.TAG_NOT_ALLOWED, f"The tag {tag!r} is not one that may be made or pushed.")
+        raise Denied(GitReason.TAG_NOT_ALLOWED, f"The profile does not allow the tag {tag!r} to be made or pushed.")
     return tag
 
 
 def checked_message(message: str) -> bytes:
     """Check the message of a commit or tag and return it as bytes for git's standard input."""
     if not message.strip() or "\0" in message:
-        raise failed(GitReason.EMPTY_COMMIT_MESSAGE, "message is empty or holds NUL.")
+        raise failed(GitReason.EMPTY_COMMIT_MESSAGE, "message is empty or contains a NUL.")
     return message.encode(errors="replace")
 
 
@@ -125,5 +125,5 @@ def _checked_path(path: str) -> str:
         raise Denied(Reason.PATH_OUTSIDE_WORKSPACE, f"{path!r} is not a path below the workspace.")
     parts = names.parts_of(path)
     if parts is None:
-        raise ToolError(f"{path[:100]!r} is no path.", reason="invalid_path")
+        raise ToolError(f"{path[:100]!r} is not a path.", reason="invalid_path")
     return "/".join(parts) or "."

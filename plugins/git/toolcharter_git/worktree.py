@@ -119,5 +119,6 @@ def require_clean(repository: Repository, *, staged_is_clean: bool = False) -> S
     # A protected file can never be added, so it must not block the actions that need a clean worktree.
     dirty = repository.visible(dirty)
     if dirty and not repository.policy.allow_worktree_dirty:
-        raise Denied(GitReason.DIRTY_WORKTREE, f"{len(dirty)} changed path(s) stand in the way, first {dirty[0]!r}.")
+        message = f"The worktree has {len(dirty)} uncommitted change(s); the first is {dirty[0]!r}."
+        raise Denied(GitReason.DIRTY_WORKTREE, message)
     return state

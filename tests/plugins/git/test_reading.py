@@ -133,7 +133,7 @@ def test_log_lists_no_more_than_the_policy_permits_and_says_so(repo, call, asked
 
     result = call("log", policy={"max_commits": 2}, max_count=asked)
 
-    notice = "[truncated: the latest 2 commits; no more are listed at once]"
+    notice = "[truncated: only the latest 2 commits are listed]"
     assert [item["subject"] for item in result.data["items"]] == ["Third", "Second"]
     assert (result.text.endswith(notice), result.data["truncated"], result.truncated) == (is_cut,) * 3
 

@@ -188,7 +188,7 @@ def test_uncommitted_changes_stand_in_the_way(repo, call, action, change) -> Non
     result = call(action, policy=FREE, branch="x", tag="v1", message="x", remote="origin")
 
     assert verdict(result) == ("denied", "dirty_worktree")
-    assert result.message == f"1 changed path(s) stand in the way, first {change!r}."
+    assert result.message == f"The worktree has 1 uncommitted change(s); the first is {change!r}."
 
 
 def test_a_commit_needs_everything_added(repo, call) -> None:

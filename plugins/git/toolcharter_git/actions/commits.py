@@ -33,7 +33,7 @@ def add(git: Git, request: Request) -> Callable[[], Answer]:
         raise Denied(GitReason.NESTED_REPOSITORY, f"{nested!r} is a repository of its own.")
     limit = git.policy.max_files
     if len(staged) > limit:
-        raise Denied(GitReason.TOO_MANY_FILES, f"{len(staged)} files would be added; at most {limit} may be at once.")
+        raise Denied(GitReason.TOO_MANY_FILES, f"{len(staged)} files would be added; one call may add at most {limit}.")
     if not staged:
         raise failed(reason, "nothing at these paths has changed.")
 

@@ -48,7 +48,7 @@ def log(git: Git, request: Request) -> Callable[[], Answer]:
         has_more = is_cut or len(commits) > most
         del commits[most:]
         lines = [f"{each['commit'][:12]} {each['date'][:10]} {each['author']}: {each['subject']}" for each in commits]
-        lines += [f"[truncated: the latest {len(commits)} commits; no more are listed at once]"] if has_more else []
+        lines += [f"[truncated: only the latest {len(commits)} commits are listed]"] if has_more else []
         return Answer("\n".join(lines) or "No commits.", {"items": commits, "truncated": has_more})
 
     return work
@@ -122,7 +122,7 @@ def _split(ref: str) -> tuple[str, str | None]:
 def _checked_place(repository: Repository, path: str) -> str:
     parts = names.parts_of(path) if path else []
     if parts is None or ".." in parts:
-        raise failed(GitReason.INVALID_REF, "the path in ref is not one below the top of the repository.")
+        raise failed(GitReason.INVALID_REF, "the path in ref leads out of the repository.")
     place = "/".join(parts)
     if place:
         repository.require_visible([place], "any")
@@ -132,7 +132,7 @@ def _checked_place(repository: Repository, path: str) -> str:
 def _show_commit(repository: Repository, commit: str, reason: GitReason) -> Answer:
     found, _ = _commits(repository, ["--max-count=1", commit, "--"], reason, body="%b")
     if not found:
-        raise failed(reason, "the author of the commit has a name too long to be shown.")
+        raise failed(reason, "the commit's author has too long a name to be shown.")
     item = found[0]
     message = f"{item['subject']}\n\n{item.pop('body', '')}".strip()
     first = item["parents"].partition(" ")[0] or repository.empty_tree(reason)

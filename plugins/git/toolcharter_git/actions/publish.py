@@ -27,7 +27,7 @@ def push(git: Git, request: Request) -> Callable[[], Answer]:
         raise failed(GitReason.REMOTE_NOT_ALLOWED, "remote is not the name of a remote.")
     named = _named_source(git.policy, request)
     if request.remote not in git.policy.allowed_remotes:
-        raise Denied(GitReason.REMOTE_NOT_ALLOWED, f"The remote {request.remote!r} may not be pushed to.")
+        raise Denied(GitReason.REMOTE_NOT_ALLOWED, f"The profile allows no pushes to the remote {request.remote!r}.")
     repository = git.open(request.action, GitReason.BRANCH_RESOLUTION_FAILED)
     current = require_managed(repository)
     require_clean(repository)
@@ -70,8 +70,8 @@ def _destination(repository: Repository, remote: str) -> tuple[str, str]:
     if protocol is None or (protocol == "file" and pinned is None):
         raise Denied(
             GitReason.REMOTE_NOT_ALLOWED,
-            f"The URL of the remote {remote!r} is none of https or ssh.",
-            hint="An operator may name a 'file' URL under remote_urls.",
+            f"The URL of the remote {remote!r} is neither https nor ssh.",
+            hint="An operator may list a 'file' URL under remote_urls.",
         )
     return urls[0], protocol
 
