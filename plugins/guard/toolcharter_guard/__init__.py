@@ -1,4 +1,4 @@
-"""The command `toolcharter guard`: a profile in front of coding agents, by the agents' own hooks."""
+"""The command `toolcharter guard`: it checks the calls of coding agents against a profile, by the agents' own hooks."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -10,10 +10,10 @@ if TYPE_CHECKING:
 
     from toolcharter_guard import command
 else:
-    command = lazy("toolcharter_guard.command")  # a list of plugins needs none of it
+    command = lazy("toolcharter_guard.command")  # listing the plugins does not need it
 
 
 @hookimpl
 def register_commands() -> "Sequence[click.Command]":
-    """The one command of this distribution."""
+    """Offer the command `guard`."""
     return [command.command]

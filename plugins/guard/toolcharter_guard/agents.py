@@ -1,4 +1,4 @@
-"""The agents: how each sends a call to its hook, and how it wants the answer."""
+"""The agents: in which form each sends a call to its hook, and in which form it expects the answer."""
 
 import json
 from collections.abc import Mapping
@@ -19,18 +19,18 @@ class Message(NamedTuple):
 
     is_after: bool
     tool: str
-    """As the agent names it; a tool of an MCP server, of which the agent says so: `mcp__SERVER__TOOL`."""
+    """The agent's name for it; `mcp__SERVER__TOOL` if the agent says that it is a tool of an MCP server."""
     args: Any
     cwd: str | None
     session: str | None
     model: str | None
     call_id: str | None
     output: Any = None
-    """Of a call that has been made."""
+    """The output of a finished call."""
     error: str | None = None
-    """Why a call that the agent has made failed, as the agent says it."""
+    """The agent's message about a finished call that failed."""
     subagent: str | None = None
-    """Which of the agent's own agents makes the call, if the agent says so."""
+    """The identifier of the subagent that makes the call, if the agent sends one."""
 
 
 class Agent(NamedTuple):
@@ -40,12 +40,12 @@ class Agent(NamedTuple):
     title: str
     table: Mapping[str, Row]
     keys: Mapping[str, str]
-    """Where its messages say what: `tool`, `args`, `session`, `call_id`, `cwd`, `model`, `event`, `output`, `error`,
-    `subagent`."""
+    """The keys of its messages, by our names for them: `tool`, `args`, `session`, `call_id`, `cwd`, `model`, `event`,
+    `output`, `error`, `subagent`."""
     after: frozenset[str]
-    """The events that come behind a call."""
+    """The events that are sent after a call."""
     can_ask: bool
-    """Whether a hook may have the agent ask its user."""
+    """Whether a hook can make the agent ask its user."""
 
 
 _CLAUDE_KEYS = {
@@ -80,7 +80,7 @@ AGENTS: Mapping[str, Agent] = {
             CURSOR,
             {**_CLAUDE_KEYS, "session": "conversation_id", "output": "tool_output", "error": "error_message"},
             frozenset({"postToolUse", "postToolUseFailure"}),
-            can_ask=False,  # `preToolUse` takes the answer "ask", and lets the call through
+            can_ask=False,  # `preToolUse` accepts the answer "ask", but lets the call through
         ),
         Agent(
             "copilot",
@@ -93,14 +93,18 @@ AGENTS: Mapping[str, Agent] = {
     )
 }
 _CURSOR_MCP = "MCP:"
-"""Before the name of an MCP server's tool in Cursor's messages, which do not say whose it is."""
+"""The prefix of MCP tools in Cursor's messages, which do not name the server."""
 
 
 def read_message(agent: Agent, said: object) -> Message:
-    """One message of *agent*, parsed from JSON.
+    """Read one message of *agent*.
+
+    Args:
+        agent: The agent that sent it.
+        said: The message, parsed from JSON.
 
     Raises:
-        Unreadable: It names no tool, or is no object.
+        Unreadable: The message is not an object or names no tool.
     """
     if not isinstance(said, Mapping):
         raise Unreadable("the message is no object")
@@ -123,7 +127,7 @@ def read_message(agent: Agent, said: object) -> Message:
         failed: Mapping[str, Any] = error
         error = failed.get("message")
     return Message(
-        # Copilot names no event; only the messages behind a call have a result or an error.
+        # Copilot names no event; only the messages after a call have a result or an error.
         is_after=known.get(agent.keys["event"]) in agent.after
         or (agent.name == "copilot" and not known.keys().isdisjoint(("toolResult", "error"))),
         tool=_mcp_name(agent, tool, known.get("mcp_context")),
@@ -139,7 +143,10 @@ def read_message(agent: Agent, said: object) -> Message:
 
 
 def _mcp_name(agent: Agent, tool: str, context: object) -> str:
-    """*tool* as `mcp:` rules know it, if it is one of an MCP server; no name at all if they could take it for another's."""
+    """The name that `mcp:` rules know an MCP tool by; another tool's name is returned as it is.
+
+    If the server or tool name could be split in another way, the result is not a valid tool name.
+    """
     if agent.name == "cursor" and tool.startswith(_CURSOR_MCP):
         server, name = "cursor", tool.removeprefix(_CURSOR_MCP)
     elif agent.name in {"gemini", "opencode"} and isinstance(context, Mapping) and tool not in agent.table:
@@ -152,7 +159,7 @@ def _mcp_name(agent: Agent, tool: str, context: object) -> str:
 
 
 def answer(agent: Agent, verdict: Verdict, reason: str) -> dict[str, Any]:
-    """The answer to a call, in the form of *agent*. A call that passes is left to the agent's own permissions."""
+    """Return the answer to a call, in the form of *agent*. The agent's own permissions still apply to allowed calls."""
     if verdict == "ask" and not agent.can_ask:
         verdict, reason = "deny", f"{reason} {agent.title} cannot ask its user in a hook."
     if agent.name == "cursor":
@@ -169,15 +176,15 @@ def answer(agent: Agent, verdict: Verdict, reason: str) -> dict[str, Any]:
 
 
 def replaced_output(agent: Agent, tool: str, output: Any) -> dict[str, Any]:
-    """The answer that puts *output* in place of that of *tool*, where *agent* lets a hook do that; else nothing."""
-    if agent.name == "gemini":  # it has no other way: "Tool result blocked: ", then the reason
+    """Return the answer that replaces the output of *tool* by *output*; empty if the agent's hooks cannot do that."""
+    if agent.name == "gemini":  # its only way: the model reads "Tool result blocked: " and the reason
         text = output if isinstance(output, str) else json.dumps(output)
         return {"decision": "deny", "reason": f"toolcharter has masked secrets in this result:\n{text}"}
-    if agent.name == "claude-code":  # 2.1.121 and later; an older one ignores it
+    if agent.name == "claude-code":  # 2.1.121 and later; an older version ignores the answer
         return {"hookSpecificOutput": {"hookEventName": "PostToolUse", "updatedToolOutput": output}}
     if agent.name == "copilot":
         return {"modifiedResult": {"resultType": "success", "textResultForLlm": output}}
-    if agent.name == "cursor" and tool.startswith(MCP):  # for no other tool; its output comes as JSON in a text
+    if agent.name == "cursor" and tool.startswith(MCP):  # only for MCP tools, whose output comes as JSON in a text
         with suppress(ValueError, TypeError):
             return {"updated_mcp_tool_output": json.loads(output)}
     return {"output": output} if agent.name == "opencode" else {}

@@ -1,8 +1,8 @@
-"""What carries the guard: the files in which an agent is told to ask it, or not to, and where those files lie.
+"""The files that the guard depends on: those in which an agent's hooks are set or switched off.
 
-The gate's inventory holds them, so that no tool changes them under any profile. A shell line runs as the user, though, and
-so a line that names one of them is denied here, in every mode. It is found by its letters: a line that builds the name as
-it runs is not.
+The gate's inventory holds them, so no tool can change them under any profile. But a shell line runs as the user.
+Therefore a line that mentions one of them is denied, in every mode. The names are matched in the line's text: a line
+that builds a name while it runs is not found.
 """
 
 import os
@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-# Beside the agents' settings files. Source: the agents' pages on settings and hooks.
+# In addition to the agents' settings files. Source: the agents' pages on settings and hooks.
 CARRYING = (
     *(".claude/settings.local.json", ".claude/hooks", ".claude/plugins", ".codex/hooks.json", ".codex/hooks"),
     *(".gemini/hooks", ".gemini/.env", ".gemini/extensions"),
@@ -18,9 +18,9 @@ CARRYING = (
     *(".cursor/hooks", ".cursor/cli.json", ".github/hooks", ".github/copilot", ".copilot"),
 )
 _FOLDERS = (".claude", ".codex", ".gemini", ".cursor")
-"""Of which a line must not name the whole, either, to remove or to enter it."""
+"""Folders that a line must not mention as a whole either, for example to remove or to enter them."""
 _OWN = (
-    r"\bstate/+toolcharter(?![\w-])",  # events, the record of what was installed, sockets
+    r"\bstate/+toolcharter(?![\w-])",  # events, the record of installed hooks, sockets
     r"toolcharter(?:-\d+)?/+guard-[0-9a-f]{8}-",
     r"\btoolcharter[ \t]+guard[ \t]+(?:install|uninstall|serve)\b",
 )
@@ -30,27 +30,27 @@ _MOVED = {
     ".config": "XDG_CONFIG_HOME",
     ".copilot": "COPILOT_HOME",
 }
-"""The variables by which a user puts such a folder elsewhere."""
+"""The variables by which a user moves such a folder."""
 _UNQUOTED = str.maketrans("", "", "'\"\\")
 
 
 def of_user(name: str) -> Path:
-    """The file *name* of the user's home, where the environment does not put the agent's folder elsewhere."""
+    """Return the user's file *name*: in the home folder, or in the folder that the environment sets for the agent."""
     first, _, rest = name.partition("/")
     moved = Path(os.environ.get(_MOVED.get(first, ""), ""))
     return moved / rest if moved.is_absolute() else Path.home() / name
 
 
 def carrying(project: Path) -> list[Path]:
-    """The files of `CARRYING`, of the user and of *project*."""
+    """Return the files of `CARRYING`, both the user's and those of *project*."""
     return [file for name in CARRYING for file in (of_user(name), Path.home() / name, project / name)]
 
 
 class Mentions:
-    """Finds names of what carries the guard in shell lines.
+    """Finds the names of files that the guard depends on in shell lines.
 
     Args:
-        settings: The agents' settings files, as `CARRYING` has such names.
+        settings: The agents' settings files, relative as in `CARRYING`.
     """
 
     def __init__(self, settings: Iterable[str]) -> None:
@@ -62,6 +62,6 @@ class Mentions:
         )
 
     def __call__(self, line: str) -> str | None:
-        """The name that *line* has; None if it has none."""
+        """Return the first such name in *line*; None if there is none."""
         found = self._found.search(line.translate(_UNQUOTED))
         return None if found is None else found[0]

@@ -1,13 +1,15 @@
-"""The program that an agent starts for each hook: it asks the resident gate, or has the call judged by a gate of its own.
+"""The program that an agent starts for each hook: it asks the resident gate, or starts a gate of its own for the call.
 
-It is started as `python -I -S client.py toolcharter guard hook AGENT ...` and loads next to nothing, since agents wait for it.
-Whatever is not an answer of the user's own server - none is there, it is of other settings, it is late, it breaks off -
-leads to `toolcharter guard hook`, which judges by itself and starts a server for the next call. Source: unix(7).
+It is started as `python -I -S client.py toolcharter guard hook AGENT ...` and imports almost nothing, since agents wait
+for it. If the user's server gives no answer - there is none, it has other settings, it is late or breaks off - the
+program starts `toolcharter guard hook`, which judges the call itself and starts a server for the next call.
+Source: unix(7).
 
-A variable that has the loader of programs take libraries from where the agent writes denies each call: one of its
-libraries could be in this process, and in the gate. That is a notice of a mistake, and no wall: such a library runs first.
+Each call is denied if a variable makes the dynamic loader take libraries from a folder in which the agent can write:
+such a library could be in this process and in the gate. The check finds mistakes; it does not stop an attack, because
+such a library runs first.
 
-It ends with 0 and an answer, or with 2: agents let a call pass whose hook ends in any other way, or too late.
+The exit status is 0 with an answer, or 2. With any other status, and if the hook is late, agents let the call pass.
 """
 
 import _socket
@@ -23,13 +25,14 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 SERVED_VARIABLES = ("ALLOWED_TOOL_PERMS", "CODEX_HOME", "HOME", "LD_LIBRARY_PATH", "PATH", "VIRTUAL_ENV")
-"""What a server's judgement may depend on; so may every variable that begins with one of `SERVED_PREFIXES`."""
+"""Variables that a server's decision may depend on, together with those that begin with one of `SERVED_PREFIXES`."""
 SERVED_PREFIXES = (
     *("TOOLCHARTER_", "XDG_", "CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR", "CURSOR_PROJECT_DIR", "COPILOT_PROJECT_DIR"),
     *("CLAUDE_CONFIG_DIR", "COPILOT_HOME"),
 )
 LOADER_VARIABLES = {"LD_PRELOAD": " :", "LD_AUDIT": ":", "LD_LIBRARY_PATH": ":;"}
-"""From where programs get libraries, and what parts their entries; an empty folder is the present one. Source: ld.so(8)."""
+"""Variables that name libraries or their folders, with the separators of their entries. An empty entry is the current
+folder. Source: ld.so(8)."""
 UNWANTED_VARIABLES = (
     "BASH_ENV",
     "ENV",
@@ -39,25 +42,29 @@ UNWANTED_VARIABLES = (
     "OPENSSL_ENGINES",
     "OPENSSL_MODULES",
 )
-"""What else has a program run code that a project's `.env` names; the gate gets none of them, and none of Python's own."""
+"""Other variables that make a program run code, which a project's `.env` could set. The gate does not get them, nor
+those that begin with `PYTHON`."""
 SHARED_FOLDERS = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - nothing is put there
 LONGEST_SOCKET = 107
-"""How many bytes the path of a socket may have, without the NUL at its end."""
+"""The longest path of a socket, in bytes, without the NUL at its end."""
 TIMEOUT_S = 10.0
 DEADLINE_S = 45.0
-"""When a call is denied that is not judged yet. The settings of agents give a hook 60 seconds, then the call passes."""
+"""After this time a call without a decision is denied. Agents give a hook 60 seconds, and then let the call pass."""
 PYTHON_OPTIONS = ("-E", "-P")
-"""How the gate is started: neither `PYTHONPATH` and its like nor the current folder, where agents write, say what it imports."""
+"""Python's options for the gate: it imports nothing from `PYTHONPATH` or the current folder, where agents write."""
 ANSWER = b"\0toolcharter\0"
-"""Ends each answer, so that one that breaks off is none."""
+"""The end of each answer, by which a truncated answer is recognised."""
 MAX_MESSAGE = 64 * 1024 * 1024
 
 
 def folder_of(environ: "Mapping[str, str]") -> str:
-    """Where the sockets lie: the user's runtime folder, else the state folder; below `/tmp` if that lies too deep for a socket."""
+    """Return the folder of the sockets: in the user's runtime folder, else in the state folder.
+
+    If that path is too long for a socket, the folder is below `/tmp`.
+    """
     runtime = environ.get("XDG_RUNTIME_DIR")
     state = environ.get("XDG_STATE_HOME")
-    if not state or not os.path.isabs(state):  # a relative one would lie where the agent works
+    if not state or not os.path.isabs(state):  # a relative path would lead into the agent's folder
         state = f"{environ.get('HOME') or os.path.expanduser('~')}/.local/state"
     folder = f"{runtime}/toolcharter" if runtime and os.path.isabs(runtime) else f"{state}/toolcharter/run"
     longest = len(os.fsencode(folder)) + len("/guard-01234567-0123456.sock")
@@ -65,23 +72,24 @@ def folder_of(environ: "Mapping[str, str]") -> str:
 
 
 def loads_from(environ: "Mapping[str, str]", *folders: str) -> "str | None":
-    """The variable that has programs load libraries from one of *folders*, or from where any user may write; None if none does."""
+    """Return a variable that makes programs load libraries from *folders* or a shared folder; None if none does."""
     unsafe = tuple(f"{folder.rstrip('/')}/" for folder in (*folders, *SHARED_FOLDERS))
     for name, separators in LOADER_VARIABLES.items():
         entries = environ.get(name, "")
         for separator in separators:
             entries = entries.replace(separator, "\n")
         for entry in entries.split("\n") if entries else ():
-            if entry.startswith(("$ORIGIN", "${ORIGIN}")):  # where Python lies
+            if entry.startswith(("$ORIGIN", "${ORIGIN}")):  # the folder of Python's executable
                 continue
-            is_name = name != "LD_LIBRARY_PATH" and "/" not in entry  # looked for in those folders and in the system's
+            # The loader searches for a plain name in the folders of LD_LIBRARY_PATH and of the system.
+            is_name = name != "LD_LIBRARY_PATH" and "/" not in entry
             if not is_name and (entry[:1] != "/" or f"{os.path.realpath(entry)}/".startswith(unsafe)):
                 return name
     return None
 
 
 def without_unwanted(environ: "Mapping[str, str]") -> "dict[str, str]":
-    """The environment of the gate."""
+    """Return the gate's environment: *environ* without `UNWANTED_VARIABLES` and those that begin with `PYTHON`."""
     return {
         name: value
         for name, value in environ.items()
@@ -90,7 +98,7 @@ def without_unwanted(environ: "Mapping[str, str]") -> "dict[str, str]":
 
 
 def identity(words: "list[str]", environ: "Mapping[str, str]") -> bytes:
-    """All that a judgement depends on besides the message: the Python, the options, the folder and parts of the environment."""
+    """Return everything that a decision depends on, except the message: Python, options, folder, parts of *environ*."""
     parts = [sys.executable, os.getcwd(), *words]
     for name in sorted(environ):
         if name in SERVED_VARIABLES or name.startswith(SERVED_PREFIXES):
@@ -99,31 +107,34 @@ def identity(words: "list[str]", environ: "Mapping[str, str]") -> bytes:
 
 
 def socket_of(folder: str, wanted: bytes) -> str:
-    """The socket of the server for the identity *wanted*. Should two share a name, the server compares all of it."""
+    """Return the socket of the server for the identity *wanted*.
+
+    Two identities may share a name, so the server compares the whole identity.
+    """
     return f"{folder}/guard-{binascii.crc32(wanted):08x}-{len(wanted)}.sock"
 
 
 def is_private(folder: str) -> bool:
-    """Whether nobody but this user can put anything into *folder*."""
+    """Return whether *folder* belongs to this user and has no permissions for other users."""
     try:
         found = os.lstat(folder)
     except OSError:
         return False
-    is_closed_folder = found.st_mode & 0o170077 == 0o040000  # noqa: PLR2004 - of its kind and of others' rights: a folder
+    is_closed_folder = found.st_mode & 0o170077 == 0o040000  # noqa: PLR2004 - a folder without rights for others
     return is_closed_folder and found.st_uid == os.geteuid()
 
 
 def peer_is_user(peer: "_socket.socket") -> bool:
-    """Whether the process on the other side runs as this user."""
+    """Return whether the process at the other end of the socket runs as this user."""
     credentials = peer.getsockopt(_socket.SOL_SOCKET, 17, 12)  # SO_PEERCRED: pid, uid, gid
     return int.from_bytes(credentials[4:8], sys.byteorder) == os.geteuid()
 
 
 def receive(peer: "_socket.socket", limit: int) -> bytes:
-    """All that comes until the other side has said it all, at most *limit* bytes.
+    """Read until the peer ends its message, at most little more than *limit* bytes.
 
     Raises:
-        TimeoutError: That takes longer than `TIMEOUT_S`, however it is cut into parts.
+        TimeoutError: The whole message takes longer than `TIMEOUT_S`.
     """
     parts, size, until = [], 0, time.monotonic() + TIMEOUT_S
     while size <= limit and (part := peer.recv(1 << 16)):
@@ -134,7 +145,7 @@ def receive(peer: "_socket.socket", limit: int) -> bytes:
 
 
 def _asked(path: str, wanted: bytes, message: bytes) -> "tuple[int, bytes] | None":
-    """The server's exit status and output for *message*; None if there is none that counts."""
+    """The server's exit status and output for *message*; None if there is no complete answer of this user's server."""
     with_server = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     with_server.settimeout(TIMEOUT_S)
     try:
@@ -171,7 +182,7 @@ def main(words: "list[str]") -> None:
             answer = _asked(path, wanted, message)
             if answer is not None:
                 _end(*answer)
-    if message is not None:  # it has been read: hand it on
+    if message is not None:  # standard input has been read: pass the message on
         standard_input = os.memfd_create("hook")
         view = memoryview(message)
         while view:
@@ -182,12 +193,12 @@ def main(words: "list[str]") -> None:
 
 
 def _after(words: "list[str]", option: str) -> "list[str]":
-    """What stands behind *option* in *words*."""
+    """The values of *option* in *words*."""
     return [words[at] for at in range(1, len(words)) if words[at - 1] == option]
 
 
 def _judged(words: "list[str]", until: float) -> "tuple[int, bytes]":
-    """The exit status and output of a gate of our own: those that block the call, unless it ends in order and in time."""
+    """The exit status and output of a new gate; those that block the call if the gate fails or is late."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -199,7 +210,7 @@ def _judged(words: "list[str]", until: float) -> "tuple[int, bytes]":
         if select.select([reading], [], [], left)[0]:
             part = os.read(reading, 1 << 16)
             output += part
-            if not part:  # it has said all, and is about to end
+            if not part:  # the gate has closed its output and is about to end
                 ended, status = os.waitpid(child, os.WNOHANG)
                 time.sleep(0 if ended else 0.001)
     if not ended:
@@ -208,7 +219,7 @@ def _judged(words: "list[str]", until: float) -> "tuple[int, bytes]":
     code = os.waitstatus_to_exitcode(status)
     if code == 0 and output.startswith(b"{") and output.endswith(b"}\n"):
         return 0, output
-    return 2, b"" if code == 2 else b"toolcharter denies the call, because its gate has failed.\n"  # noqa: PLR2004 - it has said why
+    return 2, b"" if code == 2 else b"toolcharter denies the call, because its gate has failed.\n"  # noqa: PLR2004 - it said why
 
 
 def _end(status: int, said: bytes) -> "NoReturn":

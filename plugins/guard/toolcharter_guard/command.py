@@ -18,11 +18,11 @@ from toolcharter_guard.judge import forget_session, judge, refusal, workspace_of
 if TYPE_CHECKING:
     from toolcharter_guard import doctor as examination
 else:
-    examination = lazy("toolcharter_guard.doctor")  # a hook starts for each call, and needs no server of models
+    examination = lazy("toolcharter_guard.doctor")  # a hook is started for each call, and does not need it
 
 MAX_MESSAGE = 64 * 1024 * 1024
 BLOCK = 2
-"""The exit status with which every agent takes a call as blocked."""
+"""The exit status by which a hook blocks the call in every agent."""
 _agent = click.argument("agent", type=click.Choice(list(AGENTS)))
 _project = click.option("--project", is_flag=True, help="In the current project's settings, not in the user's.")
 
@@ -120,7 +120,7 @@ def hook(agent: str, profile: str, workspace: str | None, events: str | None) ->
     """Answer one message of AGENT, on standard input. What cannot be judged is denied with exit status 2."""
     known = AGENTS[agent]
     try:
-        text = sys.stdin.buffer.read(MAX_MESSAGE)  # what is longer is cut, and then no JSON
+        text = sys.stdin.buffer.read(MAX_MESSAGE)  # a longer message is cut, and then is not valid JSON
         forget_session(known, text, os.environ)
         root = workspace_of(known, workspace, os.environ)
         sink = events or _default_events()
@@ -131,7 +131,7 @@ def hook(agent: str, profile: str, workspace: str | None, events: str | None) ->
     except (ConfigurationError, Unreadable) as error:
         click.echo(refusal(error), err=True)
         click.get_current_context().exit(BLOCK)
-    except Exception as error:  # noqa: BLE001 - any fault of ours denies: another status would let the call through
+    except Exception as error:  # noqa: BLE001 - any error of the guard denies: another status would let the call pass
         click.echo(f"toolcharter denies the call, because it failed: {type(error).__name__}: {error}", err=True)
         click.get_current_context().exit(BLOCK)
     click.echo(json.dumps(said))
@@ -161,7 +161,7 @@ def serve(idle_s: float, words: tuple[str, ...]) -> None:
 
 
 def _program() -> list[str]:
-    """The words that start the small program for hooks, whatever the agent's PATH is; never a file of the current folder."""
+    """The command that starts `client.py`, independent of the agent's PATH and of the current folder."""
     return [sys.executable, "-I", "-S", str(client.__file__)]
 
 
@@ -172,7 +172,7 @@ def _default_events() -> str:
 
 
 def _check_profile(profile: str, workspace: Path) -> None:
-    """Refuse to install a hook that could judge nothing."""
+    """Open the profile once: a hook with an unusable profile must not be installed."""
     open_host(profile, workspace=workspace, events=[lambda _: None]).close()
 
 
@@ -197,7 +197,7 @@ def _change(agent: str, file: Path, line: str | None, *, yes: bool) -> None:
 
 
 def _state_of(agent: str, file: Path) -> tuple[bool, str]:
-    """Whether all is as it was installed, and in words."""
+    """Whether the settings are as they were installed, and their state as text."""
     expected = settings.recorded().get(str(file))
     if not file.exists():
         return expected is None, "no settings" if expected is None else "REMOVED since it was installed"

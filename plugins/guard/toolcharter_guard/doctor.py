@@ -1,9 +1,9 @@
-"""`toolcharter guard doctor`: a forbidden and harmless call, through the installed hook and through the agent itself.
+"""`toolcharter guard doctor`: try a forbidden but harmless call, by the installed hook and by the agent itself.
 
-Settings that look right prove nothing: an agent may not have read them, not trust the hook, or run it for some tools only.
-So the agent is started, where it is installed, with a model on loopback that calls its tools. The shell line that is tried
-meets the floor under every profile; should it run, it writes to a file in a temporary folder, which is noticed, and starts
-a program that does not exist.
+Settings that look right prove nothing: an agent may not have read them, not trust the hook, or run it only for some
+tools. So the agent is started, if it is installed, with a model on loopback that calls its tools. The shell line of the
+test is denied by the floor under every profile. If it runs, it writes to a file in a temporary folder, which the doctor
+checks, and starts a program that does not exist.
 """
 
 import json
@@ -32,33 +32,33 @@ from toolcharter_guard.scripted import (
 from toolcharter_guard.settings import state_folder
 
 TIMEOUT_S = 120.0
-"""How long an agent may take for all its calls."""
+"""How long an agent may take for all its calls, in seconds."""
 FLOOR = "mkfs.guard-doctor /dev/guard-doctor"
-"""Denied by the floor, and the name of no program."""
+"""A command that the floor denies; its program does not exist."""
 LINE = f"echo reached > @FILE@; {FLOOR}"
 OURS = re.compile("toolcharter(:| cannot read| denies)")
-"""In each denial of the guard, and in nothing else that is said here."""
+"""Matches every denial of the guard, and no other text in a test."""
 
 
 class Drive(NamedTuple):
-    """How an agent is started with a scripted model. `@URL@`, `@FILE@` and `@FOLDER@` are filled in."""
+    """How to start an agent with a scripted model. `@URL@`, `@FILE@` and `@FOLDER@` are replaced."""
 
     command: Sequence[str]
-    """Options go behind its second word."""
+    """The command line. Options are inserted after its second word."""
     answers: type[Answers]
     environ: Mapping[str, str]
     calls: Sequence[tuple[str, str]]
     """Forbidden calls: the agent's tool, and its arguments in JSON. `@FILE@` is a file that must not appear."""
     unasked: Sequence[tuple[str, str]] = ()
-    """Calls for which the agent is known to run no hooks: a finding, no failure."""
+    """Calls for which the agent is known to run no hooks: reported, but not as a failure."""
     modes: Sequence[str] = ()
     """Options with which the agent is known to run no hooks."""
     subagent: Sequence[tuple[str, str]] = ()
-    """The calls by which it starts a subagent, and waits for it."""
+    """The calls by which the agent starts a subagent and waits for it."""
     trusting: str = ""
-    """The option with which it runs hooks that its user has not trusted."""
+    """The option with which the agent runs hooks that its user has not trusted."""
     settings: str = ""
-    """Written to `@FOLDER@/settings.json`."""
+    """The content of `@FOLDER@/settings.json`."""
 
 
 class Finding(NamedTuple):
@@ -69,12 +69,12 @@ class Finding(NamedTuple):
 
 
 class Tried(NamedTuple):
-    """What came of an agent's calls."""
+    """The outcome of an agent's calls."""
 
     refused: set[str]
     """The tools whose forbidden calls the guard has refused."""
     subagent: str
-    """What is said of a subagent's forbidden call."""
+    """The report about a subagent's forbidden call."""
     subagent_passed: bool
 
 
@@ -122,13 +122,13 @@ DRIVES: Mapping[str, Drive] = {
     "gemini": Drive(
         ("gemini", "--skip-trust", "--yolo", "-m", "gemini-2.5-flash", "-p", "go"),
         Gemini,
-        # The settings of the system come first: they choose a key, so that no account is asked.
+        # System settings take precedence: they select the key, so that the agent does not use an account.
         {
             "GEMINI_API_KEY": "none",
             "GOOGLE_GEMINI_BASE_URL": "@URL@",
             "GEMINI_CLI_SYSTEM_SETTINGS_PATH": "@FOLDER@/settings.json",
         },
-        # It refuses paths outside of the project itself, before it asks its hooks.
+        # Only the shell: Gemini CLI refuses paths outside of the project before it runs its hooks.
         [("run_shell_command", json.dumps({"command": LINE}))],
         subagent=[("invoke_agent", json.dumps({"agent_name": "generalist", "prompt": SUBAGENT}))],
         settings='{"security": {"auth": {"selectedType": "gemini-api-key"}}}',
@@ -150,11 +150,11 @@ DRIVES: Mapping[str, Drive] = {
     ),
 }
 SHELLS = {"gemini": "run_shell_command", "opencode": "bash", "cursor": "Shell", "copilot": "bash"}
-"""What an agent calls its shell in a hook's message, if not `Bash`."""
+"""The name of an agent's shell tool in a hook's message, if it is not `Bash`."""
 
 
 def examined(agent: str, command: str, project: Path) -> Iterator[Finding]:
-    """What comes of trying the hook *command* of *agent*, and then the agent itself, in *project*."""
+    """Try the hook *command* of *agent*, and then the agent itself, in *project*; yield the findings."""
     yield _hook(agent, command, project)
     drive, title = DRIVES.get(agent), AGENTS[agent].title
     if drive is None:
@@ -169,7 +169,7 @@ def examined(agent: str, command: str, project: Path) -> Iterator[Finding]:
 
 
 def _of_agent(drive: Drive, title: str, program: str, project: Path) -> Iterator[Finding]:
-    """What comes of the agent's own calls."""
+    """Have the agent make the calls; yield the findings."""
     refused, subagent, subagent_passed = _tried(drive, program, project)
     for tool, _ in drive.calls:
         if tool in refused:
@@ -190,7 +190,7 @@ def _of_agent(drive: Drive, title: str, program: str, project: Path) -> Iterator
 
 
 def _hook(agent: str, command: str, project: Path) -> Finding:
-    """One message, as the agent would send it."""
+    """Send the hook one message, as the agent would."""
     keys = AGENTS[agent].keys
     said = {keys["tool"]: SHELLS.get(agent, "Bash"), keys["args"]: {"command": FLOOR}, "cwd": str(project)}
     try:
@@ -217,10 +217,10 @@ def _hook(agent: str, command: str, project: Path) -> Finding:
 
 
 def _tried(drive: Drive, program: str, project: Path, *options: str) -> Tried:
-    """Start the agent, and have it make the forbidden calls."""
+    """Start the agent and have its model make the forbidden calls."""
     state = state_folder()
     state.mkdir(mode=0o700, parents=True, exist_ok=True)
-    # Not below /tmp: Gemini CLI takes no settings from a folder that others can write.
+    # Not below /tmp: Gemini CLI reads no settings from a folder in which other users can write.
     with tempfile.TemporaryDirectory(prefix="guard-doctor-", dir=state) as name:
         folder = Path(name)
         (folder / "settings.json").write_text(drive.settings)
@@ -238,7 +238,7 @@ def _tried(drive: Drive, program: str, project: Path, *options: str) -> Tried:
 
             _, first, *more = map(filled, drive.command)
             environ = {key: filled(value) for key, value in drive.environ.items()}
-            with suppress(subprocess.TimeoutExpired):  # a call that was not made by then counts as not refused
+            with suppress(subprocess.TimeoutExpired):  # a call that the agent has not made counts as not refused
                 subprocess.run(  # noqa: S603 - the user's own agent
                     [program, first, *options, *more],
                     cwd=project,

@@ -1,7 +1,8 @@
-"""Paths, patterns and URLs as a model writes them: read only where every agent reads them alike.
+"""Parse a model's paths, patterns and URLs, and refuse those that agents parse in different ways.
 
-The guard judges a text, and the agent's own tool reads it again. What the two could take for different things is refused:
-an agent in JavaScript cuts blanks off a path that Python keeps, and expands braces that Python does not.
+The guard judges a text, and then the agent's own tool parses it again. A text that the two could parse differently is
+refused: for example, an agent in JavaScript trims blanks from a path that Python keeps, and expands braces that Python
+does not.
 """
 
 import re
@@ -10,7 +11,8 @@ import unicodedata
 _SCHEME = re.compile(r"(?:[a-zA-Z][a-zA-Z0-9+.-]*://|file:)", re.IGNORECASE)
 _URL = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*://\S+")
 _LOOKS_LIKE_URL = re.compile(r"://|\b(?:https?|ftp|file|wss?):", re.IGNORECASE)
-# What both JavaScript and Python take for blanks between words. The rest stays in a word, where the network's checks refuse it.
+# Characters that are blanks in both JavaScript and Python. Other blanks stay in a word, which the network's checks
+# refuse.
 _BLANKS = re.compile(r"[ \t\n\v\f\r\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+")
 _MAGIC = re.compile(r"[*?\[{]")
 _PLAIN_BRACES = re.compile(r"\{[\w-]+(?:,[\w-]+)+\}")
@@ -21,10 +23,10 @@ class UnknownForm(Exception):
 
 
 def exact_path(text: object) -> str:
-    """*text*, if it names one file in every reading.
+    """Check that every agent takes *text* for the same path, and return it.
 
     Raises:
-        UnknownForm: It is no text, or one that an agent may change before it opens the file.
+        UnknownForm: *text* is not a text, or an agent may change it before it opens the file.
     """
     if not isinstance(text, str) or not text or "\0" in text:
         raise UnknownForm("a path is no text")
@@ -38,15 +40,17 @@ def exact_path(text: object) -> str:
 
 
 def is_pattern(text: str) -> bool:
-    """Whether *text* may stand for several files."""
+    """Return whether *text* may match several files."""
     return _MAGIC.search(text) is not None
 
 
 def folder_of_pattern(pattern: object) -> str:
-    """The folder below which *pattern* finds files: its part before the first wildcard; empty for the present folder.
+    """Return the folder below which *pattern* finds files: its part before the first wildcard.
+
+    The result is empty for the current folder.
 
     Raises:
-        UnknownForm: It may lead out of that folder.
+        UnknownForm: The pattern may lead out of that folder.
     """
     text = exact_path(pattern)
     if "\\" in text:
@@ -62,10 +66,10 @@ def folder_of_pattern(pattern: object) -> str:
 
 
 def urls_in(text: object) -> list[str]:
-    """The URLs in a prompt, each a word of its own.
+    """Return the URLs in a prompt. Each must be a word of its own.
 
     Raises:
-        UnknownForm: There are none, or one is not apart from other text, so that an agent could read another from it.
+        UnknownForm: There are none, or a URL touches other text, so that an agent could parse another URL from it.
     """
     words = _BLANKS.split(text) if isinstance(text, str) else []
     urls = [word for word in words if _LOOKS_LIKE_URL.search(word)]

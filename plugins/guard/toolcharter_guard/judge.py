@@ -1,4 +1,4 @@
-"""From an agent's message to its answer: the call passes the gate under the profile, and the agent does the work."""
+"""Answer an agent's messages: each call passes the gate under the profile, and the agent does the work."""
 
 import asyncio
 import json
@@ -21,28 +21,29 @@ PROJECT_VARIABLES = {
     "cursor": "CURSOR_PROJECT_DIR",  # its user's hooks run in `~/.cursor`
     "copilot": "COPILOT_PROJECT_DIR",
 }
-"""The variable in which an agent hands its project's folder to hooks."""
+"""The variable in which an agent passes its project's folder to hooks."""
 CARRIED = "guard_settings"
-"""The reason for which a shell line is denied that names what carries the guard."""
+"""The reason of a denial for a shell line that mentions a file which the guard depends on."""
 UNREADABLE = "unreadable"
-"""Stands in events for a tool whose name is none."""
+"""The tool's name in events if the agent's name for it is not valid."""
 MAX_OPEN = 1000
-"""How many calls may be open at once; the oldest is ended then."""
+"""How many calls may be open at once. If there are more, the oldest is ended."""
 
 
 def workspace_of(agent: Agent, given: str | None, environ: Mapping[str, str]) -> Path:
-    """The folder that the profile is about: as installed, as the agent says, or the current one.
+    """Return the profile's workspace: the *given* folder, or else the agent's variable, or else the current folder.
 
-    The `cwd` of a message is not asked: the agent changes it by its own `cd`.
+    The `cwd` of a message is not used: the agent changes it by its own `cd`.
     """
     named = given or environ.get(PROJECT_VARIABLES.get(agent.name, ""), "") or os.getcwd()  # noqa: PTH109 - text
     return Path(os.path.realpath(named))
 
 
 def forget_session(agent: Agent, text: bytes, environ: MutableMapping[str, str]) -> None:
-    """Take the session's identifier out of the environment, where agents put it too.
+    """Remove variables with the session's identifier from *environ*.
 
-    The scrubber takes the value of a variable such as `GEMINI_SESSION_ID` for a secret, and events would name no session.
+    Some agents set `GEMINI_SESSION_ID` or the like. The scrubber would take its value for a secret and mask the session
+    in events.
     """
     with suppress(ValueError, Unreadable):
         session = read_message(agent, json.loads(text)).session
@@ -51,25 +52,25 @@ def forget_session(agent: Agent, text: bytes, environ: MutableMapping[str, str])
 
 
 def judge(agent: Agent, host: Host, workspace: Path, text: str | bytes) -> dict[str, Any]:
-    """Answer one message in a process that no later message will reach: what passes has ended, as far as it knows.
+    """Answer one message in a process that gets no other message. A permitted call counts as ended at once.
 
     Raises:
-        Unreadable: It is not in the form that the agent documents.
+        Unreadable: The message is not in the form that the agent documents.
     """
     return asyncio.run(Judge(agent, host, workspace).answer(text))
 
 
 class NotReported(ToolError):
-    """Why a permitted call ended without its agent's report, or that the agent reported a failure."""
+    """A permitted call failed, or ended without a report of its agent; the message says why."""
 
 
 class _OpenCall(NamedTuple):
     """A permitted call that the agent is making."""
 
     ended: "asyncio.Future[str]"
-    """Set to the call's output when the agent reports its end."""
+    """Gets the call's output when the agent reports the call's end."""
     task: "asyncio.Task[HostResult]"
-    """The call as the gate has it: it ends, with its closing event, after `ended`."""
+    """The call in the gate. It ends after `ended`, with its closing event."""
 
 
 _Key = tuple[str | None, ...]
@@ -79,10 +80,10 @@ class Judge:
     """Answers the messages of one agent.
 
     Args:
-        agent: Whose.
-        host: What judges.
-        workspace: The folder that the profile is about.
-        remembers: A permitted call stays open until the agent reports its end; else it ends at once.
+        agent: The agent.
+        host: The host that judges its calls.
+        workspace: The profile's workspace.
+        remembers: If true, a permitted call stays open until the agent reports its end; else it ends at once.
     """
 
     def __init__(self, agent: Agent, host: Host, workspace: Path, *, remembers: bool = False) -> None:
@@ -94,14 +95,14 @@ class Judge:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether the agent is making a call, as far as it has reported."""
+        """Whether a permitted call is open: the agent has not reported its end."""
         return bool(self._open)
 
     async def answer(self, text: str | bytes) -> dict[str, Any]:
         """Answer one message.
 
         Raises:
-            Unreadable: It is not in the form that the agent documents.
+            Unreadable: The message is not in the form that the agent documents.
         """
         try:
             message = read_message(self._agent, json.loads(text))
@@ -110,7 +111,7 @@ class Judge:
         return await self._after(message) if message.is_after else await self._before(message)
 
     async def end(self) -> None:
-        """End the calls that are open: no report can reach them any more."""
+        """End the open calls: no report can reach them any more."""
         for key in list(self._open):
             await _end(self._open.pop(key), NotReported("the guard ended before the agent reported the call's end"))
 
@@ -127,7 +128,7 @@ class Judge:
             opened = await self._opened(call, message)
             if not isinstance(opened, HostResult):
                 permitted.append(opened)
-            elif opened.pending is not None:  # a later part may be denied, and no yes of a person covers that
+            elif opened.pending is not None:  # a later part may still be denied, whatever a person answers
                 asked.append(opened)
             elif opened.is_error:
                 await _end(permitted, NotReported("another part of the call was denied"))
@@ -145,7 +146,7 @@ class Judge:
         return answer(self._agent, "allow", "")
 
     async def _recorded(self, message: Message, reason: str) -> None:
-        """Leave the events of a call whose arguments cannot be read; nobody is asked about it."""
+        """Record a call whose arguments cannot be read as denied. No person is asked about it."""
         name = message.tool if is_name(message.tool) else UNREADABLE
         args: dict[str, Any] = dict(message.args) if isinstance(message.args, Mapping) else {"arguments": message.args}
         await self._host.arefuse(name, args, reason, call_id=message.call_id, caller=self._caller(message))
@@ -154,7 +155,7 @@ class Judge:
         return Caller(agent=self._agent.name, session=message.session, provider=message.model)
 
     async def _opened(self, call: OurCall, message: Message) -> _OpenCall | HostResult:
-        """The call once the agent may make it; its result if that is denied, or not waited for."""
+        """The open call, if the agent may make it; its result, if the call is denied or `remembers` is false."""
         loop = asyncio.get_running_loop()
         decided: asyncio.Future[None] = loop.create_future()
         ended: asyncio.Future[str] = loop.create_future()
@@ -178,7 +179,7 @@ class Judge:
         return task.result() if task.done() else _OpenCall(ended, task)
 
     async def _after(self, message: Message) -> dict[str, Any]:
-        """End the call, and scrub its output where the agent lets a hook replace it."""
+        """End the call, and scrub its output if the agent's hooks can replace it."""
         opened = self._open.pop(_key(message), [])
         output = message.output
         text = output if isinstance(output, str) else json.dumps(output)
@@ -198,13 +199,13 @@ async def _end(calls: Iterable[_OpenCall], outcome: str | NotReported) -> None:
 
 
 def _key(message: Message) -> _Key:
-    """What both messages of a call have in common; some agents number their calls, some do not."""
+    """What both messages of a call have in common. Not all agents give their calls an identifier."""
     args = json.dumps(message.args, sort_keys=True)
     return message.session, message.subagent, message.call_id, message.tool, args
 
 
 def _reason(result: HostResult) -> str:
-    """What the agent's model reads: the reason as a word, the sentence, what to do instead."""
+    """The text for the agent's model: the reason, the message and the hint."""
     if result.pending is not None:
         return f"toolcharter asks: {result.pending.request.message or result.pending.request.reason}"
     said = result.result
@@ -213,5 +214,5 @@ def _reason(result: HostResult) -> str:
 
 
 def refusal(error: ConfigurationError | Unreadable) -> str:
-    """What stands on standard error when nothing can be judged; the exit status 2 blocks the call in every agent."""
+    """Return the text for standard error if the call cannot be judged. The exit status 2 blocks it in every agent."""
     return f"toolcharter denies the call, because it cannot judge it: {error}"

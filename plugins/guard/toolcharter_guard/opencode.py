@@ -1,4 +1,4 @@
-"""The plugin file by which OpenCode asks the guard: it has hooks for plugins alone."""
+"""The plugin file by which OpenCode asks the guard: OpenCode has hooks only for plugins."""
 
 import json
 from collections.abc import Sequence
@@ -60,11 +60,11 @@ export const ToolcharterGuard = async ({ client, directory }) => {
 
 
 def plugin_file(words: Sequence[str], mark: str, timeout_s: int) -> str:
-    """JavaScript that starts *words* for each call and throws the reason of a denial; without an answer it throws, too.
+    """Return JavaScript that starts *words* for each call. It throws if the call is denied or the hook gives no answer.
 
     Args:
         words: The hook's program and its arguments.
-        mark: What the guard knows the file by.
+        mark: A text by which the guard recognises the file.
         timeout_s: How long the hook may take.
     """
     return _SOURCE % {"words": json.dumps(words), "mark": mark, "timeout_ms": timeout_s * 1000}

@@ -1,4 +1,4 @@
-"""Patches in the form of Codex's `apply_patch`: which files one adds, changes, moves and deletes."""
+"""Parse patches in the form of Codex's `apply_patch`: which files they add, change, move and delete."""
 
 from typing import Literal, NamedTuple
 
@@ -18,14 +18,15 @@ class Change(NamedTuple):
 
 
 def parse_patch(text: str) -> list[Change]:
-    """Read a patch.
+    """Parse a patch.
 
     Raises:
-        ValueError: It is none. Nothing of it is guessed: a line that is not understood could name another file.
+        ValueError: It is not a patch, or has a line that is not understood: that line could name another file.
 
     Source: the grammar in Codex's instructions for `apply_patch`.
     """
-    # Codex and OpenCode end lines at a line feed alone. Python's splitlines() would also do so inside a file's name.
+    # Codex and OpenCode end lines only at a line feed. Python's splitlines() would also split at other characters,
+    # which may be part of a file's name.
     lines = [line.removesuffix("\r") for line in text.strip().split("\n")]
     if len(lines) < 2 or lines[0].strip() != BEGIN or lines[-1].strip() != END:  # noqa: PLR2004 - the first and last
         raise ValueError(f"a patch begins with {BEGIN!r} and ends with {END!r}")
@@ -61,7 +62,7 @@ def _begun(line: str, number: int) -> Change | None:
 
 
 def _path(line: str, head: str, number: int) -> str:
-    path = line.removeprefix(head)  # as it is: one agent cuts blanks off, another does not
+    path = line.removeprefix(head)  # not stripped: some agents trim blanks, others do not
     if not path.strip():
         raise ValueError(f"line {number} of the patch names no file")
     return path

@@ -1,9 +1,10 @@
 """The resident gate: a process that keeps a profile's toolbox and answers the hooks of one user, for one project.
 
-It serves one identity (`client.identity`): the same Python, options, folder and environment. A hook of another one is
-turned away, and judges by itself. It ends when nobody has asked for a while, and as soon as a file changes that a new
-start would read: then the next hook judges by itself and starts another. A permitted call stays open until the agent
-reports its end by a second hook, so that its closing event, its output and its time are those of the agent's work.
+It serves one identity (`client.identity`): the same Python, options, folder and environment. A hook with another
+identity gets no answer, and judges its call itself. The gate ends after some time without a hook, and as soon as a file
+changes that a new gate would read. The next hook then judges its call itself and starts a new gate. A permitted call
+stays open until the agent reports its end by a second hook. Its closing event therefore has the output and the time of
+the agent's work.
 """
 
 import asyncio
@@ -39,16 +40,16 @@ from toolcharter_guard.judge import Judge, refusal
 from toolcharter_guard.settings import believed
 
 IDLE_S = 900.0
-"""After how many seconds without a question a server ends."""
+"""A server ends after this many seconds without a hook."""
 OPEN_S = 3600.0
-"""The same while the agent is making a call whose end it has not reported."""
+"""The same limit while a call is open whose end the agent has not reported."""
 MAX_AGE_S = 6 * 3600.0
-"""After how many seconds a server ends in any case."""
+"""A server ends after this many seconds in any case."""
 MODULES_EVERY_S = 2.0
-"""How often the files of loaded modules are looked at; all else is looked at for each question."""
+"""The seconds between two checks of the files of loaded modules. All other files are checked for each hook."""
 BACKLOG = 256
 TIMEOUT_S = 30.0
-"""How long a hook may take to say its message, and to take its answer."""
+"""How long a hook may take to send its message and to read its answer, in seconds."""
 BLOCK = 2
 
 Sign = tuple[int, int, int] | None
@@ -58,16 +59,16 @@ class Resident:
     """Answers hooks of one identity with one toolbox.
 
     Args:
-        agent: Whose hooks.
+        agent: The agent that runs the hooks.
         profile: A profile's name or path.
         root: The workspace.
-        events: Where events go.
-        wanted: The identity that it serves.
+        events: The URL of the event sink.
+        wanted: The identity that the server answers.
     """
 
     def __init__(self, agent: Agent, profile: str, root: Path, events: str, wanted: bytes) -> None:
         self._wanted = wanted
-        # Before the toolbox is built: what changes meanwhile may have been read or not, and so counts as changed.
+        # Taken before the toolbox is built: a file that changes during the build counts as changed, read or not.
         self._read = {file: _sign(file) for file in _could_be_read(root, os.environ)}
         began = time.time_ns()
         self._host = open_host(profile, workspace=root, events=events, believed=believed(root))
@@ -82,7 +83,7 @@ class Resident:
         self._alone.set()
 
     async def serve(self, path: str, *, idle_s: float = IDLE_S) -> None:
-        """Answer at the socket *path* until there is a reason to end."""
+        """Answer hooks at the socket *path* until there is a reason to end."""
         loop = asyncio.get_running_loop()
         with suppress(FileNotFoundError):
             os.unlink(path)
@@ -97,7 +98,7 @@ class Resident:
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             loop.add_signal_handler(number, self._ends.set)
         gc.collect()
-        gc.freeze()  # what has been built stays; to look through it for garbage would only delay answers
+        gc.freeze()  # the toolbox stays until the end; searching it for garbage would only delay answers
         while not self._ends.is_set():
             with suppress(TimeoutError):
                 async with asyncio.timeout(min(1.0, idle_s / 4)):
@@ -106,7 +107,7 @@ class Resident:
             patience = max(idle_s, OPEN_S) if self._judge.is_waiting else idle_s
             if (not self._hooks and now - self._asked_at > patience) or now - born > MAX_AGE_S:
                 break
-        # No new hook finds it; those that have connected are answered, or judge by themselves.
+        # New hooks no longer find the socket; connected hooks still get an answer, or judge their calls themselves.
         with suppress(OSError):
             if os.lstat(path).st_ino == own:
                 os.unlink(path)
@@ -118,7 +119,7 @@ class Resident:
         self._host.close()
 
     async def answer(self, question: bytes) -> bytes | None:
-        """The exit status and the output of the hook; None for a question that is not for this server."""
+        """Return the hook's exit status and output; None if the identity is another or a file has changed."""
         size = int.from_bytes(question[:4], "big")
         wanted, message = question[4 : 4 + size], question[4 + size :]
         if wanted != self._wanted or self.has_changed():
@@ -128,22 +129,22 @@ class Resident:
             return b"0" + json.dumps(await self._judge.answer(message)).encode() + b"\n"
         except Unreadable as error:
             return f"2{refusal(error)}\n".encode()
-        except Exception as error:  # noqa: BLE001 - any fault of ours denies
+        except Exception as error:  # noqa: BLE001 - any error of the guard denies
             return f"2toolcharter denies the call, because it failed: {type(error).__name__}: {error}\n".encode()
 
     def connected(self, hook: "_Hook") -> None:
-        """A hook has connected; the server does not end before it has its answer."""
+        """Register a connected hook: the server waits for its answer before it ends."""
         self._hooks.add(hook)
         self._alone.clear()
 
     def gone(self, hook: "_Hook") -> None:
-        """A hook has its answer, or has gone away."""
+        """Remove a hook that has got its answer or has disconnected."""
         self._hooks.discard(hook)
         if not self._hooks:
             self._alone.set()
 
     def has_changed(self) -> bool:
-        """Whether a new start would read something else; the server then ends."""
+        """Return whether a file that a new gate would read has changed; the server then ends."""
         now = time.monotonic()
         changed = any(_sign(file) != sign for file, sign in self._read.items())
         if not changed and now - self._looked_at > MODULES_EVERY_S:
@@ -155,7 +156,7 @@ class Resident:
 
 
 class _Hook(asyncio.Protocol):
-    """One connection: all of the question, then the answer."""
+    """One connection: it reads the whole question, then writes the answer."""
 
     def __init__(self, resident: Resident) -> None:
         self._resident = resident
@@ -181,7 +182,7 @@ class _Hook(asyncio.Protocol):
 
     def eof_received(self) -> bool:
         self._task = asyncio.get_running_loop().create_task(self._answer())
-        return True  # the other side has said it all, and waits for the answer
+        return True  # keep the transport open for the answer
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - the base's name
         if self._late is not None:
@@ -196,17 +197,20 @@ class _Hook(asyncio.Protocol):
 
 
 def serve(agent: Agent, words: Sequence[str], profile: str, root: Path, events: str, *, idle_s: float = IDLE_S) -> bool:
-    """Serve the hooks that are started with *words*, until nobody asks; whether this process was the one to do so.
+    """Serve the hooks that are started with *words* until none has asked for *idle_s* seconds.
+
+    Returns:
+        False if another process serves them already.
 
     Raises:
         ConfigurationError: The profile or the installation has faults.
-        OSError: The folder of the sockets cannot be made, or is open to others.
+        OSError: The folder of the sockets cannot be made, is open to other users, or lies in the workspace.
     """
     folder = folder_of(os.environ)
     os.makedirs(folder, mode=0o700, exist_ok=True)
     if not is_private(folder):
         raise PermissionError(f"{folder} is a link, or open to other users; remove it, or close it with `chmod 700`.")
-    is_of_state = folder.endswith("/toolcharter/run")  # which no tool changes, wherever it lies
+    is_of_state = folder.endswith("/toolcharter/run")  # the state folder, which no tool can change wherever it lies
     if Path(os.path.realpath(folder)).is_relative_to(root) and not is_of_state:
         raise PermissionError(f"{folder} lies in the workspace, where the agent could replace the socket.")
     wanted = identity(list(words), os.environ)
@@ -222,7 +226,7 @@ def serve(agent: Agent, words: Sequence[str], profile: str, root: Path, events: 
 
 
 def start(words: Sequence[str]) -> None:
-    """Start a server for the hooks of *words*, unless there is one, and leave it alone; nothing is waited for."""
+    """Start a detached server for the hooks of *words*, unless there is one. Does not wait for it."""
     folder = folder_of(os.environ)
     if sys.platform != "linux" or os.path.exists(socket_of(folder, identity(list(words), os.environ))):
         return
@@ -238,7 +242,7 @@ def start(words: Sequence[str]) -> None:
 
 
 def _sign(file: str) -> Sign:
-    """What changes when the file at this path is another; None if there is none."""
+    """A fingerprint of the file at this path: inode, time of change and size; None if there is none."""
     try:
         found = os.stat(file)
     except OSError:
@@ -248,7 +252,7 @@ def _sign(file: str) -> Sign:
 
 
 def _could_be_read(root: Path, environ: Mapping[str, str]) -> Iterator[str]:
-    """Files and folders that a new start would look at, whether they are there or not."""
+    """Yield the files and folders that a new gate would look at, existing or not."""
     yield str(root / ".toolcharter" / "policy.yaml")
     if administrator := environ.get("TOOLCHARTER_ADMIN_POLICY"):
         yield administrator
@@ -258,7 +262,7 @@ def _could_be_read(root: Path, environ: Mapping[str, str]) -> Iterator[str]:
 
 
 def _loaded() -> Iterator[str]:
-    """The files of all modules of ours and of plugins that this process has loaded."""
+    """Yield the files of all loaded modules of toolcharter and its plugins."""
     for name, module in list(sys.modules.items()):
         file = getattr(module, "__file__", None)
         if file and name.partition(".")[0].startswith("toolcharter"):

@@ -1,6 +1,6 @@
-"""Models on loopback that follow a script: they have an agent call one tool after the other, and then say a last text.
+"""Models on loopback that follow a script: they have an agent call one tool after the other, and then answer `done`.
 
-`guard doctor` and the tests start real agents with them, without a key. Each speaks the interface of one provider.
+`guard doctor` and the tests start real agents with them, without a key. Each implements the interface of one provider.
 """
 
 import json
@@ -15,13 +15,13 @@ from typing import Any, cast
 Step = tuple[str, dict[str, Any]]
 JSON = dict[str, Any]
 SUBAGENT = "toolcharter guard: the task of a subagent"
-"""In the prompt of a subagent: its model follows the script `ScriptedModel.inner`."""
+"""The prompt of a subagent. A model that reads it follows the script `ScriptedModel.inner`."""
 SPAWNED = "@SPAWNED@"
-"""In an argument: the identifier of the subagent that was started before."""
+"""A placeholder in an argument for the identifier of the subagent that was started before."""
 
 
 class ScriptedModel(ThreadingHTTPServer):
-    """What is to be called, and what the client has said."""
+    """A server with a script of calls, which records what the client sends."""
 
     daemon_threads = True
 
@@ -30,14 +30,19 @@ class ScriptedModel(ThreadingHTTPServer):
         self.script = script
         self.inner = inner
         self.told: list[Any] = []
-        """What the client has told the model about each call."""
+        """The results of the calls that the client has sent to the model."""
         self.inner_told: list[Any] = []
-        """The same of a subagent's."""
+        """The results of a subagent's calls."""
         self.tools: dict[str, set[str]] = {}
         """The tools that the client offers, with the names of their arguments."""
 
     def step(self, told: list[Any], prompts: object) -> Step | None:
-        """What is to be called next in the conversation that has had the answers *told* and the user's *prompts*."""
+        """Return the next call, or None after the last.
+
+        Args:
+            told: The results of the conversation's calls so far.
+            prompts: The user's prompts in the conversation.
+        """
         is_inner = SUBAGENT in json.dumps(prompts)
         if is_inner:
             self.inner_told = told
@@ -69,10 +74,10 @@ class Answers(BaseHTTPRequestHandler, ABC):
     protocol_version = "HTTP/1.1"
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base's name
-        """Nothing is logged."""
+        """Log nothing."""
 
     def do_POST(self) -> None:
-        """Answer a request by the script."""
+        """Answer a request according to the script."""
         said = json.loads(self.rfile.read(int(self.headers["content-length"] or 0)))
         kind, text = self.answered(cast("ScriptedModel", self.server), said)
         data = text.encode()
@@ -84,7 +89,7 @@ class Answers(BaseHTTPRequestHandler, ABC):
 
     @abstractmethod
     def answered(self, model: ScriptedModel, said: JSON) -> tuple[str, str]:
-        """The type and the text of the answer to the request *said*."""
+        """Return the content type and the text of the answer to the request *said*."""
 
 
 def _named(schema: Mapping[str, Any] | None) -> set[str]:
@@ -121,7 +126,7 @@ class Gemini(Answers):
 class Responses(Answers):
     """Source: OpenAI, "Streaming API responses". A tool of a namespace is `NAMESPACE/TOOL` in a script.
 
-    A tool that takes a text, and no JSON, has it as its only argument `input`.
+    A tool that takes text in place of JSON has the only argument `input`.
     """
 
     def answered(self, model: ScriptedModel, said: JSON) -> tuple[str, str]:

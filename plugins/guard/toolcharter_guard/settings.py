@@ -1,4 +1,4 @@
-"""The entry in an agent's settings that has it ask the guard: shown, added, removed, looked at. All else stays."""
+"""Read, add and remove the hook's entry in an agent's settings. All other settings stay as they are."""
 
 import json
 import os
@@ -14,27 +14,27 @@ from toolcharter_guard.carrying import Mentions, carrying, of_user
 from toolcharter_guard.opencode import plugin_file
 
 MARK = "toolcharter guard hook"
-"""In each command of ours; entries are known by it."""
+"""A part of each command of the guard, by which its entries are recognised."""
 TIMEOUT_S = 60
 RECORD = "guard-installed.json"
-"""In the state folder: what `guard install` has written, so that a change is noticed."""
+"""The file in the state folder with the entries that `guard install` has written; a change is noticed by it."""
 _SWITCHES: Mapping[str, Sequence[tuple[str, bool]]] = {
     "claude-code": [("disableAllHooks", True)],
     "codex": [("features.hooks", False), ("features.codex_hooks", False)],
     "gemini": [("hooksConfig.enabled", False)],
     "copilot": [("disableAllHooks", True)],
 }
-"""Settings with which an agent runs no hooks at all."""
+"""Settings with which an agent runs no hooks, by their paths, with their values."""
 _SWITCHING: Mapping[str, Sequence[str]] = {
     "claude-code": [".claude/settings.local.json"],
     "copilot": [".github/copilot/settings.json", ".github/copilot/settings.local.json", ".copilot/settings.json"],
 }
-"""Where such settings may stand, beside the agent's settings file: of the user, or in the project."""
+"""Files that may have such settings, in addition to the agent's settings file; the user's or in the project."""
 _BEGIN, _END = "# toolcharter guard: begin", "# toolcharter guard: end"
 
 
 class SettingsError(Exception):
-    """The settings cannot be read, so they are not changed."""
+    """The settings cannot be read or written, so they are not changed."""
 
 
 class Place(NamedTuple):
@@ -47,23 +47,26 @@ class Place(NamedTuple):
     edit: Callable[[str, str | None], str]
     """`(text, command) -> text`; without a command the entry is removed."""
     note: str = ""
-    """What the agent does where the hook itself fails."""
+    """What the agent does if the hook itself fails; shown after the installation."""
 
 
 def path_of(agent: str, project: Path | None) -> Path:
-    """The settings file of *agent*: the user's, or the one of *project*."""
+    """Return the settings file of *agent*: the user's, or the file of *project*."""
     place = PLACES[agent]
     return of_user(place.user) if project is None else project / place.project
 
 
 def believed(project: Path) -> list[Path]:
-    """All that carries the guard, or can switch it off, for any agent in *project*: the gate's inventory holds it."""
+    """Return all files that the guard depends on, or that can switch it off, for any agent in *project*.
+
+    The gate's inventory holds them, so no tool can change them.
+    """
     files = [path_of(agent, where) for agent in PLACES for where in (None, project)]
     return [state_folder() / RECORD, *files, *carrying(project)]
 
 
 def entry(agent: str, file: Path) -> list[str]:
-    """Our entries in *file*, as texts that change when somebody changes one of them; none if there are none.
+    """Return the guard's entries in *file* as texts; a text changes with its entry.
 
     Raises:
         SettingsError: As for `changed`.
@@ -82,7 +85,7 @@ def entry(agent: str, file: Path) -> list[str]:
 
 
 def command_in(entries: Sequence[str]) -> str | None:
-    """The command line of the hook in our *entries*, as a shell takes it."""
+    """Return the command line of the hook in the guard's *entries*, for a shell; None if there is none."""
     for found in entries:
         text = found.partition(": ")[2] if not found.startswith(("[[", "//")) else found
         for candidate in _commands(text):
@@ -105,7 +108,10 @@ def _commands(text: str) -> Iterator[str]:
 
 
 def switched_off(agent: str, file: Path, project: Path) -> str | None:
-    """The setting that has *agent* run no hooks in *project*, if there is one: in *file*, or where it reads settings too."""
+    """Return a setting with which *agent* runs no hooks in *project*; None if no file that it reads has such a setting.
+
+    *file* is the settings file with the hook. A setting of another file is returned with that file's path.
+    """
     place = PLACES[agent]
     names = _SWITCHING.get(agent, ())
     others = [path_of(agent, None), project / place.project, *(of_user(name) for name in names)]
@@ -125,7 +131,7 @@ def switched_off(agent: str, file: Path, project: Path) -> str | None:
 
 
 def recorded() -> dict[str, list[str]]:
-    """What `guard install` has written, by settings file."""
+    """Return the entries that `guard install` has written, by settings file."""
     try:
         said = _json((state_folder() / RECORD).read_text())
     except (OSError, ValueError):
@@ -134,7 +140,7 @@ def recorded() -> dict[str, list[str]]:
 
 
 def record(file: Path, entries: list[str]) -> None:
-    """Remember what was written to *file*; with no *entries*, that nothing is expected there."""
+    """Record the *entries* that were written to *file*; without entries, forget the file."""
     known = recorded()
     known.pop(str(file), None)
     if entries:
@@ -145,22 +151,27 @@ def record(file: Path, entries: list[str]) -> None:
 
 
 def state_folder() -> Path:
-    """Where the events go by default, and what `guard install` remembers."""
+    """Return the folder for the default event file and the record of `guard install`."""
     return Path(os.environ.get("XDG_STATE_HOME") or Path("~/.local/state").expanduser(), "toolcharter")
 
 
 def hook_command(program: Sequence[str], agent: str, profile: str, workspace: Path | None, events: str) -> str:
-    """The command line of the hook."""
+    """Return the command line of the hook."""
     words = [*program, *MARK.split(), agent, "--profile", profile, "--events", events]
     words += [] if workspace is None else ["--workspace", str(workspace)]
     return shlex.join(words)
 
 
 def changed(agent: str, file: Path, command: str | None) -> tuple[str | None, str]:
-    """The text of *file* now, None if there is none, and with the entry for *command*, or without ours.
+    """Return the text of *file* before and after a change; the first is None if the file does not exist.
+
+    Args:
+        agent: The agent of the settings.
+        file: The settings file.
+        command: The hook's command; None to remove the guard's entry.
 
     Raises:
-        SettingsError: It cannot be read, or not be understood.
+        SettingsError: The file cannot be read or parsed.
     """
     try:
         before = file.read_text()
@@ -175,10 +186,10 @@ def changed(agent: str, file: Path, command: str | None) -> tuple[str | None, st
 
 
 def write(file: Path, before: str | None, after: str) -> Path | None:
-    """Replace *file* in one step; returns the backup of what it held.
+    """Replace *file* atomically; return its backup, or None if there was no file.
 
     Raises:
-        SettingsError: Somebody has changed it meanwhile, or it cannot be written.
+        SettingsError: Another process has changed the file since *before* was read, or it cannot be written.
     """
     backup = None
     try:
@@ -213,7 +224,7 @@ def _replace(file: Path, text: str, like: Path) -> None:
 def _json(text: str) -> dict[str, Any]:
     said: Any = json.loads(text) if text.strip() else {}
     if not isinstance(said, dict):
-        raise ValueError("it is no JSON object")  # noqa: TRY004 - as json says it
+        raise ValueError("it is no JSON object")  # noqa: TRY004 - the class that json raises
     known: dict[str, Any] = said
     return known
 
@@ -223,7 +234,7 @@ def _dumped(settings: Mapping[str, Any]) -> str:
 
 
 def _grouped(*events: tuple[str, dict[str, Any]]) -> Callable[[str, str | None], str]:
-    """Hooks as Claude Code and Gemini have them: under each event groups with a matcher and their hooks."""
+    """Edit hooks in the form of Claude Code and Gemini: each event has groups, each with a matcher and its hooks."""
 
     def edit(text: str, command: str | None) -> str:
         settings = _json(text)
@@ -243,7 +254,7 @@ def _grouped(*events: tuple[str, dict[str, Any]]) -> Callable[[str, str | None],
 
 
 def _flat(*events: tuple[str, dict[str, Any]], key: str = "command") -> Callable[[str, str | None], str]:
-    """Hooks as Cursor and Copilot have them: under each event a list of commands."""
+    """Edit hooks in the form of Cursor and Copilot: each event has a list of commands."""
 
     def edit(text: str, command: str | None) -> str:
         settings = _json(text) or {"version": 1}
@@ -262,7 +273,7 @@ def _flat(*events: tuple[str, dict[str, Any]], key: str = "command") -> Callable
 
 
 def _codex(text: str, command: str | None) -> str:
-    """A block of TOML at the end, between two marks; what is above it stays byte for byte."""
+    """Edit a block of TOML between two marks at the end of the file. The text before it stays byte for byte."""
     others = tomllib.loads(text)
     head, begin, rest = text.partition(f"{_BEGIN}\n")
     if begin:
@@ -289,7 +300,7 @@ def _codex(text: str, command: str | None) -> str:
 
 
 def _opencode(text: str, command: str | None) -> str:
-    """A plugin file of its own."""
+    """Write or empty the guard's own plugin file."""
     if text and MARK not in text:
         raise ValueError("it is not ours")
     if command is None:
@@ -350,4 +361,4 @@ PLACES: Mapping[str, Place] = {
     ),
 }
 MENTIONS = Mentions(name for place in PLACES.values() for name in (place.user, place.project))
-"""Finds in a shell line what carries the guard."""
+"""Finds mentions of files that the guard depends on in a shell line."""

@@ -1,7 +1,7 @@
-"""What each agent's own tools are in a profile: one table per agent.
+"""Map each agent's own tools to the tools of a profile: one table per agent.
 
-A row maps a tool of the agent to calls of ours. A tool that has no row is judged under its own name, as a tool that is
-not ours: the profile has to allow it by that name. An argument that a row does not know is an error, since it could
+A row maps a call of an agent's tool to calls of toolcharter's tools. A tool without a row is judged under its own name,
+as a custom tool: the profile has to allow that name. An argument that a row does not know is an error, since it could
 change what the call does.
 """
 
@@ -26,21 +26,21 @@ class OurCall(NamedTuple):
     tool: str
     args: dict[str, Any]
     kind: Literal["custom", "mcp"] = "custom"
-    """`custom` or `mcp`, for a tool that is not ours."""
+    """`custom` or `mcp`, for a tool that is not one of toolcharter's."""
 
 
 class Place(NamedTuple):
-    """Where the agent works."""
+    """The folders of the agent: its workspace and its current folder."""
 
     workspace: Path
-    """Real path of the folder that the profile is about."""
+    """The real path of the profile's workspace."""
     cwd: Path
-    """The agent's present folder."""
+    """The agent's current folder."""
 
     def path(self, text: object) -> str:
-        """*text* as a path from the workspace, if it begins there; else as it is, to be denied.
+        """Return *text* as a path relative to the workspace; as it is, to be denied, if it begins outside.
 
-        A `..` stays where it is: behind a link it leads elsewhere than the text says, which only the walk can see.
+        A `..` is kept: after a link it leads to another folder than the text suggests, as only the path guard can see.
         """
         named = self._one_reading(exact_path(text))
         if not named.startswith("/"):
@@ -51,15 +51,15 @@ class Place(NamedTuple):
         return named
 
     def line(self, command: object, folder: object = None) -> str:
-        """A command line as it runs: in *folder*, or in the agent's present folder."""
+        """Return a command line that first changes to *folder*, by default to the agent's current folder."""
         text, where = _line(command), self._folder(exact_path(folder) if folder else "")
         return text if where == "." else f"cd {shlex.quote(where)} && {{ {text}\n}}"
 
     def _one_reading(self, named: str) -> str:
-        """The path *named*, with the home folder written out, if it leads every agent to the same place.
+        """The path *named*, with `~` replaced by the home folder; refused if agents could resolve it differently.
 
-        An agent in JavaScript takes `link/..` for nothing, the kernel goes to the folder above the link's target. Some
-        agents know `~`, some look for a file of that name.
+        An agent in JavaScript removes `link/..` from a path, but the kernel goes to the folder above the link's target.
+        Some agents expand `~`, others look for a file of that name.
         """
         if named.startswith("~"):
             if os.path.lexists(self.cwd / named.partition("/")[0]):
@@ -71,7 +71,7 @@ class Place(NamedTuple):
         return named
 
     def _folder(self, named: str = "") -> str:
-        """The folder *named*, or else the agent's present folder, from the workspace."""
+        """The folder *named*, by default the agent's current folder, relative to the workspace."""
         below = os.path.relpath(os.path.realpath(self.cwd / self._one_reading(named)), self.workspace)
         if below == ".." or below.startswith("../"):
             raise UnknownForm("the agent works outside of the workspace")
@@ -98,7 +98,7 @@ def _line(command: object) -> str:
 
 
 def _taken(args: Args, known: str, ignored: str = "") -> Iterator[Any]:
-    """The values of the arguments *known*; those in *ignored* say nothing about what the call touches."""
+    """The values of the arguments *known*. Arguments in *ignored* do not change which files the call touches."""
     strangers = sorted(set(args) - set(known.split()) - set(ignored.split()))
     if strangers:
         raise UnknownForm(f"the argument {strangers[0]!r} is not known")
@@ -106,7 +106,7 @@ def _taken(args: Args, known: str, ignored: str = "") -> Iterator[Any]:
 
 
 def _one(values: list[Any]) -> Any:
-    """The one of *values* that is given: versions of an agent have names of their own for one argument."""
+    """The only value of *values* that is given: versions of an agent have different names for one argument."""
     given = [value for value in values if value]
     if len(given) > 1:
         raise UnknownForm("one argument is given twice, under two names")
@@ -114,7 +114,7 @@ def _one(values: list[Any]) -> Any:
 
 
 def _shell(folder_keys: str, ignored: str = "timeout description") -> Row:
-    """A line of the shell, and the folder in which it runs, by the names under which versions of the agent give it."""
+    """A shell line. *folder_keys* are the names of the argument for its folder in different versions of the agent."""
 
     def row(args: Args, place: Place) -> list[OurCall]:
         command, *folders = _taken(args, f"command {folder_keys}", ignored)
@@ -144,7 +144,7 @@ def _edit(path_key: str, old_key: str, new_key: str, ignored: str = "") -> Row:
         path, old, new = _taken(args, f"{path_key} {old_key} {new_key}", f"replace_all replaceAll {ignored}")
         if not isinstance(old, str) or not isinstance(new, str):
             raise UnknownForm("the texts of an edit are no text")
-        # The whole file is written anew, as far as rules and guards are concerned; the agent finds the place itself.
+        # For rules and guards, an edit counts as a write of the file; the agent finds the old text itself.
         return [OurCall("write_file", {"path": place.path(path), "content": new})]
 
     return row
@@ -181,7 +181,7 @@ def _search(tool: str, text_key: str, path_keys: str, ignored: str) -> Row:
     def row(args: Args, place: Place) -> list[OurCall]:
         text, *paths = _taken(args, f"{text_key} {path_keys}", ignored)
         path = _one(paths)
-        if tool == "glob":  # where it looks is what rules are about; its pattern may name a folder itself
+        if tool == "glob":  # rules decide by the folder that is searched, and a pattern may begin with a folder
             folder = Path(exact_path(path) if path else ".", folder_of_pattern(text) or ".")
             return [OurCall("list_files", {"path": place.path(str(folder))})]
         return [OurCall("grep", {ours: str(text), "literal": True, "path": place.path(path or ".")})]
@@ -198,7 +198,7 @@ def _fetch(key: str = "url", ignored: str = "prompt format timeout") -> Row:
 
 
 def _fetch_in_text(args: Args, _place: Place) -> list[OurCall]:
-    """Gemini's `web_fetch`: the URLs stand in the prompt."""
+    """Gemini's `web_fetch`, which has its URLs in the prompt."""
     (prompt,) = _taken(args, "prompt")
     return [OurCall("http_get", {"url": url}) for url in urls_in(prompt)]
 
@@ -227,7 +227,7 @@ def _patch(key: str) -> Row:
 
 
 def _many(args: Args, place: Place) -> list[OurCall]:
-    """Gemini's `read_many_files`: each file is judged. Of a pattern the guard does not see what it reads."""
+    """Gemini's `read_many_files`: each file is judged. Patterns are refused: the guard cannot see what they read."""
     paths, include = _taken(args, "paths include", "exclude recursive useDefaultExcludes file_filtering_options")
     names = [*(paths or ()), *(include or ())]
     if not names or not all(isinstance(name, str) for name in names):
@@ -238,7 +238,7 @@ def _many(args: Args, place: Place) -> list[OurCall]:
 
 
 def _named(name: str) -> Row:
-    """A tool that rules know by a name of its own, whatever its arguments."""
+    """A tool that rules know by *name*, with all its arguments."""
 
     def row(args: Args, _place: Place) -> list[OurCall]:
         return [OurCall(name, dict(args))]
@@ -247,7 +247,7 @@ def _named(name: str) -> Row:
 
 
 def _codex_shell(args: Args, place: Place) -> list[OurCall]:
-    """Codex takes a patch out of a shell line and applies it by itself, so the line says nothing of the files."""
+    """Codex's shell. Codex applies a patch in a shell line by itself: rules for the line would not see the files."""
     command = args.get("command")
     text = " ".join(map(str, command)) if isinstance(command, list) else str(command)
     if BEGIN in text and re.search(r"apply_?patch", text):
@@ -278,7 +278,7 @@ CLAUDE: Mapping[str, Row] = {
     **dict.fromkeys(("ListAgents", "ToolSearch", "ReportFindings"), _PLAN),
     **dict.fromkeys(("BashOutput", "TaskOutput", "KillShell", "TaskStop"), _BACKGROUND),
 }
-# Hooks get the name of the first alone, and those of the others behind their namespace.
+# Hooks get `spawn_agent` without its namespace, and the other tools with it.
 _CODEX_AGENTS = ("spawn_agent", "send_input", "resume_agent", "wait_agent", "close_agent")
 CODEX: Mapping[str, Row] = {
     "Bash": _codex_shell,
@@ -305,7 +305,7 @@ GEMINI: Mapping[str, Row] = {
     "web_fetch": _fetch_in_text,
     "google_web_search": _WEB_SEARCH,
     "invoke_agent": _AGENT,
-    "complete_task": _AGENT,  # a subagent's own, with which it ends
+    "complete_task": _AGENT,  # the call by which a subagent ends
     **dict.fromkeys(("write_todos", "update_topic", "enter_plan_mode", "exit_plan_mode", "ask_user"), _PLAN),
     **dict.fromkeys(("list_background_processes", "read_background_output"), _BACKGROUND),
     "activate_skill": _SKILL,
@@ -354,23 +354,23 @@ OURS = frozenset(
         *("plan", "agent", "web_search", "skill", "background_output"),
     }
 )
-"""What rows map to. A tool without a row, such as one of an MCP server, must not pass for one of these by its name."""
+"""The tools that rows map to. A tool without a row, such as an MCP server's, must not have one of these names."""
 
 
 def is_name(tool: str) -> bool:
-    """Whether *tool* may be the name of a tool."""
+    """Return whether *tool* is a valid name of a tool."""
     return _NAME.fullmatch(tool) is not None
 
 
 def our_calls(
     table: Mapping[str, Row], tool: str, args: object, place: Place, is_ours: Callable[[str], bool] = OURS.__contains__
 ) -> list[OurCall]:
-    """The calls of ours that the call of an agent's *tool* amounts to.
+    """Map a call of an agent's *tool* to calls of toolcharter's tools.
 
-    A tool without a row must not bear a name that means one of ours: *is_ours* says so of the profile's own.
+    A tool without a row must not have the name of a toolcharter tool. *is_ours* checks a name against the profile.
 
     Raises:
-        UnknownForm: Its arguments cannot be read.
+        UnknownForm: The arguments or the tool's name cannot be used.
     """
     if isinstance(args, str):  # Copilot sends JSON as text
         try:
