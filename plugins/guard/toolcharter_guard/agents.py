@@ -107,7 +107,7 @@ def read_message(agent: Agent, said: object) -> Message:
         Unreadable: The message is not an object or names no tool.
     """
     if not isinstance(said, Mapping):
-        raise Unreadable("the message is no object")
+        raise Unreadable("the message is not an object")
     known: Mapping[str, Any] = said
     tool = known.get(agent.keys["tool"])
     if not isinstance(tool, str) or not tool:

@@ -169,9 +169,10 @@ def main(words: "list[str]") -> None:
     until = time.monotonic() + DEADLINE_S
     if (name := loads_from(os.environ, os.getcwd(), *_after(words, "--workspace"))) is not None:
         said = (
-            f"toolcharter denies the call, because {name} has programs load libraries from where an agent may write: "
+            f"toolcharter denies the call, because {name} makes programs load libraries from a folder in which an agent"
+            " may write: "
         )
-        _end(2, f"{said}unset it, or take out such entries, empty ones too, where the agent is started.\n".encode())
+        _end(2, f"{said}unset it, or remove such entries and empty entries, before you start the agent.\n".encode())
     message = None
     folder = folder_of(os.environ)
     if sys.platform == "linux" and is_private(folder):

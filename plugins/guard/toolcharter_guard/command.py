@@ -31,7 +31,7 @@ _project = click.option("--project", is_flag=True, help="In the current project'
 def command() -> None:
     """Put a profile in front of a coding agent's own tools.
 
-    The agent asks before each call by its hook; the guard answers by the profile's rules, with their reasons and events.
+    Before each call, the agent's hook asks the guard. The guard decides by the profile's rules and records events.
     """
 
 
@@ -42,7 +42,7 @@ def command() -> None:
 @click.option("--events", metavar="URL", help="Where events go; default: a file in the user's state folder.")
 @click.option("--yes", is_flag=True, help="Write without asking.")
 def install(agent: str, profile: str, project: bool, events: str | None, yes: bool) -> None:
-    """Add the hook to the settings of AGENT, after showing the change; others stay as they are."""
+    """Show the change, then add the hook to the settings of AGENT. Other settings stay as they are."""
     workspace = Path.cwd() if project else None
     named = str(Path(profile).resolve()) if os.sep in profile else profile
     line = settings.hook_command(_program(), agent, named, workspace, events or _default_events())
@@ -56,17 +56,17 @@ def install(agent: str, profile: str, project: bool, events: str | None, yes: bo
 @_project
 @click.option("--yes", is_flag=True, help="Write without asking.")
 def uninstall(agent: str, project: bool, yes: bool) -> None:
-    """Take the hook out of the settings of AGENT again."""
+    """Remove the hook from the settings of AGENT."""
     file = settings.path_of(agent, Path.cwd() if project else None)
     if not file.exists():
-        click.echo(f"{file}: there is none; nothing to remove.")
+        click.echo(f"{file}: does not exist; nothing to remove.")
         return
     _change(agent, file, None, yes=yes)
 
 
 @command.command("status")
 def status() -> None:
-    """Say for each agent whether the hook is in its settings; exit status 1 if it was changed, removed or switched off."""
+    """Show for each agent whether the hook is in its settings. Exit status 1 if it was changed, removed or disabled."""
     failed = False
     for agent in AGENTS:
         for file in dict.fromkeys((settings.path_of(agent, None), settings.path_of(agent, Path.cwd()))):
@@ -82,10 +82,11 @@ def status() -> None:
 @command.command("doctor")
 @click.argument("agents", nargs=-1, type=click.Choice(list(AGENTS)))
 def doctor(agents: tuple[str, ...]) -> None:
-    """Have each guarded agent try a forbidden, harmless call, and see that the guard refuses it.
+    """Have each guarded agent try a forbidden, harmless call, and check that the guard refuses it.
 
-    The hook is started as the agent starts it; then Claude Code, Codex, Gemini CLI and OpenCode, where they are
-    installed, with a model on loopback that calls their tools. Exit status 1 if a call is not refused, or if nothing is guarded.
+    First the hook is started as the agent starts it. Then Claude Code, Codex, Gemini CLI and OpenCode are started, if
+    they are installed, with a model on loopback that calls their tools. Exit status 1 if a call is not refused, or if
+    no agent is guarded.
     """
     failed, guarded = False, set[str]()
     for agent in agents or AGENTS:
@@ -114,10 +115,10 @@ def doctor(agents: tuple[str, ...]) -> None:
 @command.command("hook")
 @_agent
 @click.option("--profile", "-p", default="guarded", metavar="PROFILE", help="A profile's name or path.")
-@click.option("--workspace", "-w", metavar="FOLDER", help="The project; default: as the agent says.")
+@click.option("--workspace", "-w", metavar="FOLDER", help="The project; default: the folder that the agent sets.")
 @click.option("--events", metavar="URL", help="Where events go; default: a file in the user's state folder.")
 def hook(agent: str, profile: str, workspace: str | None, events: str | None) -> None:
-    """Answer one message of AGENT, on standard input. What cannot be judged is denied with exit status 2."""
+    """Answer one message of AGENT on standard input. A call that cannot be judged is denied with exit status 2."""
     known = AGENTS[agent]
     try:
         text = sys.stdin.buffer.read(MAX_MESSAGE)  # a longer message is cut, and then is not valid JSON
@@ -139,14 +140,14 @@ def hook(agent: str, profile: str, workspace: str | None, events: str | None) ->
 
 @command.command("serve", context_settings={"ignore_unknown_options": True})
 @click.option(
-    "--idle-s", type=float, default=resident.IDLE_S, metavar="SECONDS", help="End after so long without a question."
+    "--idle-s", type=float, default=resident.IDLE_S, metavar="SECONDS", help="End after this time without a hook."
 )
 @click.argument("words", nargs=-1, required=True, type=click.UNPROCESSED)
 def serve(idle_s: float, words: tuple[str, ...]) -> None:
-    """Keep a gate for the hooks that are started with WORDS: `toolcharter guard hook AGENT ...`.
+    """Run a gate for the hooks that are started with WORDS: `toolcharter guard hook AGENT ...`.
 
-    A hook that finds no such gate starts one. It ends when no hook has asked for a while, or when the profile or an
-    installed package changes.
+    A hook that finds no such gate starts one. The gate ends when no hook has asked for some time, or when the profile
+    or an installed package changes.
     """
     if list(words[:3]) != settings.MARK.split():
         raise click.UsageError(f"WORDS are the command of a hook, which begins with '{settings.MARK}'.")
@@ -193,7 +194,7 @@ def _change(agent: str, file: Path, line: str | None, *, yes: bool) -> None:
     except settings.SettingsError as error:
         click.echo(str(error), err=True)
         click.get_current_context().exit(2)
-    click.echo(f"{file}: written." + ("" if backup is None else f" What it held is in {backup}."))
+    click.echo(f"{file}: written." + ("" if backup is None else f" The previous content is in {backup}."))
 
 
 def _state_of(agent: str, file: Path) -> tuple[bool, str]:
@@ -208,5 +209,5 @@ def _state_of(agent: str, file: Path) -> tuple[bool, str]:
         return False, "CHANGED since it was installed"
     if off := settings.switched_off(agent, file, Path.cwd()):
         return False, f"SWITCHED OFF by {off}"
-    by = "" if expected is not None else ", by an entry that `install` has not written here"
+    by = "" if expected is not None else ", by an entry that `install` did not write"
     return True, f"guarded{by}: {settings.command_in(found)}"

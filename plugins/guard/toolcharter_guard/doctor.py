@@ -158,11 +158,11 @@ def examined(agent: str, command: str, project: Path) -> Iterator[Finding]:
     yield _hook(agent, command, project)
     drive, title = DRIVES.get(agent), AGENTS[agent].title
     if drive is None:
-        yield Finding(f"{title} itself is not tried: it cannot be started without an account.")
+        yield Finding(f"{title} itself is not tested: it cannot be started without an account.")
         return
     program = shutil.which(drive.command[0])
     if program is None:
-        yield Finding(f"{title} itself is not tried: there is no program {drive.command[0]!r} on the PATH.")
+        yield Finding(f"{title} itself is not tested: there is no program {drive.command[0]!r} on the PATH.")
         return
     yield Finding(f"{program}, version {_version(program)}:")
     yield from _of_agent(drive, title, program, project)
@@ -175,7 +175,7 @@ def _of_agent(drive: Drive, title: str, program: str, project: Path) -> Iterator
         if tool in refused:
             yield Finding(f"{tool}: the guard denies a forbidden call")
         else:
-            yield Finding(f"{tool}: a forbidden call did not meet the guard", is_failure=True)
+            yield Finding(f"{tool}: a forbidden call did not reach the guard", is_failure=True)
     needed = {tool for tool, _ in drive.calls}
     if needed & refused:
         yield Finding(f"subagents: {subagent}", is_failure=subagent_passed)
@@ -183,10 +183,10 @@ def _of_agent(drive: Drive, title: str, program: str, project: Path) -> Iterator
         yield Finding(f"{title} does not trust the hook yet: start it, and confirm the hook.", is_failure=True)
     for tool, _ in drive.unasked:
         if tool not in refused:
-            yield Finding(f"{tool}: not guarded, since {title} runs no hook for it")
+            yield Finding(f"{tool}: not guarded, because {title} runs no hook for it")
     for mode in drive.modes:
         if not needed & _tried(drive, program, project, mode).refused:
-            yield Finding(f"{mode}: not guarded, since {title} runs no hooks with this option")
+            yield Finding(f"{mode}: not guarded, because {title} runs no hooks with this option")
 
 
 def _hook(agent: str, command: str, project: Path) -> Finding:
@@ -256,12 +256,10 @@ def _tried(drive: Drive, program: str, project: Path, *options: str) -> Tried:
         }
     if inner:
         passed = not OURS.search(json.dumps(inner[0]))
-        said = "did not meet the guard" if passed else "is denied by the guard"
-        return Tried(refused, f"a forbidden call of one {said}", passed)
-    why = (
-        "since the profile permits none" if {tool for tool, _ in drive.subagent} & refused else "since none was started"
-    )
-    return Tried(refused, f"not tried, {why}", subagent_passed=False)
+        said = "did not reach the guard" if passed else "is denied by the guard"
+        return Tried(refused, f"a subagent's forbidden call {said}", passed)
+    why = "the profile permits none" if {tool for tool, _ in drive.subagent} & refused else "the agent started none"
+    return Tried(refused, f"not tested, because {why}", subagent_passed=False)
 
 
 def _version(program: str) -> str:

@@ -29,13 +29,13 @@ def exact_path(text: object) -> str:
         UnknownForm: *text* is not a text, or an agent may change it before it opens the file.
     """
     if not isinstance(text, str) or not text or "\0" in text:
-        raise UnknownForm("a path is no text")
+        raise UnknownForm("a path is empty, has a NUL, or is not text")
     if text != text.strip() or not text.isprintable():
-        raise UnknownForm("a path begins or ends with a blank, or has a character that cannot be seen; leave it out")
+        raise UnknownForm("a path begins or ends with a blank, or has an invisible character; leave it out")
     if _SCHEME.match(text):
         raise UnknownForm("a path is a URL; give the path alone")
     if not unicodedata.is_normalized("NFC", text):
-        raise UnknownForm("a path is not in the form NFC of Unicode, to which agents change it; write it in that form")
+        raise UnknownForm("a path is not in Unicode's form NFC, and some agents normalise it; write it in that form")
     return text
 
 
@@ -59,9 +59,9 @@ def folder_of_pattern(pattern: object) -> str:
     *folders, _ = text[len(head) :].split("/")
     for folder in folders:
         if re.sub(r"[\[\](){}|,@+!]", "", folder) == "..":
-            raise UnknownForm("a pattern goes up by '..' behind a wildcard; name the folder before it")
+            raise UnknownForm("a pattern goes up by '..' after a wildcard; write the folder before the wildcard")
         if re.search(r"[{}]", _PLAIN_BRACES.sub("", folder)):
-            raise UnknownForm("a pattern has braces in a folder that are not plain names; use one pattern for each")
+            raise UnknownForm("a pattern has a folder with braces around more than plain names; use several patterns")
     return head or ("/" if text.startswith("/") else "")
 
 
@@ -77,5 +77,5 @@ def urls_in(text: object) -> list[str]:
         raise UnknownForm("the prompt names no URL")
     for url in urls:
         if not _URL.fullmatch(url):
-            raise UnknownForm("a URL in the prompt is not apart from other text; put blanks around it")
+            raise UnknownForm("a URL in the prompt touches other text; put blanks around it")
     return urls

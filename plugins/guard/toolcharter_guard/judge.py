@@ -107,7 +107,7 @@ class Judge:
         try:
             message = read_message(self._agent, json.loads(text))
         except (ValueError, RecursionError):
-            raise Unreadable("the message is no JSON") from None
+            raise Unreadable("the message is not JSON") from None
         return await self._after(message) if message.is_after else await self._before(message)
 
     async def end(self) -> None:
@@ -164,7 +164,7 @@ class Judge:
 
         async def hand_over(_: dict[str, Any]) -> str:
             if named is not None:
-                raise Denied(CARRIED, f"The line names {named!r}, which carries the guard; a person changes that.")
+                raise Denied(CARRIED, f"The line names {named!r}, which the guard depends on; a person changes that.")
             if not self._remembers:
                 return f"Permitted; {self._agent.title} does it."
             decided.set_result(None)

@@ -178,11 +178,11 @@ def changed(agent: str, file: Path, command: str | None) -> tuple[str | None, st
     except FileNotFoundError:
         before = None
     except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{file}: {getattr(error, 'strerror', None) or 'is no text'}") from None
+        raise SettingsError(f"{file}: {getattr(error, 'strerror', None) or 'is not text'}") from None
     try:
         return before, PLACES[agent].edit(before or "", command)
     except (ValueError, TypeError, AttributeError) as error:
-        raise SettingsError(f"{file}: it is not understood, so it stays as it is: {error}") from None
+        raise SettingsError(f"{file}: it is left as it is, because it cannot be edited: {error}") from None
 
 
 def write(file: Path, before: str | None, after: str) -> Path | None:
@@ -196,7 +196,7 @@ def write(file: Path, before: str | None, after: str) -> Path | None:
         file.parent.mkdir(parents=True, exist_ok=True)
         now = file.read_text() if file.exists() else None
         if now != before:
-            raise SettingsError(f"{file}: was changed by another process meanwhile; nothing was written")
+            raise SettingsError(f"{file}: another process has changed it in the meantime; nothing was written")
         if before is not None:
             backup = file.with_name(f"{file.name}.before-toolcharter")
             _replace(backup, before, file)
@@ -224,7 +224,7 @@ def _replace(file: Path, text: str, like: Path) -> None:
 def _json(text: str) -> dict[str, Any]:
     said: Any = json.loads(text) if text.strip() else {}
     if not isinstance(said, dict):
-        raise ValueError("it is no JSON object")  # noqa: TRY004 - the class that json raises
+        raise ValueError("it is not a JSON object")  # noqa: TRY004 - the class that json raises
     known: dict[str, Any] = said
     return known
 
@@ -302,15 +302,13 @@ def _codex(text: str, command: str | None) -> str:
 def _opencode(text: str, command: str | None) -> str:
     """Write or empty the guard's own plugin file."""
     if text and MARK not in text:
-        raise ValueError("it is not ours")
+        raise ValueError("the guard has not written it")
     if command is None:
         return ""
     return plugin_file(shlex.split(command), MARK, TIMEOUT_S)
 
 
-_LATE = (
-    "A hook that fails or is late lets the call through; the guard itself answers any fault of its own with a denial."
-)
+_LATE = "If the hook fails or is late, the agent lets the call through. The guard answers its own errors with a denial."
 PLACES: Mapping[str, Place] = {
     "claude-code": Place(
         ".claude/settings.json",
@@ -338,7 +336,7 @@ PLACES: Mapping[str, Place] = {
         ".config/opencode/plugin/toolcharter-guard.js",
         ".opencode/plugin/toolcharter-guard.js",
         _opencode,
-        "The plugin file denies a call when the guard gives no answer.",
+        "The plugin file denies a call if the guard gives no answer.",
     ),
     "cursor": Place(
         ".cursor/hooks.json",
@@ -357,7 +355,7 @@ PLACES: Mapping[str, Place] = {
             *((event, {"timeoutSec": TIMEOUT_S}) for event in ("preToolUse", "postToolUse", "postToolUseFailure")),
             key="bash",
         ),
-        "Copilot denies a call whose hook fails, and lets one through whose hook is late.",
+        "Copilot denies a call if the hook fails, and lets it through if the hook is late.",
     ),
 }
 MENTIONS = Mentions(name for place in PLACES.values() for name in (place.user, place.project))

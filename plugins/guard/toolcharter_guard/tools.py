@@ -63,11 +63,11 @@ class Place(NamedTuple):
         """
         if named.startswith("~"):
             if os.path.lexists(self.cwd / named.partition("/")[0]):
-                raise UnknownForm("a path begins with '~', and a file is called so; write the path out")
+                raise UnknownForm("a path begins with '~', and a file has that name; write the whole path")
             named = str(Path(named).expanduser())
         path = self.cwd / named
         if ".." in path.parts and os.path.realpath(path) != os.path.realpath(os.path.normpath(path)):
-            raise UnknownForm("a path goes up by '..' behind a link; name the place itself")
+            raise UnknownForm("a path goes up by '..' after a link; write the path without '..'")
         return named
 
     def _folder(self, named: str = "") -> str:
@@ -94,7 +94,7 @@ def _line(command: object) -> str:
         if len(words) == 3 and words[0] in {"bash", "sh", "zsh"} and words[1] in {"-c", "-lc"}:  # noqa: PLR2004 - a shell
             return words[2]
         return shlex.join(words)
-    raise UnknownForm("the command is no text")
+    raise UnknownForm("the command is not text")
 
 
 def _taken(args: Args, known: str, ignored: str = "") -> Iterator[Any]:
@@ -143,7 +143,7 @@ def _edit(path_key: str, old_key: str, new_key: str, ignored: str = "") -> Row:
     def row(args: Args, place: Place) -> list[OurCall]:
         path, old, new = _taken(args, f"{path_key} {old_key} {new_key}", f"replace_all replaceAll {ignored}")
         if not isinstance(old, str) or not isinstance(new, str):
-            raise UnknownForm("the texts of an edit are no text")
+            raise UnknownForm("the old or the new text of an edit is not text")
         # For rules and guards, an edit counts as a write of the file; the agent finds the old text itself.
         return [OurCall("write_file", {"path": place.path(path), "content": new})]
 
@@ -154,7 +154,7 @@ def _edits(args: Args, place: Place) -> list[OurCall]:
     """Claude Code's `MultiEdit`."""
     path, edits = _taken(args, "file_path edits")
     if not isinstance(edits, list):
-        raise UnknownForm("the edits are no list")
+        raise UnknownForm("the edits are not a list")
     return [
         call
         for edit in edits
@@ -207,7 +207,7 @@ def _patch(key: str) -> Row:
     def row(args: Args, place: Place) -> list[OurCall]:
         (text,) = _taken(args, key, "explanation")
         if not isinstance(text, str):
-            raise UnknownForm("the patch is no text")
+            raise UnknownForm("the patch is not text")
         try:
             changes = parse_patch(text)
         except ValueError as error:
@@ -231,7 +231,7 @@ def _many(args: Args, place: Place) -> list[OurCall]:
     paths, include = _taken(args, "paths include", "exclude recursive useDefaultExcludes file_filtering_options")
     names = [*(paths or ()), *(include or ())]
     if not names or not all(isinstance(name, str) for name in names):
-        raise UnknownForm("the paths are no texts")
+        raise UnknownForm("a path is missing or is not text")
     if any(is_pattern(name) for name in names):
         raise UnknownForm("a pattern may read hidden files; name each file")
     return [OurCall("read_file", {"path": place.path(name)}) for name in names]
@@ -251,7 +251,7 @@ def _codex_shell(args: Args, place: Place) -> list[OurCall]:
     command = args.get("command")
     text = " ".join(map(str, command)) if isinstance(command, list) else str(command)
     if BEGIN in text and re.search(r"apply_?patch", text):
-        raise UnknownForm("a patch in a shell line; use the tool apply_patch")
+        raise UnknownForm("the shell line has a patch; use the tool apply_patch")
     return _shell("workdir", "timeout timeout_ms justification")(args, place)
 
 
@@ -376,9 +376,9 @@ def our_calls(
         try:
             args = json.loads(args)
         except (ValueError, RecursionError):
-            raise UnknownForm("the arguments are no JSON") from None
+            raise UnknownForm("the arguments are not JSON") from None
     if not isinstance(args, Mapping):
-        raise UnknownForm("the arguments are no object")
+        raise UnknownForm("the arguments are not an object")
     given: Args = args
     row = table.get(tool)
     if row is not None:
@@ -387,7 +387,7 @@ def our_calls(
             raise UnknownForm("the call asks for nothing")
         return calls
     if not is_name(tool):
-        raise UnknownForm(f"{tool[:80]!r} is no name of a tool")
+        raise UnknownForm(f"{tool[:80]!r} is not a tool's name")
     if tool.lower() in OURS or is_ours(tool):
-        raise UnknownForm("it bears a name by which rules know another tool")
+        raise UnknownForm("the profile's rules know another tool by this name")
     return [OurCall(tool, dict(given), "mcp" if tool.startswith(MCP) else "custom")]

@@ -143,7 +143,7 @@ def test_libraries_from_where_the_agent_writes_deny(name: str, value: str, tmp_p
     done = subprocess.run(command, input=PUSH, capture_output=True, text=True, env=given, cwd=project, check=False)
 
     assert (done.returncode, done.stdout) == (2, "")
-    assert f"because {name} has programs load libraries from where an agent may write" in done.stderr
+    assert f"because {name} makes programs load libraries from a folder in which an agent may write" in done.stderr
 
 
 @pytest.mark.parametrize(

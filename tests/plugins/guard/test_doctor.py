@@ -119,7 +119,7 @@ def test_an_agent_that_runs_its_hooks_is_guarded(desk: Desk, guarded: subprocess
     assert f"{desk.programs / 'codex'}, version 9.9.9:" in lines(done)
     assert "exec_command: the guard denies a forbidden call" in lines(done)
     assert "view_image: the guard denies a forbidden call" in lines(done)
-    assert "--ignore-user-config: not guarded, since Codex runs no hooks with this option" in lines(done)
+    assert "--ignore-user-config: not guarded, because Codex runs no hooks with this option" in lines(done)
     assert not any("write_stdin" in line for line in lines(done))
 
 
@@ -129,9 +129,9 @@ def test_a_tool_without_hooks_is_told(desk: Desk) -> None:
     unknown = desk.run("doctor", hooked="exec_command inner")
 
     assert known.returncode == 0
-    assert "write_stdin: not guarded, since Codex runs no hook for it" in lines(known)
+    assert "write_stdin: not guarded, because Codex runs no hook for it" in lines(known)
     assert unknown.returncode == 1
-    assert "FAILED: view_image: a forbidden call did not meet the guard" in lines(unknown)
+    assert "FAILED: view_image: a forbidden call did not reach the guard" in lines(unknown)
 
 
 def test_subagents_are_tried(desk: Desk, guarded: subprocess.CompletedProcess[str]) -> None:
@@ -139,11 +139,11 @@ def test_subagents_are_tried(desk: Desk, guarded: subprocess.CompletedProcess[st
     passing = desk.run("doctor", hooked=ALL.replace(" inner", ""))
     denied = desk.run("doctor", hooked=f"{ALL} spawn_agent")
 
-    assert "subagents: a forbidden call of one is denied by the guard" in lines(guarded)
+    assert "subagents: a subagent's forbidden call is denied by the guard" in lines(guarded)
     assert passing.returncode == 1
-    assert "FAILED: subagents: a forbidden call of one did not meet the guard" in lines(passing)
+    assert "FAILED: subagents: a subagent's forbidden call did not reach the guard" in lines(passing)
     assert denied.returncode == 0
-    assert "subagents: not tried, since the profile permits none" in lines(denied)
+    assert "subagents: not tested, because the profile permits none" in lines(denied)
 
 
 def test_an_agent_that_runs_no_hooks_is_told_and_nothing_happens(desk: Desk) -> None:
@@ -153,7 +153,7 @@ def test_an_agent_that_runs_no_hooks_is_told_and_nothing_happens(desk: Desk) -> 
     done = desk.run("doctor", hooked="")
 
     assert done.returncode == 1
-    assert "FAILED: exec_command: a forbidden call did not meet the guard" in lines(done)
+    assert "FAILED: exec_command: a forbidden call did not reach the guard" in lines(done)
     assert sorted(desk.project.rglob("*")) == before
     assert list((desk.home / ".local/state/toolcharter").glob("guard-doctor-*")) == []
 
@@ -199,6 +199,6 @@ def test_agents_that_cannot_be_started_are_tried_by_their_hook(desk: Desk) -> No
     none = desk.run("doctor")
 
     assert alone.returncode == 0
-    assert "Cursor itself is not tried: it cannot be started without an account." in lines(alone)
+    assert "Cursor itself is not tested: it cannot be started without an account." in lines(alone)
     assert (without.returncode, "copilot: not guarded" in without.stdout) == (1, True)
     assert (none.returncode, "No agent is guarded" in none.stdout) == (1, True)

@@ -227,7 +227,7 @@ NAMES = [
 @each_row("agent, name", NAMES)
 def test_a_strange_tool_does_not_pass_by_the_name_of_a_known_one(agent: str, name: str, workspace: Path) -> None:
     """Some agents let a server of MCP choose the name; rules on our tools, and on planning, are not about that one."""
-    assert "it bears" in verdict(workspace, agent, name, {"command": "status", "path": "a.txt"})
+    assert "know another tool by this name" in verdict(workspace, agent, name, {"command": "status", "path": "a.txt"})
 
 
 def test_a_strange_tool_passes_by_its_own_name(workspace: Path) -> None:

@@ -142,7 +142,7 @@ def test_settings_that_are_not_understood_stay_as_they_are(agent: str, text: str
     done = desk.run("install", agent, "--yes")
 
     assert (done.exit_code, file.read_text()) == (2, text)
-    assert "stays as it is" in done.stderr
+    assert "is left as it is" in done.stderr
     with pytest.raises(SettingsError):
         changed(agent, file, "toolcharter guard hook x")
 
@@ -268,7 +268,7 @@ def test_an_entry_of_somebody_else_is_told_apart(desk: Desk) -> None:
 
     done = desk.run("status")
 
-    assert "guarded, by an entry that `install` has not written here" in done.stdout
+    assert "guarded, by an entry that `install` did not write" in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,7 @@ allow: ["mcp:notes:find"]
 
 
 WITH_AGENTS = PROFILE.replace("allow: [", 'allow: ["custom:agent", ')
-SUBAGENTS = "subagents: a forbidden call of one is denied by the guard"
+SUBAGENTS = "subagents: a subagent's forbidden call is denied by the guard"
 
 
 def client(name: str) -> str:
@@ -434,10 +434,10 @@ def test_claude_code_meets_the_profile(desk: Desk) -> None:
     [
         ("claude-code", 0, "Write: the guard denies a forbidden call"),
         ("codex", 1, "FAILED: Codex does not trust the hook yet: start it, and confirm the hook."),
-        ("codex", 1, "write_stdin: not guarded, since Codex runs no hook for it"),
+        ("codex", 1, "write_stdin: not guarded, because Codex runs no hook for it"),
         ("gemini", 0, "run_shell_command: the guard denies a forbidden call"),
         ("opencode", 0, "write: the guard denies a forbidden call"),
-        ("opencode", 0, "--pure: not guarded, since OpenCode runs no hooks with this option"),
+        ("opencode", 0, "--pure: not guarded, because OpenCode runs no hooks with this option"),
         ("claude-code", 0, SUBAGENTS),
         ("gemini", 0, SUBAGENTS),
         ("opencode", 0, SUBAGENTS),
