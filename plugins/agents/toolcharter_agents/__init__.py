@@ -1,7 +1,7 @@
 """The tools of toolcharter for sessions and other agents.
 
-Sessions, subagents and tasks are records in the profile's store, so that limits, claims and states hold over all workers.
-Whatever an agent starts sees no more than it does itself.
+Sessions, subagents and tasks are records in the profile's store. Limits, claims and states therefore hold across all
+workers. A subagent never sees more than the agent that started it.
 """
 
 from typing import Any
@@ -24,7 +24,7 @@ from toolcharter_agents import (
 
 @hookimpl
 def register_tools() -> list[ToolSpec[Any]]:
-    """All tools of this distribution."""
+    """Offer the tools for sessions, subagents and teams."""
     return [
         agents_list.SPEC,
         delegate_to_agent.SPEC,

@@ -1,4 +1,4 @@
-"""Agents as files: `NAME/agent.yaml`, or `NAME.md` with front matter. They only narrow what the agent that starts them has.
+"""Agents as files: `NAME/agent.yaml`, or `NAME.md` with front matter. A file only narrows what its starter may use.
 
 Source: Duragent's agent format (`agent.yaml` with `metadata` and `spec`), linggen's `agents/*.md` with its policy of
 `Patch`, `Finalize` and `Delegate`.
@@ -14,7 +14,7 @@ from toolcharter import ConfigurationError, Fault, ToolPolicy, read_settings
 from toolcharter_agents.names import same_name
 
 HOME = ".toolcharter/agents"
-"""Where agents are looked for in a workspace; no tool writes there."""
+"""The default folder of agents in a workspace; no tool can write there."""
 MAX_AGENTS = 100
 MAX_PROMPT_CHARS = 100_000
 
@@ -25,27 +25,27 @@ Iterations = Annotated[int, Field(ge=1, le=1000)]
 
 
 class Agent(NamedTuple):
-    """An agent that another may start."""
+    """An agent that another agent may start."""
 
     name: str
     description: str
     prompt: str
     model: str
-    """Empty: whichever the host has by default."""
+    """Empty for the host's default model."""
     tools: tuple[str, ...] | None
-    """The only tools that it gets of those that its parent has; None: all of them."""
+    """The only tools of its parent that the agent gets; None for all of them."""
     grants: frozenset[Grant]
     delegate_targets: tuple[str, ...]
     max_iterations: int | None
     file: str
 
     def may_delegate_to(self, name: str) -> bool:
-        """Whether it may start the agent *name*."""
+        """Return whether this agent may start the agent *name*."""
         return "Delegate" in self.grants and is_listed(name, self.delegate_targets)
 
 
 def is_listed(name: str, targets: Sequence[str]) -> bool:
-    """Whether *targets* has *name*, in whatever letters, or all: `*`. Nobody is in an empty list."""
+    """Return whether *targets* contains *name*, in upper or lower case, or `*` for all names."""
     return any(target == "*" or same_name(target) == same_name(name) for target in targets)
 
 
@@ -66,7 +66,7 @@ class _Model(_Part):
 
 
 class _Tool(_Part):
-    """A tool that the agent has of those that its parent has; what would declare one has no key here."""
+    """A tool of the parent that the agent gets. There are no keys that would declare a new tool."""
 
     type: Literal["builtin", "cli", "mcp", "custom"] = "builtin"
     name: str = Field(min_length=1)
@@ -105,10 +105,10 @@ class _FrontMatter(ToolPolicy):
 
 
 def read_agents(workspace: Path, folders: Sequence[Path]) -> dict[str, Agent]:
-    """The agents of *folders*, or of the workspace's own folder if there is none, by their names in small letters.
+    """Read the agents of *folders*, by default of the workspace's own folder. The keys are the names in lower case.
 
     Raises:
-        ConfigurationError: With what is wrong in all of the files.
+        ConfigurationError: With the faults of all files.
     """
     places = list(folders) or [place for place in (workspace / HOME,) if place.is_dir()]
     agents: dict[str, Agent] = {}
@@ -144,10 +144,10 @@ def _files(folders: Sequence[Path], faults: list[Fault]) -> Iterator[Path]:
 
 
 def read_agent(file: Path) -> Agent:
-    """One agent.
+    """Read one agent.
 
     Raises:
-        ConfigurationError: With every fault of the file.
+        ConfigurationError: With all faults of the file.
     """
     if file.suffix == ".md":
         settings = read_settings(file, _FrontMatter, least="name: NAME", front_matter=True)
@@ -192,7 +192,7 @@ def _names(written: "Iterator[str] | Sequence[str] | None") -> tuple[str, ...] |
 
 
 def _text(file: Path, key: str, written: str) -> str:
-    """A part of the prompt: the text of a file beside *file*, if it is written as a path, or what is written."""
+    """A part of the prompt: if *written* is a path (`./...`), the text of that file beside *file*; else *written*."""
     if not written.startswith("./"):
         return written
     home = file.parent.resolve()

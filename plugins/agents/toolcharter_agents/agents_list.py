@@ -1,4 +1,4 @@
-"""`agents_list`: the agents that may be delegated to."""
+"""`agents_list`: list the agents that the caller may delegate to."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -19,7 +19,7 @@ class AgentsListPolicy(ToolPolicy):
 
 
 def build(workspace: Path, policy: AgentsListPolicy, rt: ToolRuntime) -> Callable[..., str]:
-    """Bind `agents_list` to one profile's policy. A file that cannot be read stops the start."""
+    """Bind `agents_list` to one profile's policy. An agent's file with faults stops the start."""
     agents = read_agents(workspace, policy.folders)
 
     def agents_list() -> str:

@@ -1,4 +1,4 @@
-"""Ends of subagents, told to the inbox of their parent's session: those of a second together, at most 20 of them."""
+"""Notify parents of ended subagents: one item in the inbox of the parent's session for all ends of one second."""
 
 import threading
 import time
@@ -11,14 +11,14 @@ from toolcharter_agents.states import ENDED, State, Subagent
 JOINED_S = 1.0
 """How long the first end waits for others, in seconds."""
 MOST = 20
-"""How many ends one item tells of."""
+"""The most ends in one item."""
 MAX_CHARS = 18_000
-"""How long an item is, in characters."""
+"""The length of an item, in characters."""
 _ROSTER = 30
 
 
 class Place(NamedTuple):
-    """Where the records and the inbox of an end are."""
+    """The store and the inbox for an end, and their tenant."""
 
     tenant: str
     store: Store
@@ -30,21 +30,21 @@ Key = tuple[str, str]
 
 
 class Announcer:
-    """Has the parents of a tool's subagents told of ends, those of a second together.
+    """Notifies parents of the ends of one tool's subagents, batched for one second.
 
-    What is told stands in the records, so that ends by another tool, or on a worker that is gone, are told as well, and
-    none twice.
+    The records say which ends a parent has been notified of. Ends by another tool, or on a lost worker, are therefore
+    included, and no end is sent twice.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._waiting: dict[Key, tuple[Place, int]] = {}
-        """With how many ends wait."""
+        """The place of each parent, and how many ends wait for it."""
         self._timers: dict[Key, threading.Timer] = {}
         self._telling = threading.Lock()
 
     def add(self, place: Place, parent: str) -> None:
-        """Tell *parent* of an end within a second."""
+        """Notify *parent* of an end within one second."""
         key = (place.tenant, parent)
         with self._lock:
             _, number = self._waiting.get(key, (place, 0))
@@ -58,7 +58,7 @@ class Announcer:
         self._tell(key)
 
     def close(self) -> None:
-        """Tell at once of all that waits, and use no store any more once this returns."""
+        """Send all waiting notifications now. No store is used after this returns."""
         for key in list(self._waiting):
             self._tell(key)
         with self._telling:
@@ -76,7 +76,10 @@ class Announcer:
 
 
 def tell(place: Place, parent: str) -> None:
-    """Leave an item for *parent* with the ends that it has not heard of. What no inbox takes stands in the list of subagents."""
+    """Put an item into the inbox of *parent*, with the ends that it has not been notified of.
+
+    If the inbox does not take the item, the parent still finds the ends in its list of subagents.
+    """
     for _ in range(_ROSTER):
         try:
             ended = place.store.transact(lambda records: _untold(records, parent))
@@ -90,7 +93,7 @@ def tell(place: Place, parent: str) -> None:
 
 
 def _untold(records: StoreTransaction, parent: str) -> list[Subagent]:
-    """The ends that *parent* has not been told of, at most 20, the oldest first; from now on it has."""
+    """The ends that *parent* has not been notified of, at most 20, the oldest first. Marks them as notified."""
     untold: list[Subagent] = []
     page = records.page(Subagent, where={"parent": parent, "is_told": False}, order="sequence", limit=100)
     for one in page.records:
@@ -101,13 +104,13 @@ def _untold(records: StoreTransaction, parent: str) -> list[Subagent]:
 
 
 def roster(store: Store, parent: str) -> list[Subagent]:
-    """The latest subagents of a session that are not archived."""
+    """Return the latest subagents of a session that are neither archived nor rejected."""
     page = store.page(Subagent, where={"parent": parent}, order="sequence", descending=True, limit=_ROSTER)
     return [one.record for one in page.records if one.record.state not in {State.ARCHIVED, State.REJECTED}]
 
 
 def text_of(ended: Sequence[Subagent], others: Sequence[Subagent], now: float) -> str:
-    """What the parent reads: each end with what it has used, and who else there is."""
+    """Return the text for the parent: each end with its result and usage, and the names of all its subagents."""
     head = "A subagent has ended." if len(ended) == 1 else f"{len(ended)} subagents have ended."
     names = ", ".join(f"{one.label} {one.state}" for one in others)
     room = max(200, (MAX_CHARS - len(names)) // len(ended) - 200)

@@ -1,6 +1,6 @@
 """`delegate_to_agent`: have another agent do a task, and wait for its answer.
 
-Source: linggen's tool of the same name, and its `delegate_targets`; there an empty list is everybody, here nobody.
+Source: linggen's tool of the same name, and its `delegate_targets`. There, an empty list allows all agents; here, none.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ GRANTED: dict[str, tuple[str, ...]] = {
     "Finalize": ("finalize_task",),
     "Delegate": ("delegate_to_agent", "sessions_spawn", "spawn", "subagents"),
 }
-"""What an agent does not get whose `policy` lacks the word."""
+"""The tools and capabilities that an agent gets only if its `policy` has the word."""
 
 
 class DelegatePolicy(LaunchPolicy):
@@ -49,7 +49,7 @@ class DelegateReason(StrEnum):
 
 
 def build(workspace: Path, policy: DelegatePolicy, rt: ToolRuntime) -> Callable[..., str]:
-    """Bind `delegate_to_agent` to one profile's policy. A file that cannot be read stops the start."""
+    """Bind `delegate_to_agent` to one profile's policy. An agent's file with faults stops the start."""
     agents = read_agents(workspace, policy.folders)
     launcher = Launcher(policy, rt)
 
@@ -76,13 +76,13 @@ def build(workspace: Path, policy: DelegatePolicy, rt: ToolRuntime) -> Callable[
 
 
 def may_delegate(agents: dict[str, Agent], targets: Names, agent: str, target: str) -> bool:
-    """Whether the profile, and the file of the agent that calls, if it has one, let it delegate to *target*."""
+    """Return whether both the profile and the file of the calling agent, if it has one, allow the target."""
     own = agents.get(same_name(agent))
     return is_listed(target, targets) and (own is None or own.may_delegate_to(target))
 
 
 def order_of(target: Agent, task: str) -> Order:
-    """The subagent that *target* is: its own prompt, model and tools, less what its policy does not grant."""
+    """Return the order for a subagent with the prompt, model and tools of *target*, without ungranted tools."""
     lacking = tuple(name for grant, names in GRANTED.items() if grant not in target.grants for name in names)
     return Order(
         task,
@@ -104,7 +104,7 @@ SPEC = ToolSpec(
     capabilities={"agent:spawn"},
     safety="high",
     staged=True,
-    isolate=True,  # it waits for an agent, and asynchronous callers must not
+    isolate=True,  # it waits for an agent, which must not block asynchronous callers
     group="sessions",
     argument_aliases={"target": "target_agent_id", "agent_id": "target_agent_id", "agent": "target_agent_id"},
     asks=asks,

@@ -1,4 +1,4 @@
-"""Starting, ending and telling of subagents: records in the store for all workers, threads for those of this process."""
+"""Start subagents, record how they end, and notify their parents. The store has their records for all workers."""
 
 import threading
 import time
@@ -40,12 +40,13 @@ MAX_RESULT_CHARS = 16_000
 _SETTLES_S = 10.0
 _SPARE_S = 0.1
 _TRIES_S = (0.1, 0.5, 2.0, 5.0, 0.0)
-"""How long is waited after each try to write an end; then the record is left, and is failed when its time is up."""
+"""The pause after each try to write an end, in seconds. After the last try the record is left as running; it counts as
+failed once its `alive_until` has passed."""
 _LOOKS_S = 0.05
 _MOST = 200
 _FEW = 20
 _PUTS_AWAY_EACH = 10
-"""With how many ends old records are looked for: with each a few more than have been added since."""
+"""Old records are searched for after this many ends. Each search handles more records than have been added since."""
 
 Role = Literal["user", "assistant"]
 Seconds = Annotated[float, Field(gt=0, le=86_400)]
@@ -53,7 +54,7 @@ Number = Annotated[int, Field(ge=1, le=1000)]
 
 
 class LaunchPolicy(ToolPolicy):
-    """What the tools that start agents have in common."""
+    """The common settings of the tools that start agents."""
 
     max_depth: Annotated[int, Field(ge=1, le=10)] = 1
     """How deep agents may start agents."""
@@ -75,12 +76,12 @@ class LaunchPolicy(ToolPolicy):
     """Whether agents are started without a person's word."""
 
     def limits(self) -> Limits:
-        """How many there may be."""
+        """Return the limits for subagents."""
         return Limits(self.max_depth, self.max_concurrent, self.max_children)
 
 
 def asks(policy: LaunchPolicy, call: Call) -> Ask | None:
-    """A person's word for each agent that is started, where the policy does not waive it: a page may have ordered it."""
+    """Ask a person before an agent is started, unless the policy waives it: a page may have injected the order."""
     starts = call.args.get("action", "run") in {"run", "steer"}
     return (
         Ask(SpawnReason.STARTS_AN_AGENT, "Another agent is to be started.")
@@ -90,7 +91,7 @@ def asks(policy: LaunchPolicy, call: Call) -> Ask | None:
 
 
 class Order(NamedTuple):
-    """A subagent that is to be started."""
+    """The order to start a subagent."""
 
     task: str
     label: str = ""
@@ -101,17 +102,17 @@ class Order(NamedTuple):
     deny: tuple[str, ...] = ()
     max_iterations: int | None = None
     is_told: bool = False
-    """Whether the caller waits for its end, and needs no word of it."""
+    """True if the caller waits for the end, so that its session needs no notification."""
 
 
 DENIED = ("toolset:subagent-deny",)
-"""What no subagent gets."""
+"""Tools that no subagent gets."""
 LEAF_DENIED = ("toolset:leaf-deny", "delegate_to_agent", "subagents")
-"""What one at the last depth does not get either."""
+"""Tools that a subagent at the last depth does not get either."""
 
 
 Ended: TypeAlias = "RunningAgent | ToolcharterError"
-"""What has ended, or why it has not begun."""
+"""The agent that has ended, or the error for which it could not be started."""
 
 
 class Launcher:
@@ -121,13 +122,13 @@ class Launcher:
         self._policy = policy
         self._rt = rt
         self._own: dict[str, threading.Event] = {}
-        """Those under way, each with what is set once its record says how it ended."""
+        """The running subagents, each with an event that is set once the end is recorded."""
         self._ends = count()
         self._announcer = Announcer()
         rt.on_close(self._close)
 
     def require_depth(self, task: str) -> None:
-        """Refuse what needs no look at the store: an agent at the last depth, a task that is too long.
+        """Refuse a caller at the last depth and a task that is too long. Does not use the store.
 
         Raises:
             Denied: `depth_limit`.
@@ -141,13 +142,13 @@ class Launcher:
             raise ToolError(most, reason=SpawnReason.TASK_TOO_LONG)
 
     def listed(self, actor: Actor) -> list[Subagent]:
-        """The subagents of a session that are not archived, nor ought to be, the latest first."""
+        """Return the subagents of a session, the latest first, without those that are or should be archived."""
         now, archive = time.time(), Archive(self._policy.archive_after_min * 60)
         found = children(self._rt.store, actor)
         return [one for one in found if State.ARCHIVED not in {one.state, overdue(one, now, archive)}]
 
     def start(self, order: Order) -> Launched:
-        """Start a subagent, and return at once.
+        """Start a subagent and return without waiting for it.
 
         Raises:
             Denied: `concurrent_limit`, `children_limit`; `not_available`, if no host runs agents.
@@ -196,7 +197,7 @@ class Launcher:
         policy, caller, now = self._policy, self._rt.caller, time.time()
         spawning = self._spawning(order, now)
         running = spawning.moved(State.RUNNING, now)
-        # First of all: a transaction that begins by reading is run again if others have written meanwhile.
+        # Write first: a transaction that begins with a read is run again if another worker writes during it.
         version = records.put(running, expected=0)
         others = [one for one in running_now(records, now) if one.id != running.id]
         siblings = sum(one.parent == running.parent for one in others)
@@ -233,7 +234,7 @@ class Launcher:
         )
 
     def _settle(self, place: Place, number: str, outcome: Ended, session: SessionRecord) -> None:
-        """Write how a subagent has ended, and have its parent told; a store that is away is asked again for a while."""
+        """Record how a subagent has ended and notify its parent. Retries for some time if the store is unavailable."""
         archive = Archive(self._policy.archive_after_min * 60)
         for pause_s in _TRIES_S:
             try:
@@ -249,7 +250,7 @@ class Launcher:
             return
 
     def _close(self) -> None:
-        """End the tool's subagents with the toolbox, for their parent ends, and use the store no longer."""
+        """End the tool's subagents when the toolbox closes. The store is not used after this returns."""
         own = dict(self._own)
         for number in own:
             if (launched := RUNNING.get(number)) is not None:
@@ -262,7 +263,7 @@ class Launcher:
 
 
 def _session_of(one: Subagent, caller: Caller) -> SessionRecord:
-    """The record of the session of a subagent that *caller* has started."""
+    """The session record of a subagent that *caller* has started."""
     return SessionRecord(
         session=one.session,
         agent=one.target or one.agent,
@@ -283,7 +284,7 @@ def _is_taken(session: str, records: StoreTransaction, others: Sequence[Subagent
 
 
 def running_now(records: StoreTransaction, now: float) -> list[Subagent]:
-    """The subagents that are running; those whose worker is gone have failed."""
+    """Return the running subagents. Those whose worker is lost are recorded as failed."""
     running = []
     for one in _active(records):
         if overdue(one.record, now, Archive()) is None:
@@ -295,7 +296,7 @@ def running_now(records: StoreTransaction, now: float) -> list[Subagent]:
 
 
 def _active(records: StoreTransaction) -> Iterator[Stored[Subagent]]:
-    """All that count against the limits: a profile may permit more than a page holds."""
+    """All subagents that count against the limits, from all pages."""
     after: str | None = ""
     while after is not None:
         page = records.page(Subagent, where={"is_active": True}, after=after, limit=_MOST)
@@ -304,7 +305,7 @@ def _active(records: StoreTransaction) -> Iterator[Stored[Subagent]]:
 
 
 def put_away(records: StoreTransaction, now: float, archive: Archive) -> None:
-    """Archive what ended long ago, and forget what was archived long ago; a few of each at a time."""
+    """Archive subagents that ended long ago, and delete those that were archived long ago; a few of each at a time."""
     for state in ENDED:
         for one in records.page(Subagent, where={"state": state}, order="sequence", limit=_FEW).records:
             if overdue(one.record, now, archive) is not None:
@@ -315,7 +316,7 @@ def put_away(records: StoreTransaction, now: float, archive: Archive) -> None:
 
 
 def _settled(records: StoreTransaction, number: str, outcome: Ended, session: SessionRecord) -> Subagent | None:
-    """The record of a subagent that has ended, with its end, unless it says so already."""
+    """Record how a subagent has ended, unless an end is recorded already, and its usage; None if there is no record."""
     found = records.get(Subagent, number)
     if found is None:
         return None
@@ -330,7 +331,7 @@ def _settled(records: StoreTransaction, number: str, outcome: Ended, session: Se
 
 
 def _end_of(outcome: Ended) -> tuple[State, str, str | None, tuple[int, int, int]]:
-    """State, text and reason of an end; iterations and tokens."""
+    """The state, text and reason of an end; and its iterations, input tokens and output tokens."""
     try:
         if isinstance(outcome, ToolcharterError):
             raise outcome
@@ -348,12 +349,12 @@ def _end_of(outcome: Ended) -> tuple[State, str, str | None, tuple[int, int, int
 
 
 def _kept(text: str) -> str:
-    """*text* as it is kept: without secrets, and not too long."""
+    """*text* for a record: secrets masked, and cut to `MAX_RESULT_CHARS`."""
     return scrub_text(text)[0][:MAX_RESULT_CHARS]
 
 
 def _record_session(records: StoreTransaction, one: Subagent, session: SessionRecord, now: int) -> None:
-    """Complete the record of the subagent's session: what it was asked, and what it answered."""
+    """Complete the session record of a subagent: add its task and its answer as messages."""
     found = records.get(SessionRecord, session.session)
     before = session if found is None else found.record
     if before.is_completed:
@@ -375,14 +376,14 @@ def _record_session(records: StoreTransaction, one: Subagent, session: SessionRe
 
 
 def children(store: Store, actor: Actor, *, limit: int = _MOST) -> list[Subagent]:
-    """The subagents of a caller's session, the latest first."""
+    """Return the subagents of a caller's session, the latest first."""
     page = store.page(Subagent, where={"parent": actor.session}, order="sequence", descending=True, limit=limit)
     own = (one.record for one in page.records)
     return [one for one in own if (one.agent, one.user) == (actor.agent, actor.user)]
 
 
 def wait(launched: Launched, rt: ToolRuntime) -> None:
-    """Wait for the end of a subagent as long as the present call goes on; then it is cancelled.
+    """Wait for the end of a subagent until the current call's deadline; then cancel it.
 
     Raises:
         ToolError: `timed_out`.
@@ -392,7 +393,7 @@ def wait(launched: Launched, rt: ToolRuntime) -> None:
             continue
     finally:
         is_done = launched.agent.is_done
-        launched.agent.cancel()  # the call is over, or was itself cancelled, and so is what it waits for
+        launched.agent.cancel()  # the call is over or was cancelled, so its subagent must end, too
     launched.has_settled.wait(_SETTLES_S)
     if not is_done:
         raise ToolError("The subagent takes longer than the call may.", reason="timed_out")

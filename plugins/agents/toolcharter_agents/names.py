@@ -1,4 +1,4 @@
-"""Names of agents, and whose session a key is of.
+"""Names of agents, and keys of sessions.
 
 Source: GoClaw's session keys: `agent:{id}:{channel}:direct|group:{peer}`, `agent:{id}:subagent:{label}`,
 `agent:{id}:cron:{job}`.
@@ -9,21 +9,21 @@ from typing import NamedTuple
 from toolcharter import Caller, key_part, session_key
 
 FIRST = "main"
-"""The agent of a caller that names none."""
+"""The name of the agent if the caller gives none."""
 
 
 def same_name(name: str) -> str:
-    """*name* as it is compared: upper and lower case do not count."""
+    """Return *name* in the form for comparisons, which ignore case."""
     return name.strip().casefold()
 
 
 def agent_of(caller: Caller) -> str:
-    """The agent that calls."""
+    """Return the name of the calling agent."""
     return caller.agent or FIRST
 
 
 class Actor(NamedTuple):
-    """Who calls, as records name it."""
+    """The caller's agent, user and session, as they are written in records."""
 
     agent: str
     user: str
@@ -31,15 +31,15 @@ class Actor(NamedTuple):
 
     @classmethod
     def of(cls, caller: Caller) -> "Actor":
-        """The caller's names."""
+        """Return the names for *caller*."""
         return cls(caller.agent or "", caller.user or "", session_key(caller))
 
 
 def subagent_key(agent: str, label: str) -> str:
-    """The key of a subagent's session."""
+    """Return the key of a subagent's session."""
     return f"agent:{key_part(agent)}:subagent:{key_part(label)}"
 
 
 def names_agent(key: str, agent: str) -> bool:
-    """Whether the key of a session says that it is one of *agent*; a key that a host has made says nothing."""
+    """Return whether the key of a session names *agent*. Keys that a host has made name no agent."""
     return key.startswith(f"agent:{key_part(agent)}:")

@@ -1,4 +1,4 @@
-"""The sessions of a caller's own agent and user, and how their records are shown."""
+"""Find the sessions of a caller's own agent and user, and format their records."""
 
 from collections.abc import Iterator
 from enum import StrEnum
@@ -8,14 +8,14 @@ from toolcharter import Caller, Denied, SessionMessage, SessionRecord, Store, To
 from toolcharter_agents.names import agent_of, names_agent
 
 MAX_MESSAGE_CHARS = 4_000
-"""How much of a message is shown, in characters."""
+"""The limit for each message that is shown, in characters."""
 MAX_HISTORY_BYTES = 80 * 1024
-"""How much all messages of an answer take, in bytes of UTF-8."""
+"""The limit for all messages of an answer, in bytes of UTF-8."""
 _PAGE = 100
 KEY_CHARS = 400
-"""How long the key of a session is at most; records have none that is longer."""
+"""The longest key of a session in records, in characters."""
 _MOST_READ = 2_000
-"""How many messages are looked through for those that are asked for."""
+"""The most messages that are searched for the requested ones."""
 
 
 class SessionReason(StrEnum):
@@ -26,12 +26,12 @@ class SessionReason(StrEnum):
 
 
 def own(caller: Caller) -> dict[str, str]:
-    """What records of the caller's agent and user have."""
+    """Return the fields by which the records of the caller's agent and user are found."""
     return {"agent": caller.agent or "", "user": caller.user or ""}
 
 
 def require_own(caller: Caller, key: str) -> None:
-    """Refuse a key that names another agent, whether there is such a session or not; the store is not asked.
+    """Refuse a key that names another agent, whether such a session exists or not. Does not use the store.
 
     Raises:
         Denied: `other_agent`.
@@ -41,11 +41,11 @@ def require_own(caller: Caller, key: str) -> None:
 
 
 def own_session(store: Store, caller: Caller, key: str) -> SessionRecord:
-    """The session *key*, if it is one of the caller's agent and user, or of the group in which it calls.
+    """Return the session *key* if it belongs to the caller's agent and user, or to the group in which it calls.
 
     Raises:
-        Denied: `other_agent`: the key names another agent, whether there is such a session or not.
-        ToolError: `session_not_found`; also for another user's, and for a group's in which the caller is not.
+        Denied: `other_agent`: the key names another agent, whether such a session exists or not.
+        ToolError: `session_not_found`; also for a session of another user or of a group without the caller.
     """
     found = store.get(SessionRecord, key) if 0 < len(key) <= KEY_CHARS else None
     if found is not None and found.record.is_of(caller):
@@ -56,7 +56,15 @@ def own_session(store: Store, caller: Caller, key: str) -> SessionRecord:
 
 
 def newest(store: Store, caller: Caller, limit: int, *, since: int = 0, **where: Any) -> tuple[SessionRecord, ...]:
-    """At most *limit* sessions of the caller's agent and user, and of the group in which it calls, the latest first."""
+    """Return the latest sessions of the caller's agent and user, and of the group in which it calls, newest first.
+
+    Args:
+        store: The tenant's store.
+        caller: The caller.
+        limit: The most sessions to return.
+        since: Leave out sessions that were last updated before this time, in seconds since 1970.
+        where: Values that fields of the records must have.
+    """
     group = _of_group(store, caller, where)
     page = _page(store, caller, limit, "", where)
     found = page.found
@@ -73,7 +81,10 @@ class _Page(NamedTuple):
 
 
 def _page(store: Store, caller: Caller, limit: int, after: str, where: dict[str, Any]) -> _Page:
-    """Sessions of the caller's agent and user; those of groups have no user either, as some callers."""
+    """A page of the sessions of the caller's agent and user, without those of groups.
+
+    For a caller without a user, sessions of groups match as well, since they have no user.
+    """
     page = store.page(
         SessionRecord,
         where={**own(caller), **where},
@@ -86,7 +97,7 @@ def _page(store: Store, caller: Caller, limit: int, after: str, where: dict[str,
 
 
 def _of_group(store: Store, caller: Caller, where: dict[str, Any]) -> list[SessionRecord]:
-    """The session of the group in which the caller calls, if there is one with what *where* says."""
+    """The session of the group in which the caller calls, if there is one and its fields match *where*."""
     if caller.peer != "group":
         return []
     found = store.get(SessionRecord, session_key(caller))
@@ -96,7 +107,7 @@ def _of_group(store: Store, caller: Caller, where: dict[str, Any]) -> list[Sessi
 
 
 def shown(record: SessionRecord) -> dict[str, Any]:
-    """A session in a list."""
+    """Return a session as an item of a list."""
     return {
         "session": record.session,
         "label": record.label,
@@ -110,7 +121,7 @@ def shown(record: SessionRecord) -> dict[str, Any]:
 
 
 def lines_of(sessions: "list[dict[str, Any]]") -> str:
-    """Sessions as text, a line for each."""
+    """Return sessions as text, one line for each."""
     rows = (
         f"{one['session']}{' (' + one['label'] + ')' if one['label'] else ''}: {one['messages']} messages,"
         f" updated {one['updated']}"
@@ -124,11 +135,11 @@ class History(NamedTuple):
 
     messages: list[dict[str, Any]]
     truncated: bool
-    """A message was cut, or there was no room for one."""
+    """Whether a message was cut or left out because of its size."""
 
 
 def history(store: Store, session: str, limit: int, *, include_tools: bool) -> History:
-    """The latest messages that fit: 4,000 characters each, 80 KB together."""
+    """Return the latest messages that fit: 4,000 characters of each message, 80 KB in all."""
     messages: list[dict[str, Any]] = []
     room, truncated = MAX_HISTORY_BYTES, False
     for message in _backwards(store, session):
@@ -160,13 +171,13 @@ def _backwards(store: Store, session: str) -> Iterator[SessionMessage]:
 
 
 def text_of(found: History) -> str:
-    """Messages as text."""
+    """Return messages as text."""
     cut = "[Messages were cut or left out.]\n" if found.truncated else ""
     return cut + ("\n".join(f"{one['role']}: {one['text']}" for one in found.messages) or "There are no messages.")
 
 
 def by_label(store: Store, caller: Caller, label: str) -> SessionRecord:
-    """The latest session of the caller's agent and user with this label.
+    """Return the latest session of the caller's agent and user with this label.
 
     Raises:
         ToolError: `session_not_found`.

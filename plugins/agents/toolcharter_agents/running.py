@@ -1,4 +1,4 @@
-"""The subagents under way in this process, and what ends those that run elsewhere."""
+"""The running subagents of this process, and the cancellation of subagents on any worker."""
 
 import threading
 import time
@@ -10,34 +10,34 @@ from toolcharter import RunningAgent, SessionRecord, Store, StoreTransaction, To
 from toolcharter_agents.states import State, Subagent
 
 ALIVE_S = 30.0
-"""How long a worker is believed to be there after it said so, in seconds."""
+"""For how long a subagent's heartbeat is valid, in seconds; without a new one its worker counts as lost."""
 LOOKS_S = 1.0
-"""How often a worker looks at the records of its subagents: how late it hears of a cancellation elsewhere."""
+"""The seconds between two checks of the subagents' records: a cancellation by another worker takes effect so late."""
 CANCELLED = "cancelled during execution"
 
 
 class Launched(NamedTuple):
-    """A subagent under way in this process."""
+    """A running subagent of this process."""
 
     id: str
     agent: RunningAgent
     has_settled: threading.Event
-    """Set once its record says how it ended."""
+    """Set once the subagent's end is recorded."""
 
 
 class _Known(NamedTuple):
-    """What is known of one that is looked after."""
+    """A watched subagent."""
 
     launched: Launched
     store: Store
     session: SessionRecord | None
-    """The record of its session, until that is written."""
+    """The session record that still has to be written; None once it is written."""
 
 
 class Running:
-    """The subagents under way in this process, and the thread that looks whether other workers have ended them.
+    """The running subagents of this process, and the thread that checks whether other workers have ended them.
 
-    One for the process: a tool that cancels is another one than that which has started them.
+    There is one for the process, because a subagent may be started by one tool and cancelled by another.
     """
 
     def __init__(self) -> None:
@@ -49,7 +49,7 @@ class Running:
         self._has_new = threading.Event()
 
     def add(self, launched: Launched, store: Store, session: SessionRecord) -> None:
-        """Look after one more, and write the record of its session."""
+        """Watch one more subagent, and have the thread write its session record."""
         with self._lock:
             self._known[launched.id] = _Known(launched, store, session)
             self._has_new.set()
@@ -59,17 +59,17 @@ class Running:
         threading.Thread(target=self._watch, name="toolcharter-subagents", daemon=True).start()
 
     def get(self, number: str) -> Launched | None:
-        """One that runs in this process."""
+        """Return the subagent with this number; None if it does not run in this process."""
         known = self._known.get(number)
         return None if known is None else known.launched
 
     def drop(self, number: str) -> None:
-        """Look after it no longer."""
+        """Stop watching a subagent."""
         with self._lock:
             self._known.pop(number, None)
 
     def leave(self, numbers: Iterable[str], timeout_s: float) -> None:
-        """Look after these no longer, and do not use their store once this returns."""
+        """Stop watching these subagents. Their store is not used after this returns, unless *timeout_s* has passed."""
         for number in numbers:
             self.drop(number)
         if self._using.acquire(timeout=timeout_s):
@@ -94,17 +94,17 @@ class Running:
         if known is None or known.launched.agent.is_done:
             return
         if known.session is not None:
-            with suppress(ToolcharterError):  # its end writes it, too
+            with suppress(ToolcharterError):  # the record is written again at the subagent's end
                 known.store.put(known.session, expected=0)
             with self._lock:
                 if number in self._known:
                     self._known[number] = known._replace(session=None)
-        with suppress(ToolcharterError):  # the store is away; what it says then is looked at when it is back
+        with suppress(ToolcharterError):  # the store is unavailable; the next check tries again
             look_after(known.launched, known.store)
 
 
 def look_after(launched: Launched, store: Store) -> None:
-    """End a subagent whose record says that it has ended, and say of any other that its worker is there."""
+    """Cancel a subagent if its record says that it has ended; else extend its `alive_until` as a heartbeat."""
     found = store.get(Subagent, launched.id)
     now = time.time()
     if found is None or found.record.state != State.RUNNING:
@@ -117,7 +117,7 @@ RUNNING = Running()
 
 
 def cancelled(store: Store, ids: Iterable[str], *, text: str = CANCELLED) -> list[str]:
-    """Cancel subagents that are running, wherever they do; returns those that were."""
+    """Cancel subagents on whatever worker they run; return the numbers of those that were running."""
     done = []
     for number in ids:
 

@@ -1,4 +1,4 @@
-"""`session`: a peek at the other sessions of the agent.
+"""`session`: list and read the other sessions of the agent.
 
 Source: Duragent's tool of the same name: 10 sessions, 1 to 50 messages.
 """
@@ -24,7 +24,7 @@ MAX_MESSAGES = 50
 
 
 class SessionPolicy(ToolPolicy):
-    """`session` has no knobs: it looks at sessions of the agent itself."""
+    """No settings: `session` shows only sessions of the agent itself."""
 
 
 def build(workspace: Path, policy: SessionPolicy, rt: ToolRuntime) -> Callable[..., str]:  # noqa: ARG001 - `rt.store`

@@ -1,4 +1,4 @@
-"""`session_status`: what is known of the present session, or of another one of the agent."""
+"""`session_status`: show the record of the current session, or of another session of the agent."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -9,11 +9,11 @@ from toolcharter_agents.names import Actor
 from toolcharter_agents.records import KEY_CHARS, SessionReason, own_session, require_own
 
 _FACT_CHARS = 512
-"""How much of a fact a record holds, in characters."""
+"""The longest provider or channel in a record, in characters."""
 
 
 class SessionStatusPolicy(ToolPolicy):
-    """`session_status` has no knobs: it looks at sessions of the agent itself."""
+    """No settings: `session_status` shows only sessions of the agent itself."""
 
 
 def build(workspace: Path, policy: SessionStatusPolicy, rt: ToolRuntime) -> Callable[..., str]:  # noqa: ARG001 - `rt.store`
@@ -55,7 +55,7 @@ def build(workspace: Path, policy: SessionStatusPolicy, rt: ToolRuntime) -> Call
 
 
 def _unrecorded(caller: Caller) -> SessionRecord:
-    """What is known of a session in which nothing was recorded: what its caller says."""
+    """A record for a session without one: only the caller's key, provider and channel are known."""
     provider, channel = (caller.provider or "")[:_FACT_CHARS], (caller.channel or "")[:_FACT_CHARS]
     return SessionRecord(session=session_key(caller), provider=provider, channel=channel)
 

@@ -1,4 +1,4 @@
-"""`sessions_history`: the messages of a session of the agent."""
+"""`sessions_history`: show the latest messages of one of the agent's sessions."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`sessions_list`: the sessions of the agent."""
+"""`sessions_list`: list the sessions of the agent."""
 
 import time
 from collections.abc import Callable

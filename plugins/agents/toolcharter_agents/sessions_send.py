@@ -1,4 +1,4 @@
-"""`sessions_send`: a message into the inbox of another session of the agent."""
+"""`sessions_send`: send a message to the inbox of another session of the agent."""
 
 from collections.abc import Callable
 from enum import StrEnum
@@ -64,7 +64,7 @@ def build(workspace: Path, policy: SessionsSendPolicy, rt: ToolRuntime) -> Calla
 
 
 def asks(policy: SessionsSendPolicy, call: Call) -> Ask | None:  # noqa: ARG001 - every message is one to somebody else
-    """A person's word for each message, where the policy does not waive it: a page may have ordered it."""
+    """Ask a person before each message, unless the policy waives it: a page may have injected the order."""
     return (
         None
         if policy.unattended

@@ -1,4 +1,4 @@
-"""`sessions_spawn` and `spawn`: start a subagent and go on; its result comes to the inbox."""
+"""`sessions_spawn` and `spawn`: start a subagent without waiting for it. Its result is sent to the inbox."""
 
 from collections.abc import Callable
 from enum import StrEnum
@@ -25,7 +25,7 @@ class SpawnPolicy(LaunchPolicy):
 
 
 class SpawnToolReason(StrEnum):
-    """Why they refuse."""
+    """Why `sessions_spawn` and `spawn` refuse."""
 
     DEPTH_LIMIT = SpawnReason.DEPTH_LIMIT
     CONCURRENT_LIMIT = SpawnReason.CONCURRENT_LIMIT

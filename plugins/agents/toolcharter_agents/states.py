@@ -1,8 +1,8 @@
-"""The life of a subagent: its states, its limits and their order. Pure.
+"""The life cycle of a subagent: its states, their order, and its limits. Pure.
 
 Source: GoClaw, "Tools System", section 6: Spawning, Running, Rejected, Completed, Failed, Cancelled, Archived; depth 1,
-8 at once, 5 of one parent, 20 iterations, archived after 60 minutes. There finished ones count until they are archived;
-here they do not.
+8 at once, 5 of one parent, 20 iterations, archived after 60 minutes. In GoClaw, finished subagents count against the
+limits until they are archived; here they do not.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from toolcharter import RecordKind, StoreRecord
 
 
 class State(StrEnum):
-    """Where a subagent is in its life."""
+    """A state in the life cycle of a subagent."""
 
     SPAWNING = "spawning"
     RUNNING = "running"
@@ -34,11 +34,11 @@ MOVES: Mapping[State, frozenset[State]] = MappingProxyType(
         State.ARCHIVED: frozenset[State](),
     }
 )
-"""What may follow a state. The first end stays: who comes later changes nothing."""
+"""The states that may follow each state. The first end is final: a later one changes nothing."""
 
 
 class SpawnReason(StrEnum):
-    """Why no subagent is started, or how one has failed."""
+    """Why no subagent is started, or why a subagent has failed."""
 
     DEPTH_LIMIT = "depth_limit"
     CONCURRENT_LIMIT = "concurrent_limit"
@@ -58,12 +58,14 @@ class Limits(NamedTuple):
 
 
 def refusal(limits: Limits, depth: int, running: int, children: int) -> tuple[SpawnReason, str] | None:
-    """Why one more subagent is rejected, with a sentence; None if it is not. Depth comes first, then all, then the parent's.
+    """Return the reason and the message for rejecting one more subagent; None if the limits allow it.
+
+    The limits are checked in this order: the depth, all subagents, the parent's subagents.
 
     Args:
-        limits: What the profile says.
-        depth: How deep the parent is.
-        running: How many run for all parents of the tenant, over all workers.
+        limits: The profile's limits.
+        depth: The depth of the parent.
+        running: How many subagents run for all parents of the tenant, on all workers.
         children: How many of them are the parent's.
     """
     if depth >= limits.max_depth:
@@ -84,12 +86,12 @@ class Subagent(StoreRecord):
 
     id: str
     parent: str
-    """The key of its parent's session."""
+    """The key of the parent's session."""
     agent: str
     """The agent that started it."""
     user: str
     session: str
-    """The key of its own session."""
+    """The key of the subagent's own session."""
     label: str
     task: str
     target: str = ""
@@ -97,7 +99,7 @@ class Subagent(StoreRecord):
     model: str = ""
     state: State
     is_active: bool
-    """Whether it counts against the limits."""
+    """Whether the subagent counts against the limits."""
     depth: int
     result: str = ""
     reason: str | None = None
@@ -106,18 +108,18 @@ class Subagent(StoreRecord):
     output_tokens: int = 0
     created: float
     sequence: int
-    """`created` in microseconds: the order of lists."""
+    """`created` in microseconds, by which lists are ordered."""
     ended: float = 0.0
     alive_until: float = 0.0
-    """Until when its worker is believed to be there."""
+    """When the last heartbeat expires; after this time its worker counts as lost."""
     is_told: bool = False
-    """Whether its end needs no word to its parent, or has had it."""
+    """Whether its parent has been notified of its end, or needs no notification."""
 
     def moved(self, state: State, now: float, **changes: Any) -> "Subagent":
-        """The same in another state.
+        """Return this subagent in another state, with *changes*.
 
         Raises:
-            ValueError: None of its present state leads there.
+            ValueError: That state may not follow the current one.
         """
         if state not in MOVES[self.state]:
             raise ValueError(f"a subagent that is {self.state} does not become {state}")
@@ -126,23 +128,26 @@ class Subagent(StoreRecord):
         return self.model_copy(update={"state": state, "is_active": is_active, "ended": ended, **changes})
 
     def told(self) -> "Subagent":
-        """The same once its parent knows of its end."""
+        """Return this subagent, marked as notified to its parent."""
         return self.model_copy(update={"is_told": True})
 
     def runtime_s(self, now: float) -> float:
-        """How long it has run, in seconds."""
+        """Return for how long the subagent has run, in seconds."""
         return max(0.0, (self.ended or now) - self.created)
 
 
 class Archive(NamedTuple):
-    """When ended subagents are put away."""
+    """After how many seconds ended subagents are archived, and then deleted."""
 
     after_s: float = 3600.0
     forget_after_s: float = 86_400.0
 
 
 def overdue(one: Subagent, now: float, archive: Archive) -> State | None:
-    """What an old record has to become: FAILED if its worker is gone, ARCHIVED if it ended long ago."""
+    """Return the state that an old record must change to; None if it is not due.
+
+    FAILED if its worker is lost, ARCHIVED if it ended long ago.
+    """
     if one.is_active:
         return State.FAILED if one.alive_until < now else None
     return State.ARCHIVED if one.state in ENDED and one.ended + archive.after_s <= now else None

@@ -1,4 +1,4 @@
-"""`subagents`: look at subagents, run one and wait for it, cancel and steer them."""
+"""`subagents`: list, run, cancel and steer subagents."""
 
 from collections.abc import Callable
 from enum import StrEnum
@@ -15,7 +15,7 @@ from toolcharter_agents.states import SpawnReason, State, Subagent
 
 MAX_STEER_CHARS = 4_000
 SETTLES_S = 0.5
-"""How long a cancelled subagent may take to end before another takes its place, in seconds."""
+"""How long to wait for a cancelled subagent to end before its replacement starts, in seconds."""
 STEERED = "(steered)"
 
 
@@ -98,7 +98,7 @@ def run(launcher: Launcher, rt: ToolRuntime, order: Order) -> Subagent:
 
     Raises:
         Denied: A limit.
-        ToolError: `timed_out`, if the call may not take so long.
+        ToolError: `timed_out`, if the subagent runs past the call's deadline.
     """
     launched = launcher.start(order)
     wait(launched, rt)
@@ -109,7 +109,7 @@ def run(launcher: Launcher, rt: ToolRuntime, order: Order) -> Subagent:
 
 
 def answer_of(ctx: ToolContext, one: Subagent) -> str:
-    """The result of a subagent as that of the call which has waited for it."""
+    """Return the result of a subagent as the result of the call that has waited for it."""
     if one.state == State.COMPLETED:
         return ctx.ok(one.result, data=shown(one))
     reason = one.reason if one.reason in _PASSED_ON else str(SubagentsReason.SUBAGENT_FAILED)
@@ -120,10 +120,10 @@ _PASSED_ON = {"timed_out", "cancelled", "max_iterations"}
 
 
 def _chosen(own: list[Subagent], number: str) -> list[Subagent]:
-    """Those of a caller's own subagents that are meant and run.
+    """The running subagents, of a caller's own, that *number* selects.
 
     Raises:
-        ToolError: `subagent_not_found`, also for those of others; `not_running`.
+        ToolError: `subagent_not_found`, also for another caller's subagent; `not_running`.
     """
     running = [one for one in own if one.state == State.RUNNING]
     if number in {"all", "last"}:
@@ -139,7 +139,7 @@ def _refuse(message: str, reason: str) -> list[Subagent]:
 
 
 def _steered(launcher: Launcher, rt: ToolRuntime, one: Subagent, message: str) -> str:
-    """Start a subagent anew with another message, once it has ended or half a second has passed."""
+    """Cancel a subagent, wait until it ends, at most half a second, and start another with the new message."""
     before = RUNNING.get(one.id)
     cancelled(rt.store, [one.id], text="steered")
     if before is not None:
@@ -149,7 +149,7 @@ def _steered(launcher: Launcher, rt: ToolRuntime, one: Subagent, message: str) -
 
 
 def shown(one: Subagent) -> dict[str, Any]:
-    """A subagent as the answers show it."""
+    """Return a subagent as it is shown in answers."""
     kept = ("id", "label", "state", "task", "target", "model", "session", "reason", "result", "iterations")
     return {
         **{name: value for name in kept if (value := getattr(one, name)) is not None},
@@ -160,7 +160,7 @@ def shown(one: Subagent) -> dict[str, Any]:
 
 
 def line_of(one: dict[str, Any]) -> str:
-    """A subagent as a line."""
+    """Return a subagent as one line of text."""
     reason = f" ({one['reason']})" if one.get("reason") else ""
     return f"[{one['id']}] {one['label']}: {one['state']}{reason}"
 
@@ -178,7 +178,7 @@ SPEC = ToolSpec(
     },
     safety="high",
     staged=True,
-    isolate=True,  # `run` waits for an agent, and asynchronous callers must not
+    isolate=True,  # `run` waits for an agent, which must not block asynchronous callers
     group="sessions",
     aliases=("subagent",),
     argument_aliases={"subagent_id": "id"},

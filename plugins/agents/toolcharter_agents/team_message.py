@@ -1,4 +1,4 @@
-"""`team_message`: a message to another agent of the team, for its latest session."""
+"""`team_message`: send a message to the latest session of another agent of the team."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -82,13 +82,13 @@ def build(workspace: Path, policy: TeamMessagePolicy, rt: ToolRuntime) -> Callab
 
 
 def _session_of(name: str, rt: ToolRuntime) -> SessionRecord | None:
-    """The latest session of the agent with the caller's own user, or in the group in which the caller is."""
+    """The latest session of the agent *name* with the caller's user, or in the caller's group."""
     found = newest(rt.store, replace(rt.caller, agent=name), 1, is_completed=False)
     return found[0] if found else None
 
 
 def asks(policy: TeamMessagePolicy, call: Call) -> Ask | None:  # noqa: ARG001 - every message is one to somebody else
-    """A person's word for each message, where the policy does not waive it: a page may have ordered it."""
+    """Ask a person before each message, unless the policy waives it: a page may have injected the order."""
     return (
         None if policy.unattended else Ask(TeamMessageReason.WRITES_TO_AN_AGENT, "Another agent is to be written to.")
     )

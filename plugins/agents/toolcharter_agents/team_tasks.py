@@ -1,4 +1,4 @@
-"""`team_tasks`: the tasks that the agents of one user share. Whoever claims a task first has it.
+"""`team_tasks`: the tasks that the agents of one user share. The first agent to claim a task owns it.
 
 Source: GoClaw's tool of the same name.
 """
@@ -47,7 +47,7 @@ class TeamTasksPolicy(ToolPolicy):
 
 
 class TeamTasksReason(StrEnum):
-    """Why `team_tasks` refuses, and for the last one why it asks."""
+    """Why `team_tasks` refuses; the last reason is that of its question to a person."""
 
     TASK_NOT_FOUND = "task_not_found"
     TASK_BLOCKED = "task_blocked"
@@ -59,7 +59,7 @@ class TeamTasksReason(StrEnum):
 
 
 class Comment(BaseModel):
-    """What an agent says of a task."""
+    """A comment of an agent on a task."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -74,7 +74,7 @@ class TeamTask(StoreRecord):
     store_kind: ClassVar = RecordKind("team_task", ("team", "id"), indexed=("team", "status", "created"))
 
     team: str
-    """Team and user."""
+    """The team and the user, joined by `|`."""
     id: str
     subject: str
     description: str = ""
@@ -205,7 +205,7 @@ def _existing(records: StoreTransaction, team: str, task_id: str) -> TeamTask:
 
 
 def _change(records: StoreTransaction, request: Request, action: Action) -> TeamTask:
-    """Change a task by one conditional write: of two that claim it, one finds it claimed."""
+    """Change a task by one conditional write: if two agents claim it, only one succeeds."""
     found = records.get(TeamTask, request.team, request.task_id) if len(request.task_id) <= _ID_CHARS else None
     if found is None:
         raise ToolError(f"There is no task {request.task_id!r}.", reason=TeamTasksReason.TASK_NOT_FOUND)
@@ -227,7 +227,7 @@ def _claim(records: StoreTransaction, task: TeamTask, request: Request) -> dict[
 
 
 def _complete(_: StoreTransaction, task: TeamTask, request: Request) -> dict[str, Any]:
-    """The owner completes what it works at; what is to be reviewed, another agent."""
+    """Complete a task. Its owner completes a task in progress; another agent completes a task in review."""
     _require(task, "in_progress", "in_review")
     is_owner = same_name(task.owner) == same_name(request.me)
     if is_owner == (task.status == "in_review"):
@@ -283,7 +283,7 @@ def _line(task: TeamTask) -> str:
 
 
 def asks(policy: TeamTasksPolicy, call: Call) -> Ask | None:
-    """A person's word for each text that other agents take for their work: a page may have ordered it."""
+    """Ask a person before a text is written for other agents, unless waived: a page may have injected the order."""
     if policy.unattended or call.args["action"] in {"claim", "search"}:
         return None
     return Ask(TeamTasksReason.WRITES_TO_THE_TEAM, "The other agents of the team are to read this.")
