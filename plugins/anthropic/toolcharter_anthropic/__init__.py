@@ -1,4 +1,4 @@
-"""Gives a profile's tools to Anthropic's models: schemas, and the results of the calls that a message asks for."""
+"""Offer a profile's tools to Anthropic's models: their schemas, and the results of the calls in a message."""
 
 from toolcharter_anthropic.messages import aanswer_tool_uses, answer_tool_uses, anthropic_tools
 

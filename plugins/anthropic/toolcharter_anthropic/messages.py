@@ -1,4 +1,4 @@
-"""Schemas for the messages interface, and what to send back for the calls of a message.
+"""Tool schemas for the Messages API, and the results to send back for the calls of a message.
 
 Source: Anthropic, "Tool use"; anthropic 2.10.
 """
@@ -15,16 +15,16 @@ from toolcharter.hosts import Host, HostResult, PendingApproval
 MAX_THREADS = 16
 """How many calls of one message run at the same time in `answer_tool_uses`."""
 Ask = Callable[[PendingApproval], ApprovalAnswer]
-"""Asks a person about a call that needs one, and returns the answer."""
+"""Asks a person about a call that needs approval, and returns the answer."""
 AskAsync = Callable[[PendingApproval], Awaitable[ApprovalAnswer]]
 
 
 def anthropic_tools(host: Host, *, caller: Caller | None = None) -> list[ToolParam]:
-    """The tools of *host* as the argument `tools` of `client.messages.create`.
+    """Return the tools of *host* as the argument `tools` of `client.messages.create`.
 
     Args:
-        host: Whose tools.
-        caller: Who will call, if it is not the host's own caller.
+        host: The host of the tools.
+        caller: The caller of the tools; the host's own caller by default.
     """
     return [
         {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
@@ -35,16 +35,16 @@ def anthropic_tools(host: Host, *, caller: Caller | None = None) -> list[ToolPar
 def answer_tool_uses(
     host: Host, message: Message, *, caller: Caller | None = None, ask: Ask | None = None
 ) -> list[ToolResultBlockParam]:
-    """Make the calls that *message* asks for, at the same time; what to send back, in the order of the calls.
+    """Make the calls of *message* at the same time, and return their results.
 
     Args:
-        host: Whose tools.
-        message: Of the model. Tools that Anthropic runs (`server_tool_use`) are left alone.
-        caller: Who calls, if it is not the host's own caller.
-        ask: Whom to ask about calls that need a person; without it the model reads that no one could be asked.
+        host: The host of the tools.
+        message: The model's message. Tools that Anthropic runs (`server_tool_use`) are ignored.
+        caller: The caller of the tools; the host's own caller by default.
+        ask: Asks a person about calls that need approval. Without it, the model reads that no person could be asked.
 
     Returns:
-        Blocks `tool_result`, the content of the next message of the role `user`.
+        `tool_result` blocks in the order of the calls: the content of the next message of the role `user`.
     """
     calls = list(_calls_of(message))
 
@@ -54,7 +54,7 @@ def answer_tool_uses(
             result = host.answer(result.pending.state, ask(result.pending))
         return _block(call, result)
 
-    if len(calls) < 2:  # noqa: PLR2004 - one needs no threads
+    if len(calls) < 2:  # noqa: PLR2004 - a single call needs no threads
         return [answer(call) for call in calls]
     with ThreadPoolExecutor(min(len(calls), MAX_THREADS)) as threads:
         return list(threads.map(answer, calls))
@@ -63,7 +63,7 @@ def answer_tool_uses(
 async def aanswer_tool_uses(
     host: Host, message: Message, *, caller: Caller | None = None, ask: AskAsync | None = None
 ) -> list[ToolResultBlockParam]:
-    """The same from asynchronous code. Cancelling the task ends the calls."""
+    """Make the calls as `answer_tool_uses` does, from asynchronous code. Cancelling the task ends the calls."""
 
     async def answer(call: ToolUseBlock) -> ToolResultBlockParam:
         result = await host.acall(call.name, call.input, call_id=call.id, caller=caller)

@@ -1,8 +1,8 @@
-"""The approver `approver`: people are asked through an HTTP service, such as a chat bot.
+"""The approver `approver`: ask people through an HTTP service, such as a chat bot.
 
-The service is sent the whole call, scrubbed of secrets, and answers at once or is polled until the time is up. An answer
-to anything but this very question is none, and denies. So does an answer by anybody but the service, which proves itself
-by a secret that it shares, by certificates, or as a socket of the user's own.
+The service gets the whole call, scrubbed of secrets. It answers at once, or is polled until the time is up. An answer
+to another question counts as none, and the call is denied. So is a call whose answer does not come from the service:
+the service proves itself by a shared secret, by certificates, or by a socket of the user's own.
 """
 
 from pathlib import Path
@@ -14,15 +14,15 @@ from toolcharter_approver.policy import ApproverPolicy
 if TYPE_CHECKING:
     from toolcharter_approver import asking
 else:
-    asking = lazy("toolcharter_approver.asking")  # httpx takes 0.2 s, and a list of plugins needs none
+    asking = lazy("toolcharter_approver.asking")  # importing httpx takes 0.2 s; listing the plugins does not need it
 
 
 def build(workspace: Path, policy: ApproverPolicy) -> Any:
-    """The approver of one toolbox.
+    """Build the approver of one toolbox.
 
     Raises:
-        ValueError: There is no token, secret, certificate or socket where the policy names one, or somebody else could
-            have put it there.
+        ValueError: A token, secret or certificate that the policy names is missing or unusable, or another user or a
+            tool could have put it or the socket there.
     """
     return asking.HttpApprover(policy, workspace)
 
@@ -32,5 +32,5 @@ SPEC = ExtensionSpec("approver", ApproverPolicy, build)
 
 @hookimpl
 def register_extensions() -> list[ExtensionSpec[ApproverPolicy]]:
-    """The one extension of this distribution."""
+    """Offer the extension `approver`."""
     return [SPEC]

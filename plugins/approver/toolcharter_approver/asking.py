@@ -1,4 +1,4 @@
-"""Asks the service, waits for the answer, and takes the question back when the call no longer waits."""
+"""Ask the service, wait for its answer, and withdraw the question if the call no longer waits."""
 
 import asyncio
 import os
@@ -21,15 +21,15 @@ from toolcharter_approver.policy import ApproverPolicy
 from toolcharter_approver.wire import SIGNATURE, BadAnswer, Seal, answer_of, is_nobody, question
 
 MAX_ANSWER = 65536
-"""How long an answer may be, in bytes."""
+"""The longest answer, in bytes."""
 MIN_SECRET = 32
-"""How long a shared secret has to be, in characters: a signed question gives anybody the means to try guesses."""
+"""The shortest shared secret, in characters: the recipient of a signed question could guess a shorter secret."""
 CONNECT_S = 10.0
-"""How long a connection may take, in seconds. An answer has as long as the question."""
+"""How long a connection may take, in seconds. The answer has no limit except that of the whole question."""
 WITHDRAW_S = 5.0
-"""How long one try to take a question back may take, in seconds."""
+"""How long one try to withdraw a question may take, in seconds."""
 WITHDRAW_AGAIN_S = (0.5, 2.0)
-"""Pauses before further tries."""
+"""The pauses before further tries, in seconds."""
 _MAX_PLACE = 2048
 _TOKEN = re.compile("[!-~]+")
 
@@ -51,19 +51,19 @@ class HttpApprover:
         if self._socket is not None:
             require_own_socket(self._socket, workspace)
         if self._certificates:
-            self._tls  # noqa: B018 - what cannot be used stops the start
+            self._tls  # noqa: B018 - unusable certificates stop the start
 
     @hookimpl
     async def answer_approval(self, request: ApprovalRequest) -> ApprovalAnswer | None:
         """Post *request* and wait for the answer; the caller limits the time.
 
         Returns:
-            None if the service cannot be reached, or says that nobody is there.
+            None if the service cannot be reached, or says that no person is available.
 
         Raises:
-            BadAnswer: What the service said is no answer to this question.
-            ValueError: Somebody else could have put the socket there.
-            httpx.HTTPError: Its answer broke off, or it is not the one that its certificate should name.
+            BadAnswer: The response is not an answer to this question.
+            ValueError: Another user or a tool could have put the socket there.
+            httpx.HTTPError: The response broke off, or the service's certificate is not valid for it.
         """
         if self._socket is not None and not require_own_socket(self._socket, self._workspace):
             return None
@@ -91,7 +91,7 @@ class HttpApprover:
         return answer_of(given, request.digest)
 
     def _client(self) -> httpx.AsyncClient:
-        """Connections for one question: those of another would belong to another event loop."""
+        """A client for one question: a shared client's connections could belong to another event loop."""
         over = None if self._socket is None else httpx.AsyncHTTPTransport(uds=str(self._socket))
         return httpx.AsyncClient(
             verify=self._tls,
@@ -103,7 +103,7 @@ class HttpApprover:
         )
 
     async def _poll(self, client: httpx.AsyncClient, place: httpx.URL) -> tuple[bytes, str] | None:
-        """Look at *place* until the answer is there."""
+        """Poll *place* until the answer is there; withdraw the question if polling is cancelled or fails."""
         try:
             while True:
                 await asyncio.sleep(self._interval_s)
@@ -118,7 +118,7 @@ class HttpApprover:
             raise
 
     async def _answer(self, client: httpx.AsyncClient, asked: httpx.Request) -> tuple[bytes, str] | httpx.URL | None:
-        """The answer with its signature, or where to look for it later, or that nobody is there."""
+        """Send a request; return the answer with its signature, the URL to poll, or None if no person is available."""
         response = await client.send(asked, stream=True)
         try:
             status = response.status_code
@@ -134,7 +134,7 @@ class HttpApprover:
             await response.aclose()
 
     def _place(self, location: str) -> httpx.URL:
-        """Where the answer will be: at the service itself, whatever it says."""
+        """The URL at which the answer will be; refused if it is not at the service itself."""
         if not location or len(location) > _MAX_PLACE:
             raise BadAnswer("no place to look for the answer")
         try:
@@ -146,9 +146,9 @@ class HttpApprover:
         return place
 
     def _withdraw(self, place: httpx.URL) -> None:
-        """Tell the service that the call no longer waits, so that it can show that to a person who clicks later.
+        """Delete the question at the service, so that it can show a late person that the call no longer waits.
 
-        This is a courtesy: a late answer reaches nobody. So a service that cannot be reached is tried a few times, and left.
+        A late answer is ignored in any case. So an unreachable service is only tried a few times.
         """
         for pause_s in (0.0, *WITHDRAW_AGAIN_S):
             time.sleep(pause_s)
@@ -168,14 +168,14 @@ class HttpApprover:
 
     @cached_property
     def _tls(self) -> ssl.SSLContext:
-        """The authorities that the policy names, or the system's own, to which an administrator adds the house's.
+        """The TLS context, with the authorities that the policy names, or else with the system's.
 
         Raises:
             ValueError: A file holds no certificate or key, or the two do not belong together.
         """
         files = self._certificates
         if not files and self._url.scheme == "http":
-            return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # which believes nobody; the system's take 40 ms to read
+            return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # not used, and empty: the system's authorities take 40 ms
         try:
             context = ssl.create_default_context(cafile=files.get("ca_file"))
             if "client_cert" in files:
@@ -190,7 +190,7 @@ def _origin(url: httpx.URL) -> tuple[str, str, int]:
 
 
 async def _read(response: httpx.Response) -> bytes:
-    """The body as it came: nothing compressed was asked for, and what unpacks has no known length."""
+    """The body without decompression: a decompressed body could have any length, and none was requested."""
     body, loop, limit = bytearray(), asyncio.get_running_loop(), asyncio.timeout(None)
     try:
         async with limit:
@@ -198,7 +198,8 @@ async def _read(response: httpx.Response) -> bytes:
                 if len(body) <= MAX_ANSWER:
                     body += chunk
                 else:
-                    # Ended where it waits: to leave the loop would leave the stream's generators to the collector.
+                    # Cancel the read itself: leaving the loop would leave the stream's generators to the garbage
+                    # collector.
                     limit.reschedule(loop.time())
     except TimeoutError:
         if not limit.expired():
@@ -215,7 +216,7 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def _certificates(policy: ApproverPolicy, workspace: Path) -> dict[str, Path]:
-    """The files that the policy names for TLS."""
+    """The files that the policy names for TLS; refused if another user or a tool could have written them."""
     named = {"client_cert": policy.client_cert, "client_key": policy.client_key, "ca_file": policy.ca_file}
     files = {name: path for name, path in named.items() if path is not None}
     for name, path in files.items():
@@ -224,7 +225,7 @@ def _certificates(policy: ApproverPolicy, workspace: Path) -> dict[str, Path]:
 
 
 def _shared_secret(policy: ApproverPolicy, workspace: Path) -> bytes | None:
-    """What signs questions and answers; None if the service proves itself in another way."""
+    """The secret that signs questions and answers; None if the service proves itself in another way."""
     if policy.secret_env is not None:
         where, value = f"the environment variable {policy.secret_env!r}", _secret(policy.secret_env, "secret")
     elif policy.secret_file is not None:

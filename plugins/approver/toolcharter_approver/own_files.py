@@ -1,4 +1,4 @@
-"""Files and sockets that prove something, because nobody but their owner can have put them where they are."""
+"""Check files and sockets that are trusted because only the user or root can have put them where they are."""
 
 import os
 import stat
@@ -8,15 +8,15 @@ _OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
 def require_own_file(path: Path, workspace: Path, *, is_secret: bool = False) -> None:
-    """Refuse a file that somebody else could have written, or that tools could.
+    """Refuse a file that another user or a tool could have written.
 
     Args:
-        path: Whole.
+        path: An absolute path.
         workspace: The folder that tools can write to.
-        is_secret: Other users must not read it, either.
+        is_secret: If true, also refuse a file that other users can read.
 
     Raises:
-        ValueError: It is such a file, or none; the text says what to do.
+        ValueError: The file is refused, missing, or not a regular file. The text says what to do.
     """
     found = _found(path, workspace)
     if not stat.S_ISREG(found.st_mode):
@@ -26,15 +26,15 @@ def require_own_file(path: Path, workspace: Path, *, is_secret: bool = False) ->
 
 
 def require_own_socket(path: Path, workspace: Path) -> bool:
-    """Refuse a socket that somebody else could have put there.
+    """Refuse a socket that another user or a tool could have put there.
 
-    Its folder has to be the user's own, too: the one socket could be replaced by another.
+    Its folder has to belong to the user, too: in another user's folder, the socket could be replaced.
 
     Returns:
-        Whether there is one; its service may not have begun.
+        False if there is no socket yet, because its service has not started.
 
     Raises:
-        ValueError: It is no socket, or lies where others or tools can write.
+        ValueError: It is not a socket, or other users or tools can write to it or its folder.
     """
     folder = _found(path.parent, workspace)
     if folder.st_uid != os.geteuid():
@@ -48,7 +48,7 @@ def require_own_socket(path: Path, workspace: Path) -> bool:
 
 
 def _found(path: Path, workspace: Path) -> os.stat_result:
-    """What lies at *path*, where only the user and root can have put it."""
+    """The status of the file at *path*; refused unless only the user and root can have put it there."""
     try:
         real, root = path.resolve(strict=True), workspace.resolve()
     except OSError as error:
@@ -58,7 +58,7 @@ def _found(path: Path, workspace: Path) -> os.stat_result:
             raise ValueError(f"{str(path)!r} lies in the workspace, where tools can write; keep it elsewhere")
     for folder in real.parents:
         found = folder.stat()
-        if not found.st_mode & stat.S_ISVTX:  # in a folder such as /tmp nobody renames what is another's
+        if not found.st_mode & stat.S_ISVTX:  # in a sticky folder such as /tmp, users can only rename their own files
             _require_own(folder, found)
     _require_own(real, real.stat())
     return real.stat()

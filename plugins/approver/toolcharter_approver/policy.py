@@ -1,4 +1,4 @@
-"""What a profile says of the service."""
+"""The policy of the approver: the service's address, and how the service proves itself."""
 
 import re
 from pathlib import Path
@@ -10,7 +10,7 @@ from pydantic import Field, field_validator, model_validator
 from toolcharter import ExtensionPolicy
 
 UNIX = "unix:"
-"""How the URL of a socket in the file system begins."""
+"""The prefix of a URL that names a socket in the file system."""
 _NO_BLANKS = re.compile("[!-~]+")
 _VARIABLE = "^[A-Za-z_][A-Za-z0-9_]*$"
 _PROOF = (
@@ -42,7 +42,7 @@ class ApproverPolicy(ExtensionPolicy):
 
     @property
     def socket(self) -> Path | None:
-        """The socket that the URL names, if it names one."""
+        """The socket that the URL names; None for another URL."""
         return Path(self.url.removeprefix(UNIX)) if self.url.startswith(UNIX) else None
 
     @field_validator("url")
@@ -52,7 +52,7 @@ class ApproverPolicy(ExtensionPolicy):
             if not url.startswith(f"{UNIX}/") or not url.isprintable():
                 raise ValueError("expected the whole path of a socket, as in unix:/run/user/1000/approver.sock")
             return url
-        parts = urlsplit(url)  # raises for a port that is none as soon as it is asked for it
+        parts = urlsplit(url)  # reading `port` raises for an invalid port
         if (
             parts.scheme not in {"http", "https"}
             or not parts.hostname
@@ -67,7 +67,7 @@ class ApproverPolicy(ExtensionPolicy):
     @field_validator("secret_file", "client_cert", "client_key", "ca_file")
     @classmethod
     def _is_a_whole_path(cls, path: Path | None) -> Path | None:
-        """Relative to what would depend on where the gate was started."""
+        """A relative path would depend on the folder in which the gate was started."""
         found = None if path is None else path.expanduser()
         if found is not None and not found.is_absolute():
             raise ValueError("expected a whole path, as in /etc/approver/secret or ~/.config/approver/secret")

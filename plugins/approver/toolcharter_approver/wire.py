@@ -1,4 +1,4 @@
-"""What goes over the wire: a question, an answer, and the signatures of both."""
+"""The wire format: questions, answers, and the signatures of both."""
 
 import hmac
 import json
@@ -10,9 +10,9 @@ from toolcharter import ApprovalAnswer, ApprovalRequest
 SIGNATURE = "X-Toolcharter-Signature"
 """The header with the signature of a question or an answer: `sha256=` and 64 hexadecimal digits."""
 MAX_NAME = 200
-"""How long an approver's name may be, in characters."""
+"""The longest name of an approver, in characters."""
 MAX_MESSAGE = 500
-"""How much of a message the model is shown, in characters."""
+"""How much of a message is shown to the model, in characters."""
 _FIELDS = {"digest", "answer", "approver", "message"}
 _WORDS: dict[str, Literal["allow_once", "allow_always", "deny"]] = {
     "allow_once": "allow_once",
@@ -22,32 +22,32 @@ _WORDS: dict[str, Literal["allow_once", "allow_always", "deny"]] = {
 
 
 class BadAnswer(Exception):
-    """What the service said is no answer to the question."""
+    """The service's response is not an answer to the question."""
 
 
 class Seal:
     """Signs with a secret that the service shares.
 
-    The question is signed as well: a changed one would have a person approve what is not shown. Answers are signed with
-    the question's nonce, because the digest of a call that comes again is the same.
+    The question is signed as well: with a changed question, a person would approve another call than the one shown.
+    Answers are signed together with the question's nonce, because a repeated call has the same digest.
     """
 
     def __init__(self, secret: bytes) -> None:
         self._secret = secret
 
     def of_question(self, body: bytes) -> str:
-        """The signature of a question, whose body holds the nonce."""
+        """Return the signature of a question, whose body holds the nonce."""
         return self._sign(body)
 
     def of_answer(self, nonce: str, body: bytes) -> str:
-        """The signature of the answer to the question with *nonce*."""
-        return self._sign(nonce.encode() + b"." + body)  # No question begins like that.
+        """Return the signature of the answer to the question with *nonce*."""
+        return self._sign(nonce.encode() + b"." + body)  # No question begins like this.
 
     def require(self, signature: str, nonce: str, body: bytes) -> None:
-        """Refuse an answer that is not signed.
+        """Refuse an answer without the right signature.
 
         Raises:
-            BadAnswer: *signature* is of something else, or with another secret.
+            BadAnswer: *signature* is for another text, or made with another secret.
         """
         if not hmac.compare_digest(signature.encode(), self.of_answer(nonce, body).encode()):
             raise BadAnswer("the signature is wrong")
@@ -57,7 +57,7 @@ class Seal:
 
 
 def question(request: ApprovalRequest, nonce: str) -> bytes:
-    """*request* as JSON: every field of it, and *nonce*, which is new in each question."""
+    """Return *request* as JSON: all its fields, and *nonce*, which is new in each question."""
     fields = {
         **request._asdict(),
         "args": dict(request.args),
@@ -69,7 +69,7 @@ def question(request: ApprovalRequest, nonce: str) -> bytes:
 
 
 def is_nobody(body: bytes) -> bool:
-    """Whether *body* says that nobody is there to ask."""
+    """Return whether *body* says that no person is available."""
     try:
         said: object = json.loads(body)
     except (ValueError, RecursionError):
@@ -78,11 +78,11 @@ def is_nobody(body: bytes) -> bool:
 
 
 def answer_of(body: bytes, digest: str) -> ApprovalAnswer:
-    """Read an answer: `{"digest": DIGEST, "answer": WORD, "approver": NAME, "message": TEXT}`, the last two if known.
+    """Parse an answer: `{"digest": DIGEST, "answer": WORD, "approver": NAME, "message": TEXT}`, the last two if known.
 
     Raises:
-        BadAnswer: It is no such object, or about another call.
-        ValueError: It is no JSON.
+        BadAnswer: The body is not such an object, or is about another call.
+        ValueError: The body is not JSON.
     """
     answer = json.loads(body, object_pairs_hook=_object)
     if not isinstance(answer, dict) or answer.keys() - _FIELDS:

@@ -1,6 +1,6 @@
-"""Tables of programs for tabular data: what the options and operands of csvkit and of sqlite-utils do.
+"""Tables of the options and operands of csvkit and sqlite-utils, for the shell parser.
 
-They let `bash:` rules cover the ordinary purpose of these programs and no more. The plugin has no tool and no check.
+With them, `bash:` rules can cover the ordinary use of these programs, and no more. The plugin has no tool and no check.
 """
 
 from pathlib import Path
@@ -9,14 +9,14 @@ from toolcharter import ExtensionPolicy, ExtensionSpec, hookimpl
 
 
 class DataProgramsPolicy(ExtensionPolicy):
-    """There is nothing to choose."""
+    """No settings."""
 
 
 def build(
     workspace: Path,  # noqa: ARG001 - every constructor takes both
     policy: DataProgramsPolicy,  # noqa: ARG001 - as above
 ) -> object:
-    """An object without hooks: the tables are the module's."""
+    """Return an object without hooks: `register_programs` belongs to the module."""
     return object()
 
 
@@ -28,5 +28,5 @@ def register_extensions() -> list[ExtensionSpec[DataProgramsPolicy]]:
 
 @hookimpl
 def register_programs() -> list[Path]:
-    """One table for each program."""
+    """Offer one table for each program."""
     return sorted((Path(__file__).parent / "tables").glob("*.toml"))

@@ -1,7 +1,7 @@
-"""`finalize_task`: an agent says that a task is worked out, and hands over what it comes to.
+"""`finalize_task`: an agent declares that a task is finished, and hands over the result as a packet.
 
-The tool acts on nothing. Its call is what a host waits for, and its checked packet what that host gets: the profile says by
-listing the tool which agents may end a task, and by its policy what has to be in the packet.
+The tool changes nothing. A host waits for its call, and gets the checked packet from it. A profile lists the tool for
+the agents that may end a task, and its policy says which parts a packet must have.
 
 Source: linggen, whose action `finalize_task` has this packet.
 """
@@ -21,7 +21,7 @@ Part = Literal["user_stories", "acceptance_criteria", "mermaid_wireframe"]
 
 
 class FinalizePolicy(ToolPolicy):
-    """What one profile wants of a packet."""
+    """What one profile requires of a packet."""
 
     required: tuple[Part, ...] = ()
     """Parts besides the title that may not be empty."""
@@ -30,14 +30,14 @@ class FinalizePolicy(ToolPolicy):
 
 
 class FinalizeReason(StrEnum):
-    """Why a packet is not taken."""
+    """Why a packet is not accepted."""
 
     PACKET_INCOMPLETE = "packet_incomplete"
     PACKET_TOO_LARGE = "packet_too_large"
 
 
 class Packet(BaseModel):
-    """What a task comes to."""
+    """The result of a task."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -54,7 +54,7 @@ class Packet(BaseModel):
 
 
 class PacketData(TypedDict):
-    """The packet, as a host gets it."""
+    """The packet in the form that a host gets."""
 
     title: str
     user_stories: list[str]
@@ -118,5 +118,5 @@ SPEC = ToolSpec(
 
 @hookimpl
 def register_tools() -> list[ToolSpec[FinalizePolicy]]:
-    """The one tool of this distribution."""
+    """Offer the tool `finalize_task`."""
     return [SPEC]
