@@ -1,7 +1,7 @@
 """The tools `browser`, `canvas` and `capture_screenshot` of toolcharter: web pages in the system's Chromium.
 
-The browser reaches the network by one way, a proxy of ours, behind which stands the network guard: it looks each name up
-once, judges every answer, and dials the address that was judged.
+The browser reaches the network only through a proxy of this plugin, which asks the network guard. The guard looks each
+name up once, judges every address in the answer, and dials the address that it has judged.
 """
 
 from typing import Any
@@ -14,5 +14,5 @@ from toolcharter_browser.capture_screenshot import SPEC as CAPTURE_SCREENSHOT
 
 @hookimpl
 def register_tools() -> list[ToolSpec[Any]]:
-    """All tools of this distribution."""
+    """Offer the tools `browser`, `canvas` and `capture_screenshot`."""
     return [BROWSER, CANVAS, CAPTURE_SCREENSHOT]

@@ -1,4 +1,4 @@
-"""A2UI: lines of JSON that describe a surface, checked whole, and shown as HTML without a script. Pure.
+"""A2UI: parse and check lines of JSON that describe surfaces, and render them as HTML without scripts. Pure.
 
 Source: A2UI v0.8, https://a2ui.org/specification/v0.8-a2ui/: `surfaceUpdate`, `dataModelUpdate`, `beginRendering`,
 `deleteSurface`, and the components of its standard catalog.
@@ -19,9 +19,9 @@ COMPONENTS = frozenset({
     "MultipleChoice", "Row", "Slider", "Tabs", "Text", "TextField", "Video",
 })  # fmt: skip
 MAX_DEPTH = 20
-"""How deep components are shown in each other, and how deep JSON may be."""
+"""How deep components may be nested in the HTML, and values in the JSON."""
 MAX_SHOWN = 2_000
-"""How many components one surface shows: one that several others hold is shown in each."""
+"""How many components one surface shows. A component is counted each time it is shown in another one."""
 _HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5"})
 Identifier = Annotated[str, Field(min_length=1, max_length=128)]
 
@@ -31,7 +31,7 @@ class _Part(BaseModel):
 
 
 class Component(_Part):
-    """A component: its name, and what its properties are."""
+    """A component: its identifier, its kind and its properties."""
 
     id: Identifier
     weight: float | None = None
@@ -45,19 +45,19 @@ class Component(_Part):
 
     @property
     def kind(self) -> str:
-        """Its name in the catalog."""
+        """The component's name in the catalog."""
         return next(iter(self.component))
 
 
 class SurfaceUpdate(_Part):
-    """Components that are new, or take the place of those of their names."""
+    """Components that are added to a surface, or replace those with the same identifiers."""
 
     surfaceId: Identifier  # noqa: N815 - as the format has it
     components: list[Component]
 
 
 class Entry(_Part):
-    """A value of the data model; one of `value...`."""
+    """An entry of the data model; only the first given `value...` field counts."""
 
     key: Identifier
     valueString: str | None = None  # noqa: N815 - as the format has it
@@ -66,7 +66,7 @@ class Entry(_Part):
     valueMap: "list[Entry] | None" = None  # noqa: N815
 
     def value(self) -> Any:
-        """What it says."""
+        """Return the value of the entry."""
         if self.valueMap is not None:
             return {entry.key: entry.value() for entry in self.valueMap}
         given = (self.valueString, self.valueNumber, self.valueBoolean)
@@ -74,7 +74,7 @@ class Entry(_Part):
 
 
 class DataModelUpdate(_Part):
-    """Values."""
+    """Values for the data model of a surface."""
 
     surfaceId: Identifier  # noqa: N815 - as the format has it
     path: Annotated[str, Field(max_length=500)] | None = None
@@ -82,7 +82,7 @@ class DataModelUpdate(_Part):
 
 
 class BeginRendering(_Part):
-    """That a surface is to be shown, from its root."""
+    """The message that shows a surface, beginning with the component *root*."""
 
     surfaceId: Identifier  # noqa: N815 - as the format has it
     root: Identifier
@@ -91,13 +91,13 @@ class BeginRendering(_Part):
 
 
 class DeleteSurface(_Part):
-    """That a surface is no more."""
+    """The message that deletes a surface."""
 
     surfaceId: Identifier  # noqa: N815 - as the format has it
 
 
 class Message(_Part):
-    """One line: one of four messages."""
+    """One line of A2UI: exactly one of four kinds of messages."""
 
     surfaceUpdate: SurfaceUpdate | None = None  # noqa: N815 - as the format has it
     dataModelUpdate: DataModelUpdate | None = None  # noqa: N815
@@ -112,15 +112,15 @@ class Message(_Part):
 
     @property
     def body(self) -> SurfaceUpdate | DataModelUpdate | BeginRendering | DeleteSurface | None:
-        """The message."""
+        """The one message that the line holds."""
         return self.surfaceUpdate or self.dataModelUpdate or self.beginRendering or self.deleteSurface
 
 
 def read_lines(text: str, policy: CanvasPolicy) -> list[Message]:
-    """The messages of *text*, all or none.
+    """Parse the messages of *text*. A fault in one line refuses all of them.
 
     Raises:
-        ToolError: `invalid_a2ui` or `too_large`, with the number of the first line that is.
+        ToolError: `invalid_a2ui` or `too_large`, with the number of the first faulty line.
     """
     lines = text.split("\n")
     if len(lines) > policy.max_lines:
@@ -154,7 +154,7 @@ def _message(line: str, number: int) -> Message:
 
 
 def _depth(value: Any) -> int:
-    """How deep *value* is nested; `MAX_DEPTH` + 1 for all that is deeper."""
+    """How deep *value* is nested; `MAX_DEPTH` + 1 if it is deeper than that."""
     depth, level = 0, [value]
     while level and depth <= MAX_DEPTH:
         depth += 1
@@ -168,7 +168,7 @@ def _depth(value: Any) -> int:
 
 
 class Surface:
-    """One surface as its messages have made it."""
+    """The state of one surface after its messages."""
 
     def __init__(self) -> None:
         self.components: dict[str, Component] = {}
@@ -176,14 +176,14 @@ class Surface:
         self.root: str | None = None
 
     def html(self) -> str:
-        """The surface; empty until it is to be shown."""
+        """Return the surface as HTML; empty before its `beginRendering`."""
         if self.root is None:
             return ""
         return "".join(_Showing(self).component(self.root, 0))
 
 
 def surfaces_of(messages: list[Message]) -> dict[str, Surface]:
-    """What *messages*, one after the other, make."""
+    """Apply *messages* in order, and return the surfaces by their identifiers."""
     surfaces: dict[str, Surface] = {}
     for message in messages:
         body = message.body
@@ -203,7 +203,7 @@ def surfaces_of(messages: list[Message]) -> dict[str, Surface]:
 
 
 def _at(data: dict[str, Any], path: str) -> dict[str, Any]:
-    """The object at *path*, made if there is none."""
+    """The object at *path*; made if it is missing."""
     for step in filter(None, path.split("/")):
         found = data.get(step)
         if not isinstance(found, dict):
@@ -220,7 +220,7 @@ class _Showing:
         self._left = MAX_SHOWN
 
     def component(self, name: str, depth: int) -> Iterator[str]:
-        """The component *name* and what it holds; nothing of what is too deep, too much or not there."""
+        """Yield the HTML of the component *name* and its children; nothing if it is missing or a limit is reached."""
         found = self._surface.components.get(name)
         self._left -= 1
         if found is None or depth > MAX_DEPTH or self._left < 0:
@@ -241,7 +241,7 @@ class _Showing:
         yield "</div>"
 
     def _text(self, given: dict[str, Any]) -> str:
-        """What a component says, without a mark of HTML left in it."""
+        """The text of a component, with HTML escaped."""
         told = (self._value(given.get(name)) for name in ("text", "label", "title", "name", "url", "value"))
         return escape(" ".join(str(one) for one in told if isinstance(one, str | int | float)))
 
@@ -259,7 +259,7 @@ class _Showing:
 
 
 def _children(given: dict[str, Any]) -> Iterator[str]:
-    """The names of the components that one holds."""
+    """Yield the identifiers of a component's children."""
     children = given.get("children")
     listed = children.get("explicitList") if isinstance(children, dict) else None
     tabs = given.get("tabItems")
@@ -272,7 +272,7 @@ def _children(given: dict[str, Any]) -> Iterator[str]:
 
 
 def size_of(messages: list[Message]) -> int:
-    """How many components and values *messages* bring, each message at least one."""
+    """Return how many components and values *messages* have; each message counts as at least one."""
     return sum(max(1, _count(message)) for message in messages)
 
 

@@ -1,4 +1,4 @@
-"""`browser`: one page for each session of callers, opened, read and used."""
+"""`browser`: open, read and use web pages, with one page for each session."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -72,7 +72,7 @@ Work = Callable[[], tuple[str, dict[str, Any]]]
 
 
 class Uses:
-    """What the actions do."""
+    """The actions of `browser`."""
 
     def __init__(self, rt: ToolRuntime, policy: BrowserPolicy, pool: BrowserPool) -> None:
         self._rt = rt
@@ -80,7 +80,7 @@ class Uses:
         self._pool = pool
 
     def checked(self, action: Action, given: dict[str, Any]) -> Work:
-        """What is to be done once the call may act; for all actions but `screenshot`."""
+        """Check the arguments of any action except `screenshot`, and return the function that does its work."""
         if action == "open":
             return self._opening(given)
         if action in {"click", "type"} and not (given["selector"] or given["label"]):
@@ -95,7 +95,7 @@ class Uses:
         return work[action]
 
     def screenshot(self, ctx: Any, path: str, delay_ms: int) -> str:
-        """A picture of the page, into a file."""
+        """Write a picture of the page to a file."""
         with place_of(self._rt, self._policy, path, "") as place:
             ctx.policy_passed()
             with self._pool.present() as session:
@@ -149,7 +149,7 @@ SPEC = ToolSpec(
     capabilities=CAPABILITIES,
     safety="high",
     staged=True,
-    isolate=True,  # As `capture_screenshot`.
+    isolate=True,  # As for `capture_screenshot`.
     group="ui",
     advertise=advertise,
 )

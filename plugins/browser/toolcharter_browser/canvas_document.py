@@ -1,7 +1,8 @@
-"""The document of a canvas: what is presented, in a frame that reaches nothing. Pure.
+"""The document of a canvas: its content in a frame that cannot reach the network. Pure.
 
-The frame has no origin of its own (`sandbox` without `allow-same-origin`), so no cookies and no storage; it opens no windows,
-sends no forms and cannot lead the document away. The policy lets nothing be loaded but what the document itself holds.
+The frame has an opaque origin (`sandbox` without `allow-same-origin`), so it has no cookies and no storage. It cannot
+open windows, send forms or navigate the document. The content security policy permits only resources inside the
+document.
 """
 
 from html import escape
@@ -14,7 +15,7 @@ SOURCES = (
 STATIC = "default-src 'none'; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none'"
 HEADERS = {
     "Content-Type": "text/html; charset=utf-8",
-    # What only a header may say comes beside what the document says itself.
+    # The header repeats the document's policy and adds the directives that only a header may have.
     "Content-Security-Policy": f"{SOURCES}; frame-ancestors 'none'; sandbox allow-scripts",
     "Cache-Control": "no-store",
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -31,6 +32,6 @@ _DOCUMENT = """<!doctype html><html><head><meta charset="utf-8"><meta http-equiv
 
 
 def document(content: str, *, is_static: bool) -> str:
-    """*content*, HTML by somebody whom nobody trusts, in a document of ours; *is_static* lets no script run."""
+    """Wrap *content*, untrusted HTML, in a document with a sandboxed frame; with *is_static*, no script can run."""
     sandbox, sources = ("", STATIC) if is_static else ("allow-scripts", SOURCES)
     return _DOCUMENT.format(sources=escape(sources), sandbox=sandbox, content=escape(content))

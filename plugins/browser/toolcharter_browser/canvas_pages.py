@@ -1,4 +1,4 @@
-"""The canvases of one toolbox, one for each session of callers at most. Safe from many threads."""
+"""The canvases of one toolbox, at most one for each session. Thread-safe."""
 
 import hmac
 import threading
@@ -16,19 +16,19 @@ Key = tuple[str, str | None, str | None, str | None]
 
 @dataclass(frozen=True)
 class Canvas:
-    """What one session shows."""
+    """The canvas of one session."""
 
     token: str = field(default_factory=lambda: token_urlsafe(32))
     content: str = ""
     messages: tuple[Message, ...] = ()
     pushed_bytes: int = 0
     version: int = 0
-    """Another for each document."""
+    """A number that grows with each change."""
     url: str = ""
-    """Where `navigate` has led; empty for what is presented."""
+    """The page that `navigate` has opened; empty while the canvas shows its own content."""
 
     def document(self) -> str:
-        """The whole page: what was presented, or the surfaces of A2UI, which run no script."""
+        """Return the whole page: the presented HTML, or the surfaces of A2UI without scripts."""
         if not self.messages:
             return document(self.content, is_static=False)
         surfaces = surfaces_of(list(self.messages))
@@ -37,7 +37,7 @@ class Canvas:
 
 
 class Canvases:
-    """What each session of callers shows."""
+    """The canvases of all sessions, and the server that shows them."""
 
     def __init__(self, policy: CanvasPolicy, rt: ToolRuntime) -> None:
         self._policy = policy
@@ -48,12 +48,12 @@ class Canvases:
         rt.on_close(self._close)
 
     def present(self, content: str) -> str:
-        """Show *content*; returns where."""
+        """Show *content*; return the canvas's URL."""
         canvas = self._mine() or Canvas()
         return self._keep(replace(canvas, content=content, messages=(), pushed_bytes=0, url=""))
 
     def push(self, messages: list[Message], size: int) -> str:
-        """Show what *messages* add; returns where."""
+        """Add *messages* to the canvas; return its URL."""
         canvas = self._mine() or Canvas()
         both = (*canvas.messages, *messages)
         if canvas.pushed_bytes + size > self._policy.max_content_bytes or size_of(list(both)) > self._policy.max_lines:
@@ -62,23 +62,23 @@ class Canvases:
         return self._keep(replace(canvas, messages=both, pushed_bytes=canvas.pushed_bytes + size, url=""))
 
     def reset(self) -> None:
-        """Forget all A2UI of the session."""
+        """Remove all A2UI of the session."""
         self._keep(replace(self.present_one(), messages=(), pushed_bytes=0))
 
     def lead(self, url: str) -> tuple[str, int]:
-        """Note that the session's browser is at *url* now; returns which canvas that is, and in which version."""
+        """Record that the session's browser shows *url*; return the canvas's token and version."""
         self._keep(replace(self._mine() or Canvas(), url=url))
         canvas = self.present_one()
         return canvas.token, canvas.version
 
     def hide(self) -> None:
-        """Show nothing any more: the path leads nowhere from now on."""
+        """Remove the session's canvas: its URL is no longer valid."""
         self.present_one()
         with self._lock:
             self._canvases.pop(key_of(self._rt.caller), None)
 
     def present_one(self) -> Canvas:
-        """The canvas of the session.
+        """Return the canvas of the session.
 
         Raises:
             ToolError: `no_canvas`.
@@ -89,7 +89,7 @@ class Canvases:
         return canvas
 
     def require_room(self) -> None:
-        """Refuse one more where there are as many as there may be.
+        """Refuse a new canvas if the limit is reached.
 
         Raises:
             Denied: `too_many_canvases`.
@@ -133,5 +133,5 @@ class Canvases:
 
 
 def key_of(caller: Caller) -> Key:
-    """Whose canvas it is."""
+    """Return the key of a caller's canvas."""
     return caller.tenant, caller.agent, caller.user, caller.session

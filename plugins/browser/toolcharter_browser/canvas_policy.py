@@ -12,7 +12,7 @@ from toolcharter_browser.policy import PooledPolicy
 
 CanvasAction = Literal["present", "hide", "navigate", "eval", "snapshot", "a2ui_push", "a2ui_reset"]
 MAX_DOCUMENT_BYTES = 700_000
-"""How large a whole document may be: it has to fit into one line to the browser's process."""
+"""The largest document, in bytes: it has to fit into one line to the browser's process."""
 
 
 class CanvasPolicy(PooledPolicy):
@@ -35,12 +35,12 @@ class CanvasPolicy(PooledPolicy):
 
     @override
     def never_works(self, place: ProgramPlace) -> Iterator[str]:
-        """Nothing: without a browser a canvas is still shown."""
+        """Warn of nothing: a canvas is shown even without a browser."""
         yield from ()
 
 
 class CanvasReason(StrEnum):
-    """Why `canvas` refuses a call, or calls it failed: the first two deny."""
+    """Why `canvas` fails. The first two reasons are denials, the others errors."""
 
     ACTION_NOT_ALLOWED = "action_not_allowed"
     TOO_MANY_CANVASES = "too_many_canvases"

@@ -1,7 +1,7 @@
-"""Where a person sees a canvas: a server of its own on a port of the loopback, never in the service's origin.
+"""The server that shows canvases to the user: on a loopback port of its own, never in the service's origin.
 
-Each canvas has a path that nobody guesses, which ends with it. Whoever asks for anything else, by another host's name
-or as another user of this machine, gets nothing. It takes no cookies, sets none and answers `GET` alone.
+Each canvas has an unguessable path, which is valid as long as the canvas exists. Requests for other paths, with another
+host name, or by other users of this machine get nothing. The server ignores cookies, sets none, and answers only `GET`.
 """
 
 import threading
@@ -15,15 +15,15 @@ from toolcharter_browser.canvas_document import HEADERS
 from toolcharter_browser.proxy import is_ours
 
 PATIENCE_S = 5.0
-"""How long a client may take to ask, in seconds."""
+"""How long a client may take to send its request, in seconds."""
 MAX_CLIENTS = 32
 
 
 class CanvasServer:
-    """Listens from its making to `close`.
+    """Listens from its construction until `close`.
 
     Args:
-        found: The document at a path; None if there is none.
+        found: Returns the document at a path; None if there is none.
     """
 
     def __init__(self, found: Callable[[str], str | None]) -> None:
@@ -31,11 +31,11 @@ class CanvasServer:
         threading.Thread(target=self._server.serve_forever, args=(0.1,), name="toolcharter canvas", daemon=True).start()
 
     def url(self, token: str) -> str:
-        """Where the canvas *token* is."""
+        """Return the URL of the canvas *token*."""
         return f"http://{self._server.host}/{token}"
 
     def close(self) -> None:
-        """Listen no more."""
+        """Stop listening."""
         self._server.shutdown()
         self._server.server_close()
 
@@ -63,7 +63,7 @@ class _Server(ThreadingHTTPServer):
 
     @override
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing: whoever hangs up is let go."""
+        """Ignore errors of connections, such as a client that hangs up."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -71,8 +71,9 @@ class _Handler(BaseHTTPRequestHandler):
     server_version, sys_version = "canvas", ""
 
     def do_GET(self) -> None:
-        """Answer with the document of a path."""
-        # Its name alone: a page that makes its own name lead here has another.
+        """Answer with the document at the path."""
+        # Only with the server's own name: a page that resolves its own name to this address (DNS rebinding) has
+        # another.
         server, found = self.server, None
         if isinstance(server, _Server) and self.headers.get_all("Host") == [server.host]:
             found = server.found(self.path.removeprefix("/"))
@@ -86,4 +87,4 @@ class _Handler(BaseHTTPRequestHandler):
 
     @override
     def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing: a path is a secret."""
+        """Log nothing: a path is a secret."""

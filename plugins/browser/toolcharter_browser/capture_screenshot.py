@@ -1,4 +1,4 @@
-"""`capture_screenshot`: a picture of one page, in a browser of its own."""
+"""`capture_screenshot`: take a picture of one page, in a new browser."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -50,6 +50,6 @@ SPEC = ToolSpec(
     capabilities={"fs:write", "net:read", "proc:exec"},
     safety="medium",
     staged=True,
-    isolate=True,  # It waits for a browser, and asynchronous callers must not.
+    isolate=True,  # It waits for a browser, which must not block asynchronous callers.
     group="ui",
 )

@@ -1,6 +1,6 @@
-"""The folder that holds all a browser writes: made with it, locked as long as it lives, removed after it.
+"""The folder for all files of a browser: made at its start, locked while it runs, removed after its end.
 
-The browser's process takes the lock, so that its folder can be told from one that a killed browser has left.
+The browser's process holds the lock. So the folder of a running browser can be distinguished from that of a killed one.
 """
 
 import fcntl
@@ -11,17 +11,17 @@ from pathlib import Path
 
 PREFIX = "toolcharter-browser-"
 MAX_BASE = 30
-"""Characters. Chromium ends at once if the socket that it makes further down has a name of more than 107."""
+"""The longest path, in characters. Chromium exits if the socket that it makes below has a path of more than 107."""
 
 
 def base() -> Path:
-    """Where the folders are: the system's temporary folder, or `/tmp` if that has a long name."""
+    """Return the parent of the folders: the system's temporary folder, or `/tmp` if that path is too long."""
     given = tempfile.gettempdir()
     return Path(given if len(given) <= MAX_BASE else "/tmp")  # noqa: S108 - `mkdtemp` is careful
 
 
 class Folder:
-    """A new folder, this user's alone. Its lock ends with `close`, or with the process."""
+    """A new folder that only this user can use. Its lock ends with `close`, or with the process."""
 
     def __init__(self) -> None:
         self.path = Path(tempfile.mkdtemp(prefix=PREFIX, dir=base()))
@@ -29,12 +29,12 @@ class Folder:
         fcntl.flock(self._held, fcntl.LOCK_EX)
 
     def close(self) -> None:
-        """Let it go; `sweep` removes it."""
+        """Release the lock; `sweep` then removes the folder."""
         os.close(self._held)
 
 
 def sweep(place: Path | None = None) -> None:
-    """Remove the folders of this user's, in *place* or in `base()`, that no browser holds any more."""
+    """Remove this user's folders in *place*, by default `base()`, that no browser has locked."""
     for path in (place or base()).glob(f"{PREFIX}*"):
         if _is_left(path):
             shutil.rmtree(path, ignore_errors=True)
@@ -47,7 +47,7 @@ def _is_left(path: Path) -> bool:
         return False
     try:
         fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        # An empty one may have been made a moment ago, by a browser that is about to lock it.
+        # An empty folder may be new, with a browser that is about to lock it.
         return os.fstat(held).st_uid == os.geteuid() and any(path.iterdir())
     except OSError:
         return False

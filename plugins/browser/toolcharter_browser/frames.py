@@ -1,4 +1,4 @@
-"""The text of a page and of the frames in it. Runs in the browser's own process."""
+"""Read the text of a page and of its frames. Runs in the browser's own process."""
 
 import asyncio
 import re
@@ -11,24 +11,24 @@ from playwright.async_api import Error, Frame, Page
 MAX_FRAMES = 20
 """How many frames of a page are read."""
 FRAMES_S = 5.0
-"""How long all of them together may take, in seconds."""
+"""How long all frames together may take, in seconds."""
 _READ = (files("toolcharter_browser") / "read.js").read_text()
 _LAST_WORD = re.compile(r"[\w+/=.-]{12,}\Z")
 _BESIDE = 40
-"""Characters of the lines around a frame's text, beside its URL."""
+"""The characters of the lines around a frame's text, without the frame's URL."""
 
 
 class Text(NamedTuple):
-    """What can be seen."""
+    """The visible text of a page or frame."""
 
     text: str
     truncated: bool
 
 
 async def text_of(page: Page, most: int) -> Text | None:
-    """At most *most* characters of *page* and then of the frames that can be seen in it, each between two lines.
+    """Return at most *most* characters of *page* and then of its visible frames, each between two marker lines.
 
-    None if the page puts something of its own in the place of what reads it.
+    Returns None if the page replaces the functions that read it.
     """
     found = await _read(page.main_frame, most)
     if found is None:
@@ -43,7 +43,7 @@ async def text_of(page: Page, most: int) -> Text | None:
         try:
             async with asyncio.timeout_at(end):
                 shown = await _shown(frame, most - len(text))
-        except (Error, TimeoutError):  # it has gone, or does not answer
+        except (Error, TimeoutError):  # the frame has gone, or does not answer
             truncated = True
             continue
         if shown is not None:
@@ -53,7 +53,7 @@ async def text_of(page: Page, most: int) -> Text | None:
 
 
 async def _shown(frame: Frame, room: int) -> Text | None:
-    """The lines of one frame; none if it cannot be seen, or does not let itself be read."""
+    """The lines of one frame; None if it is not visible or cannot be read."""
     element = await frame.frame_element()
     if not await element.is_visible():
         return None
@@ -65,11 +65,11 @@ async def _shown(frame: Frame, room: int) -> Text | None:
 
 
 async def _read(frame: Frame, most: int) -> Text | None:
-    """What a frame says; a page can put functions of its own in the place of those that this uses."""
+    """The text of a frame; None if the result is malformed: a page can replace the functions that the script uses."""
     found: Any = await frame.evaluate(_READ, most)
     if not isinstance(found, dict) or not isinstance(text := found.get("text"), str):
         return None
     if len(text) > most or found.get("truncated") is True:
-        # Half a secret would no longer be recognised as one.
+        # Drop a cut word: the scrubber would not recognise half a secret.
         return Text(_LAST_WORD.sub("", text[:most]) or text[:most], truncated=True)
     return Text(text, truncated=False)

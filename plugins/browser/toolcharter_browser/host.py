@@ -1,7 +1,7 @@
-"""The browser's own process: Playwright and Chromium on one side, the tools' process on the other.
+"""The browser's own process: it runs Chromium by Playwright, and serves the tools' process.
 
-One line of JSON on standard input asks for one thing, one on standard output answers. The process ends with its input,
-and its browser with it. It judges nothing: what may be done is decided before it is asked.
+Each question is a line of JSON on standard input, each answer a line on standard output. The process and its browser
+end when the input ends. It judges nothing: the tools decide what is permitted before they ask.
 """
 
 import asyncio
@@ -23,14 +23,14 @@ from toolcharter_browser.names import OWN
 from toolcharter_browser.page import MOVES, Failed, Tab
 
 CHROMIUM = ("/usr/lib/chromium/chromium", "chromium", "chromium-browser")
-"""The first is Debian's program itself; its script of the second name adds keys for Google's services and extensions."""
+"""The first is Debian's program itself. Debian's script `chromium` adds keys for Google's services and extensions."""
 OPENERS = ("xdg-email", "xdg-open")
-"""What starts the user's mail program or another one. Source: Chromium, platform_util_linux.cc."""
+"""The programs that start the user's mail program or others. Source: Chromium, platform_util_linux.cc."""
 MOVED = frozenset({301, 302, 303, 307, 308})
 _EDGES = "".join(map(chr, range(33)))
 _NOWHERE = str.maketrans("", "", "\t\r\n")
 MAX_LINE = 1_048_576
-"""Bytes of one question."""
+"""The longest question, in bytes."""
 SERVICES = ("apps-gallery-update-url", "autofill-server-url", "gaia-url", "google-apis-url", "variations-server-url")
 ARGUMENTS = (
     "--allow-browser-signin=false",
@@ -45,11 +45,11 @@ ARGUMENTS = (
     "--no-first-run",
     "--no-pings",
     "--webrtc-ip-handling-policy=disable_non_proxied_udp",
-    # What it would ask for of its own accord, and could not be told to leave, it asks where nobody answers.
+    # Chromium's own requests that no option switches off are sent to a name that does not resolve.
     *(f"--{service}=https://{OWN}/" for service in SERVICES),
     f"--component-updater=url-source=https://{OWN}/",
     *(f"--gcm-{service}=https://{OWN}" for service in ("checkin-url", "mcs-endpoint", "registration-url")),
-    # Whatever forgets the proxy reaches no name.
+    # A request that bypasses the proxy cannot resolve any name.
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 )
 
@@ -57,7 +57,7 @@ ARGUMENTS = (
 async def serve(
     settings: dict[str, Any], questions: asyncio.StreamReader, out: BinaryIO, gone: Callable[..., None]
 ) -> None:
-    """Answer until there are no more questions; call *gone* when the browser or its page has crashed."""
+    """Answer questions until the input ends; call *gone* if the browser or its page has crashed."""
     async with AsyncExitStack() as stack:
         try:
             browser = await _launched(stack, settings)
@@ -84,7 +84,7 @@ async def _launched(stack: AsyncExitStack, settings: dict[str, Any]) -> Browser:
         chromium_sandbox=os.geteuid() != 0,
         proxy={"server": f"socks5://127.0.0.1:{settings['port']}", "bypass": "<-loopback>"},
         handle_sigint=False,
-        # Else Playwright lets every page open as many windows as it likes; so it takes a click for each.
+        # By default Playwright lets pages open any number of windows; with the blocker, each needs a click.
         ignore_default_args=["--disable-popup-blocking"],
     )
 
@@ -98,7 +98,7 @@ async def _tab(browser: Browser, settings: dict[str, Any], gone: Callable[..., N
     )
     await context.add_init_script((files("toolcharter_browser") / "before.js").read_text())
     page = await context.new_page()
-    page.set_default_timeout(0)  # each question brings its own
+    page.set_default_timeout(0)  # each question has its own timeout
     page.on("crash", gone)
     tab = Tab(context, page)
     await _refuse_insecure(tab)
@@ -114,15 +114,15 @@ async def _answer(tab: Tab, question: dict[str, Any]) -> dict[str, Any]:
     except TimeoutError:
         return {"error": "timed_out", "message": "the page did not answer in time"}
     except Error:
-        # What it says may be the page's word.
+        # The error's text may come from the page.
         return {"error": "page_not_loaded", "message": "The page went away, or it cannot be used."}
 
 
 async def _unless_left(tab: Tab, work: Awaitable[dict[str, Any]]) -> dict[str, Any]:
-    """What *work* answers.
+    """Return the result of *work*.
 
     Raises:
-        Failed: The page was left meanwhile, or before.
+        Failed: The page has been left for good, before or during the work.
     """
     working, leaving = asyncio.ensure_future(work), asyncio.ensure_future(tab.left.wait())
     try:
@@ -137,7 +137,7 @@ async def _unless_left(tab: Tab, work: Awaitable[dict[str, Any]]) -> dict[str, A
 
 
 async def _refuse_insecure(tab: Tab) -> None:
-    """Have the page follow no redirect from https to http, as `rt.http` follows none; frames may have none anyway."""
+    """Block the page's redirects from https to http, as `rt.http` does. The browser itself blocks them for frames."""
     channel = await tab.page.context.new_cdp_session(tab.page)
 
     async def judge(event: dict[str, Any]) -> None:
@@ -155,7 +155,7 @@ async def _refuse_insecure(tab: Tab) -> None:
 
 
 def moved_to(event: dict[str, Any]) -> str:
-    """Where the answer of a paused request redirects to, read as browsers read it; empty if it does not."""
+    """Return the URL that the answer to a paused request redirects to, parsed as browsers do; empty if it does not."""
     if event.get("responseStatusCode") not in MOVED:
         return ""
     headers = {one["name"].lower(): one["value"] for one in event["responseHeaders"]}
@@ -166,7 +166,7 @@ def moved_to(event: dict[str, Any]) -> str:
 
 
 def first_line(error: Exception) -> str:
-    """What an error says, without the log that Playwright adds."""
+    """Return the message of an error, without the log that Playwright adds."""
     return next(iter(f"{error}".splitlines()), "")[:300]
 
 
@@ -183,12 +183,12 @@ async def _run(out: BinaryIO) -> None:
 
 
 def _end(_: object) -> None:
-    """Answer the waiting process at once; it removes what is left of the browser."""
+    """Exit at once, so that the waiting process notices. It removes the browser's folder."""
     os._exit(1)
 
 
 def _without_openers(folder: Path) -> Path:
-    """A folder of programs that do nothing, by the names that Chromium calls with a page's URLs, unasked (`mailto:`)."""
+    """Make a folder of programs that do nothing, named like those that Chromium starts for URLs such as `mailto:`."""
     (programs := folder / "programs").mkdir()
     for name in OPENERS:
         (programs / name).symlink_to(shutil.which("false") or "/bin/false")
@@ -197,7 +197,7 @@ def _without_openers(folder: Path) -> Path:
 
 @contextmanager
 def _alone() -> Generator[BinaryIO]:
-    """Where answers go; nothing else can be printed there, and nothing written outside a folder of our own."""
+    """Yield the output for answers. All other output is discarded, and the browser's files go into a new folder."""
     folder = Folder()
     os.environ.update(dict.fromkeys(("HOME", "TMPDIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"), str(folder.path)))
     os.environ["PATH"] = f"{_without_openers(folder.path)}:{os.environ.get('PATH', os.defpath)}"

@@ -1,4 +1,4 @@
-"""A name that both processes know."""
+"""A host name that both the tools' process and the browser's process use."""
 
 OWN = "chromium.invalid"
-"""Where Chromium is sent with what it asks for of its own accord; leads nowhere. Source: RFC 6761, section 6.4."""
+"""The host for Chromium's own requests; it does not exist. Source: RFC 6761, section 6.4."""

@@ -1,4 +1,4 @@
-"""`Tab`: the one page of a browser, and what can be done with it. Runs in the browser's own process."""
+"""`Tab`: the only page of a browser, and the actions on it. Runs in the browser's own process."""
 
 import asyncio
 import base64
@@ -15,25 +15,25 @@ from playwright.async_api import TimeoutError as Overtime
 from toolcharter_browser.frames import text_of
 
 MAX_POPUPS = 10
-"""Of one action; of more, none is told, and the page is left."""
+"""The most new windows of one action. If there are more, the page is left, and the rest is not reported."""
 MAX_DOCUMENTS = 20
-"""Documents that may take each other's place within `DOCUMENTS_S`: a page that loads itself anew for ever loads more."""
+"""The most documents that may replace each other within `DOCUMENTS_S`; an endless chain of navigations loads more."""
 DOCUMENTS_S = 10.0
 INTERRUPTED_S = 1.0
-"""How long a page whose place another has taken is watched for doing so for ever, in seconds."""
+"""How long to watch for endless navigation after a navigation was interrupted by another, in seconds."""
 ELEMENT_S = 5.0
 """How long an element may take to appear and become usable, in seconds."""
 SETTLE_S = 5.0
-"""How long a document that is there may go on loading pictures and the like, in seconds."""
+"""How long a parsed document may load pictures and other resources, in seconds."""
 LATE_S = 10.0
-"""How long a page may take to come after one that was in its way, in seconds."""
+"""How long a page may take to load after Chromium's error page has interrupted its navigation, in seconds."""
 DOWNLOAD_S = 2.0
-"""How long the browser may take to tell of a download after the navigation to it has failed, in seconds."""
+"""How long the browser may take to report a download after the navigation to it has failed, in seconds."""
 Question = dict[str, Any]
 
 
 class Failed(Exception):
-    """An action that could not be done; *why* is a word for the other process."""
+    """An action has failed; *why* is the reason for the tools' process."""
 
     def __init__(self, why: str, message: str, url: str | None = None) -> None:
         super().__init__(message)
@@ -43,7 +43,7 @@ class Failed(Exception):
 
 
 class Tab:
-    """A page that stays alone: what it opens is closed, what it downloads is dropped."""
+    """The browser's only page: windows that it opens are closed, and downloads are dropped."""
 
     def __init__(self, context: BrowserContext, page: Page) -> None:
         self.page = page
@@ -56,7 +56,7 @@ class Tab:
         self._documents: deque[float] = deque(maxlen=MAX_DOCUMENTS + 1)
         self._windows = 0
         self.left = asyncio.Event()
-        """The page was left for good; `why` says for what."""
+        """Set when the page has been left for good; `why` has the reason."""
         self.why: Failed | None = None
         context.on("page", self._close_popup)
         page.on("request", self._note_request)
@@ -65,10 +65,11 @@ class Tab:
         page.on("download", lambda download: self._downloads.put_nowait(download.url))
 
     def begin(self, *, moves: bool = False) -> None:
-        """Forget what belongs to earlier actions.
+        """Forget the state of earlier actions.
 
         Args:
-            moves: The agent itself goes on with this action, so that the next document is none that a page asked for.
+            moves: Whether the agent's action itself may navigate. The next document then does not count as the page's
+                own navigation.
         """
         if moves:
             self._documents.clear()
@@ -78,17 +79,20 @@ class Tab:
         self._downloads = asyncio.Queue()
 
     async def download(self, url: str) -> tuple[str, str, str]:
-        """What to say of a download that begins, once it has, so that no later action is taken to have begun it."""
+        """Return the arguments of `Failed` for a download, by default with *url*.
+
+        Waits until the download has begun, so that it is not attributed to a later action.
+        """
         with suppress(TimeoutError):
             async with asyncio.timeout(DOWNLOAD_S):
                 url = await self._downloads.get()
         return "download_refused", "The page offers a download instead of a page.", url[:2000]
 
     async def state(self) -> dict[str, Any]:
-        """How the page is after an action.
+        """Return the state of the page after an action.
 
         Raises:
-            Failed: The action led to where no page is.
+            Failed: The action led to a download, an insecure redirect or a page that did not load.
         """
         if self._downloads.qsize():
             raise Failed(*(await self.download(self.page.url)))
@@ -105,13 +109,13 @@ class Tab:
         }
 
     async def settle(self) -> None:
-        """Wait until the document is there, and for a while for the rest."""
+        """Wait until the document is parsed, and then at most `SETTLE_S` for the rest."""
         await self.page.wait_for_load_state("domcontentloaded")
         with suppress(Overtime):
             await self.page.wait_for_load_state("load", timeout=SETTLE_S * 1000)
 
     def refuse_redirect(self, url: str) -> None:
-        """Note that the page's redirect from https to *url* was not followed."""
+        """Record that the page's redirect from https to *url* was blocked."""
         self._insecure = url
 
     def _close_popup(self, page: Page) -> None:
@@ -134,7 +138,7 @@ class Tab:
             self._leave("endless_navigation", "The page goes on to itself, or to others, without end.")
 
     def _leave(self, why: str, message: str) -> None:
-        """Leave the page for an empty one; the waiting call gets an error now, or with its next question."""
+        """Leave the page for an empty page. The waiting call, or else the next question, gets the error."""
         if self.why is None:
             self.why = Failed(why, message)
             self.left.set()
@@ -153,7 +157,7 @@ class Tab:
         return request.is_navigation_request() and request.frame == self.page.main_frame
 
     def _note_failure(self, request: Request) -> None:
-        # A navigation that another one, or a download, has taken the place of is no failure.
+        # A navigation that was replaced by another navigation or a download has not failed.
         if self._is_document(request) and (request.failure or "") != "net::ERR_ABORTED":
             self._failed = (request.url[:8000], request.failure or "")
 
@@ -168,7 +172,8 @@ async def _go(page: Page, url: str) -> None:
     except Error as error:
         if 'another navigation to "chrome-error:' not in f"{error}":
             raise
-        # Chromium's own page about an earlier failure has come late, and in between; ours is still to come.
+        # Chromium's error page for an earlier failure has come late and interrupted this navigation, which still goes
+        # on.
         await page.wait_for_url(
             lambda url: not url.startswith("chrome-error:"), wait_until="domcontentloaded", timeout=LATE_S * 1000
         )
@@ -188,14 +193,14 @@ async def open_page(tab: Tab, question: Question) -> dict[str, Any]:
             with suppress(TimeoutError):
                 async with asyncio.timeout(INTERRUPTED_S):
                     await tab.left.wait()
-        # Only codes are repeated: "interrupted by another navigation to" goes on in the page's words.
+        # Pass on only error codes: "interrupted by another navigation to" is followed by text from the page.
         told = said if said.startswith("Page.goto: net::") else "The page did not come, or another took its place."
         raise Failed("page_not_loaded", told, question["url"]) from error
     return await _after(tab, question)
 
 
 async def click(tab: Tab, question: Question) -> dict[str, Any]:
-    """Click what `selector` or `label` names."""
+    """Click the element that `selector` or `label` matches."""
     tab.begin(moves=True)
     page, label = tab.page, question["label"]
     named = page.get_by_role("link", name=label).or_(page.get_by_role("button", name=label))
@@ -205,7 +210,7 @@ async def click(tab: Tab, question: Question) -> dict[str, Any]:
 
 
 async def type_text(tab: Tab, question: Question) -> dict[str, Any]:
-    """Fill the field that `selector` or `label` names with `text`; `submit` presses Enter."""
+    """Fill the field that `selector` or `label` matches with `text`; `submit` presses Enter."""
     tab.begin(moves=True)
     page, label = tab.page, question["label"]
     named = page.get_by_label(label).or_(page.get_by_placeholder(label)) if label else _css(tab, question)
@@ -217,7 +222,7 @@ async def type_text(tab: Tab, question: Question) -> dict[str, Any]:
 
 
 async def read(tab: Tab, question: Question) -> dict[str, Any]:
-    """The page as text."""
+    """Return the page as text."""
     tab.begin()
     most = question["max_chars"]
     found = await text_of(tab.page, most)
@@ -227,7 +232,7 @@ async def read(tab: Tab, question: Question) -> dict[str, Any]:
 
 
 async def screenshot(tab: Tab, question: Question) -> dict[str, Any]:
-    """What is seen of the page, as PNG in base64."""
+    """Return the visible part of the page as a PNG in base64."""
     tab.begin()
     await asyncio.sleep(question["delay_ms"] / 1000)
     image = await tab.page.screenshot(type="png", timeout=0)
@@ -237,14 +242,17 @@ async def screenshot(tab: Tab, question: Question) -> dict[str, Any]:
 
 
 async def show(tab: Tab, question: Question) -> dict[str, Any]:
-    """Show a document of our own, `document` in base64, in the place of whatever is there."""
+    """Show `document`, a document in base64, in place of the current page."""
     tab.begin(moves=True)
     await tab.page.goto(f"data:text/html;base64,{question['document']}", wait_until="domcontentloaded")
     return await _after(tab, question)
 
 
 async def evaluate(tab: Tab, question: Question) -> dict[str, Any]:
-    """What `script` comes to in the page, or in the frame that `show` has put into it, as JSON of at most `max_chars`."""
+    """Evaluate `script` in the page, or in the frame that `show` has put into it.
+
+    Returns the value as JSON, cut to `max_chars`.
+    """
     tab.begin()
     main, most = tab.page.main_frame, question["max_chars"]
     frame = next(iter(main.child_frames), main) if question["is_framed"] else main

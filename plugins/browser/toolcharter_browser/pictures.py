@@ -1,4 +1,4 @@
-"""Screenshots as files of the workspace."""
+"""Write screenshots to files of the workspace."""
 
 import base64
 import re
@@ -13,15 +13,15 @@ from toolcharter_browser.policy import PagePolicy
 SUFFIX = ".png"
 _NO_NAME = re.compile(r"[^A-Za-z0-9.-]+")
 DELAY_MS = 10_000
-"""The longest that a call may have a page wait, in milliseconds."""
+"""The longest delay that a call may ask for, in milliseconds."""
 
 
 @contextmanager
 def place_of(rt: ToolRuntime, policy: PagePolicy, path: str, url: str) -> Generator[OpenPlace]:
-    """Where a picture of *url* goes: *path*, or a new name in the policy's folder.
+    """Open the place for a picture of *url*: *path*, or a new name in the policy's folder.
 
     Raises:
-        Denied, ToolError: As `Paths.open_place`; `invalid_arguments`, if the name does not end in `.png`.
+        Denied, ToolError: As for `Paths.open_place`; `invalid_arguments`, if the path does not end in `.png`.
     """
     if path and not path.lower().endswith(SUFFIX):
         raise ToolError(f"The path {path!r} does not end in {SUFFIX}.", reason=Reason.INVALID_ARGUMENTS)
@@ -30,7 +30,7 @@ def place_of(rt: ToolRuntime, policy: PagePolicy, path: str, url: str) -> Genera
 
 
 def keep(place: OpenPlace, answer: dict[str, Any]) -> dict[str, Any]:
-    """Write the picture of an answer; what is known of it takes its place."""
+    """Write the picture of an answer to *place*; return the answer with the file's facts in place of the picture."""
     image = base64.b64decode(answer.pop("image"))
     place.write(image)
     return {**answer, "path": place.path, "bytes": len(image), "mime_type": "image/png"}

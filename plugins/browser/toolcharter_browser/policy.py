@@ -1,4 +1,4 @@
-"""How far one profile lets the browser go, and why it refuses."""
+"""The policies of the browser's tools, and the reasons for which they fail."""
 
 from collections.abc import Iterator
 from enum import StrEnum
@@ -13,11 +13,11 @@ Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Pixels = Annotated[int, Field(ge=100, le=4000)]
 Action = Literal["open", "click", "type", "read", "screenshot", "close"]
 LOOKING: tuple[Action, ...] = ("open", "read", "screenshot", "close")
-"""Actions that send nothing to a page's host but requests for pages."""
+"""Actions that send a page's host only requests for pages."""
 
 
 class PagePolicy(NetworkPolicy):
-    """What both tools' policies share, beside what may be reached."""
+    """The common settings of all tools with a browser, in addition to the network policy."""
 
     timeout_s: Seconds = 30.0
     """What one action may take, in seconds; the call's own limit holds as well."""
@@ -33,7 +33,7 @@ class PagePolicy(NetworkPolicy):
     """What one browser may receive and send in its life, in bytes; after that it reaches nothing."""
 
     def never_works(self, place: ProgramPlace) -> Iterator[str]:
-        """A browser in a sandbox, where it can neither make its own nor reach our proxy."""
+        """Warn of a runner with a sandbox: in it, Chromium can neither make its own sandbox nor reach the proxy."""
         if place.network != "open":
             yield f"no browser starts: Chromium cannot run within {place.runner!r}; it needs `runner: host`."
 
@@ -43,7 +43,7 @@ class ScreenshotPolicy(PagePolicy):
 
 
 class PooledPolicy(PagePolicy):
-    """What tools share that keep a browser for each session of callers."""
+    """The common settings of tools that keep a browser for each session."""
 
     max_browsers: Count = 2
     """How many browsers there may be at a time, one for each session of callers."""
@@ -61,7 +61,7 @@ class BrowserPolicy(PooledPolicy):
 
 
 class ScreenshotReason(StrEnum):
-    """Why either tool refuses a call or calls it failed: the first denies."""
+    """Why `capture_screenshot` or `browser` fails. The first reason is a denial, the others are errors."""
 
     DOWNLOAD_REFUSED = "download_refused"
 
@@ -73,7 +73,7 @@ class ScreenshotReason(StrEnum):
 
 
 class BrowserReason(StrEnum):
-    """Why `browser` alone does: the first two deny."""
+    """Why only `browser` fails. The first two reasons are denials, the others errors."""
 
     ACTION_NOT_ALLOWED = "action_not_allowed"
     TOO_MANY_BROWSERS = "too_many_browsers"

@@ -1,4 +1,4 @@
-"""`BrowserPool`: the browsers of one toolbox, one for each session of callers at most."""
+"""`BrowserPool`: the browsers of one toolbox, at most one for each session."""
 
 import threading
 import time
@@ -10,11 +10,11 @@ from toolcharter_browser.policy import BrowserReason, PooledPolicy
 from toolcharter_browser.session import Session
 
 TELLING_S = 0.5
-"""What a call that waits for its turn keeps of its time, to say that it came to nothing, in seconds."""
+"""The time that a waiting call reserves for its error message, in seconds."""
 
 
 class BrowserPool:
-    """Safe from many threads."""
+    """The browsers of one toolbox. Thread-safe."""
 
     def __init__(self, policy: PooledPolicy, rt: ToolRuntime) -> None:
         self._policy = policy
@@ -31,7 +31,7 @@ class BrowserPool:
             session.close()
 
     def require_room(self) -> None:
-        """Refuse a caller that has no browser where there are as many as there may be.
+        """Refuse a caller without a browser if the limit is reached.
 
         Raises:
             Denied: `too_many_browsers`.
@@ -41,7 +41,7 @@ class BrowserPool:
 
     @contextmanager
     def browser(self) -> Generator[Session]:
-        """The caller's browser, started if there is none, for this call alone. Raises what `Session` raises."""
+        """Lock the caller's browser for this call; start it if there is none. Raises what `Session` raises."""
         with self._lock:
             self._require_room()
             session = self._mine()
@@ -53,7 +53,7 @@ class BrowserPool:
 
     @contextmanager
     def present(self) -> Generator[Session]:
-        """The caller's browser.
+        """Lock the caller's browser for this call.
 
         Raises:
             ToolError: `no_page`.
@@ -97,7 +97,7 @@ class BrowserPool:
         return [one for one in self._sessions.values() if one.used_at > since]
 
     def _make_room(self) -> None:
-        """Close those that nobody has used for long, if one more would be too many."""
+        """Close the idle browsers if the limit is reached."""
         if len(self._sessions) >= self._policy.max_browsers:
             busy = self._busy()
             for key in [key for key, one in self._sessions.items() if one not in busy]:

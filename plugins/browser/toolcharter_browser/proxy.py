@@ -1,7 +1,7 @@
-"""`Proxy`: the only way of one browser to the network: SOCKS 5 on a loopback port, behind it the network guard.
+"""`Proxy`: a browser's only way to the network: a SOCKS 5 server on a loopback port, which asks the network guard.
 
-SOCKS rather than HTTP, because a tunnel per host is all it knows: no request of a page is parsed here, and none can be
-sent to another host than the one that was judged. Names come as names. Source: RFC 1928.
+SOCKS was chosen over HTTP because it only has tunnels to a host: the proxy parses no request of a page, and no request
+can go to another host than the one that was judged. The browser sends names, not addresses. Source: RFC 1928.
 """
 
 import asyncio
@@ -21,19 +21,19 @@ from toolcharter_browser.names import OWN
 
 MAX_CONNECTIONS = 256
 MAX_REFUSALS = 100
-"""The latest that are remembered."""
+"""How many refusals are kept; older ones are dropped."""
 HANDSHAKE_S = 10.0
 _VERSION, _CONNECT, _NO_PASSWORD = 5, 1, 0
 _IPV4, _NAME, _IPV6 = 1, 3, 4
 _DONE, _FORBIDDEN, _UNREACHABLE, _NO_COMMAND = 0, 2, 4, 7
 _PIECE = 65_536
 TABLE = Path("/proc/net/tcp")
-"""Whose each connection of this machine is."""
+"""The kernel's table of the machine's connections and their users."""
 _LOCAL, _REMOTE, _USER = 1, 2, 7
 
 
 class Refusal(NamedTuple):
-    """A connection that did not come about."""
+    """A connection that was refused or failed."""
 
     host: str
     port: int
@@ -42,18 +42,18 @@ class Refusal(NamedTuple):
     is_denied: bool
 
     def raised(self) -> Denied | ToolError:
-        """The same as what a tool raises."""
+        """Return the refusal as the exception that a tool raises."""
         if self.is_denied:
             return Denied(self.reason, self.message)
         return ToolError(self.message, reason=self.reason)
 
 
 class Proxy:
-    """Listens from its making to `close`. The methods are for any thread.
+    """Listens from its construction until `close`. Thread-safe.
 
     Args:
-        connect: Judges and dials.
-        max_bytes: All that may go through, both ways.
+        connect: Judges a host and dials it.
+        max_bytes: The limit for all data in both directions together.
     """
 
     def __init__(self, connect: Connect, max_bytes: int) -> None:
@@ -69,12 +69,12 @@ class Proxy:
         self.port: int = self._server.sockets[0].getsockname()[1]
 
     def take_refusals(self) -> list[Refusal]:
-        """What was refused since this was last asked, each once, at most the latest `MAX_REFUSALS`."""
+        """Return the refusals since the last call, without repetitions, at most the latest `MAX_REFUSALS`."""
         taken = [self._refusals.popleft() for _ in range(len(self._refusals))]
         return list(dict.fromkeys(taken))
 
     def close(self) -> None:
-        """Hang up everywhere. May be called twice."""
+        """Close all connections and stop listening. May be called twice."""
         if not self._loop.is_closed():
             self._run(self._end())
             self._loop.call_soon_threadsafe(self._loop.stop)
@@ -88,8 +88,8 @@ class Proxy:
         self._is_ending = True
         for listener in self._server.sockets:
             self._loop.remove_reader(listener.fileno())
-        # What the loop has taken from the kernel becomes a connection within three rounds. A server that is closed
-        # before would leave it open, without an owner.
+        # A socket that the loop has accepted becomes a connection within three iterations. If the server is closed
+        # before, that connection stays open without an owner.
         for _ in range(3):
             await asyncio.sleep(0)
         self._server.close()
@@ -97,10 +97,10 @@ class Proxy:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await asyncio.sleep(0)  # for the transports
+        await asyncio.sleep(0)  # let the transports close
 
     def _accept(self, reader: StreamReader, writer: StreamWriter) -> None:
-        peer = writer.get_extra_info("peername")  # None if it has hung up already
+        peer = writer.get_extra_info("peername")  # None if the client has already hung up
         is_full = self._is_ending or len(self._tasks) >= MAX_CONNECTIONS
         if peer is None or is_full or not is_ours(peer[1], self.port):
             writer.close()
@@ -108,7 +108,7 @@ class Proxy:
         task = self._loop.create_task(self._serve(reader, writer))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-        # Not in the task: one that is cancelled before its first step runs nothing of itself.
+        # Not within the task: a task that is cancelled before its first step runs no code.
         task.add_done_callback(lambda _: writer.close())
 
     async def _serve(self, reader: StreamReader, writer: StreamWriter) -> None:
@@ -118,7 +118,7 @@ class Proxy:
             if target is not None and target[0] != OWN:
                 await self._connect(*target, reader, writer)
         except (OSError, EOFError, TimeoutError):
-            pass  # whoever hangs up or says nothing of sense is let go
+            pass  # the client has hung up, is late or sends nonsense: only close the connection
 
     async def _connect(self, host: str, port: int, reader: StreamReader, writer: StreamWriter) -> None:
         try:
@@ -137,7 +137,7 @@ class Proxy:
             far_writer.close()
 
     async def _relay(self, *ways: tuple[StreamReader, StreamWriter]) -> None:
-        """Pass on what comes, both ways, until both sides have ended or one hangs up."""
+        """Relay data in both directions until both sides have ended, or one hangs up."""
         tasks = [self._loop.create_task(self._pass_on(*way)) for way in ways]
         try:
             await asyncio.gather(*tasks)
@@ -162,10 +162,10 @@ class Proxy:
 
 
 async def _asked(reader: StreamReader, writer: StreamWriter) -> tuple[str, int] | None:
-    """Which host and port the browser wants; None if it wants something else.
+    """Read the host and port that the browser wants to connect to; None for any other request.
 
     Raises:
-        EOFError, OSError: It hangs up.
+        EOFError, OSError: The browser hangs up.
     """
     version, count = await reader.readexactly(2)
     methods = await reader.readexactly(count)
@@ -189,14 +189,14 @@ async def _host(reader: StreamReader, kind: int) -> str:
 
 
 def _reply(code: int) -> bytes:
-    """An answer that names no address: what is at the other end is not for the browser."""
+    """An answer without an address: the browser must not learn the address of the other end."""
     return bytes((_VERSION, code, 0, _IPV4)) + bytes(6)
 
 
 def is_ours(client_port: int, server_port: int, table: Path = TABLE) -> bool:
-    """Whether the loopback connection between these ports was opened by this user.
+    """Return whether this user has opened the loopback connection between these ports; false if it is not found.
 
-    What cannot be found is nobody's. Source: proc_net_tcp.rst of the kernel.
+    Source: proc_net_tcp.rst of the kernel.
     """
     wanted = (_end(client_port), _end(server_port))
     try:
@@ -208,6 +208,6 @@ def is_ours(client_port: int, server_port: int, table: Path = TABLE) -> bool:
 
 
 def _end(port: int) -> str:
-    """`127.0.0.1` and a port as the table writes them: the address as the machine orders its bytes."""
+    """`127.0.0.1` and a port as the table writes them: the address in the machine's byte order."""
     (address,) = struct.unpack("=I", bytes((127, 0, 0, 1)))
     return f"{address:08X}:{port:04X}"

@@ -1,4 +1,4 @@
-"""`Session`: one browser, in a process of its own, with a proxy of its own; used by one call at a time."""
+"""`Session`: one browser with its own process and its own proxy. Only one call uses it at a time."""
 
 import json
 import re
@@ -29,13 +29,13 @@ from toolcharter_browser.telling import seen
 START_S = 30.0
 """How long a browser may take to start, in seconds."""
 GRACE_S = 2.0
-"""How much longer than an action its answer may take, in seconds."""
+"""How much longer the answer may take than the action, in seconds."""
 MAIN = "from toolcharter_browser.host import main; main()"
 LIMITS = ProcessLimits(memory_bytes=None, processes=1024, open_files=4096)
-"""Chromium reserves address space by the terabyte, so that a limit of it would keep it from starting."""
+"""No limit of memory: Chromium reserves terabytes of address space, and would not start with one."""
 NEEDS = "It needs Chromium on this machine, and a profile with `runner: host`: it does not run in a sandbox."
 BESIDE_IMAGE = 4_000_000
-"""Bytes of an answer beside a picture."""
+"""The largest answer without its picture, in bytes."""
 _PIECE = 65_536
 _PAUSE_S = 0.01
 _CODE = re.compile(r"net::(ERR_[A-Z0-9_]+)")
@@ -51,15 +51,15 @@ _LASTING = frozenset({Reason.TIMED_OUT, ScreenshotReason.ENDLESS_NAVIGATION, Bro
 
 
 class Gone(Exception):
-    """The browser's process is no more, or says nothing of sense."""
+    """The browser's process has ended, or sends an answer that is too long."""
 
 
 class Session:
-    """From the start of a browser to `close`. Nothing of it is left then.
+    """A running browser. `close` ends it and removes its files.
 
     Args:
-        rt: Of a call that may act.
-        policy: What may be reached, and limits.
+        rt: The runtime of a call that is permitted to act.
+        policy: The network policy and the limits.
 
     Raises:
         Denied: `sandbox_unavailable`.
@@ -68,7 +68,7 @@ class Session:
 
     def __init__(self, rt: ToolRuntime, policy: PagePolicy) -> None:
         self.turn = threading.Lock()
-        """Whose holder may use it."""
+        """The lock that a call holds while it uses the browser."""
         self.used_at = time.monotonic()
         self._rt = rt
         self._policy = policy
@@ -83,11 +83,11 @@ class Session:
             raise
 
     def ask(self, do: str, **question: Any) -> dict[str, Any]:
-        """Have the page do something, and return what it answers; what was refused meanwhile is `refused`.
+        """Have the page do something and return its answer, with connections refused in the meantime under `refused`.
 
         Raises:
-            Denied: The page led to where nobody may go; `download_refused`.
-            ToolError: What failed; `timed_out`; `browser_crashed`, and the session is closed.
+            Denied: The network guard has refused the page's URL; `download_refused`, `insecure_redirect`.
+            ToolError: The action failed; `timed_out`; `browser_crashed`, and the session is closed.
         """
         self.used_at = time.monotonic()
         self._proxy.take_refusals()
@@ -96,7 +96,7 @@ class Session:
         refused = self._proxy.take_refusals()
         if "error" in answer:
             if answer["error"] in _LASTING:
-                self.close()  # what hangs once goes on hanging
+                self.close()  # a page that hangs once keeps hanging
             raise _failure(answer, refused)
         shown = [{"host": one.host, "port": one.port, "reason": one.reason} for one in refused]
         given = answer["ok"]
@@ -106,7 +106,7 @@ class Session:
         return found
 
     def close(self) -> None:
-        """End the browser, and remove what it wrote. May be called twice."""
+        """End the browser and remove its files. May be called twice."""
         if self._running is not None:
             self._running.close()
         self._proxy.close()
@@ -115,7 +115,7 @@ class Session:
 
     @property
     def is_over(self) -> bool:
-        """Whether its process has ended."""
+        """Whether the browser's process has ended."""
         return self._running is None or self._running.exit_code is not None
 
     def _start(self) -> None:
@@ -143,7 +143,7 @@ class Session:
             raise ToolError(message, reason=ScreenshotReason.BROWSER_UNAVAILABLE, hint=NEEDS) from error
 
     def _time(self, most_s: float) -> float:
-        """Seconds for an action; a little of the call's is kept for telling that it was not enough."""
+        """The seconds for an action; a part of the call's time is reserved for reporting a timeout."""
         left = self._rt.deadline - time.monotonic() - GRACE_S / 2
         if left <= 0:
             raise _overtime()
@@ -152,7 +152,7 @@ class Session:
     def _answer(self, question: dict[str, Any], patience_s: float, *, hint: str | None = None) -> dict[str, Any]:
         until = min(time.monotonic() + patience_s, self._rt.deadline - 0.2)
         try:
-            with suppress(Gone):  # One that has ended may have said why in its last line.
+            with suppress(Gone):  # A process that has ended may have written the reason in its last line.
                 self._write(json.dumps(question).encode() + b"\n", until)
             answer = json.loads(self._line(until))
         except (Gone, ValueError) as error:
@@ -211,7 +211,7 @@ def _overtime() -> ToolError:
 
 
 def _failure(answer: dict[str, Any], refused: list[Refusal]) -> Denied | ToolError:
-    """What a tool raises for an answer that tells of a failure."""
+    """The exception that a tool raises for an answer with an error."""
     why, message = str(answer["error"]), str(answer["message"])
     if why in _DENIED:
         return Denied(_DENIED[why], message)
@@ -229,7 +229,7 @@ def _failure(answer: dict[str, Any], refused: list[Refusal]) -> Denied | ToolErr
 
 
 def _is_of(refusal: Refusal, url: str) -> bool:
-    """Whether *url*, as the browser writes it, leads to the host that was refused."""
+    """Whether *url*, as the browser writes it, leads to the refused host."""
     host = f"[{refusal.host}]" if ":" in refusal.host else refusal.host
     ports = {80: "http", 443: "https"}
     plain = f"{ports.get(refusal.port, '')}://{host}/"
@@ -237,9 +237,9 @@ def _is_of(refusal: Refusal, url: str) -> bool:
 
 
 def outside(paths: Paths) -> Path | None:
-    """Where a browser that is started for *paths* has its folder: not in their workspace, where tools could write into it.
+    """Return the parent for a browser's folder outside the workspace of *paths*; None if there is none.
 
-    Chromium runs programs and believes settings that lie there.
+    In the workspace, tools could write to the folder, and Chromium runs programs and trusts settings in it.
     """
     return next((place for place in (base(), Path("/tmp")) if _is_outside(paths, place)), None)  # noqa: S108 - a new folder is made in it
 
