@@ -1,1 +1,1 @@
-"""What a shell line would run. Not understood means not run; not known means not covered."""
+"""Analyses what a shell line would run. A line that is not understood never runs; no rule covers an unknown command."""

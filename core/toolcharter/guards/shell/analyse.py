@@ -1,7 +1,8 @@
-"""From what a tool would run to what rules and the world have to say of it: every command, whatever starts it.
+"""Finds every command that a tool call would run, and what rules, the disk and the floor have to check for each.
 
-A line is parsed (`parse.script`), each command is read by the table of its program (`programs.requirements`), what a command
-starts or hands to a shell joins the others and is read in turn, and the floor looks at all of it. Pure: nothing is run or opened.
+`parse.script` parses a line, and `programs.requirements` reads each command by the table of its program. The commands that a
+command starts, and the source that it hands to a shell, are appended and read in turn. The floor checks all of them. Pure:
+nothing is run or opened.
 """
 
 from collections import Counter
@@ -39,43 +40,43 @@ else:
     links_of_lines = lazy("toolcharter.guards.shell.links")
 
 MAX_COMMANDS = 200
-"""Of all that a call would run, what its commands start included."""
+"""The most commands that one call may run, with those that its commands start."""
 MAX_DEPTH = 8
-"""How deep commands may start commands."""
+"""How many levels deep commands may start other commands."""
 _TOP = (".",)
 _LINKERS = frozenset({"ln", "link", "cp", "mv", "rsync", "tar", "gtar", "bsdtar", "unzip", "cpio"})
 _GIT_LINKERS = frozenset({"mv", "clone"})
 _EVERYWHERE = maxsize
-"""Behind the end of any source."""
+"""A position behind the end of any source."""
 _TESTS = frozenset({"[[", "["})
 _LATER = "trap"
-"""Its text runs at some later time, wherever the shell is then."""
+"""Its text runs later, in the folder that the shell is in by then."""
 
 
 class Analysis(NamedTuple):
-    """All that a call would run, and why the floor or the parser refuses it."""
+    """The commands that a call would run, and why the floor or the parser refuses it."""
 
     commands: tuple[AnalysedCommand, ...] = ()
     catastrophe: str | None = None
-    """Why the floor refuses it."""
+    """Why the floor refuses the call; None if it does not."""
     unresolved_program: str | None = None
-    """Why it cannot be determined what would run."""
+    """Why the program of a command cannot be determined; None if each can."""
     unsupported: str | None = None
-    """What in it no allow rule can cover."""
+    """The construct that no allow rule can cover; None if there is none."""
     reaches: tuple[PathAccess, ...] = ()
-    """What a shell itself looks at, and has to lie in the workspace by more than its letters."""
+    """Paths that the shell itself reads. The gate has to check on disk, not only by their text, that they lie in the workspace."""
 
 
 def analyse(commands: Iterable[object], workspace: str, tables: "Tables | None" = None) -> Analysis:
-    """Judge all that one call would run.
+    """Analyse every command that one call would run.
 
     Args:
         commands: Shell lines (text) and argument vectors (tuples of texts).
         workspace: Real path of the workspace.
-        tables: What is known of programs; by default what the core knows.
+        tables: The tables of programs; by default those of the core.
 
     Raises:
-        NotUnderstood: One of them does not parse, or is too much to look at.
+        NotUnderstood: A command does not parse, or the call exceeds a limit.
     """
     commands = tuple(commands)
     analyser = _analysed(commands, workspace, tables, resolves=True)
@@ -99,7 +100,7 @@ def analyse(commands: Iterable[object], workspace: str, tables: "Tables | None" 
     script = Script(
         tuple(analyser.commands), analyser.unsupported, analyser.unresolved_program, tuple(analyser.functions)
     )
-    # The floor reads by the tables of the core alone.
+    # The floor uses the tables of the core only, so these readings serve it only if they come from there.
     readings = analyser.plain_readings if tables is None or tables is CORE else ()
     why, seen = look_at_floor(script, workspace=workspace, readings=readings)
     seen = (*seen, *analyser.written)
@@ -122,7 +123,7 @@ def _analysed(
 def _entered(
     commands: tuple[object, ...], analyser: "_Analyser", workspace: str, tables: "Tables | None"
 ) -> "_Analyser | None":
-    """The same, if it can be seen on disk that `cd` succeeds: nothing before it in the line changes what there is."""
+    """Analyse again as if each `cd` succeeds, which the gate checks on disk; None if a command before may change folders."""
     if (
         not any(isinstance(one, str) and ".." in one for one in commands)
         or analyser.fed
@@ -145,7 +146,7 @@ def _entered(
 
 
 def _first_change(analyser: "_Analyser") -> int:
-    """Where in the source the first command begins that may change what there is, or of which not all is known."""
+    """The position in the source of the first command that may change files, or that is not fully known."""
     return min(
         command.at
         for command, reading in zip(analyser.commands, analyser.readings, strict=True)
@@ -156,7 +157,7 @@ def _first_change(analyser: "_Analyser") -> int:
 
 
 def _is_still(commands: Iterable[object], analyser: "_Analyser") -> bool:
-    """Whether nothing that would run changes what there is to list, or prints more than the listing."""
+    """Whether no command changes the files that are to be listed, or prints more than their names."""
     if analyser.functions or any(isinstance(one, str) and "|&" in one for one in commands):
         return False
     needs = (
@@ -169,7 +170,7 @@ def _is_still(commands: Iterable[object], analyser: "_Analyser") -> bool:
 
 
 def _stays(analyser: "_Analyser") -> bool:
-    """Whether names that loops run over are seen from where they are listed, and all else is understood."""
+    """Whether all commands run in the folder in which the names for loops are listed, and the line is fully understood."""
     if analyser.unsupported or analyser.unresolved_program:
         return False
     places = {one.folders for one in analyser.commands}
@@ -193,38 +194,38 @@ def _script(
 
 
 class _Analyser:
-    """One pass over everything that a call would run; what commands start is appended and looked at in turn."""
+    """One pass over all commands of a call. Commands that another command starts are appended and analysed in turn."""
 
     def __init__(self, workspace: str, tables: "Tables | None", *, resolves: bool) -> None:
         self.commands: list[Command] = []
         self.readings: list[Reading] = []
         self.plain_readings: list[tuple[Command, Reading]] = []
-        """Each command with its reading as the tables say, before anything is added or taken away."""
+        """Each command with its reading by the tables, before requirements are added or removed."""
         self.functions: list[str] = []
         self.written: list[str] = []
-        """Commands as they are written that are judged as something else."""
+        """Commands as the source has them, where other forms of them are analysed."""
         self.reaches: list[PathAccess] = []
         self.unsupported: str | None = None
         self.unresolved_program: str | None = None
         self.fed: dict[int, Fed] = {}
-        """By position, commands of which it can be told what they get from the input of xargs."""
+        """By the position of a command that xargs starts: the words that it gets from xargs' input, where they are known."""
         self.listings: tuple[ListedNames, ...] | None = None
-        """What has to hold of the names that loops run over; None if no loop runs over names on disk."""
+        """What the gate has to check of the names that loops run over; None if no loop runs over names on disk."""
         self.leaves = False
-        """Whether a command asks for more, and it is not certain where it runs."""
+        """Whether a command has requirements and it is not certain in which folder it runs."""
         self.keeps = False
-        """Whether a command may keep what others print."""
+        """Whether a command may store the output of others beyond the line."""
         self.started_by: dict[int, int] = {}
-        """By position, commands that another one starts, and that one."""
+        """The position of each started command, with the position of the command that starts it."""
         self._asked_for: set[int] = set()
-        """By position, commands whose needs are among those of their starter."""
+        """The positions of commands whose requirements are already among those of their starter."""
         self._resolves = resolves
         self._depths: list[int] = []
         self._workspace = workspace
         self._read = partial(read, workspace=workspace, tables=CORE if tables is None else tables)
 
     def at(self, script: Script) -> None:
-        """Look at *script* and all that it starts."""
+        """Analyse *script* and every command that it starts."""
         done = len(self.commands)
         self._add(script, 0)
         while done < len(self.commands):
@@ -263,18 +264,18 @@ class _Analyser:
         """Whether a command may make, move or copy links."""
         if "git" in programs and any(word.text in _GIT_LINKERS for command in self.commands for word in command.words):
             return True
-        # One that is named by its path may be any of them.
+        # A program that is named by a path may be any of them.
         return not _LINKERS.isdisjoint(programs) or "/" in "".join(programs)
 
     def demand(self, at: int, needs: Iterable[Requirement], listings: Iterable[ListedNames] = ()) -> None:
-        """Add to what the command at position *at* asks for."""
+        """Add to the requirements of the command at position *at*."""
         reading = self.readings[at]
         demand = reading.demand
         needs, listings = (*demand.needs, *needs), (*demand.listings, *listings)
         self.readings[at] = reading._replace(demand=demand._replace(needs=needs, listings=listings))
 
     def _resolved(self, at: int, reading: Reading) -> Reading:
-        """The reading of a command with the words that it gets."""
+        """The reading of a command that xargs starts, with the words that xargs adds to it."""
         words, listings = self.fed[at]
         return inputs.resolved(reading, [self._read(self.commands[at]._replace(words=one)) for one in words], listings)
 
@@ -307,10 +308,10 @@ class _Analyser:
         folders = starter.folders
         if name_of(starter) == _LATER:
             if source == "-":
-                return  # It takes back what was set.
+                return  # `trap -` resets the traps.
             if any(moves(one.words) for one in self.commands):
                 folders = ()
-        # From another folder than the top, an absolute `cd` would be told from there: then it is not to be understood.
+        # Only at the top of the workspace can an absolute `cd` be made relative to the workspace. Elsewhere it stays unknown.
         workspace = self._workspace if folders == _TOP else ""
         script = _script(source, workspace, is_posix=not runs_bash(starter))
         commands = tuple(moved_to(starter, folders, one) for one in script.commands)
@@ -318,7 +319,7 @@ class _Analyser:
         self._add(script._replace(commands=commands, reaches=reaches), depth, starter.stdin_from)
 
     def _add(self, script: Script, depth: int, outer: tuple[int, ...] = ()) -> None:
-        """Append the commands of *script*, all of which may also read what *outer* write."""
+        """Append the commands of *script*. Each of them may also read the output of the commands *outer*."""
         offset = len(self.commands)
         for command in script.commands:
             if outer or (offset and (command.stdin_from or command.substitutes)):
@@ -347,7 +348,7 @@ class _Analyser:
 
 
 def _without_needs(reading: Reading) -> Reading:
-    """The reading of a command for which the rule of its starter speaks, as long as that rule covers the starter."""
+    """The reading of a command that the rule for its starter covers, too: it has no requirements of its own."""
     return reading._replace(demand=reading.demand._replace(needs=()), is_transparent=True)
 
 
@@ -374,7 +375,7 @@ def _judged(command: Command, reading: Reading) -> AnalysedCommand:
 
 
 def _starters(at: int, judged: Sequence[AnalysedCommand], analyser: _Analyser) -> tuple[Starter, ...]:
-    """What covers the command at position *at* in place of a rule of its own: one that names its starter and its program."""
+    """The starters of the command at *at*, nearest first: a rule for one that mentions the programs between covers it, too."""
     needs = judged[at].needs
     found: list[Starter] = []
     while at in analyser.started_by:
@@ -388,11 +389,11 @@ def _starters(at: int, judged: Sequence[AnalysedCommand], analyser: _Analyser) -
 
 
 def _as_often(needs: tuple[Requirement, ...], command: Command) -> tuple[Requirement, ...]:
-    """With the number of times that each of *needs* stands in *command*."""
+    """The requirements *needs*, each with the number of times that its word occurs in *command*."""
     times = Counter(word.form for word in command.words)
     return tuple(need._replace(times=max(1, times[need.form])) for need in needs)
 
 
 def _path_need(program: Word) -> Requirement:
-    """A program named by a path is no other program: a rule has to write the path out."""
+    """The requirement that a rule contains the path, since a path may name any program."""
     return Requirement(program.form, f"{program.form} is a path, which a rule has to write out")

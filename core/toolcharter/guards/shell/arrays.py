@@ -1,9 +1,9 @@
-"""Which arrays of a line are known word for word: `a=(x y); a+=(z)`, `declare -A m=([k]=v); m[l]=w`, and what reads them.
+"""Finds the arrays of a line whose elements are all known: `a=(x y); a+=(z)`, `declare -A m=([k]=v); m[l]=w`.
 
-Known is an array whose name stands nowhere in the source but in such assignments, in front of anything that could repeat
-or skip them, and in such uses; and the source holds no word of bash that could set a variable by a name made up at run
-time. Bash evaluates the subscript of an indexed array as arithmetic, which may run commands: there it is `@`, `*` or a
-number. That of an associative array is a text, where nothing but an expansion or an assignment holds it.
+An array is known if its name occurs only in such assignments, before any construct that could repeat or skip them, and in
+plain uses; and if the source has no builtin that could set a variable by a name computed at run time. Bash evaluates the
+subscript of an indexed array as arithmetic, which may run commands, so only `@`, `*` and numbers are accepted there. The
+subscript of an associative array is plain text if only an expansion or an assignment contains it.
 Source: bash(1), "Arrays", "ARITHMETIC EVALUATION".
 """
 
@@ -19,7 +19,7 @@ _SETTERS: Final = re.compile(
     r"|\$'|\(\(|\{[A-Za-z_]\w*\}[<>]|[\w\"'](?:\"\"|'')|(?<!\w)\\\w"
 )
 _DEFINES: Final = re.compile(r"(?<![\w./-])function(?![\w-])|(?<!=)\(\)")
-# These set nothing but the names behind them, which are looked at; a sum in a substitution is looked at, too.
+# These set only the names that follow them, which are checked elsewhere, as is arithmetic in a substitution.
 _NAMING: Final = re.compile(
     r"(?<![\w./-])(?:(?:declare|typeset|local)(?=[ \t]+-[aA][ \t]+[A-Za-z_]|[ \t]+[A-Za-z_]\w*=\()"
     r"|(?:IFS=[^ \t\n;()`$]*[ \t]+)?read(?=(?:[ \t]+-r?a?)?(?:[ \t]+[a-z_]\w*)+[ \t]*(?:[;\n)]|<))"
@@ -28,9 +28,9 @@ _NAMING: Final = re.compile(
 )
 _REPEATING: Final = re.compile(r"(?<![\w.-])(?:for|while|until|if|case)(?![\w-])|&&|\|\||&|\|")
 KEY: Final = r"(?:(?![@*]\])[A-Za-z0-9_.,:/@%+-]+|'[^'\\\]\[]*'|\"[^\"\\$`\]\[]*\")"
-"""A subscript that is one text."""
+"""A subscript that is literal text."""
 VARIABLE: Final = r"\"?\$(?:[a-z_]\w*|[1-9]|\{[a-z_]\w*\})\"?"
-"""One that is a variable and nothing else."""
+"""A subscript that is exactly one variable."""
 DEFAULT: Final = r":?[-+][A-Za-z0-9_@%+=:,./ -]*"
 CUT: Final = r":[ ]?[0-9]{1,4}(?::[0-9]{1,4})?"
 _ANY: Final = rf"(?:{KEY}|{VARIABLE})"
@@ -54,12 +54,12 @@ _PLAIN: Final = re.compile(r"[A-Za-z0-9_@%+=:,./-]+")
 
 
 def any_of(name: str) -> str:
-    """What stands, among variables, for whatever an element of the array *name* holds."""
+    """The name, among those of variables, for the value of any element of the array *name*."""
     return f"{name}[*]"
 
 
 def keys_of(name: str) -> str:
-    """What stands, among variables, for whatever the keys of the associative array *name* are."""
+    """The name, among those of variables, for any key of the associative array *name*."""
     return f"{name}[!]"
 
 
@@ -68,13 +68,13 @@ class Setting(NamedTuple):
 
     words: tuple[Word, ...]
     keys: tuple[Word | None, ...]
-    """The subscript of each word, if it has one."""
+    """The subscript of each word; None for a word without one."""
     adds: bool
-    """Whether it is written with `+=`."""
+    """Whether the operator is `+=`."""
     is_element: bool
     """Whether it sets one element: `a[0]=x`."""
     is_associative: bool = False
-    """Whether it stands behind `declare -A`."""
+    """Whether it is an argument of `declare -A`."""
 
 
 class Arrays:
@@ -87,24 +87,24 @@ class Arrays:
         self._versions: dict[str, int] = {}
         self._kinds: dict[str, bool] = {}
         self.pending: dict[str, Setting | None] = {}
-        """What has been assigned, by the form of the assignment, until it is known when that happens; None for one that is
-        written twice."""
+        """Assignments by their form, until their command is parsed and it is known when they run; None for a form that
+        occurs twice."""
         self.keys: list[Word | None] = []
-        """The subscripts of the words of the array that has been read last."""
+        """The subscripts of the words of the array that was read last."""
         self.loose: set[str] = set()
-        """Arrays that have been assigned to where they may be indexed: `declare -A` fails behind that."""
+        """Arrays with an assignment where they may be indexed: `declare -A` fails after that."""
         self.looped: set[str] = set()
-        """Those that a loop declares as associative, perhaps behind what it does to them further on."""
+        """Arrays that a loop declares as associative, perhaps after its first turn has used them."""
         self.is_used = False
-        """Whether what an array holds has been put in its place."""
+        """Whether an array was replaced by its elements somewhere."""
 
     def declare(self, name: str, known: frozenset[str]) -> frozenset[str]:
-        """Remember that the array *name* is made here, with nothing in it: *known* with that, if it is for certain."""
-        # Nobody else gives a meaning to a name of the line's own, so that the environment holds none.
+        """Record that the array *name* is declared here without elements; return *known*, with the array if that is certain."""
+        # The environment never sets a variable whose name only the line uses.
         return self._keep(name, {}, known) if name not in self._texts and self._is_apart(name) else known
 
     def learn(self, name: str, setting: Setting, known: frozenset[str]) -> frozenset[str]:
-        """Remember what *setting* makes of the array *name*, which happens once and now: *known* with that, if it is known."""
+        """Record *setting* of the array *name*, which runs once and now; return *known*, with the array if it is known."""
         is_more = setting.adds or setting.is_element
         held = self._held(name, known) if is_more else {}
         is_known = held is not None and self._is_apart(name)
@@ -124,7 +124,7 @@ class Arrays:
         return f"{name}[{self._versions[name]}]"
 
     def is_associative(self, name: str) -> bool:
-        """Whether the source declares *name* as an associative array, wherever that is, and never as another one."""
+        """Whether each declaration of *name* in the source makes it an associative array, and there is at least one."""
         if name not in self._kinds:
             pattern = rf"(?<![\w./-])(?:declare|typeset|local)(?:[ \t]+-([aA]))?[ \t]+{name}(?!\w)"
             self._kinds[name] = {*re.findall(pattern, self._source)} == {"A"}
@@ -132,7 +132,7 @@ class Arrays:
 
     @staticmethod
     def _set(held: Mapping[str, str], setting: Setting, *, is_associative: bool) -> dict[str, str] | None:
-        """What an array holds that held *held*, behind *setting*; None if that is not known."""
+        """The elements of an array after *setting*, if it had the elements *held* before; None if they are not known."""
         texts = dict(held)
         place = max(map(int, texts), default=-1) + 1 if not is_associative else 0
         for word, key in zip(setting.words, setting.keys, strict=True):
@@ -148,12 +148,12 @@ class Arrays:
         return texts if is_associative else {key: texts[key] for key in sorted(texts, key=int)}
 
     def _held(self, name: str, known: frozenset[str]) -> dict[str, str] | None:
-        """What the array holds here; None where it has been changed in another process alone."""
+        """The elements of the array here; None if they are not known, such as after a change in a subshell."""
         texts = self._texts.get(name)
         return texts if texts is not None and self._state(name) in known else None
 
     def is_understood(self, name: str) -> bool:
-        """Whether *name* stands nowhere but where it is understood, and nothing sets a variable in another way."""
+        """Whether each occurrence of *name* is understood, and the source sets no variable by a name computed at run time."""
         if self._rest is None:
             self._rest = _NAMING.sub(lambda found: "\0" * len(found.group()), self._source)
         if _SETTERS.search(self._rest):
@@ -171,7 +171,7 @@ class Arrays:
         return [found.end() for found in re.finditer(_SET.replace("%s", name), self._without_uses(name))]
 
     def _is_apart(self, name: str) -> bool:
-        """Whether it is understood, and set before anything that could repeat that or skip it."""
+        """Whether *name* is understood, and set before any construct that could repeat or skip its assignments."""
         if not self.is_understood(name) or _DEFINES.search(self._source):
             return False
         if re.search(rf"(?<![\w.-])unset[ \t]+'{name}\[|{_FILLED.replace('%s', name)}", self._source):
@@ -182,13 +182,16 @@ class Arrays:
     def whole(
         self, source: str, at: int, known: frozenset[str], *, ordered: bool
     ) -> tuple[int, tuple[str, ...]] | None:
-        """Where the word at position *at* ends and the words that it becomes, if it is all of an array in *known*.
+        """Expand the word at position *at*, if it is all elements or keys of a known array, as `"${a[@]}"`.
 
         Args:
-            source: That holds it.
-            at: A position.
-            known: What is known there.
-            ordered: Whether it matters which word comes first, which of an associative array nobody can tell.
+            source: The source of the line.
+            at: Where the word begins, in characters.
+            known: The arrays that are known there.
+            ordered: Whether the order of the words matters, which is not known for an associative array.
+
+        Returns:
+            The position behind the word, and the words that it becomes; None if they are not known.
         """
         found = _WHOLE.match(source, at)
         held = None if found is None else self._held(found["name"], known)
@@ -210,7 +213,7 @@ class Arrays:
         return found.end(), (" ".join(texts),) if is_joined else texts
 
     def element(self, name: str, key: str, known: frozenset[str]) -> str | None:
-        """The text of the element *key*, if it and its array are known."""
+        """The text of the element *key*; None if the element or its array is not known."""
         held = self._held(name, known)
         if held is None:
             return None
@@ -224,15 +227,15 @@ class Arrays:
         return text
 
     def looked_up(self, name: str, key: str) -> str:
-        """The text of the element *key* of an array that was known where a loop has read it: no loop changes one."""
+        """The text of the element *key* of an array that was known when a loop began; no loop changes a known array."""
         return self._texts[name][key]
 
 
 def without_prose(source: str, name: str) -> str:
-    """*source* with zeros for texts in quotes that hold a blank and *name* as a word: no text with a blank names a variable.
+    """Replace each quoted text that holds a blank and *name* as a word by NULs: a text with a blank cannot name a variable.
 
-    But for a subscript or a value behind the name, as in `unset 'a[0 ]'`. Nothing is done where quotes may be others than
-    they seem.
+    A text stays in which a subscript or a value follows the name, as in `unset 'a[0 ]'`. The whole source stays if it has
+    constructs that change where quotes begin and end.
     """
     if _QUOTES_DIFFER.search(source):
         return source
@@ -246,6 +249,6 @@ def _is_prose(found: re.Match[str], named: re.Pattern[str]) -> bool:
 
 
 def end_of_count(source: str, at: int) -> int | None:
-    """Where the subscript at position *at* ends with its brace, behind `${#a`: it evaluates nothing, and gives a number."""
+    """The position behind the subscript and the brace at *at* in `${#a[0]}`; None if bash may evaluate the subscript."""
     found = _COUNT.match(source, at)
     return None if found is None else found.end()

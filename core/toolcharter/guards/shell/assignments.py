@@ -1,4 +1,4 @@
-"""Which assignments change nothing but how output looks, or what the line itself remembers."""
+"""Finds harmless assignments: those that only change how output looks, or set a variable that only the line itself uses."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -7,11 +7,11 @@ from typing import Final
 
 from toolcharter.guards.shell.nodes import Assignment, Word
 
-# With another encoding than UTF-8 or ASCII, a shell would read the bytes of a script as other characters than we do.
+# With an encoding other than UTF-8 or ASCII, a shell would decode the bytes of a script in another way than the parser.
 _LOCALE: Final = re.compile(r"C|POSIX|(?:C|[a-z]{2}_[A-Z]{2})\.(?:UTF-8|utf8)")
 _SWITCH: Final = re.compile(r"[01]?")
 _SIZE: Final = re.compile(r"[0-9]{1,4}")
-# Neither a slash nor a leading dot or colon: zones and terminals are looked up as files below the system's folders.
+# Neither a slash nor a leading dot or colon: libraries look up zones and terminals as files below system folders.
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_+-]{0,31}")
 _TRUTH: Final = re.compile(r"[01]?|true|false")
 _LEVEL: Final = re.compile(r"(?i:trace|debug|info|warn|warning|error|off)")
@@ -51,9 +51,9 @@ HARMLESS: Final[Mapping[str, re.Pattern[str]]] = MappingProxyType(
         "PYTHONUNBUFFERED": re.compile("1"),
     }
 )
-"""The names that a rule need not name, with the values that it need not name either."""
+"""Variables that no rule has to mention, each with the values for which that holds."""
 
-# Names of a line's own: no shell gives them a meaning, and no program looks for them in its environment.
+# Names that only the line uses: they mean nothing to a shell, and no program reads them from its environment.
 _OWN: Final = re.compile(r"[a-z][a-z0-9_]*")
 _TAKEN: Final = re.compile(
     r"(?:npm|pnpm|yarn|rvm|bash|ld|git)_.*|.*_proxy|histchars|auto_resume|ifs|(?:cd|f|mail|man|module_)?path"
@@ -68,14 +68,14 @@ _OWN_CAPITALS: Final = frozenset(
 
 
 def is_own(name: str) -> bool:
-    """Whether *name* is a variable that means something only to the line which sets it."""
+    """Whether *name* is a variable that only the line which sets it uses."""
     if name in _OWN_CAPITALS:
         return True
     return _OWN.fullmatch(name) is not None and _TAKEN.fullmatch(name) is None
 
 
 def exports_harmless(words: Sequence[Word]) -> bool:
-    """Whether *words* are `export` and settings of which no rule asks anything before a command either."""
+    """Whether *words* are `export` with assignments that no rule would have to mention before a command, either."""
     given = [(word.text or "").partition("=") for word in words[1:]]
     return bool(given) and all(
         equals and objection(Assignment(name, Word(value, value, prefix=value), f"{name}={value}")) is None
@@ -84,7 +84,7 @@ def exports_harmless(words: Sequence[Word]) -> bool:
 
 
 def objection(assignment: Assignment) -> str | None:
-    """Why a rule has to mention *assignment*, which stands before a command; None if it is harmless."""
+    """Why a rule has to mention *assignment*, which precedes a command; None if it is harmless."""
     harmless = HARMLESS.get(assignment.name)
     value = assignment.value.text
     # `NAME+=value` and `NAME[0]=value` have the same name.

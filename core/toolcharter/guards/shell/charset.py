@@ -1,4 +1,4 @@
-"""What a shell line may be written in: its length, and the characters that mean the same to people and to bash.
+"""Limits the length of a shell line, and refuses characters that look to a person like something else than they are to bash.
 
 Source: for the invisible characters, Unicode Standard Annex 9 and Technical Report 36; for the blanks of bash, bash(1),
 "DEFINITIONS".
@@ -10,22 +10,22 @@ import unicodedata
 from toolcharter.guards.shell.nodes import NotUnderstood
 
 MAX_CHARS = 10_000
-"""Longer lines are not looked at."""
+"""The longest line that is analysed, in characters."""
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 _HIDDEN = frozenset({"Cf", "Zs", "Zl", "Zp", "Co", "Cn"})
-# Letters and symbols by category that nevertheless show as nothing.
+# Characters of visible categories that nevertheless show nothing.
 _BLANK_LETTERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
 _META = frozenset(" \t\n|&;()<>$`\\\"'{}#~*?[]!=/.")
-# Slashes and dots that no normal form makes ASCII.
+# Characters like slashes that NFKC does not turn into ASCII.
 _LIKE_META = frozenset("\u2044\u2215\u29f8")
 
 
 def check_source(source: str) -> None:
-    """Refuse what no line may hold, wherever it stands.
+    """Refuse a line that is too long, or that holds a control or an invisible character.
 
     Raises:
-        NotUnderstood: It is too long, or holds a character that does not show as what it does.
+        NotUnderstood: The line is refused.
     """
     if len(source) > MAX_CHARS:
         raise NotUnderstood(f"The command line is longer than {MAX_CHARS} characters.")
@@ -33,10 +33,10 @@ def check_source(source: str) -> None:
 
 
 def check_text(text: str) -> None:
-    """Refuse control characters but tab and newline, lone surrogates, and what is invisible.
+    """Refuse lone surrogates, invisible characters, and control characters except tab and newline.
 
     Raises:
-        NotUnderstood: There is one.
+        NotUnderstood: *text* holds such a character.
     """
     if found := _CONTROL.search(text):
         raise NotUnderstood(f"The command line holds the control character or surrogate {found.group()!a}.")
@@ -47,10 +47,10 @@ def check_text(text: str) -> None:
 
 
 def check_unquoted(text: str) -> None:
-    """Refuse, outside quotes, a character that looks like one that bash would act on: `U+FF1B` for a semicolon.
+    """Refuse unquoted characters that look like one that bash acts on: `U+FF1B` looks like a semicolon.
 
     Raises:
-        NotUnderstood: There is one.
+        NotUnderstood: *text* holds such a character.
     """
     for character in text:
         if character > "\x7f" and (character in _LIKE_META or unicodedata.normalize("NFKC", character) in _META):

@@ -1,4 +1,4 @@
-"""Which commands print a number, or nothing: what an arithmetic expression and a comparison may hold of their output."""
+"""Finds commands that print only a number or nothing, so that arithmetic and comparisons may use their output."""
 
 import re
 from collections.abc import Sequence
@@ -11,17 +11,17 @@ _NUMBER_PRINTERS: Final = (["date", "+%s"], ["nproc"])
 _GREP_FLAGS: Final = re.compile(r"-[ciEFwvx]+")
 _COUNTS: Final = frozenset({"-l", "-c", "-w", "-m"})
 _STAT_SIZE: Final = re.compile(r"stat (?:-c ?|--format=|--printf=)%s")
-# It takes blanks out of a number.
+# Commands that remove the blanks around a number.
 _TRIMS: Final = frozenset({"tr -d  ", "tr -d [:space:]", "tr -d [:blank:]", "tr -d  \\n", "tr -d \\n", "xargs"})
 
-# What stands behind `||` there: it prints nothing, or digits.
+# Commands behind `||` that print nothing, or digits.
 _SAYS_NO_MORE: Final = re.compile(r"true|:|false|echo [0-9]{1,9}")
 
 
 def prints_number(commands: Sequence[Command], positions: Sequence[int]) -> bool:
-    """Whether the commands at *positions*, all of one substitution, print a number or nothing.
+    """Whether the commands at *positions*, which are all commands of one substitution, print a number or nothing.
 
-    The last one has to be `wc -l` or its like, and all others have to write to it.
+    The last one has to count, as `wc -l` does, and has to read the output of all others.
     """
     while positions and _SAYS_NO_MORE.fullmatch(" ".join(word.text or "$" for word in commands[positions[-1]].words)):
         positions = positions[:-1]
@@ -45,20 +45,20 @@ def prints_number(commands: Sequence[Command], positions: Sequence[int]) -> bool
 
 
 def _trims(command: Command) -> bool:
-    """Whether *command* prints a number that it reads without the blanks around it."""
+    """Whether *command* only removes the blanks around a number that it reads."""
     is_plain = not (command.assignments or command.redirections)
     return is_plain and " ".join(word.text or "$" for word in command.words) in _TRIMS
 
 
 def _tells_size(words: Sequence[Word]) -> bool:
-    """Whether *words* are `stat -c %s FILE`, of one file: for two it would print two numbers."""
+    """Whether *words* are `stat -c %s FILE` with exactly one file: for two it would print two numbers."""
     *options, file = words
     line = " ".join(word.text or "$" for word in options)
     return _STAT_SIZE.fullmatch(line) is not None and not _may_be_more(file)
 
 
 def _counts_matches(words: Sequence[Word]) -> bool:
-    """Whether *words* are `grep -c PATTERN`, of its input or of one file: of two it would print their names."""
+    """Whether *words* are `grep -c PATTERN` with at most one file: for two it would print their names, too."""
     if not words or words[0].text != "grep":
         return False
     flags = list(takewhile(_GREP_FLAGS.fullmatch, (word.text or "" for word in words[1:])))
@@ -66,7 +66,7 @@ def _counts_matches(words: Sequence[Word]) -> bool:
     if "c" not in "".join(flags) or not operands or operands[2:]:
         return False
     pattern, *files = operands
-    # A word that is not known is no option behind the pattern: it is a file that is named so, or is refused elsewhere.
+    # An unknown word behind the pattern is the name of a file: the analyser refuses one that could be an option.
     return bool(pattern.text) and not pattern.prefix.startswith("-") and not any(_may_be_more(file) for file in files)
 
 

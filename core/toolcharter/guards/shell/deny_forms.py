@@ -1,4 +1,4 @@
-"""Other forms of a command that rules match: without what stands around it, or what it starts elsewhere."""
+"""Other spellings of a command that rules match: without redirections or assignments, or only the command that it starts."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -12,12 +12,12 @@ _OTHERWISE_WRITTEN: Final = _TESTS | STARTERS
 
 
 def bare(command: Command, needs: Sequence[Requirement]) -> str | None:
-    """The normal form without harmless redirections, and without assignments that are all harmless; None if it is the same.
+    """The normal form without harmless redirections, and without assignments if all are harmless; None if it is the same.
 
-    Of `[[ ... ]]`, as `test` has it.
+    For `[[ ... ]]` it is the same condition as a `test` command.
     """
     if command.words and command.words[0].text == "[[":
-        # The same conditions in bash's own words: what is not the same is unsupported.
+        # The parser refuses conditions of `[[` that mean something else to `test`.
         return " ".join(word.form for word in _test(command.words))
     if not command.words or not (command.assignments or command.redirections):
         return None
@@ -30,14 +30,18 @@ def bare(command: Command, needs: Sequence[Requirement]) -> str | None:
 
 
 def deny_forms(command: Command, reading: Reading) -> tuple[str, ...]:
-    """Further spellings of a command that rules of `deny` are matched with."""
+    """Other spellings of the command that deny rules also match.
+
+    They leave out assignments and redirections, the path before the program's name, or options before the subcommand; `[` and
+    `[[` become `test`.
+    """
     if not command.words:
         return ()
     words = command.words
     name = (words[0].text or "").rpartition("/")[2]
     is_plain = not (command.assignments or command.redirections or reading.leading) and words[0].text == name
     if is_plain and name not in _OTHERWISE_WRITTEN:
-        return ()  # As most commands.
+        return ()  # The common case.
     found = [words] if command.assignments or command.redirections else []
     if name and name != words[0].text:
         words = (Word(quoted(name), name, prefix=name), *words[1:])
@@ -52,6 +56,6 @@ def deny_forms(command: Command, reading: Reading) -> tuple[str, ...]:
 
 
 def _test(words: Sequence[Word]) -> tuple[Word, ...]:
-    """The words of `[` and `[[` as those of `test`."""
+    """Turn the words of `[` or `[[` into those of `test`."""
     end = -1 if words[-1].text in {"]", "]]"} else None
     return Word("test", "test", prefix="test"), *words[1:end]

@@ -1,4 +1,4 @@
-"""What an expansion makes of a value that is known: `${f%.txt}`, `${f//a/b}`, `${f^^}`, `${f:0:2}`, `${f:-b}`.
+"""Applies parameter expansions to a known value: `${f%.txt}`, `${f//a/b}`, `${f^^}`, `${f:0:2}`, `${f:-b}`.
 
 Source: bash(1), "Parameter Expansion".
 """
@@ -6,7 +6,7 @@ Source: bash(1), "Parameter Expansion".
 import re
 from typing import Final
 
-# In these no character is one of a pattern but the star; what follows a replacement's second slash is no pattern.
+# The star is the only character of a pattern that these accept. The replacement behind the second slash is no pattern.
 _TRIMS: Final = re.compile(r"(%%?|##?)(\*?)([A-Za-z0-9_./-]+)(\*?)")
 _SUFFIX: Final = re.compile(r"%%?((?:\.[A-Za-z0-9_-]+)+)")
 _REPLACES: Final = re.compile(r"(//?)((?:[A-Za-z0-9_.-]|\\/)+)/([A-Za-z0-9_./-]*)")
@@ -16,19 +16,19 @@ _DEFAULTS: Final = re.compile(r":?-[^$`\"'\\]*")
 
 
 def made(value: str, how: str) -> str | None:
-    """What an expansion such as `%.txt` or `//a/b` makes of *value*; None if that is not certain."""
+    """Apply an expansion such as `%.txt` or `//a/b` to *value*; None if the result is not certain."""
     if found := _TRIMS.fullmatch(how):
         return _trimmed(value, *found.groups())
     if found := _REPLACES.fullmatch(how):
         return value.replace(found[2].replace("\\", ""), found[3], -1 if found[1] == "//" else 1)
     if _CASES.fullmatch(how) or _CUTS.fullmatch(how):
-        # Which letters others have, and how many bytes, is the locale's to say.
+        # For other characters, the result depends on the locale.
         return _cut(value, how) if value.isascii() else None
     return value if value and _DEFAULTS.fullmatch(how) else None
 
 
 def made_of_glob(glob: str, how: str) -> str | None:
-    """The glob that all match which `%.txt` makes of names that match *glob*: each of them ends so. None if that differs."""
+    """Apply an expansion such as `%.txt` to *glob*; None unless each matching name ends with that suffix."""
     found = _SUFFIX.fullmatch(how)
     if found is None or not glob.endswith(found[1]):
         return None
@@ -37,7 +37,7 @@ def made_of_glob(glob: str, how: str) -> str | None:
 
 
 def _cut(value: str, how: str) -> str:
-    """What `:1:2`, `^^` and their like make of *value*."""
+    """Apply `:1:2`, `^^` or a similar expansion to *value*."""
     if found := _CUTS.fullmatch(how):
         start = int(found[1])
         return value[start:] if found[2] is None else value[start : start + int(found[2])]
@@ -53,6 +53,6 @@ def _trimmed(value: str, operator: str, before: str, text: str, behind: str) -> 
         return None
     if text not in value:
         return value
-    # The longest is cut at the last text in front, and at the first text behind.
+    # The longest match at the front ends at the last occurrence of the text; the longest at the end begins at the first one.
     start, _, end = value.rpartition(text) if is_front == is_long else value.partition(text)
     return end if is_front else start

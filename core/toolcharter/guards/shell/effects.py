@@ -1,4 +1,4 @@
-"""Which commands set no more variables than their words name: no text that they run, and no name that is made up.
+"""Decides whether a command sets only the variables that its words name: it runs no text and computes no names.
 
 Source: bash(1), "SHELL BUILTIN COMMANDS".
 """
@@ -12,7 +12,7 @@ from toolcharter.guards.shell.parse.cwd import only_tells
 from toolcharter.guards.shell.parse.word_parts import MARK
 from toolcharter.guards.shell.setters import set_by
 
-# They run text that may set anything, or evaluate what names more.
+# They run text that may set any variable, or evaluate names that the line computes.
 _ALTERERS: Final = frozenset(
     {
         *("eval", "source", ".", "trap", "alias", "enable", "builtin", "command"),
@@ -25,7 +25,7 @@ _HARMLESS_SETTINGS: Final = re.compile(r"[-+][euvx]+o?|pipefail|errexit|nounset|
 
 
 def names_what_it_sets(command: Command) -> bool:
-    """Whether it is plain from the words of *command* which variables it sets."""
+    """Whether the words of *command* contain the name of each variable that it sets."""
     if any("{" in one.descriptor for one in command.redirections):
         return False
     if not command.words or set_by(command.words) is not None:
@@ -37,12 +37,12 @@ def names_what_it_sets(command: Command) -> bool:
 
 
 def sets_options(words: Sequence[Word]) -> bool:
-    """Of `set`: whether it gives no words to `$1`, and no strange way to the shell."""
+    """Whether the arguments *words* of `set` only turn on harmless options: they set neither `$1` nor how bash expands words."""
     return all(_HARMLESS_SETTINGS.fullmatch(word.text or "") for word in words)
 
 
 def _tests_plainly(words: Sequence[Word]) -> bool:
-    """Of `test`: whether it evaluates no name."""
+    """Whether `test` with the arguments *words* evaluates no name."""
     return all(
         (_stays_one(word) and word.text not in _EVALUATING)
         or (word.text == "-v" and [one.named_by for one in words[at + 1 : at + 2]] == [CHECKED])
@@ -51,44 +51,44 @@ def _tests_plainly(words: Sequence[Word]) -> bool:
 
 
 def _names(words: Sequence[Word]) -> bool:
-    """Of `read` and its like: whether all words are plain names."""
+    """Whether all arguments of `read` or a similar builtin are plain names."""
     return all(map(_is_plain_name, words))
 
 
 def _removes(words: Sequence[Word]) -> bool:
-    """Of `unset`: whether all words are plain names, or elements of arrays of which nothing is evaluated."""
+    """Whether all arguments of `unset` are plain names, or elements of arrays whose subscripts are not evaluated."""
     return all(_is_plain_name(word) or word.named_by == CHECKED for word in words)
 
 
 def _declares(words: Sequence[Word]) -> bool:
-    """Of `declare` and its like: whether all words are plain names, and no option makes them more."""
+    """Whether all arguments of `declare` or a similar builtin are plain names, without options that change their meaning."""
     return _names(words) and not _has_options(words)
 
 
 def _prints(words: Sequence[Word]) -> bool:
-    """Of `printf`: whether it prints, and sets nothing."""
+    """Whether `printf` with these arguments only prints and sets no variable."""
     return not _has_options(words[:1]) or [word.text for word in words[:1]] == ["--"]
 
 
 def _looks_up(words: Sequence[Word]) -> bool:
-    """Of `command`: whether it only tells what a name stands for."""
+    """Whether `command` only looks up a name: `command -v NAME`."""
     return [word.text for word in words[:1]] in (["-v"], ["-V"]) and not words[2:]
 
 
 def _changes_globs(words: Sequence[Word]) -> bool:
-    """Of `shopt`: whether it changes nothing but which names a glob stands for."""
+    """Whether `shopt` changes only which names a glob matches."""
     return len(words) > 1 and words[0].text in {"-s", "-u"} and all(word.text in _GLOB_SETTINGS for word in words[1:])
 
 
 def _runs_at_the_end(words: Sequence[Word]) -> bool:
-    """Of `trap`: whether its text runs when everything else has, or only says something."""
+    """Whether the source that `trap` gets runs only after all other commands, or only prints a message."""
     if not all(word.is_literal for word in words):
         return False
     return [word.text for word in words[1:]] in (["EXIT"], ["0"]) or only_tells([word.text for word in words])
 
 
 def _waits(words: Sequence[Word]) -> bool:
-    """Of `wait`: whether it names no variable."""
+    """Whether `wait` gets no option that names a variable."""
     return not _has_options(words)
 
 
@@ -101,7 +101,7 @@ def _has_options(words: Sequence[Word]) -> bool:
 
 
 def _stays_one(word: Word) -> bool:
-    """Whether *word* is no text that could turn out to be an operator and its operand."""
+    """Whether *word* cannot become several words, such as an operator and its operand."""
     return not word.splits or (len(word.parts) == 1 and word.parts[0].name.startswith(MARK))
 
 
@@ -117,4 +117,4 @@ _HARMLESS_IF: Final[dict[str | None, Callable[[Sequence[Word]], bool]]] = {
     "unset": _removes,
     **dict.fromkeys(("export", "readonly", "declare", "typeset", "local"), _declares),
 }
-"""By program, what its words have to be for it to set only what they name."""
+"""For each builtin, the check of its arguments that has to pass for it to set only the variables that they name."""

@@ -1,6 +1,6 @@
-"""Remembers what the elements of arrays may be, where it is not known which: `count[$word]=1`, `files+=("$f")`.
+"""Records the possible values of an array's elements where the subscript is not known: `count[$word]=1`, `files+=("$f")`.
 
-All that a line gives to the elements of an array is one variable among the others, and so are its keys. Source: bash(1),
+All values that a line assigns to elements of one array are kept as one variable, and all keys as another. Source: bash(1),
 "Arrays".
 """
 
@@ -21,13 +21,16 @@ _ALL: Final = re.compile(r'"\$\{(!?)([A-Za-z_][A-Za-z0-9_]*)\[@\]\}"')
 
 
 def sets_arrays(scanner: Scanner, command: Command, names: Sequence[str], *, can_be_read: bool) -> bool:
-    """Whether *command* is a builtin that makes arrays of *names*; then remember them.
+    """Record the arrays that *command* makes, if it is a builtin that makes arrays of *names*.
 
     Args:
-        scanner: Stands behind it.
-        command: The one that was read last.
-        names: Of all variables that it sets.
-        can_be_read: Whether what it reads from, if it does, is there for certain.
+        scanner: The scanner, behind the command.
+        command: The command that was read last.
+        names: The names of all variables that it sets.
+        can_be_read: Whether its input, if it reads any, can certainly be read.
+
+    Returns:
+        Whether it is such a builtin, so that all that it sets is recorded.
     """
     if command.words[0].text in DECLARING:
         is_declared = _is_declared(scanner, command)
@@ -39,7 +42,7 @@ def sets_arrays(scanner: Scanner, command: Command, names: Sequence[str], *, can
 
 
 def _is_declared(scanner: Scanner, command: Command) -> bool:
-    """Whether *command*, which declares variables, makes arrays of them."""
+    """Whether *command*, which declares variables, declares arrays."""
     words = command.words[1:]
     return [word.text for word in words[:1]] in (["-a"], ["-A"]) or any(
         word.form in scanner.arrays.pending for word in words
@@ -47,15 +50,15 @@ def _is_declared(scanner: Scanner, command: Command) -> bool:
 
 
 def _declared(scanner: Scanner, command: Command, names: Sequence[str]) -> None:
-    """Remember what `declare -A` and its like do, which make arrays of *names*."""
+    """Record the arrays *names* that `declare -A` or a similar builtin makes."""
     is_associative = command.words[1].text == "-A"
     is_function = any(one.startswith("function ") for one in command.within)
     if command.redirections or (command.words[0].text == "local" and not is_function):
-        return  # It may fail, and make no array then.
+        return  # The builtin may fail, and then it makes no array.
     for name, word in zip(names, command.words[-len(names) :], strict=True):
         scanner.values.setdefault(name, ())
         if is_associative and name in scanner.arrays.loose:
-            continue  # It stays an indexed one.
+            continue  # The array stays an indexed one.
         if is_associative and "loop" in command.within:
             scanner.arrays.looped.add(name)
         if word.form in scanner.arrays.pending:
@@ -70,14 +73,14 @@ def _is_known(scanner: Scanner, name: str) -> bool:
 
 
 def _may_list_elsewhere(scanner: Scanner, word: Word) -> bool:
-    """Whether bash may look outside of the workspace for the names that *word* stands for, or whether that is not known."""
+    """Whether bash, in expanding *word* as a glob, may list a folder outside of the workspace; true if that is not known."""
     if word.pattern is None:
         return not any(part.name.endswith(LIST) for part in word.parts)
     return objection(word.pattern, scanner.here, scanner.workspace, is_pattern=True) is not None
 
 
 def _begin(scanner: Scanner, name: str, *, is_associative: bool) -> None:
-    """Take *name* for an array from here on."""
+    """Record that *name* is an array from here on."""
     nothing = Value(None, None, len(scanner.commands) - 1, is_number=True, is_shown=True, may_be_empty=True)
     for variable in (any_of(name), keys_of(name))[: 1 + is_associative]:
         if variable not in scanner.set_values:
@@ -86,11 +89,11 @@ def _begin(scanner: Scanner, name: str, *, is_associative: bool) -> None:
 
 
 def assigned(scanner: Scanner, name: str, form: str, *, is_associative: bool = False) -> None:
-    """Remember what the assignment *form* gives to the array *name*; it stays pending where that is not certain."""
+    """Record what the assignment *form* gives to the array *name*; it stays pending if that is not certain."""
     setting = scanner.arrays.pending[form]
     if setting is None or not _is_known(scanner, name):
         return
-    # Bash looks for the names that words without a subscript stand for.
+    # Bash expands globs in words without a subscript.
     globs = [word for word, key in zip(setting.words, setting.keys, strict=True) if key is None and word.splits]
     if any(_may_list_elsewhere(scanner, word) for word in globs):
         return
@@ -111,7 +114,7 @@ def assigned(scanner: Scanner, name: str, form: str, *, is_associative: bool = F
 
 
 def _filled(scanner: Scanner, name: str, *, is_certain: bool) -> bool:
-    """Remember that a builtin, such as `mapfile`, puts what it reads into the array *name*; whether that is all it sets."""
+    """Record that a builtin such as `mapfile` reads its input into the array *name*; false if *name* cannot be recorded."""
     if not _is_known(scanner, name) or scanner.arrays.is_associative(name):
         return False
     scanner.values.setdefault(name, ())
@@ -125,7 +128,7 @@ def _filled(scanner: Scanner, name: str, *, is_certain: bool) -> bool:
 
 
 def _unite(scanner: Scanner, variable: str, word: Word | None, *, adds: bool = False) -> None:
-    """Note that *word* is among what the elements, or the keys, of an array may be."""
+    """Record that *word* is a possible value of *variable*: of the elements, or of the keys, of an array."""
     value = None if word is None else value_of(scanner, word, adds=adds)
     if value is not None:
         value = Value(None, None, value.at, holds_number(value), is_shown=True, needs=value.needs, may_be_empty=True)
@@ -134,7 +137,7 @@ def _unite(scanner: Scanner, variable: str, word: Word | None, *, adds: bool = F
 
 
 def of_loop(scanner: Scanner, word: Word) -> Value | None:
-    """What the variable of a loop over *word* holds, if that is all of an array."""
+    """The value of the variable of a loop over *word*, if the word is all elements or keys of an array; else None."""
     found = _ALL.fullmatch(word.form)
     if found is None:
         return None
@@ -142,6 +145,6 @@ def of_loop(scanner: Scanner, word: Word) -> Value | None:
     source = keys_of(name) if found[1] and keys_of(name) in scanner.set_names else any_of(name)
     if source not in scanner.set_names:
         return None
-    # Of an indexed array, the keys are numbers whatever it holds.
+    # The keys of an indexed array are numbers, whatever its elements are.
     needs = frozenset() if found[1] and source == any_of(name) else frozenset({source})
     return Value(None, None, -1, is_number=True, is_shown=True, needs=needs)

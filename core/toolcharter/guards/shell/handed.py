@@ -1,4 +1,4 @@
-"""Which arguments of a tool a shell or an interpreter gets as code, or a program starts: who calls the tool then writes programs."""
+"""Finds the arguments of a tool that a shell or an interpreter runs as code, or that name a program to start."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from shlex import join, quote
@@ -19,16 +19,16 @@ _PROGRAM_FIRST: Final = {
     **dict.fromkeys(("awk", "gawk", "mawk", "nawk"), (frozenset({"-f", "--file"}), frozenset({"-F", "-v"}))),
     **dict.fromkeys(("sed", "gsed"), (frozenset({"-f", "--file", "-e", "--expression"}), frozenset({"-l"}))),
 }
-"""Programs whose first operand is code: the options that take its place, and others that take the next word."""
+"""Programs whose first operand is code, each with the options that replace that operand, and other options with a value."""
 _STARTS: Final = {"find": frozenset({"-exec", "-execdir", "-ok", "-okdir"})}
 """Options whose value is a program."""
-# What bash evaluates, or runs later, of their words. Source: bash(1), SHELL BUILTIN COMMANDS and ARITHMETIC EVALUATION.
+# Bash evaluates the arguments of these, or runs them later. Source: bash(1), SHELL BUILTIN COMMANDS, ARITHMETIC EVALUATION.
 _EVALUATING: Final = frozenset(
     "alias bind compgen complete declare enable eval export getopts hash let local mapfile read readarray readonly source "
     "trap typeset unset . ((".split()
 )
 _NAMING: Final = frozenset({"test", "[", "[[", "printf", "wait"})
-"""Those that evaluate the name behind `-v` or `-p`."""
+"""Builtins that evaluate the name behind `-v` or `-p`."""
 _CODE_OPTIONS: Final = frozenset({"-c", "-e", "-E", "-p", "-r", "--eval", "--execute", "--command"})
 _STARTERS: Final[Mapping[str, tuple[str, ...]]] = {
     "git": ("-c", "--config-env", "--exec"),
@@ -36,7 +36,7 @@ _STARTERS: Final[Mapping[str, tuple[str, ...]]] = {
     "tar": ("checkpoint-action", "to-command", "compress-program", "-I", "rsh-command"),
     **dict.fromkeys(("vi", "vim", "nvim", "ex", "view"), ("-c", "--cmd", "+", "-S")),
 }
-"""Programs that start what such a word holds, or the word behind it."""
+"""Programs that start a command given in a word with one of these texts, or in the word behind it."""
 _INTERPRETERS: Final = SHELLS | frozenset({"python", "perl", "ruby", "node", "php", "lua", "deno", "bun", "tclsh"})
 _VALUES: Final[Mapping[str, object]] = {"integer": 1, "number": 1, "boolean": True, "array": [], "object": {}}
 _PROBES: Final[Mapping[str, tuple[object, ...]]] = {
@@ -44,15 +44,15 @@ _PROBES: Final[Mapping[str, tuple[object, ...]]] = {
     "array": ([_MARK], [_PLAIN, _MARK], ["-c", _MARK], ["-e", _MARK], ["-exec", _MARK, ";"]),
     "object": ({_MARK: _MARK},),
 }
-"""By type, the values that tell whether an argument is code. A list may be the words of a program, options among them."""
+"""For each type, values that show whether an argument is code. A list may be the words of a program, with its options."""
 
 
 def code_arguments(invocation: Callable[[Mapping[str, Any]], Any], schema: Mapping[str, Any]) -> tuple[str, ...]:
-    """The names of those arguments.
+    """Find the names of the arguments that are run as code.
 
     Args:
-        invocation: Of the tool's spec; nothing is run.
-        schema: Of its arguments.
+        invocation: The function of the tool's spec that gives the commands for arguments; no command is run.
+        schema: The JSON Schema of the arguments.
     """
     properties = schema.get("properties", {})
     plain = {name: _VALUES.get(_type(one), _PLAIN) for name, one in properties.items() if _type(one) != "boolean"}
@@ -63,7 +63,7 @@ def code_arguments(invocation: Callable[[Mapping[str, Any]], Any], schema: Mappi
 
 
 def with_input(argv: Sequence[str], text: str) -> str | tuple[str, ...]:
-    """*argv* as rules have to see it: a line of shell source that feeds *text*, where its program reads that as code."""
+    """*argv* in the form that rules match: as a shell line with *text* as its input if the program reads its input as code."""
     try:
         is_code = bool(text) and _reads_code(of_vector(tuple(argv)))
     except NotUnderstood:
@@ -88,7 +88,7 @@ def _is_code(invocation: Callable[[Mapping[str, Any]], Any], args: Mapping[str, 
 
 
 def _is_code_in_line(line: str) -> bool:
-    """The same for a line of shell source, in which the argument has been quoted; what is not understood may be code."""
+    """Whether a shell line, which has the argument quoted, runs the argument as code; true if the line is not understood."""
     if _MARK not in line:
         return False
     try:
@@ -107,7 +107,7 @@ def _is_code_in_line(line: str) -> bool:
 
 
 def _prints(command: Command) -> bool:
-    """Whether *command* hands the argument on as it is, so that `xargs` makes words of it."""
+    """Whether *command* prints the argument unchanged, so that `xargs` may split it into words."""
     texts = [word.text or word.form for word in command.words]
     return _name(texts) in {"echo", "printf"} and any(map(_holds_mark, texts))
 
@@ -121,7 +121,7 @@ def _is_reserved(name: str) -> bool:
 
 
 def _evaluates(command: Command) -> bool:
-    """Whether a program of *command* gets the argument as a name that it evaluates, or as the file of its code."""
+    """Whether a program of *command* gets the argument as a name that it evaluates, or as the path of its code."""
     if any(_MARK in str(one) and _is_reserved(one.name) for one in command.assignments):
         return True
     texts = [word.text or word.form for word in command.words]
@@ -159,11 +159,11 @@ def _holds_mark(text: str) -> bool:
 
 
 def _codes(command: Command) -> Iterator[str]:
-    """All words of *command* that are code to its program, or to one that this starts; and the names of those."""
+    """All words of *command* that its program, or one that this starts, runs as code; and the names of these programs."""
     scene = Scene(Script((command,)), "", "", lambda _: None)
     for call in scene.chain(0):
         yield call.name
-        # Behind a script's name, an option is the script's.
+        # An option behind the name of a script belongs to the script.
         word = code_word(call) if call.texts and call.texts[0][:1] in {"-", "+"} else None
         yield "" if word is None else word.text or ""
         yield from (one.text or "" for one in text_of(call.name, call.command))
@@ -175,7 +175,7 @@ def _codes(command: Command) -> Iterator[str]:
 
 
 def _program_text(call: Call) -> Iterator[str]:
-    """What awk and sed take for their program."""
+    """The arguments of awk or sed that are its program."""
     instead, valued = _PROGRAM_FIRST[language(call.name)]
     given = [*values(call.texts, instead - {"-f", "--file"})]
     yield from given

@@ -1,4 +1,4 @@
-"""The commands that xargs starts, where it can be told what it reads.
+"""Determines the commands that xargs starts, if its input is known.
 
 Source: xargs(1) of findutils 4.9.
 """
@@ -16,13 +16,13 @@ _OPTION: Final = re.compile(r"-([0rt]*)([nPI]?)(.*)", re.DOTALL)
 _LONG: Final = {"--null": "0", "--no-run-if-empty": "r", "--verbose": "t"}
 _QUIET: Final = "2>/dev/null"
 _HARMLESS: Final = frozenset({_QUIET, ">/dev/null", "2>&1"})
-# They make no names, and move none: what lies on disk is the same before they run and while they do.
+# They neither create nor rename files, so the names on disk stay the same while they run.
 _READERS: Final = frozenset(
     """[ awk basename cat cd cksum cmp column comm cut date diff dirname du echo egrep false fd fgrep file find fold grep
     head join jq ls md5sum nl od paste printf pwd readlink realpath rev rg sed seq sha1sum sha256sum sha512sum sort stat
     sum tac tail test tr tree true uniq wc xargs""".split()
 )
-# They leave the names of files alone; an option that rewrites files has to be mentioned.
+# They create and rename no files; a rule has to mention an option that makes them rewrite files.
 _LINTERS: Final = frozenset(
     """bandit codespell eslint flake8 hadolint markdownlint markdownlint-cli2 prettier pylint pyright rubocop ruff
     shellcheck stylelint vulture yamllint""".split()
@@ -40,40 +40,40 @@ _READING: Final = {
     "kubectl": frozenset({"describe", "get", "logs", "top"}),
     **dict.fromkeys(_STARTERS, _LINTERS),
 }
-"""By program, subcommands that do the same, and tools of the project that it starts."""
+"""For each program, subcommands that leave the names on disk alone, and tools of the project that do so when it starts them."""
 
 
 ASKING: Final = frozenset({"read", "mapfile", "readarray", "shopt"})
-"""They ask to be mentioned themselves, and change nothing on disk."""
+"""Builtins that a rule has to mention, though they change nothing on disk."""
 
 
 class Fed(NamedTuple):
-    """What a command gets from the input of its starter."""
+    """The words that xargs gives to a command that it starts."""
 
     words: tuple[tuple[Word, ...], ...]
-    """All its words; it runs as each of these."""
+    """One entry for each way in which the command may run, with all its words."""
     listings: tuple[ListedNames, ...]
-    """What has to hold of the names on disk."""
+    """What the gate has to check of the names on disk."""
 
 
 class _Xargs(NamedTuple):
-    """How xargs is told to make words of its input."""
+    """The options of xargs that say how it splits its input, and the command that it starts."""
 
     letters: str
-    """Options without values."""
+    """The letters of options without values."""
     most: int | None
-    """How many words one command gets."""
+    """The most words of its input that one command gets; None without `-n`."""
     placeholder: str | None
     rest: Sequence[Word]
-    """The command that it starts."""
+    """The words of the command that it starts."""
 
 
 def fed(commands: Sequence[Command], at: int, inner: Inner) -> Fed | None:
-    """What *inner*, which the command at position *at* starts, is for certain; None if that cannot be determined."""
+    """Determine all words of *inner*, which the command at position *at* starts; None if they are not known."""
     starter = commands[at]
     if starter.program is None or starter.program.text != "xargs":
         return None
-    # In a loop it would go on where it has stopped, perhaps in the middle of a name.
+    # In a loop, xargs would continue where its last run stopped, perhaps in the middle of a name.
     if "loop" in starter.within or starter.assignments or any(one.form != _QUIET for one in starter.redirections):
         return None
     chain = chain_of(commands, at)
@@ -84,14 +84,17 @@ def fed(commands: Sequence[Command], at: int, inner: Inner) -> Fed | None:
 
 
 def chain_of(commands: Sequence[Command], at: int, within: tuple[str, ...] | None = None) -> Sequence[Command]:
-    """All that stands before the command at position *at* in its pipeline, if that is a row of simple commands.
+    """The commands before the one at position *at* in its pipeline, if all of these are simple commands.
 
-    Each reads what the one before it prints, and nothing else does.
+    Each of them is the only reader of the output of the one before it.
 
     Args:
-        commands: All of the line.
+        commands: All commands of the line.
         at: A position.
-        within: What the pipeline stands in, if that is not what the command stands in.
+        within: What encloses the pipeline, if that differs from what encloses the command.
+
+    Returns:
+        The commands in order; empty if the pipeline has any other part.
     """
     stdin_from, reader = commands[at].stdin_from, commands[at]
     start = stdin_from[0] if stdin_from else at
@@ -153,7 +156,7 @@ def _appended(xargs: _Xargs, printed: Output) -> list[tuple[Word, ...]]:
         return [tuple(words[start : start + most]) for start in range(0, len(words), most)]
     if xargs.most == 1:
         return [*none, *((word._replace(splits=False),) for word in words)]
-    # The first word of an input and the others may have other roles.
+    # The program may treat the first of several words in another way than the others.
     return [*none, *((word,) for word in words), *((word, word) for word in words)]
 
 
@@ -168,9 +171,9 @@ def _filled(words: Sequence[Word], holding: Sequence[int], word: Word) -> tuple[
 
 
 def resolved(reading: Reading, readings: Sequence[Reading], listings: tuple[ListedNames, ...]) -> Reading:
-    """The reading of a command that runs in several ways: *readings*; *reading* if it starts or evaluates something.
+    """Merge the *readings* of a command that runs in several ways; return *reading* if it starts a command or evaluates source.
 
-    But for what it asks for itself, as for `npx eslint`: what that gets is among its own words.
+    A started command whose requirements are among its own, as for `npx eslint`, is merged: its words are among its own words.
     """
     if any(one.scripts or one.runs_input for one in (reading, *readings)):
         return reading
@@ -184,24 +187,24 @@ def resolved(reading: Reading, readings: Sequence[Reading], listings: tuple[List
 
 
 def is_linter_of(command: Command, form: str) -> bool:
-    """Whether *command* starts, by `npx` or its like, the linter that is written as *form*, which a rule has to mention."""
+    """Whether *command* starts the linter *form* by `npx` or a similar program; a rule has to mention the linter."""
     texts = [word.text for word in command.words[:2]]
     return texts[1:] == [form] and form in _LINTERS and texts[0] in _STARTERS
 
 
 def change_no_names(commands: Iterable[Command]) -> bool:
-    """Whether all of *commands*, those that others start included, leave every name on disk as it is."""
+    """Whether none of *commands*, which include those that others start, creates, renames or removes a file."""
     return all(map(_changes_no_name, commands))
 
 
 def _changes_no_name(command: Command) -> bool:
     name, subcommand, module = ([word.text for word in command.words[:3]] + [None, None, None])[:3]
-    # An assignment alone runs nothing but what stands in it, which is looked at, too; a redirection alone is a group's.
+    # A command without words only assigns; commands in its substitutions are checked, too. A lone redirection is a group's.
     is_reader = not (command.words or command.redirections) or name in _READERS or name in _LINTERS
     is_reader = is_reader or name in _SHELL_ONLY or (name == "set" and sets_options(command.words[1:]))
-    # It makes files in `__pycache__` alone.
+    # It creates files only in `__pycache__`.
     is_reader = is_reader or (name in _PYTHON and (subcommand, module) == ("-m", "py_compile"))
-    # They look at the syntax alone.
+    # They only check the syntax.
     is_reader = is_reader or (name in _SHELLS and subcommand == "-n" and not command.words[3:])
     is_reader = is_reader or subcommand in _READING.get(name or "", ())
     return is_reader and all(one.operator.startswith("<") or one.form in _HARMLESS for one in command.redirections)

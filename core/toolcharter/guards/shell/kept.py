@@ -1,7 +1,7 @@
-"""Whether text that a program keeps, such as a commit message, may hold what a file says.
+"""Decides whether text that a program stores, such as a commit message, may hold the content of a file.
 
-What a program prints is scrubbed of secrets; what it writes into history is not. So the commands whose output is kept
-may say no more than the line itself, names, dates and numbers.
+The gate masks secrets in what a program prints, but not in what it writes into history. So the commands whose output is
+stored may print only text of the line itself, names, dates and numbers.
 """
 
 import re
@@ -15,12 +15,12 @@ _NAMERS: Final = frozenset(
     """: [ basename dirname du expr false find hostname id ls mktemp nproc printf echo pwd readlink realpath seq stat test
     true uname uuidgen wc whoami which""".split()
 )
-"""They print names and numbers, and the words that they are given."""
+"""Programs that print only names, numbers and their own arguments."""
 _FILTERS: Final = frozenset(
     """awk base64 bc cat column cut egrep fgrep fmt fold gawk grep head jq mawk nl paste rev sed sha256sum sort tac tail
     tr uniq""".split()
 )
-"""They print what they read."""
+"""Programs that print what they read."""
 _RECURSIVE: Final = re.compile(r"-[A-Za-z]*[rR]|--(?:dereference-)?recursive|--directories")
 _GIT_NAMERS: Final = frozenset(
     """branch describe ls-files merge-base name-rev rev-list rev-parse symbolic-ref tag""".split()
@@ -36,9 +36,9 @@ _CONTEXTS: Final = frozenset({"loop", "subshell", "substitution", "background"})
 
 
 def needs_of(at: int, commands: Sequence[Command], readings: Sequence[Reading]) -> Iterator[Requirement]:
-    """What of the command at position *at* a rule has to mention, because it may keep what a file says."""
+    """The words of the command at position *at* that a rule has to mention, because they may store the content of a file."""
     command = commands[at]
-    # What starts it, such as xargs, may hand it words of any file.
+    # A program that starts it, such as xargs, may give it words from any file.
     is_started = any(one not in _CONTEXTS for one in command.within)
     for word in readings[at].demand.kept:
         sources = command.stdin_from if word.text == "-" else command.substitutes
@@ -61,11 +61,11 @@ def _say_nothing_read(sources: Sequence[int], commands: Sequence[Command], readi
 
 
 def _says_nothing_read(command: Command, reading: Reading) -> bool:
-    """Whether what one command prints tells nothing that stands in a file, if that is true of what it is fed."""
+    """Whether the output of one command holds no content of a file, provided that its input holds none."""
     demand = reading.demand
     if not command.words or demand.needs or reading.inner or reading.scripts or reading.runs_input:
         return False
-    # A variable may hold what `read` has read.
+    # A variable may hold input that `read` has read.
     if any(word.is_shown for word in command.words):
         return False
     name, words = command.words[0].text, [word.text or "" for word in command.words[1:]]
@@ -89,20 +89,20 @@ def _git_says_names(words: Sequence[str]) -> bool:
 
 
 def _has_text(command: Command) -> bool:
-    """Whether the command reads text that stands in the line."""
+    """Whether the input of the command is text of the line itself."""
     inputs = [one for one in command.redirections if one.operator.startswith("<") and one.descriptor in {"", "0"}]
     return bool(inputs) and inputs[-1].text is not None
 
 
-# What `set -x` shows -------------------------------------------------------------------------------------------------
-# Each command with its words and assignments as they are expanded: a line that prints nothing of a variable of the environment
-# may still test it or assign it, and then its trace shows a secret. Source: bash(1), `set`, "PS4".
+# The trace of `set -x` -----------------------------------------------------------------------------------------------
+# Bash prints each command with its expanded words and assignments. So a line that only tests or assigns a variable of the
+# environment prints it in the trace, and it may be a secret. Source: bash(1), `set`, "PS4".
 
 _TRACES: Final = re.compile(r"-[a-z]*x[a-z]*|xtrace")
 
 
 def traced_by(at: int, commands: Sequence[Command]) -> tuple[Requirement, ...]:
-    """What a rule has to mention of the command at position *at*, if it has bash show what cannot be determined."""
+    """The option of `set` at position *at* that a rule has to mention, if the trace would show a value that is not known."""
     words = commands[at].words
     if [word.text for word in words[:1]] != ["set"]:
         return ()
@@ -119,7 +119,7 @@ def _shown(commands: Iterable[Command]) -> Iterable[Word]:
 
 
 def _is_told(word: Word) -> bool:
-    """Whether nothing in *word* may be a variable that the line has found."""
+    """Whether no part of *word* can be a variable that the environment has set."""
     if word.text is not None or word.pattern is not None:
         return True
     return word.is_output or word.is_shown or word.is_number or bool(word.named_by)

@@ -1,8 +1,8 @@
-"""Links that a line makes: where they lead, and what the same line then does behind their names.
+"""Finds the links that a line makes, and the paths of the same line that may pass them.
 
-The gate looks at the disk once, before the line runs. A link that the line itself makes is not there yet, and one that
-it moves lies elsewhere. So a word that leads over a new link has to be mentioned by a rule, and what is moved or copied
-as it is may hold no links.
+The gate checks the disk once, before the line runs. At that time a link that the line makes does not exist yet, and a link
+that it moves is elsewhere. So a rule has to mention each path that passes a new link, and a folder that is moved or copied
+with its links may hold none.
 """
 
 import re
@@ -21,7 +21,7 @@ _CARRIERS: Final = frozenset({"cp", "mv", "rsync"})
 _EXTRACTORS: Final = frozenset({"tar", "gtar", "bsdtar", "unzip", "cpio"})
 _LN_CLUSTER: Final = re.compile(r"-[bdFfiLnPrsTv]*([tS])(.*)", re.DOTALL)
 _EXTRACTING: Final = re.compile(r"--(?:extract|get)|-?[A-Za-z]*[xi][A-Za-z]*")
-# No letter stands in front of the `O` that would take it for its value.
+# None of the letters before the `O` takes a value.
 _TO_OUTPUT: Final = re.compile(r"--to-stdout|-?[xvtzjJZkw]*O[xvtzjJZkw]*f?")
 _UNPACKED: Final = re.compile(r"--directory(?:=.*)?|--one-top-level(?:=.*)?|-?[A-Za-z]*C.*|-d.*", re.DOTALL)
 _SHOWING_MEMBERS: Final = frozenset({"-l", "-p", "-t", "-v", "-z", "-Z"})
@@ -30,19 +30,19 @@ _ANYWHERE: Final = (("**",),)
 _WHY: Final = "leads over a link that the same line makes"
 
 _Path = tuple[str, ...]
-"""A path relative to the workspace, in components; `**` at the end stands for all that lies below."""
+"""The components of a path relative to the workspace; `**` at the end means any path below."""
 
 
 def ask_targets(
     targets: Sequence[Word], destinations: Sequence[Word], asking: RequirementCollector, *, in_folder: bool
 ) -> None:
-    """Ask for what symbolic links lead to: the kernel sees it from the folder of the link.
+    """Require that the targets of symbolic links lie in the workspace: the kernel resolves a target from the link's folder.
 
     Args:
-        targets: What they lead to.
-        destinations: Where the links are made.
-        asking: Of the command.
-        in_folder: The destinations are folders for certain.
+        targets: The words that the links lead to.
+        destinations: The words that say where the links are made.
+        asking: Collects the requirements of the command.
+        in_folder: Whether the destinations are certainly folders.
     """
     places_of = (_folders_of(word, asking.folders, in_folder=in_folder) for word in destinations)
     folders = tuple(dict.fromkeys(one for found in places_of for one in found))
@@ -56,7 +56,7 @@ def ask_targets(
 
 
 def _folders_of(destination: Word, here: Sequence[str], *, in_folder: bool) -> Iterator[str]:
-    """Where a link at *destination* may lie: beside it, or in it where that is a folder."""
+    """The folders in which a link at *destination* may lie: its parent, or itself if it is a folder."""
     for folder in here:
         place = join(folder, destination.text or "")
         if not in_folder and basename(place) not in {"", ".", ".."}:
@@ -74,7 +74,7 @@ class Links:
         self._made = [self._made_by(command) for command in commands]
 
     def additions(self) -> Iterator[tuple[int, list[Requirement], list[ListedNames]]]:
-        """For each command by position: what a rule has to mention because of links, and what may hold no links."""
+        """For the position of each command: what a rule has to mention because of links, and what may hold no links."""
         for at, links in enumerate(self._made):
             carried = self._looked_at(at) if _carries(self._commands[at]) else ()
             if not (links or carried):
@@ -87,7 +87,7 @@ class Links:
                 yield at, [], [ListedNames(_pattern(one), one.folders, "unlinked") for one in carried]
 
     def are_passed(self, reaches: Iterable[PathAccess]) -> bool:
-        """Whether the shell itself, which looks at *reaches*, may look behind a link that the line makes."""
+        """Whether one of the paths *reaches*, which the shell itself reads, may pass a link that the line makes."""
         return any(self._leads_over(reach, link) for reach in reaches for links in self._made for link in links)
 
     def _made_by(self, command: Command) -> tuple[_Path, ...]:
@@ -105,7 +105,7 @@ class Links:
         return tuple(self._parts(join(folder, path)) for folder in command.folders for path in made)
 
     def _cloned(self, command: Command) -> tuple[_Path, ...]:
-        """What lies below the folder that `git clone` makes; the folder itself is no link."""
+        """All paths below the folder that `git clone` makes; the folder itself is no link."""
         texts = [word.text for word in command.words[2:]]
         if command.words[1].text != "clone" or not command.folders or any(not text or text[0] == "-" for text in texts):
             return _ANYWHERE
@@ -114,7 +114,7 @@ class Links:
         return tuple((*self._parts(join(folder, place)), "**") for folder in command.folders)
 
     def _may_follow(self, at: int, other: int) -> bool:
-        """Whether the command at *other* may run, or go on, after the one at *at* has begun."""
+        """Whether the command at *other* may still run after the one at *at* has begun."""
         one, two = self._commands[at], self._commands[other]
         is_plain = _ORDERED.issuperset(one.within) and _ORDERED.issuperset(two.within)
         is_before = is_plain and other < at and two.at < one.at and other not in one.stdin_from
@@ -125,7 +125,7 @@ class Links:
         carries = _carries(command)
         certain = self._readings[at].demand.reaches
         for reach in self._looked_at(at):
-            # That a bare word is a path is guessed; it would be anything below a folder.
+            # Whether a bare word is a path is a guess, and each one would match a link that may lie anywhere below a folder.
             known = links if reach in certain else [link for link in links if link[-1:] != ("**",)]
             if any(self._leads_over(reach, link) or (carries and self._holds(reach, link)) for link in known):
                 same = (word.form for word in command.words if reach.path in {word.text, word.pattern})
@@ -133,7 +133,7 @@ class Links:
                 yield Requirement(form, f"{form} {_WHY}")
 
     def _looked_at(self, at: int) -> tuple[PathAccess, ...]:
-        """The paths that a command may look at; of a program without a table, any word may be one."""
+        """The paths that a command may open; for a program without a table, any word may be one."""
         demand, command = self._readings[at].demand, self._commands[at]
         if demand.is_known:
             return demand.reaches
@@ -141,7 +141,7 @@ class Links:
         return (*demand.reaches, *(PathAccess(word, folders=command.folders) for word in words))
 
     def _leads_over(self, reach: PathAccess, link: _Path) -> bool:
-        """Whether a path is *link*, or passes it."""
+        """Whether *reach* is the path of *link*, or passes it."""
         for components in self._components(reach):
             stack: list[str] = []
             for component in components:
@@ -154,7 +154,7 @@ class Links:
         return False
 
     def _holds(self, reach: PathAccess, link: _Path) -> bool:
-        """Whether *link* may lie in a folder that is moved or copied whole."""
+        """Whether *link* may lie in the folder *reach*, which is moved or copied whole."""
         for components in self._components(reach):
             stack: list[str] = []
             for component in components:
@@ -194,7 +194,7 @@ def _carries(command: Command) -> bool:
 
 
 def _unpacked(name: str, words: Sequence[str]) -> list[str]:
-    """The paths at which an archiver, told *words*, may make links."""
+    """The paths at which the archiver *name* with the arguments *words* may make links."""
     if name == "unzip":
         unpacks = not any(word[:2] in _SHOWING_MEMBERS for word in words)
     else:
@@ -206,7 +206,7 @@ def _unpacked(name: str, words: Sequence[str]) -> list[str]:
 
 
 def _linked(words: Sequence[str]) -> list[str]:
-    """The paths at which ln, told *words*, may make links."""
+    """The paths at which ln with the arguments *words* may make links."""
     folder, before, is_open = "", "", True
     operands: list[str] = []
     for word in words:
@@ -243,7 +243,7 @@ def _matches(stack: Sequence[str], link: Sequence[str]) -> bool:
 
 
 def _glob(component: str) -> str:
-    """A component as `fnmatch` writes it, which knows no backslash; brackets stand for anything."""
+    """Translate a component of a glob for `fnmatch`, which has no backslash escape; from a bracket on, it matches any text."""
     characters = iter(component)
     found: list[str] = []
     for character in characters:

@@ -1,7 +1,8 @@
-"""Loops over names on disk: `for f in $(git ls-files)`, `find src -name '*.py' | while read -r f`.
+"""Analyses loops over names on disk: `for f in $(git ls-files)`, `find src -name '*.py' | while read -r f`.
 
-Which names they are, no letters tell; where they lie, do. Each word that is such a variable and nothing else stands for a
-path there, as a glob would, and a look at the disk refuses names that a shell would part, expand or take for options.
+The line does not contain the names, but it determines the folders that they lie in. So a word that is exactly such a variable
+is treated as a glob over these folders, and the gate checks on disk that no name there would be split, expanded or taken for
+an option.
 Source: bash(1), "Word Splitting", "Pathname Expansion", `read`.
 """
 
@@ -20,14 +21,14 @@ _ONE_LINE: Final = re.compile(r"(?:head|tail) (?:-1|-n ?1)")
 _SILENT: Final = frozenset(
     "[ [[ test : true false basename break continue date dirname du echo ls printf pwd sleep stat".split()
 )
-"""They never look at their standard input."""
+"""Commands that never read their standard input."""
 _SILENT_SUBCOMMANDS: Final = {
     "git": frozenset({"blame", "diff", "log", "rev-parse", "show", "status"}),
     "docker": frozenset({"inspect", "logs", "port", "restart", "rm", "start", "stop", "top"}),
     "kubectl": frozenset({"describe", "get", "logs", "top"}),
 }
 _TAKES_TEXT: Final = frozenset({"egrep", "fgrep", "grep", "jq", "rg", "sed"})
-"""They take a text in front of the file."""
+"""Programs whose first operand is a pattern or a script, not a file."""
 _GREP: Final = re.compile(r"-[EFGHPchilnoqsvwx]+")
 _NUMBER: Final = re.compile(r"-[0-9]+|-[nc] ?\+?[0-9]+|-q")
 _READS_FILE: Final = {
@@ -49,25 +50,32 @@ _READS_FILE: Final = {
     "tail": _NUMBER,
     "wc": re.compile(r"-[Lclmw]+"),
 }
-"""With a file as the last of their words they look at that alone: by program, the options that may stand in front of it."""
+"""Programs that read only the file in their last word; for each, the options that may precede it."""
 
 
 class Listed(NamedTuple):
-    """What the variable of a loop stands for."""
+    """The names that the variable of a loop holds."""
 
     pattern: str
-    """A glob."""
+    """A glob that matches each of the names."""
     prefix: str
     names: tuple[ListedNames, ...]
-    """What has to hold of the names on disk."""
+    """What the gate has to check of the names on disk."""
     is_quoted: bool
-    """Whether it stands for one word in quotes alone."""
+    """Whether the variable is one word only if it is quoted."""
     is_row: bool = False
-    """Whether it holds one name a line, so that it stands for these without quotes alone."""
+    """Whether the variable holds one name per line, so that it becomes these names only without quotes."""
 
 
 def of_words(words: Sequence[Word], commands: Sequence[Command], start: int, source: str) -> Listed | None:
-    """What a loop over *words* runs over, if that is what *commands*, from position *start* on, print: names."""
+    """The names that a loop over *words* runs over, if the words are the output of *commands* and these print names.
+
+    Args:
+        words: The words as the source has them.
+        commands: The commands of the substitution.
+        start: The position of the first of them in the line.
+        source: The source of the line.
+    """
     if len(words) != 1 or not _ONE_OUTPUT.fullmatch(words[0].form) or "IFS" in source or not commands:
         return None
     fed = (tuple(range(start, start + place)) for place in range(len(commands)))
@@ -81,7 +89,7 @@ def of_words(words: Sequence[Word], commands: Sequence[Command], start: int, sou
 
 
 def of_value(word: Word, commands: Sequence[Command], start: int, source: str) -> Listed | None:
-    """What a variable stands for that is set to *word*, if that is what *commands*, from position *start* on, print: names."""
+    """The names that a variable holds which is set to *word*; the arguments are those of `of_words`."""
     form = word.form[1:-1] if word.form.startswith('"') else word.form
     found = of_words([word._replace(form=form)], commands, start, source)
     last = " ".join(one.text or "$" for one in commands[-1].words) if commands else ""
@@ -89,7 +97,7 @@ def of_value(word: Word, commands: Sequence[Command], start: int, source: str) -
 
 
 def of_read(commands: Sequence[Command], at: int, source: str) -> tuple[str, Listed] | None:
-    """The variable of a loop whose condition is `read`, the command at position *at*, and what it stands for."""
+    """The variable of a loop whose condition is the `read` at position *at*, and the names that it holds."""
     command = commands[at]
     texts = [word.text or "" for word in command.words]
     forms = [one.form for one in command.assignments]
@@ -100,7 +108,7 @@ def of_read(commands: Sequence[Command], at: int, source: str) -> tuple[str, Lis
         return None
     if texts[:1] != ["read"] or flags not in ([], ["-r"]) or command.redirections or not (is_whole or not forms):
         return None
-    # Who else splits at other characters, or reads from where the loop does, may leave half a name.
+    # With another IFS, or with a second reader of the same input, the variable may hold half a name.
     if "<(" in source or "IFS" in source.replace("IFS= read", "") or (is_null and not (is_whole and flags)):
         return None
     chain = chain_of(commands, at, within=command.within[:-1])
@@ -119,12 +127,12 @@ def _listed(printed: Output | None) -> Listed | None:
 
 
 def leaves_input(body: Sequence[Command], start: int, name: str) -> bool:
-    """Whether nothing in *body*, which begins at position *start*, reads what the loop over *name* has yet to read."""
+    """Whether no command in *body*, which begins at position *start*, reads the input of the loop over *name*."""
     return all(_leaves_input(one, start, {f'"${name}"', f'"${{{name}}}"', f"${name}", f"${{{name}}}"}) for one in body)
 
 
 def _has_input(command: Command) -> bool:
-    """Whether it reads a file of its own in place of its input."""
+    """Whether a redirection gives *command* an input of its own."""
     feeds = [one.operator for one in command.redirections if one.descriptor in {"", "0"}]
     return "<" in feeds and {"<", ">"}.issuperset(one.operator for one in command.redirections)
 
@@ -132,7 +140,7 @@ def _has_input(command: Command) -> bool:
 def _leaves_input(command: Command, start: int, names: set[str]) -> bool:
     texts = [word.text or "" for word in command.words]
     if not texts or any(one >= start for one in command.stdin_from):
-        return bool(texts) or not command.redirections  # A pipe within the body feeds it, or it sets variables alone.
+        return bool(texts) or not command.redirections  # Its input is a pipe within the body, or it only sets variables.
     if any(text == "-" or "stdin" in text or text.startswith(("/dev", "/proc")) for text in texts):
         return False
     if _has_input(command) or texts[0] in _SILENT or (texts[1:2] and texts[1] in _SILENT_SUBCOMMANDS.get(texts[0], ())):

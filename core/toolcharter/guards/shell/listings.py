@@ -1,6 +1,6 @@
-"""What a command prints for xargs to read as words, where its words tell: names that lie on disk, or literals.
+"""The words that xargs or a loop gets from a command, where its arguments determine them: names on disk, or literals.
 
-Pure: `toolcharter.gate.stages.s4_confine` looks at the names. Source: manuals of findutils 4.9, ls, grep, rg, git, bash.
+Pure: `toolcharter.gate.stages.s4_confine` checks the names. Source: manuals of findutils 4.9, ls, grep, rg, git, bash.
 """
 
 import re
@@ -20,7 +20,7 @@ else:
 
 _MAX_POINTS: Final = 8
 _HERE: Final = "."
-# No option, and nothing that any program splits, expands or takes for an assignment.
+# Texts that are no option, and that no program splits, expands or takes for an assignment.
 _POINT: Final = re.compile(r"[A-Za-z0-9_./][A-Za-z0-9_@%+:,./-]*")
 _GLOB: Final = re.compile(r"[A-Za-z0-9_./*?][A-Za-z0-9_@%+,./*?-]*")
 _SPEC: Final = re.compile(r"[A-Za-z0-9_.*?][A-Za-z0-9_./*?-]*")
@@ -46,7 +46,7 @@ _GREP_OPTION: Final = re.compile(r"-[ilwEFP]+")
 _DIFF_OPTIONS: Final = frozenset({"--name-only", "--cached", "--staged", "--no-renames"})
 _KINDS: Final = re.compile(r"--diff-filter=(?:[ACDMRTUX]+|[acdmrtux]+)")
 _REVISION: Final = re.compile(r"[A-Za-z0-9_@](?:[A-Za-z0-9_@/^~-]|\.(?!\.))*")
-# By program, all the words behind it, joined by blanks: it prints whole lines of its input, each as it is.
+# For each program, its arguments, joined by blanks, with which it prints whole lines of its input unchanged.
 _LINE_FILTERS: Final = {
     "cat": re.compile(""),
     "head": re.compile(r"(?:-[0-9]+|-n ?[0-9]+)?"),
@@ -68,20 +68,20 @@ _PATTERN_OPTIONS: Final = re.compile(r"-[vEFPiwx]*e?")
 
 
 class Output(NamedTuple):
-    """What a command prints."""
+    """The output of a command."""
 
     words: tuple[Word, ...]
-    """Each may stand for many; of literal ones, one text each."""
+    """The words in it. A pattern may match many names; a literal word is one text."""
     listings: tuple[ListedNames, ...] = ()
-    """What has to hold of the names on disk."""
+    """What the gate has to check of the names on disk."""
     is_null: bool = False
-    """Whether they end with a NUL byte each."""
+    """Whether each name ends with a NUL byte."""
     lines: tuple[str, ...] = ()
-    """What literal words stand in, line by line."""
+    """The output line by line, if all words are literal."""
 
 
 def output(feeder: Command) -> Output | None:
-    """What *feeder* prints; None if that cannot be determined."""
+    """The output of *feeder*; None if it is not known."""
     read = _READERS.get((feeder.program.text if feeder.program else None) or "")
     redirections = [one.form for one in feeder.redirections if one.form != _QUIET]
     if read is None or redirections or feeder.assignments or not feeder.folders:
@@ -90,10 +90,10 @@ def output(feeder: Command) -> Output | None:
 
 
 def chain_output(commands: Sequence[Command]) -> Output | None:
-    """What the last of *commands* prints: the first of them prints names, and each other one drops some of the lines.
+    """The output of a pipeline in which the first command prints names and the others drop or reorder lines; None if unknown.
 
     Args:
-        commands: At least one, the whole of a pipeline up to there.
+        commands: The commands of the pipeline, at least one.
     """
     printed = output(commands[0])
     if printed is None or not commands[1:]:
@@ -104,7 +104,7 @@ def chain_output(commands: Sequence[Command]) -> Output | None:
 
 
 def drops_lines(command: Command) -> bool:
-    """Whether *command* prints lines of its input and nothing else, each of them unchanged.
+    """Whether *command* prints only lines of its input, each of them unchanged.
 
     Source: coreutils 9.1; grep(1) of grep 3.8.
     """
@@ -122,7 +122,7 @@ def drops_lines(command: Command) -> bool:
 
 
 def _keeps_matching(texts: Sequence[str]) -> bool:
-    """Whether *texts*, behind `xargs`, have grep print those of the names that it reads of which the files match."""
+    """Whether the arguments *texts* of `xargs` make grep print the names, among those that it gets, of the matching files."""
     texts = texts[texts[:1] == ["-r"] :]
     options = texts[1:-1]
     lists = texts[:1] and texts[0] in _PATTERN_FILTERS and not {"l", "L"}.isdisjoint("".join(options))
@@ -130,7 +130,7 @@ def _keeps_matching(texts: Sequence[str]) -> bool:
 
 
 def drops_names(command: Command) -> bool:
-    """The same of names that end with a NUL byte each."""
+    """Whether *command* prints only names of its input, where each name ends with a NUL byte."""
     texts = [word.text or "" for word in command.words]
     if command.assignments or command.redirections or not all(word.is_literal for word in command.words) or not texts:
         return False
@@ -139,7 +139,7 @@ def drops_names(command: Command) -> bool:
 
 
 def _is_pattern(texts: Sequence[str]) -> bool:
-    """Whether *texts*, behind `grep`, are options and one pattern: of a file, `grep` prints other lines."""
+    """Whether the arguments *texts* of `grep` are options and one pattern, without a file."""
     *options, pattern = texts
     if any(one.endswith("e") for one in options[:-1]) or not all(map(_PATTERN_OPTIONS.fullmatch, options)):
         return False
@@ -165,9 +165,9 @@ def _find(words: Sequence[Word], folders: tuple[str, ...]) -> Output | None:
     prints, tests = _tests(words[start:])
     if points is None or tests is None or len(set(prints)) > 1:
         return None
-    # What stands in front of a test is printed without it.
+    # A name is printed without regard to the tests behind the action that prints.
     is_last = len(prints) == 1 and words[-1].text == prints[0]
-    # Without one of these, what a test before `-o` lets through is printed, too.
+    # Without an action that prints, find also prints the names that only the tests before `-o` accept.
     is_last = is_last or (not prints and {"-o", "-or"}.isdisjoint(word.text for word in words[start:]))
     tail = tail_of(words[start:], tests) if is_last else "/**"
     is_null = "-print0" in prints
@@ -179,7 +179,7 @@ def _find(words: Sequence[Word], folders: tuple[str, ...]) -> Output | None:
 
 
 def _tests(words: Sequence[Word]) -> tuple[list[str], dict[str, str | None] | None]:
-    """What prints in an expression, and its tests with their values; None if it does more."""
+    """The printing actions of a find expression, and its tests with their values; None in place of these if it does more."""
     rest = iter(words)
     prints: list[str] = []
     tests: dict[str, str | None] = {}
@@ -208,12 +208,12 @@ def _ls(words: Sequence[Word], folders: tuple[str, ...]) -> Output | None:
         if any("d" in one for one in options):
             return None
         return Output((_word("*", ""),), (ListedNames(_HERE, folders, "in", is_bare=True),))
-    # Of a folder it would print what lies in it.
+    # For a folder, ls would print the names in it.
     return _matches(operands, folders, "matches" if any("d" in one for one in options) else "files")
 
 
 def _divided(words: Sequence[Word], known: re.Pattern[str]) -> tuple[list[str], list[Word] | None]:
-    """The options in front, and what follows; None if an option is not *known*."""
+    """The leading options and the operands of *words*; None in place of the operands if an option is not *known*."""
     options: list[str] = []
     for place, word in enumerate(words):
         text = word.text
@@ -227,7 +227,7 @@ def _divided(words: Sequence[Word], known: re.Pattern[str]) -> tuple[list[str], 
 
 
 def _matches(words: Sequence[Word], folders: tuple[str, ...], kind: str, *, is_null: bool = False) -> Output | None:
-    """The names that *words* are, or match."""
+    """The names that *words*, literals or globs, match."""
     patterns = [places.escaped(word.text) if word.text is not None else word.pattern or "" for word in words]
     if len(patterns) > _MAX_POINTS or not all(map(_GLOB.fullmatch, patterns)):
         return None
@@ -238,7 +238,7 @@ def _matches(words: Sequence[Word], folders: tuple[str, ...], kind: str, *, is_n
 
 
 def _grep(words: Sequence[Word], folders: tuple[str, ...]) -> Output | None:
-    # Wherever they stand, these say which files are searched.
+    # These options choose the files to search, at any position.
     chosen = (
         [] if any(word.text == "--" for word in words) else [one for one in words if _CHOOSES.match(one.text or "")]
     )
@@ -265,7 +265,7 @@ def _rg(words: Sequence[Word], folders: tuple[str, ...]) -> Output | None:
 
 
 def _without_pairs(words: Sequence[Word], known: frozenset[str]) -> list[Word]:
-    """*words* without options that only say which names are printed, and their values."""
+    """*words* without the options in *known* and their values: they only choose which names are printed."""
     rest = iter(words)
     left: list[Word] = []
     for word in rest:
@@ -279,7 +279,7 @@ def _without_pairs(words: Sequence[Word], known: frozenset[str]) -> list[Word]:
 
 
 def _fd(words: Sequence[Word], folders: tuple[str, ...]) -> Output | None:
-    """Names below folders, links among them."""
+    """Names below folders, including links."""
     _, operands = _divided(_without_pairs(words, _FD_PAIRS), _FD_OPTIONS)
     if operands is None or any(one.text is None for one in operands[:1]):
         return None
@@ -293,7 +293,7 @@ def _fd(words: Sequence[Word], folders: tuple[str, ...]) -> Output | None:
 
 
 def _below(words: Sequence[Word], folders: tuple[str, ...], *, is_null: bool) -> Output | None:
-    """Files, and no links, below the points that *words* are."""
+    """Files below the folders *words*, without links."""
     points = _points(words)
     if points is None:
         return None
@@ -330,11 +330,11 @@ def _docker(words: Sequence[Word], _: tuple[str, ...]) -> Output | None:
 
 
 def _matching(texts: Sequence[str], folders: tuple[str, ...]) -> Output | None:
-    """What `git grep -l PATTERN` prints: names of tracked files."""
+    """The output of `git grep -l PATTERN`: names of tracked files."""
     end = texts.index("--") if "--" in texts else len(texts)
     options = [one for one in texts[:end] if one.startswith("-")]
     is_known = bool(options) and all(_GREP_OPTION.fullmatch(one) for one in options)
-    # A second word may be a revision, and then stands before each name.
+    # A second word may be a revision; then each printed name begins with it.
     if not is_known or "l" not in "".join(options) or len(options) + 1 != end:
         return None
     if folders != (_HERE,) or not all(_SPEC.fullmatch(one) and ".." not in one for one in texts[end + 1 :]):
@@ -343,13 +343,13 @@ def _matching(texts: Sequence[str], folders: tuple[str, ...]) -> Output | None:
 
 
 def _changed(texts: Sequence[str], folders: tuple[str, ...]) -> Output | None:
-    """What `git diff --name-only` prints where all of it is tracked: from the top of the work tree, and nothing deleted."""
+    """The output of `git diff --name-only` if it holds only tracked files: it runs at the top and lists no deleted file."""
     end = texts.index("--") if "--" in texts else len(texts)
     options = [one for one in texts[:end] if one.startswith("-")]
     revisions = [one for one in texts[:end] if not one.startswith("-")]
     filters = [one.partition("=")[2] for one in options if one.startswith("--diff-filter=")]
     is_known = all(one in _DIFF_OPTIONS or _KINDS.fullmatch(one) for one in options) and "--name-only" in options
-    # A revision holds names that the index may not hold: those are deleted here.
+    # A revision may hold names that are not in the index: files that were deleted since.
     is_old = bool(revisions) or not {"--cached", "--staged"}.isdisjoint(options)
     if not is_known or folders != (_HERE,) or len(revisions) > 1 or not all(map(_REVISION.fullmatch, revisions)):
         return None

@@ -1,6 +1,6 @@
-"""What prints nothing but names: of containers, of objects of Kubernetes, of what git and go keep.
+"""Commands that print only names: of containers, of Kubernetes objects, of git's commits and branches, of Go packages.
 
-A name is one word that holds no blank and no sign of a glob. Source: below.
+A name is one word without blanks and without characters of a glob. Source: below.
 """
 
 import re
@@ -18,7 +18,7 @@ _AS_NAMES: Final = r"(?:-o |-o=|-o|--output |--output=)name"
 _SELECTED: Final = (
     r"(?:-n|--namespace|-l|--selector|--field-selector)[ =][A-Za-z0-9_.=,!/-]+|-A|--all-namespaces|--ignore-not-found"
 )
-# Not of secrets, nor of a file, which may be about these: by such a name, they would be shown.
+# No secrets, and no file, whose objects may be secrets: with their names, a later command could show them.
 _OBJECTS: Final = r"(?!(?:[A-Za-z0-9.-]+,)*[Ss]ecrets?\b)[A-Za-z][A-Za-z0-9.,-]*"
 _ONE_NAME: Final = r"(?:-o |-o=|-o|--output |--output=)jsonpath={\.items\[[0-9]+\]\.metadata\.name}"
 _PRINTERS: Final = tuple(
@@ -44,22 +44,23 @@ _PRINTERS: Final = tuple(
         (_GO_LIST, "go"),
     )
 )
-"""What prints nothing but names, one a line, and whose: names and numbers of docker, `kind/name` of Kubernetes, hashes of git.
+"""Commands that print only names, one per line, with the program that the names come from.
 
-None of these begins with a dash. A server may hand git branches and tags that do, and `go.mod` names its module as it likes.
+Names and ids of docker, `kind/name` of Kubernetes and hashes of git never begin with a dash. Branches and tags, which git may
+get from a server, and the name of a module in `go.mod` may.
 Source: docker-create(1), "--name"; Kubernetes, "Object Names and IDs"; git-check-ref-format(1).
 """
 
 
 def named_by(command: Command) -> str:
-    """Whose names *command* prints, one a line; nothing if it prints more, or other things."""
+    """The program whose names *command* prints, one per line; empty if it may print anything else."""
     if command.assignments or not all(word.is_literal for word in command.words):
         return ""
     return named_by_words([word.text or "" for word in command.words])
 
 
 def named_by_words(texts: Sequence[str]) -> str:
-    """Whose names the command of the words *texts* prints, as above."""
+    """The program whose names the command of the words *texts* prints, as `named_by`."""
     line = " ".join(texts)
     return next((whose for known, whose in _PRINTERS if known.fullmatch(line)), "")
 
@@ -67,7 +68,7 @@ def named_by_words(texts: Sequence[str]) -> str:
 def is_chain(commands: Sequence[Command], start: int) -> bool:
     """Whether *commands* are one pipeline of simple commands, the first of them at position *start*.
 
-    That one may read what is written before it; it has to be a command that does not.
+    An enclosing pipe may be the input of the first command; the caller has to make sure that the command does not read it.
     """
     outer = commands[0].stdin_from if commands else ()
     if any(one >= start for one in outer):

@@ -1,6 +1,6 @@
-"""What a shell line is made of once it is understood: words, redirections, commands, the script. Values only.
+"""The nodes of a parsed shell line: words, redirections, commands, scripts, and how a table reads a command. Values only.
 
-`toolcharter.guards.shell.parse.script` makes them from text; everything else in this package looks at them.
+`toolcharter.guards.shell.parse.script` makes them from text; everything else in this package works on them.
 """
 
 import re
@@ -11,55 +11,55 @@ from typing import Final, NamedTuple
 from toolcharter.api.command import ListedNames, PathAccess, Requirement
 
 _BARE: Final = frozenset({"[", "]", "[[", "]]", "{}", "!"})
-"""Words that people write without quotes, and that are the same text with them."""
+"""Words that people write without quotes, and that mean the same with quotes."""
 
 
 SUBSTITUTED: Final = "/dev/fd/\0"
-"""The pattern of a word that is a process substitution, one descriptor: nobody can write it, for no line holds a NUL."""
+"""The pattern of a word that is a process substitution, which becomes one path. No line can hold this text: it has a NUL."""
 
 
 FRESH: Final = "/dev/fd/\0fresh"
-"""The pattern of a word that is a file which the line itself has made (`mktemp`): nobody can write it, either."""
+"""The pattern of a word that names a file which the line itself has made with `mktemp`. No line can hold this text, either."""
 
 
 WRITING: Final = frozenset({">", ">>", ">|", "&>"})
-"""Operators behind which the file stands that a command writes."""
+"""Operators whose target is a file that the command writes."""
 
 
 NOWHERE: Final = frozenset(
     {"2>&1", ">&2", "1>&2", ">/dev/null", "1>/dev/null", "2>/dev/null", "&>/dev/null", "</dev/null"}
 )
-"""Redirections, by their normal form, that lead nowhere, or to where another one leads."""
+"""Redirections, in their normal form, that discard or duplicate a stream and touch no file."""
 
 
 REFERENCE: Final = "reference"
-"""In place of whose name a word is, if it is a branch or a tag of git: one may begin with a dash."""
+"""The `named_by` of a word that is a branch or tag of git. Such a name may begin with a dash."""
 
 
 ENDLESS: Final = "endless"
-"""What the body of a loop over numbers stands in, besides the loop, if it ends never or after 10,000 turns or more."""
+"""An entry of `Command.within`: a loop over numbers that never ends, or has 10,000 turns or more."""
 
 
 TOP_OF_REPOSITORY: Final = re.compile(r'"\$\(git rev-parse --show-toplevel(?: 2>/dev/null)?\)"')
-"""The form of a word that is the workspace, the one place in which git finds a repository; or nothing, where there is none."""
+"""The form of a word that is the top of the repository, thus the workspace; or the empty text where there is no repository."""
 
 
 TOP: Final = "top"
-"""In place of whose name a word is, if it is a variable that holds that place, or nothing: no part of a longer word."""
+"""The `named_by` of a word that is a whole variable which holds the top of the repository or the empty text."""
 
 
 LOGIN: Final = "login"
-"""In place of whose name a word is, if it is what the environment says of the user: no glob, and no secret."""
+"""The `named_by` of a word that is the user's name in the environment: neither a glob nor a secret."""
 
 
 CHECKED: Final = "variable"
-"""In place of whose name a word is, if it names a variable, or an element of an array, and nothing in it is evaluated."""
+"""The `named_by` of a word that names a variable or an array's element, and of which bash evaluates nothing."""
 
 
 _PLAIN_NAMES: Final = frozenset({"docker", "gh", "git", "kubectl", "place"})
-"""Whose names begin with no dash."""
+"""Programs whose names never begin with a dash."""
 _TAKE_NAMES: Final = {"gh_endpoint": "gh", "kube_resource": "kubectl"}
-"""Little languages in which a name is harmless, and whose."""
+"""Arguments, by their language, in which a name is harmless, with the program that gives such names."""
 
 
 class NotUnderstood(ValueError):
@@ -67,47 +67,47 @@ class NotUnderstood(ValueError):
 
 
 class Part(NamedTuple):
-    """A part of a word that holds variables of loops over literal words."""
+    """One part of a word that holds variables of loops over literal words."""
 
     text: str
-    """What stands there; nothing for a variable."""
+    """The literal text; empty for a variable."""
     name: str = ""
-    """Of the variable."""
+    """The name of the variable; empty for a literal text."""
     is_quoted: bool = True
 
 
 class Word(NamedTuple):
-    """One word after quote removal, as far as it can be told without running anything."""
+    """One word after quote removal, as far as it is known without running anything."""
 
     form: str
-    """As the normal form shows it: a literal word shell-quoted (`quoted`), any other as it is written."""
+    """The word in the normal form: a literal word shell-quoted (`quoted`), any other word as the source has it."""
     text: str | None = None
-    """What the program gets, if that is one text for certain; None otherwise."""
+    """The text that the program gets, if there is exactly one; None otherwise."""
     pattern: str | None = None
-    """For a word of unquoted `*`, `?` or `[`, or a variable that stands for one: a glob over paths in which a
+    """For a word with an unquoted `*`, `?` or `[`, or a variable that holds one: a glob over paths in which a
     backslash makes the next character literal. The program gets names that match, or the glob itself."""
     prefix: str = ""
-    """What every word that it may become begins with; for a literal, the whole text."""
+    """The beginning of every word that it may become; for a literal, the whole text."""
     splits: bool = False
-    """Whether it may become several words, or none."""
+    """Whether bash may expand it to several words, or to none."""
     hints: tuple[str, ...] = ()
-    """Texts that it may be, as far as assignments and loops of the same script tell. For the floor and deny rules;
-    nothing is ever permitted because of them."""
+    """Texts that it may be, according to assignments and loops of the same script. For the floor and deny rules only:
+    a hint never permits anything."""
     parts: tuple[Part, ...] = ()
-    """Of what it consists, if it is one text for certain in each turn of a loop. Only while loops are read."""
+    """Its parts, if it is exactly one text in each turn of a loop. Only set while loops are read."""
     is_output: bool = False
-    """Whether all that is not known of it is what commands of the same line print, or names and numbers: no variable
-    that the line has found."""
+    """Whether each unknown part is output of this line's own commands, a name or a number; False if a part is a variable
+    that the environment has set."""
     is_number: bool = False
-    """Whether it is a number or nothing, though it cannot be determined which: a status, or what `wc -l` prints."""
+    """Whether it is a number or empty, though not known which: an exit status, or the output of `wc -l`."""
     is_shown: bool = False
-    """As `is_output`, but a part of it may be what the line has read: it may be shown, and not kept."""
+    """As `is_output`, but a part may be input that the line has read: it may be printed, but not stored."""
     named_by: str = ""
-    """Whose names it is made of, such as `docker` or `git`, if that makes it no option and no glob; where it `splits` it is one
-    word or none."""
+    """The program that its names come from, such as `docker` or `git`, if no such name can be an option or a glob; if it
+    `splits`, it becomes one word or none."""
 
     def is_name_for(self, kind: str, argument: str) -> bool:
-        """Whether it is made of names that a role of this *kind* and *argument* takes, whatever they are."""
+        """Whether a role of this *kind* and *argument* accepts every name that the word may be."""
         if kind == "shown" and self.named_by == LOGIN:
             return True
         if kind == "text":
@@ -116,17 +116,17 @@ class Word(NamedTuple):
 
     @property
     def is_top(self) -> bool:
-        """Whether it is the top of the repository, or nothing."""
+        """Whether it is the top of the repository, or empty."""
         return self.text is None and (self.named_by == TOP or TOP_OF_REPOSITORY.fullmatch(self.form) is not None)
 
     @property
     def is_literal(self) -> bool:
-        """Whether it is one text for certain."""
+        """Whether its text is known."""
         return self.text is not None
 
 
 def quoted(text: str) -> str:
-    """*text* as the normal form shows a literal word: quoted by `shlex.quote`, but for brackets, `{}` and `!` alone."""
+    """Quote *text* for the normal form with `shlex.quote`, except for the words `[`, `]`, `[[`, `]]`, `{}` and `!`."""
     return text if text in _BARE else quote(text)
 
 
@@ -136,7 +136,7 @@ class Assignment(NamedTuple):
     name: str
     value: Word
     form: str
-    """The whole, as the normal form shows it; `NAME+=...` and `NAME[...]=...` as written."""
+    """The whole assignment in the normal form; `NAME+=...` and `NAME[...]=...` as the source has them."""
 
 
 class Redirection(NamedTuple):
@@ -145,15 +145,15 @@ class Redirection(NamedTuple):
     operator: str
     """`>`, `>>`, `>|`, `&>`, `&>>`, `>&`, `<`, `<>`, `<&`, `<<`, `<<-`, `<<<`."""
     descriptor: str
-    """As written in front of it, `2` or `{fd}`; empty if there is none."""
+    """The descriptor before the operator as the source has it, `2` or `{fd}`; empty if there is none."""
     target: Word | None
     """A file, a descriptor (`1`, `-`), or the text of a here-string; None for a here-document."""
     text: str | None
-    """What a here-document or here-string feeds, if it is one text for certain."""
+    """The text of a here-document or here-string, if it is known."""
     form: str
-    """As the normal form shows it: `>out.txt`, `2>&1`, `<<<'a;b'`; a here-document as `<<` and its delimiter."""
+    """The redirection in the normal form: `>out.txt`, `2>&1`, `<<<'a;b'`; a here-document as `<<` and its delimiter."""
     body: Word | None = None
-    """What a here-document feeds, if that is no one text: it holds variables and what commands print."""
+    """The text of a here-document that holds variables or substitutions, as a word."""
 
     def reading(self, target: Word) -> "Redirection":
         """The same redirection with this *target*, in its normal form."""
@@ -162,25 +162,25 @@ class Redirection(NamedTuple):
 
 
 class Command(NamedTuple):
-    """One simple command, wherever in the script it stands."""
+    """One simple command of a script, at any depth."""
 
     words: tuple[Word, ...]
-    """The program and its arguments; empty for assignments and redirections alone."""
+    """The program and its arguments; empty if there are only assignments and redirections."""
     assignments: tuple[Assignment, ...] = ()
     redirections: tuple[Redirection, ...] = ()
     stdin_from: tuple[int, ...] = ()
-    """The commands, by position in the script, whose output it may read: those before it in a pipeline, in process
+    """The positions in the script of the commands whose output it may read: those before it in a pipeline, in process
     substitutions among its words and redirections, in substitutions within its here-text."""
     substitutes: tuple[int, ...] = ()
-    """The commands, by position, whose output becomes part of its own words (`$(...)`)."""
+    """The positions of the commands whose output becomes part of its own words (`$(...)`)."""
     folders: tuple[str, ...] = (".",)
-    """Where it may run, relative to the workspace, lexically; empty if that cannot be determined (`cd "$x"`)."""
+    """The folders it may run in, relative to the workspace, lexically; empty if they are not known (`cd "$x"`)."""
     within: tuple[str, ...] = ()
-    """What it stands in, outermost first: `function f`, `loop`, `substitution`, `subshell`, `background`, `sh -c`."""
+    """What encloses it, outermost first: `function f`, `loop`, `substitution`, `subshell`, `background`, `sh -c`."""
     at: int = 0
     """Where it begins in the source, in characters."""
     is_unread: bool = False
-    """It keeps what a command prints in a variable that the line does not use."""
+    """Whether it assigns a command's output to a variable that the line never reads."""
 
     @property
     def program(self) -> Word | None:
@@ -189,12 +189,15 @@ class Command(NamedTuple):
 
     @property
     def inputs(self) -> tuple[Word, ...]:
-        """The files that it reads by `<`, if it has words: what redirects a group is read behind it, and happens before."""
+        """The files that it reads by `<`.
+
+        Empty for a command without words: the redirections of a group come behind its commands and happen before them.
+        """
         files = (one.target for one in self.redirections if one.operator == "<") if self.words else ()
         return tuple(one for one in files if one is not None)
 
     def with_inputs(self, change: Callable[[Word], Word]) -> "Command":
-        """The same command, which reads what *change* makes of its `inputs`."""
+        """The same command with *change* applied to each of its `inputs`."""
         if not self.inputs:
             return self
         changed = (
@@ -209,7 +212,7 @@ class Command(NamedTuple):
         return tuple(one.target for one in self.redirections if one.operator in WRITING and one.target is not None)
 
     def with_targets(self, change: Callable[[Word], Word]) -> "Command":
-        """The same command, which writes what *change* makes of its `targets`."""
+        """The same command with *change* applied to each of its `targets`."""
         if not self.targets:
             return self
         changed = (
@@ -229,56 +232,56 @@ class Command(NamedTuple):
 
 
 MAX_COMMANDS = 50
-"""Of one line."""
+"""The most commands in one line."""
 MAX_WORDS = 1000
-"""Of one line."""
+"""The most words in one line."""
 
 
 class Script(NamedTuple):
-    """All that a line runs, in the order of the source; what stands inside a command comes before it."""
+    """All commands of a line, in the order of the source; the commands in a substitution come before its command."""
 
     commands: tuple[Command, ...] = ()
     unsupported: str | None = None
-    """What in it nobody has taught the guard (a node kind, an arithmetic context): no allow rule covers the line."""
+    """A construct that the guard does not know (a node kind, an arithmetic context): no allow rule covers the line."""
     unresolved_program: str | None = None
-    """Why it cannot be determined what runs (a program name or a script text that is no literal): denied in every mode."""
+    """Why a program is not known (its name or a script's text is no literal): the line is denied in every mode."""
     functions: tuple[str, ...] = ()
     """The names of the functions that it defines."""
     reaches: tuple[PathAccess, ...] = ()
     """The folders that the shell itself looks into for the names that a loop runs over."""
     listings: tuple[ListedNames, ...] | None = None
-    """What has to hold of the names on disk that loops run over; None if no loop does."""
+    """What the gate has to check of the names on disk that loops run over; None if no loop runs over any."""
     written: tuple[str, ...] = ()
-    """The commands as they are written, where calls of functions have been written out: rules of `deny` see them, too."""
+    """The original commands, where a call of a function was replaced by its body: rules of `deny` see them, too."""
 
 
 class Inner(NamedTuple):
-    """A command that another one starts: of `env`, `xargs`, `find -exec`."""
+    """A command that another command starts, such as `env`, `xargs` or `find -exec`."""
 
     words: tuple[Word, ...]
     assignments: tuple[Assignment, ...] = ()
     folders: tuple[str, ...] | None = None
-    """Where it runs, if its starter moves (`env -C`); None for the same place."""
+    """The folders it may run in, if its starter changes the folder (`env -C`); None for those of the starter."""
     is_asked_for: bool = False
-    """Whether the needs of its starter hold its own, so that a rule for the starter covers it: `uv run pytest -q`."""
+    """Whether its starter's requirements include its own, so that a rule for the starter covers it: `uv run pytest -q`."""
 
 
 class Requirements(NamedTuple):
-    """What one command asks of the rule that would allow it, and of the world."""
+    """What the rule that allows a command has to mention, and what the gate has to check on disk."""
 
     needs: tuple[Requirement, ...] = ()
     reaches: tuple[PathAccess, ...] = ()
     is_known: bool = True
     """Whether there is a table of its program."""
     listings: tuple[ListedNames, ...] = ()
-    """Names that it gets, and that have to be such as are handed on unchanged."""
+    """Listings of names that it gets. The gate checks that the names reach the command unchanged."""
     kept: tuple[Word, ...] = ()
-    """Words whose text outlives the line (a commit message) and comes from other commands of it; `-` stands for the
-    standard input. `kept` tells whether those commands read files."""
+    """Words whose text outlives the line (a commit message) and is output of its other commands; `-` is the standard
+    input. The module `kept` finds out whether those commands read files."""
     marks: tuple[str, ...] = ()
-    """What no name may begin with that a glob of the line stands for."""
+    """Prefixes that no name may have which a glob of the line matches."""
     module: str = ""
-    """The module of Python that it imports by its name alone; empty for none, or one that is there for the project's code."""
+    """The Python module that it imports by name; empty if there is none, or if it is meant to run the project's code."""
 
 
 class Reading(NamedTuple):
@@ -288,12 +291,12 @@ class Reading(NamedTuple):
     inner: tuple[Inner, ...] = ()
     """The commands that it starts."""
     scripts: tuple[Word, ...] = ()
-    """Its words that are shell source: of `sh -c`, `eval`, `trap`. One that is no literal is refused in every mode."""
+    """Its words that are shell source, as for `sh -c`, `eval`, `trap`. A word that is no literal is denied in every mode."""
     runs_input: bool = False
     """Whether its standard input is shell source: `sh`, `bash -s`."""
     is_transparent: bool = False
-    """Whether it needs no allow rule of its own beside those of the commands that it starts: `time`, `command`."""
+    """Whether the allow rules for the commands that it starts suffice, without one of its own: `time`, `command`."""
     leading: int = 0
-    """How many words stand as options between the program and its subcommand: one for `git --no-pager push`."""
+    """How many words are options between the program and its subcommand: one for `git --no-pager push`."""
     folders: tuple[str, ...] = ()
-    """Where its own options may move it (`git -C sub`), where it began included; empty for nowhere else."""
+    """The folders that its own options may change to (`git -C sub`), with the one it begins in; empty without such options."""

@@ -1,6 +1,6 @@
-"""Where a path leads, by its letters alone: in the workspace, or somewhere that a rule has to mention.
+"""Decides from the text of a path whether it stays in the workspace or a rule has to mention it.
 
-Links are for others to judge (`PathAccess`). Paths are compared by components; nothing is decoded or expanded.
+The gate resolves links later (`PathAccess`). Paths are compared by components; nothing is decoded or expanded.
 """
 
 import re
@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 STREAMS = frozenset({"/dev/null", "/dev/stdin"})
-"""Absolute paths that any reader may open: nothing, and what it was given to read."""
+"""Absolute paths that any reader may open: the empty file, and its own standard input."""
 _HERE = (".",)
 _PROTECTED = frozenset({".git", ".hg", ".jj", ".toolcharter"})
-# A backslash at the end of a component stands before a slash, or before nothing.
+# A backslash at the end of a component escapes the slash behind it, or nothing.
 _TOKEN = re.compile(r"\\.|[^\\]", re.DOTALL)
 _EXPANDED = re.compile(r"\$\([^()]*\)|\$\{[^{}]*\}|\$\w+")
 _STAGE = re.compile(r":[0-3]:")
@@ -19,18 +19,18 @@ _META = frozenset("*?[")
 
 
 def objection(path: str, folders: tuple[str, ...], workspace: str, *, is_pattern: bool = False) -> str | None:
-    """Why the letters of *path* do not keep it in the workspace; None if they do.
+    """Why the text of *path* may lead out of the workspace; None if it cannot.
 
     Args:
-        path: As the program gets it.
-        folders: Where it may be seen from, relative to the workspace; empty if nobody knows.
-        workspace: Its real path.
-        is_pattern: *path* is a glob, in which a backslash makes the next character literal.
+        path: The path as the program gets it.
+        folders: The folders that it may be relative to, themselves relative to the workspace; empty if they are not known.
+        workspace: The real path of the workspace.
+        is_pattern: Whether *path* is a glob, in which a backslash makes the next character literal.
     """
     if not path or (path in STREAMS and not is_pattern):
         return None
     if folders == _HERE and path[0] not in "/~" and ".." not in path and not is_pattern:
-        return None  # As most paths are.
+        return None  # The common case.
     return "may be somebody's home" if path[0] == "~" else _objection(path, folders, workspace, is_pattern=is_pattern)
 
 
@@ -46,7 +46,7 @@ def _objection(path: str, folders: tuple[str, ...], workspace: str, *, is_patter
 
 
 def moved(path: str, folders: tuple[str, ...], workspace: str) -> tuple[str, ...]:
-    """The folders, relative to the workspace, that *path* may be, seen from *folders*; empty if it may be outside."""
+    """Resolve *path* from each of *folders*, relative to the workspace; empty if it may lead outside."""
     if objection(path, folders, workspace) or path in STREAMS:
         return ()
     if path.startswith("/"):
@@ -55,7 +55,7 @@ def moved(path: str, folders: tuple[str, ...], workspace: str) -> tuple[str, ...
 
 
 def is_outside(folder: str, workspace: str) -> bool:
-    """Whether a folder that commands run in, relative to the workspace or absolute, is not in it."""
+    """Whether *folder*, relative to the workspace or absolute, lies outside of the workspace."""
     return objection(folder, (".",), workspace) is not None
 
 
@@ -65,7 +65,7 @@ def is_top(path: str, folders: tuple[str, ...], workspace: str) -> bool:
 
 
 def in_commit(text: str) -> str:
-    """The path behind the colon of a revision such as `HEAD:a.md`, in which any expansion is one text."""
+    """The path behind the colon of a revision such as `HEAD:a.md`, with a letter in place of each expansion."""
     text = _EXPANDED.sub("x", text)
     if text[:1] == ":":  # `:/text` looks for a message, `:!a` is a path, `:0:a` lies in the index.
         return text[3:] if _STAGE.match(text) else ""
@@ -78,9 +78,9 @@ def escaped(path: str) -> str:
 
 
 def is_protected(path: str, *, is_pattern: bool = False) -> bool:
-    """Whether *path* names, or as a glob may match, what no program's ordinary purpose is to change.
+    """Whether *path* names a protected folder such as `.git`, which no program changes in its ordinary use, or may match one.
 
-    `**` is find's: it also stands for names that begin with a dot.
+    `**` comes from find and also matches names that begin with a dot.
     """
     parts = _components(path, is_pattern=is_pattern)
     if isinstance(parts, str) or (is_pattern and "**" in path.split("/")):
@@ -131,7 +131,7 @@ def _root(workspace: str) -> tuple[str, ...]:
 
 
 def _components(path: str, *, is_pattern: bool) -> list[str] | str:
-    """The components of *path*, those of a glob without its backslashes; a text says why they cannot be determined."""
+    """The components of *path*, for a glob without its backslashes; a text that says why, if they are not known."""
     if not is_pattern:
         return _split(path)
     parts: list[str] = []
@@ -149,7 +149,7 @@ def _components(path: str, *, is_pattern: bool) -> list[str] | str:
 
 
 def _unquoted(component: str) -> tuple[str, bool]:
-    """What a component of a glob begins with for certain, and whether more follows that only matches."""
+    """The literal beginning of a component of a glob, and whether a character of a glob follows it."""
     literal: list[str] = []
     for token in _TOKEN.findall(component):
         if token in _META:

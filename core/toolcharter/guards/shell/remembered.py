@@ -1,4 +1,4 @@
-"""Remembers, while a line is read, which variables a command has certainly set, and to what."""
+"""Records, while a line is parsed, which variables its commands certainly set, and to which values."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -24,14 +24,14 @@ else:
     named = lazy("toolcharter.guards.shell.named")
 
 _WHOLE: Final = frozenset({"docker", "kubectl"})
-"""Whose names part of a name may be no name of."""
+"""Programs for whose names a part of a name is not always a valid name."""
 _BLANKS: Final = frozenset(" \t\n")
 _GLOB_SIGNS: Final = frozenset("*?[")
 _QUOTED_WHOLE: Final = re.compile(r'"[^"]*"')
 _DIGITS: Final = re.compile(r"[0-9]{1,15}")
 # Without quotes, bash makes the same word of them.
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_@%+=:,./-]+")
-# A word or a glob among blanks in a value: bash splits and expands it as if the line said it.
+# A word or a glob among blanks in a value: bash splits and expands it as if it were written in the line.
 _ENTRY: Final = re.compile(r"[A-Za-z0-9_*?][A-Za-z0-9_@%+=:,./*?-]*")
 _ONE_OUTPUT: Final = re.compile(r"\$\([^`]*\)", re.DOTALL)
 _WORD: Final = r" [A-Za-z0-9_@%+=:,./{}~^-]+"
@@ -52,11 +52,11 @@ _PLAIN_PRINTERS: Final = tuple(
 
 
 def settle(scanner: Scanner, at: int) -> Gained:
-    """Remember what the simple command sets that *scanner* has just read.
+    """Record the variables that the simple command which *scanner* has just read sets.
 
     Args:
-        scanner: Stands behind it.
-        at: Where the command begins; another one is none that sets anything.
+        scanner: The scanner, behind the command.
+        at: Where the command begins. If the last command begins elsewhere, nothing is recorded.
     """
     before = scanner.set_names
     if scanner.commands[-1].at != at:
@@ -82,8 +82,8 @@ def settle(scanner: Scanner, at: int) -> Gained:
             gained.add(name)
     is_certain = can_be_read
     if command.words[0].text not in DECLARING and command.words[0].text != "printf":
-        # From what cannot be read, such as a folder, `read` sets nothing.
-        # A pipe can always be read, but what stands behind `}` may take its place.
+        # `read` sets nothing if its input cannot be read, such as a folder.
+        # A pipe can always be read, but a redirection behind a closing `}` may replace it.
         is_piped = bool(command.stdin_from) and "<" not in scanner.source
         is_certain = is_certain and (bool(command.redirections) or is_piped)
     scanner.set_names = frozenset(gained) if is_certain else before
@@ -91,7 +91,7 @@ def settle(scanner: Scanner, at: int) -> Gained:
 
 
 def _can_be_read(redirection: Redirection) -> bool:
-    """Whether there is something to read for certain: a here-string, or `<(...)`."""
+    """Whether *redirection* certainly gives readable input: a here-string or `<(...)`."""
     is_fed = redirection.target is not None and redirection.target.pattern == SUBSTITUTED
     return redirection.operator == "<<<" or (redirection.operator == "<" and not redirection.descriptor and is_fed)
 
@@ -112,9 +112,9 @@ def _assigned(scanner: Scanner, command: Command) -> None:
 
 
 def _note_names(scanner: Scanner, name: str, word: Word, value: Value) -> None:
-    """Take the variable *name*, which is set to *word*, for the names on disk that commands print there, if they do.
+    """Record that the variable *name* holds names on disk, if the commands in *word* print such names.
 
-    It has to hold this *value* to the end of the line.
+    The variable has to keep this *value* to the end of the line.
     """
     positions = scanner.commands[-1].substitutes
     is_first = scanner.set_values.get(name) is value and not (scanner.branches or scanner.within)
@@ -131,7 +131,7 @@ def _note_names(scanner: Scanner, name: str, word: Word, value: Value) -> None:
 
 
 def _values(scanner: Scanner, command: Command, names: tuple[str, ...]) -> Iterator[tuple[str, Value | None, bool]]:
-    """What a builtin gives to each of *names*, and whether that has been learnt as its words were read."""
+    """The value that a builtin gives to each of *names*, and whether it was already recorded when its words were read."""
     at = len(scanner.commands) - 1
     if command.words[0].text not in DECLARING:
         whose = _read_names(scanner, at) if len(names) == 1 else ""
@@ -147,10 +147,10 @@ def _values(scanner: Scanner, command: Command, names: tuple[str, ...]) -> Itera
 
 
 def _read_names(scanner: Scanner, at: int) -> str:
-    """Whose names the command at position *at*, a plain `read`, reads from what stands before it; nothing if others.
+    """The program whose names the command at position *at*, a plain `read`, reads from a pipe; empty if it reads anything else.
 
-    A command that takes part of the input may leave what begins with a dash, but of a hash. So `keep_whole` has to see what
-    else a loop does; nobody else reads other names than hashes.
+    Another command in a loop that reads part of the input may leave a rest of a name, which may begin with a dash unless it
+    is a hash. So outside of a loop's condition only hashes count, and in one, `keep_whole` checks the loop's body.
     """
     command = scanner.commands[at]
     texts = [word.text for word in command.words[:-1]]
@@ -165,13 +165,13 @@ def _read_names(scanner: Scanner, at: int) -> str:
 
 
 def keep_whole(scanner: Scanner, name: str, start: int, *, is_alone: bool) -> None:
-    """Take the variable *name*, which `read` sets in the condition of a loop, for the name that is read, if that is whole.
+    """Forget that *name*, which `read` sets in the condition of a loop, holds a whole name, unless nothing else reads the input.
 
     Args:
-        scanner: Stands behind the loop.
-        name: Of the variable.
+        scanner: The scanner, behind the loop.
+        name: The name of the variable.
         start: The position of the first command of the loop's body.
-        is_alone: Whether the condition is that `read`.
+        is_alone: Whether the condition is only that `read`.
     """
     value = scanner.set_values.get(name)
     if value is None or value.named_by not in _WHOLE:
@@ -181,7 +181,10 @@ def keep_whole(scanner: Scanner, name: str, start: int, *, is_alone: bool) -> No
 
 
 def is_top(scanner: Scanner, word: Word) -> bool:
-    """Whether *word* is a variable that holds the top of the repository, or nothing; the line relies on that."""
+    """Whether *word* is a variable that holds the top of the repository or the empty text.
+
+    If so, the scanner notes that the line relies on it.
+    """
     parts = [part for part in word.parts if part.name or part.text]
     if len(parts) != 1 or not parts[0].is_quoted or not parts[0].name.startswith(MARK):
         return False
@@ -194,17 +197,17 @@ def is_top(scanner: Scanner, word: Word) -> bool:
 
 
 def may_list_elsewhere(scanner: Scanner, word: Word) -> bool:
-    """Whether bash itself may look outside for the names that *word*, of a loop, stands for: no command shows it."""
+    """Whether bash itself, in expanding *word* of a loop, may list a folder outside of the workspace."""
     if word.pattern is not None:
         return objection(word.pattern, scanner.here, scanner.workspace, is_pattern=True) is not None
     if word.text is not None:
         return False
-    # Without quotes, bash takes the signs of a glob in what a variable or a command gives for one, wherever that leads.
+    # Without quotes, bash expands globs in the value of a variable and in the output of a command, too.
     return not _GLOB_SIGNS.isdisjoint(word.form) or (word.splits and not _never_globs(word))
 
 
 def _never_globs(word: Word) -> bool:
-    """Whether nothing in *word* that is not known can hold the sign of a glob where bash looks for one."""
+    """Whether no unknown part of *word* can make bash expand a glob."""
     if word.is_number or word.named_by or _QUOTED_WHOLE.fullmatch(word.form):
         return True
     unknown = [part for part in word.parts if part.name]
@@ -212,13 +215,13 @@ def _never_globs(word: Word) -> bool:
 
 
 def of_loop(scanner: Scanner, name: str, words: Sequence[Word], positions: range) -> Value | None:
-    """What the variable of a loop over *words* holds in its body; None if that is not known.
+    """The value that the variable of a loop over *words* has in the loop's body; None if it is not known.
 
     Args:
-        scanner: Stands behind the words.
-        name: Of the variable.
-        words: As they are written.
-        positions: The commands that substitutions among the words run.
+        scanner: The scanner, behind the words.
+        name: The name of the variable.
+        words: The words as the source has them.
+        positions: The positions of the commands in substitutions among the words.
     """
     if not (scanner.settles and is_own(name)):
         return None
@@ -243,7 +246,7 @@ def of_loop(scanner: Scanner, name: str, words: Sequence[Word], positions: range
 
 
 def with_values(scanner: Scanner, words: Sequence[Word]) -> list[Word]:
-    """*words* of a loop with the texts of variables that the line has set before; it relies on these."""
+    """Replace variables in *words* of a loop by the texts that the line has set before, and note that it relies on them."""
     return [one for word in words for one in _with_value(scanner, word)] if scanner.settles else list(words)
 
 
@@ -260,17 +263,17 @@ def _with_value(scanner: Scanner, word: Word) -> list[Word]:
         found = [word_of([Piece(one, is_quoted=False)], one, ARGUMENT) for one in texts[0].split()]
     else:
         return [word]
-    scanner.relied.update(name.removeprefix(MARK) for name in names)  # What is set once has a text, and no other one.
+    scanner.relied.update(name.removeprefix(MARK) for name in names)  # Only a variable that is set once has a text.
     return found
 
 
 def _is_row(text: str) -> bool:
-    """Whether *text* is words and globs, with nothing between them but what bash parts words at."""
+    """Whether *text* consists of words and globs, separated only by blanks at which bash splits words."""
     return _BLANKS.issuperset(one for one in text if one.isspace()) and all(map(_ENTRY.fullmatch, text.split()))
 
 
 def _with_known(scanner: Scanner, command: Command) -> tuple[Command, frozenset[str]]:
-    """*command* with the texts of variables that the line has set before, and those variables."""
+    """*command* with the known texts of its variables in place of them, and the names of these variables."""
     words: list[Word] = []
     needs: set[str] = set()
     for word in command.words:
@@ -287,9 +290,9 @@ def _with_known(scanner: Scanner, command: Command) -> tuple[Command, frozenset[
 
 
 def prints_plain_words(command: Command) -> bool:
-    """Whether no word that *command* prints stands for names outside of the workspace, if it is a glob.
+    """Whether bash would list no folder outside of the workspace if it expanded the output of *command* as globs.
 
-    Names of branches, containers and pods hold no sign of a glob; names of files that git and find print are relative.
+    Names of branches, containers and pods hold no characters of a glob; the file names that git and find print are relative.
     """
     texts = [word.text or "" for word in command.words]
     if command.assignments or not all(word.is_literal for word in command.words):

@@ -1,7 +1,7 @@
-"""Which variables builtins and arithmetic set: `read -r a b`, `readonly x=5`, `i=$((i + 1))`, `((n > 3))`.
+"""Finds the variables that builtins and arithmetic set: `read -r a b`, `readonly x=5`, `i=$((i + 1))`, `((n > 3))`.
 
-Bash evaluates what a name in an expression holds, and may run commands by that: `x='a[$(reboot)]'; echo $((x))`. So each
-name has to hold a number, which `settled` finds out when all of the line is read. A subscript is never read.
+In arithmetic, bash evaluates the value of each variable, which may run commands: `x='a[$(reboot)]'; echo $((x))`. So each
+variable has to hold a number; `settled` checks that when the whole line is parsed. An expression with a subscript is refused.
 Source: bash(1), "SHELL BUILTIN COMMANDS", "ARITHMETIC EVALUATION".
 """
 
@@ -28,14 +28,14 @@ _FLAGS: Final[Mapping[str, re.Pattern[str]]] = {
     **{name: re.compile(r"-r") for name in DECLARING - {"export"}},
     **{name: re.compile(r"-[raA]") for name in ("declare", "typeset", "local")},
 }
-"""By program, its options without a value that change nothing of what it sets."""
+"""For each builtin, its options without a value that do not change which variables it sets."""
 # `-t 0` sets nothing, and `-u` may read from nowhere.
 _VALUED: Final[Mapping[str, re.Pattern[str]]] = {
     "read": re.compile(r"-[rs]*[pndN]"),
     "mapfile": re.compile(r"-t?[dns]"),
     "readarray": re.compile(r"-t?[dns]"),
 }
-"""By program, those whose value is the next word."""
+"""For each builtin, its options whose value is the next word."""
 _ARRAY: Final = re.compile(r"-[rs]*a")
 _PRINTS: Final = ["printf", "-v"]
 _MANY: Final = frozenset({"mapfile", "readarray"})
@@ -53,7 +53,7 @@ def may_set(command: Command) -> bool:
 
 
 def set_by(words: Sequence[Word]) -> tuple[str, ...] | None:
-    """The variables that a command sets; None if it is no such builtin, or if its *words* do not tell for certain."""
+    """The variables that a command sets; None if it is no such builtin, or if its *words* do not determine them."""
     name = words[0].text if words else None
     if name == "printf" and [word.text for word in words[:2]] == _PRINTS:
         return _printed(words[2:])
@@ -63,9 +63,9 @@ def set_by(words: Sequence[Word]) -> tuple[str, ...] | None:
 
 
 def sets_own(words: Sequence[Word]) -> bool:
-    """Whether a command does nothing but set variables that mean something to its line alone, as `x=1` does.
+    """Whether a command only sets variables that have a meaning only in its line, as `x=1` does.
 
-    Or settings that a rule has to mention nowhere: `export CI=true`.
+    Or whether it exports settings that no rule has to mention: `export CI=true`.
     """
     if words and words[0].text == "export":
         return exports_harmless(words)
@@ -74,7 +74,7 @@ def sets_own(words: Sequence[Word]) -> bool:
 
 
 def _printed(words: Sequence[Word]) -> tuple[str, ...] | None:
-    """What `printf -v` sets, of literal words alone: what the line has found it would have a variable of the line hold."""
+    """The variable that `printf -v` sets; None unless all words are literal, as it could copy unknown text into a variable."""
     texts = [word.text for word in words if word.text is not None]
     if len(texts) < max(2, len(words)) or not _NAME.fullmatch(texts[0]) or any(map(formats.printf, texts[1:])):
         return None
@@ -82,7 +82,7 @@ def _printed(words: Sequence[Word]) -> tuple[str, ...] | None:
 
 
 def is_array(command: Command) -> bool:
-    """Whether it sets an array: `mapfile`, `read -a`."""
+    """Whether *command* sets an array: `mapfile`, `read -a`."""
     texts = [word.text or "" for word in command.words]
     return texts[0] in _MANY or (texts[0] == "read" and any(map(_ARRAY.fullmatch, texts[1:])))
 
@@ -123,7 +123,7 @@ def _declared_names(words: Sequence[Word]) -> Iterator[str]:
         if found is None:
             return
         rest = (word.text or "")[found.end() :]
-        # What is not known may stand only behind the sign: `local 'f='$x` could set more.
+        # Unknown parts are accepted only behind the `=`: `local $x` could set any variable.
         if (word.text is None and not found[2]) or (word.text is not None and not found[2] and rest):
             return
         yield found[1]
@@ -137,36 +137,36 @@ _TOKEN: Final = re.compile(
 _ASSIGNED: Final = re.compile(
     r"([A-Za-z_]\w*)[ \t\n]*(?:(?:[-+*/%&|^]|<<|>>)?=(?!=)|\+\+|--)|(?:\+\+|--)[ \t\n]*([A-Za-z_]\w*)"
 )
-# What comes out has at most one more than what the name held, or so: no line lives long enough to overflow it.
+# Such an expression adds a small number: no line runs long enough to make it overflow.
 _COUNTS_UP: Final = re.compile(
     r"[ \t\n]*(?:[a-zA-Z_]\w*[ \t\n]*(?:\+\+|\+=?[ \t\n]*[0-9]{1,6})|\+\+[ \t\n]*[A-Za-z_]\w*|[0-9]{1,6}[ \t\n]*\+[ \t\n]*[a-zA-Z_]\w*)[ \t\n]*"
 )
 _STARTS: Final = re.compile(r"[ \t\n]*([A-Za-z_]\w*)[ \t\n]*=(?!=)(?P<value>[^=?:&|,]*)")
 _DIGITS: Final = re.compile(r"[ \t\n]*[0-9]{1,15}[ \t\n]*")
-# Bash makes them numbers, whatever the environment holds.
+# Bash keeps numbers in them, whatever the environment sets.
 _ALWAYS_NUMBERS: Final = frozenset({"LINENO", "RANDOM", "SECONDS"})
 _DIVIDES: Final = re.compile(r"[/%](?![ \t\n]*0*[1-9])|\*\*")
 
 
 class Sum(NamedTuple):
-    """What one expression does."""
+    """What one arithmetic expression reads and sets."""
 
     names: frozenset[str]
-    """Variables that have to hold numbers, those that it assigns to among them."""
+    """The variables that have to hold numbers, including those that it assigns to."""
     assigned: frozenset[str]
-    """Variables that it may give a number."""
+    """The variables that it may assign a number to."""
     certain: frozenset[str]
-    """Those of them that it gives one whenever it is evaluated."""
+    """The variables that it assigns a number to whenever it is evaluated."""
     sets_alone: bool
-    """Whether it does not read those."""
+    """Whether it does not read the variable that it certainly assigns to."""
     counts_up: bool
-    """Whether nothing but a small number is added to a variable, or a number is assigned."""
+    """Whether it only adds a small number to a variable, or assigns a number."""
     may_fail: bool
     """Whether it may divide by zero, which ends the line."""
 
 
 def sum_of(text: str) -> Sum | None:
-    """What the expression *text* does, in which each `$x` is written `x`; None if it may do more than to count."""
+    """Analyse the expression *text*, in which each `$x` is written `x`; None if it may do more than compute."""
     at = 0
     names: set[str] = set()
     while at < len(text):

@@ -1,8 +1,8 @@
-"""Puts what a line has certainly set into the words that use it: `f=a.txt; wc -l "$f"` is `wc -l a.txt`.
+"""Replaces variables by the values that a line has certainly set: `f=a.txt; wc -l "$f"` is `wc -l a.txt`.
 
-Certain is what an assignment, `read`, a loop or arithmetic sets that has run wherever the word is used, in a line of
-which no command may set variables by a name that is not written there. What is set once is known; what is set again is
-known to be text that the line made, or a number. Whatever is not certain stays unknown.
+A value is certain if an assignment, `read`, a loop or arithmetic sets it and has run before each use, and no command of the
+line may set a variable whose name the line does not contain. For a variable that is set once, the value is known. For one that
+is set again, the guard knows only that it is text which the line made, or a number. All other values stay unknown.
 Source: bash(1), "PARAMETERS", "SHELL BUILTIN COMMANDS".
 """
 
@@ -19,66 +19,66 @@ from toolcharter.guards.shell.places import escaped
 from toolcharter.guards.shell.setters import Sum, set_by
 
 DERIVED: Final = "~"
-"""Stands behind `MARK`, and again behind the variable, in `${f%.txt}`: what follows is made of the value by it."""
+"""Marks `${f%.txt}` in the name of a part: it follows `MARK`, and then the variable; the operation comes behind it."""
 LIST: Final = f"{DERIVED}@"
-"""Stands behind `MARK` and all that an array holds where each element becomes a word that nothing parts or expands."""
+"""Ends the name of a part that is `"${a[@]}"`: each element of the array becomes one word, neither split nor expanded."""
 MATCHED: Final = "BASH_REMATCH"
-"""The array that holds what a regular expression has matched last."""
+"""The array in which bash stores the last match of a regular expression."""
 # Neither blanks nor globs, tildes or braces: without quotes, bash makes the same word of them.
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_@%+=:,./-]+")
 _DIGITS: Final = re.compile(r"[0-9]{1,15}")
 _INTEGER: Final = re.compile(r"-?[0-9]{1,15}")
 _NAMERS: Final = frozenset({"read", "export", "readonly", "unset", "declare", "typeset", "local"})
 _OPERATOR: Final = re.compile(r"-[vR]")
-# What others read, they may run, install or keep; `cp` would write into the workspace what a redirection had to mention.
+# Other programs may run, install or store what they read. `cp` would write to the workspace without a redirection in the rule.
 _FILTERS: Final = frozenset(
     """[ [[ awk basename cat cmp column comm cut diff du echo egrep fgrep file fold grep head join jq ls md5sum nl od paste
     printf rev rg rm sed sha256sum sort stat tac tail tee test tr uniq wc""".split()
 )
-"""They do no more to a file of the line's own than to look at it, to write it or to remove it."""
+"""Programs that only read, write or remove a file which the line has made itself."""
 NUMBER: Final = "[0-9]*"
-"""A glob that stands for a number."""
+"""A glob that matches a number."""
 DATE: Final = "[0-9][0-9]*"
-"""A glob that stands for a date or a time, of which arithmetic would make more than a number."""
+"""A glob that matches a date or a time. Arithmetic may do more than count with such a text."""
 
 
 class Value(NamedTuple):
-    """What a variable holds for certain."""
+    """The certain value of a variable."""
 
     text: str | None
-    """None for what commands print."""
+    """The value itself; None if commands print it."""
     pattern: str | None
-    """A glob that stands for it, if it is a number."""
+    """A glob that matches the value, if it is a number."""
     at: int
-    """The command that sets it, by position."""
+    """The position of the command that sets it."""
     is_number: bool = False
-    """Whether it is a number or nothing."""
+    """Whether it is a number or empty."""
     is_shown: bool = False
-    """Whether it may be shown, and not kept."""
+    """Whether it may be printed, but not stored."""
     needs: frozenset[str] = frozenset()
-    """The variables that it is made of: it is what it seems if they are."""
+    """The variables that it is computed from: it is certain only if they are."""
     named_by: str = ""
-    """Whose name it is, if it is one word that holds no blank and no sign of a glob."""
+    """The program that the name comes from, if the value is one word without blanks and without characters of a glob."""
     may_be_empty: bool = False
-    """Whether it may be nothing, though it is a name."""
+    """Whether it may be empty, though it is a name."""
 
 
 class Gained(NamedTuple):
-    """The variables that are certainly set behind a command."""
+    """The variables that are certainly set after a command."""
 
     success: frozenset[str]
-    """If it succeeds."""
+    """Those that are set if the command succeeds."""
     failure: frozenset[str]
-    """If it fails."""
+    """Those that are set if the command fails."""
 
 
 def number_of(found: Sum) -> Value:
-    """What a variable holds that is set by an expression."""
+    """The value of a variable that the arithmetic expression *found* sets."""
     return Value(None, NUMBER if found.counts_up else None, -1, is_number=True, is_shown=True, needs=found.names)
 
 
 def united(one: Value | None, other: Value | None) -> Value | None:
-    """What a variable holds that is set to the one and to the other, wherever a word is that comes behind both."""
+    """The value of a variable after two assignments of which either may have run last; None if it is not known."""
     if one is None or other is None:
         return None
     pattern = NUMBER if _is_count(one) and _is_count(other) else None
@@ -91,13 +91,13 @@ def _is_count(value: Value) -> bool:
 
 
 def holds_number(value: Value) -> bool:
-    """Whether *value* is a number or nothing."""
+    """Whether *value* is a number or empty."""
     return value.is_number or (value.text is not None and _INTEGER.fullmatch(value.text) is not None)
 
 
 def certain_values(commands: Sequence[Command], values: Mapping[str, Value | None]) -> dict[str, Value]:
-    """Those of *values* that hold for certain."""
-    # A test could take a text for an operator that evaluates its operand.
+    """Those of *values* that are certain."""
+    # `[` and `[[` could take such a text for an operator (`-v`, `-R`) that evaluates its operand.
     found = {name: one for name, one in values.items() if one is not None and not _OPERATOR.search(one.text or "")}
     if not all(map(names_what_it_sets, commands)) or not _are_apart(found, commands):
         return {}
@@ -108,7 +108,7 @@ def certain_values(commands: Sequence[Command], values: Mapping[str, Value | Non
 
 
 def _without_doubtful_numbers(found: dict[str, Value]) -> dict[str, Value]:
-    """*found*, in which no number is made of what is none, and no count of what may be less than nothing."""
+    """*found*, where a value counts as a number only if it is computed from numbers, and as a count only from counts."""
     is_done = False
     while not is_done:
         is_done = True
@@ -132,13 +132,13 @@ def settled(
     certain: Mapping[str, Value],
     compared: Collection[str] = (),
 ) -> list[Command]:
-    """*commands* with the *certain* ones of the *values* of variables in place of them.
+    """Replace the variables in *commands* by their certain values.
 
     Args:
-        commands: In order.
-        values: Of all variables that the line sets; None for one of which nothing is known.
-        certain: Those of them that can be told.
-        compared: Variables that the line also looks at elsewhere than in the words of its commands.
+        commands: The commands of the line, in order.
+        values: The value of each variable that the line sets; None if nothing is known of it.
+        certain: The certain ones of *values*.
+        compared: Variables that the line also uses outside of the words of its commands.
     """
     read = {_variable(part.name) for one in commands for word in _words(one) for part in word.parts}
     read.update(compared)
@@ -162,7 +162,7 @@ def _words(command: Command) -> Iterator[Word]:
 
 
 def _bodies(command: Command) -> list[Word]:
-    """What its here-documents feed, where that is no one text."""
+    """The texts of its here-documents that hold variables or substitutions."""
     return [one.body for one in command.redirections if one.body is not None]
 
 
@@ -172,16 +172,16 @@ def _is_element(command: Command, word: Word) -> bool:
 
 
 def _are_apart(values: Mapping[str, Value], commands: Iterable[Command]) -> bool:
-    """Whether no command that names variables names one of *values* in letters that the source does not show."""
+    """Whether no command that takes names of variables (`read`, `unset`) may take the name of one of *values* in a hidden way."""
     namers = (one for one in commands if one.words and one.words[0].text in _NAMERS and set_by(one.words) is None)
     texts = [word.text or "" for one in namers for word in one.words[1:] if not _is_element(one, word)]
-    # A text that removes an element is no name: what the array holds may be less then, and no more.
+    # The argument of `unset 'a[0]'` is not counted: an array can only lose elements by that.
     names = {name.partition("[")[0] for name in values}
     return not any(re.search(rf"(?<![A-Za-z0-9_]){name}(?![A-Za-z0-9_])", text) for text in texts for name in names)
 
 
 def _settled(command: Command, values: Mapping[str, Value], commands: Sequence[Command]) -> Command:
-    """*command* with the values in its words and in what it reads by `<`; what names a program stays unknown."""
+    """Replace variables in the arguments of *command* and in the files that it reads by `<`, but not in its program."""
     fed = _used(_bodies(command))
     used = [*_used(command.words[1:]), *_used(command.inputs), *fed]
     if not used:
@@ -205,12 +205,12 @@ def _settled(command: Command, values: Mapping[str, Value], commands: Sequence[C
 
 
 def _used(words: Sequence[Word]) -> list[str]:
-    """The variables that *words* hold and that the line has set."""
+    """The names of the variables in *words*."""
     return [_variable(part.name) for word in words for part in word.parts if part.name not in {"", OUTPUT}]
 
 
 def _said(names: Sequence[str], values: Mapping[str, Value], commands: Sequence[Command]) -> list[int]:
-    """The commands, by position, whose output the variables *names* hold."""
+    """The positions of the commands whose output the variables *names* hold."""
     return [
         at for name in names if name in values and values[name].at >= 0 for at in commands[values[name].at].substitutes
     ]
@@ -234,7 +234,7 @@ def _filled(word: Word, values: Mapping[str, Value]) -> Word:
 
 
 def _told(word: Word, held: Sequence[Value]) -> Word:
-    """*word*, which holds the values *held*, of which not all are texts: what is known of it all the same."""
+    """*word* with what is known of it from its values *held*, of which at least one is not a known text."""
     is_shown = any(one.is_shown for one in held)
     if word.pattern is not None:  # Names on disk, as most variables of loops.
         is_output = not (word.splits or is_shown)
@@ -259,7 +259,7 @@ def _told(word: Word, held: Sequence[Value]) -> Word:
 
 
 def _joined(word: Word, held: Sequence[Value]) -> str:
-    """The glob that stands for *word*, of texts and of the values *held*, which are never nothing; empty if there is none."""
+    """The glob that matches *word*, made of its texts and the globs of its values *held*; empty if one of these has no glob."""
     patterns = iter([one.pattern for one in held if one.pattern not in {None, FRESH} and not one.may_be_empty])
     if any(part.name == OUTPUT or DERIVED in part.name for part in word.parts):
         return ""
@@ -268,7 +268,7 @@ def _joined(word: Word, held: Sequence[Value]) -> str:
 
 
 def _named_by(word: Word, held: Sequence[Value]) -> str:
-    """Whose names *word*, which holds the values *held*, is made of; nothing if it may become an option."""
+    """The program that the names in *word* come from, with its values *held*; empty if the word may become an option."""
     whose = {one.named_by for one in held}
     if len(whose) != 1 or any(part.name == OUTPUT or DERIVED in part.name for part in word.parts):
         return ""
@@ -278,7 +278,7 @@ def _named_by(word: Word, held: Sequence[Value]) -> str:
 
 
 def _fresh(word: Word, values: Mapping[str, Value]) -> Word:
-    """*word* as a file that the line has made, if it is one and nothing else."""
+    """*word*, marked as a file that the line has made if it is exactly the variable that holds its path."""
     names = [_variable(part.name) for part in word.parts if part.name]
     is_one = len(names) == 1 and _is_bare(word) and not word.splits
     if is_one and names[0] in values and values[names[0]].pattern == FRESH:
@@ -287,18 +287,18 @@ def _fresh(word: Word, values: Mapping[str, Value]) -> Word:
 
 
 def _stays_number(name: str, value: Value) -> bool:
-    """Whether the variable part of this *name*, which holds *value*, is a number, in which nothing is split."""
+    """Whether the part *name*, with this *value*, is a number, which bash never splits."""
     return name.startswith(MARK) and DERIVED not in name and value.is_number
 
 
 def _is_bare(word: Word) -> bool:
-    """Whether *word* is a variable as it is, and nothing else."""
+    """Whether *word* is exactly one variable, without an operation such as `%.txt`."""
     parts = [part.name for part in word.parts if part.name or part.text]
     return len(parts) == 1 and DERIVED not in parts[0]
 
 
 def _variable(name: str) -> str:
-    """The variable of a part that has this *name*."""
+    """The name of the variable in *name*, the name of a part."""
     return name.lstrip(MARK + DERIVED).partition(DERIVED)[0]
 
 

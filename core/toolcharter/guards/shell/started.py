@@ -1,4 +1,4 @@
-"""Commands that another command starts, or has as text: where they run, what they read, and which shell reads the text."""
+"""Commands that another command starts, or holds as source: where they run, what they read, and which shell runs the source."""
 
 from collections.abc import Sequence
 from posixpath import join, normpath
@@ -7,18 +7,18 @@ from toolcharter.guards.shell.nodes import ENDLESS, Command, Inner, Redirection
 
 _BASH = frozenset({"bash", "rbash"})
 _SAME_SHELL = frozenset({"eval", "trap", "source", ".", "command", "builtin"})
-"""They hand their text to the shell that runs them."""
+"""Builtins that hand their source to the shell that runs them."""
 _CONTEXTS = frozenset({"loop", "subshell", "substitution", "background", ENDLESS})
 
 
 def name_of(command: Command) -> str:
-    """Its program as the line names it; empty for a command without one."""
+    """The program as the line names it; empty for a command without one."""
     program = command.program
     return "" if program is None else program.text or program.form
 
 
 def started_by(starter: Command, inner: Inner) -> Command:
-    """The command that *starter* starts, which reads and writes where its starter does."""
+    """The command that *starter* starts; it reads the same input as its starter."""
     return Command(
         inner.words,
         inner.assignments,
@@ -31,24 +31,24 @@ def started_by(starter: Command, inner: Inner) -> Command:
 
 
 def moved_to(starter: Command, starts: Sequence[str], command: Command) -> Command:
-    """A command of a script text, which begins in one of *starts*."""
+    """*command* of the source that *starter* holds, as it runs if the source begins in one of the folders *starts*."""
     within = (*starter.within, name_of(starter), *command.within)
     return command._replace(folders=seen_from(starts, command.folders), within=within, at=starter.at)
 
 
 def seen_from(starts: Sequence[str], folders: Sequence[str]) -> tuple[str, ...]:
-    """Where *folders* lie, seen from each of *starts*."""
+    """Each of *folders*, joined to each of *starts*."""
     return tuple(dict.fromkeys(normpath(join(outer, inner)) for outer in starts for inner in folders))
 
 
 def text_read_by(command: Command) -> str | None:
-    """The text that a command reads, if it is one text for certain."""
+    """The text that a command gets on its standard input by a redirection; None if it is not known."""
     fed = [one for one in command.redirections if _is_input(one)]
     return fed[-1].text if fed else None
 
 
 def runs_bash(starter: Command) -> bool:
-    """Whether the shell source that *starter* holds is bash's for certain: its own, or that of the line."""
+    """Whether bash certainly runs the source that *starter* holds: as a program of its own, or as the shell of the line."""
     for name in (name_of(starter), *reversed(starter.within)):
         base = name.rpartition("/")[2]
         if base in _BASH:
@@ -59,7 +59,7 @@ def runs_bash(starter: Command) -> bool:
 
 
 def _is_input(redirection: Redirection) -> bool:
-    """Whether it says what the standard input is: `0>&3` does, too."""
+    """Whether *redirection* replaces the standard input, as `0>&3` does, too."""
     if not redirection.descriptor:
         return redirection.operator.startswith("<")
     return not redirection.descriptor.strip("0")

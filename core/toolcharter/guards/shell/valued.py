@@ -1,4 +1,4 @@
-"""What a variable holds that is set to a word.
+"""Determines the value of a variable from the word that is assigned to it.
 
 Source: bash(1), "PARAMETERS".
 """
@@ -11,12 +11,18 @@ from toolcharter.guards.shell.parse.scanner import Scanner
 from toolcharter.guards.shell.parse.word_parts import MARK, OUTPUT
 from toolcharter.guards.shell.settled import DATE, DERIVED, NUMBER, Value, number_of
 
-# Nobody else has such a file: mktemp makes it anew, or prints nothing. Source: mktemp(1) of coreutils 9.1.
+# mktemp creates a new file of the line's own, or prints nothing. Source: mktemp(1) of coreutils 9.1.
 _MADE: Final = re.compile(r'"?\$\(mktemp\)"?')
 
 
 def value_of(scanner: Scanner, word: Word, *, adds: bool = False) -> Value | None:
-    """What a variable holds that is set to *word*; None if that is not known."""
+    """The value of a variable that is set to *word*; None if it is not known.
+
+    Args:
+        scanner: The scanner, behind the assignment.
+        word: The assigned word.
+        adds: Whether the operator is `+=`.
+    """
     at = len(scanner.commands) - 1
     is_deep = bool(scanner.branches or scanner.within)
     expression = scanner.sums.get(word.form.strip('"'))
