@@ -140,7 +140,9 @@ def _has_input(command: Command) -> bool:
 def _leaves_input(command: Command, start: int, names: set[str]) -> bool:
     texts = [word.text or "" for word in command.words]
     if not texts or any(one >= start for one in command.stdin_from):
-        return bool(texts) or not command.redirections  # Its input is a pipe within the body, or it only sets variables.
+        return (
+            bool(texts) or not command.redirections
+        )  # Its input is a pipe within the body, or it only sets variables.
     if any(text == "-" or "stdin" in text or text.startswith(("/dev", "/proc")) for text in texts):
         return False
     if _has_input(command) or texts[0] in _SILENT or (texts[1:2] and texts[1] in _SILENT_SUBCOMMANDS.get(texts[0], ())):

@@ -1,4 +1,4 @@
-r"""The text of `$'...'`.
+r"""Decodes the escapes in `$'...'`.
 
 Source: bash(1), "QUOTING"; lib/sh/strtrans.c (`ansicstr`) of bash 5.2 for what the manual leaves open.
 """
@@ -18,10 +18,10 @@ _ESCAPE = re.compile(
 
 
 def unescaped(body: str) -> str:
-    """What stands for *body*, the text between the quotes.
+    """Decode *body*, the text between the quotes.
 
     Raises:
-        NotUnderstood: It ends in a NUL, is no UTF-8, or depends on the locale.
+        NotUnderstood: The result holds a NUL, is no UTF-8, or depends on the locale.
     """
     if "\\" not in body:
         return body

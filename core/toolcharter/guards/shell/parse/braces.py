@@ -1,6 +1,6 @@
-"""What `{a,b}` makes of a word, where that is certain.
+"""Expands braces such as `{a,b}`, where the result is certain.
 
-Source: bash(1), "Brace Expansion", which comes before all other expansions.
+Source: bash(1), "Brace Expansion". Bash expands braces before everything else.
 """
 
 import re
@@ -12,26 +12,29 @@ from toolcharter.guards.shell.nodes import NotUnderstood, Word, quoted
 from toolcharter.guards.shell.parse.word_parts import Mode, Piece, word_of
 
 MAX_WORDS = 64
-"""Of one word."""
+"""The most words that one word may expand to."""
 _MAX_DEPTH = 10
 _MAX_ATOMS = 200
 
-# Without leading zeros, which bash would give to all of them.
+# Without leading zeros, as bash would pad all numbers of such a sequence.
 _SEQUENCE = re.compile(r"(0|[1-9][0-9]{0,5})\.\.(0|[1-9][0-9]{0,5})")
 
 _Atoms: TypeAlias = tuple[Piece, ...]
 
 
 def words_of(pieces: Sequence[Piece], source: str, mode: Mode) -> list[Word]:
-    """The words that one word of the source becomes; an unquoted empty one becomes none.
+    """Expand the braces of one word of the source.
 
     Args:
-        pieces: Of the word, in order.
-        source: As it is written.
-        mode: Where it stands.
+        pieces: The pieces of the word, in order.
+        source: The source of the word.
+        mode: The expansions that bash applies to it.
+
+    Returns:
+        The words that it becomes; an unquoted empty word disappears.
 
     Raises:
-        NotUnderstood: Its braces make too many words.
+        NotUnderstood: The braces make too many words.
     """
     if not mode.braces or not any("{" in piece.text for piece in pieces if not piece.is_quoted):
         return [word_of(pieces, source, mode)]
@@ -45,19 +48,19 @@ def words_of(pieces: Sequence[Piece], source: str, mode: Mode) -> list[Word]:
     if len(expanded) == 1:
         return [word_of(_merged(expanded[0]), source, mode)]
     words = [word_of(merged, _written(merged, source), mode) for merged in map(_merged, expanded) if merged]
-    # Of `$a{b,c}`, bash makes `$ab` and `$ac`.
+    # Bash expands `$a{b,c}` to `$ab` and `$ac`.
     return [word._replace(parts=()) for word in words]
 
 
 def _unclear(pieces: Sequence[Piece], source: str) -> Word:
-    """A word whose braces bash and we might see differently."""
+    """An unknown word, for braces that bash may expand in another way."""
     prefix = "" if pieces[0].is_quoted else re.split(r"[{*?\[~]", pieces[0].text, maxsplit=1)[0]
     hints = ("".join(piece.text for piece in pieces),) if all(piece.is_known for piece in pieces) else ()
     return Word(source, prefix=prefix, splits=True, hints=hints)
 
 
 def _written(pieces: Sequence[Piece], source: str) -> str:
-    """One of several words as it could have been written."""
+    """The source that would give one of the expanded words."""
     if not all(piece.is_known for piece in pieces):
         return source
     return "".join(quoted(piece.text) if piece.is_quoted else piece.text for piece in pieces)

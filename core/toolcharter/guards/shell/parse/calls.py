@@ -1,7 +1,7 @@
-"""Writes one call of a function out: its body, with the words of the call in place of its parameters.
+"""Inlines one call of a function: replaces the call by the function's body, and its parameters by the call's words.
 
-Parameters are replaced where the reading has seen them, as they are quoted there; local variables are renamed, and a
-`return` becomes the `exit` of a subshell. What is not certain is an `UncertainError`.
+Parameters are replaced at the positions that the parser noted, with the quoting that they have there. Local variables are
+renamed, and a `return` becomes the `exit` of a subshell. Whenever the result is not certain, an `UncertainError` is raised.
 Source: bash(1), "FUNCTIONS", "PARAMETERS"; `local` and `return` in "SHELL BUILTIN COMMANDS".
 """
 
@@ -35,16 +35,16 @@ _NAMING: Final = re.compile(
 _LASTING: Final = frozenset(
     "cd pushd popd exit exec wait read mapfile readarray set shopt export readonly umask ulimit let".split()
 )
-"""What they do to the shell ends with a subshell, in which a function with `return` is written out."""
+"""Builtins whose effect on the shell would be lost in the subshell that replaces a function with `return`."""
 _SETS: Final = re.compile(r"\+?=|[ \t\n]+in(?![A-Za-z0-9_])")
 
 
 class UncertainError(Exception):
-    """It cannot be determined what a call does."""
+    """The effect of a call is not known."""
 
 
 def edited(source: str, start: int, end: int, edits: Sequence[tuple[int, int, str]]) -> str:
-    """*source* between two places, with other text in some of them."""
+    """The text of *source* from *start* to *end* with the *edits* applied, each a start, an end and the new text."""
     at = start
     parts: list[str] = []
     for begin, stop, text in sorted(edits):
@@ -59,17 +59,17 @@ class _Argument(NamedTuple):
     """A word that a function is called with."""
 
     text: str | None
-    """What it is; None if it holds variables."""
+    """Its text; None if it holds variables."""
     written: str
-    """As it may stand for itself."""
+    """The source of the argument as a word of its own."""
     inner: str
-    """As it may stand in double quotes; what no quotes can hold is an `UncertainError` there."""
+    """The source of the argument within double quotes."""
     is_safe: bool
-    """Whether it may stand without quotes, but for variables, which are split there as the parameter is."""
+    """Whether its literal parts need no quotes. Variables in it are split exactly where the parameter is."""
 
 
 def _argument(written: str, text: str | None) -> _Argument:
-    """The word *written* in the source, which is *text* if it is known."""
+    """The argument with the source *written* and the text *text*, which is None if it is not known."""
     if text is not None:
         if "\n" in text:
             raise UncertainError
@@ -87,7 +87,7 @@ def _occurs(name: str, text: str) -> bool:
 
 
 def _whole(name: str) -> str:
-    """A pattern for *name* where no letter goes on with it."""
+    """A pattern that matches *name* as a whole identifier."""
     return rf"(?<![A-Za-z0-9_]){name}(?![A-Za-z0-9_])"
 
 
@@ -118,7 +118,7 @@ class Call:
             self._check_variables(argument)
 
     def _check_variables(self, argument: _Argument) -> None:
-        """What an argument holds is looked at where the function uses it: nothing may set that before."""
+        """Refuse an argument with a variable that the function, or one that it may call, could set before it uses the argument."""
         if argument.text is not None:
             return
         own = self._source[self._definition.start : self._definition.end]
@@ -128,7 +128,7 @@ class Call:
                 raise UncertainError
 
     def programs(self) -> Iterator[str | None]:
-        """What runs in its place."""
+        """The programs that run in place of the call, in order; None for an unknown one."""
         for one in self._inside:
             if one.program != "local":
                 yield "exit" if one.program == "return" else one.program
@@ -136,7 +136,7 @@ class Call:
                 yield "declare"
 
     def text(self) -> str:
-        """What does the same."""
+        """The source that replaces the call."""
         body = self._definition
         self._check_loops()
         if self._returns:
@@ -154,7 +154,7 @@ class Call:
         return f" {text} {given or own}"
 
     def _redirections(self) -> str:
-        """What stands behind the words of the call."""
+        """The redirections behind the words of the call."""
         if any(
             self._source[one[1] : other[0]].strip()
             for one, other in zip(self._use.spans, self._use.spans[1:], strict=False)
@@ -172,7 +172,7 @@ class Call:
                     raise UncertainError
 
     def _check_returns(self) -> None:
-        """A `return` is written as the `exit` of a subshell: of what happens in it, nothing may last."""
+        """Refuse a function with `return`, which becomes a subshell, if it changes the shell in a way that has to last."""
         start, end = self._definition.body, self._definition.end
         if self._calls or "((" in self._source[start:end] or any(map(_lasts, self._inside)):
             raise UncertainError
@@ -268,13 +268,13 @@ class Call:
         return start, end, (" " if "*" in written else '" "').join(texts)
 
     def _is_apart(self, start: int, end: int) -> bool:
-        """Whether a whole word stands there."""
+        """Whether the span is a whole word."""
         return self._source[start - 1] in _BREAKS and self._source[end : end + 1] in _BREAKS
 
     # Local variables --------------------------------------------------------------------------------------------------
 
     def _locals(self, number: int) -> dict[str, str]:
-        """What the function's own variables are to be called."""
+        """The new name of each local variable of the function."""
         found = dict[str, str]()
         for use in self._inside:
             if use.program != "local":
@@ -298,11 +298,11 @@ class Call:
 
     @staticmethod
     def _is_flagged(use: Use) -> bool:
-        """Whether it is `local -A` or `local -a`, which is written as `declare`."""
+        """Whether the command is `local -A` or `local -a`, which becomes `declare`."""
         return [word.text for word in use.words[1:2]] in (["-A"], ["-a"])
 
     def _check_scope(self, name: str) -> None:
-        """Refuse one that is not certainly the function's own wherever it is looked at."""
+        """Refuse a local variable if a use of it may refer to a variable outside of the function."""
         definition = self._definition
         if _occurs(name, self._others) and self._calls:
             raise UncertainError

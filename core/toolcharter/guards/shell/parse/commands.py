@@ -1,4 +1,4 @@
-"""Reads simple commands, and gathers what they start by the way.
+"""Parses simple commands, and collects the commands in their substitutions.
 
 Source: POSIX.1-2024, shell command language, 2.9.1; bash(1), "SIMPLE COMMAND EXPANSION".
 """
@@ -24,7 +24,7 @@ else:
     subscripts = lazy("toolcharter.guards.shell.parse.subscripts")
     remembered = lazy("toolcharter.guards.shell.remembered")
 
-# A whole command of words that the shell takes as they are, up to what ends it.
+# A whole command of plain words, up to the operator that ends it.
 _PLAIN = re.compile(
     r"[A-Za-z0-9_@%+:,./-]+(?:[ \t]+[A-Za-z0-9_@%+:,./-][A-Za-z0-9_@%+=:,./-]*)*[ \t]*(?=[;|\n)]|&(?!>)|\Z)"
 )
@@ -32,7 +32,7 @@ _PLAIN = re.compile(
 _ONE_WORD = re.compile(r"[A-Za-z0-9_@%+=:,./-]+")
 _PLAIN_WORD = re.compile(r"[^ \t]+")
 _PROGRAM = re.compile(r"[!-~]+")
-# What may change where `cd -` leads, or what it means.
+# Text in a line that may change the target or the meaning of `cd -`.
 _ELSEWHERE = re.compile(
     r"OLDPWD|CDPATH|(?<![\w-])(?:printf[ \t]+-|eval|source|alias|enable|builtin|command|declare|typeset|read|mapfile|readarray|getopts|unset|trap)(?![\w-])"
 )
@@ -52,7 +52,7 @@ def read_simple(scanner: Scanner) -> Flow:
 
 
 def _plain(scanner: Scanner, text: str) -> Flow:
-    """Read a simple command of plain words, *text*, in the same way, but faster."""
+    """Read a simple command of plain words, *text*: the same as `_simple`, but faster."""
     start = scanner.at
     words: list[Word] = []
     for found in _PLAIN_WORD.finditer(text):
@@ -123,7 +123,7 @@ def _note(
     bare: bool,
     first: bool,
 ) -> None:
-    """Note a simple command in a line with functions."""
+    """Note a simple command, in a line whose functions may be inlined."""
     if words:
         within, depth, branches = scanner.within, scanner.depth, scanner.branches
         notes.uses.append(Use(*place, tuple(words), tuple(spans), bare, within, depth, branches, first))
@@ -165,7 +165,7 @@ def _check(scanner: Scanner, words: list[Word], spans: Sequence[Span], *, timed:
 
 
 def _is_test(scanner: Scanner, spans: Sequence[Span]) -> None:
-    """For the second reader, a `[ ... ]` is one thing."""
+    """Record a `[ ... ]` as one span, as tree-sitter-bash sees it."""
     scanner.spans.difference_update(spans)
     scanner.programs.discard(spans[0])
     scanner.tests.add((spans[0][0], spans[-1][1]))
@@ -185,7 +185,7 @@ def add_command(
     assignments: tuple[Assignment, ...] = (),
     redirections: tuple[Redirection, ...] = (),
 ) -> None:
-    """Add a command, with all that has been collected for it."""
+    """Append a command, with the commands in substitutions that were collected for it."""
     substitutes = tuple(scanner.substitutes)
     stdin_from = (*scanner.stdin_from, *scanner.feeding.inputs)
     if substitutes and any(one.operator.startswith("<<") and one.text is None for one in redirections):
@@ -199,7 +199,7 @@ def add_command(
 
 
 def feed(scanner: Scanner, position: int, stdin_from: Sequence[int]) -> None:
-    """Let the command at *position* read what *feeders* write."""
+    """Record that the command at *position* may read the output of the commands *stdin_from*."""
     command = scanner.commands[position]
     scanner.commands[position] = command._replace(stdin_from=_once((*command.stdin_from, *stdin_from)))
 
@@ -227,13 +227,13 @@ def _flow(scanner: Scanner, words: Sequence[Word]) -> Flow:
 
 
 def _enters_each_time(scanner: Scanner, words: Sequence[Word]) -> bool:
-    """Whether *words* are a `cd` that runs and succeeds in each turn: it stands in loops over words, and in no condition."""
+    """Whether *words* are a `cd` that runs and succeeds in each turn: loops over words enclose it, and no condition does."""
     is_certain = scanner.turning == scanner.branches and scanner.commands[-1].at < scanner.enters
     return is_certain and enters(words) and words[0].text == "cd" and words[1].form != "-"
 
 
 def _leave(scanner: Scanner) -> None:
-    """Note which folders may be `OLDPWD` behind the move that has just been read: it may have failed."""
+    """Record the folders that `OLDPWD` may be after the `cd` just read, which may have failed."""
     is_first = scanner.moves == 1 and scanner.settles
     known = scanner.left if scanner.left_at == scanner.moves - 1 else ()
     is_plain = scanner.commands[-1].words[0].text == "cd" and _ELSEWHERE.search(scanner.source) is None
@@ -242,7 +242,7 @@ def _leave(scanner: Scanner) -> None:
 
 
 def _back(scanner: Scanner) -> Flow:
-    """Go where `cd -` leads, if that is one folder for certain: the command gets its path in place of the dash."""
+    """Resolve `cd -`, if it can lead to only one folder: replace the dash by the path of that folder."""
     here, command = scanner.here, scanner.commands[-1]
     left = scanner.left if scanner.left_at == scanner.moves - 1 and here else ()
     if len(left) != 1 or not scanner.workspace:
@@ -256,12 +256,12 @@ def _back(scanner: Scanner) -> Flow:
 
 
 def _is_top(scanner: Scanner, word: Word) -> bool:
-    """Whether *word* is the top of the repository, or nothing, written out or by a variable."""
+    """Whether *word* is the top of the repository or empty, as a substitution or as a variable."""
     return TOP_OF_REPOSITORY.fullmatch(word.form) is not None or (bool(word.parts) and remembered.is_top(scanner, word))
 
 
 def _turns(scanner: Scanner, words: Sequence[Word]) -> list[Sequence[Word]]:
-    """*words* with each text that the variable of a loop has, if the last of them holds one and no other variable."""
+    """*words* once for each value of a loop's variable, if the last word holds that variable and no other; else only *words*."""
     names = {part.name for part in words[-1].parts if part.name}
     name = names.pop() if len(names) == 1 else ""
     values = scanner.loops.get(name, ())

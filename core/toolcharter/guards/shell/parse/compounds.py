@@ -1,4 +1,4 @@
-"""Reads compound commands: groups, subshells and functions here, `conditionals` and `loops` apart.
+"""Parses compound commands: groups, subshells and functions; `conditionals` and `loops` parse the others.
 
 Source: POSIX.1-2024, shell command language, 2.9.4 and 2.9.5; bash(1), "Compound Commands".
 """
@@ -22,7 +22,7 @@ _OF_BASH = frozenset({"select", "function", "[["})
 
 
 def is_compound(scanner: Scanner) -> bool:
-    """Whether a compound command stands here."""
+    """Whether a compound command comes next."""
     return scanner.bare() in _READERS or scanner.source.startswith("(", scanner.at)
 
 
@@ -61,7 +61,7 @@ def _read(scanner: Scanner) -> Flow:
 
 
 def _hide_time(scanner: Scanner) -> None:
-    """Take back what `lists` noted of a `time` before a compound command, where the second reader knows none."""
+    """Remove the spans that `lists` recorded for a `time` before a compound command: tree-sitter-bash does not parse it."""
     scanner.is_timed = False
     scanner.programs.difference_update(scanner.timed)
     scanner.spans.difference_update(scanner.timed)
@@ -69,7 +69,7 @@ def _hide_time(scanner: Scanner) -> None:
 
 
 def _redirected(scanner: Scanner, start: int) -> None:
-    """Read redirections of all that was read from *start* on; they are a command of their own."""
+    """Read the redirections of a compound command whose commands begin at *start*; they become a command without words."""
     at, end = scanner.at, len(scanner.commands)
     with scanner.collecting():
         if redirections := read_redirections(scanner):
@@ -93,7 +93,7 @@ def _group(scanner: Scanner) -> Flow:
 
 
 def read_function(scanner: Scanner) -> Flow | None:
-    """Read `name() ...`, if it stands here."""
+    """Read the function `name() ...`, if one comes next."""
     found = _FUNCTION.match(scanner.source, scanner.at)
     if found is None:
         return None
@@ -120,7 +120,7 @@ def _function(scanner: Scanner, name: str, start: int, depth: int) -> Flow:
     before, moved, scanner.here = scanner.here, scanner.moves, ()
     names = scanner.set_names
     if any(one.startswith("function ") for one in scanner.within):
-        # It may run when the other one has ended, and with that the arrays of its own.
+        # It may run after the enclosing function has ended, when the local arrays of that function are gone.
         scanner.set_names = frozenset(one for one in names if "[" not in one)
     with scanner.deeper():
         branching(scanner, read_compound, f"function {name}")
@@ -142,4 +142,4 @@ _READERS = {
     "function": _function_word,
     "[[": read_test,
 }
-"""What reads a compound command from behind the word that it begins with."""
+"""For each word that begins a compound command, the function that reads the rest."""

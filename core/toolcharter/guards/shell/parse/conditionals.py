@@ -1,4 +1,4 @@
-"""Reads `if`, `case` and `[[ ... ]]`, and what all compound commands share: parts that may run or not.
+"""Parses `if`, `case` and `[[ ... ]]`; and `branching`, for all commands of which parts may not run.
 
 Source: POSIX.1-2024, shell command language, 2.9.4; bash(1), "Conditional Constructs".
 """
@@ -23,23 +23,23 @@ else:
 
 ELSEWHERE = "A loop runs over names that may lie outside of the workspace."
 NAMED = re.compile(r"\$\{?[!#]?([A-Za-z_][A-Za-z0-9_]*)")
-# Operands of these are evaluated, or name variables.
+# Bash evaluates the operands of these operators, or takes them for names of variables.
 _EVALUATING = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R", "-t"})
 _COMPARING = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge"})
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,15})")
 _EXPRESSION = re.compile(
     r"(?:[A-Za-z0-9_.,:/@%+*?^|()\[\]{}=-]|\$(?=[)| \t\n])|\\[.+*?^$|()\[\]{}/\\-])+(?=[ \t\n])", re.ASCII
 )
-# Bash says in them what it runs on; whatever they hold is compared, and expanded no further.
+# Bash sets these to the name of the system. A comparison expands their values no further, so any value is harmless.
 _ALWAYS_SET = frozenset({"$OSTYPE", "$HOSTTYPE", "$MACHTYPE", "${OSTYPE}", "${HOSTTYPE}", "${MACHTYPE}"})
 _CONNECTIVE = re.compile(r"&&|\|\||[<>](?!\()|[()]")
 
 
 def branching(scanner: Scanner, read: Callable[[Scanner], object], label: str = "") -> Flow:
-    """Read a command of which parts may run or not, once or often.
+    """Read a command of which parts may run never, once or several times.
 
-    One that leaves its folder in a part leaves it unknown: for loops and functions, from their beginning. Where *read* says True,
-    each turn of a loop ends in the folder in which it began, and that stays known.
+    If a part changes the folder, the folder is unknown afterwards, and for loops and functions already from their beginning.
+    But if *read* returns True, each turn of the loop ends in the folder in which it began, so that the folder stays known.
     """
     start, before, moved, within = len(scanner.commands), scanner.here, scanner.moves, scanner.within
     looked, names = len(scanner.reaches), scanner.set_names
@@ -59,7 +59,7 @@ def branching(scanner: Scanner, read: Callable[[Scanner], object], label: str = 
 
 
 def holds_found(scanner: Scanner, word: Word) -> bool:
-    """Whether *word* may hold a variable that the line has found, not set."""
+    """Whether *word* may hold a variable of the environment, which the line has not set."""
     if word.text is not None or word.form.strip('"') in _ALWAYS_SET:
         return False
     return any(name not in scanner.values for name in NAMED.findall(word.form))
@@ -103,7 +103,7 @@ def _case_parts(scanner: Scanner) -> None:
 
 
 def _compared(scanner: Scanner) -> None:
-    """Read a word that is compared with another: which branch runs tells what a variable holds."""
+    """Read a word of a comparison. The branch that runs reveals the value of a variable in it."""
     word = read_word(scanner)
     scanner.compared.update(NAMED.findall(word.form))
     if holds_found(scanner, word):
@@ -157,7 +157,7 @@ def _is_harmless(scanner: Scanner, words: Sequence[Word], at: int) -> bool:
 
 
 def _is_number(scanner: Scanner, word: Word) -> bool:
-    """Whether *word* is a number; the line relies on what a variable in it holds."""
+    """Whether *word* is a number; if a variable has to hold it, the scanner records that."""
     if word.text is not None:
         return _INTEGER.fullmatch(word.text) is not None
     parts = [part for part in word.parts if part.name or part.text]
@@ -171,7 +171,7 @@ def _is_number(scanner: Scanner, word: Word) -> bool:
 
 
 def _note_matches(scanner: Scanner, words: Sequence[Word]) -> None:
-    """Note what a condition of *words* leaves of what it compares with regular expressions."""
+    """Record the value of `BASH_REMATCH` after a condition *words*: text of the word that a regular expression matched."""
     for word in (words[at - 1] for at, one in enumerate(words) if one.text == "=~"):
         names = [part.name for part in word.parts if part.name and part.name != OUTPUT]
         value = None
@@ -197,13 +197,13 @@ def _test_word(scanner: Scanner) -> Word:
     start = scanner.tested_at = scanner.at
     word = read_word(scanner, VALUE)
     scanner.spans.discard((start, scanner.at))
-    # Between these brackets, bash parts no words.
+    # Between these brackets, bash splits no words.
     return word._replace(splits=False) if word.parts else word
 
 
 def _expression(scanner: Scanner, text: str) -> Word:
-    """Read a regular expression behind `=~`: plain signs, and nothing that is expanded."""
-    # Of a parenthesis that is not closed, and of brackets with others in them, bash has ideas of its own.
+    """Read a regular expression behind `=~` that has only plain characters and no expansions."""
+    # Bash parses unbalanced parentheses and nested brackets by rules of its own.
     if text.count("(") != text.count(")") or "[[" in text or "]]" in text:
         raise scanner.fail("A regular expression of the shell's own is not understood.")
     scanner.at += len(text)

@@ -1,9 +1,9 @@
-"""A second opinion on what has been read: tree-sitter-bash has to see the same words and programs.
+"""Parses a line a second time with tree-sitter-bash, which has to find the same words and programs.
 
-Two readers that were written apart seldom err alike, so that a line on which they differ is refused. Known to differ
-from bash in tree-sitter-bash 0.25.1: a quote after two backslashes in `$'...'`, `$` before a separator, `<>`, digits
-before `<&` and `>&`, a `0` before `<` and `>`, an escaped `$(` in a here-document, a second here-document, anything
-behind one but a pipe (its issues 116, 213, 278, 305, 346).
+Two independent parsers seldom make the same mistake, so a line on which they differ is refused. tree-sitter-bash 0.25.1 is
+known to differ from bash in: a quote after two backslashes in `$'...'`, `$` before a separator, `<>`, digits before `<&` and
+`>&`, a `0` before `<` and `>`, an escaped `$(` in a here-document, a second here-document, and anything except a pipe behind
+a here-document (its issues 116, 213, 278, 305, 346).
 """
 
 import re
@@ -34,11 +34,11 @@ _KINDS = frozenset(
     c_style_for_statement postfix_expression ternary_expression
     expansion command_substitution process_substitution extglob_pattern regex array brace_expression subscript""".split()
 )
-"""What is read on purpose; a line that holds another kind of node is unsupported."""
+"""The kinds of nodes that the parser knows; a line with another kind of node is unsupported."""
 _MAX_BRACKETS = 500
-"""For each, tree-sitter-bash looks through the rest of the line: quadratic time."""
+"""The most brackets in a line: for each one, tree-sitter-bash scans the rest of the line, which takes quadratic time."""
 _ZERO = re.compile(rb"0[<>]")
-"""Bash takes the digit for a descriptor, as it does any other."""
+"""A zero before a redirection, which bash takes for a descriptor, like any other digit."""
 _NOT_WORDS = frozenset({"variable_assignment", "file_redirect", "herestring_redirect", "heredoc_redirect"})
 
 
@@ -71,9 +71,9 @@ def check(scanner: "Scanner") -> None:
 
 
 def _masked(scanner: "Scanner", *, here_strings: bool = False) -> str:
-    """The source without the escapes of here-documents, before which tree-sitter-bash sees expansions.
+    """The source without escapes in here-documents, which tree-sitter-bash takes for expansions.
 
-    With *here_strings*, each of them is a file that is read: the same word behind another operator.
+    With *here_strings*, `<<<` becomes `<` with the same word, as tree-sitter-bash fails on `<<<` in some places.
     """
     if not (scanner.masks or scanner.hidden or here_strings):
         return scanner.source
@@ -88,7 +88,10 @@ def _masked(scanner: "Scanner", *, here_strings: bool = False) -> str:
 
 
 def _agree(tree: set["Span"], read: set["Span"], source: bytes) -> bool:
-    """Whether both saw the same words; the tree leaves out a lone `-` before a here-document, and `0<x` is two to it."""
+    """Whether both parsers found the same words.
+
+    tree-sitter-bash leaves out a lone `-` before a here-document, and takes the digit in `0<x` for a word of its own.
+    """
     if tree == read:
         return True
     is_left_out = all(source[start:end] == b"-" for start, end in read - tree)
@@ -96,7 +99,7 @@ def _agree(tree: set["Span"], read: set["Span"], source: bytes) -> bool:
 
 
 def _parser() -> Any:
-    """The parser of this thread."""
+    """The tree-sitter parser of the current thread."""
     try:
         return _local.parser
     except AttributeError:
@@ -105,7 +108,7 @@ def _parser() -> Any:
 
 
 def _offsets(source: str) -> list[int]:
-    """Where in the UTF-8 of *source* each of its *n* characters begins, and the end: *n* + 1 numbers."""
+    """The positions, in bytes of UTF-8, of the *n* characters of *source* and of its end: *n* + 1 numbers."""
     offsets = [0]
     for character in source:
         offsets.append(offsets[-1] + len(character.encode()))
@@ -117,7 +120,7 @@ def _in_bytes(spans: set["Span"], offsets: list[int] | None) -> set["Span"]:
 
 
 class _Seen:
-    """Where the tree shows words, programs and conditions."""
+    """The spans of words, programs and conditions in the tree."""
 
     def __init__(self) -> None:
         self.words: set[Span] = set()
@@ -126,7 +129,7 @@ class _Seen:
         self.unsupported: str | None = None
 
     def look(self, root: Any) -> None:
-        """Walk the whole tree, without recursion, except for what stands between backticks: that is read apart."""
+        """Walk the whole tree without recursion. It skips text between backticks, which is parsed as a source of its own."""
         stack = [root]
         while stack:
             node = stack.pop()
@@ -141,7 +144,7 @@ class _Seen:
 
 
 def _is_counter(kind: str, child: Any) -> bool:
-    """Whether it is the `i=0` of a loop over numbers: no word, and the reader takes nothing there but names and numbers."""
+    """Whether *child* is the `i=0` of a loop over numbers: it is no word, and the parser accepts only names and numbers there."""
     return kind == "c_style_for_statement" and child.type == "variable_assignment"
 
 

@@ -1,4 +1,4 @@
-"""Reads the expansions of a word: parameters, substitutions, arithmetic.
+"""Parses the expansions in a word: parameters, substitutions, arithmetic.
 
 Source: bash(1), "EXPANSION"; POSIX.1-2024, shell command language, 2.6.
 """
@@ -29,7 +29,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]|[@*#?$!-]")
 _BRACED_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?$!-]")
 _DEFAULT = re.compile(r":?[-+]|%%?|##?")
 _ASSIGNING = re.compile(r":?=")
-# A part replaced, the letters of the other case, some characters: what `settled` computes of what it knows.
+# Replacements, changes of case, substrings: `settled` applies them to known values.
 _CHANGES = re.compile(
     r"(?://?[#%]?(?:[A-Za-z0-9_.,:;@+= *?-]|\\[/.]|\[[A-Za-z0-9_., :-]+\])+/?[A-Za-z0-9_.,:;@+= /-]*|\^\^?|,,?|:(?:[0-9]{1,4}| -[0-9]{1,4})?(?::-?[0-9]{1,4})?)"
     r"(?=\})"
@@ -39,19 +39,19 @@ _BODY = re.compile(r"[^\\$`]+")
 _OPERAND = re.compile(r"[^\"'\\$`{}<>]+")
 _ARITHMETIC = re.compile(r"[0-9A-Za-z_ \t\n+\-*/%<>=!&|^~?:,#\[\]]+")
 _NUMBERS_ONLY = re.compile(r"[0-9 \t\n+\-*/%<>=!&|^~?:,()]*")
-# Nothing that subtracts, complements, shifts or raises to a power: what comes out begins with no dash.
+# No operator that subtracts, complements, shifts or raises to a power: the result never begins with a dash.
 _ARITHMETIC_COUNT = re.compile(r"(?:[0-9 \t\n+/%>=!&|^?:,()]|<(?!<)|\*(?!\*))*")
 _NO_NUMBER = "$"
-"""Stands in an expression for what may be no number."""
+"""Replaces an operand of an expression that may be no number."""
 _MAX_DIGITS = 15
-"""With no more of them in all, sums and products stay below 2^63."""
+"""The most digits in an expression: with them, sums and products stay below 2^63."""
 _MATCH = re.compile(r"\[[0-9]{1,2}\]\}")
 _STATUSES = re.compile(r"\[(?:[@*]|[0-9]{1,2})\]\}")
 _WORD_CHARACTER = re.compile(r"\w")
 
 
 def read_dollar(scanner: Scanner, *, quoted: bool) -> Piece:
-    """Read what the `$` here begins."""
+    """Read the expansion that begins with the `$` here."""
     start = scanner.at
     piece = _dollar(scanner, quoted=quoted)
     if scanner.notes is not None:
@@ -88,7 +88,7 @@ def read_backticks(scanner: Scanner, *, quoted: bool) -> Piece:
         end += 1 + (character == "\\")
     text = scanner.source[start:end]
     if "\\\n" in text:
-        # Bash joins such lines before it reads the text, within single quotes, too.
+        # Bash joins such lines before it parses the text, even within single quotes.
         raise scanner.fail("A line is joined between backticks.")
     if quoted and '\\"' in text:
         raise scanner.fail("A quote is escaped between backticks within quotes.")
@@ -98,7 +98,7 @@ def read_backticks(scanner: Scanner, *, quoted: bool) -> Piece:
 
 
 def read_double_quoted(scanner: Scanner) -> list[Piece]:
-    """Read from one `"` to the next."""
+    """Read a double-quoted text."""
     scanner.at += 1
     pieces = _expanded(scanner, len(scanner.source), _QUOTED)
     scanner.expect('"')
@@ -107,7 +107,7 @@ def read_double_quoted(scanner: Scanner) -> list[Piece]:
 
 
 def read_here_text(scanner: Scanner, end: int) -> list[Piece]:
-    """Read a here-document from here to *end*."""
+    """Read the body of a here-document from here to *end*."""
     pieces = _expanded(scanner, end, _BODY)
     if scanner.at != end:
         raise scanner.fail("An expansion in a here-document is not closed.")
@@ -115,7 +115,7 @@ def read_here_text(scanner: Scanner, end: int) -> list[Piece]:
 
 
 def _expanded(scanner: Scanner, end: int, run: re.Pattern[str]) -> list[Piece]:
-    """Read text with expansions, to *end* or to a character that *run* leaves out and that begins none."""
+    """Read text with expansions, to *end* or to a character that *run* excludes and that begins no expansion."""
     pieces = [Piece("")]
     escapable = '$`"\\\n' if run is _QUOTED else "$`\\\n"
     while scanner.at < end:
@@ -147,7 +147,7 @@ def _dollar_quoted(scanner: Scanner, mark: str) -> Piece:
     scanner.bash_only("A quote behind a dollar")
     scanner.at += 1
     if mark == '"':
-        # The translation is looked up in a catalogue, which variables name.
+        # Bash takes the translation from a catalogue that variables name.
         scanner.mark_unsupported('A text is to be translated (`$"..."`).')
         pieces = read_double_quoted(scanner)
         if all(piece.is_known for piece in pieces):
@@ -197,7 +197,7 @@ def _braced(scanner: Scanner, *, quoted: bool) -> Piece:
 
 
 def _changed(scanner: Scanner, name: str, *, quoted: bool) -> Piece | None:
-    """Read `//a/b}`, `^^}`, `:1:2}` and their like, or `:=text}`, if one of them stands here."""
+    """Read `//a/b}`, `^^}`, `:1:2}` or a similar operation, or `:=text}`, if one of them comes next."""
     if found := _CHANGES.match(scanner.source, scanner.at):
         scanner.at = found.end() + 1
         scanner.check_body()
@@ -209,7 +209,7 @@ def _changed(scanner: Scanner, name: str, *, quoted: bool) -> Piece | None:
 
 
 def _given(scanner: Scanner, name: str, end: int, *, quoted: bool) -> Piece:
-    """Read from behind `${name:=`: the variable may be set there, to what follows, and is not known from here on."""
+    """Read from behind `${name:=`, which may set the variable to the text that follows: its value is unknown from here on."""
     scanner.at = end
     operand = _operand(scanner, quoted=quoted)
     texts = combined((piece.text,) if piece.is_known else piece.hints for piece in operand)
@@ -220,7 +220,7 @@ def _given(scanner: Scanner, name: str, end: int, *, quoted: bool) -> Piece:
 
 
 def _element(scanner: Scanner, name: str, *, quoted: bool, keys: bool) -> Piece | None:
-    """Read `[0]}`, if it stands here and the line has set that element, or it is a status; `[@]}`, for *keys*, too."""
+    """Read the subscript of an element that the line has set, such as `[0]}`, or of a status; with *keys*, also `[@]}`."""
     if not scanner.source.startswith("[", scanner.at):
         return None
     if keys:
@@ -228,7 +228,7 @@ def _element(scanner: Scanner, name: str, *, quoted: bool, keys: bool) -> Piece 
     if name == "PIPESTATUS" and (statuses := _STATUSES.match(scanner.source, scanner.at)):
         scanner.at = statuses.end()
         splits = "IFS" in scanner.source
-        # There is at least one, and more make several words of it.
+        # There is at least one status; `[@]` becomes several words if there are more.
         pattern = NUMBER if statuses.group() == "[0]}" and not splits else None
         return Piece("", quoted, is_known=False, splits=splits, pattern=pattern, is_output=True, is_number=not splits)
     if name == MATCHED and name in scanner.set_names and (match := _MATCH.match(scanner.source, scanner.at)):
@@ -255,7 +255,7 @@ def _length(scanner: Scanner, *, quoted: bool) -> Piece:
             splits = not (quoted or is_number)
             return Piece("", quoted, is_known=False, splits=splits, pattern=NUMBER, is_number=is_number)
         if scanner.take("}"):
-            # What the line itself has set is no secret, nor is its length; of what it has found, that may tell something.
+            # The length of a variable that the line has set is no secret; that of one from the environment may be.
             pattern = NUMBER if name in scanner.set_names and "IFS" not in scanner.source else None
             return Piece("", quoted, is_known=False, splits=not quoted and pattern is None, pattern=pattern)
         scanner.mark_unsupported("An expansion does more than to insert a value.")
@@ -264,7 +264,7 @@ def _length(scanner: Scanner, *, quoted: bool) -> Piece:
 
 
 def _operand(scanner: Scanner, *, quoted: bool) -> list[Piece]:
-    """Read to the brace that closes the expansion."""
+    """Read up to the brace that closes the expansion."""
     pieces: list[Piece] = []
     with scanner.deeper():
         while not scanner.take("}"):
@@ -291,7 +291,7 @@ def _operand_piece(scanner: Scanner, *, quoted: bool) -> list[Piece]:
 
 
 def read_single_quoted(scanner: Scanner) -> Piece:
-    """Read from one `'` to the next."""
+    """Read a single-quoted text."""
     end = scanner.source.find("'", scanner.at + 1)
     if end < 0:
         raise scanner.fail("A quote is not closed.")
@@ -322,10 +322,10 @@ def _parenthesis(scanner: Scanner, *, quoted: bool) -> Piece:
 
 
 def read_arithmetic(scanner: Scanner) -> Sum | None:
-    """Read to the `))` that closes an expression; what it does, if names in it hold numbers as far as can be told.
+    """Read an expression up to its `))`; return what it reads and sets, or None if it has only numbers or may do more.
 
     Raises:
-        NotUnderstood: It is none, and bash would take it for commands.
+        NotUnderstood: It is no expression, so that bash would parse it as commands.
     """
     start, open_ = scanner.at, 2
     texts: list[str] = []
@@ -343,7 +343,7 @@ def read_arithmetic(scanner: Scanner) -> Sum | None:
 
 
 def compute(scanner: Scanner, text: str) -> Sum | None:
-    """Note which variables an expression reads and sets: bash evaluates what they hold, so that all are numbers."""
+    """Record the variables that an expression reads and sets. Bash evaluates their values, so they all have to be numbers."""
     found = sum_of(text)
     read = frozenset[str]() if found is None else found.names - (found.certain if found.sets_alone else frozenset())
     if found is None or not read <= scanner.set_names:
@@ -369,7 +369,7 @@ def _arithmetic_part(scanner: Scanner, open_: int, texts: list[str]) -> int:
         piece = read_dollar(scanner, quoted=True) if character == "$" else read_backticks(scanner, quoted=True)
         is_apart = is_apart and _WORD_CHARACTER.match(scanner.source, scanner.at) is None
         if piece.name.endswith("]") and DERIVED not in piece.name:
-            # An element: all that the array holds have to be numbers.
+            # An element of an array: all its elements have to be numbers.
             array = piece.name.removeprefix(MARK)
             scanner.computed.add(any_of(array.partition("[")[2][:-1]) if array == piece.name else array)
             piece = piece._replace(is_number=True)
@@ -379,7 +379,7 @@ def _arithmetic_part(scanner: Scanner, open_: int, texts: list[str]) -> int:
         scanner.at += 1
         texts.append(character)
         return 1
-    if character == ")" and open_ > 2:  # noqa: PLR2004 - the two that it began with
+    if character == ")" and open_ > 2:  # noqa: PLR2004 - the two parentheses of `((`
         scanner.at += 1
         texts.append(character)
         return -1
@@ -388,7 +388,7 @@ def _arithmetic_part(scanner: Scanner, open_: int, texts: list[str]) -> int:
 
 
 def _operand_of(piece: Piece) -> str:
-    """*piece* of an expression as a name or a number; `_NO_NUMBER` if it may be more."""
+    """*piece* of an expression as a name or a number; `_NO_NUMBER` if it may be anything else."""
     if piece.is_number or piece.pattern == NUMBER:
         return " 1 "
     name = piece.name.removeprefix(MARK)

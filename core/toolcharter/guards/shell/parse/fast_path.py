@@ -1,6 +1,6 @@
-"""Reads the lines that most lines are: words without expansions, in pipelines and lists. Anything else is for `lists`.
+"""Parses the most common lines fast: words without expansions, in pipelines and lists. `lists` parses all others.
 
-One pattern per token, in which no character can be read in two ways, so that no second reader is asked.
+One pattern matches each token, and no character in it is ambiguous, so the check by tree-sitter-bash is not needed.
 """
 
 import re
@@ -10,9 +10,9 @@ from typing import Final
 from toolcharter.guards.shell.nodes import MAX_COMMANDS, MAX_WORDS, Command, Redirection, Script, Word, quoted
 from toolcharter.guards.shell.parse.cwd import Flow, Folders, after, either
 
-# Only what `shlex.quote` leaves alone goes without quotes; within them nothing is special but in double ones a dollar, a
-# backtick, a backslash before one of these and, to an interactive shell, an exclamation mark. A word ends where a blank
-# or an operator does.
+# Outside of quotes, only characters that `shlex.quote` does not quote are accepted. Within double quotes, only a dollar, a
+# backtick, a backslash before one of these and, in an interactive shell, an exclamation mark are special. A word ends before
+# a blank or an operator.
 _START: Final = "[A-Za-z0-9_@%+=:,./-]"
 _END: Final = r"(?=[ \t|;]|&&|\Z)"
 _TOKEN: Final = re.compile(
@@ -32,7 +32,7 @@ _REDIRECTIONS: Final = {
     "2>&1": Redirection(">&", "2", Word("1", "1", None, "1"), None, "2>&1"),
     **{f"{one}>/dev/null": Redirection(">", one, _NULL, None, f"{one}>/dev/null") for one in ("", "1", "2")},
 }
-# Words of the language, and programs that change how bash goes on: `cd` alone is simple enough.
+# Reserved words, and builtins that change how bash runs the rest of the line. `cd` is simple enough to be handled here.
 _OTHERS: Final = frozenset(
     """case coproc do done elif else esac fi for function if in select then time until while namespace
     export declare typeset local readonly
@@ -42,12 +42,12 @@ _HERE: Final = (".",)
 
 
 def script_of(source: str, workspace: str, *, enters: int = 0) -> Script | None:
-    """What *source* runs, if it is that plain; None if `lists` has to read it, or to refuse it.
+    """Parse *source*, if it is plain enough; None if `lists` has to parse or refuse it.
 
     Args:
-        source: Without control characters other than tab and newline.
-        workspace: As for `script.parse`.
-        enters: As for `script.parse`.
+        source: The line, without control characters other than tab and newline.
+        workspace: See `script.parse`.
+        enters: See `script.parse`.
     """
     reading = _Plain(workspace, enters=enters)
     for found in _TOKEN.finditer(source):
@@ -77,24 +77,24 @@ def _glob(written: str) -> Word:
 
 
 def _revision(text: str) -> Word:
-    """Only at a word's beginning, or behind `:` and `=`, a tilde is a home."""
+    """A literal word with a tilde: bash expands one only at the beginning of a word, or behind `:` and `=`."""
     return Word(quoted(text), text, None, text)
 
 
 _ARGUMENTS: Final[dict[str | None, Callable[[str], Word]]] = {"quoted": _quoted, "glob": _glob, "revision": _revision}
-"""Words of which no program is named."""
+"""The kinds of words that are never the name of a program."""
 
 
 class _Plain:
-    """One pass over a line. A command is made when what ends it has been read."""
+    """One pass over a line. A command is added when the operator behind it is read."""
 
     def __init__(self, workspace: str, *, enters: int) -> None:
         self.words: list[Word] = []
-        """Of the command being read."""
+        """The words of the current command."""
         self.redirections: list[Redirection] = []
-        """Of the same."""
+        """The redirections of the current command."""
         self.at = 0
-        """Where it begins, in characters."""
+        """Where the current command begins, in characters."""
         self._workspace = workspace
         self._enters = enters
         self._commands: list[Command] = []
@@ -103,10 +103,10 @@ class _Plain:
         self._here: Folders = _HERE
         self._flow = Flow(_HERE, _HERE)
         self._joined = ";"
-        """The operator before the pipeline being read."""
+        """The operator before the current pipeline."""
 
     def operator(self, text: str) -> bool:
-        """Take what ends a command, `""` for the line's end; whether the line is as plain as it has to be."""
+        """Handle the operator that ends a command, `""` at the end of the line; false if the line is not plain enough."""
         words = self.words
         if not words:
             # Behind a semicolon, the line may end.
@@ -116,7 +116,7 @@ class _Plain:
         if program in _OTHERS or "=" in program or self._made > MAX_WORDS or len(self._commands) >= MAX_COMMANDS:
             return False
         if program == "cd" and [one.text for one in words[1:]] == ["-"]:
-            return False  # Where that leads, what was before tells.
+            return False  # The target depends on earlier commands.
         stdin_from = tuple(range(self._pipeline, len(self._commands)))
         redirections = tuple(self.redirections)
         self._commands.append(Command(tuple(words), (), redirections, stdin_from, (), self._here, (), self.at))
@@ -126,11 +126,11 @@ class _Plain:
         return True
 
     def script(self) -> Script:
-        """What has been read."""
+        """The script parsed so far."""
         return Script(tuple(self._commands))
 
     def _end(self, moving: Sequence[Word], operator: str) -> None:
-        """The end of a pipeline; *moving* are the words of one that changes the folder."""
+        """End a pipeline; *moving* are its words if it is a `cd`."""
         here, before = self._here, self._flow
         self._pipeline = len(self._commands)
         moved = after(moving, here, self._workspace) if moving else here

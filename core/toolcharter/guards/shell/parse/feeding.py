@@ -1,10 +1,11 @@
-"""Writes loops and arrays that `<(...)` and globs feed as what is judged alike: a pipe, or the words themselves.
+"""Rewrites loops and arrays that read `<(...)` or globs to equivalent lines that the guard can judge.
 
-`while read -r f; do wc "$f"; done < <(git ls-files)` is judged as `git ls-files | while read -r f; do wc "$f"; done`,
-`mapfile -t a < <(git ls-files); for f in "${a[@]}"; do ...` as `... | while IFS= read -r f; do ...`, and
-`a=(src/*.py); wc "${a[@]}"` as `wc src/*.py`, `t=$(mktemp); trap 'rm -f "$t"' EXIT` as `t=$(mktemp); rm -f "$t"`. What the body of such a loop does to the shell ends with a pipe: where it does
-more than to set variables, of which the guard asks nothing behind a loop, or where the array is used in another way, the
-line stays as it is. Source: bash(1), "Process Substitution", "Pipelines", "Arrays".
+`while read -r f; do wc "$f"; done < <(git ls-files)` becomes `git ls-files | while read -r f; do wc "$f"; done`;
+`mapfile -t a < <(git ls-files); for f in "${a[@]}"; do ...` becomes `... | while IFS= read -r f; do ...`;
+`a=(src/*.py); wc "${a[@]}"` becomes `wc src/*.py`; and `t=$(mktemp); trap 'rm -f "$t"' EXIT` becomes `t=$(mktemp); rm -f "$t"`.
+A pipe runs the body of the loop in a subshell, so effects of the body on the shell would be lost. So the line stays as it is
+if the body does more to the shell than set variables, or if the array is used in any other way.
+Source: bash(1), "Process Substitution", "Pipelines", "Arrays".
 """
 
 import re
@@ -18,8 +19,8 @@ from toolcharter.guards.shell.parse.notes import Loop, Notes, Use
 from toolcharter.guards.shell.parse.scanner import Scanner
 
 MAY_FEED: Final = re.compile(r"trap 'rm |<[ \t]*<\(|=\([^)\n]*[*?]|(?:mapfile|readarray)[ \t]")
-"""What a line holds in which there is something to write out."""
-# One pipeline, and nothing that could end it elsewhere.
+"""Matches lines in which there may be something to rewrite."""
+# One pipeline, without any character that could end it early.
 _FED: Final = re.compile(r"[ \t]*<[ \t]*<\(([a-z](?:[^;&\n()<>#`|!]|\|(?!\|))*)\)[ \t]*")
 _ENDS: Final = re.compile(r"[ \t]*(?:;(?!;)|\n|\||&&|\)|\}|\Z)")
 _READ: Final = re.compile(r"while[ \t]")
@@ -39,9 +40,9 @@ _LASTING: Final = frozenset(
     """cd pushd popd exec set shopt export readonly umask ulimit trap local declare typeset unset mapfile readarray wait
     getopts eval source . alias unalias let enable builtin command hash coproc shift return""".split()
 )
-"""What they do to the shell ends with a pipe, or is not known."""
+"""Builtins whose effect on the shell would be lost in a pipe, or is not known."""
 _RUNNING: Final = frozenset({"eval", "source", ".", "alias", "enable", "builtin"})
-"""They run text that may set an array."""
+"""Builtins that run text, which may set an array."""
 _MOVING: Final = frozenset({"cd", "pushd", "popd", "set", "eval", "source", ".", "trap", "alias", "builtin", "command"})
 
 
@@ -50,14 +51,14 @@ class _Array(NamedTuple):
 
     name: str
     use: tuple[int, int]
-    """Where that happens."""
+    """The span of the command that sets it."""
     printer: str
-    """What prints its words line by line; empty for words that are written out."""
+    """The command that prints its words line by line; empty for literal words."""
     words: str
 
 
 def written_out(scanner: Scanner) -> str | None:
-    """The line that *scanner* has read and noted, with such loops and arrays written out; None if there is none."""
+    """Rewrite the line that *scanner* has read with notes; None if it has no such loop or array."""
     notes = scanner.notes
     if notes is None or any(use.program in _RUNNING for use in notes.uses):
         return None
@@ -81,7 +82,7 @@ def written_out(scanner: Scanner) -> str | None:
 
 
 def _removed(source: str, notes: Notes) -> Iterator[tuple[int, int, str]]:
-    """What becomes of `trap 'rm -f "$t"' EXIT` beside `t=$(mktemp)`: what it removes when the shell ends is that file."""
+    """The edits for `trap 'rm -f "$t"' EXIT` in a line with `t=$(mktemp)`: at its end, the shell removes that file."""
     for use in notes.uses:
         texts = [word.text for word in use.words]
         found = _REMOVED.fullmatch(texts[1] or "") if texts[:1] == ["trap"] and texts[2:] == ["EXIT"] else None
@@ -97,7 +98,7 @@ def _removed(source: str, notes: Notes) -> Iterator[tuple[int, int, str]]:
         if made[0].start() < use.start:
             yield use.start, use.end, texts[1] or ""
         elif re.fullmatch(r"[ \t]*[;\n][ \t\n]*", source[use.end : made[0].start()]):
-            # Nothing runs in between, so that it never ends there.
+            # No command runs between the two, so the shell cannot end there.
             yield use.start, made[0].start(), ""
             yield made[0].end(), made[0].end(), f"; {texts[1]}"
         else:
@@ -105,7 +106,7 @@ def _removed(source: str, notes: Notes) -> Iterator[tuple[int, int, str]]:
 
 
 def _check(source: str, notes: Notes, loop: Loop) -> None:
-    """Refuse a loop that a pipe would make another one."""
+    """Refuse a loop that would do something else as a part of a pipe."""
     inside = [one for one in notes.uses if loop.start <= one.start < loop.closed]
     if not loop.is_statement or not _ENDS.match(source, loop.end):
         raise UncertainError
@@ -143,7 +144,7 @@ def _globbed(source: str, notes: Notes) -> Iterator[_Array]:
 
 
 def _may_move(use: Use) -> bool:
-    """Whether a glob may stand for other names behind *use*, or whether that cannot be determined."""
+    """Whether a glob may match other names after *use*; true if that is not known."""
     if use.program == "shopt":
         return not {"-s", "-u", "nullglob", "failglob"}.issuperset(word.text for word in use.words[1:])
     return use.program is None or use.program in _MOVING
@@ -154,7 +155,7 @@ def _is_top(use: Use) -> bool:
 
 
 def _used(source: str, notes: Notes, array: _Array) -> Iterator[tuple[int, int, str]]:
-    """What becomes of the uses of an array."""
+    """The edits for the uses of *array*."""
     name, printer = array.name, array.printer
     rest = source[: array.use[0]] + " " * (array.use[1] - array.use[0]) + source[array.use[1] :]
     if not _NAMING_MORE.search(rest):
@@ -176,12 +177,12 @@ def _used(source: str, notes: Notes, array: _Array) -> Iterator[tuple[int, int, 
             yield start, end, array.words
             continue
         yield _listed(source, notes, start, printer)
-    # Where names are looked for is seen by this command; of the array, only its length is left to be looked at.
+    # This command shows the analyser where names are listed. Of the array itself, only the length may still be used.
     yield array.use[0], array.use[1], f"{printer or f'echo {array.words}'} >/dev/null; {name}=1"
 
 
 def _listed(source: str, notes: Notes, start: int, printer: str) -> tuple[int, int, str]:
-    """What becomes of one use of an array of what a command prints: in a loop, or where it is shown."""
+    """The edit for one use of an array that holds the output of a command: in the head of a loop, or as an argument."""
     for loop in notes.loops:
         head = _OVER.match(source, loop.start)
         if head is not None and head.start() < start < head.end():
@@ -194,6 +195,6 @@ def _listed(source: str, notes: Notes, start: int, printer: str) -> tuple[int, i
     )
     if use is None:
         raise UncertainError
-    # Behind other programs, somebody looks whether a shell would part or expand the names.
+    # For other programs, the gate checks on disk that the shell would neither split nor expand the names.
     quote = '"' if use.program in {"echo", "printf"} else ""
     return start, source.index('"', start + 1) + 1, f"{quote}$({printer}){quote}"

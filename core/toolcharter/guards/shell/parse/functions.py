@@ -1,7 +1,7 @@
-"""Writes the calls of a line's own functions out: `f() { wc -l "$1"; }; f a; f b` is `{ wc -l "a"; }; { wc -l "b"; }`.
+"""Inlines the calls of a line's own functions: `f() { wc -l "$1"; }; f a; f b` becomes `{ wc -l "a"; }; { wc -l "b"; }`.
 
-What comes out is a line that does the same, and that is read as any other. Where a step of it is not certain, there is
-none, and the line is judged by what its functions hold. Local variables get names of their own.
+The result is an equivalent line, which is parsed like any other. If a step is not certain, the line is judged by the commands
+in its functions instead. Local variables get unique names.
 Source: bash(1), "FUNCTIONS", "PARAMETERS"; `local` and `return` in "SHELL BUILTIN COMMANDS".
 """
 
@@ -17,17 +17,17 @@ from toolcharter.guards.shell.parse.scanner import Scanner
 from toolcharter.guards.shell.programs.tables import CORE
 
 MAX_STEPS: Final = 6
-"""How deep functions may call functions, and one."""
+"""The most steps, each of which inlines the calls of one level; the last one removes the definitions."""
 _MAX_CHARS: Final = 10_000
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-# They look at functions or at their words, or run text that may; what sets options is looked at word by word.
+# Builtins that read functions or parameters, or run text that may. Those that set options are checked word by word.
 _LOOKERS: Final = frozenset(
     """eval source . trap alias unalias enable builtin unset typeset declare coproc caller shift getopts exec hash bind
     complete compgen compopt logout suspend select history fc jobs disown fg bg readonly""".split()
 )
 _SETTERS: Final = frozenset({"set", "shopt", "mapfile", "readarray", "wait", "read"})
-"""They may, by some of their words."""
-# No function may have such a name: bash or the guard gives it a meaning of its own, or bash calls it by itself.
+"""Builtins that may do so with some arguments."""
+# No function may have such a name: it has a meaning of its own to bash or to the guard, or bash calls it by itself.
 _TAKEN: Final = (
     _LOOKERS
     | _SETTERS
@@ -40,23 +40,23 @@ _STRANGE: Final = re.compile(r"`|(?<!<)<<(?!<)|FUNCNAME|BASH_|\bIFS\b|\$\{?_\b|\
 
 
 class Step(NamedTuple):
-    """A line in which some calls are written out."""
+    """A line in which some calls are inlined."""
 
     source: str
     programs: tuple[str | None, ...]
-    """What has to run in it, in order; None for what could not be told."""
+    """The programs that have to run in it, in order; None for an unknown one."""
     called: frozenset[str]
-    """The functions whose calls were written out, in all steps."""
+    """The functions whose calls were inlined, in all steps."""
     is_last: bool
-    """Whether it defines no function."""
+    """Whether the line defines no function."""
 
 
 def step_of(scanner: Scanner, called: frozenset[str]) -> Step | None:
-    """The line that *scanner* has read, with the calls outside of functions written out; None if that is not certain.
+    """Inline the calls outside of functions in the line that *scanner* has read; None if the result is not certain.
 
     Args:
-        scanner: Has read a whole line.
-        called: The functions whose calls were written out before.
+        scanner: The scanner, which has read a whole line.
+        called: The functions whose calls were inlined in earlier steps.
     """
     notes = scanner.notes
     if notes is None or not _is_plain(scanner, notes):
@@ -68,13 +68,13 @@ def step_of(scanner: Scanner, called: frozenset[str]) -> Step | None:
 
 
 def are_foreseen(programs: Sequence[str | None], scanner: Scanner, first: int) -> bool:
-    """Whether *scanner*, which has read a step, has found these programs from the place *first* on."""
+    """Whether *scanner*, which has read the line of a step, has found exactly *programs* from the position *first* on."""
     found = [use.program for use in _uses(scanner.notes) if use.start >= first] if scanner.notes is not None else []
     return len(found) == len(programs) and all(one in {None, other} for one, other in zip(programs, found, strict=True))
 
 
 def leave_functions_alone(commands: Sequence[Command], names: frozenset[str]) -> bool:
-    """Whether none of *commands* runs, changes or looks at a function by another way than a call."""
+    """Whether none of *commands* runs, changes or reads a function in any way other than a call."""
     return all(_leaves_alone(one, names) for one in commands)
 
 
@@ -85,7 +85,7 @@ def _leaves_alone(command: Command, names: frozenset[str]) -> bool:
     if program in _LOOKERS:
         return False
     if program == "command":
-        # `command -v f` tells what `f` is, and runs nothing.
+        # `command -v f` only looks up `f`, and runs nothing.
         return [word.text for word in command.words[1:2]] in (["-v"], ["-V"]) and not command.words[3:]
     if program == "export" and any((word.text or "-").startswith("-") for word in command.words[1:]):
         return False
@@ -106,7 +106,7 @@ def _is_plain(scanner: Scanner, notes: Notes) -> bool:
 
 
 def _is_free(name: str) -> bool:
-    """Whether a function may have this *name*: it is that of no program, so that nobody mistakes what a call runs."""
+    """Whether a function may have this *name*: no known program and no builtin has it, so that a call is unambiguous."""
     return _NAME.fullmatch(name) is not None and name not in _TAKEN and CORE.find(name) is None
 
 
@@ -145,6 +145,6 @@ def _step(source: str, notes: Notes, called: frozenset[str]) -> Step:
 
 
 def _behind(source: str, at: int) -> int:
-    """Behind the semicolon that ends a definition, if one does."""
+    """The position behind the semicolon that ends a definition; *at* if there is none."""
     found = re.compile(r"[ \t]*;").match(source, at)
     return at if found is None else found.end()

@@ -1,4 +1,4 @@
-"""Reads lists and pipelines, where the grammar of a line begins.
+"""Parses lists and pipelines, the outermost constructs of a line.
 
 Source: POSIX.1-2024, shell command language, 2.9.2, 2.9.3 and 2.10; bash(1), "SHELL GRAMMAR".
 """
@@ -40,10 +40,10 @@ def read_line(
     settles: bool = False,
     lists: bool = False,
 ) -> Script:
-    """Read *source*, as `script.parse` says, with the whole grammar.
+    """Parse *source* with the whole grammar; the arguments are those of `script.parse`.
 
     Raises:
-        NotUnderstood: It is not understood, or the second reader sees something else in it.
+        NotUnderstood: The source is not understood, or tree-sitter-bash sees something else in it.
     """
     scanner = Scanner(source, workspace, read_list, is_posix=is_posix, enters=enters)
     scanner.settles = settles and not is_posix
@@ -57,7 +57,7 @@ def read_line(
 
 
 def _fed(scanner: Scanner, script: Script) -> Script | None:
-    """What a line runs that *scanner* has read as *script*, with the loops that are fed written as pipes, if there are any."""
+    """Rewrite loops with `< <(...)` in the line that *scanner* has read as *script*, and parse it again; None if it has none."""
     try:
         if scanner.notes is None:
             scanner = _anew(scanner, scanner.source)
@@ -73,7 +73,7 @@ def _fed(scanner: Scanner, script: Script) -> Script | None:
 
 
 def _anew(scanner: Scanner, source: str) -> Scanner:
-    """One that reads *source* in place of the other's, and notes what it is made of."""
+    """A new scanner for *source* with the settings of *scanner*, which also takes notes."""
     following = Scanner(source, scanner.workspace, read_list, enters=scanner.enters)
     following.settles, following.lists = scanner.settles, scanner.lists
     following.notes = Notes()
@@ -81,7 +81,7 @@ def _anew(scanner: Scanner, source: str) -> Scanner:
 
 
 def _written_out(scanner: Scanner, script: Script) -> tuple[Scanner, Script] | None:
-    """What a line runs that *scanner* has read as *script*, with the calls of its functions written out, if that is certain."""
+    """Inline the calls of functions in the line that *scanner* has read as *script*; None if the result is not certain."""
     first, names = (
         scanner.statement if scanner.notes is None else scanner.notes.definitions[0].start,
         {*scanner.functions},
@@ -106,7 +106,7 @@ def _written_out(scanner: Scanner, script: Script) -> tuple[Scanner, Script] | N
 
 
 def _checked(found: Script, names: set[str], script: Script) -> Script | None:
-    """*found*, which *script* is, if nothing in it may look at functions, or is called as one of *names* is."""
+    """*found*, with the commands of *script* as written; None if a command may use functions or has one of their *names*."""
     programs = {one.words[0].text for one in found.commands if one.words}
     if not programs.isdisjoint(names) or not functions.leave_functions_alone(found.commands, frozenset(names)):
         return None
@@ -114,7 +114,7 @@ def _checked(found: Script, names: set[str], script: Script) -> Script | None:
 
 
 def read_list(scanner: Scanner, ends: frozenset[str]) -> Flow:
-    """Read a list of commands up to one of the words *ends*, a `)`, a `;;` or the end."""
+    """Read a list of commands up to one of the words *ends*, a `)`, a `;;` or the end of the source."""
     flow = Flow(scanner.here, scanner.here)
     scanner.newlines()
     while not _is_end(scanner, ends):
@@ -205,7 +205,7 @@ def _pipeline(scanner: Scanner) -> Flow:
 
 
 def _settle(scanner: Scanner, at: int, start: int) -> Gained:
-    """Remember what the command sets that has just been read, from *at* on: the first of those from *start* on."""
+    """Record the variables that the command just read sets; it begins at *at*, and its commands at position *start*."""
     if not scanner.settles or len(scanner.commands) <= start or not may_set(scanner.commands[-1]):
         return Gained(scanner.set_names, scanner.set_names)
     return remembered.settle(scanner, at)
@@ -218,7 +218,7 @@ def _prefixes(scanner: Scanner) -> bool:
 
 
 def _time(scanner: Scanner) -> None:
-    """Skip `time`, which only tells how long what follows it took."""
+    """Skip `time`, which only measures the command behind it."""
     if scanner.bare() != "time":
         return
     start = scanner.at

@@ -1,6 +1,6 @@
-"""Reads loops, and writes one over literal words out: its body once for each value that the variable has.
+"""Parses loops, and unrolls a loop over literal words: its commands appear once for each value of the variable.
 
-Whatever is not certain leaves the words that hold the variable unknown. Source: POSIX.1-2024, shell command language,
+If the values are not certain, the words with the variable stay unknown. Source: POSIX.1-2024, shell command language,
 2.9.4; bash(1), "Looping Constructs" and "Word Splitting".
 """
 
@@ -32,21 +32,21 @@ else:
 _VARIABLE = re.compile(r"[a-z_][a-z0-9_]*|[A-Z](?=[ \t\n;])")
 _NUMBERS = re.compile(r"(?:[\w \t+\-*/%<>=!&|]|\$\{#[A-Za-z_]\w*\[@\]\})*;", re.ASCII)
 _COUNT = re.compile(r"\$\{#\w+\[@\]\}")
-# Five digits, and no fewer: what nobody starts that often.
+# A number of five digits or more: no harmless loop has that many turns.
 _MANY = re.compile(r"[0-9]{5}")
 _MANY_WORDS = re.compile(r"\{-?[0-9]+\.\.-?[0-9]{5}|[\"]?(?:\$\(|`)[ \t]*(?:seq|jot)\b[^|;)`]*[0-9]{5}")
 MAX_VALUES = 16
-"""Of one loop."""
+"""The most values of one loop that is unrolled."""
 _MOST = MAX_COMMANDS - 10
-"""Commands at the end of a loop that is written out; the line may go on."""
+"""The most commands of a line up to the end of an unrolled loop; ten are left for the rest of the line."""
 # Neither blanks nor globs, tildes or braces: without quotes, bash makes the same word of them.
 _PLAIN = re.compile(r"[A-Za-z0-9_@%+=:,./-]+")
-# What may give a loop variable another value: by the way, and once and for all.
+# Programs that may set a loop variable: the first when they run in the loop, the second also when they run before it.
 _SETTERS = frozenset({"read", "mapfile", "readarray", "printf", "getopts", "let", "export", "readonly", "unset"})
 _ALTERERS = frozenset({"eval", "source", ".", "trap", "declare", "typeset", "local"})
 _SKIPPING = frozenset({"break", "continue", "return"})
 _HIDERS = frozenset({"command", "builtin", "wait"})
-"""They may run one of those, or name a variable in an option."""
+"""Builtins that may run one of these, or take the name of a variable in an option."""
 
 
 def read_while(scanner: Scanner) -> Flow:
@@ -76,9 +76,9 @@ def _while_parts(scanner: Scanner) -> None:
 
 
 def _names(scanner: Scanner, name: str, words: Sequence[Word], before: int) -> tuple["Listed | None", Value | None]:
-    """What the variable *name* of a loop over *words* stands for on disk, and what it holds.
+    """The names on disk that the variable *name* of a loop over *words* holds, and its value.
 
-    Commands from position *before* on are those that the words run.
+    The commands from position *before* on are those in substitutions among the words.
     """
     if scanner.lists and is_own(name):
         names = _held_names(scanner, words) or listed.of_words(words, scanner.commands[before:], before, scanner.source)
@@ -88,7 +88,7 @@ def _names(scanner: Scanner, name: str, words: Sequence[Word], before: int) -> t
 
 
 def _held_names(scanner: Scanner, words: Sequence[Word]) -> "Listed | None":
-    """What the words of a loop stand for that are one variable of names on disk, without quotes."""
+    """The names on disk in the words of a loop, if the words are one unquoted variable that holds such names; else None."""
     names = [part.name.removeprefix(MARK) for part in words[0].parts] if len(words) == 1 and words[0].splits else []
     found = scanner.listed.get(names[0]) if len(names) == 1 else None
     if found is None or words[0].pattern != found.pattern:
@@ -98,7 +98,7 @@ def _held_names(scanner: Scanner, words: Sequence[Word]) -> "Listed | None":
 
 
 def _list(scanner: Scanner, name: str, names: "Listed | None") -> None:
-    """Read the body of a loop whose variable *name* stands for *names*, if that is known."""
+    """Read the body of a loop whose variable *name* holds the names on disk *names*; None if it holds none."""
     if names is None:
         _do(scanner)
         return
@@ -150,14 +150,14 @@ def _counting(scanner: Scanner) -> None:
 
 
 def _mark_endless(scanner: Scanner, *, is_endless: bool) -> None:
-    """Note that the body of the loop which is read runs again and again."""
+    """Record that the body of the current loop runs very often."""
     if is_endless:
         scanner.within = (*scanner.within, ENDLESS)
 
 
 def _for_parts(scanner: Scanner) -> bool:
     """Read from behind `for`; whether each turn ends in the folder in which it begins."""
-    # Others, such as `PATH`, may be variables that programs look at.
+    # Other names, such as `PATH`, may be variables that programs read.
     found = _VARIABLE.match(scanner.source, scanner.at)
     if found is None or found.group().endswith("_proxy"):
         raise scanner.fail("The variable of a loop is not understood.")
@@ -202,14 +202,15 @@ def _for_parts(scanner: Scanner) -> bool:
 def _ends_in(scanner: Scanner, folders: Folders, start: int) -> bool:
     """Whether each turn of the loop just read, whose commands begin at *start*, ends in *folders*, where it began.
 
-    What changes the names on disk would do so before the next turn, wherever it stands in the loop.
+    The whole loop has to lie before the first command that may change names on disk: in the next turn, that command would
+    come before the `cd`.
     """
     is_same = bool(folders) and scanner.here == folders and scanner.at <= scanner.enters
     return is_same and not (scanner.functions or _any_runs(scanner.commands[start:], _SKIPPING))
 
 
 def _leave(scanner: Scanner, name: str, start: int, *, is_certain: bool) -> None:
-    """Take the variable of a loop, whose commands begin at *start*, as one that no loop sets any more."""
+    """Record that the loop over the variable *name*, whose commands begin at *start*, has ended."""
     scanner.loops.pop(name, None)
     if name in scanner.entered and not is_certain:
         scanner.commands[start:] = [one._replace(folders=()) for one in scanner.commands[start:]]
@@ -217,7 +218,7 @@ def _leave(scanner: Scanner, name: str, start: int, *, is_certain: bool) -> None
 
 
 def _note(scanner: Scanner, span: tuple[int, int]) -> None:
-    """Note where the variable of a loop is named."""
+    """Note the span of the variable's name in the head of a loop."""
     if scanner.notes is not None:
         scanner.notes.named.add(span)
 
@@ -245,7 +246,7 @@ def _loop_words(scanner: Scanner) -> list[Word]:
 
 
 def _is_certain(scanner: Scanner, start: int) -> bool:
-    """Whether the variable of a loop, whose commands begin at *start*, has its own values and no others."""
+    """Whether the variable of a loop, whose commands begin at *start*, has no values other than the words of the loop."""
     if scanner.functions or scanner.unsupported or "IFS" in scanner.source or "IFS" in scanner.values:
         return False
     in_function = any(one.startswith("function ") for one in scanner.within)
@@ -253,30 +254,30 @@ def _is_certain(scanner: Scanner, start: int) -> bool:
 
 
 def may_set(body: Sequence[Command], commands: Sequence[Command]) -> bool:
-    """Whether a command may set a variable that a loop with this *body*, the last of all *commands*, has set."""
+    """Whether a command may set the variable of a loop; *body* are its commands, the last ones of *commands*."""
     others = [*commands[: len(commands) - len(body)]]
     altering = [one for one in others if not _makes_arrays(one)]
     return _any_runs([one for one in body if not _prints(one)], _SETTERS) or _any_runs([*altering, *body], _ALTERERS)
 
 
 def _makes_arrays(command: Command) -> bool:
-    """Whether it declares arrays, and nothing else: in front of a loop, that leaves the loop's variable alone."""
+    """Whether *command* only declares arrays, which does not affect the variable of a later loop."""
     return [word.text for word in command.words[1:2]] in (["-a"], ["-A"]) and set_by(command.words) is not None
 
 
 def _any_runs(commands: Iterable[Command], names: frozenset[str]) -> bool:
-    """Whether one of *commands* is one of *names*, or may be."""
+    """Whether the program of one of *commands* is, or may be, one of *names*."""
     return any(one.program is not None and (one.program.text is None or one.program.text in names) for one in commands)
 
 
 def values_of(words: Sequence[Word]) -> tuple[str, ...]:
-    """The values of a loop over *words*; none, if they cannot be determined, or are many."""
+    """The values of a loop over *words*; empty if they are not known, or are too many."""
     texts = tuple(dict.fromkeys(word.text for word in words if word.text is not None))
     return texts if len(texts) <= MAX_VALUES and all(word.is_literal for word in words) else ()
 
 
 def stays(body: Sequence[Command], commands: Sequence[Command]) -> bool:
-    """Whether nothing in *body*, the last of all *commands*, gives the variable of its loop another value."""
+    """Whether no command in *body*, the last ones of *commands*, gives the variable of the loop another value."""
     if _any_runs([one for one in body if not _looks_up(one)], _HIDERS) or any(
         "{" in one.descriptor for command in body for one in command.redirections
     ):
@@ -285,13 +286,13 @@ def stays(body: Sequence[Command], commands: Sequence[Command]) -> bool:
 
 
 def _looks_up(command: Command) -> bool:
-    """Whether it is `command -v NAME`, which runs nothing."""
+    """Whether *command* is `command -v NAME`, which runs nothing."""
     texts = [word.text for word in command.words]
     return texts[:1] == ["command"] and texts[1:2] in (["-v"], ["-V"]) and not texts[3:]
 
 
 def _prints(command: Command) -> bool:
-    """Whether it is `printf` without options, of which one sets a variable."""
+    """Whether *command* is `printf` without an option: `-v` would set a variable."""
     words = command.words[:2]
     return [word.text for word in words[:1]] == ["printf"] and not (words[-1].text or "-").startswith("-")
 
@@ -299,14 +300,17 @@ def _prints(command: Command) -> bool:
 def written_out(
     commands: Sequence[Command], start: int, name: str, values: Sequence[str], arrays: Arrays
 ) -> list[Command]:
-    """The body of a loop, once for each of *values*.
+    """Unroll a loop: repeat its body for each of *values*.
 
     Args:
-        commands: All so far; the body begins at *start*.
+        commands: All commands so far; the body begins at *start*.
         start: A position.
-        name: The loop's variable.
-        values: None, if they cannot be determined.
-        arrays: Of which elements may be looked up by the variable.
+        name: The variable of the loop.
+        values: Its values; empty if they are not known.
+        arrays: The arrays of the line, whose elements the body may look up by the variable.
+
+    Returns:
+        The commands of all turns; those of the body without the variable's values if it cannot be unrolled.
     """
     body = commands[start:]
     if not any(_holds(word, name) for command in body for word in (*command.words, *command.inputs)):
@@ -325,7 +329,7 @@ def _holds(word: Word, name: str) -> bool:
 
 
 def _is_of(part: Part, name: str) -> bool:
-    """Whether it is the variable *name*, or an element that this stands for: `${m[$k]}`."""
+    """Whether *part* is the variable *name*, or an element with that variable as its key: `${m[$k]}`."""
     return part.name == name or part.name.startswith(f"{name}[")
 
 
@@ -342,7 +346,7 @@ def _with(command: Command, fill: Callable[[Word], Word], name: str, start: int,
     first, rest = command.words[:1], command.words[1:]
     command = command.with_inputs(fill)
     return command._replace(
-        # What names a program stays unknown.
+        # The name of a program stays unknown.
         words=(*(_unknown(word, name) for word in first), *map(fill, rest)),
         stdin_from=_moved(command.stdin_from, start, offset),
         substitutes=_moved(command.substitutes, start, offset),
@@ -354,7 +358,7 @@ def _moved(positions: Sequence[int], start: int, offset: int) -> tuple[int, ...]
 
 
 def _filled(word: Word, name: str, value: str, arrays: Arrays) -> Word:
-    """*word* where the variable *name* has this *value*."""
+    """*word* with *value* in place of the variable *name*."""
     if not _holds(word, name):
         return word
     texts = [

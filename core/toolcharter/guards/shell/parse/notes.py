@@ -1,6 +1,6 @@
-"""What a reading notes of functions, from the first definition on, and of loops: for what writes them out.
+"""Notes that the parser takes on functions, from the first definition on, and on loops, for the modules that rewrite them.
 
-All places are characters of the source.
+All positions are in characters of the source.
 """
 
 import re
@@ -25,11 +25,11 @@ class Definition(NamedTuple):
     closed: int
     """Where the compound command of its body ends."""
     end: int
-    """Where the redirections behind that end."""
+    """Where the redirections of the body end."""
     depth: int
-    """How deep its statements stand in other constructs."""
+    """The depth of the statements in its body."""
     is_plain: bool
-    """Whether it is a statement of the line itself, which runs once and for certain."""
+    """Whether it is a statement at the top of the line, which certainly runs once."""
 
 
 class Use(NamedTuple):
@@ -37,23 +37,23 @@ class Use(NamedTuple):
 
     start: int
     end: int
-    """Behind its last word or redirection."""
+    """The position behind its last word or redirection."""
     words: tuple[Word, ...]
     spans: tuple[Span, ...]
-    """Of its words, as they are written."""
+    """The spans of its words in the source."""
     is_bare: bool
-    """Whether no assignment stands in it."""
+    """Whether it has no assignment."""
     within: tuple[str, ...]
     depth: int
-    """How deep it stands in other constructs."""
+    """How many constructs enclose it."""
     branches: int
-    """How many conditionals, loops and functions it stands in."""
+    """How many conditionals, loops and functions enclose it."""
     is_first: bool
-    """Whether a statement begins with it."""
+    """Whether it is the beginning of a statement."""
 
     @property
     def program(self) -> str | None:
-        """What runs; None if that cannot be determined."""
+        """The name of the program; None if it is not known."""
         return self.words[0].text if self.words else None
 
 
@@ -63,7 +63,7 @@ class Loop(NamedTuple):
     start: int
     closed: int
     end: int
-    """Behind the redirections."""
+    """The position behind its redirections."""
     is_statement: bool
 
 
@@ -74,36 +74,36 @@ class Reference(NamedTuple):
     end: int
     is_quoted: bool
     is_number: bool
-    """Whether it stands in arithmetic."""
+    """Whether it is part of an arithmetic expression."""
 
 
 class Notes:
-    """All of one source."""
+    """The notes on one source."""
 
     def __init__(self) -> None:
         self.definitions: list[Definition] = []
         self.uses: list[Use] = []
         self.loops: list[Loop] = []
-        """And all other compound commands."""
+        """Loops and all other compound commands."""
         self.statements: set[int] = set()
-        """Where assignments begin that are statements of the line itself."""
+        """The positions of assignments that are statements at the top of the line."""
         self.references: list[Reference] = []
         self.named: set[Span] = set()
-        """Where variables are named that are read or set."""
+        """The spans of all names of variables that are read or set."""
         self.is_odd = False
-        """Whether the words of the function are used without being named: `for x; do`."""
+        """Whether the parameters are used without a reference to them, as in `for x; do`."""
         self.closed = self.end = 0
-        """Where the compound command that was read last ends, without its redirections and with them."""
+        """Where the last compound command ends, without and with its redirections."""
         self.arithmetic = 0
-        """How deep the reading stands in arithmetic."""
+        """How many arithmetic expressions enclose the position."""
 
     def expanded(self, source: str, start: int, end: int, *, quoted: bool) -> None:
-        """Note an expansion that has been read."""
+        """Note an expansion from *start* to *end*."""
         if _POSITIONAL.match(source, start, end):
             self.references.append(Reference(start, end, quoted, self.arithmetic > 0))
         elif found := _NAMED.match(source, start, end):
             self.named.add(found.span(1))
 
     def counted(self, start: int, text: str) -> None:
-        """Note the variables of a piece of arithmetic."""
+        """Note the variables in *text*, a piece of an arithmetic expression that begins at *start*."""
         self.named.update((start + one.start(), start + one.end()) for one in _NAMES.finditer(text))

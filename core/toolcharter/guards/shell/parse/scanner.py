@@ -1,7 +1,7 @@
-"""The scanner that all functions of this folder share: where the reading is in its source, and what it has found so far.
+"""The scanner that all functions of this folder share: its position in the source, and all that was parsed so far.
 
-Each construct of the language has a function `read_...` that takes the scanner. Constructs hold each other, so that one of
-them, `lists.read_list`, is reached through the scanner.
+Each construct of the language has a function `read_...` that takes the scanner. Constructs nest in each other, so the
+function for the outermost one, `lists.read_list`, is called through the scanner: that avoids an import circle.
 """
 
 import re
@@ -26,7 +26,7 @@ else:
     settled = lazy("toolcharter.guards.shell.settled")
 
 MAX_DEPTH = 20
-"""How deep substitutions, compound commands and braced parameters may stand in each other."""
+"""How deep substitutions, compound commands and braced parameters may nest."""
 
 _BLANKS = re.compile(r"(?:[ \t]|\\\n)+")
 _BARE = re.compile(r"[^ \t\n|&;()<>'\"\\$`]*")
@@ -37,12 +37,12 @@ Span: TypeAlias = tuple[int, int]
 
 
 class Feeding(NamedTuple):
-    """What the words of one command start by the way, by position."""
+    """The positions of the commands in process substitutions among the words of one command."""
 
     inputs: list[int]
-    """Commands in `<(...)`."""
+    """The commands in `<(...)`."""
     outputs: list[int]
-    """Commands in `>(...)`."""
+    """The commands in `>(...)`."""
 
 
 ListReader: TypeAlias = Callable[["Scanner", frozenset[str]], Flow]
@@ -52,108 +52,108 @@ class Scanner:
     """One pass over a source."""
 
     at: int
-    """Where in its source it stands, in characters."""
+    """The position in the source, in characters."""
     unsupported: str | None
     unresolved_program: str | None
     within: tuple[str, ...]
     stdin_from: tuple[int, ...]
     here: Folders
     moves: int
-    """How often what has been read left its folder in a way that outlives it."""
+    """How many commands so far changed the folder of the shell that runs the line."""
     branches: int
-    """How many conditionals, loops and functions the reading stands in."""
+    """How many conditionals, loops and functions enclose the position."""
     turning: int
     """How many of these are loops over words."""
     inners: int
-    """How many sources have been read within this one."""
+    """How many sources have been parsed within this one."""
     settles: bool
-    """Whether the source is a whole line: then nothing but itself sets variables while it runs."""
+    """Whether the source is a whole line: then only the line itself sets variables while it runs."""
     set_names: frozenset[str]
-    """Variables that the line has set for certain by here, if `settled` finds nothing that sets them again."""
+    """The variables that the line has certainly set by here, unless `settled` finds that a later command sets them again."""
     gained: "Gained"
-    """What the pipeline, or the list, that was read last has certainly set."""
+    """The variables that the last pipeline or list has certainly set."""
     values: dict[str, tuple[str, ...]]
-    """Texts that variables may have."""
+    """Possible texts of each variable."""
     patterns: dict[str, str]
-    """Globs that loop variables stand for."""
+    """The glob that each loop variable runs over."""
     lists: bool
-    """Whether names that a loop runs over may be looked for on disk."""
+    """Whether the gate may look on disk for names that a loop runs over."""
     listed: "dict[str, Listed]"
-    """What loop variables stand for that are names on disk."""
+    """The names on disk that variables hold."""
     lasting: "dict[str, Value]"
-    """What variables hold that stand for names on disk, and have to hold to the end of the line."""
+    """The values of variables that hold names on disk and have to keep them to the end of the line."""
     listings: tuple[ListedNames, ...] | None
-    """What has to hold of these names, of all loops so far; None if there is none."""
+    """What the gate has to check of the names of all loops so far; None if no loop runs over names on disk."""
     loops: dict[str, tuple[str, ...]]
-    """The variables of the loops over literal words that the reading stands in, and those words."""
+    """The variables of the enclosing loops over literal words, each with these words."""
     entered: set[str]
-    """Those of them that a subshell has moved to."""
+    """Those of them that a `cd` in a subshell uses as its folder."""
     set_values: "dict[str, Value | None]"
-    """What all variables hold that the line sets; None for one that is set again."""
+    """The value of each variable that the line sets; None for one that is set again."""
     sums: "dict[str, Sum]"
-    """The arithmetic expressions that have been read, by their text."""
+    """The arithmetic expressions so far, by their text."""
     compared: set[str]
-    """Variables that conditions look at."""
+    """The variables that conditions use."""
     tops: set[str]
-    """Variables that have to hold the top of the repository, or nothing: the line goes there by them."""
+    """The variables that the line relies on to hold the top of the repository or the empty text: a `cd` uses them."""
     left: Folders
-    """What `OLDPWD` may be, behind as many moves as `left_at` says; none, if that cannot be determined."""
+    """The folders that `OLDPWD` may be after the number of moves in `left_at`; empty if they are not known."""
     left_at: int
     relied: set[str]
-    """Variables whose values stand in the words of loops: they have to hold these."""
+    """The variables whose values were put into the words of loops: these values have to be certain."""
     computed: set[str]
-    """Variables that arithmetic reads: they have to hold numbers."""
+    """The variables that arithmetic reads: they have to hold numbers."""
     _before: "dict[str, Value | None]"
-    """What variables held before they were assigned to last; none that held nothing."""
+    """The value of each variable before its last assignment, if it had been set before."""
     assigned: list[Word]
-    """The words of the array that has been read last."""
+    """The words of the array that was read last."""
     names_program: bool
-    """Whether the word being read names a program: what arrays hold is not put in its place."""
+    """Whether the current word names a program: then arrays in it are not replaced by their elements."""
     looping_at: int
-    """How deep the reading stood when it began a word of a loop: which of these comes first does not matter."""
+    """The depth at which the current word of a loop began: the order of such words does not matter."""
     takes_names: bool
-    """Whether the word being read may become names that a command prints."""
+    """Whether the current word may become names that a command prints."""
     notes: "Notes | None"
-    """What is noted of functions; None before the first."""
+    """Notes on functions; None before the first function."""
     statement: int
-    """Where the statement begins that is being read, or that has been read last."""
+    """Where the current or last statement begins."""
     is_timed: bool
-    """Whether `time` has just been read, which the second reader takes for the program of what follows."""
+    """Whether `time` was just read: for tree-sitter-bash, `time` is the program of the following command."""
     body: Span | None
-    """The newline before the body of a here-document that has been read, and where that ends."""
+    """The newline before the body of a here-document that was read, and the end of the body."""
     expression_at: int
     """The position of a regular expression, behind `=~`."""
     tested_at: int
-    """The position of the last word between `[[` and `]]`, of which bash makes no more than one."""
+    """The position of the last word between `[[` and `]]`, which bash never splits."""
     _made: int
     _bare_at: int
-    """Where the bare word last looked at begins, and it; each is looked at by several."""
+    """Where the last result of `bare` begins: a cache, since several functions ask for the same word."""
     _bare: str
 
     list_reader: ListReader
     """`lists.read_list`."""
     is_posix: bool
-    """Whether the shell may be another than bash, such as dash."""
+    """Whether the shell may be one other than bash, such as dash."""
     enters: int
-    """Before which place each `cd` to a folder that its letters tell succeeds."""
+    """Each `cd` before this position to a folder that its text determines is taken to succeed."""
     spans: set[Span]
-    """Where each word, assignment and target stands: for the second reader (`crosscheck`)."""
+    """The spans of all words, assignments and targets, which `crosscheck` compares."""
     programs: set[Span]
-    """The same of words that name programs."""
+    """The spans of words that name programs."""
     tests: set[Span]
-    """The same of whole `[ ]` and `[[ ]]`."""
+    """The spans of whole `[ ]` and `[[ ]]`."""
     timed: list[Span]
-    """Where the words of `time` stand that was read last."""
+    """The spans of the last `time` and its option."""
     hidden: list[Span]
-    """What the second reader is not shown: `time` before a compound command."""
+    """Spans that `crosscheck` hides from tree-sitter-bash: `time` before a compound command."""
     masks: list[int]
-    """Where in here-documents a backslash makes a `$` or a backtick a plain character."""
+    """The positions in here-documents at which a backslash escapes a `$` or a backtick."""
     here_strings: list[int]
-    """Where each `<<<` stands that has no descriptor: the second reader knows none behind another redirection."""
+    """The position of each `<<<` without a descriptor: tree-sitter-bash does not parse it behind another redirection."""
     reaches: list[PathAccess]
-    """Where the shell itself looks for the names that loops run over."""
+    """The folders that the shell itself lists for the names that loops run over."""
     substitutes: list[int]
-    """The commands whose output becomes part of the words being read."""
+    """The positions of commands whose output becomes part of the current command's words."""
 
     def __init__(
         self,
@@ -202,11 +202,11 @@ class Scanner:
         self.feeding = Feeding([], [])
 
     def read_list(self, ends: frozenset[str]) -> Flow:
-        """Read a list of commands up to one of the words *ends*, a `)`, a `;;` or the end."""
+        """Read a list of commands up to one of the words *ends*, a `)`, a `;;` or the end of the source."""
         return self.list_reader(self, ends)
 
     def learn(self, name: str, value: Word, *, adds: bool = False) -> None:
-        """Remember what variable *name* may be, which is set to *value* or has it added."""
+        """Record *value* as a possible text of variable *name*; with *adds*, it is appended to the texts so far."""
         texts = value.hints if value.text is None else (value.text,)
         known = self.values.get(name, ())
         if adds:
@@ -218,38 +218,38 @@ class Scanner:
             self.mark_unsupported("A loop variable is assigned to.")
 
     def forget(self, name: str) -> None:
-        """Variable *name* is set, and it is not known to what."""
+        """Record that variable *name* is set to an unknown value."""
         self._before.pop(name, None)
         if name in self.set_values:
             self._before[name] = self.set_values[name]
             self.set_values[name] = None
 
     def put(self, name: str, value: "Value | None") -> None:
-        """Variable *name*, which has just been forgotten, is set to this *value*."""
+        """Record that variable *name*, for which `forget` was just called, is set to *value*."""
         self.set_values[name] = settled.united(self._before[name], value) if name in self._before else value
 
     def look_for(self, pattern: str) -> None:
-        """Note the folders in which bash looks for names: a link on the way may lead out."""
+        """Record the folder in which bash expands *pattern*: a link on the way may lead out of the workspace."""
         folder = pattern.rpartition("/")[0]
         if folder:
             path = folder if folder.startswith("/") else f"./{folder}"
             self.reaches.append(PathAccess(path, is_pattern=True, folders=self.here))
 
     def fail(self, why: str) -> NotUnderstood:
-        """What to raise: *why*, and where."""
+        """The exception to raise, with *why* and the position."""
         return NotUnderstood(f"{why} (at {self.source[self.at : self.at + _SHOWN]!r})")
 
     def bash_only(self, what: str) -> None:
-        """Refuse *what*, if it may be read by a shell that takes it for something else.
+        """Refuse the construct *what* if the shell may be one that parses it in another way than bash.
 
         Raises:
-            NotUnderstood: It may.
+            NotUnderstood: The shell may be another one.
         """
         if self.is_posix:
             raise self.fail(f"{what} means something else to other shells than bash.")
 
     def mark_unsupported(self, what: str) -> None:
-        """Note something that no rule may cover."""
+        """Record a construct that no allow rule can cover."""
         self.unsupported = self.unsupported or what
 
     def blanks(self) -> None:
@@ -279,24 +279,24 @@ class Scanner:
             self.at, self.body = self.body[1], None
 
     def check_body(self) -> None:
-        """Refuse anything that stands across the newline before the body of a here-document."""
+        """Refuse a construct that continues across the newline before the body of a here-document."""
         if self.body is not None and self.at > self.body[0]:
             raise self.fail("Something is continued on the line after a here-document.")
 
     def take(self, text: str) -> bool:
-        """Skip *text*, if it stands here."""
+        """Skip *text* if it comes next; whether it did."""
         if self.source.startswith(text, self.at):
             self.at += len(text)
             return True
         return False
 
     def expect(self, text: str) -> None:
-        """Skip *text*, which has to stand here."""
+        """Skip *text*, which has to come next."""
         if not self.take(text):
             raise self.fail(f"A {text!r} is missing.")
 
     def bare(self) -> str:
-        """The word that stands here without any quotes; empty, if it is another."""
+        """The next word, if it is written without quotes and expansions; else empty."""
         if self.at != self._bare_at:
             self._bare_at, self._bare = self.at, self._look()
         return self._bare
@@ -308,21 +308,21 @@ class Scanner:
         return "" if follows and follows in "'\"\\$`" else word
 
     def close(self, word: str) -> None:
-        """Skip *word*, which has to stand here."""
+        """Skip *word*, which has to be the next word."""
         if self.bare() != word:
             raise self.fail(f"A {word!r} is missing.")
         self.at += len(word)
 
     def is_break(self) -> bool:
-        """Whether no word goes on here."""
+        """Whether a word ends here."""
         return self.at >= len(self.source) or self.source[self.at] in _BREAKS
 
     @contextmanager
     def deeper(self) -> Generator[None]:
-        """One level further down; no way back after a fault, which ends the reading.
+        """Parse one level deeper. After an exception the depth is not restored, since the parsing ends.
 
         Raises:
-            NotUnderstood: That is too deep.
+            NotUnderstood: The constructs nest too deep.
         """
         if self.depth >= MAX_DEPTH:
             raise NotUnderstood(f"Parts of the command line stand more than {MAX_DEPTH} deep in each other.")
@@ -332,31 +332,31 @@ class Scanner:
 
     @contextmanager
     def subprocess_scope(self, label: str) -> Generator[None]:
-        """A process of its own: what it does to folders ends with it."""
+        """Parse commands that run in a process of their own: their changes of the folder and of variables end with it."""
         here, moves, within, names, branches = self.here, self.moves, self.within, self.set_names, self.branches
         self.within = (*within, label)
         if label == "subshell" and not any(one.startswith("function ") for one in within):
-            self.branches = 0  # Whether it runs or not, it begins here, and nothing behind it sees where it has gone.
+            self.branches = 0  # If it runs, it begins in this folder; and no later command sees the folders it changes to.
         yield
         self.here, self.moves, self.within, self.set_names, self.branches = here, moves, within, names, branches
 
     @contextmanager
     def collecting(self) -> Generator[None]:
-        """One command, whose words start commands of its own."""
+        """Collect the commands in substitutions among the words of one command."""
         outer = self.feeding, self.substitutes
         self.feeding, self.substitutes = Feeding([], []), []
         yield
         self.feeding, self.substitutes = outer
 
     def emit(self, command: Command) -> int:
-        """Add *command*; its position."""
+        """Append *command*; return its position."""
         if len(self.commands) >= MAX_COMMANDS:
             raise NotUnderstood(f"The command line runs more than {MAX_COMMANDS} commands.")
         self.commands.append(command)
         return len(self.commands) - 1
 
     def note(self, start: int, made: int = 1) -> None:
-        """Remember that a word stood from *start* to here, which *made* so many."""
+        """Record the span of a word from *start* to here, which expands to *made* words."""
         self.spans.add((start, self.at))
         self._made += made
         if self._made > MAX_WORDS:

@@ -1,8 +1,8 @@
-"""From a shell line to all that it runs, and from an argument vector to the command that it is.
+"""Parses a shell line to the commands that it runs, and an argument vector to its command.
 
-A line is read twice: by `lists`, which makes the values that everybody else looks at, and by tree-sitter-bash
-(`crosscheck`). What one of them does not understand, and what they see differently, is not understood. Only a line that is
-nothing but words in pipelines and lists (`fast_path`) is read once, since nobody could read it in another way.
+A line is parsed twice: by `lists`, whose result all other modules use, and by tree-sitter-bash (`crosscheck`). It is refused
+if one of the two does not understand it, or if they differ. Only a line of plain words in pipelines and lists (`fast_path`)
+is parsed once, since it is unambiguous.
 """
 
 import re
@@ -36,18 +36,19 @@ def parse(
     settles: bool = False,
     lists: bool = False,
 ) -> Script:
-    """Read a line of shell source.
+    """Parse a line of shell source.
 
     Args:
-        source: What a shell would be given.
-        workspace: Its absolute path, so that an absolute `cd` into it is understood.
-        enters: Each `cd` before this place to a folder that its letters tell succeeds: somebody has to look.
-        settles: It is a whole line, which bash reads anew: what it sets is what its variables hold.
-        lists: Names that its loops run over may be told by a look at the disk: somebody has to look.
-        is_posix: The shell may be another than bash: what such a one reads differently is not understood.
+        source: The source as a shell would get it.
+        workspace: The absolute path of the workspace, so that an absolute `cd` into it is understood.
+        enters: Each `cd` before this position to a folder that its text determines is taken to succeed. The caller has to
+            check that on disk.
+        settles: Whether the source is a whole line, which a new bash runs: then variables hold what the line sets.
+        lists: Whether loops may run over names on disk. The caller has to check the names.
+        is_posix: Whether the shell may be one other than bash. Constructs that other shells parse differently are refused.
 
     Raises:
-        NotUnderstood: It cannot be determined what the line would do.
+        NotUnderstood: The guard cannot determine what the line would do.
     """
     if len(source) <= _MAX_PLAIN_CHARS and _PLAIN.fullmatch(source):
         words = source.split()
@@ -61,10 +62,10 @@ def parse(
 
 
 def of_vector(words: tuple[str, ...]) -> Command:
-    """The command that an argument vector is; nothing in it is special to any shell.
+    """The command of an argument vector, in which no character is special.
 
     Raises:
-        NotUnderstood: It is empty, names no program, or holds what no argument can.
+        NotUnderstood: The vector is empty, names no program, or holds a character that no argument can hold.
     """
     if not words or not words[0]:
         raise NotUnderstood("The command names no program.")

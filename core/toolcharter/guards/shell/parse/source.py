@@ -1,4 +1,4 @@
-"""Reads whole sources: a line, the commands of `$(...)`, `<(...)` and `>(...)`, and texts between backticks.
+"""Parses whole sources: a line, the commands of `$(...)`, `<(...)` and `>(...)`, and texts between backticks.
 
 Source: POSIX.1-2024, shell command language, 2.6.3; bash(1), "Command Substitution" and "Process Substitution".
 """
@@ -17,10 +17,10 @@ _EVALUATING = frozenset({"eval", "source", ".", "trap"})
 
 
 def read_source(scanner: Scanner) -> Script:
-    """Read all of the source, and have the second reader agree.
+    """Parse the whole source, and check the result against tree-sitter-bash.
 
     Raises:
-        NotUnderstood: The source is not understood, or they differ.
+        NotUnderstood: The source is not understood, or the two parsers differ.
     """
     scanner.read_list(frozenset())
     if scanner.at < len(scanner.source) or scanner.body is not None:
@@ -47,7 +47,7 @@ def read_source(scanner: Scanner) -> Script:
 
 
 def _put_values(scanner: Scanner) -> None:
-    """Put what variables hold for certain into the words that use them."""
+    """Replace variables by their certain values in the words that use them."""
     if not (scanner.set_values or scanner.computed):
         return
     is_told = not (scanner.functions or scanner.unsupported or _splits_otherwise(scanner))
@@ -67,7 +67,7 @@ def _put_values(scanner: Scanner) -> None:
 
 
 def _splits_otherwise(scanner: Scanner) -> bool:
-    """Whether a command may split words at other characters than blanks; `IFS=, read` alone reads so."""
+    """Whether bash may split words at characters other than blanks. `IFS=, read` affects only that `read`."""
     if "IFS" not in scanner.source:
         return False
     own = [one for one in scanner.commands if one.assignments and one.words and one.words[0].text == "read"]
@@ -76,7 +76,7 @@ def _splits_otherwise(scanner: Scanner) -> bool:
 
 
 def read_inner(scanner: Scanner, text: str) -> Script:
-    """Read *text* as a source of its own that runs here."""
+    """Parse *text*, which runs at the current position, as a source of its own."""
     scanner.inners += 1
     if scanner.inners > MAX_COMMANDS:
         raise NotUnderstood(f"The command line has more than {MAX_COMMANDS} texts between backticks.")
@@ -98,7 +98,7 @@ def read_inner(scanner: Scanner, text: str) -> Script:
 
 
 def read_substitution(scanner: Scanner) -> range:
-    """Read commands up to the `)` that closes them; their positions."""
+    """Read the commands of a substitution up to its closing `)`; return their positions."""
     start, body = len(scanner.commands), scanner.body
     timed, scanner.is_timed = scanner.is_timed, False
     with scanner.deeper(), scanner.subprocess_scope("substitution"), scanner.collecting():
@@ -111,7 +111,7 @@ def read_substitution(scanner: Scanner) -> range:
 
 
 def read_text_between_backticks(scanner: Scanner, text: str) -> range:
-    """Read *text*, which stood between backticks; the positions of its commands."""
+    """Read *text*, which was between backticks; return the positions of its commands."""
     start = len(scanner.commands)
     script = read_inner(scanner, text)
     for command in script.commands:
@@ -142,7 +142,7 @@ def _may_alias(command: Command) -> bool:
 
 
 def tells_date(scanner: Scanner, positions: range) -> bool:
-    """Whether a substitution is a date or time of digits, which is one word that begins with a digit and holds no slash."""
+    """Whether the output of a substitution is a date or time in digits: one word that begins with a digit, without a slash."""
     texts = [word.text or "" for position in positions for word in scanner.commands[position].words]
     is_alone = len(positions) == 1 and not scanner.commands[positions.start].assignments
     is_plain = is_alone and texts[:1] == ["date"] and _DATE.fullmatch(" ".join(texts[1:])) is not None
@@ -150,6 +150,6 @@ def tells_date(scanner: Scanner, positions: range) -> bool:
 
 
 def counts_processors(scanner: Scanner, positions: range) -> bool:
-    """Whether a substitution is `nproc`, which always prints a number and cannot be another program here."""
+    """Whether a substitution is `nproc`, which always prints a number, and which no function of the line replaces."""
     texts = [word.text for position in positions for word in scanner.commands[position].words]
     return texts == ["nproc"] and not scanner.functions and "IFS" not in scanner.source

@@ -1,4 +1,4 @@
-"""What stands for the output of commands within a word: a number, a date, names, or nothing that is known.
+"""Determines what is known of a substitution's output in a word: a number, a date, names, or nothing.
 
 Source: bash(1), "Command Substitution".
 """
@@ -22,12 +22,12 @@ else:
     listings = lazy("toolcharter.guards.shell.listings")
     named = lazy("toolcharter.guards.shell.named")
 
-# It does not end with a slash, and none stands behind another.
+# A relative path without a trailing slash or two slashes in a row.
 _PATH: Final = re.compile(r"(?:[A-Za-z0-9_.][A-Za-z0-9_@%+=,.-]*/)*[A-Za-z0-9_.][A-Za-z0-9_@%+=,.-]*")
 
 
 def substituted(scanner: Scanner, positions: range, *, quoted: bool) -> Piece:
-    """What the commands at *positions* print, as a piece of a word."""
+    """The output of the commands at *positions*, as a piece of a word."""
     scanner.substitutes += positions
     is_number = prints_number(scanner.commands, positions)
     if is_number and counts_processors(scanner, positions):
@@ -42,7 +42,7 @@ def substituted(scanner: Scanner, positions: range, *, quoted: bool) -> Piece:
 
 
 def _part_of_path(scanner: Scanner, positions: range) -> str | None:
-    """What `dirname` or `basename` prints of a plain path that the line says; None if the commands are others."""
+    """The output of `dirname` or `basename` for a plain literal path; None for any other commands."""
     if len(positions) != 1 or scanner.functions:
         return None
     command = scanner.commands[positions.start]

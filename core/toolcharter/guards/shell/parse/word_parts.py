@@ -1,6 +1,6 @@
-"""From the pieces of a word, as its quotes part them, to the word that a program gets.
+"""Builds the word that a program gets from its pieces, each quoted in one way.
 
-Whatever is not certain makes a word unknown, never another text. Source: bash(1), "EXPANSION".
+If a part is not certain, the word becomes unknown, never another text. Source: bash(1), "EXPANSION".
 """
 
 import re
@@ -12,16 +12,16 @@ from typing import NamedTuple
 from toolcharter.guards.shell.nodes import REFERENCE, Part, Word, quoted
 
 MAX_HINTS = 16
-"""Of one word or variable."""
+"""The most hints of one word or variable."""
 _MAX_HINT_CHARS = 1000
 _MAX_HINTED_PIECES = 50
 
 MARK = "="
-"""What a part's name begins with whose variable the line has set."""
+"""The prefix in the name of a part whose variable the line has set."""
 OUTPUT = "$"
-"""The name of a part that is what commands print."""
+"""The name of a part that is the output of commands."""
 _ESCAPED = re.compile(r"[\\*?\[\]]")
-# Without options, several stars mean what one does; in a pattern of ours, `**` is what `find` walks.
+# Without shell options, several stars mean the same as one. In the guard's own patterns, `**` is all that `find` walks.
 _STARS = re.compile(r"(\\.)|\*+", re.DOTALL)
 _TILDE = re.compile(r"(?:\A|[=:])~")
 _GLOBS = "*?["
@@ -32,31 +32,31 @@ class Piece(NamedTuple):
     """A part of a word that is quoted in one way."""
 
     text: str
-    """After quote removal; nothing, if it is not known."""
+    """Its text after quote removal; empty if it is not known."""
     is_quoted: bool = True
     is_known: bool = True
     splits: bool = False
     """Whether an unknown piece may become several words, or none."""
     hints: tuple[str, ...] = ()
-    """Texts that an unknown piece may be."""
+    """Possible texts of an unknown piece."""
     pattern: str | None = None
-    """A glob that stands for an unknown piece."""
+    """A glob that matches an unknown piece."""
     name: str = ""
-    """The variable that an unknown piece is, if a loop over literal words has set it."""
+    """The variable of an unknown piece, if a loop over literal words has set it."""
     is_output: bool = False
-    """Whether an unknown piece is what commands print."""
+    """Whether an unknown piece is the output of commands."""
     is_number: bool = False
-    """Whether an unknown piece is a number or nothing."""
+    """Whether an unknown piece is a number or empty."""
     named_by: str = ""
-    """Whose name an unknown piece is, or nothing, if that is certain."""
+    """The program whose name an unknown piece certainly is, unless it is empty."""
     prefix: str = ""
-    """What all begins with for which `listed` stands."""
+    """The beginning of all names that `listed` matches."""
     listed: str | None = None
-    """A glob that stands for an unknown piece where it is a whole word: `.` for all names below."""
+    """A glob that matches an unknown piece if it is a whole word: `.` for all names below."""
 
 
 class Mode(NamedTuple):
-    """Which expansions a word undergoes where it stands."""
+    """The expansions that bash applies to a word in its place."""
 
     braces: bool = True
     globs: bool = True
@@ -64,16 +64,16 @@ class Mode(NamedTuple):
 
 ARGUMENT = Mode()
 VALUE = Mode(braces=False, globs=False)
-"""Values of assignments, words of `case` and `[[ ]]`, here-strings."""
+"""The mode of assigned values, of words of `case` and `[[ ]]`, and of here-strings."""
 
 
 def word_of(pieces: Sequence[Piece], source: str, mode: Mode = VALUE) -> Word:
-    """The word of *pieces*, whose braces have been seen to.
+    """Build a word from *pieces*, in which braces are already expanded.
 
     Args:
-        pieces: In order.
-        source: As it is written: the form of a word that is no literal.
-        mode: Where it stands.
+        pieces: The pieces in order.
+        source: The source of the word, which is its form if it is no literal.
+        mode: The expansions that bash applies to it.
     """
     text = "".join(piece.text for piece in pieces)
     bare = _bare(pieces)
@@ -87,17 +87,17 @@ def word_of(pieces: Sequence[Piece], source: str, mode: Mode = VALUE) -> Word:
 
 
 def literal(text: str) -> Word:
-    """The word that is *text* and nothing else."""
+    """The literal word *text*."""
     return Word(quoted(text), text, prefix=text)
 
 
 def is_glob(part: Part) -> bool:
-    """Whether *part* is written with marks of a glob."""
+    """Whether *part* holds unquoted characters of a glob."""
     return not (part.name or part.is_quoted) and not _MARKS.isdisjoint(part.text)
 
 
 def made_of(parts: Sequence[Part], texts: Sequence[str]) -> Word:
-    """The word of *parts* in which *texts* stand, in place of variables, too: of those without quotes, bash changes nothing."""
+    """Build the word of *parts* with *texts* as their texts; bash must not split or expand the texts of unquoted variables."""
     if not any(map(is_glob, parts)):
         return literal("".join(texts))
     pieces: list[Piece] = []
@@ -110,7 +110,7 @@ def made_of(parts: Sequence[Part], texts: Sequence[str]) -> Word:
 
 
 def combined(parts: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
-    """All joins of one text of each part, at most `MAX_HINTS`; none, if there is nothing to say of a part."""
+    """All concatenations of one text from each part, at most `MAX_HINTS`; empty if a part has no texts."""
     texts = [""]
     for part in parts:
         joined = (left + right for left, right in product(texts, part))
@@ -119,9 +119,9 @@ def combined(parts: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
 
 
 def _bare(pieces: Iterable[Piece]) -> str:
-    """The word with every character that quotes protect, and every expansion, blotted out; its length is the text's.
+    """The text of the word with a NUL in place of each quoted character and each expansion; it is as long as the text.
 
-    A quoted `]` stays: whether it closes a bracket is a matter of fine rules, so that it is taken to.
+    A quoted `]` stays: the rules for whether it closes a bracket are complex, so it is taken to close one.
     """
     return "".join(
         piece.text if not piece.is_quoted else re.sub(r"[^\]]", "\0", piece.text) if piece.is_known else "\0"
@@ -134,7 +134,7 @@ def _start(pieces: Iterable[Piece], end: int) -> str:
 
 
 def _first_glob(bare: str) -> int | None:
-    """Where the first character stands that may make a glob of the word."""
+    """The position of the first character that may make the word a glob; None if there is none."""
     found = [at for at in (bare.find("*"), bare.find("?")) if at >= 0]
     bracket = bare.find("[")
     if 0 <= bracket < bare.rfind("]"):
@@ -143,7 +143,7 @@ def _first_glob(bare: str) -> int | None:
 
 
 def _pattern(pieces: Iterable[Piece]) -> str | None:
-    """The glob that stands for the word; None, if a piece is unknown and has none."""
+    """The glob that matches the word; None if an unknown piece has no glob."""
     parts: list[str] = []
     for piece in pieces:
         if not piece.is_known:
@@ -179,7 +179,12 @@ def _unknown(pieces: Sequence[Piece], source: str, mode: Mode, bare: str) -> Wor
 
 
 def named_by(whose: str, texts: Sequence[str]) -> str:
-    """Whose names a word is made of, of which *texts* are the parts, each name nothing: it may be no option."""
+    """The program *whose* names a word is made of; empty if the word may be an option.
+
+    Args:
+        whose: The program that the names come from.
+        texts: The parts of the word, an empty text for each name.
+    """
     known = [text for text in texts if text]
     if known and known[0].startswith("-"):
         return ""
@@ -187,13 +192,13 @@ def named_by(whose: str, texts: Sequence[str]) -> str:
 
 
 def _tells_nothing(piece: Piece) -> bool:
-    """Whether it holds nothing but what the line itself says and does."""
-    # Of a variable that the line has set before, only `settled` tells.
+    """Whether *piece* is text of the line, output of its commands, or a variable that a loop of the line sets."""
+    # For any other variable of the line, only `settled` finds that out.
     return piece.is_known or piece.is_output or piece.pattern is not None or piece.name[:1] not in {"", MARK}
 
 
 def _parts(pieces: Sequence[Piece]) -> tuple[Part, ...]:
-    """The parts of a word that holds variables which the line has set; none, if something else in it is not known."""
+    """The parts of a word that holds variables which the line has set; empty if another piece of it is unknown."""
     if not all(piece.is_known or piece.name or piece.is_output or piece.pattern for piece in pieces):
         return ()
     if not any(piece.name for piece in pieces):
@@ -203,7 +208,7 @@ def _parts(pieces: Sequence[Piece]) -> tuple[Part, ...]:
 
 
 def _prefix(pieces: Iterable[Piece], mode: Mode, pattern: str | None) -> str:
-    """What stands in front of the first thing that is not known."""
+    """The known text before the first unknown character."""
     start = list(takewhile(lambda piece: piece.is_known, pieces))
     text = "".join(piece.text for piece in start)
     bare = _bare(start)

@@ -1,4 +1,4 @@
-"""Reads words and assignments.
+"""Parses words and assignments.
 
 Source: bash(1), "QUOTING", "PARAMETERS"; POSIX.1-2024, shell command language, 2.2 and 2.3.
 """
@@ -35,7 +35,7 @@ else:
     subscripts = lazy("toolcharter.guards.shell.parse.subscripts")
 
 _RUN = re.compile(r"[^ \t\n|&;()<>'\"\\$`]+")
-# Words that are one text: of characters that `shlex.quote` leaves alone, or within one pair of quotes.
+# Literal words: of characters that `shlex.quote` does not quote, or within one pair of quotes.
 _PLAIN = re.compile(r"[A-Za-z0-9_@%+:,./-][A-Za-z0-9_@%+=:,./-]*(?=[ \t\n|&;)]|\Z)")
 _QUOTED = re.compile(r"""(?:'([^']*)'|"([^"\\$`]*)")(?=[ \t\n|&;)]|\Z)""")
 _ASSIGNS = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\+?=)")
@@ -44,7 +44,7 @@ _DECLARING = frozenset({"declare", "typeset", "local"})
 
 
 def read_words(scanner: Scanner, mode: Mode = ARGUMENT) -> list[Word]:
-    """Read one word of the source; the words that it becomes, of which there may be none."""
+    """Read one word of the source; return the words that it expands to, possibly none."""
     start = scanner.at
     if (
         scanner.set_names
@@ -75,7 +75,7 @@ def read_words(scanner: Scanner, mode: Mode = ARGUMENT) -> list[Word]:
 
 
 def _array_words(scanner: Scanner) -> list[Word] | None:
-    """Read `"${a[@]}"`, if it stands here and the line has set the array."""
+    """Read `"${a[@]}"`, if it comes next and the line has set the array."""
     start = scanner.at
     found = scanner.arrays.whole(scanner.source, start, scanner.set_names, ordered=scanner.looping_at != scanner.depth)
     if found is None:
@@ -87,14 +87,14 @@ def _array_words(scanner: Scanner) -> list[Word] | None:
 
 
 def read_word(scanner: Scanner, mode: Mode = VALUE) -> Word:
-    """Read one word that stays one."""
+    """Read one word in a place where bash does not expand it to several."""
     start = scanner.at
     words = read_words(scanner, mode)
     return words[0] if len(words) == 1 else Word(scanner.source[start : scanner.at], splits=True)
 
 
 def _pieces(scanner: Scanner) -> list[Piece]:
-    """Read one word; none, if there is none here."""
+    """Read the pieces of one word; empty if no word comes next."""
     pieces: list[Piece] = []
     while scanner.at < len(scanner.source):
         if found := _RUN.match(scanner.source, scanner.at):
@@ -118,7 +118,7 @@ def _run(text: str) -> Piece:
 
 
 def _special(scanner: Scanner, pieces: list[Piece]) -> bool:
-    """Read one piece that does not begin like a plain one; whether there is one."""
+    """Read one piece that begins with a special character; whether there is one."""
     character = scanner.source[scanner.at]
     if character == "\\":
         pieces.append(_escaped(scanner))
@@ -142,7 +142,7 @@ def _escaped(scanner: Scanner) -> Piece:
     if not character:
         raise scanner.fail("A backslash ends the command line.")
     if character == "\n":
-        # Bash joins lines before it looks for its own words and operators: `{\` is a brace.
+        # Bash joins lines before it recognises reserved words and operators: `{\` is a brace.
         raise scanner.fail("A word is continued on the next line.")
     scanner.at += 2
     return Piece(character)
@@ -160,11 +160,11 @@ def _process(scanner: Scanner, pieces: list[Piece]) -> Piece:
 
 
 def read_assignment(scanner: Scanner, *, declares: bool | None = None) -> Assignment | None:
-    """Read an assignment, if one stands here.
+    """Read an assignment, if one comes next.
 
     Args:
-        scanner: Where to.
-        declares: Whether it stands behind `declare -A`; None if it stands behind no such word.
+        scanner: The scanner.
+        declares: Whether it is an argument of `declare -A`; None if it is no argument of such a builtin.
     """
     start = scanner.at
     if _SUBSCRIPT.match(scanner.source, start):
@@ -190,7 +190,7 @@ def read_assignment(scanner: Scanner, *, declares: bool | None = None) -> Assign
 
 
 def _read_element_assignment(scanner: Scanner) -> Assignment:
-    """Read `name[key]=value`, of which `name[` stands here."""
+    """Read `name[key]=value`, where `name[` comes next."""
     start, target = scanner.at, subscripts.read_target(scanner)
     value = read_value(scanner)
     scanner.note(start)
@@ -202,7 +202,7 @@ def _read_element_assignment(scanner: Scanner) -> Assignment:
 
 
 def read_declared(scanner: Scanner, words: list[Word]) -> Word | None:
-    """Read `name=(...)` behind the *words* `declare`, `declare -A` and their like, if it stands here."""
+    """Read `name=(...)` behind *words* such as `declare` or `declare -A`, if it comes next."""
     texts = [word.text for word in words]
     if texts[0] not in _DECLARING or texts[1:] not in ([], ["-a"], ["-A"]):
         return None
@@ -225,7 +225,7 @@ def _value(scanner: Scanner, name: str, *, is_associative: bool) -> Word:
 
 
 def read_value(scanner: Scanner) -> Word:
-    """Read the value of an assignment, which is not split."""
+    """Read the value of an assignment, which bash does not split."""
     start = scanner.at
     pieces = [piece._replace(splits=False) if piece.splits else piece for piece in _pieces(scanner)]
     return word_of(pieces, scanner.source[start : scanner.at])
