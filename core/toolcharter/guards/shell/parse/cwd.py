@@ -1,4 +1,4 @@
-"""Where the commands of a line run, by its letters: what `cd` does, and what may do more than `cd`."""
+"""Determines the folders that commands run in from the text of the line: the effect of `cd` and of other builtins."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -8,18 +8,18 @@ from typing import Final, NamedTuple, TypeAlias
 from toolcharter.guards.shell.nodes import Word
 
 Folders: TypeAlias = tuple[str, ...]
-"""Possible working folders; none, if they cannot be determined."""
+"""Possible working folders; empty if they are not known."""
 
 _MAX_FOLDERS = 8
-# Programs of bash that move, or run source that may; through what `command` and `builtin` name too.
+# Builtins that change the folder, or run source or another builtin that may.
 _MOVERS = frozenset(
     {"cd", "pushd", "popd", "eval", "source", ".", "trap", "command", "builtin", "shopt", "enable", "alias", "set"}
 )
 _HARMLESS_LOOKUPS = frozenset({"-v", "-V"})
 _ENTERING = frozenset({"cd", "pushd"})
-# They say what becomes of a glob that matches nothing.
+# They only change what bash does with a glob that matches nothing.
 _GLOB_SETTINGS = frozenset({"nullglob", "failglob"})
-# They move nowhere.
+# The scripts of virtual environments, and nvm's, change no folder.
 _ACTIVATES = re.compile(r"(?:\./)?(?:\.?[A-Za-z0-9_][A-Za-z0-9_.-]*/){1,4}bin/activate|~/\.nvm/nvm\.sh")
 _AT_THE_END = frozenset({"EXIT", "0"})
 _TOLD = _AT_THE_END | {"ERR", "INT", "TERM", "HUP", "SIGINT", "SIGTERM", "SIGHUP"}
@@ -30,14 +30,14 @@ _TELLING = re.compile(
 
 
 class Flow(NamedTuple):
-    """Where the next command runs."""
+    """The folders in which the next command may run, after a success and after a failure."""
 
     success: Folders
     failure: Folders
 
 
 def either(one: Folders, other: Folders) -> Folders:
-    """Where it may be, if it may be in the one or the other; a folder that cannot be determined makes all so."""
+    """The folders of both; empty if one of the two is not known, or if there are too many."""
     folders = tuple(dict.fromkeys((*one, *other)))
     return folders if one and other and len(folders) <= _MAX_FOLDERS else ()
 
@@ -52,49 +52,49 @@ def moves(words: Sequence[Word]) -> bool:
 
 
 def _makes_physical(words: Sequence[Word]) -> bool:
-    """Of `set`: `-P` changes what `..` means."""
+    """Whether `set` may turn on `-P`, which changes the meaning of `..`."""
     return any(word.text is None or "P" in word.text or "physical" in word.text for word in words)
 
 
 def _is_no_environment(words: Sequence[Word]) -> bool:
-    """Of `source`: whether it reads another file than an environment's own, which a rule has to mention."""
+    """Whether `source` reads anything but the activate script of an environment, which a rule has to mention anyway."""
     return len(words[1:]) != 1 or _ACTIVATES.fullmatch(words[1].text or words[1].form) is None
 
 
 def _changes_more_than_globs(words: Sequence[Word]) -> bool:
-    """Of `shopt`."""
+    """Whether `shopt` changes any other option than the harmless ones for globs."""
     return not {"-s", "-u", *_GLOB_SETTINGS}.issuperset(word.text for word in words[1:])
 
 
 def _runs_mover(words: Sequence[Word]) -> bool:
-    """Of `command` and `builtin`."""
+    """Whether `command` or `builtin` runs a builtin that may change the folder."""
     return len(words) > 1 and words[1].text not in _HARMLESS_LOOKUPS and moves(words[1:])
 
 
 def _may_move_later(words: Sequence[Word]) -> bool:
-    """Of `trap`."""
+    """Whether `trap` sets source that may change the folder while the line runs."""
     return _runs_before_the_end([word.text for word in words[1:]])
 
 
 def _runs_before_the_end(words: Sequence[str | None]) -> bool:
-    """Whether a `trap` with *words* sets text that runs at a time which nobody knows, and not when the shell ends."""
+    """Whether a `trap` with *words* sets source that may run before the shell ends."""
     if None in words or len(words) < 2:  # noqa: PLR2004 - the text and a signal
         return True
     return words[0] not in {"-", ""} and not (_AT_THE_END.issuperset(words[1:]) or only_tells(words))
 
 
 def only_tells(words: Sequence[str | None]) -> bool:
-    """Whether *words*, behind `trap`, have the shell say something whenever a command fails, and do nothing else."""
+    """Whether the arguments *words* of `trap` only make the shell print a message when a command fails."""
     return _TELLING.fullmatch(words[0] or "") is not None and _TOLD.issuperset(words[1:])
 
 
 def enters(words: Sequence[Word]) -> bool:
-    """Whether *words* are `cd` or `pushd` and one more: if it fails, the shell stays where it is."""
+    """Whether *words* are `cd` or `pushd` with one argument: if such a command fails, the shell stays in its folder."""
     return len(words) == 2 and words[0].text in _ENTERING  # noqa: PLR2004 - the program and where to
 
 
 def after(words: Sequence[Word], here: Folders, workspace: str) -> Folders:
-    """Where a command that `moves` leaves the shell if it succeeds."""
+    """The folders that the shell may be in after the command *words* has succeeded; empty if they are not known."""
     if not enters(words) or (words[1].text or "").startswith("+"):
         return ()
     target = _beneath(words[1].text, workspace)
@@ -105,7 +105,7 @@ def after(words: Sequence[Word], here: Folders, workspace: str) -> Folders:
 
 
 def _beneath(target: str | None, workspace: str) -> str | None:
-    """*target*; an absolute one as `/` and the way from the workspace. None for one that cannot be determined."""
+    """*target*, an absolute one as `/` and its path within the workspace; None if it is not known or leads outside."""
     if not target or target.startswith("-"):
         return None
     if not target.startswith("/"):
@@ -123,4 +123,4 @@ _MOVES_IF: Final[dict[str, Callable[[Sequence[Word]], bool]]] = {
     **dict.fromkeys(("source", "."), _is_no_environment),
     **dict.fromkeys(("command", "builtin"), _runs_mover),
 }
-"""By program, what tells whether it may move."""
+"""For each builtin that only some arguments make change the folder, the check of its words."""

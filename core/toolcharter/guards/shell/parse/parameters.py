@@ -1,4 +1,4 @@
-"""What a parameter is where it stands alone: a variable that the line has set or found, `$?`, `$1`.
+"""Parses plain parameters: a variable that the line or the environment has set, `$?`, `$1`.
 
 Source: bash(1), "PARAMETERS".
 """
@@ -12,7 +12,7 @@ from toolcharter.guards.shell.settled import NUMBER
 
 _ELSE_NUMBER = re.compile(r":?-[0-9]{1,9}")
 _USUAL = {"HOME": ("~",), "PWD": (".",)}
-"""What variables are before anything is assigned to them."""
+"""The values of variables before the line assigns to them."""
 _NUMBERS = frozenset("#?$")
 SHOWN = frozenset(
     {
@@ -21,17 +21,17 @@ SHOWN = frozenset(
         *("BASH_VERSION", "OSTYPE", "HOSTTYPE", "MACHTYPE", "LINENO", "RANDOM", "SECONDS", "PORT", "BASH_COMMAND"),
     }
 )
-"""Variables of the environment, and of bash itself, that hold no secret."""
+"""Variables of the environment and of bash that hold no secret."""
 _LOGIN = frozenset({"HOME", "USER", "LOGNAME", "UID", "EUID", "SHELL", "HOSTNAME", "PATH", "LANG", "TERM"})
-"""Those of them whose values no agent chooses: `PWD` may be a folder that an agent has made, of any name."""
+"""Those of them whose values an agent cannot choose. `PWD` is none of them: an agent may make a folder of any name."""
 JOB = "!"
-"""What stands among the variables that are set for certain where something runs in the background."""
+"""The name, among those of certainly set variables, that says that a command runs in the background: `$!` has a value."""
 _COUNTS = frozenset("#?$!-")
-"""Parameters without blanks and globs."""
+"""Parameters whose values hold neither blanks nor characters of a glob."""
 
 
 def parameter(scanner: Scanner, name: str, *, quoted: bool) -> Piece:
-    """What `$name` is, or `${name}`."""
+    """The piece of a word that `$name` or `${name}` becomes."""
     splits = name == "@" if quoted else name not in _COUNTS
     hints, pattern = hints_of(scanner, name), NUMBER if name in _NUMBERS else scanner.patterns.get(name)
     if name == JOB and name in scanner.set_names:
@@ -52,7 +52,7 @@ def parameter(scanner: Scanner, name: str, *, quoted: bool) -> Piece:
             prefix=listed.prefix,
             listed=listed.pattern,
         )
-    # Where the line runs: a path that begins with a slash.
+    # The folder that the line runs in: a path that begins with a slash.
     named_by = "place" if name == "PWD" and is_output and quoted else ""
     if name in _LOGIN and is_output and not quoted and "IFS" not in scanner.source:
         named_by = LOGIN
@@ -61,11 +61,11 @@ def parameter(scanner: Scanner, name: str, *, quoted: bool) -> Piece:
 
 
 def hints_of(scanner: Scanner, name: str) -> tuple[str, ...]:
-    """Texts that the variable may hold."""
+    """Possible texts of the variable *name*."""
     return scanner.values.get(name, _USUAL.get(name, ()))
 
 
 def is_number_with(scanner: Scanner, name: str, how: str) -> bool:
-    """Whether `${name:-0}`, in which *how* stands behind the name, is a number that the line has set, or one in its place."""
+    """Whether `${name:-0}` is a number: the value that the line has set, or the default; *how* is the text behind the name."""
     value = scanner.set_values.get(name) if name in scanner.set_names else None
     return value is not None and value.text is None and value.is_number and _ELSE_NUMBER.fullmatch(how) is not None

@@ -1,4 +1,4 @@
-"""Reads redirections, here-documents and here-strings.
+"""Parses redirections, here-documents and here-strings.
 
 Source: bash(1), "REDIRECTION"; POSIX.1-2024, shell command language, 2.7.
 """
@@ -24,7 +24,7 @@ _TARGETS = frozenset({"<&", ">&"})
 
 
 def read_redirection(scanner: Scanner) -> Redirection | None:
-    """Read a redirection, if one stands here."""
+    """Read a redirection, if one comes next."""
     if scanner.source[scanner.at : scanner.at + 1] not in _STARTS or not (
         found := _OPERATOR.match(scanner.source, scanner.at)
     ):
@@ -45,7 +45,7 @@ def read_redirection(scanner: Scanner) -> Redirection | None:
     start = scanner.at
     target = read_word(scanner, VALUE if operator == "<<<" else ARGUMENT)
     if operator in _TARGETS and target.text == "-":
-        # The tree shows no word in `>&-`.
+        # tree-sitter-bash has no word in `>&-`.
         scanner.spans.discard((start, scanner.at))
     text = target.text + "\n" if operator == "<<<" and target.text is not None else None
     body = target if operator == "<<<" and text is None else None
@@ -53,7 +53,7 @@ def read_redirection(scanner: Scanner) -> Redirection | None:
 
 
 def read_redirections(scanner: Scanner) -> tuple[Redirection, ...]:
-    """Read all redirections that stand here."""
+    """Read all redirections that come next."""
     found: list[Redirection] = []
     scanner.blanks()
     while (one := read_redirection(scanner)) is not None:
@@ -79,7 +79,7 @@ def _here_document(scanner: Scanner, descriptor: str, operator: str) -> Redirect
 
 
 def _body(scanner: Scanner, delimiter: str, *, is_expanded: bool, strips_tabs: bool) -> str | Word | None:
-    """Read the body of a here-document, which begins on the next line, and go back to where it is announced."""
+    """Read the body of a here-document, which begins on the next line, and return to the position behind its delimiter."""
     back, newline = scanner.at, scanner.source.find("\n", scanner.at)
     if scanner.body is not None or newline < 0:
         raise scanner.fail("A here-document is the second of its line, or has no body.")
@@ -102,7 +102,7 @@ def _lines(scanner: Scanner, start: int, delimiter: str, *, strips_tabs: bool) -
         if line.removesuffix("\n") == delimiter:
             return lines, at, after
         if line.startswith(delimiter) and (")" in line or "`" in line):
-            # Within a substitution, bash lets such a line end both.
+            # Within a substitution, bash ends both at such a line.
             raise scanner.fail("A line of a here-document begins like the one that ends it.")
         lines.append(line)
         at = after

@@ -336,7 +336,7 @@ class Scanner:
         here, moves, within, names, branches = self.here, self.moves, self.within, self.set_names, self.branches
         self.within = (*within, label)
         if label == "subshell" and not any(one.startswith("function ") for one in within):
-            self.branches = 0  # If it runs, it begins in this folder; and no later command sees the folders it changes to.
+            self.branches = 0  # If it runs, it begins in this folder, and it cannot move later commands.
         yield
         self.here, self.moves, self.within, self.set_names, self.branches = here, moves, within, names, branches
 

@@ -1,8 +1,8 @@
-"""Reads subscripts: `a[0]=x`, `m[key]=x`, `([key]=x)`, `${m[$k]}`, `[[ -v m[key] ]]`.
+"""Parses subscripts: `a[0]=x`, `m[key]=x`, `([key]=x)`, `${m[$k]}`, `[[ -v m[key] ]]`.
 
-In an array that may be indexed, bash evaluates a subscript as arithmetic, which runs what a variable holds: `a[x]` where
-`x` is `b[$(reboot)]`. There it has to be a number. In an associative one it is a text that is expanded once, but not in
-arithmetic, nor behind `-v` and `unset`, where bash expands it again: there it has to stand in the line.
+In an array that may be indexed, bash evaluates a subscript as arithmetic, which can run the value of a variable: `a[x]` where
+`x` is `b[$(reboot)]`. So such a subscript has to be a number. The subscript of an associative array is a text that bash expands
+once; but in arithmetic, and behind `-v` and `unset`, bash expands it again, so there it has to be literal.
 Source: bash(1), "Arrays", "ARITHMETIC EVALUATION", `unset`, "CONDITIONAL EXPRESSIONS".
 """
 
@@ -31,7 +31,7 @@ _WHY: Final = "A subscript is evaluated as arithmetic."
 
 
 class Target(NamedTuple):
-    """What stands before the value in `name[key]=value`."""
+    """The part of `name[key]=value` before the value."""
 
     name: str
     key: Word
@@ -39,7 +39,7 @@ class Target(NamedTuple):
 
 
 def read_target(scanner: Scanner) -> Target:
-    """Read `name[key]=` or `name[key]+=`, of which `name[` stands here."""
+    """Read `name[key]=` or `name[key]+=`, where `name[` comes next."""
     start, found = scanner.at, _NAME.match(scanner.source, scanner.at)
     if found is None or not scanner.settles:
         raise scanner.fail(_WHY)
@@ -57,7 +57,7 @@ def read_target(scanner: Scanner) -> Target:
 
 
 def read_key(scanner: Scanner, name: str, *, is_associative: bool) -> Word:
-    """Read `[key]=` among the words of the array *name*, which `declare -A` may stand before; it begins here."""
+    """Read `[key]=`, which begins here, among the words of the array *name*; `declare -A` may precede it."""
     start = scanner.at
     key = _subscript(scanner) if scanner.settles else None
     if key is None or not (is_associative or _is_permitted(scanner, name, key)) or not scanner.take("="):
@@ -67,7 +67,7 @@ def read_key(scanner: Scanner, name: str, *, is_associative: bool) -> Word:
 
 
 def _subscript(scanner: Scanner) -> Word | None:
-    """Read `[key]`, a text or a variable; None if it is more."""
+    """Read `[key]`, where the key is a text or a variable; None if it is anything else."""
     start = scanner.at + 1
     if found := _TEXT.match(scanner.source, start):
         scanner.at = found.end()
@@ -83,7 +83,7 @@ def _subscript(scanner: Scanner) -> Word | None:
 
 
 def _is_permitted(scanner: Scanner, name: str, key: Word) -> bool:
-    """Whether *key* is no more than a text or a number to the array *name*; the line relies on that."""
+    """Whether bash takes *key* for a plain text or number in the array *name*; if a variable has to be one, that is recorded."""
     if keys_of(name) in scanner.set_names or (key.text is not None and _INDEX.fullmatch(key.text)):
         return True
     variable = _variable(key)
@@ -94,12 +94,12 @@ def _is_permitted(scanner: Scanner, name: str, key: Word) -> bool:
 
 
 def _variable(key: Word) -> str:
-    """The variable that *key* is, or that its text names."""
+    """The variable in *key*, or the one that its text names in arithmetic."""
     return key.form.strip("${}") if key.text is None else key.text
 
 
 def checked(scanner: Scanner, word: Word) -> Word:
-    """*word*, which stands behind `-v` or `unset`, as `CHECKED` if it is a variable, or an element and nothing is evaluated."""
+    """Mark *word*, an argument of `-v` or `unset`, as `CHECKED` if bash evaluates nothing in it."""
     found = _TESTED.fullmatch(word.text or "")
     if found is None or not scanner.settles:
         return word
@@ -108,7 +108,7 @@ def checked(scanner: Scanner, word: Word) -> Word:
 
 
 def read_element(scanner: Scanner, name: str, *, quoted: bool) -> Piece | None:
-    """Read from the `[` in `${name[key]}`, if it is understood; None, and nothing is read, if it is not."""
+    """Read from the `[` in `${name[key]}`; None, with the position unchanged, if it is not understood."""
     start = scanner.at
     piece = _all(scanner, name, quoted=quoted) or _one(scanner, name, quoted=quoted)
     if piece is None:
@@ -119,7 +119,7 @@ def read_element(scanner: Scanner, name: str, *, quoted: bool) -> Piece | None:
 
 
 def read_keys(scanner: Scanner, name: str, *, quoted: bool) -> Piece | None:
-    """Read from the `[` in `${!name[@]}`, if the array is associative for certain."""
+    """Read from the `[` in `${!name[@]}`; None if the array is not certainly associative."""
     found = _ALL.match(scanner.source, scanner.at)
     if found is None or ":" in found.group() or keys_of(name) not in scanner.set_names:
         return None
@@ -136,7 +136,7 @@ def _all(scanner: Scanner, name: str, *, quoted: bool) -> Piece | None:
 
 
 def _every(variable: str, sign: str, *, quoted: bool) -> Piece:
-    """All of an array: between quotes one word, or by `@` one for each element."""
+    """All elements or keys of an array: one word between quotes, or with `@` one word for each."""
     if quoted and sign == "@":
         return Piece("", is_quoted=False, is_known=False, splits=True, name=MARK + variable + LIST)
     return Piece("", quoted, is_known=False, splits=not quoted, name=MARK + variable)
@@ -158,14 +158,14 @@ def _one(scanner: Scanner, name: str, *, quoted: bool) -> Piece | None:
         return Piece("", quoted, is_known=False, splits=not quoted, name=f"{variable}[{name}]", hints=hints)
     if any_of(name) not in scanner.set_names:
         return None
-    # What stands in its place, if it is nothing, may be no number.
+    # The default for an empty element may be no number.
     is_number = not default or re.fullmatch(r":?-[0-9]+", default) is not None
     held = MARK + any_of(name) if is_number else MARK + DERIVED + any_of(name) + DERIVED + default
     return Piece("", quoted, is_known=False, splits=not quoted, name=held, hints=hints_of(scanner, name))
 
 
 def _text_of(scanner: Scanner, name: str, key: Word) -> str | None:
-    """The text of the element *key*, if that is known; the line relies on what a variable in it holds."""
+    """The text of the element *key*; None if it is not known. If a variable has to keep its value for that, it is recorded."""
     if key.text is not None:
         return scanner.arrays.element(name, key.text, scanner.set_names)
     variable = _variable(key)

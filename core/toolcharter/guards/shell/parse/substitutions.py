@@ -58,7 +58,7 @@ def _part_of_path(scanner: Scanner, positions: range) -> str | None:
 
 
 def _names_of(commands: Sequence[Command], positions: range) -> str:
-    """Whose names the commands at *positions*, all of one substitution, print; nothing if they print other things."""
+    """The program whose names the commands at *positions*, one whole substitution, print; empty if they print anything else."""
     chain = commands[positions.start : positions.stop]
     if not chain or any(one.form != "2>/dev/null" for command in chain for one in command.redirections):
         return ""
@@ -68,7 +68,7 @@ def _names_of(commands: Sequence[Command], positions: range) -> str:
 
 
 def listed_names(scanner: Scanner, form: str, positions: range) -> Piece | None:
-    """The names on disk that the commands at *positions* print, of a substitution with this *form* that is no loop's."""
+    """The names on disk that the commands at *positions* print, for a substitution with the source *form* outside of a loop."""
     names = listed.of_words([Word(form)], scanner.commands[positions.start :], positions.start, scanner.source)
     if names is None:
         return None

@@ -1,4 +1,4 @@
-"""What the words of one command ask for, by their roles: gathered while its words are read."""
+"""Collects the requirements of one command, word by word, according to each word's role in the table of the program."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -14,24 +14,24 @@ from toolcharter.guards.shell.programs.table import Role
 from toolcharter.guards.shell.programs.unknown import ask_paths
 
 INPUT: Final = Word("(input)", splits=True, is_output=True)
-"""Stands for the words that a program such as xargs reads and hands to the command that it starts."""
+"""The word in place of those that a program such as xargs reads and adds to the command that it starts."""
 _MAX_FOLDERS: Final = 8
 _OPENED: Final = frozenset({SUBSTITUTED, FRESH})  # by the line itself
-# Letters, digits and marks of globs: in other letters hg and jj write sets of files, lists of them and operators.
+# Letters, digits and characters of globs: with others, hg and jj write sets of files, lists of them and operators.
 _PLAIN_PATH: Final = re.compile(r"[\w./+,@%*?\[\]\\ -]*")
 _NO_FILES: Final = frozenset({"-", "/dev/null"})
 _RUN_BY_PYTEST: Final = frozenset({".py", ".txt", ".rst", ".md"})
 _TAKE_OUTPUT: Final = frozenset({"said", "shown"})
-"""Roles of which what other commands print may be a part."""
+"""Roles whose words may hold the output of other commands."""
 _PLAIN_TEXTS: Final = frozenset({"text", "said", "shown"})
 
 
 class RequirementCollector:
-    """What one command asks for; only `toolcharter.guards.shell.programs.requirements` makes one, and it lives as long as a read."""
+    """Collects the requirements of one command. `toolcharter.guards.shell.programs.requirements` makes one for each `read`."""
 
     def __init__(self, folders: tuple[str, ...], workspace: str) -> None:
         self.folders = folders
-        """Where paths may be seen from: where the command runs, and where its own options move it."""
+        """The folders that paths may be relative to: those the command runs in, and those its own options change to."""
         self.workspace = workspace
         self.needs: list[Requirement] = []
         self.reaches: list[PathAccess] = []
@@ -39,28 +39,28 @@ class RequirementCollector:
         self.scripts: list[Word] = []
         self.assignments: list[Assignment] = []
         self.given: frozenset[str] = frozenset()
-        """The options of the table that was read last."""
+        """The options that were given, of the table that was read last."""
         self.targets: list[Word] = []
-        """What links are to lead to."""
+        """The words that links will lead to."""
         self.destinations: list[Word] = []
-        """Where the program puts what it makes."""
+        """The words that say where the program creates files."""
         self.kept: list[Word] = []
-        """What the program keeps of what other commands of the line print."""
+        """Words that the program stores and that hold output of other commands of the line."""
         self.placeholder: str | None = None
-        """What the words of the input take the place of, if an option says so."""
+        """The text that the input's words replace, if an option sets one, such as `{}`."""
         self.leading: int | None = None
-        """How many words stand before the program's subcommand, once it is found."""
+        """How many words precede the program's subcommand, once it is found."""
         self.started: Sequence[Word] = ()
-        """A command that it starts, and for which it asks what that command would ask for."""
+        """A command that the program starts, whose requirements become its own."""
         self._started_in = folders
         self._moved: tuple[str, ...] | None = None
 
     def need(self, word: Word, why: str) -> None:
-        """A rule has to mention *word*."""
+        """Require that a rule mentions *word*, for the reason *why*."""
         self.needs.append(Requirement(word.form, f"{word.form} {why}"))
 
     def operand(self, role: Role, word: Word, *, may_grow: bool = False) -> None:
-        """*word* is an operand; *may_grow*: several words in its place would mean the same."""
+        """Collect the operand *word*; with *may_grow*, several words in its place would mean the same."""
         if role.is_named:
             self.need(word, "is nothing that its program ordinarily does")
         if role.kind == "write":
@@ -70,13 +70,13 @@ class RequirementCollector:
         self.value(role, word, may_grow=may_grow)
 
     def value(self, role: Role, word: Word, *, may_grow: bool = False) -> None:
-        """*word* is what an option takes, or is like it."""
+        """Collect *word*, the value of an option or an operand."""
         if role.kind == "chdir" and word.is_top:
             word = Word(word.form, self.workspace, prefix=self.workspace)
         if word.text is None and word.pattern is None:
             is_one = not word.splits or (may_grow and role.takes_many)
             if word.named_by and is_one and word.is_name_for(role.kind, role.argument):
-                self._in_commit(word)  # No other role takes names and more behind a colon.
+                self._in_commit(word)  # This is the only role that accepts names with a path behind a colon.
                 return
             if word.is_shown and role.kind == "shown":
                 return
@@ -99,7 +99,7 @@ class RequirementCollector:
         self.need(word, "cannot be determined")
 
     def path(self, word: Word) -> bool:
-        """*word* is a path in the workspace, or has to be mentioned; whether it is one."""
+        """Collect the path *word*, which a rule has to mention if it may lead outside; whether it stays in the workspace."""
         path, is_pattern = (word.pattern or "", True) if word.text is None else (word.text, False)
         why = places.objection(path, self.folders, self.workspace, is_pattern=is_pattern)
         if why:
@@ -109,7 +109,7 @@ class RequirementCollector:
         return why is None
 
     def command(self, words: Sequence[Word], *, appends: bool = False) -> None:
-        """The rest of the words is a command; *appends*: it gets more, which nobody knows."""
+        """Collect *words* as an inner command; with *appends*, the program adds further, unknown words to it."""
         if not words:
             return
         words = tuple(words)
@@ -120,13 +120,13 @@ class RequirementCollector:
         self.inner.append(Inner(words, tuple(self.assignments), self._moved))
 
     def run(self, words: Sequence[Word]) -> None:
-        """The rest of the words is a command; a rule has to mention its program, and what that program would ask for."""
+        """Collect *words* as an inner command of which a rule has to mention the program and all that it requires."""
         self.need(words[0], "is the program that is started")
         self.inner.append(Inner(tuple(words), tuple(self.assignments), self._moved, is_asked_for=True))
         self.started = words
 
     def source_or_command(self, words: Sequence[Word]) -> None:
-        """The rest of the words is a command, or `-c` and shell source."""
+        """Collect *words* as an inner command, or as `-c` and shell source."""
         if words[0].text not in {"-c", "--command"}:
             self.command(words)
             return
@@ -138,11 +138,11 @@ class RequirementCollector:
                 self.value(Role("script"), word)
 
     def source_and_words(self, source: Word, words: Sequence[Word]) -> None:
-        """*source* is shell source, and *words* are further words of its last command."""
+        """Collect the shell source *source*, to whose last command *words* are appended."""
         self.source([source, *(word if word.text is None else word._replace(text=word.form) for word in words)])
 
     def source(self, words: Sequence[Word]) -> None:
-        """The rest of the words, joined by blanks, is shell source, as for `eval`."""
+        """Collect *words*, joined by blanks, as shell source, as for `eval`."""
         form = " ".join(word.form for word in words)
         texts = [word.text for word in words if word.text is not None]
         text = " ".join(texts) if len(texts) == len(words) else None
@@ -152,12 +152,12 @@ class RequirementCollector:
         self.scripts.append(Word(form, text, prefix=text or ""))
 
     def take_read(self, _: Role, word: Word) -> None:
-        """A path that is looked at; `-` is the standard input, and a process substitution is input too."""
+        """Collect a path that the program reads; `-` is the standard input, and a process substitution is input, too."""
         if word.text != "-" and word.pattern not in _OPENED:
             self.path(word)
 
     def take_object(self, role: Role, word: Word) -> None:
-        """A path, or a revision: behind its colon, git looks at the disk for what is not in the commit."""
+        """Collect a path or a revision. For a path behind a colon that is not in the commit, git looks at the disk."""
         if role.argument == "git":
             self._in_commit(word)
         self.take_read(role, word)
@@ -169,10 +169,10 @@ class RequirementCollector:
             self.need(word, why)
 
     def take_said(self, _: Role, word: Word) -> None:
-        """Text that is shown or kept: of the names that a glob stands for, it matters where the shell looks for them."""
+        """Collect text that the program prints or stores. If it is a glob, the folder that the shell lists matters."""
         pattern = word.pattern or ""
         if "**" in pattern or pattern in _OPENED:
-            # Names that find gives, not the shell.
+            # find gives these names, not the shell.
             self.take_read(_, word)
             return
         why = places.objection(pattern, self.folders, self.workspace, is_pattern=True)
@@ -184,7 +184,7 @@ class RequirementCollector:
             self.reaches.append(PathAccess(path, is_pattern=True, folders=self.folders))
 
     def take_local(self, role: Role, word: Word) -> None:
-        """A path, unless a colon before any slash, or `github.com`, makes it a file of another machine.
+        """Collect a path. With a colon before any slash, or as `github.com`, it names a file of another machine.
 
         Source: docker-build(1), "PATH | URL"; kustomize, "Remote resources": both fetch `github.com/OWNER/NAME`.
         """
@@ -194,18 +194,18 @@ class RequirementCollector:
         self.take_read(role, word)
 
     def take_plain(self, role: Role, word: Word) -> None:
-        """A path, unless its letters make it more: `listfile:x`, `set:a()`, `file:x`, `a|b`."""
+        """Collect a path that may only hold plain characters; other characters may make it more: `listfile:x`, `a|b`."""
         if not _PLAIN_PATH.fullmatch((word.pattern if word.text is None else word.text) or ""):
             self.need(word, "may be more than a path")
         self.take_read(role, word)
 
     def take_trusted(self, role: Role, word: Word) -> None:
-        """A file whose content can run programs: a rule says that it may be trusted."""
+        """Collect a file whose content can run programs; a rule has to mention it."""
         self.need(word, "is a file whose content can run programs")
         self.take_local(role, word)
 
     def take_mount(self, _: Role, word: Word) -> None:
-        """What a container gets of the host: a path to which it may write, or a volume by its name.
+        """Collect a mount of a container: a path of the host, which the container may write to, or the name of a volume.
 
         Source: docker-run(1), `--volume` and `--mount`.
         """
@@ -219,21 +219,21 @@ class RequirementCollector:
                 self.take_change(Role("into"), word._replace(text=source, prefix=source))
 
     def take_message(self, _: Role, word: Word) -> None:
-        """A file whose text is kept: the scrubber never sees it. `-` is the standard input."""
+        """Collect a file whose text the program stores, without masking of secrets. `-` is the standard input."""
         if word.text == "-":
             self.kept.append(word)
         else:
             self.need(word, "is a file whose text is kept")
 
     def take_node(self, role: Role, word: Word) -> None:
-        """A path up to `::`, and something in that file."""
+        """Collect a path with `::` and the name of a part of that file behind it."""
         path = (word.text or "").partition("::")[0]
         self.take_read(role, word if word.text is None else Word(word.form, path, prefix=path))
 
     def take_tests(self, role: Role, word: Word) -> None:
-        """A node of pytest: a folder, or a file that is called as tests are.
+        """Collect a node of pytest: a folder, or a file with a test's name.
 
-        Of any other it imports the Python, and runs the examples of the text, just as well.
+        pytest also imports any other Python file that is named, and runs the examples in any other text file.
         """
         path = ((word.pattern if word.text is None else word.text) or "").partition("[")[0].partition("::")[0]
         stem, suffix = splitext(normpath(path).rpartition("/")[2])
@@ -243,35 +243,35 @@ class RequirementCollector:
         self.take_node(role, word if word.text is None else Word(word.form, path, prefix=path))
 
     def take_tree(self, role: Role, word: Word) -> None:
-        """A path that is looked at, and below which links are followed: `**` stands for everything below."""
+        """Collect a path that the program reads with all that lies below it, following links: `**` matches everything below."""
         before = len(self.reaches)
         self.take_read(role, word)
         for seen in self.reaches[before:]:
-            # Below a folder that find finds lie links of any name.
+            # A folder that find finds may hold links of any name.
             below = seen.path.partition("/**")[0] if seen.is_pattern else places.escaped(seen.path)
             self.reaches.append(PathAccess(f"{below.rstrip('/')}/**", is_pattern=True, folders=seen.folders))
 
     def take_folder(self, _: Role, word: Word) -> None:
-        """A folder; `-` would be the one before."""
+        """Collect a folder. `-` would be the previous folder."""
         if word.text == "-":
             self.need(word, "is a folder that cannot be determined")
         else:
             self.path(word)
 
     def take_chdir(self, _: Role, word: Word) -> None:
-        """A folder to move to: later paths may be seen from there, or from where the command began."""
+        """Collect a folder to change to: later paths may be relative to it, or to the folder the command began in."""
         self.take_folder(_, word)
         begin = self._started_in if self._moved is None else self._moved
         self._moved = places.moved(word.text or "", begin, self.workspace)
         folders = tuple(dict.fromkeys((*self.folders, *self._moved)))
-        # A folder that cannot be determined makes every later path one that cannot be determined.
+        # After a change to an unknown folder, every later path is unknown.
         if self.folders and self._moved and len(folders) <= _MAX_FOLDERS:
             self.folders = folders
         else:
             self.folders = self._moved = ()
 
     def take_change(self, role: Role, word: Word) -> None:
-        """A path that is written, made or removed."""
+        """Collect a path that the program writes, creates or removes."""
         if word.pattern == FRESH and role.kind == "change":
             return
         path, is_pattern = (word.pattern or "", True) if word.text is None else (word.text, False)
@@ -289,7 +289,7 @@ class RequirementCollector:
             self.need(word, "is the workspace itself")
 
     def take_made(self, role: Role, word: Word) -> None:
-        """What the program makes: a path that is written, whose name is one for output."""
+        """Collect the path of the program's output; a rule has to mention it unless its name is one for output."""
         if word.text in _NO_FILES:
             return
         why = outputs.objection(word.text or "", role.argument)
@@ -298,35 +298,35 @@ class RequirementCollector:
         self.take_change(role, word)
 
     def take_target(self, _: Role, word: Word) -> None:
-        """What a link is to lead to; where that lies, the other words tell."""
+        """Collect the target of a link. Other words determine the folder that it is relative to."""
         self.targets.append(word)
 
     def take_number(self, _: Role, word: Word) -> None:
-        """A literal number."""
+        """Collect a number, which has to be literal."""
         if not is_number(word.text or ""):
             self.need(word, "is no number")
 
     def take_only(self, role: Role, word: Word) -> None:
-        """One of the texts that the table lists."""
+        """Collect a text, which has to be one of those that the table lists."""
         if word.text not in role.argument.split("|"):
             self.need(word, "is not among what is known to be harmless there")
 
     def take_name(self, _: Role, word: Word) -> None:
-        """A variable's name, perhaps with a value: an index between brackets would be evaluated."""
+        """Collect a variable's name, possibly with a value. Bash would evaluate a subscript between brackets."""
         name = (word.text or "").partition("=")[0].removesuffix("+")
         if word.named_by != CHECKED and not (name.isascii() and name.isidentifier()):
             self.need(word, "is no plain name of a variable")
 
     def take_script(self, _: Role, word: Word) -> None:
-        """Shell source."""
+        """Collect shell source."""
         self.scripts.append(word)
 
     def take_replace(self, _: Role, word: Word) -> None:
-        """What the words of the input take the place of."""
+        """Collect the text that the input's words replace."""
         self.placeholder = word.text
 
     def take_assignment(self, _: Role, word: Word) -> None:
-        """`NAME=value` for the environment of what is started."""
+        """Collect `NAME=value` for the environment of the started command."""
         name, _equals, value = (word.text or "").partition("=")
         assignment = Assignment(name, Word(value, value, prefix=value), word.form)
         self.assignments.append(assignment)
@@ -335,17 +335,17 @@ class RequirementCollector:
             self.need(word, why)
 
     def take_format(self, role: Role, word: Word) -> None:
-        """A text in a little language."""
+        """Collect a text in one of the languages of `languages`."""
         why = languages.objection(role.argument, word.text or "")
         if why:
             self.need(word, why)
 
     def take_passed(self, _: Role, word: Word) -> None:
-        """A word for an unknown program: if it looks like a path, that path has to lie in the workspace."""
+        """Collect a word for an unknown program: if it looks like a path, the path has to lie in the workspace."""
         ask_paths(word, self)
 
     def take_named(self, _: Role, word: Word) -> None:
-        """What has to be mentioned, and whose letters say nothing more."""
+        """Collect a program or code, which a rule has to mention; its text says nothing more."""
         self.need(word, "is a program or code")
 
 

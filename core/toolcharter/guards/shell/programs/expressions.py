@@ -1,4 +1,4 @@
-"""Words that are expressions: those of find, and those of test.
+"""Collects the requirements of expressions: those of find and of test.
 
 Source: find(1) of findutils 4.9; POSIX.1-2024, test, and bash(1), "CONDITIONAL EXPRESSIONS".
 """
@@ -16,7 +16,7 @@ from toolcharter.guards.shell.programs.table import Role, Table, Takes
 
 _SYNTAX: Final = frozenset({"(", ")", "!", ","})
 _JOINING: Final = frozenset({*_SYNTAX, "-not", "-o", "-or", "-exec", "-execdir", "-ok", "-okdir", "-follow"})
-"""With one of these among them, words before a command are not all tests that have to hold."""
+"""If one of these precedes a command, some tests before the command need not hold."""
 _TESTS: Final = frozenset(
     """-amin -atime -cmin -ctime -ilname -iname -inum -ipath -iregex -iwholename -links -lname -maxdepth -mindepth -mmin -mtime
     -name -newer -path -perm -regex -samefile -size -type -user -wholename -xtype""".split()
@@ -36,7 +36,7 @@ _OPERATORS: Final = frozenset({"(", ")", "!", "-a", "-o", "]"})
 
 
 def find(words: Sequence[Word], table: Table, asking: RequirementCollector) -> None:
-    """Gather what find's *words* ask for: options, starting points, then predicates with their values."""
+    """Collect the requirements of find's *words*: options, starting points, then predicates with their values."""
     start = _leading(words, table)
     divided = divide(words[:start], table, asking)
     begin = start
@@ -44,13 +44,13 @@ def find(words: Sequence[Word], table: Table, asking: RequirementCollector) -> N
         begin += 1
     points = [*divided.operands, *words[start:begin]]
     assign(points, table.operands, asking)
-    # What has to be mentioned is what follows links: then a test says nothing of where a path leads.
+    # The options that a rule has to mention follow links: then no test determines where a path leads.
     tail = "/**" if any(table.options[name].is_named for name in divided.given) else None
     _predicates(words[begin:], points, table, asking, tail)
 
 
 def _leading(words: Sequence[Word], table: Table) -> int:
-    """How many words are options in front of the starting points."""
+    """The number of words that are options before the starting points."""
     place = 0
     while place < len(words):
         text = words[place].text
@@ -94,16 +94,16 @@ def _predicates(
         for role in takes.roles:
             if place < len(words):
                 tests[word.text or takes.name] = words[place].text
-                asking.value(role, words[place], may_grow=True)  # More words than one would be an error to find.
+                asking.value(role, words[place], may_grow=True)  # For find, more words than one would be an error.
                 place += 1
 
 
 def _exec(words: Sequence[Word], start: int, points: Sequence[Word], tail: str, asking: RequirementCollector) -> int:
-    """Gather the command that stands in *words* from *start* on; where the expression goes on behind it."""
+    """Collect the command in *words* from *start* on; return the position at which the expression continues."""
     end = start
     while end < len(words) and not (words[end].text == ";" or _is_batch(words, end)):
         end += 1
-    # Each starting point gives paths of its own, and a word has one pattern at most.
+    # Each starting point needs a pattern of its own, and a word has at most one.
     many = end < len(words) and _is_batch(words, end)
     for point in points if 0 < len(points) <= _MAX_POINTS else (_NO_POINT if points else _HERE,):
         asking.command([_found(word, point, tail, many=many) for word in words[start:end]])
@@ -115,24 +115,28 @@ def _is_batch(words: Sequence[Word], place: int) -> bool:
 
 
 def tail_of(words: Sequence[Word], tests: Mapping[str, str | None]) -> str:
-    """What the paths that pass *tests*, all in *words*, have behind their starting point, as a pattern for links.
+    """A pattern for the part of the found paths behind their starting point, so that links among them can be checked.
 
-    A test counts only where it has to hold: behind the last `-o`, and behind no `!`, where no parentheses stand among them.
+    Args:
+        words: The words of the expression so far.
+        tests: The tests among them, with their values.
+
+    A test narrows the pattern only if it has to hold: behind the last `-o`, without `!`, and with no parentheses in *words*.
     """
     held = _held(words)
     if held is not None:
         tests = {name: held[name] for name in tests if name in held}
     elif not _JOINING.isdisjoint(word.text for word in words):
         return "/**"
-    if tests.get("-type") == "f":  # No link, without -L and its like.
+    if tests.get("-type") == "f":  # No link, unless an option such as -L is given.
         return ""
     name = tests.get("-name")
-    # Of brackets and backslashes find and our globs may think differently.
+    # find and the guard's globs may treat brackets and backslashes in different ways.
     return "/**" if name is None or not _UNCLEAR.isdisjoint(name) else f"/**/{name}"
 
 
 def _held(words: Sequence[Word]) -> Mapping[str, str | None] | None:
-    """The tests that hold wherever the end of *words* is reached; None if that takes more than to read them in order."""
+    """The tests that hold whenever find reaches the end of *words*; None if that takes more than reading them in order."""
     rest = iter([word.text or "" for word in words])
     held: dict[str, str | None] = {}
     for word in rest:
@@ -149,7 +153,7 @@ def _held(words: Sequence[Word]) -> Mapping[str, str | None] | None:
 
 
 def _found(word: Word, point: Word, tail: str, *, many: bool) -> Word:
-    """*word* of a command that find starts with what it has found below *point*; *many*: behind `+`, all of it."""
+    """*word* of a command that find starts for paths below *point*; with *many* (`+`), `{}` becomes several paths."""
     if word.text is None or "{}" not in word.text:
         return word
     base = point.pattern if point.text is None else places.escaped(point.text)
@@ -159,10 +163,10 @@ def _found(word: Word, point: Word, tail: str, *, many: bool) -> Word:
 
 
 def _compares_texts(words: Sequence[Word]) -> bool:
-    """Whether *words* are one comparison of texts that the line itself makes: then none of them can be an operator.
+    """Whether *words* are one comparison of texts that the line itself makes, so that none of its operands can be an operator.
 
-    Source: POSIX.1-2024, test, "OPERANDS": one operand is compared with nothing, of two the first is the operator, of
-    three the second.
+    Source: POSIX.1-2024, test, "OPERANDS": a single operand is tested for the empty text; of two words the first is the
+    operator, of three the second.
     """
     if words and words[-1].text in {"]", "]]"}:
         words = words[:-1]
@@ -171,7 +175,7 @@ def _compares_texts(words: Sequence[Word]) -> bool:
     texts = [word.text for word in words]
     is_of_one = len(texts) > 1 and not texts[2:]
     if is_of_one and texts[0] in _OF_TEXT and not words[1].splits and _VARIABLE.fullmatch(words[1].form):
-        return True  # It tells whether a variable is set, and nothing that it holds.
+        return True  # It reveals whether a variable is set, but not its value.
     is_one = (
         len(texts) == 1
         or (len(texts[1:]) == 1 and texts[0] in _OF_TEXT)
@@ -181,7 +185,7 @@ def _compares_texts(words: Sequence[Word]) -> bool:
 
 
 def test(words: Sequence[Word], table: Table, asking: RequirementCollector) -> None:
-    """Gather what the words of `test` ask for, whatever their grammar is: each operator looks at its neighbours."""
+    """Collect the requirements of `test`'s words without parsing them: each operator gives its neighbours a role."""
     if _compares_texts(words):
         return
     for place, word in enumerate(words):
@@ -199,7 +203,7 @@ def test(words: Sequence[Word], table: Table, asking: RequirementCollector) -> N
 
 
 def _is_number(word: Word) -> bool:
-    """Whether *word* is digits or nothing."""
+    """Whether *word* is a number or empty."""
     return word.is_number or word.form in _STATUSES
 
 
@@ -217,7 +221,7 @@ def _neighbour(
         asking.need(operator, "is a part of an expression that a rule has to mention")
     for place in places:
         word = words[place] if 0 <= place < len(words) else operator
-        # Words that are no literals are paths to `test` already.
+        # The caller has already collected words that are no literals.
         is_seen = word.text is None and (takes.roles[0].kind in {"text", "read"} or _is_number(word))
         if word is not operator and word.text not in _OPERATORS and not is_seen:
             asking.value(takes.roles[0], word, may_grow=True)

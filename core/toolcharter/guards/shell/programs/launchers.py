@@ -1,6 +1,6 @@
-"""Programs that start the program among their words.
+"""Programs that start another program, whose name is among their words.
 
-The floor looks through them whatever tables say, and `reading` where a program has no table.
+The floor always looks through them, whatever the tables say; `requirements` does so if a program has no table.
 """
 
 import re
@@ -13,20 +13,20 @@ _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 
 
 class Launcher(NamedTuple):
-    """How to find the program that another one starts."""
+    """How to find the program that a launcher starts."""
 
     valued: frozenset[str] = frozenset()
     """Options whose value is the next word."""
     operands: int = 0
-    """How many operands stand before the program."""
+    """How many operands precede the program."""
     is_text: bool = False
-    """Whether the words are joined and read by a shell."""
+    """Whether the launcher joins the words and a shell runs them."""
     paired: frozenset[str] = frozenset()
     """Options whose values are the next two words."""
     starts: frozenset[str] = frozenset()
-    """Options behind which the program stands; without one of them, nothing is started."""
+    """Options that precede the program; without one of them, nothing is started."""
     is_dashed: bool = False
-    """Whether the program stands right behind `--`, if there is one."""
+    """Whether the program comes directly behind `--`, if there is one."""
 
 
 def _launcher(valued: str = "", operands: int = 0, *, is_text: bool = False) -> Launcher:
@@ -237,9 +237,9 @@ SUBCOMMANDS: dict[str, dict[str, Launcher]] = {
     "snap": {"run": _subcommand("--command --hook", operands=1)},
     "heroku": {"local:run": _subcommand("-e --env -p --port")},
 }  # fmt: skip
-"""Programs of which one subcommand starts the program among its words."""
+"""Programs with a subcommand that starts the program among its words."""
 CONTAINER = _launcher("-e --env --env-file -u --user -w --workdir -c --container -n --namespace --index", operands=1)
-"""`docker exec` and its like, from the word `exec` on."""
+"""`docker exec` and similar commands, from the word `exec` on."""
 _DOCKER_RUN = _launcher(
     "-a --attach --add-host --annotation --blkio-weight --cap-add --cap-drop --cgroup-parent --cgroupns --cidfile"
     " --cpu-period --cpu-quota -c --cpu-shares --cpus --cpuset-cpus --device --dns --entrypoint -e --env --env-file"
@@ -255,7 +255,7 @@ CONTAINERS: dict[str, dict[str, Launcher]] = {
     **{key: {"exec": CONTAINER._replace(is_dashed=True), "--": _launcher()} for key in ("kubectl", "oc")},
     **{key: {"exec": _subcommand("--env --cwd --user --group --mode", operands=1)} for key in ("lxc", "incus")},
 }
-"""Programs that start another one where the files are others: rules of `deny` see it, and `allow` need not cover it."""
+"""Programs that start another one in a container or on another machine: rules of `deny` match it, `allow` need not cover it."""
 TEXT_OPTIONS = {
     "su": frozenset({"-c", "--command"}),
     "runuser": frozenset({"-c", "--command"}),
@@ -265,14 +265,14 @@ TEXT_OPTIONS = {
     "env": frozenset({"-S", "--split-string"}),
     "capsh": frozenset({"-c"}),
 }
-"""Options whose value a shell reads."""
+"""Options whose value a shell runs."""
 
 
 STARTERS = LAUNCHERS.keys() | SUBCOMMANDS.keys() | CONTAINERS.keys()
 
 
 def started_words(name: str, words: tuple[Word, ...]) -> tuple[Word, ...]:
-    """The words of the command that the program *name*, called with *words*, starts; none if it starts nothing."""
+    """The words of the command that the program *name*, called with *words*, starts; empty if it starts none."""
     if name in LAUNCHERS:
         return after_options(words, LAUNCHERS[name])
     return _started_by_subcommand(name, words) if name in SUBCOMMANDS else ()
@@ -286,7 +286,7 @@ def _started_by_subcommand(name: str, words: tuple[Word, ...]) -> tuple[Word, ..
     if launcher is None and name == "uv" and [word.text for word in words[at : at + 2]] == ["tool", "run"]:
         launcher, at = LAUNCHERS["uvx"], at + 1
     started = () if launcher is None else after_options(words[at:], launcher)
-    # npm takes the dashes away that stand between the program and its options.
+    # npm removes the `--` between the program and its options.
     return started if name != "npm" or len(started) < 2 or started[1].text != "--" else (started[0], *started[2:])  # noqa: PLR2004 - the program, and the dashes
 
 
@@ -302,7 +302,7 @@ def contained_words(name: str, words: tuple[Word, ...]) -> tuple[Word, ...]:
 
 
 def text_of(name: str, command: Command) -> tuple[Word, ...]:
-    """The words that together are shell source for the program *name*; empty if there are none."""
+    """The words that the program *name* runs, joined, as shell source; empty if there are none."""
     if name in TEXT_OPTIONS:
         return _value_of(command.words, TEXT_OPTIONS[name])
     launcher = LAUNCHERS.get(name)
@@ -310,7 +310,7 @@ def text_of(name: str, command: Command) -> tuple[Word, ...]:
 
 
 def after_options(words: tuple[Word, ...], launcher: Launcher) -> tuple[Word, ...]:
-    """The words that follow the options, assignments and operands of a launcher."""
+    """The words behind the options, assignments and operands of a launcher."""
     at, operands = 1, launcher.operands
     if launcher.starts:
         texts = [word.text for word in words]

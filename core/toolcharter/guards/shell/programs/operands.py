@@ -1,4 +1,4 @@
-"""Which role each operand of a command has, by its place among them; and what a command asks for as a whole."""
+"""Gives each operand of a command its role, by position, and collects the requirements of the command as a whole."""
 
 import re
 from collections.abc import Sequence
@@ -10,10 +10,10 @@ from toolcharter.guards.shell.programs.options import Divided
 from toolcharter.guards.shell.programs.table import Operands, Role, Table
 from toolcharter.guards.shell.setters import sets_own
 
-# Of `set`: with these a line ends earlier than it would, one of its pipelines fails, or bash shows what it runs: it expands
-# `PS4` for that, which a rule has to mention where a line sets it.
+# Options of `set` that only make the line end earlier, a pipeline fail, or bash print what it runs. For the last, bash expands
+# `PS4`, which a rule has to mention if the line sets it.
 _STRICTER: Final = re.compile(r"(?:(?: |\A)[-+](?:[euvx]+|[euvx]*o (?:pipefail|errexit|nounset|verbose|xtrace)))+")
-# Of `trap`: when the line ends, or one of its commands fails. What runs then has to be covered itself.
+# The events of `trap` at the end of the line or after a failed command. Rules have to cover the commands that run then.
 _LATER: Final = re.compile(r"(?:EXIT|0|ERR|(?:SIG)?(?:INT|TERM|HUP))(?: (?:EXIT|0|ERR|(?:SIG)?(?:INT|TERM|HUP)))*")
 
 
@@ -54,7 +54,7 @@ def _is_assignment(word: Word) -> bool:
 
 
 def needs_no_rule(table: Table, words: Sequence[Word]) -> bool:
-    """Whether a program needs no rule of its own with these *words*, its name among them."""
+    """Whether a program needs no rule of its own with *words*, which begin with its name."""
     match table.transparent:
         case "numbers":
             return all(is_number(word.text or "") for word in words[1:])
@@ -74,7 +74,7 @@ def needs_no_rule(table: Table, words: Sequence[Word]) -> bool:
 
 
 def ask_more(name: Word, words: Sequence[Word], divided: Divided, table: Table, asking: RequirementCollector) -> None:
-    """Some programs do more than is ordinary: with too few operands, with any, or without one of some options."""
+    """Collect what rules have to mention because a program does more with too few operands, with any, or without an option."""
     count = len(divided.operands)
     lacks = bool(table.requires) and table.requires.isdisjoint(divided.given)
     is_short = count < table.at_least and (lacks or not table.requires)

@@ -1,4 +1,4 @@
-"""Divide a command's words into options and operands, as its program would, and gather what the options ask for.
+"""Divides a command's words into options and operands, as its program would, and collects the requirements of the options.
 
 Source: POSIX.1-2024, 12.2, utility syntax guidelines; glibc's getopt_long(3) for options after operands, abbreviations
 and optional values.
@@ -12,7 +12,7 @@ from toolcharter.guards.shell.programs.collector import RequirementCollector
 from toolcharter.guards.shell.programs.table import Table, Takes
 
 _STOPS: Final = frozenset({"posix", "subcommands"})
-"""Styles in which the first operand ends the options. In style `find` it is `expressions` that knows."""
+"""Styles in which the first operand ends the options. `expressions` handles the style `find`."""
 _PATHS: Final = frozenset(
     {
         "read",
@@ -33,7 +33,7 @@ _PATHS: Final = frozenset(
 )
 
 _NUMBER: Final = "[0-9]*"
-"""The pattern of a word that is a number, such as `$(nproc)`."""
+"""The pattern of a word that is a number, such as `$(nproc)`; it equals `settled.NUMBER`."""
 _TEXTS: Final = (["text"], ["number"])
 
 
@@ -42,15 +42,15 @@ class Divided(NamedTuple):
 
     operands: Sequence[Word]
     given: frozenset[str]
-    """The options, by `Takes.name`."""
+    """The given options, by `Takes.name`."""
     module: Word | None = None
-    """What all of `operands` are for, options among them, if an option has named it."""
+    """The module that an option has named; then `operands` are all words behind it, with the module's own options."""
     behind: Sequence[Word] = ()
-    """The words behind `--`, where they are for another program."""
+    """The words behind `--`, if they are for another program."""
 
 
 def divide(words: Sequence[Word], table: Table, asking: RequirementCollector) -> Divided:
-    """The operands among *words*; what options ask for is gathered in *asking*."""
+    """Divide *words*, and collect the requirements of the options in *asking*."""
     walk = _Walk(words, table, asking)
     operands: list[Word] = []
     if table.bundled:
@@ -79,7 +79,7 @@ def divide(words: Sequence[Word], table: Table, asking: RequirementCollector) ->
 
 
 class _Walk:
-    """A pass over the words of a command."""
+    """One pass over the words of a command."""
 
     def __init__(self, words: Sequence[Word], table: Table, asking: RequirementCollector) -> None:
         self.words = words
@@ -92,7 +92,7 @@ class _Walk:
         self._asking = asking
 
     def option(self, word: Word) -> bool:
-        """Take *word*, at our place, if it is an option, and the words that it takes; whether it is one."""
+        """Read *word*, the current one, and its values, if it is an option; whether it is one."""
         text = word.text
         if text is None:
             return self._pattern(word)
@@ -110,7 +110,7 @@ class _Walk:
         return True
 
     def bundle(self) -> None:
-        """Take the first word, if it is a cluster of options without a dash."""
+        """Read the first word, if it is a cluster of options without a dash."""
         text = self.words[0].text if self.words else None
         if self.words and self.words[0].pattern is not None:
             self._asking.need(self.words[0], "cannot be determined, and may be options")
@@ -124,12 +124,12 @@ class _Walk:
             self.place += 1
 
     def dashed(self, word: Word) -> None:
-        """*word* stands where no option can, and the program may take it for one all the same."""
+        """Require a mention of *word*, in a place for no option, if the program may take it for one nevertheless."""
         if self._table.dashes_named and word.prefix.startswith("-"):
             self._asking.need(word, "begins like an option")
 
     def _pattern(self, word: Word) -> bool:
-        """A word that is no literal: an option if it can begin as one; then only a harmless value is a pattern."""
+        """Read a word that is no literal; whether it may be an option. As an option it may only have a harmless value."""
         if word.prefix[:1] != "-":
             return False
         name, equals, _ = word.prefix.partition("=")
@@ -178,7 +178,7 @@ class _Walk:
                 return
             rest = text[letter_at + 1 :]
             if takes.roles and rest:
-                # Digits cannot be options; with any of them tree, too, takes the rest for the value.
+                # Digits cannot be options, so tree, too, takes a rest of digits for the value.
                 if self._table.separate and not _is_decimal(rest):
                     self._asking.need(word, "holds options behind one that takes the next word")
                 if self._may_be_flag(takes) and any(map(self._does_more, rest)):
@@ -188,13 +188,13 @@ class _Walk:
             self._separate(word, takes)
 
     def _may_be_flag(self, takes: Takes) -> bool:
-        """Whether it may be that a short option takes no value, and the long one that shares its key in the table does."""
+        """Whether the short option may take no value though the long option in the same row of the table does."""
         if not takes.is_attached or takes.is_named:
             return False
         return any(name.startswith("--") for name, one in self._options.items() if one is takes)
 
     def _does_more(self, letter: str) -> bool:
-        """Whether the option of this *letter* takes a value or has to be mentioned."""
+        """Whether the option *letter* takes a value or has to be mentioned by a rule."""
         takes = self._options.get("-" + letter)
         return takes is not None and (takes.is_named or bool(takes.roles))
 
@@ -205,14 +205,14 @@ class _Walk:
             self._asking.need(word, "is an option that a rule has to mention")
 
     def ask_conditions(self) -> None:
-        """Ask for options that have to be mentioned because of others, which are given or are not."""
+        """Collect options that a rule has to mention because certain other options are given, or are not."""
         for options, others, is_given in self._table.conditions:
             for name in options & self._words_of.keys():
                 if self.given.isdisjoint(others) != is_given:
                     self._asking.need(self._words_of[name], "is an option that a rule has to mention")
 
     def _separate(self, word: Word, takes: Takes) -> None:
-        """*word* is an option whose values, if it takes any, are words of their own."""
+        """Read the option *word*, whose values, if any, are the next words."""
         self._note(word, takes)
         if takes.roles and takes.roles[0].kind == "exec":
             self._command([])
@@ -222,7 +222,7 @@ class _Walk:
             self._asking.placeholder = "{}"
 
     def _attached(self, word: Word, takes: Takes, value: str) -> None:
-        """*word* is an option with its first value."""
+        """Read the option *word*, which holds its first value."""
         self._note(word, takes)
         if not takes.roles:
             return
@@ -235,15 +235,15 @@ class _Walk:
             self.module = part
             return
         self._asking.value(role, part)
-        # Some programs take `-f=FILE` for `-f FILE`, others for a file whose name begins with `=`.
+        # Some programs read `-f=FILE` as `-f FILE`, others as a file whose name begins with `=`.
         if value[:1] == "=" and role.kind in _PATHS:
             self._asking.value(role, Word(word.form, value[1:], prefix=value[1:]))
         self._values(takes, 1)
 
     def _command(self, words: list[Word]) -> None:
-        """The words up to `;` are a command; *words* are those before them.
+        """Collect an inner command: *words*, and the following words up to `;`.
 
-        It gets paths that nobody knows in place of `{}`, `{/.}` and the like, or appended.
+        The program replaces `{}`, `{/.}` and similar texts in it by unknown paths, or appends them.
         """
         start = self.place + 1
         ends = (at for at in range(start, len(self.words)) if self.words[at].text == ";")

@@ -1,7 +1,7 @@
-"""Names that what a program makes ordinarily has: `bin/app`, `cover.out`, `dist`.
+"""Recognises common names of output files and folders: `bin/app`, `cover.out`, `dist`.
 
-A program writes its output over whatever has that name. So a star covers an output only where its name says that nobody
-wrote it by hand; `src` and `main.go` have to be mentioned. Letters alone: nothing is looked up on the disk.
+A program overwrites any file at the path of its output. So a star in a rule covers an output only if its name is that of a
+generated file; a rule has to mention `src` or `main.go`. Only the text of the path counts: nothing is looked up on disk.
 """
 
 import re
@@ -27,14 +27,14 @@ _REQUIREMENTS: Final = re.compile(
 )
 _LONGEST: Final = 255
 KINDS: Final = {"": _FILE, "requirements": _REQUIREMENTS}
-"""By what follows the colon of the role `made`: the names that a file of that kind may have outside a folder for output."""
+"""The names that an output outside of an output folder may have, for each argument of the role `made`."""
 
 
 def objection(path: str, kind: str) -> str | None:
-    """Why *path* has to be mentioned where a program writes its output to it; None if its name is one for output.
+    """Why a rule has to mention *path*, the output of a program; None if its name is one for output.
 
     Args:
-        path: As the program gets it.
+        path: The path as the program gets it.
         kind: A key of `KINDS`.
     """
     parts = [part for part in path.split("/") if part not in {"", "."}]

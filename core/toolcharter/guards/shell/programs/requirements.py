@@ -1,6 +1,6 @@
-"""`read`: what one command asks of the rule that would allow it, by the table of its program.
+"""`read`: finds what a rule has to mention to allow a command, according to the table of its program.
 
-Pure: nothing is run or opened but the table's own file. Linear in the words and their letters.
+Pure: it opens only the file of the table, and runs nothing. Linear in the words and their letters.
 """
 
 import re
@@ -31,14 +31,14 @@ UNKNOWN_SUBCOMMAND: Final = "is no subcommand that is known"
 _JOINS: Final = frozenset({">&", "<&"})
 _OUT: Final = frozenset({"", "1", "2"})
 _NOWHERE: Final = "(unknown folder)"
-"""Stands for the place where a command runs, which only `bash:*` names."""
+"""The form of a requirement for an unknown working folder, which only `bash:*` covers."""
 _HERE: Final = (".",)
 _HERE_WORD: Final = Word(".", ".", prefix=".")
 _READ: Final = Role("read")
 _GROUP: Final = re.compile(
     r"(?!(?:get|print|reset|show|set|export|generate|create|add|regenerate|rotate)-)[a-z][a-z0-9-]*"
 )
-# What a star in a table must not stand for: subcommands that are there to print what is secret.
+# Subcommands that a star in a table must not match: they print secrets.
 _CREDENTIALS: Final = re.compile(
     r"(?:^|-)(?:credentials?|passwords?|passphrases?|(?:auth|access|id|identity|bearer|session|security|refresh)-?tokens?|token|secret-values?"
     r"|connection-strings?|access-details|auth-string|key-strings?|private-keys?|api-keys?|embed-url|user-pool-client)(?:-|$)"
@@ -55,15 +55,15 @@ _INSTALLED: Final = re.compile(
 
 
 def read(command: Command, *, workspace: str, tables: Tables = CORE) -> Reading:
-    """One command as the table of its program reads it.
+    """Read one command by the table of its program.
 
     Args:
-        command: With `folders` as they are known.
-        workspace: Its real path.
-        tables: Core's, or those and a plugin's.
+        command: The command, with the folders that it may run in.
+        workspace: The real path of the workspace.
+        tables: The tables of programs: those of the core, possibly with those of plugins.
 
     Raises:
-        TableError: The table of the program cannot be used.
+        TableError: The table of the program is invalid.
     """
     asking = RequirementCollector(command.folders, workspace)
     for redirection in command.redirections:
@@ -71,7 +71,7 @@ def read(command: Command, *, workspace: str, tables: Tables = CORE) -> Reading:
     if not command.words:
         for assignment in command.assignments:
             if assignment.form == "SECONDS=0":
-                continue  # It counts from there.
+                continue  # It only restarts bash's count of seconds.
             if not is_own(assignment.name):
                 asking.needs.append(Requirement(assignment.form, f"{assignment.form} changes the shell itself"))
             elif command.is_unread:
@@ -79,10 +79,10 @@ def read(command: Command, *, workspace: str, tables: Tables = CORE) -> Reading:
                     Requirement(assignment.form, f"{assignment.form} keeps output that the line does not use")
                 )
         demand = Requirements(tuple(asking.needs), tuple(asking.reaches))
-        return Reading(demand, is_transparent=not asking.needs)  # Such as the `>/dev/null` of a whole loop.
+        return Reading(demand, is_transparent=not asking.needs)  # For example, the `>/dev/null` of a whole loop.
     for assignment in command.assignments:
         if assignment.name == "IFS" and command.words[0].text == "read" and assignment.value.text is not None:
-            continue  # It tells `read` alone where words end.
+            continue  # It affects only how this `read` splits its input.
         why = assignment_objection(assignment)
         if why:
             asking.needs.append(Requirement(assignment.form, f"{assignment.form} {why}"))
@@ -120,13 +120,13 @@ def _program(command: Command, asking: RequirementCollector, tables: Tables) -> 
 
 
 def table_name(program: Word) -> str:
-    """The name under which a program's table is looked up; a program in the workspace has none, whatever it is called.
+    """The name under which the table of *program* is looked up.
 
-    But for the wrappers that gradle and maven put into projects, and for tools that are installed there: a rule has to
-    write their path out, and their options are those of the program.
+    A program in the workspace has no table, whatever its name is. Exceptions are the wrappers of gradle and maven and tools that
+    are installed in a project: a rule has to contain their path, and their options are those of the program.
 
     Returns:
-        Empty for a program that has no table.
+        The name; empty for a program that has no table.
     """
     text = program.text or ""
     if "/" not in text:
@@ -144,18 +144,18 @@ def _is_inside(folders: tuple[str, ...], workspace: str) -> bool:
 
 
 class _Reader:
-    """Reads words by tables that may hand over to other tables."""
+    """Reads words by a table, which may refer to further tables."""
 
     def __init__(self, asking: RequirementCollector, tables: Tables) -> None:
         self.asking = asking
         self.marks: set[str] = set()
-        """What a name on disk must not begin with where a glob stands for it: the program would take it for more than a name."""
+        """Prefixes that no name may have which a glob matches: the program would take such a name for more than a name."""
         self.module = ""
-        """What Python would import from the folder in which it runs, if something of that name lay there."""
+        """The module that Python would import from its working folder, if a module of that name were there."""
         self._tables = tables
 
     def table(self, name: Word, words: Sequence[Word], table: Table) -> bool:
-        """Gather what *words* ask for; *name* is the program's word, or the subcommand's. Whether it runs its input."""
+        """Collect the requirements of *words*; *name* is the word of the program or subcommand. Whether it runs its input."""
         asking = self.asking
         if table.transparent == "own variables" and sets_own((name, *words)):
             return False
@@ -183,7 +183,7 @@ class _Reader:
         return table.runs_input and _runs_input(operands, divided.given, table)
 
     def _other(self, name: Word, divided: Divided, table: Table) -> bool:
-        """Words behind `--`, what the input becomes, and source that other words continue; whether nothing is left."""
+        """Handle words behind `--`, a placeholder for the input, and source with further words; whether no operand is left."""
         asking = self.asking
         if table.behind is not None and divided.behind:
             self.table(name, divided.behind, table.behind)
@@ -211,14 +211,14 @@ class _Reader:
             self.asking.need(operands[0], UNKNOWN_SUBCOMMAND)
             unknown.ask(operands[1:], self.asking)
         elif operands:
-            # Behind a word that is no subcommand options may stand anywhere, unless it begins another command.
+            # Behind a word that is no subcommand, options may come anywhere, unless the word begins another command.
             style: Style = "posix" if _starts_command(table.operands) else "gnu"
             plain = table._replace(style=style, named=False, alone_named=False, requires=frozenset())
             self.table(operands[0], operands, plain)
         return False
 
     def _started(self) -> None:
-        """Ask what the command asks for that this one starts; what that one starts is found when it is read itself."""
+        """Collect the requirements of the started command. The commands that it starts are found when it is read itself."""
         words, self.asking.started = self.asking.started, ()
         inner, scripts = len(self.asking.inner), len(self.asking.scripts)
         entry = self._tables.find(table_name(words[0]))
@@ -229,7 +229,7 @@ class _Reader:
         del self.asking.inner[inner:], self.asking.scripts[scripts:]
 
     def _mark(self, words: Sequence[Word], table: Table) -> None:
-        """Ask for words that name a file of further words, and note what makes one more than a name."""
+        """Collect words that name a file of further words, and record the prefixes that make a name more than a name."""
         if table.arguments_from:
             _ask_arguments(words, table.arguments_from, self.asking)
             self.marks.add(table.arguments_from)
@@ -251,12 +251,12 @@ class _Reader:
 
 
 def _does_more(prefix: str, takes: Takes) -> bool:
-    """Whether words that begin with *prefix* have the program do more than look at something or show it."""
+    """Whether words that begin with *prefix* make the program do more than read something or print it."""
     return prefix[0] != "-" and (takes.is_named or any(role.kind not in _HARMLESS for role in takes.roles))
 
 
 def _ask_targets(given: frozenset[str], asking: RequirementCollector) -> None:
-    """Ask for what links are to lead to: only a symbolic one that is not made relative is seen from the link."""
+    """Collect the targets of links. Only the target of a symbolic link without `-r` is relative to the link's folder."""
     if "-s" in given and "-r" not in given:
         links.ask_targets(asking.targets, asking.destinations or [_HERE_WORD], asking, in_folder="-t" in given)
     else:
@@ -265,7 +265,7 @@ def _ask_targets(given: frozenset[str], asking: RequirementCollector) -> None:
 
 
 def _found(name: str, table: Table) -> Table | None:
-    """The subcommand of *table* that a star stands for where *name* is none; or a group of the same, which is any word."""
+    """The subcommand *name* that a star in *table* matches, or the same table for the name of a nested group; else None."""
     subcommand = (
         next((sub for begin, sub in table.patterns if name.startswith(begin)), None) if table.patterns else None
     )
@@ -306,13 +306,13 @@ _EXPRESSIONS: Final = {"find": expressions.find, "test": expressions.test}
 
 
 def _is_fed(redirection: Redirection) -> bool:
-    """Whether a here-text holds nothing but what the line says, and what its commands print."""
+    """Whether a here-document or here-string holds only text of the line and output of its commands."""
     body = redirection.body
     return redirection.text is not None or (body is not None and (body.is_literal or body.is_output))
 
 
 def _ask_redirection(redirection: Redirection, asking: RequirementCollector) -> None:
-    """Gather what *redirection* asks for: only the null device, the standard streams and input are ordinary."""
+    """Collect the requirements of *redirection*: only the null device, the standard streams and input need no mention."""
     operator = redirection.operator
     if operator in {"<<", "<<-", "<<<"}:
         if not _is_fed(redirection) or redirection.descriptor not in {"", "0"}:
@@ -330,7 +330,7 @@ def _is_descriptor(target: Word | None) -> bool:
 
 
 def _written(target: Word | None, asking: RequirementCollector) -> None:
-    """Note the file, if it lies in the workspace by its letters: a rule may mention it, and it may be a protected one."""
+    """Record the written file, if its text keeps it in the workspace: a rule may mention it, and it may be protected."""
     if (
         target is not None
         and target.text
@@ -341,7 +341,7 @@ def _written(target: Word | None, asking: RequirementCollector) -> None:
 
 
 def _is_ordinary_redirection(redirection: Redirection) -> bool:
-    """Whether the output goes to the null device or a file of the line's own making, or joins the other stream."""
+    """Whether the output goes to the null device, to a file that the line has made with `mktemp`, or to the other stream."""
     operator, target = redirection.operator, redirection.target
     text = None if target is None else target.text
     if operator == ">&" and text in {"1", "2"}:
@@ -358,9 +358,9 @@ def _read_input(redirection: Redirection, asking: RequirementCollector) -> None:
     if target is None or redirection.descriptor not in {"", "0"} or (target.text is None and target.splits):
         _need_redirection(redirection, asking, "reads what cannot be determined")
     elif target.text == "-":
-        asking.path(Word(redirection.form, "./-", prefix="./-"))  # A file of that name: no shell reads it as its input.
+        asking.path(Word(redirection.form, "./-", prefix="./-"))  # For a shell, this is a file of that name.
     elif target.pattern is not None:
-        asking.take_read(_READ, target._replace(form=redirection.form))  # One name of those that a variable stands for.
+        asking.take_read(_READ, target._replace(form=redirection.form))  # It is one name in the pattern.
     else:
         asking.value(_READ, target._replace(form=redirection.form))
 

@@ -1,4 +1,4 @@
-"""Read a program's table from TOML, strictly: whatever is not understood is an error that names the file.
+"""Reads a program's table from TOML, strictly: anything unknown is an error that names the file.
 
     programs = ["sort"]                       # on the first line; the file is named after the first of them
     source = "GNU coreutils 9.1, sort(1)"     # manual and version
@@ -9,35 +9,38 @@
     "-k --key" = "text"                       # one value, attached or the next word
     "--color" = "text?"                       # a value only if attached
     "--arg" = "text text"                     # two values
-    "--files0-from" = "!read"                 # `!`: the option itself has to be mentioned by a rule
+    "--files0-from" = "!read"                 # `!`: a rule has to mention the option itself
     "--[no-]pager" = ""                       # both spellings
     [operands_if]
     "-c --check" = ["!read*"]                 # the roles if one of these options is given
     [named_if]
-    "-o --output" = "-f --force"              # to be mentioned if one of these is given; [named_unless]: if none is
+    "-o --output" = "-f --force"              # a rule has to mention it if one of these is given; [named_unless]: if none is
     [prefixes]
-    "if=" = "read"                            # what words are that begin like this: the value follows
+    "if=" = "read"                            # words with this prefix; the rest of the word is the value
 
 Styles: `gnu` options anywhere, long ones may be abbreviated; `posix` the same, but options end at the first operand;
-`single-dash` long options with one dash, whole; `subcommands` as `posix`, and then one of `[sub.NAME]`, tables of the
+`single-dash` long options with one dash, whole; `subcommands` as `posix`, then one of `[sub.NAME]`, tables of the
 same form without `programs` and `source` (`operands` is for words that are no subcommand); `find` options, starting
 points (`operands`), then `[predicates]`; `test` operands, unary operators (`options`) and binary ones (`predicates`);
 `words` no options at all.
 
-Roles: `text` harmless; `number`; `only:a|b` harmless if one of these; `name` one of a variable, perhaps with `=value`; `read` a
-path that is looked at, `local` one that is not if it holds a colon, `node` one up to `::`, `tree` one below which links are followed too, `folder` one to list, `chdir` one to move to; `change` a path whose writing, creating or removing is the program's ordinary purpose,
-`into` the same as a destination; `made` the program's own output, which has to be mentioned unless its name is one for
-output (`made:requirements`: for lists of packages); `plain` a path in letters that mean nothing else; `trusted` a file whose content runs programs; `mount` what a container gets of the host; `write` an output file; `program`, `code`; `script` shell source; `command` the words
-of an inner command, `source_or_command` the same, or `-c` and shell source; `exec` the same up to `;` (for find, or `+`), with paths that are found; `replace` what the words of the input take the place of;
-`assignment` NAME=value; `module` what `[modules.NAME]` says (a table, or `same_as` for that of another program): all
-words after it are for that; `format:NAME` one of the little languages in `languages`. `!` before a role of an operand:
-the word has to be mentioned.
+Roles: `text` harmless; `number`; `only:a|b` harmless if one of these; `name` a variable's, possibly with `=value`; `read` a
+path that the program reads, `local` the same, but a colon makes it remote, `node` a path up to `::`, `tree` a path below which
+links are followed, too, `folder` a folder to list, `chdir` a folder to change to; `change` a path that the program writes,
+creates or removes as its ordinary purpose, `into` the same as a destination; `made` the program's own output, which a rule has
+to mention unless its name is one for output (`made:requirements`: for lists of packages); `plain` a path of plain characters
+only; `trusted` a file whose content runs programs; `mount` a mount of a container; `write` an output file; `program`, `code`;
+`script` shell source; `command` the words of an inner command, `source_or_command` the same, or `-c` and shell source; `exec`
+the same up to `;` (for find, or `+`), with found paths in it; `replace` the text that the input's words replace; `assignment`
+NAME=value; `module` a name with `[modules.NAME]` (a table, or `same_as` for the table of another program) for all words behind
+it; `format:NAME` a text in one of the languages in `languages`. `!` before the role of an operand: a rule has to mention the
+word.
 
-`[groups.NAME]` at the top is a set of options that tables below take over with `use = ["NAME"]`; their own count more.
+`[groups.NAME]` at the top is a set of options that tables below include with `use = ["NAME"]`; their own options win.
 A key of `[sub]` may name several subcommands.
 
-A key of `[sub]` that ends with a star (`list-*`) is for all subcommands that begin so. `[behind]` is a table for the words
-behind `--`. `run` is the role of a command that is covered with its starter, `passed` that of a word for any program.
+A key of `[sub]` that ends with a star (`list-*`) is for all subcommands with that prefix. `[behind]` is a table for the words
+behind `--`. `run` is the role of a command that the rule for its starter covers, `passed` that of a word for any program.
 
 Other keys: `number`, `separate`, `abbreviations`, `nested`, `starts_itself`, `named_with_operands`, `at_least`, `written_out`, `bundled`, `named`, `alone_named`, `transparent`, `runs_input`,
 `input_options`, `input_only_with`, `input_unless`, `input_operands`, `joined_by`, `replace_undone_by`, `requires`, `appends`, `arguments_from`, `dashes_named`; see `toolcharter.guards.shell.programs.table.Table`.
@@ -54,7 +57,7 @@ from toolcharter.guards.shell.programs import outputs
 from toolcharter.guards.shell.programs.table import KINDS, STARTING, STYLES, Entry, Operands, Role, Style, Table, Takes
 
 _OPTIONAL_PART = re.compile(r"\[([^\[\]]+)\]")
-# Read for every file when a program has no file of its own name, so that it must not take a parser's time.
+# Matched for every file if no file has the name of a program, so it must be faster than a TOML parser.
 _FIRST_LINE = re.compile(r'programs = \[("[^"\\,]+"(?:, "[^"\\,]+")*)\]')
 _FLAGS = (
     *("number", "separate", "bundled", "named", "alone_named", "named_with_operands", "dashes_named", "runs_input"),
@@ -71,19 +74,19 @@ _KEYS = frozenset(
 )
 _FILE_KEYS = frozenset({"programs", "source", "groups"})
 _NONE = "none"
-"""What `abbreviations` says where no option of the program and of its subcommands may be cut short."""
+"""The value of `abbreviations` if no option of the program and its subcommands may be abbreviated."""
 _Groups = Mapping[str, Mapping[str, Takes]]
 
 
 class TableError(ValueError):
-    """A table cannot be used; the text names the file and says what is wrong."""
+    """A table is invalid; the text names the file and the fault."""
 
 
 def entry_of(text: str, file: str) -> Entry:
-    """The table that *text* holds; *file* is its name, for errors.
+    """Read the table in *text*; *file* is the file's name, for errors.
 
     Raises:
-        TableError: It is no TOML, or says something that the format does not know.
+        TableError: The text is no TOML, or holds a key or value that the format does not have.
     """
     try:
         document = tomllib.loads(text)
@@ -97,10 +100,10 @@ def entry_of(text: str, file: str) -> Entry:
 
 
 def programs_of(first_line: str, file: str) -> tuple[str, ...]:
-    """Whose table a file is, by its first line alone.
+    """The programs that a file is for, from its first line only.
 
     Raises:
-        TableError: The line is something else.
+        TableError: The line is no list of programs.
     """
     found = _FIRST_LINE.fullmatch(first_line.rstrip())
     if found is None:
@@ -171,7 +174,7 @@ def _agree(table: Table) -> None:
 
 
 def _joined(use: tuple[str, ...], own: Mapping[str, Takes], groups: _Groups) -> Mapping[str, Takes]:
-    """The options of the groups *use* and a table's *own*, which count more."""
+    """The options of the groups *use* and a table's *own*, which win."""
     options: dict[str, Takes] = {}
     for name in use:
         if name not in groups:
@@ -280,7 +283,7 @@ def _takes(name: str, value: object) -> Takes:
     if is_attached and len(words) > 1:
         raise TableError(f"{name!r}: only a single value may be left out")
     roles = tuple(_role(word.removesuffix("?")) for word in words)
-    # What writes or runs is never ordinary, so that a table cannot forget its `!`.
+    # A rule always has to mention an option that writes or runs something, even if the table lacks the `!`.
     is_named = is_named or any(role.kind in {"write", "program", "code"} for role in roles)
     return Takes(name, roles, is_attached, is_named)
 

@@ -1,7 +1,7 @@
-"""Which program has which table: one TOML file each, read when a program is first seen.
+"""Finds the table of a program: one TOML file each, read when the program is first looked up.
 
-A file is named after the first of its `programs`, which stand on its first line: so most programs are found by a look at
-the folder, and only one that is not makes us read the first lines of all files.
+The first line of a file lists its `programs`, and the file is named after the first of them. So most programs are found by the
+name of a file; only for the others are the first lines of all files read.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,7 +14,7 @@ _FOLDER = Path(__file__).parents[1] / "tables"
 
 
 class Tables:
-    """The tables of a folder and of further files. Safe from many threads: what two of them read is the same."""
+    """The tables of a folder and of further files. Thread-safe: if two threads read the same file, they get equal tables."""
 
     def __init__(self, folder: Path, added: Mapping[str, Entry] | None = None) -> None:
         self._folder = folder
@@ -27,7 +27,7 @@ class Tables:
         """The table of *program*, a bare name; None if there is none.
 
         Raises:
-            TableError: Its file cannot be used.
+            TableError: The file is invalid.
         """
         entry = self._entries.get(program)
         if entry is None:
@@ -47,10 +47,10 @@ class Tables:
         return tuple(path for _, path in sorted(self._named().items()))
 
     def with_added(self, paths: Iterable[Path]) -> "Tables":
-        """These tables and those of more files, which are read at once.
+        """These tables with those of further files, which are read immediately.
 
         Raises:
-            TableError: A file cannot be used, or is for a program that has a table already.
+            TableError: A file is invalid, or one of its programs already has a table.
         """
         added, homes = dict(self._added), {name: str(path) for name, path in self._indexed().items()}
         for name, entry in self._added.items():

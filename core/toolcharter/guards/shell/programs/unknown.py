@@ -1,6 +1,6 @@
-"""What the words of a program without a table ask for: nothing is known of them but that paths look like paths.
+"""Collects the requirements of a program without a table, of which only words that look like paths are understood.
 
-So an option may do anything, and has to be mentioned; an operand that stays in the workspace has not.
+An option of it may do anything, so a rule has to mention it; an operand that stays in the workspace needs no mention.
 """
 
 import re
@@ -23,23 +23,23 @@ VAULTS: Final = frozenset(
         *("credstash", "envchain", "dotenvx", "dotenv-vault", "passage"),
     }
 )
-"""Programs that are there to print what is secret, to decrypt it or to hand it on: each of their words has to be mentioned."""
+"""Programs whose purpose is to print, decrypt or pass on secrets: a rule has to mention each of their words."""
 
 
 class _Asks(Protocol):
-    """What gathers it."""
+    """The part of `RequirementCollector` that this module uses."""
 
     def need(self, word: Word, why: str) -> None: ...
     def path(self, word: Word) -> bool: ...
 
 
 def ask(words: Sequence[Word], asking: _Asks, *, is_vault: bool = False) -> None:
-    """Gather what *words* ask for: an option has to be mentioned, and so has what leads out of the workspace.
+    """Collect the requirements of *words*: a rule has to mention each option, and each path that leads out of the workspace.
 
     Args:
-        words: Behind the program.
-        asking: Gathers it.
-        is_vault: The program is one of `VAULTS`.
+        words: The words behind the program.
+        asking: Collects the requirements.
+        is_vault: Whether the program is one of `VAULTS`.
     """
     takes_options = True
     for word in words:
@@ -53,12 +53,12 @@ def ask(words: Sequence[Word], asking: _Asks, *, is_vault: bool = False) -> None
 
 
 def ask_paths(word: Word, asking: _Asks) -> None:
-    """As `ask` of one word, where an option needs no name."""
+    """As `ask` for one word, except that an option needs no mention."""
     _stays(word, asking)
 
 
 def _stays(word: Word, asking: _Asks) -> bool:
-    """Whether *word* needs no name: every part of a literal that looks like a path is one, and lies in the workspace."""
+    """Whether *word* needs no mention: it is literal, and each part that looks like a path stays in the workspace."""
     if word.text is None:
         asking.need(word, "cannot be determined")
         return False
@@ -68,7 +68,7 @@ def _stays(word: Word, asking: _Asks) -> bool:
 
 
 def _parts(text: str) -> list[str]:
-    """What of *text* looks like a path: the whole, and what follows an option's letters or a border."""
+    """The parts of *text* that look like paths: the whole, and each part behind a separator or an option's letters."""
     parts = [text, *_BORDER.split(text)]
     letters = _LETTERS.match(text)
     if letters:
