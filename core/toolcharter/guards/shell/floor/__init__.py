@@ -1,8 +1,7 @@
 """The fixed floor: commands that no mode, rule or approval can permit.
 
-`catastrophe` looks at every command of a script by the name of its program, at what is fed to shells and interpreters, at
-what is redirected, and at functions and loops. What it refuses is listed
-in docs/shell.md, "The floor".
+`catastrophe` checks every command of a script by the name of its program, the input of shells and interpreters, redirections,
+functions and loops. docs/shell.md, "The floor", lists what it refuses.
 """
 
 from toolcharter.guards.shell.floor.check import catastrophe, look

@@ -1,7 +1,7 @@
-"""Programs that run what a folder's build files say, or install it: `make -C z`, `cd z && make`, `pip install ./z`.
+"""Refuses programs that build or install a folder which the script has fetched: `make -C z`, `cd z && make`, `pip install ./z`.
 
-Such a program runs as much of what was brought as `sh z/install.sh` does. Installers that name a package of a registry, or
-a list of them, are no such programs, wherever they run.
+Such a program runs fetched code just as `sh z/install.sh` does. An installer that gets a package of a registry, or a list of
+packages, does not count, in whatever folder it runs.
 """
 
 from collections.abc import Iterator, Mapping
@@ -28,23 +28,23 @@ _BUILDERS: Final[Mapping[str, frozenset[str]]] = {
     "build": _ANY,
     **dict.fromkeys("poetry hatch pdm uv".split(), frozenset({"install", "build", "run", "sync", "test"})),
 }
-"""What runs or installs the project in the folder in which it starts, by its subcommands; all of them, where none is named."""
+"""Programs that run or install the project in their working folder, with the subcommands that do so; empty means all."""
 _INSTALLERS: Final = frozenset({"pip", "pipx", "gem", "easy_install", "uvx", "npx"})
-"""What does so with a folder that is named, and with no other."""
+"""Programs that do so only with a folder that is an argument."""
 _BOTH: Final[Mapping[str, frozenset[str]]] = {
     "uv": frozenset({"pip", "tool"}),
     **dict.fromkeys("npm pnpm yarn bun".split(), frozenset({"install", "i", "add", "link"})),
 }
-"""Those of the former that are such installers, too, by their subcommands."""
+"""Programs of the first table that also belong to the second, with the subcommands for which that holds."""
 _FOLDERS: Final = frozenset(
     "-C --directory -f --file --makefile --manifest-path --path --prefix --cwd --project --build --rootdir -B -S -p".split()
 )
 _LISTS: Final = frozenset({"-r", "--requirement", "--requirements", "-c", "--constraint"})
-"""Their values name packages, which registries have."""
+"""Options whose values are files that list packages of registries."""
 
 
 def built(call: Call, made: MadeFiles) -> str | None:
-    """Why a call that builds or installs what the script has brought is catastrophic."""
+    """Why *call* is catastrophic: it builds or installs a folder that the script has fetched; None if it does not."""
     name, texts = language(call.name), call.texts
     if name == "python" and "-m" in texts[:-1]:
         at = texts.index("-m") + 1
@@ -59,7 +59,7 @@ def built(call: Call, made: MadeFiles) -> str | None:
 
 
 def _named(texts: tuple[str, ...], *, has_targets: bool) -> Iterator[str]:
-    """The folders among the words of a call, and the files whose folders they are."""
+    """The folders that a call names: among its words, and as the parents of files among its words."""
     for before, text in pairwise(("", *texts)):
         option, equals, value = text.partition("=")
         if before in _LISTS or option in _LISTS:

@@ -1,4 +1,4 @@
-"""Hold every command of a script against the floor."""
+"""Checks every command of a script against the floor."""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
@@ -120,7 +120,7 @@ _CHECKED: tuple[tuple[Check, Iterable[str]], ...] = (
     (databases.served, databases.SERVED),
     (dialects.tcl, ("expect", "tclsh", "wish")),
 )
-"""Which programs each check is about; those of one program are asked in this order."""
+"""The programs that each check applies to; the checks of one program run in this order."""
 
 
 def _by_program() -> dict[str, tuple[Check, ...]]:
@@ -136,15 +136,15 @@ _MAKE = (systems.make_file_system,)
 
 
 class _Interest(NamedTuple):
-    """What the name of a program alone tells."""
+    """What follows from the name of a program alone."""
 
     is_checked: bool
-    """Whether there is anything to look at."""
+    """Whether a check applies to it."""
     is_making: bool
     """Whether it may make a file that is run later."""
     is_shell: bool
     is_other: bool
-    """Whether nothing is known of it."""
+    """Whether the floor does not know the program."""
 
 
 @lru_cache(1024)
@@ -167,9 +167,9 @@ def catastrophe(script: Script, *, workspace: str = "", home: str = "") -> str |
     """Why a script is catastrophic, in a few words; None if it is not.
 
     Args:
-        script: All that a line would run, inner commands and those of inner shells included.
-        workspace: Real path of the workspace; empty if it is not known.
-        home: Home folder of whoever runs it; empty if it is not known.
+        script: All commands that a line would run, including inner commands and those of inner shells.
+        workspace: The real path of the workspace; empty if it is not known.
+        home: The home folder of the user who runs the script; empty if it is not known.
     """
     return look(script, workspace=workspace, home=home)[0]
 
@@ -190,7 +190,7 @@ def look(
 
 
 def _are_dull(script: Script, readings: Sequence[tuple[Command, Reading]] = ()) -> bool:
-    """Whether each command by itself tells that nothing of the script concerns the floor; for speed, as most are so."""
+    """Whether no command, looked at alone, concerns the floor: a fast check that most scripts pass."""
     if script.functions:
         return False
     for command, reading in readings or zip(script.commands, repeat(None)):
@@ -201,7 +201,7 @@ def _are_dull(script: Script, readings: Sequence[tuple[Command, Reading]] = ()) 
 
 
 def _is_dull(command: Command, reading: Reading | None) -> bool:
-    """Whether a command alone tells that nothing of it concerns the floor."""
+    """Whether a command, looked at alone, does not concern the floor."""
     words = command.words
     if (command.redirections and not _lead_nowhere(command.redirections)) or "background" in command.within:
         return False
@@ -227,7 +227,7 @@ def _is_dull(command: Command, reading: Reading | None) -> bool:
 
 
 def _lead_nowhere(redirections: Iterable[Redirection]) -> bool:
-    """Whether nothing is opened but `/dev/null`, by its own name, and no text is fed."""
+    """Whether *redirections* open only `/dev/null`, by exactly that name, and feed no text."""
     return NOWHERE.issuperset([one.form for one in redirections])
 
 
@@ -321,7 +321,7 @@ def _checks(name: str) -> tuple[Check, ...]:
 
 
 def _of_whole(scene: Scene, *, makes: bool, shells: bool) -> str | None:
-    """What only several commands together tell."""
+    """Why several commands together are catastrophic, though none of them is alone."""
     commands = scene.script.commands
     if (why := indices.evaluated(scene)) is not None:
         return why
@@ -348,12 +348,12 @@ def _redirected(command: Command, scene: Scene) -> str | None:
 
 
 def _may_name_output(command: Command) -> bool:
-    """Whether `sort` may write a file: `-o`, also in a cluster, or a word that is not known."""
+    """Whether `sort` may write a file: with `-o`, also in a cluster, or with an unknown word."""
     return any(word.text is None or (word.text[:1] == "-" and "o" in word.text) for word in command.words[1:])
 
 
 def _hands_nothing_over(command: Command) -> bool:
-    """Whether no program gets what is opened: a probe of a port. `exec` would keep it for all that follow."""
+    """Whether no program gets the opened connection: then it only probes a port. `exec` would keep it for later commands."""
     return not command.words or command.words[0].text in _PROBES
 
 

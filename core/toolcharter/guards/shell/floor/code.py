@@ -1,7 +1,7 @@
-"""What one-liners of Python, Perl, Ruby, JavaScript, PHP, Lua and awk do, as far as their letters tell.
+"""Classifies one-liners of Python, Perl, Ruby, JavaScript, PHP, Lua and awk by indicators in their text.
 
-No language is parsed. A few indicators, each searched in linear time, decide; texts in quotes are looked at as paths and
-as shell lines where the code starts programs.
+No language is parsed. A few patterns, each searched in linear time, decide. Quoted texts are checked as paths, and as shell
+lines if the code starts programs.
 
 Sources: GTFOBins; PayloadsAllTheThings, "Reverse Shell Cheat Sheet".
 """
@@ -46,7 +46,7 @@ _DECODED = (
     r"gzuncompress|(?:zlib|bz2|lzma|gzip)\.decompress|\batob|unpack\s*\(?\s*[\"'][uHhm]|pack\s*\(?\s*[\"'][Hh]|Buffer\.from\s*\([^()]*[\"'](?:base64|hex)[\"'])"
 )
 _CALLED = r"\b(?:system|popen[234]?|Popen|getoutput|getstatusoutput|check_output|check_call|call|run|spawn\w*|exec\w*|shell_exec|passthru|proc_open|eval|qx)\b"
-# What stands between a call and its argument: nothing that ends the one or begins another statement.
+# The text between a call and its argument: no character that ends the call or begins another statement.
 _INSIDE = r"(?:\([^()]*\)|[^;\n()]|\(){0,80}?"
 _RUN_DECODED = rf"{_CALLED}{_INSIDE}{_DECODED}"
 _DECODED_NAME = rf"([A-Za-z_]\w*)\s*=[^=;\n][^;\n]{{0,99}}?{_DECODED}"
@@ -72,7 +72,7 @@ MAX_TEXTS = 64
 
 @cache
 def pattern(source: str) -> Any:
-    """A regular expression that is searched in linear time; `.` is any character, `$` the end."""
+    """Compile a regular expression that is searched in linear time; `.` matches any character, `$` only the end."""
     re2 = import_module("re2")  # only inline code needs it
     options = re2.Options()
     options.dot_nl = True
@@ -86,7 +86,7 @@ def _has(source: str, code: str) -> bool:
 
 @lru_cache(256)
 def reason_of(language: str, code: str) -> str | None:
-    """Why code of one language is catastrophic by itself."""
+    """Why *code* is catastrophic by itself; None if it is not."""
     code = code.encode("utf-8", "replace").decode()
     if language in {"awk", "gawk", "mawk", "nawk"}:
         return _reason_of_awk(code)
@@ -100,7 +100,7 @@ def reason_of(language: str, code: str) -> str | None:
 
 
 def _runs_decoded(code: str) -> bool:
-    """Whether the code gives to a shell or an interpreter what it has decoded, at once or by a variable."""
+    """Whether the code passes decoded text to a shell or an interpreter, directly or through a variable."""
     if not _has(_DECODED, code):
         return False
     if _has(_RUN_DECODED, code):
@@ -111,7 +111,7 @@ def _runs_decoded(code: str) -> bool:
 
 
 def _reason_of_source(language: str, code: str) -> str | None:
-    """Why running what the code fetches or makes is catastrophic."""
+    """Why it is catastrophic to run the output of *code*: the code fetches or decodes it."""
     language = "rscript" if language == "r" else language
     evaluates, fetches = _has(_EVAL.get(language, _EVAL["any"]), code), _has(_FETCH, code)
     if fetches and (evaluates or _has(_RUN, code)):
@@ -143,17 +143,17 @@ def runs(code: str) -> bool:
 
 
 def runs_input(code: str) -> bool:
-    """Whether code of awk gives the lines that it reads to a shell."""
+    """Whether awk code passes the lines that it reads to a shell."""
     return _has(_RUN_INPUT, code)
 
 
 def names_home(code: str) -> bool:
-    """Whether the code asks for the home folder and adds nothing."""
+    """Whether the code looks up the home folder and appends nothing to it."""
     return _has(_HOMES, code)
 
 
 def texts_in(code: str) -> list[str]:
-    """The texts in quotes, at most 64, and those that a program joins of several."""
+    """The quoted texts, at most 64, and the concatenations of them that the code makes."""
     found = _quoted(code)
     joined = pattern(_JOINS).sub("", code, 4 * MAX_TEXTS)
     found += _quoted(joined) if joined != code else []
@@ -161,7 +161,7 @@ def texts_in(code: str) -> list[str]:
 
 
 def _quoted(code: str) -> list[str]:
-    """The texts in quotes; a backslash keeps the next character from ending one."""
+    """The quoted texts; a quote behind a backslash does not end one."""
     found: list[str] = []
     at = 0
     while at < len(code) and len(found) < MAX_TEXTS:

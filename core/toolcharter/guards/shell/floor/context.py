@@ -1,4 +1,4 @@
-"""All the commands of a script as the floor looks at them: by the name of their program, through their launchers."""
+"""The commands of a script in the form that the floor checks: by the name of each program, also behind launchers."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
@@ -21,17 +21,17 @@ _LOADERS = ("ld-linux", "ld-musl", "ld64", "ld.so")
 _MAX_DEPTH = 6
 _MAX_TEXTS = 200
 SHORT = 80
-"""The base names of longer texts are not kept."""
+"""The longest text whose base name is cached, in characters."""
 
 
 class Call:
-    """One program and what it gets, as far as it can be told."""
+    """One program and its arguments, as far as they are known."""
 
     def __init__(self, name: str, command: Command, home: str, starters: tuple[str, ...] = ()) -> None:
         self.name = name
-        """Of the program, without folder, case and `.exe`."""
+        """The name of the program in lower case, without its folder and `.exe`."""
         self.command = command
-        """Its words begin with the program; the rest is that of the whole command."""
+        """The command with words that begin with this program; everything else is that of the whole command."""
         self.starters = starters
         """The names of the programs of the same command that start it, outermost first."""
         self._home = home
@@ -54,12 +54,12 @@ class Call:
         return self._texts
 
     def from_word(self, at: int, name: str) -> "Call":
-        """The same call as one of the program *name*, whose words begin after word number *at*."""
+        """The call of the program *name* within this call, whose arguments begin behind the word at *at*."""
         return Call(name, self.command._replace(words=self.command.words[at:]), self._home, self.starters)
 
 
 class Scene:
-    """A script, the places that matter, and what has been found out so far."""
+    """A script, the places that matter, and the results so far."""
 
     def __init__(
         self,
@@ -75,16 +75,16 @@ class Scene:
         self._home = self.places.home
         self._judge = judge
         self.readings: Sequence[tuple[Command, Reading]] = ()
-        """Commands as the tables of the core read them; those of the script, if they are known."""
+        """The commands of the script, read by the tables of the core; empty if that was not done."""
         self._depth = 0
         self._texts_left = [_MAX_TEXTS]
         self.seen: list[Command] = []
-        """The commands that were found in texts and among words, for rules of `deny`."""
+        """The commands found in texts and among words, which rules of `deny` match, too."""
         self._visited: tuple[str, ...] | None = None
         self._chains: dict[int, tuple[Call, ...]] = {}
 
     def of_text(self, source: str) -> str | None:
-        """Why shell source that a command holds is catastrophic; of what does not parse, only the letters tell."""
+        """Why shell source that a command holds is catastrophic; source that does not parse is only searched for patterns."""
         if self._depth >= _MAX_DEPTH or self._texts_left[0] <= 0:
             return "holds more shell source within shell source than anybody reads"
         self._texts_left[0] -= 1
@@ -95,7 +95,7 @@ class Scene:
         return self._of_script(script)
 
     def of_command(self, command: Command) -> str | None:
-        """Why a command among the words of another one is catastrophic."""
+        """Why a command that is among the words of another one is catastrophic."""
         if self._depth >= _MAX_DEPTH or self._texts_left[0] <= 0:
             return "holds more commands within commands than anybody reads"
         self._texts_left[0] -= 1
@@ -109,7 +109,7 @@ class Scene:
         return self._judge(inner)
 
     def learn(self, script: Script) -> None:
-        """Take *script*, the same with more hints, in the place of what has been looked at."""
+        """Replace the script by *script*, the same one with more hints."""
         self.script = script
         self._chains.clear()
 
@@ -121,12 +121,12 @@ class Scene:
         return chain
 
     def calls(self, command: Command) -> Iterator[Call]:
-        """What a command may be, for each text that its program may be, and what that starts."""
+        """The calls that a command may make: for each possible name of its program, that program and those that it starts."""
         for one in self._named(command):
             yield from self._started(one)
 
     def _named(self, command: Command) -> Iterator[Command]:
-        """A command with a literal for its program, and more words if that is what it splits into."""
+        """The command once for each possible literal name of its program; a name with blanks becomes several words."""
         if not command.words or command.words[0].text is not None:
             yield command
             return
@@ -151,20 +151,20 @@ class Scene:
             yield from self.chain(at)
 
     def substitutes(self, call: Call) -> Iterator[Call]:
-        """All calls whose output becomes part of the words of *call*, and those that these read from."""
+        """All calls whose output becomes part of the words of *call*, and the calls that these read from."""
         for at in call.command.substitutes:
             for one in self.chain(at):
                 yield one
                 yield from self.stdin_from(one)
 
     def targets(self, call: Call, arg: Arg) -> Iterator[Target]:
-        """Where a path that *call* gets leads."""
+        """The places that the path *arg* of *call* may lead to."""
         return self.places.targets(arg, self.folders(call.command))
 
     def folders(self, command: Command) -> tuple[str, ...]:
-        """Where a command is meant to run; if that cannot be determined, wherever the script goes.
+        """The folders that a command is meant to run in; if they are not known, all folders that the script changes to.
 
-        In `cd build; rm -rf *` the first folder is the one that is meant.
+        In `cd build; rm -rf *`, that is the first of the command's possible folders.
         """
         if command.folders or not command.words:
             return command.folders[:1]
@@ -181,20 +181,20 @@ class Scene:
                         yield self.places.home
 
     def loss(self, call: Call, arg: Arg, *, own: bool = True) -> str | None:
-        """What would be lost with all that lies below a path."""
+        """What would be lost if everything below the path *arg* were deleted; None if that is harmless."""
         return next((why for one in self.targets(call, arg) if (why := self.places.loss(one, own=own))), None)
 
     def vital_file(self, call: Call, arg: Arg) -> str | None:
-        """What a path leads to, if the system cannot do without that file."""
+        """The name of the file at the path *arg*, if the system cannot run without it."""
         return next((why for one in self.targets(call, arg) if (why := self.places.vital_file(one))), None)
 
     def disk(self, call: Call, arg: Arg) -> str | None:
-        """What a path leads to, if that is a disk."""
+        """The name of the disk at the path *arg*; None if it is none."""
         return next((why for one in self.targets(call, arg) if (why := self.places.disk(one))), None)
 
 
 def base_name(program: str) -> str:
-    r"""The name of a program, as file systems without case and Windows see it too: `/bin/RM`, `C:\x\FORMAT.COM`."""
+    r"""The name of a program in the form that Windows and case-insensitive file systems use: `/bin/RM`, `C:\x\FORMAT.COM`."""
     return _base_name(program) if len(program) < SHORT else _found_base_name(program)
 
 
@@ -210,7 +210,7 @@ _base_name = lru_cache(4096)(_found_base_name)
 
 
 def called_functions(scene: Scene) -> Iterator[Command]:
-    """The commands of functions that look at what they are called with, once for each call, its words in place of `$1`."""
+    """The commands of functions that use their parameters, once for each call, with its words in place of `$1` and so on."""
     for call in scene.script.commands:
         name = (call.words[0].text or "") if call.words else ""
         if name not in scene.script.functions:
@@ -221,7 +221,7 @@ def called_functions(scene: Scene) -> Iterator[Command]:
 
 
 def _given(words: tuple[Word, ...], given: tuple[Word, ...]) -> Iterator[Word]:
-    """*words* of a function that is called with *given*, whose first word is its name."""
+    """The *words* of a command in a function that is called with *given*; the first word of these is the function's name."""
     places = {f"{mark}": word for at, word in enumerate(given) if at for mark in (f"${at}", f"${{{at}}}")}
     for word in words:
         bare = word.form.strip('"')

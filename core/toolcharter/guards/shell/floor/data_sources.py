@@ -1,4 +1,4 @@
-"""Where code comes from that a shell or an interpreter runs: the network, a decoder, text that stands in the script."""
+"""Finds the origin of code that a shell or an interpreter runs: the network, a decoder, or text of the script itself."""
 
 import re
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ def language(name: str) -> str:
 
 
 def reads_code(call: Call) -> bool:
-    """Whether a shell or an interpreter takes its code from what it is fed, or from a substituted file."""
+    """Whether *call* is a shell or an interpreter that reads its code from its input or from a process substitution."""
     name = language(call.name)
     if name in SHELLS:
         return _reads_shell(call)
@@ -71,7 +71,7 @@ def _is_substituted(call: Call) -> bool:
 
 
 def reads_code_file(call: Call, options: frozenset[str]) -> bool:
-    """Whether one of *options* names what is fed, or a substituted file: `make -f -`, `awk -f <(...)`."""
+    """Whether the value of one of *options* is the input or a process substitution: `make -f -`, `awk -f <(...)`."""
     return any(
         (before.text in options and (word.text in STANDARD_INPUTS or word.form.startswith("<(")))
         or (word.text or "") in {f"{option}{join}-" for option in options for join in ("", "=")}
@@ -80,7 +80,7 @@ def reads_code_file(call: Call, options: frozenset[str]) -> bool:
 
 
 def tainted(calls: Iterator[Call], *, only_network: bool = False) -> str | None:
-    """Why code from these commands is nobody's to run; None if they only hand on what is known."""
+    """Why code from these commands must not run; None if they only pass on known text."""
     decoder = None
     for call in calls:
         name = language(call.name)
@@ -100,7 +100,7 @@ def _is_other_use(call: Call) -> bool:
 
 
 def spoken(call: Call) -> str | None:
-    """What `echo` or `printf` writes, if that can be told."""
+    """The output of `echo` or `printf`; None if it is not known."""
     if call.name not in _SPEAKERS or not _literal(call):
         return None
     texts = list(call.texts)
@@ -134,7 +134,7 @@ def _literal(call: Call) -> bool:
 
 
 def fed_texts(call: Call, scene: Scene) -> Iterator[str]:
-    """The texts that a command reads, as far as they stand in the script."""
+    """The texts that a command reads, as far as the script contains them."""
     for redirection in call.command.redirections:
         if redirection.text is not None:
             yield redirection.text
@@ -149,7 +149,7 @@ def fed_texts(call: Call, scene: Scene) -> Iterator[str]:
 
 
 def prints_settings(calls: Iterator[Call]) -> bool:
-    """Whether all of the commands are such whose output is meant for `eval`."""
+    """Whether the output of all *calls* is meant for `eval`."""
     found = [call.name for call in calls]
     return bool(found) and all(name in _PRINTERS for name in found)
 
@@ -178,7 +178,7 @@ def _is_more_options(word: Word, call: Call) -> bool:
 
 
 def _code_place(call: Call) -> tuple[int, str] | None:
-    """Where the first option that takes code stands among the words, and what follows it in its word."""
+    """The position of the first option that takes code, and the text behind it in the same word."""
     name = language(call.name)
     letters, valued = ("c", "oO") if name in SHELLS else (_CODE_LETTERS.get(name, ""), _VALUED_LETTERS.get(name, ""))
     for at, word in enumerate(call.command.words[1:], 1):

@@ -1,4 +1,4 @@
-r"""What clients of databases run: `.shell` and `edit()` of sqlite3, `\!` of psql and mysql, pipes in the place of files.
+r"""Commands that clients of databases run: `.shell` and `edit()` of sqlite3, `\!` of psql and mysql, pipes in place of files.
 
 Sources: sqlite3(1) 3.46, "Special commands" and "The edit() SQL function"; psql(1) 16; mysql(1) 8.
 """
@@ -19,7 +19,7 @@ _COMMENTS = r"(?s:/\*.*?\*/)|--[^\n]*"
 _CALLED = r"(?i)(\w+[\s]+)?[\"\[`]?\b%s\b[\"\]`]?\s*\("
 _EDIT, _WRITE = _CALLED % "edit", _CALLED % "writefile"
 _NAMED = ("into", "table", "exists", "on", "index", "update", "references", "view")
-"""Words before the name of a table, which is no function."""
+"""Words that precede the name of a table, so that no function follows."""
 _SHELL = r"(?im)^[\s;]*\.(?:s|sh|she|shel|shell|sy|sys|syst|syste|system)[ \t]+([^\n]+)"
 _PIPED = r"(?m)^[\s;]*\.\w+[^\n|]*[\s'\"]\|([^\n]+)"
 _OUTPUT = r"(?im)^[\s;]*\.(?:o\w*|once|backup|save|clone|log|trace)\s+(?:-\w+\s+)*['\"]?(/[^\s'\"]+)"

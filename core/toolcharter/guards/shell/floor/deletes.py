@@ -1,4 +1,4 @@
-"""Destructive file operations: what deletes, moves away, empties or shuts a system, a home or the work."""
+"""Destructive file operations: commands that delete, move, empty or lock the system, a home folder or the workspace."""
 
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
@@ -19,7 +19,7 @@ _NARROWING = (
     *("-mmin", "-atime", "-amin", "-ctime", "-cmin", "-newer", "-anewer", "-cnewer", "-size", "-empty", "-perm"),
     *("-samefile", "-inum", "-links", "-uid", "-gid", "-nouser", "-nogroup", "-xtype", "-newermt"),
 )
-"""Predicates of find that leave something out."""
+"""Predicates of find that exclude something."""
 _FIND_STARTS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 _FD_STARTS = frozenset({"-x", "-X", "--exec", "--exec-batch"})
 _FD_NARROWING = ("-e", "--extension", "-S", "--size", "--changed", "--older", "--newer", "-E", "--exclude")
@@ -27,12 +27,12 @@ _FIND_DESTROYERS = frozenset(
     {"rm", "unlink", "shred", "wipe", "srm", "rmdir", "mv", "truncate", "dd", "chmod", "chown", "chgrp", "sh", "bash"}
 )
 LISTERS = frozenset({"echo", "printf", "ls", "find", "fd", "du", "realpath", "readlink"})
-"""Programs that print names for others to act on."""
+"""Programs that print names for other programs to act on."""
 _OPEN_HANDS = ("/", "/boot", "/etc", "/usr", "/bin", "/sbin", "/lib", "/lib64", "/dev", "/sys", "/proc", "/root")
 
 
 def operands(args: Iterable[Arg], *, plus: bool = False) -> Iterator[Arg]:
-    """The words that are no options; after `--` all."""
+    """The words that are no options; all words behind `--`."""
     is_open = True
     for arg in args:
         if is_open and arg.text == "--":
@@ -57,10 +57,10 @@ def has_option(args: Iterable[Arg], letters: str, *names: str) -> bool:
 
 
 def remove(call: Call, scene: Scene) -> str | None:
-    """`rm`, `rmdir`, `srm` and the like."""
+    """`rm`, `rmdir`, `srm` and similar programs."""
     is_recursive = has_option(call.args, "rR", "recursive") or call.name in {"rimraf", "trash", "del-cli"}
     is_forced = has_option(call.args, "f", "force")
-    # What `find` lists is all that lies below.
+    # `find` lists everything below its starting points.
     finds = any(feeder.name == "find" for feeder in scene.stdin_from(call))
     for arg in (*operands(call.args), *_fed_operands(call, scene)):
         why = (scene.loss(call, arg) if is_recursive or finds else None) or _lost_files(
@@ -72,7 +72,7 @@ def remove(call: Call, scene: Scene) -> str | None:
 
 
 def _lost_files(call: Call, scene: Scene, arg: Arg, *, is_forced: bool) -> str | None:
-    """What is lost if no folder is entered: single files, and all files of a folder that matters."""
+    """What would be lost without recursion: single files, or all files of a folder that matters."""
     for target in scene.targets(call, arg):
         is_all = target.is_contents and (is_forced or target.path != scene.places.workspace)
         why = scene.places.vital_file(target) or (scene.places.loss(target) if is_all else None)
@@ -82,7 +82,7 @@ def _lost_files(call: Call, scene: Scene, arg: Arg, *, is_forced: bool) -> str |
 
 
 def _fed_operands(call: Call, scene: Scene) -> Iterator[Arg]:
-    """What `xargs` and `parallel` append: the words of those who list."""
+    """The operands that `xargs` and `parallel` append: the words of the programs that list names."""
     if not _APPENDERS & {*call.command.within, *call.starters}:
         return
     for feeder in scene.stdin_from(call):
@@ -119,7 +119,7 @@ def copy(call: Call, scene: Scene) -> str | None:
 
 
 def move(call: Call, scene: Scene) -> str | None:
-    """`mv`: what is moved is gone from its place, and the last operand is written over."""
+    """`mv`: the moved files are lost at their old place, and the last operand is written over."""
     found = list(operands(call.args))
     if len(found) > 1 and found[-1].text == "/dev/null":
         return "moves files into nothing"
@@ -177,7 +177,7 @@ def _inner_names(call: Call) -> set[str]:
 
 
 def is_narrow(call: Call) -> bool:
-    """Whether what a call of `find` finds is less than all that there is."""
+    """Whether a call of `find` finds only some of the files."""
     texts = call.texts
     return any(
         text in _NARROWING and (at + 1 >= len(texts) or bool(texts[at + 1].strip("*./")) or text == "-empty")
@@ -186,7 +186,7 @@ def is_narrow(call: Call) -> bool:
 
 
 def fd(call: Call, scene: Scene) -> str | None:
-    """`fd -X rm -rf`: what it finds is deleted."""
+    """`fd -X rm -rf`: the found files are deleted."""
     texts = call.texts
     at = next((place for place, text in enumerate(texts) if _is_fd_start(text)), len(texts))
     inner = [*filter(None, [texts[at].partition("=")[2]]), *texts[at + 1 :]] if at < len(texts) else []
@@ -218,7 +218,7 @@ def _find_starts(call: Call) -> Iterator[Arg]:
 
 
 def archive(call: Call, scene: Scene) -> str | None:
-    """`tar --remove-files`: what is packed is deleted."""
+    """`tar --remove-files`: the packed files are deleted."""
     if "--remove-files" not in call.texts:
         return None
     why = next((why for arg in operands(call.args) if (why := scene.loss(call, arg))), None)
@@ -226,7 +226,7 @@ def archive(call: Call, scene: Scene) -> str | None:
 
 
 def sync(call: Call, scene: Scene) -> str | None:
-    """`rsync --delete`: what is not in the source is deleted from the target."""
+    """`rsync --delete`: files of the target that are not in the source are deleted."""
     if not any(text.startswith("--del") for text in call.texts):
         return None
     *_sources, last = (*operands(call.args), Arg(""))[:-1] or (Arg(""),)

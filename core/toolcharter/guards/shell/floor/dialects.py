@@ -1,4 +1,4 @@
-"""Little languages whose commands a shell runs: of editors, sed, make, debuggers, Tcl."""
+"""Languages whose commands a shell runs: those of editors, sed, make, debuggers and Tcl."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -51,7 +51,7 @@ def make(call: Call, scene: Scene) -> str | None:
 
 
 def _recipes(source: str) -> Iterator[str]:
-    """The lines of a makefile that it gives to a shell."""
+    """The lines of a makefile that make passes to a shell."""
     for line in source.splitlines():
         before, called, rest = line.partition(_MAKE_SHELL)
         if called:
@@ -90,7 +90,7 @@ def sed(call: Call, scene: Scene) -> str | None:
 
 
 def _overwritten(call: Call, scene: Scene, writes: str, scripts: Sequence[str]) -> str | None:
-    """What disk a script writes to, by what the pattern *writes* finds in it."""
+    """The disk that a script writes to, found by the pattern *writes*; None if there is none."""
     paths = (Arg(found[1]) for script in scripts for found in pattern(writes).finditer(script))
     return next((f"overwrites {why}" for path in paths if (why := scene.disk(call, path))), None)
 
@@ -108,7 +108,7 @@ def _run_by_sed(call: Call, scene: Scene, script: str) -> str | None:
 
 
 def _replacements(script: str) -> Iterator[str]:
-    """What `s` with the flag `e` puts in the place of what it finds; the whole line is run."""
+    """The replacements of `s` with the flag `e`, which runs the resulting line."""
     for mark in _SED_DELIMITERS:
         if f"s{mark}" in script:
             part = rf"((?:\\.|[^\\\n{re.escape(mark)}])*)"

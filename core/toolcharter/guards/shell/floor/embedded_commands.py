@@ -1,6 +1,6 @@
-"""Shell source that programs of other trades carry among their words: archivers, terminals, what sets variables.
+"""Shell source in the arguments of programs that are no shells: archivers, terminals, programs that set variables.
 
-What is found is read as a shell would read it; a text that is no shell source says nothing.
+Each text is parsed as shell source; a text that does not parse is ignored.
 """
 
 import re
@@ -39,7 +39,7 @@ OPTIONS = {
     )
     for name in names.split()
 }
-"""Options whose value a shell reads, or is a program with its words."""
+"""Options whose value is shell source, or a program with its arguments."""
 OUTPUTS = {
     "sort": frozenset({"-o", "--output"}),
     "curl": frozenset({"-o", "--output"}),
@@ -48,9 +48,9 @@ OUTPUTS = {
     "gcc": frozenset({"-o"}),
     "clang": frozenset({"-o"}),
 }
-"""Options whose value is a file that is written over."""
+"""Options whose value is a file that the program writes over."""
 LINES = frozenset({"hyperfine", "concurrently"})
-"""Programs whose operands are lines of shell source, each by itself."""
+"""Programs whose operands are separate lines of shell source."""
 SETTERS = frozenset({"env", "export", "declare", "typeset", "local", "readonly", "sudo", "doas"})
 # Source: git(1), "ENVIRONMENT VARIABLES"; less(1); man(1); environ(7); rsync(1).
 _SETTINGS = frozenset(
@@ -59,7 +59,7 @@ _SETTINGS = frozenset(
     | {"SUDO_EDITOR", "KUBE_EDITOR", "SYSTEMD_EDITOR", "SYSTEMD_PAGER", "PSQL_PAGER", "PSQL_EDITOR", "BROWSER"}
     | {"LESSOPEN", "LESSCLOSE", "PROMPT_COMMAND", "RSYNC_RSH", "CVS_RSH", "FZF_DEFAULT_COMMAND", "FCEDIT"}
 )
-"""Variables whose value a shell reads."""
+"""Variables whose value a shell runs."""
 _START_FILES = frozenset({"BASH_ENV", "ENV"})
 _ASSIGNED = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)\+?=(.*)", re.DOTALL)
 _LISTS = (":::", ":::+")
@@ -67,7 +67,7 @@ _EVALUATORS = frozenset({"eval", "source", ".", "exec", "command", "builtin", "e
 
 
 def values(texts: Sequence[str], options: frozenset[str]) -> Iterator[str]:
-    """The values of *options* among *texts*: the next word, behind `=`, attached, behind a cluster or an abbreviation."""
+    """The values of *options* in *texts*: as the next word, behind `=`, attached, behind a cluster or an abbreviation."""
     for at, text in enumerate(texts):
         name, equals, value = text.partition("=")
         if text in options or _ends_in(text, options):
@@ -108,7 +108,7 @@ def checkpoint(call: Call, scene: Scene) -> str | None:
 
 
 def connection(call: Call, scene: Scene) -> str | None:
-    """`ssh -o ProxyCommand=TEXT`: it runs here."""
+    """`ssh -o ProxyCommand=TEXT`: the command runs on this machine."""
     settings = (text.replace(" ", "=", 1).partition("=") for text in values(call.texts, frozenset({"-o"})))
     return of_lines(scene, (value for name, _, value in settings if name.lower().endswith("command")))
 
@@ -125,13 +125,13 @@ def aliases(call: Call, scene: Scene) -> str | None:
 
 
 def callback(call: Call, _scene: Scene) -> str | None:
-    """`mapfile -C eval`: each line that is read becomes part of the source."""
+    """`mapfile -C eval`: each line of the input becomes part of the source."""
     given = (text.split()[:1] for text in values(call.texts, OPTIONS[call.name]))
     return EVALUATES if any(words and words[0].rpartition("/")[2] in _EVALUATORS for words in given) else None
 
 
 def container(call: Call, scene: Scene) -> str | None:
-    """`docker exec NAME PROGRAM`, `kubectl exec NAME -- PROGRAM`: it runs in a system that is somebody's, too."""
+    """`docker exec NAME PROGRAM`, `kubectl exec NAME -- PROGRAM`: the program's system is worth protecting, too."""
     texts = call.texts
     at = texts.index("exec") if "exec" in texts else len(texts)
     if "--" in texts[at:]:
@@ -142,7 +142,7 @@ def container(call: Call, scene: Scene) -> str | None:
 
 
 def written(call: Call, scene: Scene) -> str | None:
-    """`sort -o FILE`, `curl -o FILE`: what is written over."""
+    """`sort -o FILE`, `curl -o FILE`: the file is written over."""
     named = (Arg(text) for text in values(call.texts, OUTPUTS[call.name]))
     return next((f"overwrites {why}" for arg in named if (why := scene.vital_file(call, arg))), None)
 

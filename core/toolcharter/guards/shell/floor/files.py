@@ -1,4 +1,4 @@
-"""Files that one part of a script makes and another runs: a download, decoded text, text that stands in the script."""
+"""Files that one part of a script writes and another part runs: a download, decoded text, text of the script itself."""
 
 from collections.abc import Iterator
 from itertools import pairwise
@@ -35,7 +35,7 @@ _SHELL_VALUED = frozenset({"-o", "+o", "-O", "+O"})
 _INSTALLERS = frozenset({"dpkg", "rpm", "apt", "apt-get", "yum", "dnf", "installer"})
 _NAMED_LAST = frozenset({"scp", "rsync", "certutil", "sftp", "tftp", "bitsadmin"})
 _KEEPERS = frozenset({"tee", "gtee", "sponge", "dd", "gdd", "sort", "cp", "install", "uniq"})
-"""Programs that write what they read to a file that is named."""
+"""Programs that write their input to a file that is an argument."""
 _COPIERS = frozenset({"cp", "install", "uniq"})
 _HANDERS = frozenset(
     {"cat", "tee", "head", "tail", "sort", "uniq", "sed", "yes", "jq", "nl", "fmt", "paste", "dd", "envsubst"}
@@ -61,7 +61,7 @@ _WINDOWS_PROGRAMS = (".exe", ".bat", ".cmd", ".com", ".ps1")
 
 
 def made_and_run(scene: Scene) -> str | None:
-    """Why a script that runs what it makes is catastrophic."""
+    """Why a script is catastrophic because of a file that it writes and runs; None if it is not."""
     made = MadeFiles()
     for at, command in enumerate(scene.script.commands):
         for call in scene.chain(at):
@@ -77,7 +77,7 @@ def made_and_run(scene: Scene) -> str | None:
 
 
 def may_clone(command: Command) -> bool:
-    """Whether a command may bring a folder from elsewhere; for speed."""
+    """Whether a command may fetch a folder: a fast check."""
     if base_name(command.words[0].text or "") not in _CLONES:
         return False
     texts = [word.text for word in command.words]
@@ -103,7 +103,7 @@ def _note(call: Call, scene: Scene, made: MadeFiles) -> None:
 
 
 def _kept_in(call: Call) -> Iterator[Word | str]:
-    """The files that a program writes what it reads to: `tee FILE`, `dd of=FILE`, `sort -o FILE`, `cp /dev/stdin FILE`."""
+    """The files that a program writes its input to: `tee FILE`, `dd of=FILE`, `sort -o FILE`, `cp /dev/stdin FILE`."""
     words = call.command.words
     if call.name in {"dd", "gdd"}:
         yield from (text[3:] for text in call.texts if text.startswith("of="))
@@ -118,7 +118,7 @@ def _kept_in(call: Call) -> Iterator[Word | str]:
 
 
 def _kept(call: Call, scene: Scene) -> Made | None:
-    """What a program reads, which it writes as it is."""
+    """The input of a program that writes it unchanged."""
     if any(one.name in FETCHERS and one.name != "openssl" for one in scene.stdin_from(call)):
         return Made("runs code from the network")
     stdin_from = [*scene.stdin_from(call)]
@@ -129,7 +129,7 @@ def _kept(call: Call, scene: Scene) -> Made | None:
 
 
 def _said(call: Call, scene: Scene) -> Iterator[str]:
-    """What `echo` or `printf` says, at the worst, and what others may hand on of what they read."""
+    """The worst possible output of `echo` or `printf`; for other programs, the text that they may pass on from their input."""
     said = spoken(call)
     if said is not None:
         yield said
@@ -141,12 +141,12 @@ def _said(call: Call, scene: Scene) -> Iterator[str]:
 
 
 def _is_obscured(calls: list[Call], scene: Scene) -> bool:
-    """Whether one of *calls* writes text that stands in the line in other letters."""
+    """Whether one of *calls* decodes or changes text, so that its output is not text of the line."""
     return any(call.name in _OBSCURERS and any(True for _ in fed_texts(call, scene)) for call in calls)
 
 
 def _keep(made: MadeFiles, path: str, holds: Made, *, adds: bool) -> None:
-    """Write down what a file holds; *adds*: behind what it held before."""
+    """Record the content of a file; with *adds*, behind its previous content."""
     before = made.of(path) if adds else None
     if before is None:
         made[path] = holds
@@ -169,7 +169,7 @@ def _run_at_start(command: Command, scene: Scene, made: MadeFiles) -> str | None
 
 
 def _cloned(call: Call) -> Iterator[str]:
-    """The folder that `git clone URL` and its like make."""
+    """The folder that `git clone URL` or a similar command creates."""
     texts = [text for text in call.texts if text[:1] != "-"]
     at = next((place for place, text in enumerate(texts) if text in _CLONES.get(call.name, ())), len(texts))
     # In front of the source, values of options may stand.
@@ -182,7 +182,7 @@ def _cloned(call: Call) -> Iterator[str]:
 
 
 def _submodules(call: Call) -> Iterator[str]:
-    """The folders that `git submodule add URL` and `git submodule update` fill; any folder, where none is named."""
+    """The folders that `git submodule add URL` and `git submodule update` fill; any folder if the command names none."""
     texts = [text for text in call.texts if text[:1] != "-"]
     if call.name != "git" or "submodule" not in texts[:-1]:
         return
@@ -195,7 +195,7 @@ def _submodules(call: Call) -> Iterator[str]:
 
 
 def _last_part(source: str) -> str:
-    """The folder's name that a URL gives; a path is one already."""
+    """The name of the folder that a URL gives; a path is returned unchanged."""
     return source.rstrip("/").removesuffix(".git").rpartition("/")[2].rpartition(":")[2] if ":" in source else source
 
 
@@ -212,7 +212,7 @@ def _unpacked(call: Call, scene: Scene, made: MadeFiles) -> Iterator[str]:
 
 
 def _outputs(call: Call) -> list[Word | str]:
-    """The files that a program which fetches writes to."""
+    """The files that a program writes its download to."""
     if call.name in _NAMED_LAST:
         return [*call.command.words[2:], *_copied(call)]
     options = _OUTPUTS.get(call.name, ("-o", "-O", "--output"))
@@ -230,7 +230,7 @@ def _outputs(call: Call) -> list[Word | str]:
 
 
 def _copied(call: Call) -> Iterator[str]:
-    """The files that bear in the last operand, a folder, the names that they have elsewhere."""
+    """The copied files, with their own names in the last operand, which is a folder."""
     *sources, folder = [text for text in call.texts if text[:1] != "-"] or [""]
     yield from (join(folder, text.rpartition("/")[2].rpartition(":")[2]) for text in sources if ":" in text)
 
@@ -241,7 +241,7 @@ def _ends_in(text: str, options: tuple[str, ...]) -> bool:
 
 
 def _by_url(call: Call) -> Iterator[str]:
-    """The files that bear the names at the ends of the addresses."""
+    """The files named after the last parts of the URLs."""
     if call.name not in _NAMED_BY_URL and not has_option(call.args, "O", "remote-name"):
         return
     names = [text.partition("?")[0].rpartition("/")[2] for text in call.texts if "/" in text or "." in text]
@@ -279,7 +279,7 @@ def _holds(command: Command, at: int, scene: Scene) -> Made | None:
 
 
 def _of_group(command: Command, at: int, scene: Scene) -> Made | None:
-    """What `{ ...; } >FILE` writes, or what `exec >FILE` lets all that follows write: what speakers of the line say."""
+    """The content that `{ ...; } >FILE` writes, or all commands behind `exec >FILE`: the text of their `echo` and `printf`."""
     commands = scene.script.commands
     others = range(at + 1, len(commands)) if command.words else range(at)
     texts = [

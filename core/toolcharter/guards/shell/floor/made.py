@@ -1,4 +1,4 @@
-"""Files that a script makes or brings: by their paths, why running them is catastrophic, or what they say."""
+"""Files that a script writes or fetches: for each path, the content, or why running it is catastrophic."""
 
 from posixpath import join, normpath
 from typing import NamedTuple
@@ -6,23 +6,23 @@ from typing import NamedTuple
 from toolcharter.guards.shell.nodes import Command, Word
 
 ANY_FOLDER = "*"
-"""Stands for the folders below one, where nothing tells which of them is meant."""
+"""A path component that means any folder, where the script does not determine which."""
 
 
 class Made(NamedTuple):
-    """What a file holds."""
+    """The content of a file."""
 
     why: str | None = None
-    """Why running it is catastrophic, whatever it says."""
+    """Why running it is catastrophic, whatever its content is."""
     text: str | None = None
-    """What it says, if that stands in the script."""
+    """Its content, if the script contains it."""
 
 
 class MadeFiles(dict[str, Made]):
-    """What files hold, by path; a path that ends in a slash stands for all that lies below a folder."""
+    """The content of files by path; a path that ends with a slash means everything below a folder."""
 
     def of(self, path: str) -> Made | None:
-        """What the file at *path* holds, if the script has made it."""
+        """The content of the file at *path*; None if the script does not write it."""
         if path in self:
             return self[path]
         return next((self[one] for one in self if one.endswith("/") and _holds(one, path)), None)
@@ -37,7 +37,7 @@ def _holds(folder: str, path: str) -> bool:
 
 
 def path_in(word: Word | str, command: Command) -> str:
-    """The path that *command* means by *word*, as seen from where the script begins."""
+    """The path *word* of *command*, relative to the folder in which the script begins."""
     name = word if isinstance(word, str) else word.text or word.form.strip('"')
     folder = command.folders[0] if command.folders else "."
     return normpath(join(folder, name))

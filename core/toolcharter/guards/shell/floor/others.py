@@ -1,7 +1,7 @@
-"""What programs may start that the floor knows nothing of, by words that no table calls ordinary.
+"""Commands that programs unknown to the floor may start, in words that no table declares harmless.
 
-A program without a table may start any command among its words, and any text in them. Of a program with one, the words
-that a rule would have to mention are looked at. Values that are set for a program may be commands, too.
+A program without a table may start any command among its words, and run any text in them. For a program with a table, only
+the words that a rule has to mention are checked. Values of variables that are set for a program may be commands, too.
 """
 
 import re
@@ -27,30 +27,30 @@ else:
 _TOLD_BY_NAME = SHELLS - {"fish", "nu"} | frozenset(
     """rm srm grm unlink shred dd wipefs chmod chown chgrp truncate busybox toybox sudo doas cmake""".split()
 )
-"""Names that are no everyday words of anything but of the commands that they begin."""
+"""Names of programs that are unlikely to be plain words: they suffice to take a text for a command."""
 _SAYERS = frozenset(
     """tldr apropos whatis info help cheat howdoi say espeak figlet toilet cowsay logger wall notify-send hash type history
     alias complete compgen bind set shopt pgrep pidof whereis trash""".split()
 )
-"""Programs without a table that only look for, show or keep their words."""
+"""Programs without a table that only search for, print or store their words."""
 _ELSEWHERE = frozenset({"git", "make", "gmake", "remake", "parallel", "emacs", "emacsclient"})
-"""Programs whose words another check reads by their places."""
+"""Programs whose words another check parses by position."""
 _RUN_SETTING = re.compile(
     r"PS4|(?:.*_)?(?:CMD|COMMAND|RUNNER|WRAPPER|EXEC|PAGER|EDITOR|BROWSER|SHELL|SSH|RSH|HOOK|FLAGS|OPTS|OPTIONS|TOOL|ASKPASS"
     r"|CC|CXX|LD|AR|LINKER|VALUE_[0-9]+|PARAMETERS)"
 )
-"""Variables that are kept for later programs, and whose value these may run."""
+"""Variables whose value a later program may run."""
 _PREFIX = re.compile(r"-{0,2}[A-Za-z_][\w.-]*[=:]")
 _ASSIGNED = re.compile(r"[A-Za-z_]\w*\+?=")
 _STARTS = frozenset({"--", "exec", "run", "do", "shell"})
 _MAX_CHARS = 10_000
 _MAX_TAILS = 16
 _SHORT = 80
-"""Answers for longer words are not kept."""
+"""The longest word whose result is cached, in characters."""
 
 
 def is_other(name: str) -> bool:
-    """Whether nothing is known of a program, so that its words may be commands."""
+    """Whether a program is unknown, so that its words may be commands."""
     return not (name in _SAYERS or name in SHELLS or _is_contained(name) or CORE.find(name) is not None)
 
 
@@ -81,7 +81,7 @@ def started(call: Call, scene: Scene) -> str | None:
 
 
 def _starts_more(own: tuple[Word, ...]) -> bool:
-    """Whether the last of the words of a launcher is the next launcher: that is looked at by itself."""
+    """Whether the last word of a launcher is another launcher, which is checked separately."""
     return base_name(own[-1].text or "") in LAUNCHERS and not one_may_begin(own[1:-1])
 
 
@@ -99,7 +99,7 @@ def may_begin(word: Word) -> bool:
 
 
 def one_may_begin(words: Iterable[Word]) -> bool:
-    """Whether any of *words* may begin a command. Every word of every line comes by here, so that answers are kept."""
+    """Whether one of *words* may begin a command. It is called for every word of every line, so results are cached."""
     for word in words:
         text = word.text
         if text and (_may_begin(text) if len(text) < _SHORT else may_begin(word)):
@@ -131,7 +131,7 @@ def set_by(call: Call, scene: Scene) -> str | None:
 
 
 def _of_known(call: Call, scene: Scene) -> str | None:
-    """What of a program with a table a rule would have to mention, and what follows such options."""
+    """Check the words of a program with a table that a rule has to mention, and the words behind such options."""
     known = (reading for command, reading in scene.readings if command is call.command)
     reading = next(known, None) or requirements.read(call.command, workspace=scene.places.workspace)
     needs = {need.form for need in reading.demand.needs}
@@ -154,7 +154,7 @@ def _is_value(before: Word, needs: set[str]) -> bool:
 
 
 def _of_tails(words: tuple[Word, ...], call: Call, scene: Scene) -> str | None:
-    """Why a command that begins at one of *words* is catastrophic."""
+    """Why a command that begins with one of *words* is catastrophic."""
     tails = 0
     for at, word in enumerate(words[1:], 1):
         if not _begins(word, words[at - 1]) or (at > 1 and _starts(words[at - 1 : at + 1])):
@@ -170,7 +170,7 @@ def _of_tails(words: tuple[Word, ...], call: Call, scene: Scene) -> str | None:
 
 
 def _starts(words: tuple[Word, ...]) -> bool:
-    """Whether the first of two words is a launcher of the second: what it starts is looked at with it."""
+    """Whether the first of two words is a launcher of the second: then the started program is checked with it."""
     return bool(started_words(base_name(words[0].text or ""), words))
 
 
@@ -199,7 +199,7 @@ def _is_prose(text: str, why: str) -> bool:
 
 
 def _readings(text: str) -> Iterator[str]:
-    """What a shell may get of a text with blanks: all of it, what stands behind a mark, in parentheses, in quotes."""
+    """The parts of a text with blanks that a shell may run: all of it, the text behind a separator, in parentheses, in quotes."""
     if len(text) > _MAX_CHARS or not (" " in text or "\n" in text or "$" in text):
         return
     yield text.lstrip("|!@:= ")

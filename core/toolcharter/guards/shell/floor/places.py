@@ -1,4 +1,4 @@
-"""Which paths a system, a person or the work cannot do without. By letters only: nothing is opened, no link followed."""
+"""Recognises paths whose loss would destroy the system, a home folder or the workspace. Nothing is opened, no link followed."""
 
 import re
 from collections.abc import Iterator
@@ -10,21 +10,21 @@ from typing import NamedTuple
 from toolcharter.guards.shell.floor.words import Arg
 
 HOME = "/\x1fhome/\x1fme"
-"""Where a person's files lie, if nobody has said."""
+"""The path in place of the home folder, if that is not known."""
 WORKSPACE = "/\x1fa/\x1fb/\x1fworkspace"
 
 _HERE = (".",)
 _INSIDE = re.compile(r"(?:\./)?[A-Za-z0-9_][A-Za-z0-9_-]*(?:[./][A-Za-z0-9_-]+)*/?")
-"""Names that lie in the folder where they are looked up, and are not hidden."""
+"""Relative paths that stay below their folder and have no hidden part."""
 # Source: Filesystem Hierarchy Standard 3.0; for macOS file-system programming guide, "macOS standard directories".
 _TOP = frozenset(
     {"Applications", "Library", "System", "Users", "Volumes", "bin", "boot", "dev", "etc", "home", "lib", "lib32"}
     | {"lib64", "libx32", "media", "mnt", "nix", "opt", "private", "proc", "root", "run", "sbin", "snap", "srv", "sys"}
     | {"tmp", "usr", "var"}
 )
-"""Folders right below `/`."""
+"""Folders directly below `/`."""
 _DEEP = frozenset({"System", "bin", "boot", "etc", "lib", "lib32", "lib64", "libx32", "proc", "sbin", "sys"})
-"""Those of which every part counts."""
+"""Those of them of which every file counts."""
 _PERSONS = frozenset({"home", "Users"})
 _LOCAL = frozenset({"local", "src", "lib/node_modules"})
 _VAR_OPEN = frozenset({"cache", "tmp", "www"})
@@ -44,7 +44,7 @@ _DISKS = (
     *("cdrom*", "disk*", "rdisk*", "mapper/*", "ram[0-9]*", "zram*", "nbd*", "mem", "kmem", "port", "mtd*", "ubi*"),
     *("block/*", "vg*/*", "root", "da[0-9]*", "ada[0-9]*", "nvd*", "wd[0-9]*", "sg[0-9]*", "fd0*", "bcache*", "rbd*"),
 )
-"""Below `/dev`. Source: admin-guide/devices.txt of the Linux kernel; diskutil(8), da(4), ada(4), wd(4)."""
+"""Names of disks below `/dev`. Source: admin-guide/devices.txt of the Linux kernel; diskutil(8), da(4), ada(4), wd(4)."""
 _NO_DISKS = frozenset({"null", "zero", "full", "stdout", "stderr", "stdin", "tty", "ptmx", "console", "fd", "pts"})
 
 
@@ -52,13 +52,13 @@ class Target(NamedTuple):
     """One place."""
 
     path: str
-    """Absolute and normal; globs are left as they are."""
+    """The absolute, normalised path; globs are left unchanged."""
     is_contents: bool = False
-    """Whether all that lies in it is meant, not the folder itself."""
+    """Whether the content of the folder is meant, not the folder itself."""
 
 
 def home_of(home: str) -> str:
-    """The home folder, or what stands for it if nobody has said."""
+    """The home folder, or `HOME` if it is not known."""
     return normpath(home) if home.startswith("/") else HOME
 
 
@@ -66,14 +66,14 @@ class Places:
     """The places of one machine that matter."""
 
     def __init__(self, workspace: str, home: str) -> None:
-        """Take an absolute home folder, such as `home_of` gives."""
+        """Make the places of a machine; *home* is absolute, as `home_of` returns it."""
         self.workspace = normpath(workspace) if workspace.startswith("/") else WORKSPACE
         self.home = home
 
     def targets(self, arg: Arg, folders: tuple[str, ...]) -> Iterator[Target]:
-        """Where a path leads from each of *folders*; from an unknown folder, as from the workspace.
+        """The places that a path leads to from each of *folders*; an unknown folder is taken for the workspace.
 
-        A plain name in the workspace leads nowhere that matters, and is left out.
+        A plain name in the workspace is no place that matters, and is left out.
         """
         if folders == _HERE and self.workspace != "/" and _INSIDE.fullmatch(arg.text):
             return
@@ -84,7 +84,7 @@ class Places:
             yield _target(join(self.workspace, folder, text), globs=not arg.is_fixed)
 
     def loss(self, target: Target, *, own: bool = True) -> str | None:
-        """What would be lost with everything below *target*; None if nothing that counts.
+        """What would be lost if everything below *target* were deleted; None if that does not matter.
 
         Args:
             target: The place.
@@ -110,7 +110,7 @@ class Places:
         return _system_loss(tuple(path[1:].split("/")), is_contents=target.is_contents)
 
     def vital_file(self, target: Target) -> str | None:
-        """What *target* is, if writing over or deleting that one file stops the system."""
+        """The name of the file *target*, if overwriting or deleting it stops the system; else None."""
         first, _slash, rest = target.path[1:].partition("/")
         if _is_above(self.workspace, target.path):
             return None
@@ -125,7 +125,7 @@ class Places:
         return "a switch of the kernel" if _is_switch(first, rest) else self.disk(target)
 
     def disk(self, target: Target) -> str | None:
-        """What *target* is, if it is a disk or the memory of the machine."""
+        """The name of *target*, if it is a disk or the memory of the machine; else None."""
         return "a disk or the memory of the machine" if is_disk(target.path) else None
 
 
@@ -140,7 +140,7 @@ def is_disk(path: str) -> bool:
 
 
 def _is_loose_disk(name: str) -> bool:
-    """Whether a glob could mean a disk."""
+    """Whether a glob may match a disk."""
     return any(mark in name for mark in "*?[") and any(
         fnmatchcase(disk, name) for disk in ("sda", "sda1", "sdb", "hda", "vda", "nvme0n1", "mem", "disk0")
     )
@@ -162,7 +162,7 @@ def _is_above(folder: str, path: str) -> bool:
 
 
 def _without_drive(text: str) -> str:
-    r"""A path of Windows' own or one seen from WSL, MSYS or /proc, as what it stands for."""
+    r"""Translate a path of Windows, or one of WSL, MSYS or `/proc`, to the path that it means."""
     if text.startswith("/proc/"):
         parts = text.split("/", 4)
         if len(parts) > 3 and parts[3] in {"root", "cwd"}:  # noqa: PLR2004 - "", "proc", PID, "root"
@@ -188,7 +188,7 @@ def _normal(path: str) -> str:
 
 
 def _is_all(part: str) -> bool:
-    """Whether a glob matches about everything: `*`, `.*`, `?*`, `.[!.]*`."""
+    """Whether a glob matches almost everything: `*`, `.*`, `?*`, `.[!.]*`."""
     return "*" in part and not part.strip("*?.[]!^")
 
 

@@ -1,4 +1,4 @@
-"""Programs that destroy disks or take the system away, and the words that make them harmless or harmful.
+"""Programs that destroy disks or disable the system, and the words that make them harmless or harmful.
 
 Sources: the manuals of util-linux 2.39, e2fsprogs 1.47, parted 3.6, gdisk 1.0, hdparm 9.65, nvme-cli 2, cryptsetup 2.6,
 LVM 2.03, mdadm 4.2, OpenZFS 2.2, btrfs-progs 6, systemd 252, kmod 30, procps 4, iptables 1.8, nftables 1.0, ufw 0.36,
@@ -12,13 +12,13 @@ SYSTEM = "takes the system away"
 
 
 class Rule(NamedTuple):
-    """When a program is catastrophic."""
+    """The words with which a program is catastrophic."""
 
     why: str
     when: frozenset[str] = frozenset()
-    """At least one of these words, case aside; one that ends with `*` is a beginning. Empty: always."""
+    """One of these words must occur, in any case; a word that ends with `*` is a prefix. Empty: no word is needed."""
     unless: frozenset[str] = frozenset()
-    """None of these words."""
+    """None of these words may occur."""
 
 
 _HELP = frozenset({"--help", "--version", "-v", "-?", "help", "version"})
@@ -121,13 +121,13 @@ PARTITION_VERBS = frozenset({"mklabel", "mktable", "mkpart", "rm", "resizepart",
 MAKERS = ("mkfs", "newfs", "mke2fs", "mkswap", "mkdosfs", "mkntfs", "mkreiserfs", "mkudffs", "make_f2fs", "mkbtrfs")
 """Programs that make a file system; also `mkfs.ext4`, `newfs_msdos`."""
 IMAGES = (".img", ".iso", ".raw", ".qcow2", ".bin", ".ext4", ".ext2", ".fat", ".vfat", ".squashfs", ".image", ".disk")
-"""How files end that people make file systems in."""
+"""The suffixes of image files, in which people create file systems."""
 KERNEL_HARMLESS = (
     *("kernel.perf_event_paranoid", "kernel.kptr_restrict", "kernel.yama", "kernel.unprivileged_userns_clone"),
     *("kernel.shm", "kernel.msg", "kernel.sem", "kernel.pid_max", "kernel.threads-max", "kernel.hostname"),
     *("kernel.dmesg_restrict", "kernel.sched", "kernel.printk"),
 )
-"""Settings of the kernel that developers change."""
+"""Settings of the kernel that developers change without harm."""
 KERNEL_HARMFUL = ("kernel.", "vm.panic_on_oom", "vm.overcommit_memory=2", "fs.suid_dumpable", "fs.file-max=0")
 VITAL_PROCESSES = frozenset(
     {"init", "systemd", "launchd", "kthreadd", "dbus-daemon", "systemd-logind", "systemd-journald", "systemd-udevd"}

@@ -1,4 +1,4 @@
-"""Programs with a removal of their own: builds, caches, trees and package managers that are told where to clean.
+"""Programs that remove files themselves: build tools, caches and package managers that get the folder to clean.
 
 Sources: cmake(1), "Run a Command-Line Tool"; the manuals of the programs.
 """
@@ -43,12 +43,12 @@ _CLEANERS = {
     )
     for name in names.split()
 }
-"""Programs, and the words with which they remove what lies at the places that they are told."""
+"""Programs, with the words that make them remove the folders in their arguments."""
 _ALWAYS = frozenset({"trash-put", "gvfs-rm", "gvfs-trash", "tmpreaper", "tmpwatch", "stale", "rm-rf", "rmrf"})
 _SETTINGS = frozenset(
     {"CARGO_TARGET_DIR", "CARGO_BUILD_TARGET_DIR", "GOCACHE", "GOMODCACHE", "GOPATH", "GIT_WORK_TREE"}
 )
-"""Variables that name what is cleaned."""
+"""Variables that name the folder to clean."""
 _SETTING = re.compile(r"([A-Z_]+)=(.*)", re.DOTALL)
 _VALUED = re.compile(r"-{0,2}[A-Za-z][\w.-]*=(.+)", re.DOTALL)
 _SHORT = re.compile(r"-[A-Za-z](/.*)", re.DOTALL)
@@ -96,7 +96,7 @@ def cmake(call: Call, scene: Scene) -> str | None:
     words = call.command.words[at:]
     name = words[0].text if words else None
     if name in _CMAKE_REMOVES:
-        # For rules of `deny`, it is the program of that name.
+        # Rules of `deny` see it as the program of that name.
         return (
             scene.of_command(call.command._replace(words=words, assignments=()))
             or _lost(call, scene, _operands(call, at))

@@ -1,4 +1,4 @@
-"""Reverse shells: what gives a remote host a shell on this one."""
+"""Reverse shells: commands that give a remote host a shell on this machine."""
 
 import re
 
@@ -14,7 +14,7 @@ _NETCATS = frozenset(
 _TALKERS = _NETCATS | {"telnet", "socat", "openssl", "rlogin", "websocat", "wscat", "chisel"}
 _NETWORK_ADDRESSES = ("tcp", "udp", "openssl", "ssl", "sctp", "socks", "proxy", "dccp", "vsock", "unix-", "abstract-")
 _RUNNING_ADDRESSES = ("exec:", "system:", "shell:")
-# Options of the netcats that take a value, so that what follows them in a cluster is no option.
+# Options of the netcats that take a value, so that the rest of a cluster behind them is no option.
 _VALUED = "pwsiqoxXbBgGIMOTPVmd"
 # A cluster of options without values, and `R`.
 _FORWARDS = re.compile(r"-[46AaCfGgKkMNnqsTtVvXxYy]*R")
@@ -46,7 +46,7 @@ def _starts_program(call: Call, cluster: str) -> bool:
 
 
 def _may_start_shell(call: Call, cluster: str) -> bool:
-    """Whether some netcat might read the cluster so: `-lvpe 4444 /bin/sh`."""
+    """Whether a variant of netcat might start a shell because of the cluster: `-lvpe 4444 /bin/sh`."""
     return cluster.isalpha() and "e" in cluster and any(map(_is_shell, call.texts))
 
 
@@ -56,14 +56,14 @@ def _is_shell(text: str) -> bool:
 
 
 def talk(call: Call, scene: Scene) -> str | None:
-    """A program that talks to a remote host and reads what a shell writes."""
+    """A program that talks to a remote host and reads the output of a shell."""
     if call.name == "openssl" and "s_client" not in call.texts:
         return None
     return WHY if any(_speaks(feeder) for feeder in scene.stdin_from(call)) else None
 
 
 def _speaks(call: Call) -> bool:
-    """Whether a shell takes its orders from elsewhere."""
+    """Whether a shell reads its commands from its input."""
     if call.name in SHELLS and any(_INTERACTIVE.fullmatch(text) for text in call.texts):
         return True
     return (
@@ -91,7 +91,7 @@ def listens(call: Call, scene: Scene) -> str | None:
 
 
 def forward(call: Call, _scene: Scene) -> str | None:
-    """`ssh -R 8080:localhost:22 host`: whoever is there reaches what listens here."""
+    """`ssh -R 8080:localhost:22 host`: users of the remote host reach a service of this machine."""
     words = call.command.words
     valued = LAUNCHERS["ssh"].valued | (frozenset({"-M"}) if call.name == "autossh" else frozenset())
     options = words[1 : len(words) - len(after_options(words, Launcher(valued)))]
@@ -119,7 +119,7 @@ def module(call: Call, _scene: Scene) -> str | None:
 
 
 def is_socket(path: str) -> bool:
-    """Whether bash opens a connection in place of a file; `/dev//203.0.113.7/80` is one whose middle is not known."""
+    """Whether bash opens a connection in place of a file; in `/dev//203.0.113.7/80` the middle is an unknown text."""
     if path.startswith(("/dev/tcp/", "/dev/udp/")):
         return True
     parts = path.split("/")

@@ -1,7 +1,7 @@
-"""Files with code that a script makes and that something else runs later.
+"""Files with code that a script writes and that another program runs later.
 
-Other programs than shells read build files and little languages; start-up files of shells, timetables, hooks and keys that
-let people in are read with no command at all.
+Programs other than shells run build files and scripts of their own languages. Start-up files of shells, crontabs, hooks and
+authorized keys take effect without any command.
 """
 
 import json
@@ -19,7 +19,7 @@ _SCRIPT_AS_WORD = frozenset({"sed", "gsed", "awk", "gawk", "mawk", "nawk"})
 _READERS = _SCRIPT_AS_WORD | frozenset(
     """at batch crontab make gmake psql mysql mariadb sqlite3 sqlite expect tclsh wish parallel vim vi ex nvim ssh""".split()
 )
-"""Programs that read code of their own languages from a file that is named, or from their input."""
+"""Programs that read code of their own languages from a file in their arguments, or from their input."""
 _FILE_OPTIONS = frozenset({"-f", "--file", "-E", "--exec", "-S", "-s", "-init", "--init", "--makefile"})
 _MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
 _GENERATE = "//go:generate "
@@ -36,7 +36,7 @@ _KEYS = re.compile(r"(?:.*/)?\.ssh/(?:authorized_keys2?|rc)")
 
 
 def read_by_others(call: Call, scene: Scene, made: Mapping[str, Made]) -> str | None:
-    """Why what a program reads of the files *made*, by their paths, is catastrophic."""
+    """Why *call* is catastrophic: it reads code from one of the files *made*, which are given by their paths."""
     name = language(call.name)
     if name in _READERS:
         return _read(call, scene, made, name)
@@ -76,7 +76,7 @@ def _read(call: Call, scene: Scene, made: Mapping[str, Made], name: str) -> str 
 
 
 def _fed(words: tuple[Word, ...], at: int, name: str, text: str) -> tuple[Word, ...]:
-    """The words of a call with its input, or for sed and awk the code itself, in the place of a file."""
+    """The words of a call with its input in place of a file; for sed and awk, with the code itself."""
     if name in _SCRIPT_AS_WORD and at:
         before = words[: at - 1] if words[at - 1].text in _FILE_OPTIONS else words[:at]
         return (*before, _word(text), *words[at + 1 :])
@@ -111,7 +111,7 @@ def _generated(made: Mapping[str, Made]) -> Iterator[str]:
 
 
 def started_later(scene: Scene, made: dict[str, Made]) -> str | None:
-    """Why one of the files *made* so far, by their paths, is catastrophic though the script runs none of them."""
+    """Why one of the files *made* so far is catastrophic, though the script itself does not run it."""
     return next((why for path, holds in made.items() if (why := _started(scene, path, holds)) is not None), None)
 
 

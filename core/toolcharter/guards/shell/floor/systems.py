@@ -1,4 +1,4 @@
-"""Disks and system control: programs by `toolcharter.guards.shell.floor.programs`, and those that need more reading."""
+"""Disks and system control: the programs of `toolcharter.guards.shell.floor.programs`, and those that need more parsing."""
 
 import re
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ _ESSENTIAL_TOO = frozenset({"--allow-remove-essential", "--force-remove-essentia
 
 
 def by_table(call: Call, _scene: Scene) -> str | None:
-    """Programs of which the words decide."""
+    """Programs for which a table of words decides."""
     rule = RULES[call.name]
     if not rule.when and _is_of_project(call):
         return None
@@ -41,7 +41,7 @@ def by_table(call: Call, _scene: Scene) -> str | None:
 
 
 def _is_of_project(call: Call) -> bool:
-    """Whether the program is a file of the work that only bears the name: `./scripts/reboot`."""
+    """Whether the program is a file of the workspace with the same name: `./scripts/reboot`."""
     folder = (call.command.words[0].text or "").rpartition("/")[0]
     return bool(folder) and not folder.startswith("/") and not folder.endswith("bin")
 
@@ -57,14 +57,14 @@ def _is_among(word: str, listed: frozenset[str]) -> bool:
 
 
 def partition(call: Call, scene: Scene) -> str | None:
-    """`parted`: what it is told to do, or everything if nobody has said."""
+    """`parted`: the commands in its arguments, or any command if it has none."""
     if PARTITION_VERBS & {*call.texts}:
         return f"{DISK} (parted)"
     return by_table(call, scene)
 
 
 def make_file_system(call: Call, _scene: Scene) -> str | None:
-    """`mkfs` and its kin, unless all they write to is an image file."""
+    """`mkfs` and similar programs, unless they write only to an image file."""
     texts = call.texts
     if _is_of_project(call) or any(text in {"--version", "--help", "-V", "-n", "-h"} for text in texts):
         return None
@@ -74,7 +74,7 @@ def make_file_system(call: Call, _scene: Scene) -> str | None:
 
 
 def convert(call: Call, scene: Scene) -> str | None:
-    """`dd of=`: what it writes to."""
+    """`dd of=`: the file or disk that it writes to."""
     for arg in call.args:
         if arg.text.startswith("of=") and (why := scene.vital_file(call, arg._replace(text=arg.text[3:]))):
             return f"overwrites {why}"
@@ -89,7 +89,7 @@ def tune(call: Call, scene: Scene) -> str | None:
 
 
 def units(call: Call, _scene: Scene) -> str | None:
-    """`systemctl stop`, `service ... stop`: of what a system or its network stands on."""
+    """`systemctl stop`, `service ... stop`: for services that the system or its network needs."""
     texts = {text.lower().removesuffix(".service") for text in call.texts}
     is_ended = bool(texts & {"stop", "mask", "disable", "kill"})
     return (
@@ -125,7 +125,7 @@ def _may_be_first(word: Word) -> bool:
 
 
 def _processes(texts: list[str]) -> Iterator[str]:
-    """The operands of kill: a first `-9` or `-s KILL` is the signal, `-1` after it is everybody."""
+    """The operands of kill: a leading `-9` or `-s KILL` is the signal, `-1` behind it means all processes."""
     if texts and texts[0] in {"-s", "-n", "--signal"}:
         del texts[:2]
     elif texts and texts[0].startswith("-") and texts[0] != "--":
@@ -134,12 +134,12 @@ def _processes(texts: list[str]) -> Iterator[str]:
 
 
 def forget(call: Call, _scene: Scene) -> str | None:
-    """`history -c`: what has been done is no longer to be seen."""
+    """`history -c`: it deletes the record of what was done."""
     return "deletes the record of what was done" if has_option(call.args, "c") else None
 
 
 def end_by_name(call: Call, _scene: Scene) -> str | None:
-    """`killall`, `pkill`: processes without which nothing goes on, all of a user, or all below the first one."""
+    """`killall`, `pkill`: vital processes, all processes of a user, or all below the first one."""
     values = [after for before, after in pairwise(call.texts) if before in {"-P", "--parent", "-s", "--session"}]
     values += [text.partition("=")[2] for text in call.texts if text.startswith(("--parent=", "--session="))]
     if not {"-P1", "-s1", "-P0", "-s0"}.isdisjoint(call.texts) or any(
@@ -153,7 +153,7 @@ def end_by_name(call: Call, _scene: Scene) -> str | None:
 
 
 def set_kernel(call: Call, _scene: Scene) -> str | None:
-    """`sysctl -w`: what stops a system or opens it."""
+    """`sysctl -w`: settings that stop the system or weaken its protection."""
     for arg in operands(call.args):
         name = arg.text.replace("/", ".").removeprefix("-")
         if "=" in name and name.startswith(KERNEL_HARMFUL) and not name.startswith(KERNEL_HARMLESS):
@@ -162,7 +162,7 @@ def set_kernel(call: Call, _scene: Scene) -> str | None:
 
 
 def network(call: Call, _scene: Scene) -> str | None:
-    """`ip link set eth0 down` and the like."""
+    """`ip link set eth0 down` and similar commands."""
     texts = set(call.texts)
     if "down" in texts or "flush" in texts:
         return SYSTEM
@@ -173,7 +173,7 @@ def network(call: Call, _scene: Scene) -> str | None:
 
 
 def unmount(call: Call, _scene: Scene) -> str | None:
-    """`umount` of all, or of what the system stands on; `mount -o remount,ro /`, `mount x /`."""
+    """`umount` of all or of vital file systems; `mount -o remount,ro /`, `mount x /`."""
     texts = call.texts
     if call.name == "mount":
         is_root = any(text in {"/", "/usr", "/boot", "/etc", "/home"} for text in texts)
@@ -185,7 +185,7 @@ def unmount(call: Call, _scene: Scene) -> str | None:
 
 
 def packages(call: Call, _scene: Scene) -> str | None:
-    """Package managers that remove what a system cannot do without."""
+    """Package managers that remove a package which the system needs."""
     texts = {text.lower() for text in call.texts}
     if not texts & _MANAGERS_THAT_TAKE and not texts & _ESSENTIAL_TOO:
         return None

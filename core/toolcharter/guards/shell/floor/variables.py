@@ -1,6 +1,6 @@
-"""What variables hold that are set by other commands than assignments: `read`, `mapfile`, `printf -v`, `set`, arrays.
+"""Possible values of variables that are set by `read`, `mapfile`, `printf -v`, `set` or arrays, not by assignments.
 
-A word that holds such a variable gets the texts that it may be as hints; of those the floor expects the worst.
+A word that holds such a variable gets its possible texts as hints; the floor expects the worst of these.
 """
 
 import re
@@ -22,14 +22,14 @@ _USED = re.compile(
 )
 # Values that are made by the way: arrays, and what substitutions give.
 _MADE = ("(", "$(", "`", '"$(', '"`')
-# What stands for itself where a variable is replaced by it, in double quotes and without.
+# Texts that can replace a variable, within double quotes and without, and mean themselves.
 _PLAIN = re.compile(r"[A-Za-z0-9_@%+=:,./~*? -]+")
 _MAX_VALUES = 16
 _MAX_LINES = 64
 
 
 def filled(scene: Scene) -> Script:
-    """The script of *scene* with hints for the variables that its commands set; itself if there are none."""
+    """The script of *scene* with hints for the variables that its commands set; the same script if there are none."""
     commands = scene.script.commands
     if not any(_may_set(command) for command in commands):
         return scene.script
@@ -49,7 +49,7 @@ def _may_set(command: Command) -> bool:
 
 
 def _set(command: Command, at: int, scene: Scene) -> Iterator[tuple[str, str]]:
-    """The variables that one command sets, and what they may hold."""
+    """The variables that one command sets, each with a possible text."""
     for one in command.assignments:
         if one.value.form.startswith("("):
             yield from ((one.name, text) for text in one.value.form.strip("()").replace('"', " ").split())
@@ -98,7 +98,7 @@ def _names(texts: Iterable[str], valued: frozenset[str]) -> list[str]:
 
 
 def _fed(call: Call, at: int, scene: Scene) -> Iterator[str]:
-    """The texts that it may read, those behind the loop in which it stands included."""
+    """The texts that the call may read, including the input of an enclosing loop."""
     yield from fed_texts(call, scene)
     for feeder in scene.stdin_from(call):
         if feeder.name in LISTERS and not is_narrow(feeder):

@@ -1,4 +1,4 @@
-"""What destroys a system by the commands of Windows, which POSIX shells pass on to `cmd` and PowerShell."""
+"""Commands of Windows that destroy a system. POSIX shells may pass them on to `cmd` and PowerShell."""
 
 from toolcharter.guards.shell.floor.context import Call, Scene
 from toolcharter.guards.shell.floor.words import QUOTED_GLOB, Arg
@@ -11,7 +11,7 @@ _TAKES_ALL = {"rd": ("/s",), "rmdir": ("/s",), "del": ("/s", "/f", "/q"), "erase
 
 
 def delete(call: Call, scene: Scene) -> str | None:
-    """`del`, `rd`, `deltree`, `Remove-Item`: drives, the system and all that lies here."""
+    """`del`, `rd`, `deltree`, `Remove-Item`: drives, the system, and everything in the working folder."""
     # A backslash before a blank is bash's: of `C:\ -Recurse` it makes one word.
     parts = [part for text in call.texts for part in text.split()]
     switches = {one.lower() for part in parts for one in _switches(part)}
@@ -37,7 +37,7 @@ def delete(call: Call, scene: Scene) -> str | None:
 
 
 def is_vital(text: str) -> bool:
-    r"""Whether a path of Windows is a drive, all of a folder, or a part of the system: `C:\`, `*`, `C:\Users`."""
+    r"""Whether a Windows path is a drive, the whole content of a folder, or a part of the system: `C:\`, `*`, `C:\Users`."""
     lowered = text.lower().replace("/", "\\").replace(QUOTED_GLOB, "*").rstrip("\\")
     if text.lower() in _ALL or "userprofile" in lowered or "systemroot" in lowered or "systemdrive" in lowered:
         return True
@@ -56,7 +56,7 @@ def _switches(text: str) -> tuple[str, ...]:
 
 
 def format_drive(call: Call, scene: Scene) -> str | None:
-    """`format C:`; `format` alone, or of anything else, is some other program."""
+    """`format C:`; without a drive, `format` is another program."""
     for arg in call.args:
         lowered = arg.text.lower()
         if (len(lowered.rstrip("\\/")) == 2 and lowered[1:2] == ":") or scene.disk(call, arg):  # noqa: PLR2004 - `c:`
@@ -72,7 +72,7 @@ def run_remote(call: Call, _scene: Scene) -> str | None:
 
 
 def power_shell(call: Call, _scene: Scene) -> str | None:
-    """`powershell -EncodedCommand`, and text that fetches and runs."""
+    """`powershell -EncodedCommand`, and text that fetches and runs code."""
     for text in call.texts:
         lowered = text.lower()
         if (
@@ -87,7 +87,7 @@ def power_shell(call: Call, _scene: Scene) -> str | None:
 
 
 def script_of_power_shell(source: str) -> str | None:
-    """Why a text of PowerShell is catastrophic."""
+    """Why the PowerShell script *source* is catastrophic."""
     lowered = source.lower()
     runs = "invoke-expression" in lowered or "iex" in lowered
     if runs and any(mark in lowered for mark in ("http", "iwr", "webclient", "download", "webrequest", "irm")):
@@ -102,7 +102,7 @@ def script_of_power_shell(source: str) -> str | None:
 
 
 def invoke(call: Call, scene: Scene) -> str | None:
-    """`iex`: text that is no literal, or comes from elsewhere."""
+    """`iex`: it runs text that is no literal, or that is fetched."""
     fetched = any(
         one.name in {"iwr", "irm", "curl", "wget", "invoke-webrequest", "invoke-restmethod"}
         for one in scene.stdin_from(call)
@@ -115,7 +115,7 @@ def invoke(call: Call, scene: Scene) -> str | None:
 
 
 def registry(call: Call, _scene: Scene) -> str | None:
-    r"""`reg delete HKLM\Software`: what Windows knows of itself."""
+    r"""`reg delete HKLM\Software`: it deletes the configuration of Windows."""
     texts = [text.lower() for text in call.texts]
     is_vital_key = any(text.startswith(("hklm", "hkey_local_machine", "hkcr", "hkey_classes_root")) for text in texts)
     return "takes the system away" if texts[:1] == ["delete"] and is_vital_key else None

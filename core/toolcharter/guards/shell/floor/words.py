@@ -1,6 +1,6 @@
-"""What a word of a command may be, for somebody who has to expect the worst: every text, the unset variable as nothing.
+"""All texts that a word of a command may become, for the worst case; an unset variable becomes empty.
 
-Nothing is ever permitted because of what stands here; it only tells the floor what a command might do.
+Nothing is ever permitted because of these texts: they only show the floor what a command might do.
 """
 
 import re
@@ -10,9 +10,9 @@ from typing import NamedTuple
 from toolcharter.guards.shell.nodes import Word
 
 OPAQUE = "\x1a"
-"""Stands for text that nobody can tell, and that is not empty."""
+"""A character in place of unknown text that is not empty."""
 QUOTED_GLOB = "\x1b"
-"""Stands for `*`, `?` or `[` that matches no names, for it is quoted."""
+"""A character in place of a quoted `*`, `?` or `[`, which matches no names."""
 _MAX_DEPTH = 8
 # `{a..z}` where nobody has said what it becomes.
 _SEQUENCE = re.compile(r"\{[^{}]*\.\.[^{}]*\}")
@@ -29,11 +29,11 @@ class Arg(NamedTuple):
 
     text: str
     is_fixed: bool = True
-    """Whether it is that text for certain; if not, `*`, `?` and `[` in it match names."""
+    """Whether it is certainly that text; if not, `*`, `?` and `[` in it match names."""
 
 
 def args_of(words: tuple[Word, ...], home: str) -> tuple[Arg, ...]:
-    """All that *words* may be, one after the other; a word of several readings gives several."""
+    """All possible texts of *words*, one after the other; a word may have several."""
     found: list[Arg] = []
     for word in words:
         if word.text is not None:
@@ -44,7 +44,7 @@ def args_of(words: tuple[Word, ...], home: str) -> tuple[Arg, ...]:
 
 
 def readings(word: Word, home: str) -> Iterator[Arg]:
-    """The texts that one word may be; a word that splits gives its parts."""
+    """The possible texts of one word; a word that splits gives its parts."""
     if word.text is not None:
         yield Arg(word.text)
         return
@@ -54,18 +54,18 @@ def readings(word: Word, home: str) -> Iterator[Arg]:
 
 
 def _at_home(hint: str, home: str) -> str:
-    """A hint with the home folder in place of the tilde that stands for it."""
+    """A hint with the home folder in place of a leading tilde."""
     name, slash, rest = hint.partition("/")
     return home + slash + rest if name[:1] == "~" else hint
 
 
 def written(word: Word, home: str = "") -> str:
-    """The one most likely text of a word."""
+    """The most likely text of a word."""
     return next((arg.text for arg in readings(word, home)), "")
 
 
 def decode_escapes(text: str) -> str:
-    r"""Read the backslash escapes of `$'...'` and `printf`.
+    r"""Decode the backslash escapes of `$'...'` and `printf`.
 
     Source: bash(1), "QUOTING". `\0` before octal digits is printf's and echo's.
     """
@@ -102,7 +102,7 @@ def _number(rest: str, start: int, base: int, most: int) -> str:
 
 
 class _Reader:
-    """One pass over a word as it is written: quotes off, variables and substitutions as the worst that they may be."""
+    """One pass over the source of a word: it removes quotes and replaces variables and substitutions by their worst values."""
 
     def __init__(self, form: str, home: str, depth: int = 0) -> None:
         self._depth = depth
@@ -244,7 +244,7 @@ class _Reader:
         self._at = at
 
     def _substituted(self, source: str) -> str:
-        """What a substitution gives, where everybody can tell."""
+        """The output of a substitution, where it is obvious."""
         words = source.split()
         if " ".join(words) in _HERE_COMMANDS:
             return "."

@@ -1,1 +1,1 @@
-"""Git in a workspace that anybody may have written: the settings it gets, and the repositories in which it must not run."""
+"""Git in an untrusted workspace: the settings that git gets, and the repositories in which it must not run."""

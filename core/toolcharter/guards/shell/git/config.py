@@ -1,4 +1,4 @@
-"""Which keys a file of git settings sets, read without git. Pure, linear, and strict: what is not plain is refused.
+"""Reads the keys that a file of git settings sets, without git. Pure, linear and strict: it refuses unusual syntax.
 
 Source: git-config(1), "CONFIGURATION FILE", and config.c of git 2.39.
 """
@@ -12,17 +12,17 @@ _KEY: Final = re.compile(r"([A-Za-z][A-Za-z0-9-]*)[ \t]*(?:=[ \t]*|[#;].*$|$)")
 
 
 class UnreadableConfigError(ValueError):
-    """The file is not written as git writes it; the text says where."""
+    """The file has a syntax that git itself never writes; the text says where."""
 
 
 def settings_of(text: str) -> tuple[tuple[str, str], ...]:
-    """The keys that *text* sets with the text of their values, in order.
+    """The keys that *text* sets, with the source of their values, in order.
 
-    A key is in lower case and without its subsection: `filter.clean`. A value is as written, with its quotes and any
-    comment after it, and ends with its first line: compare it with what is known, read nothing out of it.
+    A key is in lower case and without its subsection: `filter.clean`. A value is the source of its first line, with quotes and
+    a comment behind it: compare it with known values only, since it is not parsed.
 
     Raises:
-        UnreadableConfigError: A line is neither a section nor a setting, or goes on in a way that can be read in two.
+        UnreadableConfigError: A line is neither a section nor a setting, or its continuation is ambiguous.
     """
     settings: list[tuple[str, str]] = []
     section = ""
@@ -38,7 +38,7 @@ def settings_of(text: str) -> tuple[tuple[str, str], ...]:
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
-    """The lines of *text* with their numbers; one that a backslash continues is one."""
+    """The lines of *text* with their numbers; lines that a backslash joins count as one."""
     begun = ""
     for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), 1):
         # Git sees no end of the line in a value, and one in a comment; which of them it is depends on quotes.
@@ -61,5 +61,5 @@ def _setting(section: str, rest: str, number: int) -> tuple[str, str]:
 
 
 def _continues(line: str) -> bool:
-    """Whether *line* ends with a backslash that no other one makes a letter."""
+    """Whether *line* ends with an unescaped backslash."""
     return (len(line) - len(line.rstrip("\\"))) % 2 == 1

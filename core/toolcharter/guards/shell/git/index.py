@@ -1,4 +1,4 @@
-"""What an index of git holds: the files that it tracks, and repositories among them. Pure, linear, and strict.
+"""Reads git's index: the tracked files, and the repositories among them. Pure, linear and strict.
 
 Source: gitformat-index(5) of git 2.39, versions 2 to 4, with names of objects of 20 bytes.
 """
@@ -12,24 +12,24 @@ _HEAD: Final = 12
 _MODE_AT: Final = 24
 _FLAGS_AT: Final = 60
 _SHORTENED: Final = 4
-"""The version in which an entry holds what its path does not share with the one before."""
+"""The version in which an entry holds only the part of its path that differs from the previous path."""
 _MOST_DIGITS: Final = 5
 _MOST_LONGER: Final = 8
-"""How many times as long all paths may be as the index that shortens them."""
+"""The greatest total length of all paths, as a multiple of the size of an index that shortens them."""
 _EXTENDED: Final = 0x4000
 _LENGTH: Final = 0xFFF
 _HASH: Final = 20
 
 
 class UnreadableIndexError(ValueError):
-    """The index is not written as we know it; the text says how."""
+    """The index has an unknown format; the text says how it differs."""
 
 
 def gitlinks(index: bytes) -> tuple[str, ...]:
-    """The folders of the work tree that *index* holds as repositories of their own.
+    """The folders of the work tree that *index* lists as repositories of their own.
 
     Raises:
-        UnreadableIndexError: It may hold some, and cannot be read.
+        UnreadableIndexError: The index may list some, and cannot be read.
     """
     if _GITLINK not in index:
         return ()
@@ -41,10 +41,10 @@ def gitlinks(index: bytes) -> tuple[str, ...]:
 
 
 def tracked(index: bytes) -> tuple[str, ...]:
-    """All paths that *index* holds, from the top of the work tree.
+    """All paths that *index* lists, relative to the top of the work tree.
 
     Raises:
-        UnreadableIndexError: It cannot be read, or holds more than it says itself.
+        UnreadableIndexError: The index cannot be read, or other files belong to it.
     """
     try:
         entries, at = _read(index)
@@ -55,7 +55,7 @@ def tracked(index: bytes) -> tuple[str, ...]:
 
 
 def _check_extensions(index: bytes, at: int) -> None:
-    """Refuse what git has to understand to read the rest: a shared index, folders in the place of files."""
+    """Refuse extensions that change the meaning of the entries: a shared index, or folders in place of files."""
     end = len(index) - _HASH
     while at < end:
         signature, size = unpack_from(">4sI", index, at)
@@ -67,7 +67,7 @@ def _check_extensions(index: bytes, at: int) -> None:
 
 
 def _read(index: bytes) -> tuple[list[tuple[str, bytes]], int]:
-    """Every path with its mode, and where the entries end."""
+    """Every path with its mode, and the end of the entries."""
     if len(index) < _HEAD:
         raise ValueError("it is cut short.")
     version, count = unpack_from(">II", index, 4)
@@ -96,7 +96,7 @@ def _read(index: bytes) -> tuple[list[tuple[str, bytes]], int]:
 
 
 def _number(index: bytes, at: int) -> tuple[int, int]:
-    """A number of variable length, and where it ends: how many bytes of the path before an entry does not share."""
+    """A number of variable length and its end: how many bytes of the previous path an entry does not share."""
     number = -1
     for place in range(at, min(at + _MOST_DIGITS, len(index))):
         number = (number + 1) << 7 | index[place] & 0x7F

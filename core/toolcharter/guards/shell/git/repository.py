@@ -1,8 +1,8 @@
-"""Whether git may run in a folder: not where the repository can choose what git starts or where it reads.
+"""Decides whether git may run in a folder: not if the repository can make git start programs or read other files.
 
-A shell line names no repository: git finds one from the folder that it runs in. What `settings` cannot switch
-off by name (filters and diff drivers bear any name) is refused here. Only the files of the repository are read, none
-is run, and at most `_MAX_BYTES` of each.
+A shell line names no repository: git finds one from its working folder. This module refuses settings that `settings` cannot
+switch off by name, since filters and diff drivers may have any name. It only reads files of the repository, at most
+`_MAX_BYTES` of each, and runs none.
 
 Source: gitrepository-layout(5), git-config(1) and gitattributes(5) of git 2.39 to 2.51.
 """
@@ -24,9 +24,9 @@ _MAX_BYTES: Final = 1_000_000
 _MAX_INDEX: Final = 100_000_000
 _MAX_FOLDERS: Final = 2_000
 _MAX_PARTS: Final = 10_000
-"""Of folders in one repository."""
+"""The most folders in one repository."""
 _UNUSED: Final = frozenset({"/hooks", "/lfs", "/annex"})
-"""What git, as we run it, never looks at."""
+"""Folders that git never reads with the settings that toolcharter gives it."""
 _ELSEWHERE: Final = ("commondir", "gitdir", "objects/info/alternates", "objects/info/http-alternates")
 
 # By section and key, without the subsection.
@@ -74,7 +74,7 @@ def objection(folder: Path, workspace: Path) -> str | None:
 
     Args:
         folder: Real path, in the workspace.
-        workspace: Its real path; the one place where a repository is welcome.
+        workspace: The real path of the workspace, the only accepted place of a repository.
     """
     try:
         return _around(folder, workspace) or _repository(f"{workspace}/.git")
@@ -85,8 +85,8 @@ def objection(folder: Path, workspace: Path) -> str | None:
 def blame_objection(workspace: Path) -> str | None:
     """Why `git blame` must not run in the repository of *workspace*; None if it may.
 
-    Git shows a line of the file that `blame.ignoreRevsFile` names if it is no commit. No variable takes the setting back: git
-    reads what all places together name. Source: builtin/blame.c of git 2.39, `build_ignorelist`.
+    If a line of the file in `blame.ignoreRevsFile` is no commit, git prints it. No variable resets this setting, since git reads
+    the files of all its values. Source: builtin/blame.c of git 2.39, `build_ignorelist`.
     """
     for name in (".git/config", ".git/config.worktree"):
         try:
@@ -105,7 +105,7 @@ def _keys(file: str) -> tuple[str, ...]:
 
 
 def tracked_files(workspace: Path) -> tuple[str, ...]:
-    """All paths that the repository of *workspace* tracks; none, if there is no repository.
+    """All paths that the repository of *workspace* tracks; empty if there is no repository.
 
     Raises:
         UnreadableIndexError: Its index cannot be read.
@@ -118,7 +118,7 @@ def tracked_files(workspace: Path) -> tuple[str, ...]:
 
 
 def submodules(workspace: Path) -> tuple[str, ...]:
-    """The folders, relative to *workspace*, into which git looks by itself for a repository of their own.
+    """The folders, relative to *workspace*, that git itself searches for a repository of their own.
 
     Raises:
         UnreadableIndexError: The index cannot be read.
@@ -132,7 +132,7 @@ def submodules(workspace: Path) -> tuple[str, ...]:
 
 
 def _around(folder: Path, workspace: Path) -> str | None:
-    """Why git would find another repository than the workspace's."""
+    """Why git would find a repository other than the workspace's."""
     if folder != workspace and workspace not in folder.parents:
         return "It would run outside the workspace."
     for place in _up_to(folder, workspace):
@@ -156,7 +156,7 @@ def _up_to(folder: Path, workspace: Path) -> Iterator[Path]:
 
 
 def _mode(path: str) -> int | None:
-    """What lies at *path*, links not followed; None if nothing does."""
+    """The mode of the file at *path*, without following links; None if there is none."""
     try:
         return os.lstat(path).st_mode
     except (FileNotFoundError, NotADirectoryError):
@@ -179,7 +179,7 @@ def _repository(git: str) -> str | None:
 
 
 def _linked(git: str) -> str | None:
-    """What is wrong with links in a repository: git would read, or write a commit's message, where one leads."""
+    """Why links in a repository are refused: git would read their targets, or write a commit message to one."""
     folders = [""]
     for number, folder in enumerate(folders):
         if number >= _MAX_PARTS:
@@ -195,7 +195,7 @@ def _linked(git: str) -> str | None:
 
 
 def _holds_parts(path: str) -> bool:
-    """Whether to look into a folder of a repository: neither those of single objects, nor a submodule's."""
+    """Whether to search a folder of a repository: not those of single objects, nor those of submodules."""
     return (
         path not in _UNUSED
         and path != "/modules"
@@ -212,7 +212,7 @@ def _settings(git: str) -> str | None:
 
 
 def _embedded(git: str) -> str | None:
-    """What is wrong with a repository in the work tree: `git add --all` starts git in each that the index names."""
+    """Why a repository in the work tree is refused: `git add --all` starts git in each one that the index lists."""
     try:
         links = [path for file in _indices(git) for path in gitlinks(read_regular(file, _MAX_INDEX + 1))]
     except UnreadableIndexError as error:
@@ -232,7 +232,7 @@ def _indices(git: str) -> Iterator[str]:
 
 
 def _inner(git: str, inner: str) -> str | None:
-    """Why git must not run in the work tree of *inner*, if it is there; in `modules` of *git* it has been looked at."""
+    """Why git must not run in the work tree *inner*, if it exists; one in `modules` of *git* was already checked."""
     mode = _mode(inner)
     if mode is None:
         return None
@@ -244,12 +244,12 @@ def _inner(git: str, inner: str) -> str | None:
 
 
 def _submodules(modules: str) -> str | None:
-    """What is wrong with a submodule: some commands look at its state, and that is a git of its own."""
+    """Why a submodule is refused: some commands start git in it to look at its state."""
     for number, (folder, _, files) in enumerate(os.walk(modules)):
         if number >= _MAX_FOLDERS:
             return "It has more submodules than can be looked at."
         for name in {"config", "config.worktree"}.intersection(files):
-            # Each submodule says where its files are.
+            # Each submodule's settings name the folder of its files.
             why = _config(f"{folder}/{name}", but="core.worktree")
             if why:
                 return f".git/modules{folder.removeprefix(modules)}/{name} {why}"
@@ -257,7 +257,7 @@ def _submodules(modules: str) -> str | None:
 
 
 def _config(file: str, but: str = "") -> str | None:
-    """Why the settings in *file*, if there is one, cannot be left to git; the key *but* may stand there."""
+    """Why git must not read the settings in *file*, if it exists; the key *but* is permitted in it."""
     mode = _mode(file)
     if mode is None:
         return None

@@ -1,10 +1,9 @@
 """The settings and variables that make any repository harmless, for every git that toolcharter starts. Pure.
 
-A clone, an archive or an earlier step may have written `.git/config`. Keys that start a program, read a file elsewhere
-or send more than was asked are replaced by name, as `GIT_CONFIG_KEY_<n>` variables, which git reads after all files.
-Each key here is harmless for every caller: it takes nothing from git that a caller needs. What only one caller needs
-stands apart: `SHELL_SETTINGS` for shell lines, and the plugin `git` has those of its own tool. What cannot be switched off
-by name is what `repository` refuses.
+A clone, an archive or an earlier step may have written `.git/config`. Keys that start a program, read a file elsewhere or send
+more than was asked are overridden by name, as `GIT_CONFIG_KEY_<n>` variables, which git reads after all files. No caller needs
+what these keys switch off. Keys for only one caller are separate: `SHELL_SETTINGS` for shell lines, and those of the plugin
+`git` in that plugin. `repository` refuses settings that cannot be switched off by name.
 
 Source: git-config(1) and git(1) of git 2.39 to 2.51; GIT_CONFIG_COUNT since 2.31, GIT_CONFIG_GLOBAL since 2.32.
 """
@@ -53,7 +52,7 @@ GIT_SETTINGS: Final[Mapping[str, str]] = MappingProxyType(
         "tag.gpgSign": "false",  # would start `gpg.program`
     }
 )
-"""By key, the value that wins over every file; beside it, what the key could do otherwise."""
+"""The value of each key, which wins over every file; the comment beside it says what the key could do otherwise."""
 
 GIT_VARIABLES: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -70,7 +69,7 @@ GIT_VARIABLES: Final[Mapping[str, str]] = MappingProxyType(
         "GIT_TERMINAL_PROMPT": "0",
     }
 )
-"""What git reads from its environment alone, or before any setting."""
+"""Variables for what git reads only from its environment, or before any setting."""
 SHELL_SETTINGS: Final[Mapping[str, str]] = MappingProxyType(
     {
         # `git status` would start git in each submodule, under that one's own settings. The tool `git` says it by options.
@@ -81,13 +80,13 @@ SHELL_SETTINGS: Final[Mapping[str, str]] = MappingProxyType(
         "safe.bareRepository": "explicit",
     }
 )
-"""What a line needs beside `GIT_SETTINGS`, because it chooses its own folder and options."""
+"""Further settings for shell lines, which choose their own folder and options."""
 SHELL_VARIABLES: Final[Mapping[str, str]] = MappingProxyType({"PAGER": "cat"})
 _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 def git_setting_variables(settings: Mapping[str, str]) -> dict[str, str]:
-    """The environment variables that replace *settings* for git, after all of its files.
+    """The environment variables that give git *settings*, which override all of its files.
 
     Source: git-config(1), GIT_CONFIG_COUNT.
     """
@@ -99,11 +98,11 @@ def git_setting_variables(settings: Mapping[str, str]) -> dict[str, str]:
 
 
 def git_overrides(workspace: str, settings: Mapping[str, str] = _NOTHING) -> dict[str, str]:
-    """The variables that a shell's environment carries for git.
+    """The variables for git in a shell's environment.
 
     Args:
-        workspace: Its real path. A repository around it is none: git looks no further up.
-        settings: More keys and values, such as `user.name`; they cannot undo ours.
+        workspace: The real path of the workspace. Git does not search its parents for a repository.
+        settings: Further keys and values, such as `user.name`; they cannot override ours.
     """
     return {
         **GIT_VARIABLES,

@@ -1,7 +1,7 @@
-"""Little languages that programs take as arguments: for `format:NAME` of a program's table a function of that name.
+"""The languages of arguments: for each role `format:NAME` of a program's table, a function NAME that checks the text.
 
-The function gets the text, and returns None if the text is proven to do no more than read its input and print; otherwise
-why a rule has to mention it. What it cannot read, it objects to.
+The function returns None if the text certainly does no more than read its input and print; otherwise the reason why a rule has
+to mention it. It objects to text that it cannot parse.
 """
 
 from importlib import import_module
@@ -36,11 +36,11 @@ _NAMES: Final = {
     "testing": ("js_tests", "named_tests", "pytest_plugin", "python_warning", "unittest_name"),
 }
 MODULES: Final = {name: module for module, names in _NAMES.items() for name in names}
-"""By language, the module of this folder that reads it. It is imported when a command first holds such a text."""
+"""The module of this folder for each language. It is imported when a command first holds a text in that language."""
 
 
 def objection(name: str, text: str) -> str | None:
-    """Why a rule has to mention *text*, of the language *name*; None if it is harmless.
+    """Why a rule has to mention *text*, in the language *name*; None if it is harmless.
 
     Raises:
         KeyError: There is no such language.

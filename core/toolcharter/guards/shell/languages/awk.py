@@ -1,7 +1,7 @@
-"""What an awk program does besides reading its input and printing.
+"""Finds out whether an awk program does more than read its input and print.
 
-Source: POSIX.1-2017, awk; the manuals of gawk 5.2, mawk 1.3.4 and the one true awk. Where they divide a program
-differently, we object.
+Source: POSIX.1-2017, awk; the manuals of gawk 5.2, mawk 1.3.4 and the one true awk. The module objects to programs that these
+split into different tokens.
 """
 
 import re
@@ -54,7 +54,7 @@ _UNKNOWN = {
     "@": "'@' in an awk program loads files or calls what cannot be determined",
 }
 _STREAMS = frozenset({'"/dev/stdout"', '"/dev/stderr"'})
-"""Names that awk itself takes for its own streams."""
+"""Names that awk takes for its own streams."""
 _BEFORE_DIVISION = frozenset({")", "]", "number", "string", "name"})
 _BEFORE_EITHER = frozenset(
     [
@@ -63,19 +63,19 @@ _BEFORE_EITHER = frozenset(
         *("BEGINFILE", "ENDFILE", "case", "default", "delete", "func", "nextfile", "switch"),
     ]
 )
-"""Behind these, one awk reads a slash as a division and another as the beginning of a regex."""
+"""Tokens behind which one awk takes a slash for a division and another for the beginning of a regex."""
 _ENDING = frozenset({"name", "number", "string", "regex", ")", "]", "++", "--", "getline", "print", "printf"})
-"""Only behind these a newline ends a statement that prints: busybox goes on behind any operator."""
+"""Tokens behind which a newline ends a statement that prints. Behind any other operator, busybox continues it."""
 
 
 class _Token(NamedTuple):
     kind: str
-    """An operator or keyword itself, else `name`, `number`, `string`, `regex`, `newline`, `end`."""
+    """The operator or keyword itself, else `name`, `number`, `string`, `regex`, `newline`, `end`."""
     text: str
 
 
 def awk(text: str) -> str | None:
-    """Why a program needs naming; None if it only reads its input and prints."""
+    """Why a rule has to mention a program; None if the program only reads its input and prints."""
     try:
         tokens = _Reader(text).tokens()
         _check_names(tokens)
@@ -86,17 +86,17 @@ def awk(text: str) -> str | None:
 
 
 class _Reader(Cursor):
-    """Divides a program into tokens."""
+    """Splits a program into tokens."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
         self._last = "newline"
-        """What decides on the meaning of a slash: a token's kind, `function name`, or `condition` for a `)`."""
+        """The last token, which decides the meaning of a slash: its kind, `function name`, or `condition` for a `)`."""
         self._conditions: list[bool] = []
-        """Of the parentheses that are open, whether each holds the condition of a statement."""
+        """For each open parenthesis, whether it holds the condition of a statement."""
 
     def tokens(self) -> list[_Token]:
-        """All tokens, the last of kind `end`."""
+        """All tokens; the last has the kind `end`."""
         found: list[_Token] = []
         while not found or found[-1].kind != "end":
             self.take_match(_SPACE)
@@ -153,7 +153,7 @@ class _Reader(Cursor):
 
 
 def _check_names(tokens: list[_Token]) -> None:
-    """Object to variables and functions that do more than compute, and to functions that nobody knows."""
+    """Object to variables and functions that do more than compute, and to unknown functions."""
     known = _FUNCTIONS | {after.text for token, after in pairwise(tokens) if token.kind in {"function", "func"}}
     for token, after in pairwise(tokens):
         if token.kind == "name" and token.text in _FORBIDDEN:
@@ -183,7 +183,7 @@ def _check_output(tokens: list[_Token]) -> None:
 
 
 def _check_target(after: Iterable[_Token]) -> None:
-    """Object to what follows a `>` unless it is the name of a stream, whole."""
+    """Object to the target of a `>` unless it is exactly the name of a stream."""
     kinds = [token.text in _STREAMS or token.kind in {";", "}", "newline", "end"} for token in after]
     if kinds != [True, True]:
         raise ObjectionableError("'>' in an awk program writes to a file")

@@ -1,10 +1,10 @@
-"""A place in a text that moves forward: what the readers of little languages are made of."""
+"""A position in a text that only moves forward: the base of the parsers in this folder."""
 
 import re
 
 
 class ObjectionableError(ValueError):
-    """The program does, or may do, what needs naming; the text says what."""
+    """The program does, or may do, something that a rule has to mention; the text says what."""
 
 
 class Cursor:
@@ -13,15 +13,15 @@ class Cursor:
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0
-        """In characters."""
+        """The position, in characters."""
 
     @property
     def here(self) -> str:
-        """The character that comes next; empty at the end."""
+        """The next character; empty at the end."""
         return self.text[self.at : self.at + 1]
 
     def take(self) -> str:
-        """The character that comes next, and move past it; empty at the end."""
+        """Return the next character and move past it; empty at the end."""
         character = self.here
         self.at += 1
         return character
@@ -32,19 +32,19 @@ class Cursor:
             self.at += 1
 
     def take_all(self, characters: str) -> str:
-        """As `skip`; what was skipped."""
+        """Move past all of *characters* that come next, and return them."""
         start = self.at
         self.skip(characters)
         return self.text[start : self.at]
 
     def take_line(self) -> str:
-        """The rest of the line; the newline comes next."""
+        """Return the rest of the line and move to its newline."""
         end = self.text.find("\n", self.at)
         start, self.at = self.at, len(self.text) if end < 0 else end
         return self.text[start : self.at]
 
     def take_match(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
-        """Move past what *pattern* matches here; None if it does not."""
+        """Move past the match of *pattern* at this position; None if there is none."""
         found = pattern.match(self.text, self.at)
         if found is not None:
             self.at = found.end()

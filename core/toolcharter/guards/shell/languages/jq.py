@@ -1,6 +1,6 @@
-r"""What a jq filter does besides reading its input and printing.
+r"""Finds out whether a jq filter does more than read its input and print.
 
-Source: the manuals of jq 1.6 to 1.8 and `src/lexer.l`. Texts nest: `"\(.a + "\(.b)")"` is filters within texts.
+Source: the manuals of jq 1.6 to 1.8 and `src/lexer.l`. Filters nest in texts: `"\(.a + "\(.b)")"`.
 """
 
 import re
@@ -60,14 +60,14 @@ _YQ_REACHES = re.compile(
 
 class _Token(NamedTuple):
     kind: str
-    """An operator itself, else `name`, `field`, `format`, `number`, `text`, `end`."""
+    """The operator itself, else `name`, `field`, `format`, `number`, `text`, `end`."""
     text: str
     is_key: bool = False
-    """Of a name: whether it stands where an object's key does."""
+    """Whether a name is the key of an object."""
 
 
 def jq(text: str) -> str | None:
-    """Why a filter needs naming; None if it only reads its input and prints."""
+    """Why a rule has to mention a filter; None if the filter only reads its input and prints."""
     try:
         _check(list(_Reader(text).tokens()))
     except ObjectionableError as error:
@@ -86,15 +86,15 @@ def yq(text: str) -> str | None:
 
 
 class _Reader(Cursor):
-    """Divides a filter into tokens."""
+    """Splits a filter into tokens."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
         self._open: list[str] = []
-        """The brackets that are open, `\\(` for a filter within a text, `if` for a condition."""
+        """The open brackets, `\\(` for a filter within a text, `if` for a condition."""
 
     def tokens(self) -> Iterator[_Token]:
-        """All tokens, those within texts too; the last is of kind `end`."""
+        """All tokens, including those within texts; the last has the kind `end`."""
         last = ""
         while True:
             self.take_match(_SPACE)
@@ -124,7 +124,7 @@ class _Reader(Cursor):
         return token
 
     def _condition(self, name: str) -> None:
-        """Within `if` and `end`, which are one value since jq 1.7, a comma stands between results, not keys."""
+        """Track `if` and `end`: between them, which is one value since jq 1.7, a comma separates results, not keys."""
         if name == "if":
             self._open.append(name)
         elif name == "end" and (not self._open or self._open.pop() != "if"):
@@ -175,7 +175,7 @@ def _check(tokens: list[_Token]) -> None:
 
 
 def _own(tokens: list[_Token]) -> Iterator[str]:
-    """The names of functions that the filter defines, and of what they take."""
+    """The names of functions that the filter defines, and of their parameters."""
     heads = ""
     for token, after in pairwise(tokens):
         if token.text == "def":

@@ -1,6 +1,6 @@
-"""What a sed script does besides reading its input and printing.
+"""Finds out whether a sed script does more than read its input and print.
 
-Source: GNU sed 4.9, manual and `sed/compile.c`; where GNU, BusyBox and POSIX divide a script differently, we object.
+Source: GNU sed 4.9, manual and `sed/compile.c`. The module objects to scripts that GNU, BusyBox and POSIX split differently.
 """
 
 from toolcharter.guards.shell.languages.cursor import Cursor, ObjectionableError
@@ -11,12 +11,12 @@ _DIGITS = "0123456789"
 _SIMPLE = frozenset("=dDFgGhHnNpPxz")
 """Commands without arguments, none of which touches a file."""
 _STREAMS = frozenset({"/dev/stdout", "/dev/stderr"})
-"""Names that sed itself takes for its own streams."""
+"""Names that sed takes for its own streams."""
 _S_FLAGS = frozenset("giImMp" + _DIGITS + _BLANKS)
 
 
 def sed(text: str) -> str | None:
-    """Why a script, all `-e` fragments joined by newlines, needs naming; None if it only reads its input and prints."""
+    """Why a rule has to mention a script (all `-e` fragments, joined by newlines); None if it only reads and prints."""
     try:
         _Script(text).read()
     except ObjectionableError as error:
@@ -25,10 +25,10 @@ def sed(text: str) -> str | None:
 
 
 class _Script(Cursor):
-    """One script; every method reads what its name says and raises `ObjectionableError` where it finds more."""
+    """A parser for one script. A method reads the construct in its name, or raises `ObjectionableError`."""
 
     def read(self) -> None:
-        """Read commands to the end."""
+        """Read commands up to the end."""
         depth = 0
         while True:
             self.skip(_SPACES + ";")
@@ -41,7 +41,7 @@ class _Script(Cursor):
             raise ObjectionableError("the sed script leaves a block open")
 
     def _command(self) -> int:
-        """One command; by how much it changes the depth of blocks."""
+        """Read one command; return the change in the depth of blocks."""
         has_address = self._addresses()
         name = self.take()
         if name == "{":
@@ -87,7 +87,7 @@ class _Script(Cursor):
             raise ObjectionableError(f"{name!r} is no known sed command" if name else "the sed script ends too early")
 
     def _addresses(self) -> bool:
-        """Up to two addresses and a `!`; whether there is an address."""
+        """Read up to two addresses and a `!`; whether there is an address."""
         found = self._address(is_second=False)
         self.skip(_BLANKS)
         if found and self.here == ",":
@@ -127,7 +127,7 @@ class _Script(Cursor):
 
     def _delimiter(self) -> str:
         character = self.take()
-        # Other characters divide a script differently from one sed, or one locale, to the next.
+        # With other characters, the result depends on the sed and the locale.
         if not ("!" <= character <= "~") or character in "\\[]":
             raise ObjectionableError(f"{character!r} is a strange delimiter for a sed expression")
         return character
@@ -141,7 +141,7 @@ class _Script(Cursor):
                 self._bracket(delimiter)
 
     def _part_of(self, delimiter: str) -> str:
-        """The next character of an expression, an escaped one with its backslash; never past the end or the line."""
+        """Read the next character of an expression, with a backslash before it; never past the end or the line."""
         character = self.take()
         if character == "\\":
             character += self.take()
@@ -153,10 +153,10 @@ class _Script(Cursor):
         return character
 
     def _bracket(self, delimiter: str) -> None:
-        """The rest of a bracket expression, in which no delimiter counts.
+        """Read the rest of a bracket expression, in which a delimiter has no meaning.
 
-        A backslash in it is literal. Some sed do not know `[:alpha:]` there and find its end too early, so that a
-        delimiter behind a second `[` is not ours to judge.
+        A backslash in it is literal. Some versions of sed do not know `[:alpha:]` and end the expression too early, so the
+        method objects to a delimiter behind a second `[`.
         """
         start = self.at
         if self.here == "^":
@@ -203,7 +203,7 @@ class _Script(Cursor):
         self._end()
 
     def _plain(self, delimiter: str) -> None:
-        """A replacement, in which brackets mean nothing."""
+        """Read a replacement, in which brackets have no meaning."""
         while self._part_of(delimiter) != delimiter:
             pass
 
@@ -217,7 +217,7 @@ class _Script(Cursor):
         self._end()
 
     def _text(self, name: str) -> None:
-        """The text of `a`, `i` or `c`: to the first newline without a backslash before it."""
+        """Read the text of `a`, `i` or `c`, up to the first newline without a backslash before it."""
         self.skip(_BLANKS)
         if self.here in {"", "\n"}:
             raise ObjectionableError(f"the sed command {name!r} lacks its text")
@@ -225,12 +225,12 @@ class _Script(Cursor):
         if self.here == "\\" and self.text[self.at + 1 : self.at + 2] != "\n":
             self.at += 1
             self.skip(_BLANKS)
-            # Where such a text ends differs from sed to sed.
+            # The end of such a text differs between versions of sed.
             if self.here in {"", "\n", "\\"}:
                 raise ObjectionableError("a sed text begins with a backslash that may mean several things")
             self.at = start
         while (character := self.take()) not in {"", "\n"}:
-            # At the end of an `-e` fragment the text would go on in the next one.
+            # At the end of an `-e` fragment, the text would continue in the next one.
             if character == "\\" and not self.take():
                 raise ObjectionableError("a sed text ends in a backslash")
 
@@ -244,7 +244,7 @@ class _Script(Cursor):
             raise ObjectionableError(f"the sed command {name!r} reads {file!r}")
 
     def _end(self) -> None:
-        """What may follow a command on its line."""
+        """Read the rest of a command's line: blanks, a comment, or the end of the command."""
         self.skip(_BLANKS)
         if self.here and self.here not in "\n;}#":
             raise ObjectionableError(f"{self.here!r} follows a sed command")
