@@ -16,7 +16,7 @@ else:
     check = lazy("toolcharter_principles.check")  # importing httpx takes 0.2 s, and listing plugins does not need it
 
 
-def build(workspace: Path, policy: PrinciplesPolicy) -> Any:  # noqa: ARG001 - the service is the same for every workspace
+def build(workspace: Path, policy: PrinciplesPolicy) -> Any:  # noqa: ARG001 - the same for every workspace
     """Make the check of one toolbox.
 
     Raises:

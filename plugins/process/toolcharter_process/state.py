@@ -191,8 +191,8 @@ class ProcessState:
 class Log:
     """A log of at most *max_bytes*, in two files: when a file holds half of that, the older file is dropped.
 
-    The rest of a line that began in the dropped file is dropped, too: half a secret, or a secret without its name, would
-    not be recognized.
+    The rest of a line that began in the dropped file is dropped, too: half a secret, or a secret without its name,
+    would not be recognized.
     """
 
     def __init__(self, path: Path, max_bytes: int) -> None:

@@ -1,4 +1,4 @@
-"""Metrics for Prometheus: the event sink `prometheus:` of long-running hosts, and `toolcharter prometheus` for event files."""
+"""Metrics for Prometheus: the event sink `prometheus:` for hosts, and `toolcharter prometheus` for event files."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ from toolcharter_prometheus.sink import PrometheusSink, ScrapedSink
 if TYPE_CHECKING:
     from toolcharter_prometheus import command as prometheus
 else:
-    prometheus = lazy("toolcharter_prometheus.command")  # a sink needs none of it
+    prometheus = lazy("toolcharter_prometheus.command")  # a sink does not need it
 
 __all__ = ["EventMetrics", "PrometheusSink"]
 

@@ -1,4 +1,4 @@
-"""`toolcharter prometheus`: what event files say, in the text format that Prometheus reads."""
+"""`toolcharter prometheus`: counts the events in files, and prints them in Prometheus's text format."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -12,7 +12,7 @@ from toolcharter_prometheus.counts import EventMetrics
 
 
 class _Counted(CollectorRegistry):
-    """The metrics of another registry, without when each began to be counted: the files are older."""
+    """The metrics of another registry, without their creation times: the events in the files are older."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         super().__init__()

@@ -1,7 +1,7 @@
-"""`EventMetrics`: event lines, counted as Prometheus wants it.
+"""`EventMetrics`: counts event lines in Prometheus's metrics.
 
-Labels have few values each. A tool that no profile has is counted as `(unknown)`, for its name comes from a model; so is
-what comes after `MOST_NAMES` names of one kind, as `(others)`.
+Each label has few values. A tool that the profile does not have is counted as `(unknown)`, because a model made up its
+name. After `MOST_NAMES` values of one label, all further values are counted as `(others)`.
 """
 
 import json
@@ -11,7 +11,7 @@ from typing import Any
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
 MOST_NAMES = 200
-"""How many different tools, or profiles, or reasons, have series of their own."""
+"""How many values of one label, such as tools, profiles or reasons, have their own series."""
 UNKNOWN = "(unknown)"
 OTHERS = "(others)"
 BUCKETS_S = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
@@ -20,10 +20,10 @@ _OF_INTEREST = (b'"hook.tool.after"', b'"hook.approval.decision"')
 
 
 class EventMetrics:
-    """The metrics of one registry; safe from many threads.
+    """The metrics of one registry. Thread-safe.
 
     Args:
-        registry: Where they are registered; an application's own, or one of theirs.
+        registry: Where the metrics are registered: an application's registry, or a separate one.
     """
 
     def __init__(self, registry: CollectorRegistry) -> None:
@@ -49,7 +49,7 @@ class EventMetrics:
         )
 
     def add(self, line: bytes) -> None:
-        """Count one line; what is no event of toolcharter is `unreadable`."""
+        """Count one line; a line that is no event of toolcharter is counted in `unreadable`."""
         if not any(name in line for name in _OF_INTEREST) and line.startswith(b'{"event":"'):
             return
         try:
@@ -68,7 +68,7 @@ class EventMetrics:
         about, outcome = self._about(event), self._known("outcome", event["outcome"])
         elapsed_s, redactions = float(event["elapsed_ms"]) / 1000, int(event["redactions"])
         series = self._series.get((*about, outcome))
-        if series is None:  # To look series up by their labels takes longer than to count.
+        if series is None:  # Looking a series up by its labels takes longer than counting.
             series = self._calls.labels(*about, outcome), self._durations.labels(*about)
             self._series[(*about, outcome)] = series
         calls, durations = series

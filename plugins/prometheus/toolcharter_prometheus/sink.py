@@ -1,4 +1,4 @@
-"""Sinks that count: into a registry of the application's, or one that a small server on loopback shows."""
+"""Sinks that count events: in the application's registry, or in their own, which a small HTTP server exposes."""
 
 from collections.abc import Callable, Iterable
 from ipaddress import ip_address
@@ -18,7 +18,7 @@ TIMEOUT_S = 10.0
 
 
 class PrometheusSink:
-    """Counts event lines into *registry*, which the application shows in its own way."""
+    """Counts event lines in *registry*, which the application exposes in its own way."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._metrics = EventMetrics(registry)
@@ -29,14 +29,14 @@ class PrometheusSink:
             self._metrics.add(line)
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: there is nothing to close."""
 
 
 class ScrapedSink(PrometheusSink):
-    """Counts event lines, and shows the counts at `http://HOST:PORT/metrics` until it is closed.
+    """Counts event lines, and exposes the counts at `http://HOST:PORT/metrics` until it is closed.
 
     Raises:
-        ValueError: *host* is not loopback, and nothing says that it may be another.
+        ValueError: *host* is not a loopback address, and *expose* is false.
         OSError: The address is in use.
     """
 
@@ -53,18 +53,18 @@ class ScrapedSink(PrometheusSink):
 
     @property
     def port(self) -> int:
-        """Where it listens."""
+        """The port on which it listens."""
         return self._server.server_port
 
     def close(self) -> None:
-        """Show nothing any more."""
+        """Stop the HTTP server."""
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
 
 
 class _Server(ThreadingMixIn, WSGIServer):
-    """One thread for each request, so that a slow client holds up no other."""
+    """Handles each request in its own thread, so that a slow client does not delay others."""
 
     daemon_threads = True
     allow_reuse_address = True
@@ -78,11 +78,11 @@ class _Handler(WSGIRequestHandler):
     timeout = TIMEOUT_S
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name of the method replaced
-        """Say nothing: standard error may be where the events go."""
+        """Log nothing: events may go to standard error."""
 
 
 def _for_loopback(shown: Application) -> Application:
-    """Refuse requests for other hosts: a web page may have given its own name our address."""
+    """Refuse requests whose `Host` is not loopback: a web page may point its name to our address (DNS rebinding)."""
 
     def checked(environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
         host = urlsplit(f"//{environ.get('HTTP_HOST', '')}").hostname

@@ -11,11 +11,11 @@ from toolcharter import ApprovalAnswer, Caller
 from toolcharter.hosts import HostResult, PendingApproval
 
 MAX_WAITING = 10_000
-"""How many calls that wait for a person are remembered; a forgotten one asks anew, and is answered with the same yes."""
+"""The maximum number of pending approvals kept. If one is dropped, its call asks again; the same approval counts."""
 
 
 class Approvals:
-    """The pending approvals of deferred calls, for the run that goes on with the answers."""
+    """The pending approvals of deferred calls, for the run that continues with the answers."""
 
     def __init__(self) -> None:
         self._waiting: dict[tuple[str, str, str, Caller | None], PendingApproval] = {}
@@ -30,10 +30,10 @@ class Approvals:
         make: Callable[[], Awaitable[HostResult]],
         answer: Callable[[str, ApprovalAnswer], Awaitable[HostResult]],
     ) -> HostResult:
-        """Make a call, or the call of a pending approval that a person has granted meanwhile.
+        """Make a call. If a person has granted its pending approval meanwhile, redeem the approval.
 
         Raises:
-            ApprovalRequired: It needs a person. `DeferredToolRequests` shows the metadata.
+            ApprovalRequired: The call needs a person. `DeferredToolRequests` shows the metadata.
         """
         key = ctx.tool_call_id or "", name, json.dumps(args, sort_keys=True, default=repr), caller
         with self._lock:
@@ -41,10 +41,10 @@ class Approvals:
         if pending is None or pending.has_expired:
             result = await make()
             pending = result.pending
-            # A yes to a question that has expired counts only if the question would be the same now.
+            # An approval of an expired question counts only if the question has not changed.
             if pending is None or (before is not None and not pending.is_same_question(before)):
                 return result
-        # Whoever runs the agent has a person's yes for this very call; each rule is asked again.
+        # The application says that a person has approved this very call; the rules are evaluated again.
         if ctx.tool_call_approved:
             return await answer(pending.state, ApprovalAnswer("allow_once"))
         with self._lock:

@@ -20,23 +20,24 @@ from toolcharter_pydantic_ai.toolset import MARK
 
 _DEFERRALS = (ApprovalRequired, CallDeferred)
 _RETRIES = (ModelRetry, ToolRetryError)
-# The framework has its own forms of both failures by the time that it hands them to a capability.
+# The framework has converted both failures to its own exceptions before a capability sees them.
 _STOPS = (*_DEFERRALS, *_RETRIES, ToolFailed, ToolFailedError)
 
 _JUDGED: ContextVar[dict[str, Any] | None] = ContextVar("judged", default=None)
-"""The arguments of the call whose body runs here."""
+"""The judged arguments of the call whose body runs in this context."""
 
 
 class Govern(AbstractCapability[Any]):
     """Sends every call of a tool that is not a profile's through the gate: rules, approvals, limits, events, scrubbing.
 
     The profile has to allow such a tool by its name, `allow: ["custom:NAME"]`. Rules see the arguments as the tool gets
-    them, as JSON, at every depth: as the model wrote them, or as validation, a person or another capability has changed
-    them; this one comes after all others. What a tool returns reaches the model as text or as JSON data; binary content is handed on as it is.
+    them, as JSON, at every depth: also what validation, a person or another capability has changed. This capability
+    comes after all others. The model gets the tool's result as text or as JSON data; binary content is passed on
+    unchanged.
 
     Args:
-        host: Of the profile.
-        caller: Says who calls, from the run's context; by default the host's own caller.
+        host: The host of the profile.
+        caller: Returns who calls, given the run's context; by default the host's own caller.
     """
 
     def __init__(self, host: Host, *, caller: Callable[[RunContext[Any]], Caller | None] | None = None) -> None:
@@ -45,7 +46,7 @@ class Govern(AbstractCapability[Any]):
         self._approvals = Approvals()
 
     def get_ordering(self) -> CapabilityOrdering:
-        """Innermost: behind it nothing changes the arguments that it has judged."""
+        """Return the innermost position, so that no other capability changes the arguments after they were judged."""
         return CapabilityOrdering(position="innermost")
 
     async def wrap_tool_execute(
@@ -57,12 +58,13 @@ class Govern(AbstractCapability[Any]):
         args: dict[str, Any],
         handler: Callable[[dict[str, Any]], Awaitable[Any]],
     ) -> Any:
-        """Make the call, if the gate lets it through.
+        """Make the call if the gate allows it.
 
         Raises:
-            ToolFailed: It was refused, or failed; the model reads why.
+            ToolFailed: The call was refused, or failed; the model reads why.
             ModelRetry: The tool asks the model to try again.
-            ApprovalRequired: It needs a person.
+            ApprovalRequired: The call needs a person.
+            CallDeferred: The tool itself has deferred the call.
         """
         if (tool_def.metadata or {}).get("toolcharter") == MARK:
             return await handler(args)
@@ -89,10 +91,10 @@ class Govern(AbstractCapability[Any]):
     async def before_tool_execute(
         self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: dict[str, Any]
     ) -> dict[str, Any]:
-        """Judge again what another capability's `before_tool_execute` has made of the arguments.
+        """Judge the arguments again if another capability's `before_tool_execute` has changed them.
 
         Raises:
-            ToolFailed: The profile does not allow the call with them.
+            ToolFailed: The profile does not allow the call with the changed arguments.
         """
         judged = _JUDGED.get()
         if judged is None or (tool_def.metadata or {}).get("toolcharter") == MARK:
@@ -109,7 +111,7 @@ class Govern(AbstractCapability[Any]):
 
 
 class _Held:
-    """What the tool itself has returned or raised, beside what the gate makes of it."""
+    """What the tool itself returned or raised, kept apart from the gate's result."""
 
     def __init__(self) -> None:
         self._return: ToolReturn[Any] | None = None
@@ -117,7 +119,7 @@ class _Held:
         self._stop: Exception | None = None
 
     def keep(self, value: Any) -> Any:
-        """*value*, for the gate: text or JSON data."""
+        """Return *value* for the gate, as text or JSON data; keep a `ToolReturn`."""
         if isinstance(value, ToolReturn):
             self._return = value
             value = value.return_value
@@ -125,7 +127,7 @@ class _Held:
         return value if self._is_text else to_jsonable_python(value)
 
     def stopped(self, stop: Exception) -> ToolError:
-        """What the gate is told of a tool that has failed, or cannot answer yet."""
+        """Keep the exception that the tool raised, and return the error that the gate gets instead."""
         self._stop = stop
         deferred = isinstance(stop, _DEFERRALS)
         return ToolError(
@@ -133,7 +135,7 @@ class _Held:
         )
 
     def returned(self, result: HostResult) -> Any:
-        """What the framework shows its model."""
+        """Return what the framework shows its model, or raise the tool's own exception again."""
         if isinstance(self._stop, _RETRIES):
             raise ModelRetry(result.result.message or result.text)
         if isinstance(self._stop, _DEFERRALS):
@@ -150,31 +152,31 @@ class _Held:
 
 
 def _as_run(written: dict[str, Any], args: dict[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments as the tool gets them, as JSON."""
+    """Return the arguments as the tool gets them, as JSON."""
     properties: Mapping[str, Any] = schema.get("properties", {})
     now: dict[str, Any] = to_jsonable_python(args, fallback=repr)
     if len(now) == 1 and now.keys().isdisjoint((*properties, *written)):
-        # The only argument is an object whose fields the model is shown as the arguments.
+        # The only argument is an object, and the schema shows the model its fields as the arguments.
         [only] = now.values()
         now = only if isinstance(only, dict) else now
     return {
         name: value
         for name, value in now.items()
-        # A default that the schema names, or that is none, is for the gate to fill in.
+        # The gate fills in a default from the schema, or None.
         if name in written or not _is_same(value, properties.get(name, {}).get("default"))
     }
 
 
 def _is_same(one: Any, other: Any) -> bool:
-    """Whether two values are the same JSON, in which `1`, `1.0` and `true` differ."""
+    """Return whether two values are the same JSON; `1`, `1.0` and `true` differ."""
     return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
 def _scrubbed(part: Any) -> Any:
-    """One part of what a tool sends beside its value: a text, an object that holds one, or a file."""
+    """Scrub one part of the content that a tool sends in addition to its value: a text, a text object or a file."""
     if isinstance(part, str):
         return scrub_text(part)[0]
     if isinstance(part, TextContent):
         text, found = scrub_text(part.content)
-        return TextContent(text, metadata=part.metadata) if found else part  # without the value that the text shows
+        return TextContent(text, metadata=part.metadata) if found else part  # without the unscrubbed value
     return part

@@ -23,8 +23,8 @@ class PydanticAIAgents:
     """Implements `run_agent`.
 
     Args:
-        policy: What the profile says.
-        model_of: Makes the model of a name.
+        policy: The extension's settings in the profile.
+        model_of: Returns the model for a name.
     """
 
     def __init__(self, policy: PydanticAIPolicy, model_of: Callable[[str], Model] = infer_model) -> None:
@@ -58,7 +58,7 @@ def _require_wanted(task: AgentTask) -> None:
 
 
 def _tool(shown: HostTool, task: AgentTask) -> Tool[None]:
-    """One of the agent's tools; what is refused is told to the model, which need not try again."""
+    """Make one of the agent's tools. The model reads why a call was refused, and is not asked to try again."""
 
     def bound() -> Callable[..., Awaitable[str]]:
         async def invoke(ctx: RunContext[None], /, **args: Any) -> str:
@@ -77,7 +77,7 @@ def _result(text: str, used: RunUsage, *, is_exhausted: bool = False) -> AgentRe
 
 
 def build(workspace: Path, policy: PydanticAIPolicy) -> PydanticAIAgents:  # noqa: ARG001 - the same for every workspace
-    """What runs the agents of one toolbox."""
+    """Return the extension that runs the agents of one toolbox."""
     return PydanticAIAgents(policy)
 
 

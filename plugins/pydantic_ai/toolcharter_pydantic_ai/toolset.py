@@ -14,21 +14,21 @@ from toolcharter.hosts import Host, HostResult
 from toolcharter_pydantic_ai.approvals import Approvals
 
 MARK = secrets.token_hex(16)
-"""In the metadata of our tools: no other tool of an agent can pass for one of them."""
-# The gate validates: it knows the tool's own model, and its faults have reasons.
+"""Marks the profile's tools in their metadata. It is random, so that no other tool can pass for one of them."""
+# The gate validates the arguments instead: it has the tool's own model, and its faults have reasons.
 _ANY_OBJECT = SchemaValidator(core_schema.dict_schema(core_schema.str_schema(), core_schema.any_schema()))
 
 
 class ProfileToolset(AbstractToolset[Any]):
     """The tools of a host, for `Agent(toolsets=[...])`.
 
-    The model reads refusals and errors as failed calls, and no call is made again by itself. A call that needs a person is
-    deferred: let the agent's output be `DeferredToolRequests`, and go on with `DeferredToolResults`.
+    The model reads refusals and errors as failed calls, and no call is retried automatically. A call that needs a
+    person is deferred: make `DeferredToolRequests` an output of the agent, and continue with `DeferredToolResults`.
 
     Args:
-        host: Whose tools.
-        caller: Says who calls, from the run's context; by default the host's own caller.
-        id: Tells toolsets of one agent apart.
+        host: The host of the profile.
+        caller: Returns who calls, given the run's context; by default the host's own caller.
+        id: Distinguishes the toolsets of one agent.
     """
 
     def __init__(
@@ -45,11 +45,11 @@ class ProfileToolset(AbstractToolset[Any]):
 
     @property
     def id(self) -> str:
-        """Tells toolsets of one agent apart."""
+        """The name that distinguishes the toolsets of one agent."""
         return self._id
 
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
-        """The tools that the caller sees."""
+        """Return the tools that the caller may see."""
         return {
             tool.name: ToolsetTool(
                 toolset=self,
@@ -74,11 +74,11 @@ class ProfileToolset(AbstractToolset[Any]):
         ctx: RunContext[Any],
         tool: ToolsetTool[Any],  # noqa: ARG002 - the framework's signature
     ) -> str:
-        """One governed call.
+        """Make one governed call.
 
         Raises:
-            ToolFailed: It was refused, or failed; the model reads why.
-            ApprovalRequired: It needs a person.
+            ToolFailed: The call was refused, or failed; the model reads why.
+            ApprovalRequired: The call needs a person.
         """
         caller = self._caller and self._caller(ctx)
 

@@ -1,6 +1,6 @@
-"""Tools for time: `schedule` and `cron` make jobs, the extension `scheduler` runs them.
+"""Tools for scheduled jobs: `schedule` and `cron` make jobs, the extension `scheduler` runs them.
 
-Each time of a job is written down once over all processes that share a store, and runs in one of them.
+Each due time of a job is recorded once among all processes that share a store, and one of them runs it.
 """
 
 from typing import Any
@@ -17,5 +17,5 @@ def register_tools() -> list[ToolSpec[Any]]:
 
 @hookimpl
 def register_extensions() -> list[ExtensionSpec[Any]]:
-    """What runs their jobs."""
+    """The extension that runs their jobs."""
     return [scheduler.SPEC]

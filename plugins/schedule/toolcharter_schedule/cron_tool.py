@@ -1,4 +1,4 @@
-"""The tool `cron`: jobs with a name."""
+"""The tool `cron`: manages named jobs."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -71,7 +71,7 @@ class Patch(TypedDict, total=False):
 
 
 class Asked(TypedDict):
-    """What an action is given, beside its name."""
+    """The arguments of an action."""
 
     job: Wish | None
     jobId: str
@@ -82,7 +82,7 @@ class Asked(TypedDict):
 
 
 class CronJobs:
-    """The actions, each for the caller of the present call."""
+    """The actions, each for the caller of the current call."""
 
     def __init__(self, workspace: Path, policy: CronPolicy, rt: ToolRuntime, jobs: Jobs) -> None:
         self._workspace = workspace
@@ -91,20 +91,20 @@ class CronJobs:
         self._jobs = jobs
 
     def status(self, ctx: ToolContext, _asked: Asked) -> Any:
-        """How many jobs there are, and when the next one is due."""
+        """Return how many jobs there are, and when the next job is due."""
         ctx.policy_passed()
         jobs = [job for job in self._jobs.all() if job.enabled]
         due = min((job.due for job in jobs), default=NEVER)
         return {"jobs": len(jobs), "running": sum(bool(job.running) for job in jobs), "next": _told(due)}
 
     def list(self, ctx: ToolContext, asked: Asked) -> Any:
-        """The caller's jobs."""
+        """Return the caller's jobs."""
         ctx.policy_passed()
         jobs = [job.shown() for job in self._jobs.all() if job.enabled or asked["includeDisabled"]]
         return {"jobs": jobs, "count": len(jobs)}
 
     def add(self, ctx: ToolContext, asked: Asked) -> Any:
-        """A new job."""
+        """Make a new job."""
         self._jobs.require_not_made_by_a_job()
         wish = asked["job"]
         if wish is None:
@@ -127,7 +127,7 @@ class CronJobs:
         return {"job": self._jobs.create(held(self._rt, job)).shown()}
 
     def update(self, ctx: ToolContext, asked: Asked) -> Any:
-        """Another name, time, text or delivery; a job that was stopped goes on with `disabled: false`."""
+        """Change a job's name, time, text or delivery; `disabled: false` resumes a stopped job."""
         self._jobs.require_not_made_by_a_job()
         patch = asked["patch"]
         if patch is None:
@@ -163,14 +163,14 @@ class CronJobs:
         return require_delivery(changed.model_copy(update={"due": due}), self._policy)
 
     def remove(self, ctx: ToolContext, asked: Asked) -> Any:
-        """Forget a job and its runs."""
+        """Delete a job and its runs."""
         self._jobs.own(asked["jobId"])
         ctx.policy_passed()
         self._jobs.remove(asked["jobId"])
         return {"deleted": True, "jobId": asked["jobId"]}
 
     def run(self, ctx: ToolContext, asked: Asked) -> Any:
-        """Run a job now: `force`, or `due` for one whose time has come."""
+        """Run a job now: with `force` in any case, with `due` only if it is due."""
         self._jobs.require_not_made_by_a_job()
         self._jobs.own(asked["jobId"])
         ctx.policy_passed()
@@ -178,7 +178,7 @@ class CronJobs:
         return {"ran": ran, "jobId": asked["jobId"], **({} if ran else {"reason": "not-due"})}
 
     def runs(self, ctx: ToolContext, asked: Asked) -> Any:
-        """What became of a job's runs, the latest first."""
+        """Return the outcomes of a job's runs, latest first."""
         ctx.policy_passed()
         found, total = self._jobs.runs(asked["jobId"], asked["limit"])
         return {"entries": [run.shown() for run in found], "count": len(found), "total": total}
@@ -195,7 +195,7 @@ class CronJobs:
         raise ToolError(f"A schedule of kind {kind!r} needs `{needed}`.", reason=ScheduleReason.INVALID_JOB)
 
     def _agent(self, agent: str) -> str:
-        """The agent that a job is for; empty for the caller's own.
+        """Return the agent that a job is for; empty for the caller's own agent.
 
         Raises:
             Denied: `other_agent`.
@@ -238,13 +238,13 @@ def build(
     def cron(
         action: CronAction,
         job: Wish | None = None,
-        jobId: str = "",  # noqa: N803 - the name is the source's
+        jobId: str = "",  # noqa: N803 - the source's name
         patch: Patch | None = None,
         runMode: Literal["due", "force"] = "due",  # noqa: N803 - as above
         includeDisabled: bool = False,  # noqa: FBT001, FBT002, N803 - as above
         limit: Limit = 20,
     ) -> str:
-        """Manage jobs that run at a time, at an interval or by cron. Each acts for who made it, with their rights at most.
+        """Manage jobs that run at a time, at an interval or by cron. Each acts for its creator, with their rights at most.
 
         Args:
             action: status; list (includeDisabled); add (job); update (jobId, patch); remove (jobId);

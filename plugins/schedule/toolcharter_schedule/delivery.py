@@ -1,4 +1,4 @@
-"""Where the result of a job goes: to the session of its creator, or to a chat that the policy names."""
+"""The destination of a job's result: the session of its creator, or a chat that the policy names."""
 
 from fnmatch import fnmatchcase
 
@@ -9,7 +9,7 @@ from toolcharter_schedule.records import Job
 
 
 def require_delivery(job: Job, policy: CronPolicy) -> Job:
-    """*job* with the chat that its result goes to filled in.
+    """Return *job* with the chat for its result filled in.
 
     Raises:
         Denied: `delivery_not_allowed`.
@@ -27,5 +27,5 @@ def require_delivery(job: Job, policy: CronPolicy) -> Job:
 
 
 def is_own_chat(job: Job, channel: str, to: str) -> bool:
-    """Whether that is the conversation in which the job was made."""
+    """Return whether *channel* and *to* are the chat in which the job was made."""
     return (channel, to) == (job.creator.channel, job.creator.chat)

@@ -1,12 +1,12 @@
-"""`Engine`: which jobs are due, who runs them, and what is written of it. Without threads; the clock is an argument.
+"""`Engine`: finds due jobs, claims their runs, and records the outcomes. It has no threads; the clock is an argument.
 
-Every step is one transaction on records that it has just read, so that of many processes one alone takes it:
+Each step is one transaction on records that it has just read, so that only one of many processes takes the step:
 
-- a job is due: its run is written as `waiting`, and the job is due at its next time;
-- a run waits: it is taken, for as long as it may last;
-- a run has ended: its outcome is written, or when it is tried again.
+- a job is due: its run is written as `waiting`, and the job gets its next due time;
+- a run waits: a process claims it with a lease, which it renews while the run lasts;
+- a run has ended: its outcome is written, or the time of the next attempt.
 
-A process that dies between two steps leaves what another one goes on with.
+If a process dies between two steps, another process continues from the records.
 """
 
 from collections.abc import Callable
@@ -21,50 +21,50 @@ from toolcharter_schedule.records import OPEN, Job, Run, State, time_key
 from toolcharter_schedule.timing import NEVER, SECOND, At, milliseconds
 
 PAGE = 50
-"""How many jobs or runs a step looks at, at a time."""
+"""How many jobs or runs a step reads at a time."""
 MAX_PAGES = 20
 MAX_TEXT = 4_000
-"""How much of what came of a run is kept, in characters."""
+"""How much text of a run's outcome is kept, in characters."""
 SET_BACK_MS = SECOND
-"""By how much a clock has to be set back for jobs to be planned anew."""
+"""How far a clock has to be set back before jobs are planned again, in milliseconds."""
 
 
 class Outcome(NamedTuple):
-    """What came of one attempt."""
+    """The outcome of one attempt."""
 
     state: State
-    """`ok`, `error`, `denied`, or `ended`: the job is over."""
+    """`ok`, `error`, `denied`, `lost`, or `ended` if the job is over."""
     text: str = ""
     error: str = ""
     again: bool = False
-    """Whether another attempt may do better."""
+    """Whether another attempt may succeed."""
 
 
 class Taken(NamedTuple):
-    """A run that this process has to begin, and to end by `Engine.finish`."""
+    """A run that this process has claimed: it must start the run, and end it by `Engine.finish`."""
 
     job: Job
     run: Run
 
 
 class _Quiet(NamedTuple):
-    """Nothing is to be done before a time, unless a record is changed."""
+    """There is no work before *until_ms*, unless the store has a later change than *change*."""
 
     until_ms: int
     change: int
 
 
 class Engine:
-    """The jobs of one place in a store.
+    """The jobs of one profile and workspace in a store.
 
     Args:
-        store: Whose records.
-        clock: Unix time in seconds.
+        store: The store with the jobs.
+        clock: Returns Unix time in seconds.
         worker: A name that no other process has.
-        lasts_s: After how many seconds without `renew` the process of a run is taken for dead.
+        lasts_s: How long a claim lasts without `renew`, in seconds; then the process of the run counts as dead.
         place: The profile and the workspace whose jobs these are, as `place_of` makes it.
         keep_runs: How many ended runs of a job are kept.
-        chance: At least 0 and below 1; varies when runs are tried again.
+        chance: Returns a number of at least 0 and below 1, for the jitter of retries.
     """
 
     def __init__(
@@ -88,20 +88,20 @@ class Engine:
         self._seen_ms: int | None = None
         self._quiet: _Quiet | None = None
         self._own: dict[tuple[str, str], int] = {}
-        """The runs of this process, and until when each is taken for alive."""
+        """The runs that this process has claimed, and until when each claim lasts."""
 
     def now_ms(self) -> int:
-        """The time in milliseconds."""
+        """Return the current time in milliseconds."""
         return milliseconds(self._clock())
 
     def tick(self, room: int) -> list[Taken]:
-        """Write runs for the jobs that are due, and take up to *room* runs to begin.
+        """Write runs for the jobs that are due, and claim up to *room* runs, which the caller must start.
 
         Raises:
             StoreUnavailable: The store cannot be reached.
         """
         now = self.now_ms()
-        # What was planned while the clock was ahead, in this process or in one before it, would be late by as much.
+        # Due times that were planned while the clock was ahead, also by an earlier process, would be too late.
         if self._seen_ms is None or now < self._seen_ms - SET_BACK_MS:
             self._plan_anew(now)
             self._quiet = None
@@ -115,7 +115,7 @@ class Engine:
         return taken
 
     def renew(self) -> None:
-        """Show that this process lives; to be called several times in `lasts_s`.
+        """Renew the claims of this process; to be called several times in `lasts_s`.
 
         Raises:
             StoreUnavailable: The store cannot be reached.
@@ -158,7 +158,7 @@ class Engine:
         return taken
 
     def _next_ms(self) -> int:
-        """When something is due next."""
+        """Return when the next job or run is due."""
         jobs = self._store.page(Job, where=self._here, order="due", limit=1).records
         runs = self._store.page(Run, where=self._here, order="at", limit=1).records
         return min([stored.record.due for stored in jobs] + [stored.record.at for stored in runs], default=NEVER)
@@ -172,7 +172,7 @@ class Engine:
         return [stored.record for stored in found if stored.record.at <= now]
 
     def _plan_anew(self, now: int) -> None:
-        """Let no job wait for longer than until its next time after *now*."""
+        """Bring forward jobs and open runs that were planned while the clock was ahead."""
         after = ""
         while True:
             page = self._store.page(Job, where=self._here, after=after, limit=PAGE)
@@ -193,7 +193,7 @@ class Engine:
                     self._store.put(run.model_copy(update={"at": latest}), expected=stored_run.version)
 
     def _begin(self, tx: StoreTransaction, key: str, now: int) -> None:
-        """Write the run of a job that is due, and when it is due next."""
+        """Write the run of a job that is due, and the job's next due time."""
         stored = tx.get(Job, key)
         if stored is None or stored.record.due > now:
             return
@@ -221,20 +221,20 @@ class Engine:
         tx.put(job, expected=stored.version)
 
     def _take(self, tx: StoreTransaction, seen: Run, now: int) -> Taken | None:
-        """Take a run that waits; give one up whose process is gone."""
+        """Claim a waiting run, or give up a run whose process is gone."""
         stored, of = tx.get(Run, seen.job, seen.time), tx.get(Job, seen.job)
         if stored is None or stored.record.at > now or stored.record.state not in OPEN:
             return None
         run = stored.record
-        # What somebody asked for runs though its job is over.
+        # A run that a caller requested runs even if its job is over.
         if of is None or not (of.record.enabled or run.is_asked):
             tx.put(_ended(run, now, "ended", "The job was cancelled."), expected=stored.version)
             return None
         if run.state == "running":
-            if (run.job, run.time) in self._own:  # the clock was set forward while it went on
+            if (run.job, run.time) in self._own:  # the clock was set forward during the run
                 tx.put(run.model_copy(update={"at": now + self._lasts_ms}), expected=stored.version)
                 return None
-            # It may have acted. Only what has no effect the second time is begun again.
+            # It may have acted. Only a run without an effect the second time is started again.
             if of.record.work == "task" or of.record.deliver:
                 lost = _ended(run, now, "lost", "The process that ran it is gone; it may have acted.")
                 tx.put(lost, expected=stored.version)
@@ -253,10 +253,10 @@ class Engine:
         return Taken(of.record, begun)
 
     def finish(self, taken: Taken, outcome: Outcome) -> None:
-        """Write what came of a run.
+        """Record the outcome of a run.
 
         Raises:
-            StoreUnavailable: The store cannot be reached; the run counts as lost when its time is over.
+            StoreUnavailable: The store cannot be reached; the run counts as lost when its claim expires.
         """
         self._store.transact(lambda tx: self._finish(tx, taken, outcome))
         self._own.pop((taken.run.job, taken.run.time), None)
@@ -267,7 +267,7 @@ class Engine:
             return  # the job was removed
         run, now = stored.record, self.now_ms()
         if run.worker != self._worker or run.state not in {"running", "lost"}:
-            return  # another process has begun it again
+            return  # another process has started it again
         tries_left = of is not None and (of.record.enabled or run.is_asked) and run.attempt <= of.record.retry.times
         if of is not None and outcome.again and tries_left and run.state == "running":
             wait = of.record.retry.wait_ms(run.attempt, self._chance())
@@ -280,7 +280,7 @@ class Engine:
             self._settle(tx, of, ended)
 
     def _settle(self, tx: StoreTransaction, of: Stored[Job], run: Run) -> None:
-        """Write into a job that *run* has ended."""
+        """Record in the job that *run* has ended."""
         job = of.record
         over = run.state == "ended" or (isinstance(job.timing, At) and job.due == NEVER)
         if over and job.delete_after_run and run.state == "ok":
@@ -295,7 +295,7 @@ class Engine:
         self._forget(tx, job.id)
 
     def _forget(self, tx: StoreTransaction, job: str) -> None:
-        """Delete the oldest runs of a job, beyond those that are kept."""
+        """Delete the oldest ended runs of a job, beyond `keep_runs`."""
         surplus = tx.count(Run, where={"job": job}) - self._keep_runs
         if surplus > 0:
             for stored in tx.page(Run, where={"job": job}, limit=surplus).records:

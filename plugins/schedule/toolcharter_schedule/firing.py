@@ -1,7 +1,7 @@
-"""`Firing`: does what a job is for: a message to its session, or a task for an agent, as its creator and never wider.
+"""`Firing`: runs a job: a message to its session, or a task for an agent, with at most the rights of its creator.
 
-What a person would have to agree to is denied, for nobody is asked about a job. Its tools are those that its creator saw, that
-the profile still has, and that surely may do no more than when the job was made.
+A call that needs a person is denied, because no person is asked about a job. A job may use the tools that its creator
+saw, that the profile still has, and that certainly may do no more than when the job was made.
 """
 
 from collections.abc import Collection
@@ -26,16 +26,16 @@ from toolcharter_schedule.policy import HEARTBEAT_FILE, SchedulerPolicy
 from toolcharter_schedule.records import Job, State
 
 HEARTBEAT_OK = "HEARTBEAT_OK"
-"""What an agent answers if nothing is to be told. Source: OpenClaw's heartbeat."""
+"""The answer of an agent that has nothing to report. Source: OpenClaw's heartbeat."""
 _WAKE_UP = (
     f"This is the text of {HEARTBEAT_FILE}. Do what it says now. If nothing is to be told, answer {HEARTBEAT_OK}.\n\n"
 )
 _MORE_S = 10.0
-"""How much longer than it may last an agent is waited for, in seconds."""
+"""How much longer than its timeout an agent is waited for, in seconds."""
 
 
 class Failed(Exception):
-    """A run that comes to nothing, with its outcome."""
+    """A run has failed; the exception has its outcome."""
 
     def __init__(self, outcome: Outcome) -> None:
         super().__init__(outcome.error)
@@ -43,14 +43,14 @@ class Failed(Exception):
 
 
 class Firing:
-    """Runs jobs, in the thread that asks for it."""
+    """Runs jobs, in the caller's thread."""
 
     def __init__(self, rt: DiscoveryRuntime, policy: SchedulerPolicy) -> None:
         self._rt = rt
         self._policy = policy
 
     def perform(self, taken: Taken) -> Outcome:
-        """Do what the job of *taken* is for; everything that goes wrong is an outcome."""
+        """Run the job of *taken*. Every failure becomes an outcome; nothing is raised."""
         try:
             text = self._text(taken.job)
             if text:
@@ -60,7 +60,7 @@ class Firing:
         return Outcome("ok", text)
 
     def _text(self, job: Job) -> str:
-        """What the run has to say; empty: nothing."""
+        """Return the text that the run delivers; empty if there is nothing to deliver."""
         if job.process:
             self._require_process(job)
         if job.work == "message":
@@ -73,13 +73,13 @@ class Firing:
         return "" if answer.strip() == HEARTBEAT_OK else answer
 
     def _held(self, job: Job) -> frozenset[str]:
-        """The tools that a run may use.
+        """Return the tools that a run may use.
 
         Raises:
             Failed: The profile has changed so that it may allow more than when the job was made.
         """
         now = self._rt.allowance_for(job.creator.caller())
-        if job.made_by == "heartbeat":  # the operator's own, who has written the profile
+        if job.made_by == "heartbeat":  # the operator's own job, who has written the profile
             return frozenset(now.tools)
         if job.allowance is None:
             raise Failed(Outcome("denied", error="It is not known what its creator was allowed: make the job anew."))
@@ -91,7 +91,7 @@ class Firing:
         return left
 
     def _task(self, job: Job, tools: Collection[str], message: str) -> str:
-        """What an agent answers that has done *message*."""
+        """Let an agent do *message*, and return its answer."""
         request = AgentRequest(
             message,
             agent=job.agent,
@@ -114,7 +114,7 @@ class Firing:
         return result.text
 
     def _heartbeat(self, job: Job, tools: Collection[str]) -> str:
-        """The text of HEARTBEAT.md as the file tools show it; empty if there is none."""
+        """Read HEARTBEAT.md with the file tools; empty if the file does not exist."""
         result = self._call(job, tools, "read_file", {"path": HEARTBEAT_FILE})
         if result.reason == "path_not_found":
             return ""
@@ -126,7 +126,7 @@ class Firing:
         """End a job whose process has ended.
 
         Raises:
-            Failed: It has, or nobody may say.
+            Failed: The process has ended, or the job may not ask for its status.
         """
         result = self._call(job, self._held(job), PROCESSES, {"action": "status", "handle": job.process})
         if result.outcome == "denied":
@@ -135,7 +135,7 @@ class Firing:
             raise Failed(Outcome("ended", error=f"The process {job.process!r} has ended."))
 
     def _deliver(self, taken: Taken, text: str) -> None:
-        """Leave *text* in the creator's session, or send it to another chat as the tool `message` does."""
+        """Put *text* into the inbox of the creator's session, or send it to another chat with the tool `message`."""
         job = taken.job
         if job.deliver and not is_own_chat(job, job.channel, job.to):
             args = {"channel": job.channel, "target": job.to, "message": text, "forward": True}
@@ -150,7 +150,7 @@ class Firing:
 
 
 def _outcome(error: Exception) -> Outcome:
-    """What a run that *error* has ended comes to."""
+    """Return the outcome of a run that *error* has ended."""
     if isinstance(error, Failed):
         return error.outcome
     if isinstance(error, ToolboxClosed):
@@ -163,16 +163,16 @@ def _outcome(error: Exception) -> Outcome:
 
 
 def unattended(caller: Caller, tools: Collection[str]) -> Caller:
-    """*caller* with *tools* alone, about whose calls nobody is asked."""
+    """Return *caller* restricted to *tools*, about whose calls no person is asked."""
     top = replace(caller, delegation=None)
     return replace(caller, delegation=Delegation(top, tuple(sorted(tools)), may_ask=False))
 
 
 def _require_ok(result: ToolResult) -> None:
-    """Turn what a tool refuses into the outcome of the run.
+    """Turn the failure of a tool's call into the outcome of the run.
 
     Raises:
-        Failed: It has refused or failed.
+        Failed: The call was denied or has failed.
     """
     if result.outcome != "ok":
         state: State = "denied" if result.outcome == "denied" else "error"

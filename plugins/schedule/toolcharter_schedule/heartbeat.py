@@ -1,4 +1,4 @@
-"""Heartbeats: the job of each agent that reads HEARTBEAT.md at an interval, which the operator sets and no agent changes."""
+"""Heartbeats: jobs that let an agent follow HEARTBEAT.md at an interval. The operator sets them; no agent can."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -12,11 +12,11 @@ from toolcharter_schedule.records import Creator, Job, Retry
 from toolcharter_schedule.timing import NEVER, SECOND, Every, milliseconds
 
 OWNER = "heartbeat"
-"""Whose these jobs are: no caller's, so that no tool shows or changes them."""
+"""The owner of these jobs: no caller has this owner, so that no tool shows or changes them."""
 
 
 class Heartbeats:
-    """The heartbeats of one place."""
+    """The heartbeats of one profile and workspace."""
 
     def __init__(self, rt: DiscoveryRuntime, policy: SchedulerPolicy, place: str, clock: Callable[[], float]) -> None:
         self._rt = rt
@@ -25,7 +25,7 @@ class Heartbeats:
         self._clock = clock
 
     def settle(self) -> None:
-        """Make the jobs that the profile wants, and end the others."""
+        """Make the heartbeat jobs that the profile names, and stop all other heartbeats."""
         every_s = self._policy.heartbeat_s
         named = self._policy.heartbeat_agents or (self._rt.caller.agent or "",)
         wanted = {} if every_s is None else {self._key(agent): (agent, milliseconds(every_s)) for agent in named}

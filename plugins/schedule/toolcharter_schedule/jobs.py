@@ -1,4 +1,4 @@
-"""`Jobs`: what both tools do with jobs, each for the caller of the present call alone."""
+"""`Jobs`: the operations of both tools on jobs, only for the caller of the current call."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -16,14 +16,14 @@ _CRON_SESSION = ":cron:"
 
 
 class Pages(NamedTuple):
-    """Runs, the latest first, and how many there are."""
+    """The latest runs, latest first, and how many there are in total."""
 
     runs: list[Run]
     total: int
 
 
 class Jobs:
-    """The jobs that the present caller has: those that the same agent made for the same user."""
+    """The jobs of the current caller: those that the same agent made for the same user."""
 
     def __init__(self, rt: ToolRuntime, policy: JobsPolicy, clock: Callable[[], float]) -> None:
         self._rt = rt
@@ -36,12 +36,12 @@ class Jobs:
 
     @property
     def now_ms(self) -> int:
-        """The time in milliseconds."""
+        """The current time in milliseconds."""
         return milliseconds(self._clock())
 
     @property
     def owner(self) -> str:
-        """Whose jobs are seen."""
+        """The owner whose jobs the caller sees."""
         return owner_of(self._rt.caller)
 
     def require_not_made_by_a_job(self) -> None:
@@ -54,15 +54,15 @@ class Jobs:
             raise Denied(ScheduleReason.MADE_BY_A_JOB, "A job may not make, change or start jobs.")
 
     def all(self) -> list[Job]:
-        """The caller's jobs, those that are due next first."""
+        """Return the caller's jobs, by due time."""
         found = self._store.page(Job, where={"owner": self.owner}, order="due", limit=MAX_LISTED).records
         return [stored.record for stored in found]
 
     def own(self, key: str, tx: StoreTransaction | None = None) -> Stored[Job]:
-        """The caller's job *key*.
+        """Return the caller's job *key*.
 
         Raises:
-            ToolError: `unknown_job`; another's job is as unknown as one that there never was.
+            ToolError: `unknown_job`, also for the job of another owner.
         """
         found = (tx or self._store).get(Job, key) if key else None
         if found is None or found.record.owner != self.owner:
@@ -70,7 +70,7 @@ class Jobs:
         return found
 
     def create(self, job: Job) -> Job:
-        """Keep a new job.
+        """Store a new job, and remove the oldest stopped jobs of its owner beyond twice `max_jobs`.
 
         Raises:
             Denied: `too_many_jobs`.
@@ -90,7 +90,7 @@ class Jobs:
         return job
 
     def change(self, key: str, change: Callable[[Job], Job]) -> Job:
-        """Replace the caller's job *key* by what *change* makes of it."""
+        """Replace the caller's job *key* by the result of *change*."""
 
         def work(tx: StoreTransaction) -> Job:
             found = self.own(key, tx)
@@ -101,11 +101,11 @@ class Jobs:
         return self._store.transact(work)
 
     def cancel(self, key: str) -> Job:
-        """Let the caller's job *key* run no more; a run under way goes on."""
+        """Stop the caller's job *key*; a run that has started continues."""
         return self.change(key, lambda job: job.model_copy(update={"enabled": False, "due": NEVER}))
 
     def remove(self, key: str) -> None:
-        """Forget the caller's job *key*, and its runs."""
+        """Delete the caller's job *key*, and its runs."""
 
         def work(tx: StoreTransaction) -> None:
             remove(tx, self.own(key, tx).record.id)
@@ -113,14 +113,14 @@ class Jobs:
         self._store.transact(work)
 
     def start(self, key: str, *, even_if_not_due: bool) -> bool:
-        """Have the caller's job *key* run now.
+        """Run the caller's job *key* now.
 
         Args:
-            key: Which job.
-            even_if_not_due: Whether it runs though it is not due.
+            key: The job's identifier.
+            even_if_not_due: Whether the job runs even if it is not due.
 
         Returns:
-            Whether it runs: what is due already is begun by those who look for it.
+            Whether the job runs. The scheduler starts a job that is due already.
 
         Raises:
             ToolError: `is_running`.
@@ -142,27 +142,27 @@ class Jobs:
         return self._store.transact(work)
 
     def runs(self, key: str, limit: int) -> Pages:
-        """The runs of the caller's job *key*."""
+        """Return the runs of the caller's job *key*."""
         job = self.own(key).record.id
         found = self._store.page(Run, where={"job": job}, descending=True, limit=limit).records
         return Pages([stored.record for stored in found], self._store.count(Run, where={"job": job}))
 
 
 def new_id() -> str:
-    """An identifier that nobody guesses."""
+    """Return an identifier that cannot be guessed."""
     return f"job-{uuid4().hex[:20]}"
 
 
 def is_of_a_job(caller: Caller) -> bool:
-    """Whether *caller* is a run of a job: its session's key says so."""
+    """Return whether *caller* is a run of a job, by the key of its session."""
     return _CRON_SESSION in (caller.session or "")
 
 
 def session_of(job: Job) -> str:
-    """The key of the session in which the runs of *job* are."""
+    """Return the key of the session for the runs of *job*."""
     return f"agent:{job.agent or job.creator.agent or ''}:cron:{job.id}"
 
 
 def is_over(job: Job) -> bool:
-    """Whether *job* does not run again."""
+    """Return whether *job* will not run again."""
     return not job.enabled or (isinstance(job.timing, At) and job.due == NEVER and not job.running)

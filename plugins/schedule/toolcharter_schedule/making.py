@@ -1,4 +1,4 @@
-"""Making a job of what a call asks for: the same for both tools."""
+"""Makes jobs from the arguments of a call, for both tools."""
 
 from collections.abc import Collection
 from pathlib import Path
@@ -18,7 +18,7 @@ SCHEDULER = "scheduler"
 
 
 class Wanted(NamedTuple):
-    """What a call asks for."""
+    """The job that a call requests."""
 
     made_by: Literal["schedule", "cron", "heartbeat"]
     name: str
@@ -30,12 +30,12 @@ class Wanted(NamedTuple):
 
 
 def held(rt: ToolRuntime, job: Job) -> Job:
-    """*job* with what its creator may do now, to which its runs are held; after the mark."""
+    """Return *job* with its creator's current rights, which limit its runs. Call it after `policy_passed`."""
     return job.model_copy(update={"allowance": rt.extension(SCHEDULER).permitted(rt.caller)})
 
 
 def narrowed(rt: ToolRuntime, job: Job) -> Job:
-    """*job* with no tool that who changes it does not have: a subagent, say, which writes its text anew."""
+    """Return *job* without the tools that the caller who changes it does not have, for example a subagent."""
     now = rt.extension(SCHEDULER).permitted(rt.caller)
     if job.allowance is None or now is None:
         return job.model_copy(update={"allowance": None})
@@ -68,10 +68,10 @@ def require_text(work: str, text: str, policy: JobsPolicy) -> None:
 
 
 def make_job(rt: ToolRuntime, policy: JobsPolicy, wanted: Wanted, workspace: Path, now_ms: int) -> Job:
-    """The job that the present caller wants; nothing is kept yet.
+    """Make the job that the current caller requests, without storing it.
 
     Raises:
-        Denied: `tasks_not_allowed`; `not_available`, if the profile lists nothing that runs jobs.
+        Denied: `tasks_not_allowed`; `not_available`, if the profile does not list the extension `scheduler`.
         ToolError: `invalid_job`.
     """
     require_text(wanted.work, wanted.text, policy)
@@ -98,7 +98,7 @@ def make_job(rt: ToolRuntime, policy: JobsPolicy, wanted: Wanted, workspace: Pat
 
 
 def require_process(rt: ToolRuntime, handle: str) -> None:
-    """Refuse a handle that is none of the caller's running processes; after the mark, as it is a call of its own.
+    """Refuse a handle that is none of the caller's running processes. Call it after `policy_passed`: it makes a call.
 
     Raises:
         ToolError: `unknown_process`.
@@ -110,19 +110,19 @@ def require_process(rt: ToolRuntime, handle: str) -> None:
 
 
 def is_running(data: Any) -> bool:
-    """Whether what `background_process` says of a process is that it runs."""
+    """Return whether the data of `background_process` means that a process runs."""
     return isinstance(data, dict) and data.get("state") in {"running", "elsewhere"}
 
 
 def asks(policy: JobsPolicy, call: Call) -> Ask | None:
-    """A person's word for each job, where the policy does not waive it: a page may have ordered it."""
+    """Ask a person about each job, unless the policy waives it: a web page may have ordered the job."""
     if policy.unattended or call.args["action"] not in {"create", "add", "update", "run"}:
         return None
     return Ask(ScheduleReason.ACTS_LATER, "The agent wants to do something later, when nobody may be looking.")
 
 
 def advertised(allowed: Collection[str], schema: dict[str, Any]) -> dict[str, Any]:
-    """*schema* with the actions in *allowed* alone."""
+    """Return *schema* with only the actions in *allowed*."""
     properties = schema.get("properties", {})
     action = properties.get("action", {})
     usable = [name for name in action.get("enum", ()) if name in allowed]

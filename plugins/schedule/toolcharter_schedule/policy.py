@@ -1,4 +1,4 @@
-"""How far one profile lets `schedule` and `cron` go."""
+"""The policies of `schedule`, `cron` and the extension `scheduler`."""
 
 from typing import Annotated, Literal
 
@@ -13,11 +13,11 @@ ScheduleAction = Literal["create", "list", "cancel"]
 CronAction = Literal["status", "list", "add", "update", "remove", "run", "runs"]
 HEARTBEAT_FILE = "HEARTBEAT.md"
 NEVER_IN_A_TASK = ("cron", "gateway", "schedule")
-"""What a task that a job runs never gets by default: jobs would make jobs."""
+"""The tools that a job's task never gets by default, because a job could make further jobs."""
 
 
 class JobsPolicy(ToolPolicy):
-    """What is common to both tools."""
+    """The settings that both tools share."""
 
     allow_tasks: bool = False
     """Whether a job may have an agent do something; if not, it delivers a fixed text."""
@@ -49,7 +49,7 @@ class JobsPolicy(ToolPolicy):
         return zone
 
     def bounds(self) -> Bounds:
-        """What jobs may be."""
+        """Return the limits of a job's times."""
         return Bounds(least_s=self.least_interval_s, ahead_s=self.max_ahead_s)
 
 
@@ -89,5 +89,5 @@ class SchedulerPolicy(ExtensionPolicy):
     """Which agents do; empty: the one that the session was opened for."""
 
     def takes_orders_from(self) -> tuple[str, ...]:
-        """HEARTBEAT.md, while an agent does what it says."""
+        """Return HEARTBEAT.md, if an agent follows it."""
         return () if self.heartbeat_s is None else (HEARTBEAT_FILE,)

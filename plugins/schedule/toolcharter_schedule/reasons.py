@@ -1,10 +1,10 @@
-"""Why `schedule` and `cron` refuse a call, or a call of them fails."""
+"""Why a call of `schedule` or `cron` is denied or fails."""
 
 from enum import StrEnum
 
 
 class ScheduleReason(StrEnum):
-    """The first six deny, for the seventh a person is asked; the others say what is wrong with the call."""
+    """The first six reasons deny a call, for the seventh a person is asked; with the others the call fails."""
 
     ACTION_NOT_ALLOWED = "action_not_allowed"
     TASKS_NOT_ALLOWED = "tasks_not_allowed"

@@ -1,8 +1,7 @@
-"""What is kept: jobs, and each time that one was due.
+"""The records in the store: jobs, and a run for each time that a job was due.
 
-A job's `due` is indexed, so that what is due next is found however many jobs there are. A run is written under its job and
-the time that it was due at, and only where there is none yet: that is what makes each time run once, in however many
-processes.
+A job's `due` is indexed, so that the next due job is found quickly among many. A run's key is its job and its due time,
+and it is only written if there is none yet. So each due time runs once, in however many processes.
 """
 
 from dataclasses import asdict, replace
@@ -14,8 +13,9 @@ from toolcharter import Allowance, Caller, Delegation, RecordKind, StoreRecord
 from toolcharter_schedule.timing import NEVER, SECOND, At, Cron, Every, described, shown
 
 State = Literal["waiting", "running", "ok", "error", "denied", "missed", "lost", "ended"]
-"""Of a run. `waiting`: it is due, perhaps again after it has failed. `missed`: nobody was there in time, or the run before it
-had not ended. `lost`: the process that ran it is gone. `ended`: it was not to run any more, as its process has ended."""
+"""The state of a run. `waiting`: it is due, perhaps again after a failure. `missed`: no process ran it in time, or the
+previous run had not ended. `lost`: the process that ran it is gone. `ended`: its job was cancelled, or the process that
+the job depends on has ended."""
 _ASKED = "f"
 OPEN: tuple[State, ...] = ("waiting", "running")
 
@@ -27,17 +27,17 @@ class Retry(StoreRecord):
     least_ms: int = SECOND
     most_ms: int = 30 * SECOND
     jitter: float = 0.25
-    """By what part of itself a wait varies."""
+    """The share of a wait by which it varies at random."""
 
     def wait_ms(self, attempt: int, chance: float) -> int:
-        """How long to wait after *attempt* attempts; *chance* is at least 0 and below 1."""
+        """Return how long to wait after *attempt* attempts, in milliseconds; *chance* is at least 0 and below 1."""
         wait = min(self.least_ms * 2 ** min(attempt - 1, 30), self.most_ms)
         varied = wait * (1 + self.jitter * (2 * chance - 1))
         return int(min(max(varied, self.least_ms), self.most_ms))
 
 
 class Creator(StoreRecord):
-    """Who made a job, and what they could see then: a run of it gets no tool besides."""
+    """Who made a job, and which tools they had then: a run of the job gets no other tools."""
 
     agent: str | None = None
     provider: str | None = None
@@ -52,33 +52,33 @@ class Creator(StoreRecord):
     peer: Literal["direct", "group"] | None = None
     agent_type: Literal["open", "predefined"] | None = None
     left: tuple[str, ...] | None = None
-    """The only tools that whoever started them had left them; None for an agent that a host has started."""
+    """The only tools that a parent agent had left to the creator; None for an agent that a host has started."""
 
     @classmethod
     def of(cls, caller: Caller) -> "Creator":
-        """*caller* as a record keeps it."""
+        """Convert *caller* to a record."""
         facts = asdict(replace(caller, delegation=None))
         del facts["delegation"]
         return cls(**facts, left=None if caller.delegation is None else caller.delegation.tools)
 
     def caller(self) -> Caller:
-        """The creator, as they called."""
+        """Return the creator as the caller that made the job."""
         caller = Caller(**self.model_dump(exclude={"left"}))
         return caller if self.left is None else replace(caller, delegation=Delegation(caller, self.left))
 
 
 def place_of(profile: str, workspace: Path) -> str:
-    """Where jobs run: in a toolbox of the same profile and workspace, in whichever process."""
+    """Return the key of a profile and workspace: jobs run only in toolboxes of the same two, in any process."""
     return sha256(f"{len(profile)}:{profile}:{workspace}".encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def owner_of(caller: Caller) -> str:
-    """Whose jobs a caller sees: those of the same agent and user."""
+    """Return the owner whose jobs *caller* sees: the same agent and user."""
     return f"{len(caller.agent or '')}:{caller.agent or ''}:{caller.user or ''}"
 
 
 class Permitted(StoreRecord):
-    """An `Allowance` as a record keeps it."""
+    """An `Allowance` as a record."""
 
     base: str
     deny: tuple[str, ...]
@@ -89,16 +89,16 @@ class Permitted(StoreRecord):
 
     @classmethod
     def of(cls, allowance: Allowance) -> "Permitted":
-        """*allowance* to be kept."""
+        """Convert *allowance* to a record."""
         return cls.model_validate(allowance._asdict())
 
     def allowance(self) -> Allowance:
-        """What was kept."""
+        """Return the recorded allowance."""
         return Allowance(**self.model_dump())
 
 
 class Job(StoreRecord):
-    """Something to do at times to come."""
+    """A message or a task for future times."""
 
     store_kind: ClassVar[RecordKind] = RecordKind("schedule_job", key=("id",), indexed=("due", "owner", "place"))
 
@@ -114,33 +114,33 @@ class Job(StoreRecord):
     place: str = ""
     """The profile and the workspace whose toolboxes run it, as `place_of` makes it."""
     allowance: Permitted | None = None
-    """What the profile permitted its creator then; None: nothing is known, and no task runs."""
+    """What the profile permitted its creator when the job was made; None if unknown: then no task runs."""
     deny: tuple[str, ...] = ()
-    """What a task never gets."""
+    """The tools that a task never gets."""
     retry: Retry = Retry()
     grace_ms: int
-    """How late a run may begin."""
+    """How late a run may begin, in milliseconds."""
     deliver: bool = False
     channel: str = ""
     to: str = ""
     agent: str = ""
-    """Which agent runs a task, where it is not the creator's."""
+    """The agent that runs a task; empty for the creator's own agent."""
     delete_after_run: bool = False
     process: str = ""
-    """The handle of the process with which the job ends."""
+    """The handle of the process whose end cancels the job."""
     enabled: bool = True
     created_ms: int
     due: int
-    """When it is due next; `NEVER` where it is not."""
+    """When the job is due next, in milliseconds; `NEVER` if it is not."""
     running: str = ""
-    """The time of the run that has not ended yet."""
+    """The key of the run that has not ended yet."""
     fired: tuple[tuple[int, int], ...] = ()
-    """In which stretches of time it has been due: no time in them counts again, however clocks are set."""
+    """The stretches of time in which the job has run: no time in them runs again, even if clocks are set."""
     last_state: str = ""
     last_error: str = ""
 
     def shown(self) -> dict[str, Any]:
-        """What its owner is told of it."""
+        """Return the job's data for its owner."""
         zone = self.timing.zone if isinstance(self.timing, Cron) else "UTC"
         return {
             "id": self.id,
@@ -171,27 +171,27 @@ class Run(StoreRecord):
     job: str
     place: str = ""
     time: str
-    """When it was due, as digits that sort; with an `f` where somebody asked for it."""
+    """When the run was due, as digits that sort; with an `f` if a caller requested the run."""
     due: int
     at: int
-    """When something is to be done about it next: begun, tried again, or given up; `NEVER` when it has ended."""
+    """When the run has to be started, retried or given up, in milliseconds; `NEVER` if it has ended."""
     state: State
     attempt: int = 0
-    """How often it was begun."""
+    """How many attempts have been made."""
     worker: str = ""
     began_ms: int = 0
     ended_ms: int = 0
     text: str = ""
-    """What came of it."""
+    """The text that the run delivered."""
     error: str = ""
 
     @property
     def is_asked(self) -> bool:
-        """Whether somebody asked for it, besides the times of its job."""
+        """Whether a caller requested the run, in addition to the job's due times."""
         return self.time.endswith(_ASKED)
 
     def shown(self) -> dict[str, Any]:
-        """What the owner of its job is told of it."""
+        """Return the run's data for the owner of its job."""
         return {
             "due": shown(self.due),
             "state": self.state,
@@ -204,5 +204,5 @@ class Run(StoreRecord):
 
 
 def time_key(due_ms: int, *, asked: bool = False) -> str:
-    """The key of the run that is due at *due_ms*."""
+    """Return the key of the run that is due at *due_ms*."""
     return f"{due_ms:016d}{_ASKED if asked else ''}"

@@ -1,4 +1,4 @@
-"""The tool `schedule`: reminders and tasks at a time, at an interval or by cron."""
+"""The tool `schedule`: makes reminders and tasks for one time, at an interval or by a cron expression."""
 
 import json
 from collections.abc import Callable
@@ -25,7 +25,7 @@ def build(
     """Make the tool for one policy."""
     jobs = Jobs(rt, policy, clock)
 
-    def schedule(  # noqa: PLR0913, PLR0917 - one tool with an action, as its source has it
+    def schedule(  # noqa: PLR0913, PLR0917 - one tool with an action, as in its source
         action: ScheduleAction,
         at: str = "",
         every_seconds: Annotated[int, Field(ge=1)] | None = None,
@@ -104,7 +104,7 @@ _OF_CRON = {
     ScheduleReason.IS_RUNNING,
     ScheduleReason.UNKNOWN_ZONE,
 }
-"""Reasons of what `cron` alone can be asked."""
+"""The reasons that only `cron` can give."""
 CAPABILITIES = dict.fromkeys(get_args(ScheduleAction), frozenset({"schedule"}))
 
 SPEC = ToolSpec(

@@ -1,7 +1,7 @@
 """The extension `scheduler`: runs the jobs of `schedule` and `cron`, and HEARTBEAT.md, as long as a session lasts.
 
-It looks for what is due once in a while, in a thread of its own. Any number of processes may do so over one store: each
-time of a job runs in one of them.
+It polls the store for due jobs, in its own thread. Any number of processes may poll one store: only one of them runs
+each due time of a job.
 """
 
 import threading
@@ -30,17 +30,17 @@ from toolcharter_schedule.policy import SchedulerPolicy
 from toolcharter_schedule.records import Permitted, place_of
 
 LASTS_S = 60.0
-"""After how many seconds without a sign of life the process of a run is taken for dead."""
+"""How long the claim of a run lasts without a renewal, in seconds; then its process counts as dead."""
 _ENDS_S = 5.0
-"""How long runs under way are waited for when the session ends, in seconds."""
+"""How long the end of the session waits for runs that have started, in seconds."""
 
 
 class Scheduler:
-    """What fires the jobs of one toolbox.
+    """Runs the jobs of one toolbox.
 
     Args:
-        policy: How often it looks, and what a task may take.
-        clock: Unix time in seconds.
+        policy: How often it polls, and the limits of a task.
+        clock: Returns Unix time in seconds.
     """
 
     def __init__(self, policy: SchedulerPolicy, clock: Callable[[], float]) -> None:
@@ -55,7 +55,7 @@ class Scheduler:
 
     @hookimpl
     def discover_tools(self, profile: ProfileView, workspace: Path | None, rt: DiscoveryRuntime | None) -> Discovery:
-        """Begin to look for what is due, if the toolbox is that of a session. There are no tools."""
+        """Start polling for due jobs, if the toolbox belongs to a session. It finds no tools."""
         if rt is not None and workspace is not None and self._rt is None:
             self._rt, self._place = rt, place_of(profile.name, workspace)
             if rt.is_live:
@@ -64,24 +64,24 @@ class Scheduler:
         return Discovery()
 
     def permitted(self, caller: Caller) -> Permitted | None:
-        """What the profile permits *caller* now; None where nothing is known of it."""
+        """Return what the profile permits *caller* now; None if that is not known yet."""
         return None if self._rt is None else Permitted.of(self._rt.allowance_for(caller))
 
     def close(self) -> None:
-        """Look no more, and wait a while for what is under way; the toolbox has ended its calls already."""
+        """Stop polling, and wait a while for started runs; the toolbox has ended their calls already."""
         self._stopping.set()
         for thread in (self._looking, *tuple(self._running)):
             if thread is not None and thread is not threading.current_thread():
                 thread.join(_ENDS_S)
 
     def _look_on(self) -> None:
-        # A command of one call is over before the first look: it begins nothing that it could not end.
+        # A command that makes one call ends before the first poll, so it starts no job that it could not finish.
         while not self._stopping.wait(self._policy.look_s):
-            with suppress(ToolcharterError, StoreConflict):  # the store comes back, or the next look says the same
+            with suppress(ToolcharterError, StoreConflict):  # the next poll tries again
                 self.look(self._begin)
 
     def look(self, begin: Callable[[Firing, Engine, Taken], object]) -> None:
-        """Call *begin* with each run that this process has to begin now.
+        """Poll once: call *begin* with each run that this process has claimed and has to start now.
 
         Raises:
             StoreUnavailable: The store cannot be reached.
@@ -111,14 +111,14 @@ class Scheduler:
 
 
 def perform(firing: Firing, engine: Engine, taken: Taken) -> None:
-    """Run *taken*, and write what came of it; where that cannot be written, the run is taken for that of a dead process."""
+    """Run *taken*, and record its outcome. If that fails, the run counts as that of a dead process."""
     outcome = firing.perform(taken)
     with suppress(ToolcharterError):
         engine.finish(taken, outcome)
 
 
 def _is_there(rt: DiscoveryRuntime) -> bool:
-    """Whether the toolbox is built."""
+    """Return whether the toolbox has been built."""
     try:
         rt.tools_for(rt.caller)
     except Denied:
@@ -126,8 +126,8 @@ def _is_there(rt: DiscoveryRuntime) -> bool:
     return True
 
 
-def build(workspace: Path, policy: SchedulerPolicy) -> Scheduler:  # noqa: ARG001 - it comes with the discovery
-    """What fires the jobs of one toolbox."""
+def build(workspace: Path, policy: SchedulerPolicy) -> Scheduler:  # noqa: ARG001 - `discover_tools` gets it
+    """Make the extension that runs the jobs of one toolbox."""
     return Scheduler(policy, time)
 
 

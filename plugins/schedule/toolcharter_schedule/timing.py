@@ -1,8 +1,9 @@
-"""When a job is due: once, at an interval, or by five fields of cron in a time zone. Pure: the time is an argument.
+"""Computes when a job is due: once, at an interval, or by cron in a time zone. Pure: the time is an argument.
 
-All times are whole milliseconds of Unix time, so that no change of the clocks of a zone makes two of them one. Summer time
-is treated as Debian's cron does: what lies in the hour that is left out comes at its end, what lies in the hour that comes
-twice comes once; expressions whose minutes or hours begin with `*` go by elapsed time.
+All times are whole milliseconds of Unix time, so that a change of a zone's clocks cannot make two of them equal.
+Daylight saving time is handled as in Debian's cron: a due time in the hour that is skipped comes at the end of that
+hour, a due time in the hour that occurs twice comes once. Expressions whose minutes or hours begin with `*` follow
+elapsed time.
 """
 
 from collections.abc import Iterator
@@ -20,14 +21,14 @@ from toolcharter_schedule.reasons import ScheduleReason
 
 SECOND = 1_000
 NEVER = 2**53 - 1
-"""Later than every time that a job may be due at; also the greatest whole number that JSON carries everywhere."""
+"""Later than every possible due time; also the largest integer that is exact in every JSON implementation."""
 MAX_EXPRESSION_CHARS = 200
 DAY_MINUTES = 24 * 60
 _FIRST_S, _LAST_S = -62_135_510_400, 253_402_214_400
-"""The second day of year 1 and the last but one of year 9999: a zone may lie a day before or behind."""
+"""The second day of year 1 and the second last of year 9999: a zone may be a day ahead or behind."""
 _FIELDS = 5
 _LOOKED_AT = 50
-"""How many times of a day are looked at one by one."""
+"""How many due times of a day are compared one by one."""
 
 
 class _Timing(BaseModel):
@@ -35,14 +36,14 @@ class _Timing(BaseModel):
 
 
 class At(_Timing):
-    """Once."""
+    """Due once."""
 
     kind: Literal["at"] = "at"
     at_ms: int
 
 
 class Every(_Timing):
-    """At an interval that is counted from its anchor."""
+    """Due at an interval, counted from the anchor."""
 
     kind: Literal["every"] = "every"
     every_ms: Annotated[int, Field(gt=0)]
@@ -50,7 +51,7 @@ class Every(_Timing):
 
 
 class Cron(_Timing):
-    """Five fields, in a time zone."""
+    """Due by the five fields of a cron expression, in a time zone."""
 
     kind: Literal["cron"] = "cron"
     expression: str
@@ -62,29 +63,29 @@ TIMING: TypeAdapter[At | Every | Cron] = TypeAdapter(Timing)
 
 
 class Bounds(_Timing):
-    """What a profile lets jobs be."""
+    """A profile's limits for the times of jobs."""
 
     least_s: float
     """The least time between two runs of a job, in seconds."""
     ahead_s: float
-    """How far ahead a job may be due for the first time, in seconds."""
+    """How far ahead the first due time of a job may be, in seconds."""
 
 
 def next_after(timing: At | Every | Cron, after_ms: int) -> int:
-    """The first time after *after_ms*, or `NEVER`."""
+    """Return the first due time after *after_ms*, or `NEVER`."""
     if isinstance(timing, At):
         return timing.at_ms if timing.at_ms > after_ms else NEVER
     if isinstance(timing, Every):
-        count = (after_ms - timing.anchor_ms) // timing.every_ms + 1  # below 1 where the clock was set back since
+        count = (after_ms - timing.anchor_ms) // timing.every_ms + 1  # below 1 if the clock was set back since
         return timing.anchor_ms + count * timing.every_ms
     return next(_times(timing, after_ms), NEVER)
 
 
 def _times(timing: Cron, after_ms: int) -> Iterator[int]:
-    """The times of *timing* after *after_ms*, each later than the one before.
+    """Yield the due times of *timing* after *after_ms*, in ascending order.
 
-    Where clocks are set back, what comes next by the clock may have been already; where they are set forward, several
-    times of the hour that is left out are one. Both are passed over.
+    When clocks are set back, the next due time by the clock may be in the past. When they are set forward, several due
+    times of the skipped hour are equal. Both kinds are skipped.
     """
     last = after_ms
     for moment in CronSim(timing.expression, moment_of(after_ms, timing.zone)):
@@ -95,20 +96,20 @@ def _times(timing: Cron, after_ms: int) -> Iterator[int]:
 
 
 def moment_of(at_ms: int, zone: str = "UTC") -> datetime:
-    """*at_ms* as clocks in *zone* show it; what no calendar shows as the nearest time that it does."""
+    """Return *at_ms* as a time in *zone*; a time outside the calendar becomes the nearest one inside."""
     seconds = min(max(at_ms // SECOND, _FIRST_S), _LAST_S)
     return datetime.fromtimestamp(seconds, UTC).astimezone(UTC if zone == "UTC" else ZoneInfo(zone))
 
 
 def shown(at_ms: int, zone: str = "UTC") -> str:
-    """*at_ms* as text, to the second: `2026-11-25T03:00:00Z`."""
+    """Format *at_ms*, to the second: `2026-11-25T03:00:00Z`."""
     if at_ms >= NEVER:
         return "never"
     return moment_of(at_ms, zone).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def described(timing: At | Every | Cron) -> str:
-    """*timing* in a few words."""
+    """Describe *timing* in a few words."""
     if isinstance(timing, At):
         return f"at {shown(timing.at_ms)}"
     if isinstance(timing, Every):
@@ -117,10 +118,10 @@ def described(timing: At | Every | Cron) -> str:
 
 
 def at_time(at_ms: int, now_ms: int, bounds: Bounds) -> At:
-    """A job that is due once.
+    """Make the timing of a job that is due once.
 
     Raises:
-        ToolError: `time_passed` or `time_too_far`, with the next time that is possible.
+        ToolError: `time_passed` or `time_too_far`, with the nearest possible time.
     """
     if at_ms <= now_ms:
         what = f"{shown(at_ms)} has passed: it is {shown(now_ms)}. The next possible time is {_soonest(now_ms)}."
@@ -130,10 +131,10 @@ def at_time(at_ms: int, now_ms: int, bounds: Bounds) -> At:
 
 
 def at_text(text: str, now_ms: int, bounds: Bounds) -> At:
-    """As `at_time`, for a time as ISO 8601 writes it, with its offset from UTC.
+    """Do the same as `at_time` for a time in ISO 8601 with its offset from UTC.
 
     Raises:
-        ToolError: `invalid_time` besides.
+        ToolError: `invalid_time`; or as `at_time`.
     """
     try:
         moment = datetime.fromisoformat(text.strip())
@@ -159,10 +160,10 @@ def _require_near(at_ms: int, now_ms: int, bounds: Bounds) -> None:
 
 
 def every_time(every_ms: int, now_ms: int, bounds: Bounds) -> Every:
-    """A job that is due at an interval, first when that has passed.
+    """Make the timing of a job that is due at an interval, first after one interval.
 
     Raises:
-        ToolError: `too_frequent` or `time_too_far`, with the next interval or time that is possible.
+        ToolError: `too_frequent` or `time_too_far`, with the nearest possible interval or time.
     """
     least_ms = int(bounds.least_s * SECOND)
     if every_ms < least_ms:
@@ -177,11 +178,11 @@ def every_time(every_ms: int, now_ms: int, bounds: Bounds) -> Every:
 
 
 def cron_times(expression: str, zone: str, now_ms: int, bounds: Bounds) -> Cron:
-    """A job that is due by five fields of cron.
+    """Make the timing of a job that is due by the five fields of a cron expression.
 
     Raises:
-        ToolError: `invalid_cron`, `unknown_zone`, `never_due`, `too_frequent` or `time_too_far`; the last three with what
-            is possible instead.
+        ToolError: `invalid_cron`, `unknown_zone`, `never_due`, `too_frequent` or `time_too_far`; the last three with a
+            possible time.
     """
     require_zone(zone)
     words = expression.split()
@@ -212,7 +213,7 @@ def cron_times(expression: str, zone: str, now_ms: int, bounds: Bounds) -> Cron:
 
 
 def require_zone(zone: str) -> None:
-    """Refuse a zone that nobody knows.
+    """Refuse an unknown time zone.
 
     Raises:
         ToolError: `unknown_zone`.
@@ -227,7 +228,7 @@ def require_zone(zone: str) -> None:
 
 
 def _is_read(words: list[str]) -> bool:
-    """Whether the field of the days can be read, so that it is the months that do not have such days."""
+    """Return whether the field of the days is valid by itself, so that only the months lack such a day."""
     try:
         CronSim(" ".join((*words[:3], "*", "*")), datetime.now(UTC))
     except CronSimError:
@@ -236,7 +237,7 @@ def _is_read(words: list[str]) -> bool:
 
 
 def _never(words: list[str], zone: str, now_ms: int) -> str:
-    """What to say of days that no month has: the last day of those months is what comes nearest."""
+    """Return the message for a day that no named month has; it suggests the last day of those months."""
     instead = " ".join((*words[:2], "L", *words[3:]))
     what = f"{' '.join(words)!r} never comes: no such month has that day."
     try:
@@ -246,10 +247,10 @@ def _never(words: list[str], zone: str, now_ms: int) -> str:
 
 
 def _least_gap(timing: Cron, now_ms: int) -> int:
-    """The least time between two runs, in milliseconds: of minutes and hours as written, and of the next times.
+    """Return the least time between two runs, in milliseconds, by the minutes and hours and by the next due times.
 
-    The next times alone would miss two days a month apart; minutes and hours alone would take the last run of a day and the
-    first of the next for neighbours where the days are no neighbours.
+    The next due times alone may cover only two days, a month apart. Minutes and hours alone would treat the last run of
+    a day and the first run of the next day as neighbours even if the job does not run on two consecutive days.
     """
     parsed = CronSim(timing.expression, moment_of(now_ms, timing.zone))
     minutes = sorted(hour * 60 + minute for hour in parsed.hours for minute in parsed.minutes)
@@ -260,7 +261,7 @@ def _least_gap(timing: Cron, now_ms: int) -> int:
 
 
 def latest_until(timing: At | Every | Cron, from_ms: int, until_ms: int) -> int | None:
-    """The last time from *from_ms* to *until_ms*, both included; None if there is none."""
+    """Return the last due time from *from_ms* to *until_ms*, both included; None if there is none."""
     if isinstance(timing, At):
         return timing.at_ms if from_ms <= timing.at_ms <= until_ms else None
     if isinstance(timing, Every):
@@ -276,10 +277,10 @@ def latest_until(timing: At | Every | Cron, from_ms: int, until_ms: int) -> int 
 
 
 def timing_of(document: dict[str, Any]) -> At | Every | Cron:
-    """A timing as a record keeps it."""
+    """Parse the timing in a record."""
     return TIMING.validate_python(document)
 
 
 def milliseconds(seconds: float) -> int:
-    """*seconds* of Unix time in whole milliseconds."""
+    """Convert *seconds* to whole milliseconds."""
     return int(timedelta(seconds=seconds) / timedelta(milliseconds=1))

@@ -1,6 +1,6 @@
-"""The extension `scripted`: runs agents by the lines of a script, where tests and demonstrations have no model.
+"""The extension `scripted`: runs agents by a script, for tests and demonstrations without a model.
 
-The calls of a script are governed as those of any agent: what the profile denies is denied.
+The calls of a script are governed like those of any agent: a call that the profile denies is denied.
 """
 
 from pathlib import Path
@@ -10,8 +10,8 @@ from toolcharter_scripted.policy import ScriptedPolicy
 from toolcharter_scripted.script import Script
 
 
-def build(workspace: Path, policy: ScriptedPolicy) -> Script:  # noqa: ARG001 - a script is the same for every workspace
-    """What runs the agents of one toolbox."""
+def build(workspace: Path, policy: ScriptedPolicy) -> Script:  # noqa: ARG001 - the same for every workspace
+    """Return the extension that runs the agents of one toolbox."""
     return Script(policy)
 
 

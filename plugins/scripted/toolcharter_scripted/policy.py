@@ -1,4 +1,4 @@
-"""What a profile says of the script."""
+"""The policy of the extension: the script."""
 
 from typing import Any
 

@@ -17,10 +17,10 @@ class Script:
 
     @hookimpl
     def run_agent(self, task: AgentTask) -> AgentResult:
-        """Make the calls of the first run that fits, and give its answer.
+        """Make the calls of the first run that matches, and return its answer.
 
         Raises:
-            ToolError: No run fits.
+            ToolError: No run matches.
         """
         fitting = (
             run for run in self._runs if fnmatchcase(task.agent, run.agent) and fnmatchcase(task.message, run.message)
@@ -36,6 +36,6 @@ class Script:
                 return AgentResult("\n".join(texts), iterations=number, is_exhausted=True)
             texts.append(task.toolbox.call(call.tool, call.args, parent_id=task.parent_id).text)
         values = {"results": "\n".join(texts), "message": task.message}
-        # In one pass: what a call has answered is no place for another value.
+        # In one pass: placeholders in a call's result are not replaced.
         answer = _PLACEHOLDER.sub(lambda found: values[found[1]], run.answer)
         return AgentResult(answer, iterations=len(texts) + 1)

@@ -1,6 +1,6 @@
 """The shell tools of toolcharter: `bash` runs a command line, `execute_code` a program that an agent has written.
 
-What may run is for the profile's `bash:` rules and the gate's shell guard; where it runs, for the profile's runner.
+The profile's `bash:` rules and the gate's shell guard decide what may run; the profile's runner decides where.
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""From an ended program to what a call answers."""
+"""Converts an ended program to the result of a call."""
 
 import signal
 from contextlib import suppress
@@ -13,21 +13,21 @@ class ProgramData(TypedDict):
     stdout: str
     stderr: str
     exit_code: int
-    """Negative: ended by that signal."""
+    """The exit status; negative if the signal of that number ended the program."""
     signal: str | None
-    """The name of the signal that ended it."""
+    """The name of the signal that ended the program."""
     timed_out: bool
     truncated: bool
-    """More was printed than the policy keeps; `stdout` and `stderr` are beginnings."""
+    """Whether the program printed more than the policy keeps; then `stdout` or `stderr` is only the beginning."""
 
 
 def answer(done: Completed, limit: int, timeout_s: float) -> ToolResult:
-    """What a call answers whose program has ended.
+    """Make the result of a call whose program has ended.
 
     Args:
-        done: The program.
-        limit: The bytes kept of each stream.
-        timeout_s: How long it might have taken, in seconds.
+        done: The ended program.
+        limit: How many bytes of each stream were kept.
+        timeout_s: How long the program was allowed to take, in seconds.
     """
     data = _data(done, limit)
     text = _text(data, limit)
@@ -66,20 +66,20 @@ def _data(done: Completed, limit: int) -> ProgramData:
 
 
 def signal_name(exit_code: int) -> str | None:
-    """The signal that ended a program, or none."""
+    """Return the name of the signal that ended a program; None if none did."""
     with suppress(ValueError):
         return signal.Signals(-exit_code).name if exit_code < 0 else None
-    return f"SIG{-exit_code}"  # the real-time ones have no name
+    return f"SIG{-exit_code}"  # real-time signals have no name
 
 
 def _decoded(stream: bytes, limit: int) -> str:
-    """A stream as text; one that was cut ends with a whole line, for half a secret is not seen as one."""
+    """Decode a stream. If it was cut, its last incomplete line is dropped: half a secret would not be recognized."""
     text = stream.decode(errors="replace")
     return text[: text.rfind("\n") + 1] or text if len(stream) >= limit else text
 
 
 def _text(data: ProgramData, limit: int) -> str:
-    """Both streams one after the other."""
+    """Join both streams for the model."""
     out, err = data["stdout"], data["stderr"]
     text = f"{out}\n--- stderr ---\n{err}" if err else out
     return f"{text}\n\n[output truncated: the first {limit} bytes of each stream]" if data["truncated"] else text

@@ -1,4 +1,4 @@
-"""`bash`: run one command line. The gate has judged the very text that bash is given, and nothing is added to it."""
+"""`bash`: runs one command line. Bash gets exactly the text that the gate has judged; nothing is added to it."""
 
 from collections.abc import Callable, Mapping
 from enum import StrEnum
@@ -32,7 +32,7 @@ class BashPolicy(ShellPolicy):
 
 
 class BashReason(StrEnum):
-    """Why `bash` refuses, beside what core, the shell guard and the runner say."""
+    """Why `bash` denies a call, in addition to the reasons of the core, the shell guard and the runner."""
 
     STDIN_NOT_ALLOWED = "stdin_not_allowed"
 
@@ -63,7 +63,7 @@ def build(workspace: Path, policy: BashPolicy, rt: ToolRuntime) -> Callable[...,
 
 
 def invocation(args: Mapping[str, Any]) -> Invocation:
-    """The line as it will run. What a program reads from its input is unknown to the guard in any case."""
+    """Return the command line as it will run. The guard treats the input of a program as unknown in any case."""
     return Invocation(commands=(args["command"],))
 
 
@@ -76,7 +76,7 @@ SPEC = ToolSpec(
     safety="high",
     kind="bash",
     staged=True,
-    isolate=True,  # a program may take minutes, and the callers of asynchronous code must not wait for it
+    isolate=True,  # a program may take minutes, and must not block asynchronous callers
     group="runtime",
     aliases=("exec", "tool_exec"),
     argument_aliases={"cmd": "command"},

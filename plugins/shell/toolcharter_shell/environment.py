@@ -1,4 +1,4 @@
-"""What both tools start programs with: time, environment, search path, limits; all of it the policy's choice."""
+"""Runs programs for both tools. The policy sets their time, environment, search path and limits."""
 
 import os
 import time
@@ -22,10 +22,10 @@ from toolcharter import (
 SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
 """The runtime's own PATH."""
 SHELL = ("bash", "--noprofile", "--norc", "-p", "-c", "--")
-"""Before the line. `-p` passes over functions and options in the environment; `--` keeps a line that begins with a
-dash from being an option. Source: bash(1), OPTIONS and INVOCATION."""
+"""The words before the command line. `-p` ignores functions and options in the environment; `--` keeps a line that
+begins with a dash from being an option. Source: bash(1), OPTIONS and INVOCATION."""
 MAX_RESERVE_S = 1.0
-"""Kept back of the call's own time, in seconds, so that what a program has printed is returned when it is ended."""
+"""How much of the call's time is reserved, in seconds, to return the output of a program that took too long."""
 
 
 Seconds = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]
@@ -72,12 +72,12 @@ class ShellPolicy(ToolPolicy):
         return folders
 
     def never_works(self, place: ProgramPlace) -> Iterator[str]:
-        """A network that the runner does not grant."""
+        """Report `network: true` if the runner does not grant the network."""
         if self.network and place.network == "closed":
             yield f"`network: true` opens nothing: {place.runner!r} needs `network: true` under `extensions`, too."
 
     def timeout_s(self, rt: ToolRuntime, asked_ms: int | None) -> float:
-        """How long a program of the current call may take, in seconds."""
+        """Return how long a program of the current call may take, in seconds."""
         longest = self.max_sandbox_timeout_s if rt.is_sandboxed else self.max_host_timeout_s
         wanted = self.default_timeout_s if asked_ms is None else asked_ms / 1000
         left = rt.deadline - time.monotonic()
@@ -91,7 +91,7 @@ class ShellPolicy(ToolPolicy):
         stdin: bytes,
         timeout_s: float,
     ) -> Completed:
-        """Run *argv* as this policy says; errors as of `rt.run`."""
+        """Run *argv* under this policy; raises as `rt.run`."""
         return rt.run(
             argv,
             env=self._variables(rt, workspace),
@@ -111,7 +111,11 @@ class ShellPolicy(ToolPolicy):
 
 
 def _folder_outside(workspace: Path, folder: Path) -> str:
-    """The real path of a folder of programs: whoever writes to the workspace would choose what they do."""
+    """Return the real path of a folder of programs. Inside the workspace, an agent could replace its programs.
+
+    Raises:
+        Denied: `protected_path`, if the folder is inside the workspace, or its real path contains `:`.
+    """
     real = Path(os.path.realpath(folder))
     if ":" in str(real) or real.is_relative_to(os.path.realpath(workspace)):
         raise Denied(Reason.PROTECTED_PATH, f"The policy's folder of programs {str(folder)!r} lies in the workspace.")

@@ -1,4 +1,4 @@
-"""`execute_code`: run a program that the agent has written, in the profile's sandbox and nowhere else."""
+"""`execute_code`: runs a program that the agent has written, only in the profile's sandbox."""
 
 from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
@@ -15,7 +15,7 @@ from toolcharter_shell.suspicions import Suspicion, suspicions
 Language = Literal["python", "bash", "javascript"]
 
 INTERPRETERS: Mapping[str, tuple[str, ...]] = {"python": ("python3", "-"), "javascript": ("node", "-")}
-"""What reads the code from its standard input. bash is given its code as `bash` gives it."""
+"""The interpreters that read the code from standard input. Bash gets its code as an argument, as in `bash`."""
 
 
 class ExecuteCodePolicy(ShellPolicy):
@@ -27,21 +27,21 @@ class ExecuteCodePolicy(ShellPolicy):
     """Characters of code that one call may give."""
 
     def never_works(self, place: ProgramPlace) -> Iterator[str]:
-        """Code outside a sandbox."""
+        """Report a runner that is no sandbox."""
         yield from super().never_works(place)
         if place.runner == "host":
             yield "nothing runs: code that an agent has written runs in a sandbox only, and `host` is none."
 
 
 class ExecuteCodeReason(StrEnum):
-    """Why `execute_code` refuses, beside what core, the shell guard and the runner say."""
+    """Why `execute_code` denies a call, in addition to the reasons of the core, the shell guard and the runner."""
 
     LANGUAGE_NOT_ALLOWED = "language_not_allowed"
     CODE_TOO_LONG = "code_too_long"
 
 
 class CodeData(ProgramData):
-    """The structured result: the program, and what its code looks like."""
+    """The structured result: that of the program, and warnings about its code."""
 
     warnings: list[Suspicion]
 
@@ -82,14 +82,14 @@ def build(workspace: Path, policy: ExecuteCodePolicy, rt: ToolRuntime) -> Callab
 
 
 def started_by(language: str, code: str) -> tuple[tuple[str, ...], bytes]:
-    """What runs the code, and what it reads."""
+    """Return the command that runs the code, and its standard input."""
     if language == "bash":
         return (*SHELL, code), b""
     return INTERPRETERS[language], code.encode(errors="replace")
 
 
 def invocation(args: Mapping[str, Any]) -> Invocation:
-    """The lines of bash as they will run; of other languages the interpreter."""
+    """Return the lines of bash as they will run, or the interpreter of another language."""
     language = args["language"]
     return Invocation(commands=(args["code"] if language == "bash" else INTERPRETERS[language],))
 
@@ -118,7 +118,7 @@ SPEC = ToolSpec(
     safety="high",
     kind="bash",
     staged=True,
-    isolate=True,  # a program may take minutes, and the callers of asynchronous code must not wait for it
+    isolate=True,  # a program may take minutes, and must not block asynchronous callers
     group="runtime",
     output=CodeData,
     invocation=invocation,

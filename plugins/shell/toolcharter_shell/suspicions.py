@@ -1,4 +1,4 @@
-"""What in generated code is worth a second look: a warning for who reads the result, never the gate."""
+"""Finds suspicious parts of generated code. They are warnings for the reader of the result; the gate ignores them."""
 
 import re
 import tomllib
@@ -11,7 +11,7 @@ class Suspicion(TypedDict):
     """One thing that the code seems to do."""
 
     line: int
-    """Where first, counted from 1."""
+    """The first line that does it, counted from 1."""
     what: str
 
 
@@ -19,23 +19,23 @@ class _Pattern(NamedTuple):
     what: str
     compiled: Any
     network: bool
-    """Of no interest where the network may be used."""
+    """Whether the pattern is skipped for code that may use the network."""
 
 
 def suspicions(code: str, language: str, *, network: bool = False) -> list[Suspicion]:
-    """What *code* seems to do that is worth a second look, in time linear in its length; each thing once.
+    """Return what *code* seems to do that is suspicious, each thing once. The time is linear in its length.
 
     Args:
         code: The program, which need not be valid.
         language: `python`, `bash` or `javascript`.
-        network: Whether it may use the network.
+        network: Whether the code may use the network.
     """
     plain = without_remarks(code, language)
     found: dict[str, int] = {}
     for pattern in _patterns(language):
         match = None if network and pattern.network else pattern.compiled.search(plain)
         if match is not None:
-            # Some patterns begin with what stands before the word, which may be the end of the line above.
+            # Some patterns match the character before the word, which may be the end of the previous line.
             at = match.start() + (plain[match.start()] == "\n")
             found[pattern.what] = min(found.get(pattern.what, at), at)
     return [{"line": plain.count("\n", 0, at) + 1, "what": what} for what, at in sorted(found.items(), key=_place)]
@@ -47,10 +47,10 @@ def _place(item: tuple[str, int]) -> tuple[int, str]:
 
 @cache
 def _patterns(language: str) -> tuple[_Pattern, ...]:
-    re2 = import_module("re2")  # on first use: `bash` needs none
+    re2 = import_module("re2")  # imported on first use: the tool `bash` does not need it
     options = re2.Options()
     options.case_sensitive = False
-    options.log_errors = False  # they would go to standard error, among the events
+    options.log_errors = False  # the errors would go to standard error, among the events
     text = resources.files("toolcharter_shell").joinpath("suspicions.toml").read_text(encoding="utf-8")
     rows = tomllib.loads(text)
     return tuple(
@@ -69,7 +69,7 @@ _TRIPLE = ('"""', "'''")
 
 
 def without_remarks(code: str, language: str) -> str:
-    """*code* with blanks for its comments and docstrings, of the same length and with the same lines."""
+    """Replace comments and docstrings in *code* by blanks; length and line breaks stay the same."""
     parts: list[str] = []
     at = 0
     while (match := _TOKENS[language].search(code, at)) is not None:
@@ -83,7 +83,7 @@ def without_remarks(code: str, language: str) -> str:
 
 
 def _end(code: str, at: int, sign: str) -> int:
-    """Where what *sign* has begun ends; at the end of the code if nothing ends it."""
+    """Return the end of the comment or string that *sign* begins: the end of the code if it is not closed."""
     if sign in _ENDS:
         end = code.find(_ENDS[sign], at)
         return len(code) if end < 0 else end + (0 if _ENDS[sign] == "\n" else len(_ENDS[sign]))
@@ -94,14 +94,14 @@ def _end(code: str, at: int, sign: str) -> int:
         elif code.startswith(sign, at):
             return at + len(sign)
         elif is_short and code[at] == "\n":
-            return at  # nobody closed it: do not lose the rest of the code
+            return at  # not closed: do not lose the rest of the code
         else:
             at += 1
     return len(code)
 
 
 def _is_statement(code: str, at: int) -> bool:
-    """Whether the string at *at* stands where a statement begins: nothing uses it."""
+    """Return whether the string at *at* is a statement of its own, which no expression uses."""
     before = at
     while before and code[before - 1].isspace():
         before -= 1

@@ -1,7 +1,7 @@
-"""Skills for agents: folders with `SKILL.md`, in the agent skills format, of five tiers.
+"""Skills for agents: folders with `SKILL.md`, in the agent skills format, in five tiers.
 
-The extension finds them, the tools show them. A skill is text of whoever wrote it: it grants nothing, and what it says to run
-passes `bash` and its rules as any other command does.
+The extension finds skills, the tools show them. A skill is only its author's text and grants nothing: a command that it
+recommends is judged by the rules like any other command.
 """
 
 from typing import Any
@@ -16,7 +16,7 @@ EXTENSION = ExtensionSpec("skills", SkillsPolicy, Skills, reasons=SkillsReason)
 
 @hookimpl
 def register_extensions() -> list[ExtensionSpec[SkillsPolicy]]:
-    """The extension that finds skills, and asks about those that have changed."""
+    """The extension that finds skills, and asks a person about skills that have changed."""
     return [EXTENSION]
 
 

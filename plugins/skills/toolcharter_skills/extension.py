@@ -1,4 +1,4 @@
-"""`Skills`: the skills of one toolbox, which its three tools share, and what asks about those that have changed."""
+"""`Skills`: finds the skills of one toolbox for its three tools, and asks a person about skills that have changed."""
 
 import asyncio
 import re
@@ -24,30 +24,30 @@ class Root(NamedTuple):
     tier: Tier
     path: Path
     below: Path | None
-    """Where no link may lie on the way to it; None outside the workspace."""
+    """The folder below which no part of the path may be a link; None outside the workspace."""
 
 
 class Skill(NamedTuple):
-    """One skill that there is."""
+    """One usable skill."""
 
     tier: Tier
     path: Path
     manifest: Manifest
     files: tuple[str, ...]
     base_dir: str
-    """What `{baseDir}` stands for: relative to the workspace, or absolute outside of it."""
+    """The value of `{baseDir}`: relative to the workspace, or absolute outside of it."""
 
 
 class Look(NamedTuple):
-    """What there was when the folders were last looked at."""
+    """The result of a scan of all folders."""
 
     skills: dict[str, Skill]
-    """By name; of two with one name that of the first tier."""
+    """The skills by name. Of two skills with one name, this is the skill of the first tier."""
     notes: tuple[str, ...]
 
 
 class Skills:
-    """The skills of one toolbox. Safe from many threads."""
+    """The skills of one toolbox. Thread-safe."""
 
     def __init__(self, workspace: Path, policy: SkillsPolicy) -> None:
         self.policy = policy
@@ -60,17 +60,17 @@ class Skills:
 
     @hookimpl
     def discover_tools(self, profile: ProfileView) -> Discovery:  # noqa: ARG002 - the hook's argument
-        """Skills are no tools: the folders are looked at when the session begins, and again when it reloads."""
+        """Scan the folders when the session begins, and again when it reloads. Skills are no tools: it finds none."""
         return Discovery(folders=tuple(str(root.path) for root in self._roots), notes=self.reload().notes)
 
     @hookimpl
     def read_roots(self) -> list[Path]:
-        """File tools read what lies in folders of skills outside the workspace."""
+        """Return the folders of skills outside the workspace, so that file tools may read them."""
         return [root.path for root in self._roots if root.below is None and root.path.is_dir()]
 
     @hookimpl
     def check_call(self, call: Call) -> Awaitable[Ask | None] | None:
-        """Ask a person about a skill that is not what it was when the session began, and about commands that use it."""
+        """Ask a person about a skill that has changed since the session began, and about commands that use it."""
         if call.tool == "skill_get":
             named = self._named(str(call.args.get("name", "")))
         elif call.commands:
@@ -80,7 +80,7 @@ class Skills:
         return self._asked(named) if named else None
 
     def reload(self) -> Look:
-        """Look at all folders again."""
+        """Scan all folders again."""
         found, notes, hashes = dict[str, Skill](), list[str](), dict[Path, str]()
         for root in self._roots:
             for one in skills_in(root.path, root.below, self._limits, self.policy.max_skills):
@@ -98,7 +98,7 @@ class Skills:
         return look
 
     def catalog(self, rt: ToolRuntime, *, reload: bool = False) -> Look:
-        """The skills that the present caller has: those of its lists whose text no profile hides."""
+        """Return the current caller's skills: those that its lists permit and whose text the profile does not hide."""
         look = self.reload() if reload else self._look
         mine = {
             name: skill
@@ -108,10 +108,10 @@ class Skills:
         return Look(mine, look.notes)
 
     def current(self, name: str, caller: Caller) -> Skill | None:
-        """The skill *name* as it is now; None if the caller has none of this name.
+        """Return the skill *name* as it is now; None if the caller has no skill of this name.
 
         Raises:
-            Unusable: It was one, and cannot be used any more.
+            Unusable: The skill was usable at the last scan, but is not any more.
         """
         skill = self._look.skills.get(name)
         if skill is None or not self.policy.permits(name, caller.agent):
@@ -129,7 +129,7 @@ class Skills:
         return [] if skill is None else [skill.path]
 
     def _used(self, commands: str) -> list[Path]:
-        """The folders of skills that *commands* may use: those they name, or all of a root that they name or match."""
+        """Return the skills that *commands* may use: those they name, or all of a root that they name or may match."""
         roots = [root.path for root in self._roots if root.path.name in commands] if self._look.skills else []
         if _GLOB.search(commands):
             roots = [root.path for root in self._roots]
@@ -151,12 +151,12 @@ class Skills:
         return Ask(SkillsReason.SKILL_CHANGED, f"{what} Look at {changed} before you agree.")
 
     def _in_workspace(self, paths: Iterable[Path]) -> Path | None:
-        """The first of *paths* that lies in a folder of skills of the workspace."""
+        """Return the first of *paths* that is in a folder of skills inside the workspace."""
         inside = {root.path for root in self._roots if root.below is not None}
         return next((path for path in paths if path.parent in inside), None)
 
     def _changed(self, paths: tuple[Path, ...]) -> Path | None:
-        """The first of *paths* whose files have changed since the session began, or were not there then."""
+        """Return the first of *paths* that is new or has changed since the session began."""
         first = self._first or {}
         for path in paths:
             below = next(root.below for root in self._roots if root.path == path.parent)
@@ -169,7 +169,7 @@ class Skills:
 
 
 def is_shown(paths: Paths, skill: Skill) -> bool:
-    """Whether the profile lets the text of *skill* be read: `hidden` and protected files are none."""
+    """Return whether the profile lets the text of *skill* be read: it must be neither hidden nor protected."""
     try:
         paths.open_file(f"{skill.base_dir}/{FILE}").__exit__(None, None, None)
     except (Denied, ToolError):

@@ -1,4 +1,4 @@
-"""The folder of a skill: its files, read without following a link, and the hash that tells it from others."""
+"""Reads the folder of a skill without following links, and computes a hash of its files."""
 
 import os
 import stat
@@ -16,11 +16,11 @@ _EXECUTABLE = 0o111
 
 
 class Limits(NamedTuple):
-    """How much one skill may be."""
+    """How large one skill may be."""
 
     files: int
     size: int
-    """In bytes, of all together."""
+    """The size of all files together, in bytes."""
 
 
 class Folder(NamedTuple):
@@ -31,15 +31,15 @@ class Folder(NamedTuple):
     hash: str
     """SHA-256, in hexadecimal, of all names, contents and executable bits."""
     files: tuple[str, ...]
-    """Relative to the folder."""
+    """The files' paths, relative to the folder."""
 
 
 class Skipped(NamedTuple):
-    """What is no skill, and why."""
+    """A path that is no usable skill, and the reason."""
 
     path: Path
     word: str
-    """Short and stable: `no_manifest`."""
+    """A short, stable word for the reason, such as `no_manifest`."""
     message: str
 
     def __str__(self) -> str:
@@ -47,13 +47,13 @@ class Skipped(NamedTuple):
 
 
 def skills_in(root: Path, below: Path | None, limits: Limits, most: int) -> Iterator[Folder | Skipped]:
-    """The skills in the folder *root*, by name, and what lies there that is none.
+    """Yield the skills in the folder *root*, by name, and the entries that are no skills.
 
     Args:
-        root: A folder of skills; there may be none.
-        below: Where no link may lie on the way to it; None if links do not matter.
-        limits: How much each skill may be.
-        most: How many entries are looked at.
+        root: A folder of skills, which need not exist.
+        below: The folder below which no part of *root* may be a link; None if links are allowed.
+        limits: How large each skill may be.
+        most: How many entries are read.
     """
     try:
         descriptor = _opened(root, below)
@@ -63,7 +63,7 @@ def skills_in(root: Path, below: Path | None, limits: Limits, most: int) -> Iter
         yield Skipped(root, "unreadable", f"it cannot be read: {error.strerror}")
         return
     try:
-        names = sorted(name for name in os.listdir(descriptor) if not name.startswith("."))  # noqa: PTH208 - of a descriptor
+        names = sorted(name for name in os.listdir(descriptor) if not name.startswith("."))  # noqa: PTH208 - a descriptor
         for name in names[:most]:
             if (found := _skill(descriptor, root / name, limits)) is not None:
                 yield found
@@ -74,10 +74,10 @@ def skills_in(root: Path, below: Path | None, limits: Limits, most: int) -> Iter
 
 
 def read_skill(path: Path, below: Path | None, limits: Limits) -> Folder:
-    """The skill in the folder *path*.
+    """Read the skill in the folder *path*.
 
     Raises:
-        Unusable: There is none, or it cannot be used.
+        Unusable: The folder holds no skill, or one that cannot be used.
     """
     try:
         descriptor = _opened(path.parent, below)
@@ -105,7 +105,7 @@ def _opened(root: Path, below: Path | None) -> int:
 
 
 def _skill(root: int, path: Path, limits: Limits) -> Folder | Skipped | None:
-    """What lies at *path*; None for a file, which nobody takes for a skill."""
+    """Read the skill at *path*, or return why it is none; None for a plain file, which is never a skill."""
     try:
         kind = os.stat(path.name, dir_fd=root, follow_symlinks=False).st_mode
         if stat.S_ISLNK(kind):

@@ -1,4 +1,4 @@
-"""`SKILL.md`: the block at its beginning, as the agent skills format has it, and the text below.
+"""Parses `SKILL.md`: the block at its beginning, in the agent skills format, and the text below it.
 
 Source: the Agent Skills specification, https://agentskills.io/specification.
 """
@@ -20,7 +20,7 @@ _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069]")
 
 
 class Unusable(Exception):
-    """A folder is no skill: a short word, and a sentence."""
+    """A folder is no usable skill; the reason is a short word and a sentence."""
 
     def __init__(self, word: str, message: str) -> None:
         super().__init__(message)
@@ -29,7 +29,7 @@ class Unusable(Exception):
 
 
 class Manifest(NamedTuple):
-    """What a skill says of itself. Text of its author, whoever that is."""
+    """A skill's description of itself: untrusted text of its author."""
 
     name: str
     description: str
@@ -38,7 +38,7 @@ class Manifest(NamedTuple):
 
 
 class _Loader(YamlLoader):
-    """Reads no aliases, by which a short text can become a large one."""
+    """Rejects aliases, with which a short text can expand to a large one."""
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(AliasEvent):
@@ -47,9 +47,9 @@ class _Loader(YamlLoader):
 
 
 def manifest_of(folder: str, source: bytes) -> Manifest:
-    """What the `SKILL.md` of the folder named *folder* says.
+    """Parse the `SKILL.md` of the folder named *folder*.
 
-    Keys that the format does not have are passed over, and so is `allowed-tools`: only a profile allows.
+    Unknown keys are ignored, and so is `allowed-tools`: only a profile can allow tools.
 
     Raises:
         Unusable: `bad_manifest`, `bad_name` or `bad_description`.
@@ -88,5 +88,5 @@ def _keys(source: str) -> Mapping[str, Any]:
 
 
 def _one_line(text: str) -> str:
-    """*text* without what could pass for another line of the index."""
+    """Return *text* in one line, without control characters: it must not pass for another line of the index."""
     return _CONTROLS.sub("", " ".join(text.split()))

@@ -1,4 +1,4 @@
-"""What a profile says of skills: where they lie, and which of them an agent has."""
+"""The policy of skills: where they are, and which of them an agent has."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -12,7 +12,7 @@ _ALL = "*"
 
 
 class SkillsReason(StrEnum):
-    """Why the extension sends a call to a person."""
+    """Why the extension asks a person about a call."""
 
     SKILL_CHANGED = "skill_changed"
     SKILL_OF_AN_AGENT = "skill_of_an_agent"
@@ -63,12 +63,12 @@ class SkillsPolicy(DiscovererPolicy, CheckPolicy):
         return folders
 
     def takes_orders_from(self) -> tuple[str, ...]:
-        """The folders of skills; those of the workspace only while agents may not write there."""
+        """Return the folders of skills, without those of the workspace if agents may write there."""
         inside = () if self.agents_write else (*self.workspace_folders, *self.project_folders)
         outside = (*self.personal_folders, *self.global_folders)
         return (*inside, *(str(Path(folder).expanduser()) for folder in outside))
 
     def permits(self, name: str, agent: str | None) -> bool:
-        """Whether *agent* may have the skill *name*."""
+        """Return whether *agent* may have the skill *name*."""
         lists = [self.allow, self.agents.get(agent or "")]
         return all(one is None or name in one or _ALL in one for one in lists)

@@ -1,4 +1,4 @@
-"""BM25: how well short texts fit a query. Source: 004, `skill_search`, with its k1 of 1.2 and b of 0.75."""
+"""BM25: ranks short texts by a query. Source: 004, `skill_search`, with its k1 of 1.2 and b of 0.75."""
 
 import math
 import re
@@ -11,12 +11,12 @@ _WORD = re.compile(r"\w+")
 
 
 def words(text: str) -> list[str]:
-    """The words of *text*, without case."""
+    """Return the words of *text*, without case."""
     return _WORD.findall(text.casefold())
 
 
 def ranked(query: str, texts: Mapping[str, str]) -> list[tuple[str, float]]:
-    """The keys of *texts* in which a word of *query* stands, the best first; among equals by key."""
+    """Return the keys and scores of the *texts* that contain a word of *query*, best first; equal scores by key."""
     counted = {key: Counter(words(text)) for key, text in texts.items()}
     if not counted:
         return []

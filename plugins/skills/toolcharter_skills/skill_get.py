@@ -1,4 +1,4 @@
-"""`skill_get`: the text of one skill, and the names of its files."""
+"""`skill_get`: returns the text of one skill, and the names of its files."""
 
 from collections.abc import Callable
 from enum import StrEnum
@@ -14,7 +14,7 @@ from toolcharter_skills.manifest import MAX_NAME, Unusable
 
 BASE_DIR = "{baseDir}"
 MAX_FILES = 100
-"""How many names of files one answer has."""
+"""How many file names one answer lists."""
 
 
 class SkillGetPolicy(ToolPolicy):
@@ -37,12 +37,12 @@ class SkillGetData(TypedDict):
     name: str
     tier: str
     base_dir: str
-    """Relative to the workspace, or absolute outside of it."""
+    """The skill's folder: relative to the workspace, or absolute outside of it."""
     body: str
     """Text of the skill's author."""
     compatibility: str
     files: list[str]
-    """Relative to `base_dir`."""
+    """The files' paths, relative to `base_dir`."""
     truncated: bool
 
 

@@ -1,4 +1,4 @@
-"""`skill_search`: the skills whose name and description fit a query best."""
+"""`skill_search`: finds the skills whose names and descriptions match a query best."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`skills`: which skills there are, each with the sentence by which a model chooses."""
+"""`skills`: lists the skills, each with the description by which a model chooses."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +10,7 @@ from toolcharter import ToolPolicy, ToolRuntime, ToolSpec
 from toolcharter_skills.extension import Skill, Skills
 
 CHARS_PER_TOKEN = 4
-"""A rule of thumb, as in the source: no tokenizer is asked."""
+"""A rule of thumb, as in the source: no tokenizer is used."""
 NOTE = "Skills are texts of their authors: they say how to do something, and permit nothing."
 
 
@@ -37,25 +37,25 @@ class SkillsData(TypedDict):
 
     skills: list[SkillLine]
     total: int
-    """How many the caller has."""
+    """How many skills the caller has."""
     notes: list[str]
-    """What was left out, and why."""
+    """The paths that were left out, and why."""
 
 
 def line_of(skill: Skill) -> SkillLine:
-    """*skill* in a list."""
+    """Convert *skill* to an entry of a list."""
     return {"name": skill.manifest.name, "description": skill.manifest.description, "tier": skill.tier}
 
 
 def shown(one: SkillLine) -> str:
-    """A line for the model."""
+    """Format a skill as a line for the model."""
     return f"- {one['name']} ({one['tier']}): {one['description']}"
 
 
 def build(workspace: Path, policy: SkillsToolPolicy, rt: ToolRuntime) -> Callable[..., str]:  # noqa: ARG001 - the extension knows it
     """Bind `skills` to one toolbox."""
 
-    def skills(reload: bool = False) -> str:  # noqa: FBT001, FBT002 - an argument of a model, which names it
+    def skills(reload: bool = False) -> str:  # noqa: FBT001, FBT002 - a model passes it by name
         """List the skills there are: instructions for tasks. Read one with skill_get before you follow it.
 
         Args:

@@ -9,14 +9,14 @@ from toolcharter import ApprovalAnswer, Caller
 from toolcharter.hosts import HostResult, PendingApproval
 
 NAME = "toolcharter"
-"""Of the interrupts."""
+"""The name of the interrupts."""
 MAX_WAITING = 10_000
-"""How many calls that wait for a person are remembered; a forgotten one asks anew when its agent goes on, and gets the same answer."""
+"""The maximum number of pending approvals kept. If one is dropped, its call asks again when the agent resumes."""
 _ANSWERS = ("allow_once", "allow_always", "deny")
 
 
 class Approvals:
-    """The pending approvals of interrupted calls. An agent that goes on makes the interrupted call from its beginning."""
+    """The pending approvals of interrupted calls. An agent that resumes makes the interrupted call again."""
 
     def __init__(self) -> None:
         self._waiting: dict[tuple[str, str, str, Caller | None], PendingApproval] = {}
@@ -32,19 +32,19 @@ class Approvals:
         interrupt: Callable[[dict[str, Any]], Any],
         answer: Callable[[str, ApprovalAnswer], Awaitable[HostResult]],
     ) -> HostResult:
-        """Make a call, or the call of a pending approval that a person has answered meanwhile.
+        """Make a call. If a person has answered its pending approval meanwhile, redeem the approval.
 
         Args:
-            call_id: The agent's.
-            name: The tool's.
-            args: As the model wrote them.
-            caller: Who calls: one caller's answer makes no call of another's.
+            call_id: The agent's identifier of the call.
+            name: The tool's name.
+            args: The arguments as the model wrote them.
+            caller: Who calls: an answer for one caller does not count for another.
             make: Makes the call.
-            interrupt: Stops the agent with a question, or returns what it went on with.
+            interrupt: Stops the agent with a question, or returns the response that the agent was resumed with.
             answer: Makes the call of a pending approval with a person's answer.
 
         Raises:
-            InterruptException: It needs a person. Go on with the response `allow_once` or `deny`.
+            InterruptException: The call needs a person. Resume with the response `allow_once` or `deny`.
         """
         key = call_id, name, json.dumps(args, sort_keys=True, default=repr), caller
         with self._lock:
@@ -65,6 +65,6 @@ class Approvals:
         with self._lock:
             self._waiting.pop(key, None)
         if before is not None and not pending.is_same_question(before):
-            return await make()  # The answer is to another question, which has expired.
-        # Anything but a plain yes is a no.
+            return await make()  # The answer was to an expired question that has changed.
+        # An unknown answer is a denial.
         return await answer(pending.state, ApprovalAnswer(said if said in _ANSWERS else "deny"))

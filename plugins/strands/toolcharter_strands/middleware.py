@@ -22,11 +22,11 @@ class Govern:
 
     Register it with `agent.add_middleware(ExecuteToolStage, Govern(host))`. The profile has to allow such a tool by its
     name, `allow: ["custom:NAME"]`. The text and the JSON of a result reach the model as text; images and documents are
-    handed on as they are. Events that a tool streams come when it has ended.
+    passed on unchanged. Events that a tool streams are passed on when the tool has ended.
 
     Args:
-        host: Of the profile.
-        caller: Says who calls, from the call; by default the host's own caller.
+        host: The host of the profile.
+        caller: Returns who makes a call, given its context; by default the host's own caller.
     """
 
     def __init__(self, host: Host, *, caller: Callable[[ExecuteToolContext], Caller | None] | None = None) -> None:
@@ -35,7 +35,7 @@ class Govern:
         self._approvals = Approvals()
 
     async def __call__(self, context: ExecuteToolContext, next_fn: Next) -> AsyncGenerator[TypedEvent, None]:
-        """Make the call, if the gate lets it through; its events."""
+        """Make the call if the gate allows it, and yield its events."""
         if isinstance(context.tool, ProfileTool):
             async for event in next_fn(context):
                 yield event
@@ -46,7 +46,7 @@ class Govern:
         schema = None if context.tool is None else context.tool.tool_spec["inputSchema"]["json"]
 
         async def body(judged: dict[str, Any]) -> str:
-            # The gate's own copy: the context's is shared, and may have changed since it was judged.
+            # The gate's own copy: the context's arguments are shared, and may have changed since they were judged.
             use: ToolUse = {**context.tool_use, "name": name, "input": {**given, **judged}}
             return await held.keep(next_fn(replace(context, tool_use=use)))
 
@@ -68,7 +68,7 @@ class Govern:
 
 
 class _Held:
-    """What the tool itself has streamed, beside what the gate makes of it."""
+    """What the tool itself has streamed, kept apart from the gate's result."""
 
     def __init__(self) -> None:
         self.events = list[TypedEvent]()
@@ -76,7 +76,7 @@ class _Held:
         self._stop: InterruptException | None = None
 
     async def keep(self, events: AsyncIterable[TypedEvent]) -> str:
-        """The text of the result, for the gate.
+        """Keep the tool's events, and return the text of its result for the gate.
 
         Raises:
             ToolError: The tool has failed, or has interrupted the agent.
@@ -100,17 +100,17 @@ class _Held:
         return text
 
     def is_interrupted(self) -> bool:
-        """Whether the tool has interrupted the agent, by an event that is among those streamed.
+        """Return whether one of the streamed events interrupts the agent.
 
         Raises:
-            InterruptException: It has, by this.
+            InterruptException: The tool has interrupted the agent by this exception.
         """
         if self._stop is not None:
             raise self._stop
         return any("tool_interrupt_event" in event for event in self.events)
 
     def result(self, result: HostResult, call_id: str) -> ToolResult:
-        """What the model sees."""
+        """Return the result that the model sees."""
         shown = answered(result, call_id)
         return {**shown, "content": [*shown["content"], *([] if result.is_error else self._rest)]}
 

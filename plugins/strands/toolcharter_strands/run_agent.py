@@ -1,4 +1,7 @@
-"""The extension `strands`: runs agents that tools start. Source: strands-agents 1.62, `agent`, `models/bedrock.py`, `models/openai.py`."""
+"""The extension `strands`: runs agents that tools start.
+
+Source: strands-agents 1.62, `agent`, `models/bedrock.py`, `models/openai.py`.
+"""
 
 import os
 from collections.abc import AsyncGenerator
@@ -6,7 +9,7 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal
 
-from botocore.config import Config  # type: ignore[import-untyped]  # botocore has none
+from botocore.config import Config  # type: ignore[import-untyped]  # botocore has no types
 from pydantic import Field
 from strands import Agent
 from strands.hooks import BeforeModelCallEvent
@@ -53,7 +56,7 @@ class StrandsAgents:
     """Implements `run_agent`."""
 
     def __init__(self, policy: StrandsPolicy) -> None:
-        """Import what the provider needs now: the seconds that it takes are none of an agent's.
+        """Import the provider's modules now, so that this does not use up an agent's time.
 
         Raises:
             ConfigurationError: The extra `openai` is not installed.
@@ -61,7 +64,7 @@ class StrandsAgents:
         self._policy = policy
         if policy.provider == "openai":
             try:
-                openai.OpenAIModel  # noqa: B018 - has its module imported
+                openai.OpenAIModel  # noqa: B018 - imports the module
             except ImportError as error:
                 what = f"what asks OpenAI's models is not installed ({error})."
                 fix = "Install toolcharter-strands with its extra: toolcharter-strands[openai]."
@@ -69,7 +72,7 @@ class StrandsAgents:
 
     @hookimpl
     async def run_agent(self, task: AgentTask) -> AgentResult:
-        """Run *task* with the framework, which repeats no question that has failed.
+        """Run *task* with the framework. A request to the model that fails is not retried.
 
         Raises:
             ToolError: There is no key, or the agent was cancelled.
@@ -94,11 +97,11 @@ class StrandsAgents:
         return AgentResult(text, used["inputTokens"], used["outputTokens"], asked.count, is_exhausted)
 
     def _model_of(self, task: AgentTask) -> Model:
-        """The task's model. Nobody reads along, so that it answers in one piece."""
+        """Make the task's model. It does not stream, because no one reads the answer before it is complete."""
         policy, name = self._policy, task.model or self._policy.model
         if policy.provider == "bedrock":
             return BedrockModel(
-                # A cancelled question goes on in a thread of Strands: it ends with the task's time at the latest.
+                # A cancelled request continues in a thread of Strands: this ends it with the task's time at the latest.
                 boto_client_config=Config(
                     read_timeout=max(1.0, task.deadline - monotonic()), retries={"total_max_attempts": 1}
                 ),
@@ -115,20 +118,20 @@ class StrandsAgents:
 
 
 class _Asked:
-    """Counts the questions to the model, and asks none once the agent has to stop."""
+    """Counts the requests to the model, and ends the agent before the next request if it was cancelled."""
 
     def __init__(self, task: AgentTask) -> None:
         self.count = 0
         self._task = task
 
-    def __call__(self, event: BeforeModelCallEvent) -> None:  # noqa: ARG002 - Strands names it
+    def __call__(self, event: BeforeModelCallEvent) -> None:  # noqa: ARG002 - Strands's name
         if self._task.is_cancelled():
             raise ToolError("The agent was cancelled.", reason="cancelled")
         self.count += 1
 
 
 class _TaskTool(AgentTool):
-    """One of the agent's tools; what is refused is told to the model."""
+    """One of the agent's tools. The model reads why a call was refused."""
 
     def __init__(self, task: AgentTask, shown: HostTool) -> None:
         super().__init__()
@@ -137,27 +140,27 @@ class _TaskTool(AgentTool):
 
     @property
     def tool_name(self) -> str:
-        """Its name."""
+        """The tool's name."""
         return self._shown.name
 
     @property
     def tool_spec(self) -> ToolSpec:
-        """What the model is shown."""
+        """The name, description and schema for the model."""
         schema = {"json": self._shown.parameters}
         return {"name": self._shown.name, "description": self._shown.description, "inputSchema": schema}
 
     @property
     def tool_type(self) -> str:
-        """A word for displays."""
+        """The kind of tool, for displays."""
         return "toolcharter"
 
     async def stream(
         self,
         tool_use: ToolUse,
-        invocation_state: dict[str, Any],  # noqa: ARG002 - Strands names it
+        invocation_state: dict[str, Any],  # noqa: ARG002 - Strands's name
         **_: Any,
     ) -> AsyncGenerator[ToolResultEvent, None]:
-        """One governed call; its result is the only event."""
+        """Make one governed call; its result is the only event."""
         call_id, parent_id = tool_use["toolUseId"], self._task.parent_id
         made = await self._task.toolbox.acall(self.tool_name, tool_use["input"], call_id=call_id, parent_id=parent_id)
         status: Literal["success", "error"] = "success" if made.outcome == "ok" else "error"
@@ -165,7 +168,7 @@ class _TaskTool(AgentTool):
 
 
 def build(workspace: Path, policy: StrandsPolicy) -> StrandsAgents:  # noqa: ARG001 - the same for every workspace
-    """What runs the agents of one toolbox."""
+    """Return the extension that runs the agents of one toolbox."""
     return StrandsAgents(policy)
 
 

@@ -1,4 +1,4 @@
-"""A profile's tools as those of Strands."""
+"""A profile's tools as tools of Strands."""
 
 from collections.abc import AsyncGenerator, Callable
 from typing import Any
@@ -12,22 +12,22 @@ from toolcharter.hosts import Host, HostResult, HostTool
 from toolcharter_strands.approvals import NAME, Approvals
 
 CallerOf = Callable[[dict[str, Any]], Caller | None]
-"""Says who calls, from the `invocation_state` of the run; None is the host's own caller."""
+"""Returns who calls, given the `invocation_state` of the run. None means the host's own caller."""
 
 
 def strands_tools(host: Host, *, caller: CallerOf | None = None) -> list[AgentTool]:
-    """The tools of *host* for `Agent(tools=...)`.
+    """Return the tools of *host* for `Agent(tools=...)`.
 
     Args:
-        host: Whose tools.
-        caller: Who calls.
+        host: The host of the profile.
+        caller: Returns who calls; by default the host's own caller.
     """
     approvals = Approvals()
     return [ProfileTool(host, tool, caller, approvals) for tool in host.tools()]
 
 
 class ProfileTool(AgentTool):
-    """One tool of a profile. A refusal is a result of the status `error`, with its reason in the text."""
+    """One tool of a profile. The result of a refused call has the status `error`, and the reason in its text."""
 
     def __init__(self, host: Host, tool: HostTool, caller: CallerOf | None, approvals: Approvals) -> None:
         super().__init__()
@@ -38,24 +38,24 @@ class ProfileTool(AgentTool):
 
     @property
     def tool_name(self) -> str:
-        """Its name."""
+        """The tool's name."""
         return self._tool.name
 
     @property
     def tool_spec(self) -> ToolSpec:
-        """What the model is shown."""
+        """The name, description and schema for the model."""
         schema = {"json": self._tool.parameters}
         return {"name": self._tool.name, "description": self._tool.description, "inputSchema": schema}
 
     @property
     def tool_type(self) -> str:
-        """A word for displays."""
+        """The kind of tool, for displays."""
         return "toolcharter"
 
     async def stream(
         self, tool_use: ToolUse, invocation_state: dict[str, Any], **_: Any
     ) -> AsyncGenerator[ToolResultEvent, None]:
-        """One governed call; its result is the only event."""
+        """Make one governed call; its result is the only event."""
         call_id, args = tool_use["toolUseId"], tool_use["input"]
         caller = self._caller and self._caller(invocation_state)
 
@@ -73,6 +73,6 @@ class ProfileTool(AgentTool):
 
 
 def answered(result: HostResult, call_id: str) -> ToolResult:
-    """*result* as Strands wants it."""
+    """Convert *result* to Strands's form."""
     content: list[ToolResultContent] = [{"text": result.text}]
     return {"toolUseId": call_id, "status": "error" if result.is_error else "success", "content": content}

@@ -1,7 +1,7 @@
 """The event sink `syslog:`: each event line as one RFC 5424 message in one datagram.
 
-It neither shortens a line nor queues one: what the daemon does not take within a second, or what
-is larger than a datagram, is an `OSError`, and the gate counts it as lost or refuses the call.
+It neither shortens nor queues lines. If the daemon does not take a line within a second, or the line is larger than a
+datagram, the sink raises `OSError`, and the gate counts the line as lost or refuses the call.
 """
 
 import errno
@@ -41,10 +41,10 @@ class SyslogSink:
         self._socket = self._connect()
 
     def write(self, lines: bytes) -> None:
-        """Send each of *lines* in a datagram of its own.
+        """Send each of *lines* in its own datagram.
 
         Raises:
-            OSError: One could not be sent, so those behind it were not sent either.
+            OSError: A line could not be sent; the lines after it were not sent either.
         """
         with self._lock:
             for line in lines.splitlines():
@@ -60,7 +60,7 @@ class SyslogSink:
         except OSError as error:
             if error.errno not in _GONE:
                 raise
-            # Nothing of this line was sent: the daemon was restarted, or refused the datagram before it.
+            # Nothing of this line was sent: the daemon was restarted, or refused the previous datagram.
             fresh = self._connect()
             self._socket.close()
             self._socket = fresh
@@ -81,13 +81,13 @@ def message(line: bytes, facility: int, host: str) -> bytes:
     """Put one event line into an RFC 5424 message.
 
     Args:
-        line: One JSON object as the gate writes it, without newline.
+        line: One JSON object as the gate writes it, without the line break.
         facility: The number of the facility, 0 to 23.
         host: The HOSTNAME field: 1 to 255 printable ASCII characters without blanks.
 
     Returns:
-        Header, no structured data, and the line as it is. It bears no byte order mark, for
-        readers parse it as JSON: in the RFC's words it is MSG-ANY.
+        Header, no structured data, and the unchanged line. The line has no byte order mark, because
+        readers parse it as JSON; the RFC calls this form MSG-ANY.
 
     Source: RFC 5424, section 6.
     """
@@ -130,5 +130,5 @@ def _event(line: bytes) -> Mapping[str, Any]:
 
 
 def _word(text: str, longest: int) -> str:
-    """*text* as a field of a header: no blanks, no control characters, not empty."""
+    """Return *text* as a field of a header: without blanks and control characters, and not empty."""
     return _UNPRINTABLE.sub("?", text)[:longest] or "-"

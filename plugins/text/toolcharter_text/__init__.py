@@ -1,6 +1,6 @@
-"""The text tools of toolcharter: `json_parse` and `text_search`, for text that is given and for single files.
+"""The text tools of toolcharter: `json_parse` and `text_search`, for text in the call and for single files.
 
-They look and change nothing. Files are read through `rt.paths`; what a pattern or a query may cost is bounded.
+They only read. Files are read through `rt.paths`; the cost of a pattern or a query is bounded.
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""What the text tools share: what they may read, how long they may take, and the text itself."""
+"""The policy that the text tools share, and the reading of their text or file."""
 
 import time
 from collections.abc import Callable, Generator, Mapping
@@ -22,7 +22,7 @@ SOURCE_ALIASES: Mapping[str, str] = MappingProxyType(
 
 
 class SharedReason(StrEnum):
-    """Why both tools fail."""
+    """Why either tool fails."""
 
     TOO_LARGE = "too_large"
     TOO_COSTLY = "too_costly"
@@ -57,21 +57,21 @@ class TextPolicy(ToolPolicy):
         return entries
 
     def paths(self, rt: ToolRuntime) -> Paths:
-        """The runtime's paths under this policy."""
+        """Return the runtime's paths, narrowed by this policy."""
         return rt.paths.narrowed(read_roots=self.read_roots, protected=self.protected)
 
     def until(self, rt: ToolRuntime) -> float:
-        """When the work must have ended, on `time.monotonic`'s clock."""
+        """Return the deadline of the work, on `time.monotonic`'s clock."""
         return min(rt.deadline, time.monotonic() + self.max_time_s)
 
 
 @contextmanager
 def given(paths: Paths, text: str | None, path: str | None, limit: int) -> Generator[Callable[[], bytes]]:
-    """What reads the text or the file that a call gives; whether it may do so is decided before.
+    """Yield a function that reads the text or the file of a call. Access to the file is checked before.
 
     Raises:
-        Denied: As `paths` does.
-        ToolError: `invalid_arguments`, unless exactly one of them is given; `too_large`; as `paths` does.
+        Denied: As `paths`.
+        ToolError: `invalid_arguments`, unless exactly one of *text* and *path* is given; `too_large`; or as `paths`.
     """
     if text is not None and path is None:
         raw = text.encode()  # the gate lets no lone surrogate through
@@ -90,7 +90,7 @@ def _fitting(raw: bytes, what: str, limit: int) -> bytes:
 
 
 def check_time(until: float) -> None:
-    """Stop what takes too long.
+    """Stop work that takes too long.
 
     Raises:
         ToolError: `timed_out`.

@@ -1,4 +1,4 @@
-"""Bytes to JSON values: RFC 8259 and nothing more lenient, with the place of what is wrong."""
+"""Parses JSON strictly by RFC 8259, and reports the place of an error."""
 
 import re
 from enum import StrEnum
@@ -10,11 +10,11 @@ import orjson
 from toolcharter import ToolError
 
 BOM = b"\xef\xbb\xbf"
-# What of a valid document has to be looked at: strings (are they names?), brackets, and whole numbers.
+# The tokens of a valid document that have to be checked: strings (are they names?), brackets, and whole numbers.
 _TOKEN = re.compile(
     r'(?P<string>"[^"\\]*(?:\\.[^"\\]*)*")[ \t\r\n]*(?P<colon>:)?|[{}\[\]]|(?P<whole>-?[0-9]+(?![0-9.eE]))|[0-9][0-9.eE+-]*'
 )
-_MAX_DIGITS = 20  # Those of 2**64, with a sign.
+_MAX_DIGITS = 20  # The digits of 2**64, or of 2**63 with a sign.
 _MANY_DIGITS = re.compile(r"(?<![0-9.])[0-9]{19}")  # As many as 2**63 has.
 _STRINGS = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"[ \t\r\n]*(:?)')
 _NESTING = frozenset({dict, list})
@@ -28,7 +28,7 @@ _MANY = "If each line is a document, say so with `lines`."
 
 
 class DocumentReason(StrEnum):
-    """Why a text is not taken for JSON."""
+    """Why a text is not accepted as JSON."""
 
     INVALID_JSON = "invalid_json"
     DUPLICATE_KEY = "duplicate_key"
@@ -37,10 +37,10 @@ class DocumentReason(StrEnum):
 
 
 def read_document(raw: bytes, max_depth: int) -> Any:
-    """The value of one document, a byte-order mark before it left out.
+    """Return the value of one document; a byte-order mark before it is ignored.
 
     Raises:
-        ToolError: With one of `DocumentReason`, and line and column of what is wrong.
+        ToolError: With a `DocumentReason`, and the line and column of the error.
     """
     text = _decoded(raw)
     value = _parsed(text, max_depth, 1)
@@ -50,7 +50,7 @@ def read_document(raw: bytes, max_depth: int) -> Any:
 
 
 def read_lines(raw: bytes, max_depth: int) -> list[Any]:
-    """The values of a text with one document in each line; empty lines are passed over.
+    """Return the values of a text with one document in each line; empty lines are ignored.
 
     Raises:
         ToolError: As for `read_document`.
@@ -87,9 +87,9 @@ def _parsed(text: str, max_depth: int, line: int) -> Any:
 
 
 def _is_doubtful(text: str, value: Any, max_depth: int) -> bool:
-    """Whether `_check` could find fault with the valid *text* of *value*: it takes a hundred times as long to read.
+    """Return whether `_check` might reject the valid *text* of *value*; `_check` takes a hundred times as long.
 
-    Where two members have one name, *value* has fewer members than the text has names.
+    If two members have one name, *value* has fewer members than the text has names.
     """
     if _MANY_DIGITS.search(text):
         return True
@@ -98,7 +98,7 @@ def _is_doubtful(text: str, value: Any, max_depth: int) -> bool:
 
 
 def _shape(value: Any) -> tuple[int, int]:
-    """How many levels of arrays and objects *value* has, and how many members all of its objects."""
+    """Return how many levels of arrays and objects *value* has, and how many members its objects have in total."""
     depth = members = 0
     level = [value] if type(value) in _NESTING else []
     while level:
@@ -110,7 +110,7 @@ def _shape(value: Any) -> tuple[int, int]:
 
 
 def _check(text: str, max_depth: int, line: int) -> None:
-    """Whether a valid document is one that all programs read alike, and not too deep."""
+    """Refuse a valid document that is too deep, or that programs may parse to different values."""
     names: list[set[str]] = []
     for found in _TOKEN.finditer(text):
         first = found[0][0]
@@ -135,7 +135,7 @@ def _check_name(quoted: str, seen: set[str], place: tuple[str, int, int]) -> Non
 
 
 def _check_number(digits: str, place: tuple[str, int, int]) -> None:
-    """Refuse what would come out as another number. Source: orjson makes floats of what 64 bits do not hold."""
+    """Refuse an integer that orjson would return as a float, because it does not fit into 64 bits."""
     if len(digits) > _MAX_DIGITS or not -(2**63) <= int(digits) < 2**64:
         raise _out_of_range(*place)
 
@@ -158,7 +158,7 @@ def _fault(
     reason: DocumentReason = DocumentReason.INVALID_JSON,
     hint: str | None = None,
 ) -> ToolError:
-    """An error with line and column, both counted from 1. The document's own words are left out."""
+    """Make an error with line and column, both counted from 1. It quotes nothing from the document."""
     before = text[:at]
     place = f"{line + before.count(chr(10))}:{at - before.rfind(chr(10))}"
     return ToolError(f"Line and column {place}: {what}.", reason=reason, hint=hint)

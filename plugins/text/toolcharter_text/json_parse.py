@@ -1,4 +1,4 @@
-"""`json_parse`: check JSON, print it for people, and pick parts of it."""
+"""`json_parse`: checks JSON, prints it indented, and selects parts of it."""
 
 from collections.abc import Callable, Iterable
 from enum import StrEnum
@@ -32,7 +32,7 @@ class JsonParsePolicy(TextPolicy):
 
 
 class JsonParseReason(StrEnum):
-    """Why `json_parse` fails, beside what the path guard and the reading of documents report."""
+    """Why `json_parse` fails, in addition to the reasons of the path guard and of parsing documents."""
 
     INVALID_QUERY = "invalid_query"
 
@@ -41,9 +41,9 @@ class JsonMatch(BaseModel):
     """One node that a query selects."""
 
     path: str
-    """Normalised: `$['a'][0]`."""
+    """The node's normalized path, such as `$['a'][0]`."""
     name: str | None
-    """Of the member that it is or, in an array, lies in."""
+    """The name of the nearest member: the node itself, or for an array's element the member that holds the array."""
     value: Any
 
 
@@ -51,16 +51,16 @@ class JsonData(BaseModel):
     """The structured result."""
 
     path: str | None
-    """Of the file, as the call gave it."""
+    """The file's path, as in the call."""
     value: Any
-    """The document, or with `lines` a list of them; null with a query, or if it is too large."""
+    """The document, or with `lines` a list of documents; null with a query, or if it is too large."""
     matches: list[JsonMatch] | None
-    """What the query selects, in its order; null without one."""
+    """The nodes that the query selects, in its order; null without a query."""
     truncated: bool
 
 
 class Result(NamedTuple):
-    """What is returned of a document."""
+    """The parts of a document that are returned."""
 
     text: str
     value: Any
@@ -80,7 +80,7 @@ def build(
         text: str | None = None,
         path: str | None = None,
         query: str | None = None,
-        lines: bool = False,  # noqa: FBT001, FBT002 - given by name
+        lines: bool = False,  # noqa: FBT001, FBT002 - passed by name
         max_results: Count | None = None,
     ) -> str:
         """Check that a text or a file is strict JSON, print it indented, or select parts of it by a JSONPath.
@@ -120,7 +120,7 @@ SPEC = ToolSpec(
 
 
 def _finder(query: str, policy: JsonParsePolicy, rt: ToolRuntime) -> Callable[[Any], Iterable[Any]]:
-    """What evaluates *query*, read before anything is done."""
+    """Parse *query*, and return the function that evaluates it."""
     try:
         return jsonpaths.Query(query, jsonpaths.Budget(policy.max_steps, policy.until(rt))).find
     except jsonpaths.QueryError as error:
@@ -141,7 +141,7 @@ def _whole(document: Any, policy: JsonParsePolicy) -> Result:
 
 
 def _selected(found: Iterable[Any], limit: int, policy: JsonParsePolicy) -> Result:
-    """As many nodes as may be returned."""
+    """Return the first nodes, as many as the limits allow."""
     matches: list[dict[str, Any]] = []
     size = 0
     for node in found:

@@ -1,7 +1,7 @@
-"""JSONPath (RFC 9535) on a document, step by step, so that neither query nor document can take for ever.
+"""Evaluates JSONPath (RFC 9535) with a budget of steps, so that no query and no document can take for ever.
 
-The library `python-jsonpath` reads the query, in its strict mode; its regular expressions are replaced, and each node,
-each comparison and each verdict of a filter is counted. Import this only where there is a query: the library takes a while.
+The library `python-jsonpath` parses the query, in its strict mode. Its regular expressions are replaced, and each node,
+each comparison and each filter result is counted. Import this module only for a query: the import is slow.
 """
 
 import re
@@ -21,31 +21,31 @@ from toolcharter_text.patterns import Pattern, PatternError
 
 MAX_QUERY_CHARS = 1000
 COST_OF_A_STEP = 1000
-"""What a pattern may cost for one step of a query, which takes about as long."""
-# A dot outside of a class; what is escaped and what stands in a class goes by first.
+"""The cost of a pattern that takes about as long as one step of a query."""
+# A dot outside of a class; escaped characters and whole classes match first.
 _DOT = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]|(\.)")
 
 
 class QueryError(ValueError):
-    """The query is no JSONPath."""
+    """The query is not a valid JSONPath."""
 
 
 class Found(NamedTuple):
     """One node that a query selects."""
 
     path: str
-    """The normalised path (RFC 9535, section 2.7)."""
+    """The normalized path (RFC 9535, section 2.7)."""
     name: str | None
-    """Of the member that it is or, in an array, lies in; None if there is none above."""
+    """The name of the member that it is or, for an array's element, that holds the array; None if there is none."""
     value: Any
 
 
 class Budget:
-    """What a query may still do.
+    """The steps and the time that a query has left.
 
     Args:
-        steps: Nodes, comparisons and verdicts.
-        until: When it must have ended, on `time.monotonic`'s clock.
+        steps: How many nodes, comparisons and filter results are allowed.
+        until: The deadline, on `time.monotonic`'s clock.
     """
 
     def __init__(self, steps: int, until: float) -> None:
@@ -53,10 +53,10 @@ class Budget:
         self._until = until
 
     def spend(self, steps: int = 1) -> None:
-        """Take some.
+        """Use up *steps*.
 
         Raises:
-            ToolError: `too_costly`, if there are no more; `timed_out`.
+            ToolError: `too_costly`, if no steps are left; `timed_out`.
         """
         self._steps -= steps
         if self._steps < 0:
@@ -66,10 +66,10 @@ class Budget:
 
 
 class Query:
-    """A query, ready to be asked.
+    """A parsed query.
 
     Raises:
-        QueryError: It is no JSONPath; the message has the character where reading it ended, counted from 1.
+        QueryError: *text* is not a valid JSONPath; the message has the character of the error, counted from 1.
     """
 
     def __init__(self, text: str, budget: Budget) -> None:
@@ -78,7 +78,7 @@ class Query:
         self._path = _counted(_compiled(text, budget), budget)
 
     def find(self, document: Any) -> Iterator[Found]:
-        """What it selects from *document*, in its order, found as it is asked for.
+        """Yield the nodes that it selects from *document*, in its order, evaluated lazily.
 
         Raises:
             ToolError: `too_costly`, `timed_out`.
@@ -105,7 +105,7 @@ def _compiled(text: str, budget: Budget) -> JSONPath:
 
 
 def _counted(path: JSONPath, budget: Budget) -> "_Path":
-    """*path*, and the queries in its filters with it, made to count their steps."""
+    """Make *path*, and the queries in its filters, count their steps."""
     for selector in (selector for segment in path.segments for selector in segment.selectors):
         if isinstance(selector, Filter):
             for part in walk(selector.expression):
@@ -121,7 +121,7 @@ def _found(node: JSONPathMatch) -> Found:
 
 
 class _Node(JSONPathMatch):
-    """A node that counts its children and does not keep them."""
+    """A node that costs a step when it is made, and does not keep its children."""
 
     __slots__ = ("budget",)
 
@@ -131,15 +131,15 @@ class _Node(JSONPathMatch):
         self.budget = budget
 
     def add_child(self, *children: JSONPathMatch) -> None:
-        """Let go: all the nodes of a large document would stay in memory."""
+        """Do nothing: otherwise all nodes of a large document would stay in memory."""
 
     def new_child(self, obj: object, key: int | str) -> JSONPathMatch:
-        """One step further down."""
+        """Make the child node at *key*."""
         return _Node(obj, (*self.parts, key), self.root, self.budget)
 
 
 class _Path(JSONPath):
-    """A path whose nodes count. The library's own would also take a document that is a string for JSON to parse."""
+    """A path whose nodes cost steps. The library's own class would also parse a document that is a string as JSON."""
 
     __slots__ = ("_budget",)
 
@@ -147,8 +147,8 @@ class _Path(JSONPath):
         super().__init__(env=path.env, segments=path.segments)
         self._budget = budget
 
-    def finditer(self, data: Any, *, filter_context: Mapping[str, Any] | None = None) -> Iterable[JSONPathMatch]:  # noqa: ARG002 - as above it
-        """Nodes one by one."""
+    def finditer(self, data: Any, *, filter_context: Mapping[str, Any] | None = None) -> Iterable[JSONPathMatch]:  # noqa: ARG002 - the library's signature
+        """Return the selected nodes lazily."""
         nodes: Iterable[JSONPathMatch] = [_Node(data, (), data, self._budget)]
         for segment in self.segments:
             nodes = segment.resolve(nodes)
@@ -165,24 +165,24 @@ class _Environment(JSONPathEnvironment):
         super().__init__(strict=True)
 
     def setup_function_extensions(self) -> None:
-        """Those of RFC 9535, section 2.4."""
+        """Set up the functions of RFC 9535, section 2.4, with our own `match` and `search`."""
         super().setup_function_extensions()
         self.function_extensions["match"] = _Matching(self._budget, whole=True)
         self.function_extensions["search"] = _Matching(self._budget, whole=False)
 
     def is_truthy(self, obj: object) -> bool:
-        """The verdict of a filter."""
+        """Return the result of a filter."""
         self._budget.spend()
         return super().is_truthy(obj)
 
     def compare(self, left: object, operator: str, right: object) -> bool:
-        """One comparison; of large values it takes a while."""
+        """Compare two values, which is slow for large values."""
         self._budget.spend()
         return super().compare(left, operator, right)
 
 
 class _Matching(FilterFunction):
-    """`match` and `search`: nothing but a text and a pattern can match. Source: RFC 9535, sections 2.4.6 and 2.4.7."""
+    """`match` and `search`: only two strings can match. Source: RFC 9535, sections 2.4.6 and 2.4.7."""
 
     def __init__(self, budget: Budget, *, whole: bool) -> None:
         self._budget = budget
@@ -195,11 +195,11 @@ class _Matching(FilterFunction):
 
     @property
     def return_type(self) -> ExpressionType:
-        """Yes or no."""
+        """A logical value."""
         return ExpressionType.LOGICAL
 
     def __call__(self, value: object, pattern: object) -> bool:
-        """Whether *value* matches; a pattern that is none matches nothing."""
+        """Return whether *value* matches; an invalid pattern matches nothing."""
         if not isinstance(value, str) or not isinstance(pattern, str):
             return False
         compiled = _regular(pattern)
@@ -210,7 +210,7 @@ class _Matching(FilterFunction):
 
 
 def _regular(source: str) -> Pattern | None:
-    """An I-Regexp (RFC 9485) as RE2 keeps it, compiled once: its dot matches no line break. What else RE2 knows is taken, too."""
+    """Compile an I-Regexp (RFC 9485) for RE2: its dot matches no line break. RE2's other syntax is accepted, too."""
     try:
         return Pattern(_DOT.sub(lambda found: r"[^\n\r]" if found[1] else found[0], source))
     except PatternError:

@@ -1,11 +1,11 @@
-"""Bytes to text, and lines as they are shown."""
+"""Decodes bytes to text, and shortens lines for the result."""
 
 import codecs
 
 MAX_LINE_CHARS = 500
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF32_LE, "utf-32"),  # before UTF-16, whose mark is its beginning
+    (codecs.BOM_UTF32_LE, "utf-32"),  # before UTF-16: its mark begins with that of UTF-16
     (codecs.BOM_UTF32_BE, "utf-32"),
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
@@ -14,14 +14,14 @@ _TOKEN = frozenset("+/=-_.")
 
 
 class NotText(Exception):
-    """The bytes are no text in any encoding that they could be in."""
+    """The bytes are not text in any possible encoding."""
 
 
 def decoded(raw: bytes) -> str:
-    """The text of *raw*: a byte-order mark decides, else UTF-8, else Latin-1.
+    """Decode *raw* by its byte-order mark, or else as UTF-8, or else as Latin-1.
 
     Raises:
-        NotText: A NUL, or what its mark promises does not follow.
+        NotText: The text contains a NUL, or the bytes do not match the byte-order mark.
     """
     encoding = next((name for mark, name in _BOMS if raw.startswith(mark)), "utf-8")
     try:
@@ -36,9 +36,9 @@ def decoded(raw: bytes) -> str:
 
 
 def shown(line: str) -> str:
-    """The line, or the beginning of a long one, cut where no token is cut in two.
+    """Return the line, or the beginning of a long line, cut between tokens.
 
-    Half a secret would no longer be recognised as one, nor one whose name before it is left out.
+    Half a secret would not be recognized, and neither would a secret without the name before it.
     """
     if len(line) <= MAX_LINE_CHARS:
         return line

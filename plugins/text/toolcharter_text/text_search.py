@@ -1,4 +1,4 @@
-"""`text_search`: the lines of a text or of one file that match. For folders there is `grep`."""
+"""`text_search`: finds matching lines in a text or in one file. For folders there is `grep`."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ class TextSearchPolicy(TextPolicy):
 
 
 class TextSearchReason(StrEnum):
-    """Why `text_search` fails, beside what the path guard reports."""
+    """Why `text_search` fails, in addition to the reasons of the path guard."""
 
     INVALID_PATTERN = "invalid_pattern"
     BINARY_FILE = "binary_file"
@@ -43,13 +43,13 @@ class TextMatch(BaseModel):
     """One matching line."""
 
     line: int
-    """Counted from 1."""
+    """The line's number, counted from 1."""
     column: int
-    """Where in the line its first match begins, in characters, counted from 1."""
+    """The column of the line's first match, in characters, counted from 1."""
     text: str
-    """The line; of a long one its beginning."""
+    """The line, or the beginning of a long line."""
     before: list[str]
-    """The lines of context above, if any were asked for."""
+    """The lines of context above, if the call wants context."""
     after: list[str]
 
 
@@ -57,14 +57,14 @@ class TextSearchData(BaseModel):
     """The structured result."""
 
     path: str | None
-    """Of the file, as the call gave it."""
+    """The file's path, as in the call."""
     matches: list[TextMatch]
     truncated: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A line that matches, and where, both counted from 0."""
+    """The number of a matching line, and the place of the match in it, both counted from 0."""
 
     line: int
     at: int
@@ -82,8 +82,8 @@ def build(
         pattern: str,
         text: str | None = None,
         path: str | None = None,
-        ignore_case: bool = False,  # noqa: FBT001, FBT002 - given by name
-        literal: bool = False,  # noqa: FBT001, FBT002 - given by name
+        ignore_case: bool = False,  # noqa: FBT001, FBT002 - passed by name
+        literal: bool = False,  # noqa: FBT001, FBT002 - passed by name
         context: Annotated[int, Field(ge=0)] = 0,
         max_results: Count | None = None,
     ) -> str:
@@ -183,7 +183,7 @@ def _text(matches: list[dict[str, object]], *, truncated: bool) -> str:
 
 
 def _rows(matches: list[TextMatch]) -> Iterator[str]:
-    """Rows as grep(1) prints them: `:` after a match, `-` after context, `--` between blocks of context."""
+    """Format rows as grep(1) does: `:` after the number of a match, `-` for context, `--` between blocks."""
     matching = {match.line: match.text for match in matches}
     spaced = any(match.before or match.after for match in matches)
     rows: dict[int, str] = {}
