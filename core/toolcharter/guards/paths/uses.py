@@ -45,7 +45,7 @@ def _write(found: Found, path: str) -> None:
 
 
 def _may_write(found: Found) -> bool:
-    # A rename would ignore the file's own permissions, although somebody has made it read-only on purpose.
+    # A rename would ignore the file's own permissions, although it was made read-only on purpose.
     by_effect = os.access in os.supports_effective_ids
     return os.access(found.name, os.W_OK, dir_fd=found.folder, effective_ids=by_effect, follow_symlinks=False)
 
