@@ -1,10 +1,10 @@
-"""The scrubber: one fixed mask for every secret, in front of every result and event.
+"""The scrubber: replaces every secret by one fixed mask, in every result and event.
 
-Known are the tokens of 150 providers by their shape (`tables`), values beside a telling key (`password`,
-`api_key`, `Authorization`), credentials in URLs and cookies, blocks of private keys, and the values that the
-environment or a store holds; all of them also in base64, percent-encoded, or with characters between that are not
-seen. Source code is left alone where a value's shape shows a name, a call, a type or a place to fill in. Not covered:
-a secret in another encoding, or without shape, key and place.
+It recognises the tokens of 150 providers by their shape (`tables`), values beside a telling key, which is a key that
+names a secret (`password`, `api_key`, `Authorization`), credentials in URLs and cookies, blocks of private keys, and
+the secret values of the environment or a store. It also finds them in base64, percent-encoded, or with invisible
+characters in between. A value that looks like a name, a call, a type or a placeholder, as in source code, is not
+masked. Not covered: a secret in another encoding, or one without a known shape, key or place.
 """
 
 from toolcharter.guards.secrets.engine import hints as hints

@@ -1,8 +1,8 @@
 """Keep a JSON or YAML document valid when secrets in it are masked.
 
-The mask has brackets, so that it does not fit everywhere: `[REDACTED] and more` is no YAML, and nothing outside of quotes
-is JSON. Only the outcome is looked at, and only where something was masked. Numbers beside a JSON key are quoted by
-`text`, in any text; here is what needs the document as a whole.
+The mask contains brackets, which are not valid everywhere: `[REDACTED] and more` is not YAML, and a mask outside quotes
+is not JSON. Only the masked text is examined, and only if something was masked. `text` quotes the mask of a number
+beside a JSON key, in any text; this module does what needs the whole document.
 """
 
 import re
@@ -16,23 +16,23 @@ _MASK = "[REDACTED]"
 _BARE = "REDACTED"
 _JSON_START = ("{", "[", '"')
 _YAML_START = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\r?\n|%[^\n]*\n)*(?:---(?=\s)|- |[\"']?[\w./-]+[\"']?:(?:[ \t\r\n]|$))")
-# The mask where YAML would read its bracket: at the beginning of a value or key that goes on, and behind a tag or an anchor.
+# A mask whose bracket YAML would read: at the beginning of a longer value or key, and after a tag or an anchor.
 _SUSPECT = re.compile(
     r"(?:^[ \t]*|[:?-][ \t]+)(?:[!&]\S{0,200}[ \t]+){0,2}\[REDACTED\](?=\S|[ \t]+[^\s#])|^\[REDACTED\]"
     r"|(?:^|[ \t])[!&]\S{0,200}[ \t]+\[REDACTED\]"
 )
 _OPENING = re.compile(r"[\[{,]")
 _LEFT_OPEN = re.compile(r"(?m)[\[{][^\[\]{}\n]*$")
-"""Brackets over several lines: what is in a line with none may be between them."""
+"""A bracket that a line leaves open: following lines may be inside it, although they contain no bracket."""
 _PROPERTIES = re.compile(r"(?:[!&]\S*\s+)+")
 _NUMBER_TAG = re.compile(r"!!(?:int|float|bool|null|timestamp)[ \t]+")
-"""A mask is none of these."""
+"""Tags of types that a mask does not have."""
 _LARGEST_YAML = 65_536
-"""In characters: PyYAML reads a megabyte in a second; behind this the mask has no brackets where YAML would read them."""
+"""In characters: PyYAML parses a megabyte per second. Beyond it, masks lose brackets that YAML would read."""
 
 
 def kept_valid(text: str, masked: str) -> str:
-    """*masked*, or the same with its masks written so that the document that *text* is stays one."""
+    """Return *masked*, with its masks rewritten if necessary, so that it stays a valid document if *text* is one."""
     head = text[:200].lstrip()
     if head.startswith(_JSON_START):
         return _json(text, masked)
@@ -72,7 +72,7 @@ def _yaml_module() -> Any:
 
 
 def _yaml(masked: str) -> str:
-    """*masked* with each plain scalar quoted whose mask YAML would read as a list, if it is YAML then."""
+    """Quote each plain scalar of *masked* whose mask YAML would read as a list. Text that is not YAML stays as it is."""
     module = _yaml_module()
     word = _BARE
     while word in masked.replace(_MASK, ""):
@@ -89,7 +89,7 @@ def _yaml(masked: str) -> str:
             if isinstance(event, module.CollectionStartEvent):
                 flows += bool(event.flow_style)
             elif isinstance(event, module.CollectionEndEvent):
-                # The end of a block collection has no text of its own.
+                # The end of a block collection has no text, unlike a closing bracket.
                 flows -= event.start_mark.index != event.end_mark.index
             elif isinstance(event, module.ScalarEvent) and word in event.value:
                 begin, end = event.start_mark.index, event.end_mark.index
@@ -111,7 +111,7 @@ def _yaml(masked: str) -> str:
 
 
 def _without_brackets(rest: str, masked: str) -> str:
-    """The *rest* of a long document: in a line in which YAML may read the brackets of a mask it has none."""
+    """Return the *rest* of a long document, with the brackets of masks removed in lines where YAML may read them."""
     if _MASK not in rest:
         return rest
     is_open = _LEFT_OPEN.search(masked) is not None

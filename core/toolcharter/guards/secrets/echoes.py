@@ -1,7 +1,8 @@
-"""Lines of what is masked in one text, to be masked in another that holds them one by one.
+"""Collect the masked lines of one text, and mask them in another value that contains them one by one.
 
-A key of many lines is known by its first line. The matches of a search lie apart in `data`, each without the others, while
-the text for the model has them together. So what the text hides, `data` hides as well.
+A key of many lines is recognised by its first line. In the text for the model, the matches of a search follow each
+other, but in `data` each is a value of its own and cannot be recognised alone. So lines that are masked in the text are
+masked in `data`, too.
 """
 
 import re
@@ -13,13 +14,13 @@ from toolcharter.guards.secrets.spans import find_spans
 from toolcharter.guards.secrets.text import MASK
 
 _SHORTEST = 16
-"""In characters: no secret is shorter, and a shorter line may be anywhere."""
+"""In characters: a shorter line is left out, since it may occur anywhere."""
 _TAIL = re.compile(r"[^\s:]{16,}\Z")
-"""A line without what a search puts before it: its number, the name of its file."""
+"""A line without the prefix of a search: the line's number and the file's name."""
 
 
 def echoes(text: str) -> frozenset[str]:
-    """The lines of all that is masked in *text*, each as it is and without its prefix."""
+    """Return the lines of all spans that are masked in *text*, each with and without its prefix."""
     data = text.encode("utf-8", "surrogatepass")
     found = set[str]()
     for start, stop in find_spans(data, hinted(data)):
@@ -30,7 +31,7 @@ def echoes(text: str) -> frozenset[str]:
 
 
 def mask_echoes(value: Any, lines: frozenset[str]) -> tuple[Any, int]:
-    """Mask each line in *value*, of JSON types, that is one of *lines*; and how many were masked."""
+    """Mask each line in *value*, of JSON types, that is one of *lines*, and return how many were masked."""
     if isinstance(value, str):
         return _mask(value, lines)
     if isinstance(value, Mapping):

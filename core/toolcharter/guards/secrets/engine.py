@@ -1,4 +1,4 @@
-"""The patterns compiled, each when it is first needed: google-re2's import and every pattern cost milliseconds."""
+"""Compile the patterns, each when it is first needed: google-re2's import and every pattern cost milliseconds."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -13,22 +13,22 @@ from toolcharter.guards.secrets.patterns import Family
 Span = tuple[int, int]
 Match = Callable[[bytes], Sequence[int]]
 expression = re.compile
-"""For what is read in short matches: google-re2's automaton is for long texts."""
+"""Compiles patterns that are used on short matches. Long texts are searched with google-re2's automaton."""
 _GROUPS = 4096
-"""Of known values whose patterns are kept: there are some log2 of the number of values, and one for each 128 KB of these."""
+"""For how many groups of known values patterns are cached: there are about log2 *n*, and one per 128 KB of values."""
 
 
 class Hints:
     """One search for all families. Its match is the cheapest call that google-re2 offers."""
 
     match: Match
-    """Gives the families that may be in some bytes: none is certain, any means that they are worth scrubbing."""
+    """Returns the families that may occur in some bytes. If it returns none, the bytes contain no secret."""
 
     def __init__(self) -> None:
         self.forget()
 
     def forget(self) -> None:
-        """Compile anew when it is next needed, since something else is known by now."""
+        """Compile again at the next use, since the known values have changed."""
         self.match = self._compile_and_match
 
     def _compile_and_match(self, data: bytes) -> Sequence[int]:
@@ -36,7 +36,7 @@ class Hints:
         first, *later = groups or ((),)
         match, more = _families(first), [_one_family(group) for group in later if group]
         self.match = found = partial(_match_all, match, more) if more else match
-        if known.forms() != groups:  # Another thread has made something known meanwhile.
+        if known.forms() != groups:  # Another thread has added a known value meanwhile.
             self.forget()
         return found(data)
 
@@ -64,13 +64,13 @@ def _set_of(parts: Iterable[str]) -> Match:
     for part in filter(None, parts):
         searched.Add(part.encode())
     searched.Compile()
-    # The set below the wrapper, which would ask each time whether it is given text.
+    # The set below the wrapper, which would check the argument's type at each call.
     match: Match = getattr(searched, "_set", searched).Match
     return match
 
 
 def hinted(data: bytes) -> Sequence[int]:
-    """The families that may have something in *data*."""
+    """Return the families that may occur in *data*."""
     return hints.match(data)
 
 
@@ -78,14 +78,14 @@ def remember(values: Sequence[str]) -> None:
     """Mask *values* from now on, wherever they appear in this process.
 
     Args:
-        values: Secrets, at least 8 bytes long in UTF-8; shorter ones, and places to fill in, are left out.
+        values: Secrets. Those shorter than 8 bytes in UTF-8, and placeholders, are ignored.
     """
     if known.add(values):
         hints.forget()
 
 
 def finder(family: int) -> Callable[..., Iterator[Span]]:
-    """What finds the whole matches of *family* in some bytes, from a position on, from left to right."""
+    """Return a function that finds the matches of *family* in some bytes, from left to right, from a position on."""
     if family != Family.KNOWN:
         return _finder(family)
     return partial(_find_all, [_known(group) for group in known.forms() if group])
@@ -122,36 +122,36 @@ def _known(forms: tuple[bytes, ...]) -> Callable[..., Iterator[Span]]:
 
 @cache
 def cut_tokens() -> Callable[..., Iterator[Span]]:
-    """What finds tokens that the end of a line cuts, with the word that the next line begins with."""
+    """Return a function that finds tokens that a line break cuts, with the first word of the next line."""
     return _compiled(cut_token_pattern() + r"[ \t]*[A-Za-z0-9_.~+/=-]+")
 
 
 @cache
 def cut_token_pattern() -> str:
-    """Finds a line that ends in the beginning of a token."""
+    """The pattern of a line that ends in the beginning of a token."""
     return patterns.cut_token(kind for kind in tables.tokens() if not kind.hint)
 
 
 @cache
 def whole_tokens() -> Callable[..., Iterator[Span]]:
-    """What finds tokens in their full length."""
+    """Return a function that finds tokens in their full length."""
     return _compiled(patterns.whole_token(kind for kind in tables.tokens() if not kind.hint))
 
 
 @cache
 def opened() -> Callable[..., Iterator[Span]]:
-    """Finds keys whose value is on the lines below them; a match includes the first of these lines."""
+    """Return a function that finds keys whose value is on the lines below. A match includes the first such line."""
     return _compiled(patterns.OPENED_VALUE)
 
 
 def tester(pattern: str) -> Callable[[bytes], bool]:
-    """A function that says whether *pattern* is found in some bytes."""
+    """Return a function that says whether *pattern* is found in some bytes."""
     find = _compiled(pattern)
     return lambda data: any(True for _ in find(data))
 
 
 def _compiled(pattern: str, *, shared: bytes = b"") -> Callable[..., Iterator[Span]]:
-    """What finds *pattern*; where a match ends with one of the bytes *shared*, the next one may begin with it."""
+    """Return a function that finds *pattern*. A byte in *shared* that ends a match may begin the next match, too."""
     module = import_module("re2")
     # Below the wrapper: a match object would cost more than the match.
     match = module.compile(pattern.encode(), _options())._regexp.Match  # noqa: SLF001
@@ -177,23 +177,23 @@ def _options() -> Any:
     options.encoding = module.Options.Encoding.LATIN1
     options.log_errors = False
     options.never_capture = True
-    options.max_mem = 64 << 20  # In bytes: what the automaton may hold before it starts over.
+    options.max_mem = 64 << 20  # In bytes: how large the automaton may become before it is built again.
     return options
 
 
 @cache
 def placed() -> "re.Pattern[bytes]":
-    """Reads what `PLACED` found."""
+    """The expression that reads the value from a match of `PLACED`."""
     return re.compile(places.PLACED.encode())
 
 
 @cache
 def bare_key() -> "re.Pattern[bytes]":
-    """The beginning of a private key without its first and last line."""
+    """The expression for the beginning of a private key without its first and last line."""
     return re.compile(next(kind.pattern for kind in tables.tokens() if kind.name == "der-private-key").encode())
 
 
 @cache
 def key_before() -> "re.Pattern[bytes]":
-    """A telling key, up to where its value begins."""
+    """The expression for a telling key, up to the beginning of its value."""
     return re.compile(patterns.KEY_BEFORE.encode())

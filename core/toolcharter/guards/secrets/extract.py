@@ -1,4 +1,4 @@
-"""What of a match is the secret, if anything: the key, the quotes and the words around it stay."""
+"""Find the secret within a match, if there is one: the key, the quotes and the words around it stay."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -43,7 +43,7 @@ _IN_NAMES = expression(rb"(?i)pass|secret|token|(?:value|name|field|input|var|ar
 _LETTER_DIGIT_SIGN = expression(rb"(?=.*[A-Za-z])(?=.*[0-9])(?=.*[!@#$%^*~+?])")
 _OBJECT = expression(rb"[a-z][a-z0-9]*(?:-[a-z0-9]{1,10}){1,8}")
 _OF_A_CLUSTER = expression(rb"(?i)secrets?[ \t]+\Z")
-"""In front of the name of an object: `kubectl get secret db-credentials-11f37`."""
+"""The word before the name of a cluster's object: `kubectl get secret db-credentials-11f37`."""
 _PASSWORD = expression(rb"(?i)pass|pwd")
 _LONG_WORD = expression(rb"[a-z]{8,}")
 _WORD = expression(rb"[A-Za-z_]*[a-z][A-Za-z_]*")
@@ -53,7 +53,7 @@ _SIGN = expression(rb"[^\w\s.,;:'\"-]")
 _SIGNS_OF_SALT = 6
 _MIXED = expression(rb"(?=.*[a-z])(?=.*[A-Z])(?=.*[0-9])")
 _MASKED_ITEM = expression(rb"[\w.-]*=\[REDACTED")
-"""What a mask looks like behind the bracket of a colour."""
+"""An item that has been masked already, in what only looks like a list because of a colour's bracket."""
 _OPENING = expression(rb"[\[{\n]")
 _OBJECT_ITEM = expression(rb":\s*\\{0,4}\"((?:[^\"\\\r\n])+)\\{0,4}\"")
 _PRIVATE_MEMBER = expression(rb"\b(?:d|p|q|dp|dq|qi|k)\\{0,4}[\"']?\s*[:=]\s*\\{0,4}[\"']?([A-Za-z0-9_+/-]{16,}={0,2})")
@@ -71,45 +71,48 @@ _MENTION = expression(BLOCK_MENTION.encode())
 _LONGEST_HEADER = 100
 _SHORTEST_URL_PASSWORD = 4
 _DEMONSTRATED = b"://scott:tiger@"
-"""The account of Oracle's examples, which other manuals took over."""
+"""The account in Oracle's examples, which other manuals have copied."""
 _SHORTEST_CUT_OFF = 16
 _LOOKED_AT = 2
-"""How many letters of a block its pattern looks at."""
+"""How many letters of a block's content its pattern matches."""
 _FEW_LETTERS = 4
-"""What only shows a block has no more, breaks among them."""
+"""A block with no more different characters than this, line breaks included, is only an example."""
 FAR = 16_384
-"""In bytes: what lies further apart does not belong together, so that a text may be cut."""
+"""In bytes: parts that lie further apart do not belong together, so a text may be cut between them."""
 _NESTED = 256
-"""In bytes: a longer value that was let pass is not looked into again, to stay linear."""
+"""In bytes: a longer match without a secret is not searched for keys in its value, so that the time stays linear."""
 
 
 def token(text: bytes) -> Sequence[Span]:
-    """A token is a secret unless it only shows what one looks like."""
+    """The span of a token, unless it is a masked example."""
     left = _LEFT.match(text) if text[0] in LEFT_BYTES else None
     begin, end = left.end() if left else 0, len(text)
     return () if is_masked_token(text[begin:end]) else ((begin, end),)
 
 
 def placed(text: bytes) -> Sequence[Span]:
-    """The value beside a key; if it is none, those of the keys in it. *text* has the bytes before and behind the match, too."""
+    """The span of the value beside a key; if that is no secret, the spans of the values beside keys within it.
+
+    *text* includes one byte before and one after the match.
+    """
     if _PAGED.match(text, 1) or text.startswith((b"arn:", b"badge.svg"), 1):
         return ()
     span = _value(text, 1)
     if span or len(text) > _NESTED or _OF_A_TEST.match(text, 1):
         return (span,) if span else ()
-    # Once only: more would cost quadratic time.
+    # One level only: more would take quadratic time.
     inside = (_value(text, begin) for begin, _ in engine.finder(Family.PLACED)(text, 2))
     return [span for span in inside if span]
 
 
 class _Candidate(NamedTuple):
-    """A value found where secrets are written, with the text around it."""
+    """A value in a place where secrets are written, with the text around it."""
 
     value: bytes
     before: bytes
-    """What the match holds before it: key, separator, quote, scheme."""
+    """The part of the match before the value: key, separator, quote, scheme."""
     after: bytes
-    """The byte behind it."""
+    """The byte after the value."""
     quoted: bool
 
 
@@ -120,7 +123,7 @@ def _value(text: bytes, start: int) -> Span | None:
         return None
     quoted = group in Place.QUOTED
     begin, end = match.span(group)
-    value = text[begin:end] if quoted else text[begin:end].rstrip(b"\\")  # What it escapes follows the value.
+    value = text[begin:end] if quoted else text[begin:end].rstrip(b"\\")  # A final backslash escapes the next byte.
     end = begin + len(value)
     after = text[end : end + 1]
     if after == b"(" or (group == Place.FLAG and _PROSE.fullmatch(value)):
@@ -138,7 +141,7 @@ def _is_beside_key(found: _Candidate) -> bool:
 
 
 def _is_told(found: _Candidate) -> bool:
-    """Whether a value in a place for passwords is a real one, and no placeholder or reference."""
+    """Whether a value in a place for passwords is a password, and not a placeholder, a path or an address."""
     return not (is_fill_in(found.value) or is_place(found.value))
 
 
@@ -147,13 +150,13 @@ def _is_assigned(found: _Candidate) -> bool:
 
 
 def _is_words(found: _Candidate) -> bool:
-    """Whether a line that assigns words to a password does so in a file of settings, and not in a program."""
+    """Whether a line that assigns joined words to a password key belongs to a settings file, and not to a program."""
     is_code = _OF_CODE.match(found.before) or found.value.isupper() or found.value.count(b"_") < _FEWEST_JOINTS
     return not is_code and is_joined(found.value) and not is_fill_in(found.value)
 
 
 def _is_option(found: _Candidate) -> bool:
-    """Whether an option's value is more than what a manual has there: `PASSWORD`, `<password>`, `file`, a name in code."""
+    """Whether an option's value is not what a manual writes there: `PASSWORD`, `<password>`, `file`, a name in code."""
     value = found.value.rstrip(_SENTENCE_END)
     if is_secret(value, b"password=", found.after, quoted=found.quoted):
         return True
@@ -161,7 +164,7 @@ def _is_option(found: _Candidate) -> bool:
 
 
 def _is_member(found: _Candidate) -> bool:
-    """Whether the value below the name of a member is a secret: as if it stood beside it."""
+    """Whether the value below the name of a member is a secret. It is checked as if it were beside the name."""
     return is_secret(found.value, b"".join(found.before.split(b"\n")), found.after, quoted=found.quoted)
 
 
@@ -171,7 +174,7 @@ def _is_salt(found: _Candidate) -> bool:
 
 
 def _is_mixed(value: bytes) -> bool:
-    """Whether *value* has letters, a digit and a sign that no name has, as passwords that people make have."""
+    """Whether *value* has letters, a digit and a character that names do not have, as passwords of people often do."""
     return _LETTER_DIGIT_SIGN.match(value) is not None and not (
         is_fill_in(value) or is_place(value) or is_release(value)
     )
@@ -185,7 +188,7 @@ def _is_random(found: _Candidate) -> bool:
 
 
 def _is_word_or_secret(found: _Candidate) -> bool:
-    """A long word counts as well: an option of that name takes nothing else."""
+    """Whether the value is a secret or a long word, since an option of that name takes nothing but a secret."""
     if is_fill_in(found.value.rstrip(b"])")):
         return False
     is_word = _LONG_WORD.fullmatch(found.value) is not None or (_WORD.fullmatch(found.value) and is_joined(found.value))
@@ -193,7 +196,7 @@ def _is_word_or_secret(found: _Candidate) -> bool:
 
 
 def _is_proof(found: _Candidate) -> bool:
-    """Whether the value behind an authorization scheme is a credential, and no word of a sentence."""
+    """Whether the value after an authorization scheme is a credential, and not a word of a sentence."""
     value, before, after, _ = found
     if is_fill_in(value) or is_place(value) or _PARAMETER.match(value):
         return False
@@ -218,17 +221,17 @@ _JUDGES: Mapping[int, Callable[[_Candidate], bool]] = {
     **dict.fromkeys(Place.STRONG, _is_random),
     **dict.fromkeys(Place.TOLD, _is_told),
 }
-"""By the group of the match, where it is not `_is_beside_key` that decides."""
+"""The check for each group of the match, if it is not `_is_beside_key`."""
 
 
 def _is_far(match: "Match[bytes]", group: int) -> bool:
-    """Yes if the value lies far from its key, or goes on too long: no key belongs to it then."""
+    """Whether the value is so far from its key, or so long, that the key does not belong to it."""
     begin, end = match.span(group)
     return begin > FAR or (end - begin > FAR and _SPACE.search(match.string, begin, end) is not None)
 
 
 def listed(text: bytes) -> Sequence[Span]:
-    """The values in a list beside a key: lists of tokens are often of another kind, and count if they are random."""
+    """The spans of the secrets in a list beside a key. Lists of tokens often hold words: only random values count."""
     opening = _OPENING.search(text)
     if opening and opening[0] == b"{":
         spans = (item.span(1) for item in _OBJECT_ITEM.finditer(text, opening.end(), opening.end() + FAR))
@@ -254,18 +257,18 @@ def _is_listed(value: bytes, before: bytes, group: int | None, *, is_token: bool
 
 
 def web_key(text: bytes) -> Sequence[Span]:
-    """The private members of a JSON Web Key; a public one has none of them (RFC 7518, section 6)."""
+    """The spans of the private members of a JSON Web Key. A public key has none of them (RFC 7518, section 6)."""
     return [member.span(1) for member in _PRIVATE_MEMBER.finditer(text, 0, FAR)]
 
 
 def url(text: bytes) -> Sequence[Span]:
-    """The password of `://user:password@`, or a token in place of both."""
+    """The span of the password in `://user:password@`, or of a token instead of both."""
     end = text.rindex(b"@")
     colon = text.find(b":", 3, end)
     begin = colon + 1 if colon > 0 else 3
     value = text[begin:end]
-    hosts = b"@" in text[3:begin] and _HOSTS.fullmatch(value)  # Another host of several, behind a port.
-    if hosts or (b"[" in text[3:begin] and b"]" in value):  # `[user][:password]@host` shows that it describes a form.
+    hosts = b"@" in text[3:begin] and _HOSTS.fullmatch(value)  # The port of one host, and further hosts.
+    if hosts or (b"[" in text[3:begin] and b"]" in value):  # `[user][:password]@host` describes a syntax.
         return ()
     short = len(value) < _SHORTEST_URL_PASSWORD or text == _DEMONSTRATED
     if short or is_fill_in(value.replace(b"%20", b" ")) or (colon < 0 and not is_strong(value)):
@@ -274,7 +277,7 @@ def url(text: bytes) -> Sequence[Span]:
 
 
 def cookies(text: bytes) -> Sequence[Span]:
-    """The values of a line of cookies that open something."""
+    """The spans of the values in a line of cookies that are credentials."""
     return [pair.span(2) for pair in _PAIR.finditer(text, 0, FAR) if _opens(pair[1], pair[2])]
 
 
@@ -285,7 +288,7 @@ def _opens(name: bytes, value: bytes) -> bool:
 
 
 def blocks(data: bytes) -> Iterator[Span]:
-    """Private keys from their first line to their last; what is cut off, as far as it goes on."""
+    """Find private keys from their first line to their last. A key that is cut off extends as far as its lines go."""
     for start, end in engine.finder(Family.BLOCK)(data):
         stop = _end_of_block(data, end - _LOOKED_AT)
         if stop > end:
@@ -293,7 +296,7 @@ def blocks(data: bytes) -> Iterator[Span]:
 
 
 def _end_of_block(data: bytes, begin: int) -> int:
-    """Where the block ends whose first letters are at *begin*; 0 if it is none."""
+    """The end of the block whose content starts at *begin*; 0 if it is no block."""
     body = _BODY.match(data, begin)
     stop = body.end() if body else begin
     closing = _CLOSING.match(data, stop)
@@ -304,14 +307,14 @@ def _end_of_block(data: bytes, begin: int) -> int:
 
 
 class Blocks:
-    """The blocks of private keys in *data* that may go on: looked for once, however many ends are asked for."""
+    """The blocks of private keys in *data* that may be unfinished. Searched once, for any number of ends."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
         self._mentions = [found.end() for found in _MENTION.finditer(data)]
 
     def open_at(self, end: int) -> int | None:
-        """Where the block begins that goes on behind *end*; None if none does."""
+        """The beginning of the block that continues after *end*; None if there is none."""
         place = bisect_right(self._mentions, end)
         if not place:
             return None
@@ -328,7 +331,7 @@ class Blocks:
 
 
 def _goes_on(data: bytes, begin: int) -> bool:
-    """Whether the block whose header ends at *begin* goes on behind the end of *data*."""
+    """Whether the block whose header ends at *begin* continues after the end of *data*."""
     body = _BODY.match(data, begin)
     stop = body.end() if body else begin
     return len(data) - stop < _LONGEST_HEADER and not _CLOSING.match(data, stop)

@@ -1,15 +1,15 @@
-"""Whether the text beside a telling key is a secret, or a type, a name, a path or a place to fill in."""
+"""Decide whether the text beside a telling key is a secret, or a type, a name, a path or a placeholder."""
 
 import re
 
-_LOOKED_AT = 4096  # In bytes: no secret's nature shows only after that, and a rejection stays cheap.
+_LOOKED_AT = 4096  # In bytes: the beginning of a long text suffices, and its check stays cheap.
 _STRONG_LENGTH = 16
 _MIXED_LENGTH = 12
-"""As good as the above, where small letters, capitals and digits are mixed."""
+"""Suffices instead of `_STRONG_LENGTH` if the value mixes small letters, capitals and digits."""
 _WORD_LENGTH = 8
 _SHORTEST_LOOSE = 6
 _LONG = 32
-"""A random text with a telling word in it; a shorter one is a name."""
+"""From this length on, a text with a telling word in it may be random. A shorter text is a name."""
 
 NOT_SECRETS = frozenset(
     b"none null nil true false undefined string text str bytes int integer float number bool boolean object any "
@@ -22,7 +22,7 @@ NOT_SECRETS = frozenset(
     b"option options flag argument parameter required specified authentication "
     b"foobar insert-token-here replace-me replace_me replaceme n/a".split()
 )
-"""Values that name a type, a state or a place to fill in, in lower case."""
+"""Values that name a type, a state or a placeholder, in lower case."""
 
 _FILL_IN = re.compile(
     rb"[\$%@]\{?\{?[A-Za-z_][\w.-]*\}?\}?[%@]?"  # $TOKEN, ${TOKEN}, %TOKEN%
@@ -37,8 +37,8 @@ _FILL_IN = re.compile(
     rb"|[A-Za-z_-]*(?:_here|-here|_HERE|-HERE|[xX*]{4,}|\.\.\.)"  # sk-xxxxxx, abc...
     rb"|(?:[a-z_]\w{0,40}\.)*[A-Z][A-Za-z0-9]{1,40}(?:(?:Private|Public|Secret)Key|Token|Credentials?)"  # A class: X448PrivateKey, OAuth2Token
     rb"|\$[A-Za-z_]\w*(?:(?:::|->|[./-])[\w.-]*)+#?|\\?[\"']\$\w+\\?[\"']|\*[A-Za-z]+(?:_[A-Za-z]+)+"  # Variables
-    rb"|--[a-z][a-z-]*(?:=.*)?|-?anonymous@"  # An option; who gives no name
-    rb"|(?:AES|SHA|PKCS|UTF|RSA|HMAC|MD|[EHPR]S|ED|X)-?\d{1,5}(?:-[A-Z]{2,6})?"  # How it is made
+    rb"|--[a-z][a-z-]*(?:=.*)?|-?anonymous@"  # An option, an anonymous login
+    rb"|(?:AES|SHA|PKCS|UTF|RSA|HMAC|MD|[EHPR]S|ED|X)-?\d{1,5}(?:-[A-Z]{2,6})?"  # The name of an algorithm
     rb"|(?:u?int|U?INT|CARD|float|FLOAT)\d{1,3}(?:_t)?|(?:[0-9a-f]{0,4}:){2,7}[0-9a-f]{0,4}"  # A type, an address
     rb"|\w+:[x*!]:\d+:\d+:.*"  # A line of /etc/passwd
     rb"|#[0-9A-Fa-f]{3,8}"  # The colour of a token in a style sheet
@@ -46,7 +46,7 @@ _FILL_IN = re.compile(
 )
 _RELEASE = re.compile(
     rb"(?:%(version)s(?:[ ]?(?:-|\|\||,)?[ ]?%(version)s)*"  # A version, or a range of them: ^1.0.4
-    rb"|(?:\^|~|[<>]=?)[ ]?\d{1,9}|(?:npm|workspace|file|link|github|git|patch|catalog|portal):.*"  # Where a package is from
+    rb"|(?:\^|~|[<>]=?)[ ]?\d{1,9}|(?:npm|workspace|file|link|github|git|patch|catalog|portal):.*"  # A package's source
     rb"|(?:sha(?:1|224|256|384|512)|md5|h1|blake2b)[-:](?:[A-Za-z0-9+/]{22,}={0,2}|[0-9a-f]{32,}))"
     % {b"version": rb"(?:\^|~>?|[<>]=?|=+|v)?[ ]?\d{1,9}(?:\.(?:\d{1,9}|[xX*])){1,3}(?:[-+][A-Za-z0-9.+-]{1,40})?"}
 )
@@ -54,9 +54,9 @@ _TAIL = 8
 _MASKING = (b"x", b"X", b"*", b"_", b"-", b".")
 _LONGEST_PLAIN = 60
 _MOST_OF_ONE = 0.7
-"""A share of letters: what is base64 of zeros has more."""
+"""The largest share of a token that one letter may have. Base64 of zero bytes has a larger share."""
 _PLAIN = re.compile(rb"pypi(?:-[a-z]{2,20}){2,8}")
-"""The name of a package behind that of its index."""
+"""The name of a package after the name of its index."""
 _TYPED = re.compile(rb"(?i)[a-z]*(?:abcdef|qwert|asdfg|zxcvb)[a-z]*")
 _ADDRESS = re.compile(rb"[a-z][a-z0-9+.-]*://.*|(?:~|\.{1,2})?(?:/[A-Za-z0-9_.@+-]+)+/?", re.DOTALL | re.IGNORECASE)
 _PATH = re.compile(
@@ -64,7 +64,7 @@ _PATH = re.compile(
 )
 _CODE = re.compile(
     rb"[ \t]|[),;+](?:[\s)+]|$)|[\"'][ \t]*[.+]"
-)  # What follows a quote that ends a string: `"token=" + x`
+)  # The code after a quote that ends a string: `"token=" + x`
 _DOTTED = re.compile(
     rb"[A-Za-z_][A-Za-z_0-9]{0,30}(?:(?:\.|->|::|\?\.)[A-Za-z_]\w{0,40}|\[[^\[\]]*\])+"
 )  # The parts of a JWT are longer.
@@ -76,12 +76,12 @@ _TELLING_WORD = re.compile(rb"token|secret|passw|api_?key|auth|bearer|credential
 _NAME = re.compile(rb"[A-Za-z_][A-Za-z_.\- ]*:?")
 _PIECE = re.compile(rb"[A-Z]?[a-z]+|[A-Z]+|\d+|[^A-Za-z0-9]+")
 _WORDY = 3.5
-"""Letters in one piece of what is put together from words: a random text has two."""
+"""Characters per piece in a text that is composed of words. A random text has about two."""
 _LONG_PIECE = re.compile(rb"[A-Z]?[a-z]{3,}")
 _MOSTLY = 0.6
 _RESULT = re.compile(rb"PASS:[ \t]+[\"']?")
 _IN_TEST_NAME = re.compile(rb"[ /._:-]")
-"""What the names of tests hold that passed."""
+"""Characters that occur in the names of tests that passed."""
 _EXPRESSION = re.compile(rb"\.[+*]|\\[dwsS]|\[\^?[A-Za-z0-9]-")
 _ARGUMENT = re.compile(rb"[A-Za-z_]\w{0,40}=[^=]")
 _IDENTIFIER = re.compile(rb"[A-Za-z_]\w*(?:[-+*/%.]+[A-Za-z_]\w*)*[!?*&+]?")
@@ -117,19 +117,19 @@ _PART_OF_NAME = frozenset(
     tmp to toggle transform true type undefined unit unknown update upload uri url usage use user util valid validate validation
     validator value var variable verify version view visible visit wait warning weak widget win window with word wrap write wrong xml""".split()
 )
-"""Words that names in programs have."""
+"""Words that occur in the names of a program's variables and functions."""
 _FEWEST_LETTERS = 3
-"""Of a word, on average."""
+"""The least number of letters per word, on average."""
 _STEMS = frozenset(part.rstrip(b"s") for part in _PART_OF_NAME)
 _MORE = (b" ", b"\t")
 _OPENING = (b"(", b"[", b"{")
 _WEAK_KEY = re.compile(rb"(?i)(?:auth\d?|session_?id|sig)[^A-Za-z0-9]*(?:bearer|basic|token|digest)?[^A-Za-z0-9]*$")
 _IDENTIFIER_KEY = re.compile(rb"(?i)(?:session_?(?:key|id)|primary_?key)[^A-Za-z0-9]*$")
-"""What names an identifier as often as a secret: `agent:ada:telegram:direct:7`, a row's key."""
+"""Keys that name an identifier as often as a secret: `agent:ada:telegram:direct:7`, the key of a row."""
 _PART_OF_IDENTIFIER = re.compile(rb"-?\d{1,19}|[A-Za-z0-9_.@+-]{1,128}")
 _SHORT_PART = re.compile(rb"[A-Za-z0-9_.@+-]{1,8}")
 _MOST_PARTS = 6
-"""Of a key of toolcharter's sessions, `agent:ada:telegram:group:g1`: so few of at most eight letters each make no secret."""
+"""Of toolcharter's session keys, `agent:ada:telegram:group:g1`. Parts of at most eight letters each are no secret."""
 _LONGEST_WORD = 20
 _PUBLIC_KEY = re.compile(
     rb"(?:sk-)?(?:ssh|ecdsa-sha2)-[a-z0-9@.-]{1,40}[ \t]+AAAA[A-Za-z0-9+/]+={0,3}(?:[ \t]+[\w.@+-]+)?\s*"
@@ -137,30 +137,30 @@ _PUBLIC_KEY = re.compile(
 )
 _TOKEN_KEY = re.compile(rb"(?i)token(?:[ \t]*:[ \t]*str(?:ing)?[ \t]*=)?[^A-Za-z0-9]*$")
 _VARIABLE = re.compile(rb"(?:PASS|PWD)[A-Z0-9_]*=[\"']?")
-"""As a shell, or a file for one, names a password; in code it would be the name of another variable."""
+"""A password's name as in a shell or an env file. In source code, the value could be the name of another variable."""
 _SETTING = re.compile(rb"(?:PASS|PWD|SECRET|TOKEN)[A-Z0-9_]*:[ \t]+")
-"""As a list of variables in YAML names one; code has quotes, or small letters."""
+"""A secret's name as in a YAML list of variables. Source code has quotes or small letters there."""
 _LINE_ENDS = (b"", b"\r", b"\n")
 _PASS = re.compile(rb"(?i)pass|pwd|secret|pswd")
 
 
 def is_fill_in(value: bytes) -> bool:
-    """Yes if *value* is in a secret's place without being one: empty, a type's name, `<token>`, `${TOKEN}`, `****`."""
+    """Whether *value* only fills a secret's place: empty, a type's name, `<token>`, `${TOKEN}`, `****`."""
     head = value[:_LOOKED_AT].strip()
     return not head or head.lower() in NOT_SECRETS or _FILL_IN.fullmatch(head) is not None
 
 
 def is_place(value: bytes) -> bool:
-    """Yes if *value* is a path or an address, where a secret may lie but is not."""
+    """Whether *value* is a path or an address, at which a secret may lie, but which is none itself."""
     head = value[:_LOOKED_AT]
     return _ADDRESS.fullmatch(head) is not None or _PATH.fullmatch(head) is not None
 
 
 def is_identifier(key: bytes, value: bytes) -> bool:
-    """Yes if *key* may name an identifier, and *value* is made of words and numbers, in parts between colons.
+    """Whether *key* may name an identifier, and *value* consists of words and numbers, in parts between colons.
 
     Args:
-        key: The name, or what stands before the value up to its quote.
+        key: The name, or the text before the value up to its quote.
         value: The text beside it.
     """
     if len(value) > _LOOKED_AT or _IDENTIFIER_KEY.search(key) is None:
@@ -179,30 +179,33 @@ def _is_part_of_identifier(part: bytes) -> bool:
 
 
 def is_public_key(value: bytes) -> bool:
-    """Yes if *value* is the public half of a key, in OpenSSH's format or as PEM."""
+    """Whether *value* is a public key, in OpenSSH's format or as PEM."""
     return _PUBLIC_KEY.fullmatch(value[:_LOOKED_AT]) is not None
 
 
 def is_release(value: bytes) -> bool:
-    """Yes if *value* is a version of a package, a range of versions, or the hash of a file, as lists of packages have them."""
+    """Whether *value* is a package's version, a range of versions or a file's hash, as in lists of packages."""
     return _RELEASE.fullmatch(value[:_LOOKED_AT].strip()) is not None
 
 
 def is_unusual(value: bytes) -> bool:
-    """Yes if *value* can be masked anywhere without taking a common word away."""
+    """Whether *value* can be masked everywhere without masking a common word."""
     long_enough = len(value) >= (_WORD_LENGTH if _DIGIT.search(value) else _STRONG_LENGTH)
     return long_enough and not is_fill_in(value) and not _NUMBER.fullmatch(value)
 
 
 def is_masked_token(token: bytes) -> bool:
-    """Yes if a token known by its shape ends in one sign again and again, as documentation prints it, is words, or hardly more than one letter."""
+    """Whether a token known by its shape is only an example, or no token.
+
+    It ends in one repeated character, as in documentation, consists mostly of one letter, or is a package's name.
+    """
     tail = token[-_TAIL:]
     is_zero = len(token) >= _LONGEST_PLAIN and token.count(token[:1]) > _MOST_OF_ONE * len(token)
     return (tail[-1:] in _MASKING and tail == tail[-1:] * len(tail)) or is_zero or _PLAIN.fullmatch(token) is not None
 
 
 def is_strong(value: bytes) -> bool:
-    """Yes if *value* cannot be anything but random: it needs no telling place to be distinguished from a name."""
+    """Whether *value* must be random, so that it needs no telling place to be distinguished from a name."""
     head = value[:_LOOKED_AT]
     if not (_DIGIT.search(head) and _LETTER.search(head)) or _SPACE.search(head) or _NUMBER.fullmatch(head):
         return False
@@ -214,7 +217,7 @@ def is_strong(value: bytes) -> bool:
 
 
 def is_named(value: bytes) -> bool:
-    """Yes if *value* is put together from words, as identifiers, versions and file names are."""
+    """Whether *value* is composed of words, as identifiers, versions and file names are."""
     value = value.lstrip(b"#*&_")
     return _WORDS.fullmatch(value) is not None or _DOTTED.fullmatch(value) is not None or _is_wordy(value)
 
@@ -226,19 +229,19 @@ def _is_wordy(value: bytes) -> bool:
 
 
 def is_part_of_name(word: bytes) -> bool:
-    """Yes if *word* is one of those that names in programs are put together from."""
+    """Whether *word* is a common part of the names in programs."""
     return word.lower().rstrip(b"s") in _STEMS
 
 
 def is_joined(value: bytes) -> bool:
-    """Yes if *value* joins words as a password does that a person chose, `zebra_lamp` or `zebraLamp`, and no name in a program would."""
+    """Whether *value* joins words as a chosen password does (`zebra_lamp`, `zebraLamp`), and not as a name in code."""
     parts = _PART.findall(value)
     is_built = len(value) >= _WORD_LENGTH and 1 < len(parts) <= len(value) // _FEWEST_LETTERS
     return is_built and not (_TELLING_WORD.search(value) or any(map(is_part_of_name, parts)))
 
 
 def is_word_below(value: bytes, key: bytes) -> bool:
-    """Yes if a word that is all that stands below the name of a password, in a block of its own, is one."""
+    """Whether a word is a password that is the only content of the block below a password's key."""
     return (
         len(value) >= _WORD_LENGTH
         and _PASSWORD_KEY.match(key) is not None
@@ -247,13 +250,13 @@ def is_word_below(value: bytes, key: bytes) -> bool:
 
 
 def is_secret(value: bytes, before: bytes, after: bytes, *, quoted: bool) -> bool:
-    """Judge the *value* beside a key.
+    """Whether the *value* beside a key is a secret.
 
     Args:
-        value: Without its quotes.
-        before: What the match holds before the value: key, separator, quote, scheme.
-        after: The byte behind the value, or nothing at the end of the text.
-        quoted: The value is in quotes.
+        value: The value without its quotes.
+        before: The part of the match before the value: key, separator, quote, scheme.
+        after: The byte after the value; empty at the end of the text.
+        quoted: Whether the value is in quotes.
     """
     head = value[:_LOOKED_AT]
     if (
@@ -294,7 +297,7 @@ def _is_name(value: bytes, before: bytes) -> bool:
 
 
 def _is_amount(value: bytes) -> bool:
-    """Yes if *value* is a number that is no setting: of six digits or more in front of its point, whatever its sign."""
+    """Whether *value* is a number too large for a setting: six digits or more before its point, with any sign."""
     amount = _AMOUNT.fullmatch(value)
     return amount is not None and (len(amount[1]) >= _SHORTEST_LOOSE or abs(float(value)) >= _LEAST)
 
@@ -306,7 +309,7 @@ def _is_secret_with_digit(value: bytes, before: bytes, *, quoted: bool) -> bool:
 
 
 def _is_strange(value: bytes) -> bool:
-    """Yes if *value* is base64 of the wrong length, without a letter, a name or an expression."""
+    """Whether *value* is no password: base64 of the wrong length, without a letter, a name or an expression."""
     padded_wrong = value.endswith(b"=") and len(value) % 4
     return bool(
         padded_wrong
@@ -330,7 +333,7 @@ def _is_secret_without_digit(value: bytes, before: bytes, after: bytes, *, quote
         return len(value) >= _STRONG_LENGTH and not _is_wordy(value)
     if quoted and _TOKEN_KEY.search(before):  # `"token": "position"` names a token of another kind.
         return len(value) >= _MIXED_LENGTH
-    # A loose value (`password: required`) may be prose; `KEY=value`, `"key": value`, an element and `KEY: value` are not.
+    # A value after a blank (`password: required`) may be prose, but not in `"key": value`, an element or `KEY: value`.
     is_setting = after in _LINE_ENDS and _SETTING.fullmatch(before)
     loose = before[-1:] in b" \t>" and not (_QUOTE.search(before) or is_element or is_setting)
     return not loose and len(value) >= _WORD_LENGTH

@@ -1,9 +1,9 @@
-"""Lines of a private key whose first line is elsewhere: from the middle of a file, in a part of a diff, beside a match.
+"""Find lines of a private key without its first line: in the middle of a file, in a part of a diff, beside a match.
 
-A line in the middle of a key is 48 random bytes, which could be anything. So what counts is the run: three lines or more, each as
-wide as programs write keys (64 letters by RFC 7468, section 2; 70 by OpenSSH), random, and with nothing around or in it that is
-public: the first or last line of another block, the head of a part of a mail, the marks of a certificate or of a file. In front
-of the last line of a key one line suffices.
+A line in the middle of a key is 48 random bytes, which could be anything. Therefore a run of lines counts: three or
+more random lines, each as wide as programs write keys (64 letters by RFC 7468, section 2; 70 by OpenSSH), without signs
+of public content in it or around it: the first or last line of another block, the head of a mail's part, the marks of a
+certificate or of a file. Before the last line of a key, one line suffices.
 """
 
 import re
@@ -16,7 +16,7 @@ Span = tuple[int, int]
 
 _PREFIX = rb"[ \t]*(?:[-+>|#*]|//|[0-9]{1,7}[ \t:-]|[\w./-]{1,200}[:-][0-9]{1,7}[:-]|\^?[0-9a-f]{7,40}[ ][^()\n]{0,80}\([^()\n]{1,120}\))?[ \t]*[\"']?"
 _END = rb"(?:\\{1,2}n)?[\"',+\\ \t]*(?:\r?\n|\Z)"
-# No list of hashes: 64 hexadecimal digits are a SHA-256.
+# Without lines of 64 hexadecimal digits, which are SHA-256 hashes.
 _FULL = _PREFIX + rb"(?![0-9A-Fa-f]{64})(?:[A-Za-z0-9+/]{70}|[A-Za-z0-9+/]{64})" + _END
 _LAST = _PREFIX + rb"[A-Za-z0-9+/]{1,69}={0,2}" + _END
 _FOOTER = _PREFIX + rb"-{4,5}[ ]?END[ A-Za-z0-9_]{0,80}-{4,5}"
@@ -36,18 +36,18 @@ _OPENED = re.compile(
     rb"|(?i:content-transfer-encoding):[^\r\n]{1,80}\r?\n(?:[A-Za-z][^\r\n]{0,200}\r?\n|[ \t]*\r?\n){0,6})\Z"
 )
 _LOOKED_BACK = 2_000
-"""In bytes: so far above a run its first line is looked for."""
+"""In bytes: how far above a run the first line of a block is searched for."""
 _LOOKED_AHEAD = 300
 _FEWEST = 3
 """In lines."""
 _FEWEST_KINDS_OF_LETTERS = 8
-"""In a line that alone stands above the last line of a key."""
+"""How many different letters the only line above the last line of a key must have."""
 _MOST_READABLE = 0.6
-"""Of random bytes 0.37 are signs that can be read."""
+"""The largest share of printable characters. Of random bytes, 0.37 are printable."""
 _READABLE = frozenset(range(0x20, 0x7F))
 _FEWEST_KINDS = 0.75
-"""Of the different bytes that so many random ones have."""
-# What a certificate, a request or a signature holds, and no key: names, extensions, algorithms that sign, times, addresses.
+"""The least number of different bytes, as a share of those that random bytes of this length would have."""
+# Names, extensions, signature algorithms, times, URLs: they occur in certificates, requests and signatures, not in keys.
 _LETTERS = re.compile(rb"([A-Za-z0-9+/]+)={0,2}(?:\\{1,2}n)?[\"',+\\ \t]*\Z")
 _MIXED = re.compile(rb"(?=[^A-Z]*[A-Z])(?=[^a-z]*[a-z])(?=[^0-9]*[0-9])")
 _PUBLIC = re.compile(
@@ -60,7 +60,7 @@ _FILE = re.compile(
 
 
 def key_lines(data: bytes) -> Iterator[Span]:
-    """The spans of *data* that are lines of private keys without the first one."""
+    """Find the spans of *data* that are lines of private keys without their first line."""
     for run in _RUN.finditer(data):
         footer = run["foot"] or run["end"]
         if footer is not None and _PRIVATE.search(footer):
@@ -72,7 +72,7 @@ def key_lines(data: bytes) -> Iterator[Span]:
 
 
 def belongs(data: bytes, end: int) -> bool:
-    """Whether the line of *data* that ends at *end* must not be judged without what follows, or without what is known of it."""
+    """Whether the line of *data* that ends at *end* cannot be judged without the following or preceding lines."""
     begin = data.rfind(b"\n", 0, end - 1) + 1
     if _OPENED.search(data, max(0, end - _LOOKED_BACK), end):
         return True
@@ -113,13 +113,13 @@ def _is_key(data: bytes, run: "re.Match[bytes]") -> bool:
 
 
 def _letters(text: bytes) -> list[bytes]:
-    """The base64 of each line, without padding."""
+    """The base64 in each line, without padding."""
     found = map(_LETTERS.search, text.splitlines())
     return [_without_sign(word[1]) for word in found if word]
 
 
 def _without_sign(word: bytes) -> bytes:
-    """The `+` of a diff is a letter of base64, too: it makes a line one letter too wide."""
+    """*word* without the `+` of a diff, which is also a letter of base64 and makes the line one letter too wide."""
     return word[1:] if word[:1] == b"+" and len(word) % 2 else word
 
 

@@ -1,6 +1,6 @@
-"""Values that are declared secret: the environment's, and those of a store.
+"""Values that are declared secret: those of the environment, and those of a store.
 
-They are masked as they are, in base64 however they are aligned, also twice, and percent-encoded.
+They are masked in clear text, in base64 in any alignment, also encoded twice, and percent-encoded.
 """
 
 import os
@@ -19,10 +19,10 @@ from toolcharter.guards.secrets.places import PAGE_TOKEN
 
 _IN_PATHS = (ascii_letters + digits + "_.@+-/").encode()
 _SHORTEST = 8
-"""In bytes: a shorter value is part of too many harmless words."""
+"""In bytes: a shorter value occurs in too many harmless words."""
 _GROUP_BYTES = 1 << 17
-"""Of all forms in one group: google-re2 compiles no set of five times as much in the memory that it is given. A longer form is
-looked for in pieces."""
+"""The size of all forms in one group. With its memory limit, google-re2 cannot compile a set of five times this size. A
+longer form is searched for in pieces."""
 
 
 class _Known:
@@ -37,7 +37,7 @@ _state = _Known()
 
 
 def add(values: Iterable[str]) -> bool:
-    """Note *values*; whether any of them is new, long enough and no place to fill in."""
+    """Add *values*, and return whether any of them is new, long enough and no placeholder."""
     wanted = {value.encode("utf-8", "surrogateescape") for value in values}
     with _state.lock:
         before = _values()
@@ -49,11 +49,11 @@ def add(values: Iterable[str]) -> bool:
 
 
 def forms() -> tuple[tuple[bytes, ...], ...]:
-    """All that is to be masked, in groups, the longest of each first.
+    """Return all forms to mask, in groups, the longest form of each group first.
 
-    The first group is what was known when this was first called, and stays: whoever compiles it does so once. The later
-    ones are put together when they are of about one size, so that *n* values are in some log2 *n* groups, and each is
-    compiled again as often, not with every new value. A group that is full stays as it is.
+    The first group holds the values that were known at the first call. It never changes, so it is compiled only once.
+    Later groups of about the same size are merged. So *n* values are in about log2 *n* groups, and each value is
+    compiled again about log2 *n* times, not with every new value. A full group stays as it is.
     """
     with _state.lock:
         _values()
@@ -94,15 +94,15 @@ def _of_environment() -> Iterator[str]:
 
 
 def _is_path(value: bytes) -> bool:
-    """Yes for the paths that `PWD` and the like hold: some of what `is_place` knows, without its import."""
+    """Whether *value* is a plain absolute path, as in `PWD`: a part of `is_place` that does without its import."""
     return value.startswith(b"/") and b"//" not in value and not value.translate(None, _IN_PATHS)
 
 
-# Imported and compiled on first use: a start that meets no secret does without.
+# Imported and compiled on first use, so that a start without secrets does not pay for it.
 
 
 def is_telling(name: str) -> bool:
-    """Yes if the name of a variable or of a JSON member says that its value is a secret."""
+    """Whether the name of a variable or of a JSON member says that its value is a secret."""
     return _telling().search(name) is not None and _page_token().search(name) is None
 
 
@@ -127,7 +127,7 @@ def _forms_of(values: Iterable[bytes]) -> set[bytes]:
 
 
 def _forms(value: bytes) -> Iterator[bytes]:
-    # By lines, as all else is looked at.
+    # Line by line, as all texts are searched.
     yield from (line for line in value.splitlines() if len(line) >= _SHORTEST)
     quote = import_module("urllib.parse").quote
     yield quote(value, safe="").encode()
@@ -139,7 +139,7 @@ def _forms(value: bytes) -> Iterator[bytes]:
 
 
 def _encoded(value: bytes) -> Iterator[bytes]:
-    """*value* in base64, for each way that it may be aligned: as much of it as is always the same."""
+    """Yield the base64 of *value* for each alignment: the part that does not depend on the neighbouring bytes."""
     for before in range(3):
         text = b64encode(b"\0" * before + value)
         yield text[(before * 8 + 5) // 6 : (before + len(value)) * 8 // 6]

@@ -1,4 +1,4 @@
-"""Values in the lines below their key: below a key that opens several, or below the head of a table."""
+"""Find values in the lines below their key: below a key that opens several lines, or below the head of a table."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -22,18 +22,18 @@ _KEY_OF_HEAD = re.compile(rb"[^\s:=\"'\\]+")
 _QUOTED = re.compile(rb"\"((?:[^\"\r\n]|\"\")*)\"")
 _BLANKS = (b" ", b"\t")
 _LONGEST_HEAD = 4096
-"""In bytes: a longer line announces nothing below it."""
+"""In bytes: a longer line is not treated as the head of a value or a table."""
 _MOST_REMEMBERED = 4096
 _NO_HEAD = -1
 _MOST_MISSED = 20
-"""Lines without a separator: a cell may hold some. More of them end a table."""
-# Alone they may be above the words of a language, or above names of sessions.
+"""How many lines without a separator may follow each other, since a cell may have line breaks. More end the table."""
+# A column with only this name may contain words of a language, or names of sessions.
 _TOKEN_NAME = re.compile(rb"(?i)(?:token|session|auth)s?")
 _TOKEN_VALUE = re.compile(rb"(?=[A-Za-z_-]*[0-9])[A-Za-z0-9_-]{16,}")
 
 
 def opened(data: bytes) -> Iterator[Span]:
-    """The values whose lines follow a key; each word for itself if they are not one value."""
+    """Find the values in the lines below a key. If the lines are not one value, each word is checked by itself."""
     known = dict[bytes, tuple[Span, ...] | None]()
     single = dict[tuple[bytes, bytes], bool]()
     for start, stop in engine.opened()(data):
@@ -54,15 +54,15 @@ def opened(data: bytes) -> Iterator[Span]:
 
 
 def _alone(text: bytes) -> tuple[Span, ...] | None:
-    """The values in a key's line and the one below it, if nothing else belongs to them; None if lines that follow may.
+    """The values in a key's line and the line below it; None if more lines may belong to them.
 
-    An indented block ends where a line is not indented, so that its only line is judged without what follows.
+    An indented block ends at the first line that is not indented, so its only line can be judged alone.
     """
     return tuple(_below(text, 0, {})) if _opening_of(text[: text.index(b"\n") + 1]).is_indented else None
 
 
 def _below(data: bytes, start: int, single: dict[tuple[bytes, bytes], bool]) -> Iterator[Span]:
-    """The values in the lines below the key at *start*; *single* keeps what was judged of only lines, by key and line."""
+    """Find the values in the lines below the key at *start*. *single* caches verdicts on lone lines, by key and line."""
     end = data.index(b"\n", start) + 1
     head = data[start:end]
     opening = _opening_of(head)
@@ -86,7 +86,7 @@ def _is_one(words: Sequence[bytes]) -> bool:
 
 
 def _is_single(value: bytes, head: bytes) -> bool:
-    """Whether the only line below a key is a secret: it is judged as if it stood in quotes beside the key."""
+    """Whether the only line below a key is a secret. It is checked as if it were in quotes beside the key."""
     key = _KEY_OF_HEAD.match(head)
     named = key is not None and (is_secret(value, key[0] + b': "', b"", quoted=True) or is_word_below(value, key[0]))
     return named or is_strong(value)
@@ -97,13 +97,13 @@ def _heads(data: bytes, family: int) -> Iterator[Span]:
 
 
 class _Opening(NamedTuple):
-    """What a line that ends in a key and its separator opens."""
+    """The kind of value that begins at a line that ends in a key and its separator."""
 
     quoted: Span | None
-    """The first word of the value, if it follows a quote; from the beginning of the line."""
+    """The first word of the value, if it follows a quote; relative to the beginning of the line."""
     is_indented: bool
     end: bytes | None
-    """The word that ends a document of a shell."""
+    """The word that ends a shell's here-document."""
     is_block: bool
 
 
@@ -121,18 +121,18 @@ def _opening_of(head: bytes) -> _Opening:
 
 
 def _words(data: bytes, start: int, end: int, opening: _Opening) -> list[Span]:
-    """The words below the line that ends at *end*, one a line, within reach; with the first one behind a quote."""
+    """The words below the line that ends at *end*, one per line, within `FAR`; first the word after an open quote."""
     words = [(start + opening.quoted[0], start + opening.quoted[1])] if opening.quoted else []
     for line in _lines(data, opening, end):
         words.append(line.span(2))
         if line[3]:
             return words
-    # A quote that nothing closes is no value.
+    # A quote that is not closed is no value.
     return [] if opening.quoted else words
 
 
 def _lines(data: bytes, opening: _Opening, position: int) -> Iterator["re.Match[bytes]"]:
-    """The lines of one word from *position* on, up to the end of what *opening* opens."""
+    """Yield the lines of one word from *position* on, up to the end of the value that *opening* begins."""
     limit = position + FAR
     indentation = b""
     while (line := _WORD_LINE.match(data, position)) and line.end() <= limit:
@@ -149,14 +149,14 @@ class _Table(NamedTuple):
     head: Span
     names: list[bytes]
     rows: list[list[Span]]
-    """The cells of each; shorter ones, and longer ones, are among them."""
+    """The cells of each row. A row may be shorter or longer than the head."""
     stop: int
     is_open: bool
-    """Whether it may go on behind the end of the text."""
+    """Whether the table may continue after the end of the text."""
 
 
 def tabled(data: bytes) -> Iterator[Span]:
-    """The values in a table's columns with telling names."""
+    """Find the secrets in a table's columns with telling names."""
     for table in _tables(data):
         columns = [place for place, name in enumerate(table.names) if is_telling(name.decode("latin-1"))]
         for row in table.rows:
@@ -165,7 +165,7 @@ def tabled(data: bytes) -> Iterator[Span]:
 
 
 def open_table(data: bytes) -> bytes:
-    """What is known of a table that goes on after the end of *data*: its head, and its last row of that length."""
+    """The head of a table that may continue after the end of *data*, with its last complete row; or nothing."""
     tables = list(_tables(data))
     if not tables or not tables[-1].is_open:
         return b""
@@ -179,14 +179,14 @@ def open_table(data: bytes) -> bytes:
 def _tables(data: bytes) -> Iterator[_Table]:
     done = 0
     for head in _heads(data, Family.TABLE):
-        if head[0] >= done and not data.startswith(data[slice(*head)], head[1]):  # Else it is a row of the table above.
+        if head[0] >= done and not data.startswith(data[slice(*head)], head[1]):  # Else a row of the table above.
             table = _table(data, head)
             done = table.stop
             yield table
 
 
 def _table(data: bytes, head: Span) -> _Table:
-    """The first line below the head has to have as many cells; after it some may be broken, or without any."""
+    """Read the table below *head*. Its first row must have as many cells as the head; later lines may be broken."""
     separator = data[_separator(data, *head)]
     names = [data[slice(*cell)] for cell in _cells(data, *head, separator)]
     has_number = any(name.isdigit() for name in names)
@@ -212,7 +212,7 @@ def _separator(data: bytes, start: int, end: int) -> int:
 
 
 def _share(names: Sequence[bytes], values: Sequence[bytes]) -> bool:
-    """Yes if a value is the name of a column: the line of *names* is a row of another table then."""
+    """Whether a value is the name of a column: then the line of *names* is a row of another table."""
     return any(value in names for value in values if value)
 
 
@@ -225,7 +225,7 @@ def _is_secret(value: bytes, name: bytes) -> bool:
 
 
 def _cells(data: bytes, start: int, stop: int, separator: int) -> list[Span]:
-    """The cells of a line, without their quotes; one that is quoted but not closed goes to the next separator."""
+    """The cells of a line, without their quotes. A cell with an unclosed quote extends to the next separator."""
     stop = start + len(data[start:stop].rstrip(b"\r\n"))
     cells: list[Span] = []
     while start <= stop:
@@ -239,18 +239,18 @@ def _cells(data: bytes, start: int, stop: int, separator: int) -> list[Span]:
 
 
 class Upwards:
-    """What the lines of a text that arrives in pieces go on with: each is looked at once, however often it is asked for."""
+    """Finds the head of a value above a line, in a text that arrives in pieces. Each line is examined only once."""
 
     def __init__(self) -> None:
         self._below: dict[int, int] = {}
-        """By where a line ends: how far below the nearest line that opens a value it does, in bytes; `_NO_HEAD`."""
+        """For each line's end, its distance in bytes from the nearest line above that opens a value, or `_NO_HEAD`."""
 
     def forget(self) -> None:
-        """The text begins elsewhere from now on."""
+        """Forget all lines, because the text now begins elsewhere."""
         self._below.clear()
 
     def goes_on(self, data: bytes, end: int) -> bool:
-        """Whether the line of *data* that ends at *end* may belong to a value with what follows."""
+        """Whether the line of *data* that ends at *end* may belong to a value that continues after it."""
         between: list[Span] = []
         known, walked, position = self._below, 0, end
         while position and position not in known:
@@ -274,7 +274,7 @@ class Upwards:
 
 
 class _Place(IntEnum):
-    """What a line may be to a value; the greatest counts, if it can be read in several ways."""
+    """The role of a line in a value. If it can be read in several ways, the greatest counts."""
 
     NEITHER = auto()
     BETWEEN = auto()

@@ -1,4 +1,4 @@
-"""Text without its veils: characters that are not seen taken out, escaped ones put in, and the way back."""
+"""Remove veils from a text (invisible characters, escapes, joints of strings), and map spans back to the original."""
 
 import re
 from bisect import bisect_left, bisect_right
@@ -8,7 +8,7 @@ from toolcharter.guards.secrets.patterns import JOINTS, SERIAL, VEILED
 
 _VEIL = re.compile(f"{VEILED}|{JOINTS}".encode())
 _VEILS = re.compile("({}|{}|{})".format("|".join(f"{one}(?:{one})++" for one in SERIAL), VEILED, JOINTS).encode())
-"""The same, but several of one kind in a row are one match."""
+"""Like `_VEIL`, but several veils of one kind in a row are one match."""
 _CODES = re.compile(rb"(?:%[02-7][0-9A-Fa-f])+|(?:\\x[02-7][0-9A-Fa-f])+|(?:\\u00[02-7][0-9A-Fa-f])+")
 _CODE = re.compile(rb"&#[xX]([0-7][0-9A-Fa-f]);")
 _NUMBER = re.compile(rb"&#([0-9]+);")
@@ -26,22 +26,22 @@ Span = tuple[int, int]
 
 
 def bare_of(data: bytes) -> bytes:
-    """*data* without its veils: enough to know whether it is worth finding out where they were."""
+    """Return *data* without its veils. Cheaper than `unveiled`, to find out whether that is worthwhile."""
     parts = _VEILS.split(data)
     parts[1::2] = map(_Shown().__getitem__, parts[1::2])
     return b"".join(parts)
 
 
 def unveiled(data: bytes) -> tuple[bytes, Callable[[Iterable[Span]], Iterator[Span]]]:
-    """Take the veils off *data*.
+    """Remove the veils from *data*.
 
     Returns:
-        The bytes, and a function that turns spans of them into spans of *data*.
+        The bytes, and a function that converts their spans into spans of *data*.
     """
     parts, shown_for = list[bytes](), _Shown()
     places, shifts = [0], [0]
     ends = dict[int, int]()
-    """Where something ends that a veil stood for, here and there."""
+    """For each veil that is replaced by a character: the end of the character, and the end of the veil in *data*."""
     length = position = 0
     for veil in _VEIL.finditer(data):
         shown = shown_for[veil[0]]
@@ -56,7 +56,7 @@ def unveiled(data: bytes) -> tuple[bytes, Callable[[Iterable[Span]], Iterator[Sp
 
     def back(spans: Iterable[Span]) -> Iterator[Span]:
         for start, end in spans:
-            # A veil behind the end, such as a colour, stays.
+            # A veil after the end, such as a colour, stays.
             behind = ends.get(end, end + shifts[bisect_left(places, end) - 1])
             yield start + shifts[bisect_right(places, start) - 1], behind
 
@@ -64,7 +64,7 @@ def unveiled(data: bytes) -> tuple[bytes, Callable[[Iterable[Span]], Iterator[Sp
 
 
 class _Shown(dict[bytes, bytes]):
-    """What each veil stands for, found out once for one text."""
+    """The replacement of each veil, computed once for one text."""
 
     def __missing__(self, veil: bytes) -> bytes:
         self[veil] = shown = _shown(veil)

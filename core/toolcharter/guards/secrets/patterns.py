@@ -1,11 +1,11 @@
-r"""What the scrubber looks for, as google-re2 patterns over bytes in Latin-1.
+r"""The patterns of the scrubber, for google-re2 over bytes in Latin-1.
 
-Families, each with a pattern that finds and a wider and cheaper one that says whether it is worth looking
-(`hints`): tokens by their own shape (`tables`), values beside a telling key (`places`), lists beside one, credentials in URLs, cookies, and
-blocks of private keys. None of them has a group that counts for google-re2, so that its automaton alone does the
-work; what a value beside a key is made of, `re` reads from the few places that were found.
+There are families of patterns: tokens with their own shape (`tables`), values beside a telling key (`places`), lists
+beside such a key, credentials in URLs, cookies, blocks of private keys, and more. Each family has a pattern that finds
+its matches and a wider and cheaper one that says whether a search is worthwhile (`hints`). google-re2 captures no
+groups, so its automaton does all the work. `re` then reads the parts of a value beside a key from the few matches.
 
-No part can scan far and then fail: hostile input costs linear time.
+No part can scan far and then fail, so hostile input takes linear time.
 
 Source: the five kinds of goclaw, `internal/tools/scrub.go`; the forms of keys and separators from the generic rule
 of gitleaks and the keyword plugin of detect-secrets; for tokens, the tables name theirs.
@@ -20,15 +20,15 @@ from string import ascii_letters, digits
 from toolcharter.guards.secrets.places import CLOSE, KEY, KEY_END, PLACE_HINT, SCHEME
 from toolcharter.guards.secrets.tables import Token
 
-# What may come before a token that would be part of a word otherwise (`task-...`): nothing of a word, an
-# underscore, a JSON or percent escape, the end of a terminal colour.
+# The text before a token, so that it is not part of a longer word (`task-...`): a word boundary, an underscore, a JSON
+# or percent escape, or the end of a terminal colour.
 _LEFT = r"(?:\b|_|\\[abfnrtv]|\\u[0-9A-Fa-f]{4}|%[0-9A-Fa-f]{2}|\x1b\[[0-9;]{0,12}m)"
 LEFT_BYTES = frozenset(b"_\\%\x1b")
 _WORD = r"\b"
 
 _COUNT = re.compile(r"\{(\d+)(?:,\d*)?\}")
 _ENOUGH = 20
-"""So many characters of a token's body identify it: the automaton stays small, and a longer one is no other token."""
+"""How many characters of a token's body identify it. A longer count would only make the automaton larger."""
 _ENOUGH_TO_LOOK = 4
 
 _LISTS = KEY + KEY_END + "s?" + CLOSE + r"[ \t]*(?:=>|:=|=|:)[ \t]*"
@@ -42,7 +42,7 @@ LISTED = (
     + _MEMBER
     + r")*|\r?\n[ \t]*-[ \t][^\r\n]*(?:\r?\n[ \t]*-[ \t][^\r\n]*)*)"
 )
-"""A list beside a key, in brackets or each value behind a dash, or an object of texts; it may be cut off. `re` reads the values from it."""
+"""A list beside a key, in brackets or with dashes, or an object of texts; it may be cut off. `re` reads its values."""
 URL = r"://[^\s/:\"'<>`\\?#]*:[^\s/\"'<>`\\]+@|://[A-Za-z0-9_-]{20,}@"
 COOKIE = (
     r"(?i:cookie)[\"']?:[ \t]*[\"']?[^\r\n\"']+"
@@ -50,9 +50,9 @@ COOKIE = (
 )
 _JOINT = r"[\"'][ \t]*[+,]?[ \t]*(?:\\?\r?\n)[ \t]*[\"']"
 LINE_PREFIX = r"(?:[->|#*+]|[0-9]+[ \t:]|[A-Za-z0-9_./-]+[:-][0-9]+[:-])[ \t]{0,4}"
-"""The text before each line in a diff, a quotation, a comment, and in what grep finds."""
+"""The text before each line in a diff, a quotation, a comment and in grep's output."""
 BLOCK_GAP = r"(?:\r?\n[ \t]*" + LINE_PREFIX + r"|\s|\\{1,4}[nr]|" + _JOINT + r")*"
-"""What goes between the lines of a block: in text, in JSON within JSON, in a string of source code over many lines."""
+"""The text between the lines of a block: in text, in JSON within JSON, in a multi-line string of source code."""
 BLOCK_NAME = r"(?:[ A-Z0-9_]{0,60}PRIVATE[ ]KEY(?:[ ]BLOCK)?|[ ]OpenVPN[A-Za-z0-9 -]{1,40}[Kk]ey(?:[ ]V1)?)"
 BLOCK_MENTION = r"PRIVATE[ ]KEY|Private-Lines:|[ ]OpenVPN[ ]"
 BLOCK = (
@@ -64,7 +64,7 @@ BLOCK = (
 _KEY_TYPE = r"\bkty\\{0,4}[\"']?[ \t]*:"
 _KEY_MEMBER = r"\s*\\{0,4}[\"']?[\w#]+\\{0,4}[\"']?\s*:\s*(?:\[[^\[\]{}]*\]|\\{0,4}\"[^\"\\\r\n]*\\{0,4}\"|\\{0,4}'[^'\\\r\n]*\\{0,4}'|[\w.-]+)\s*"
 KEY_OBJECT = rf"\{{(?:{_KEY_MEMBER},)*\s*\\{{0,4}}[\"']?{_KEY_TYPE}[^,{{}}]*(?:,{_KEY_MEMBER})*"
-"""A JSON Web Key, up to its end or where the text is cut off."""
+"""A JSON Web Key, up to its end or to where the text is cut off."""
 
 SERIAL = (
     r"\xe2\x80[\x8b-\x8f\xaa-\xae]",
@@ -75,7 +75,7 @@ SERIAL = (
     r"\\x[2-7][0-9A-Fa-f]",
     r"\\/",
 )
-"""Characters that are not seen, and bytes that are escaped: what many of in a row can be read at once."""
+"""Invisible characters and escaped bytes of which several in a row can be read at once."""
 VEILED = "|".join(
     (
         *SERIAL,
@@ -85,15 +85,15 @@ VEILED = "|".join(
         r"&(?:quot|apos|amp|lt|gt|equals|colon|#(?:34|38|39|45|58|60|61|62|95)|#[xX](?:2[267dD]|3[acdeACDE]|5[fF]));",
     )
 )
-"""Characters that are not seen, colours of a terminal, and what is escaped: a secret may go on behind them, or in them.
+"""Invisible characters, terminal colours and escapes. A secret may continue after them, or be written with them.
 
-Each alternative begins with a byte of its own, as those of `JOINTS` do: `re` then skips what no veil begins with.
+Each alternative begins with its own first byte, like those of `JOINTS`, so `re` skips bytes with which no veil begins.
 """
 
 _SIGN = r"[\w+/=.-]"
 PLUS = r"(?:\+|\.\.?|&|~|\|\||<>|<<|\.concat\()?"
-"""What puts two strings together in some language; nothing does, too."""
-# Two strings that are put together, in one line or in two; source code may lie within JSON.
+"""An operator that concatenates two strings in some language; it may be empty."""
+# Two strings that are concatenated, on one line or on two. The source code may be within JSON.
 _BETWEEN = rf"[ \t]*{PLUS}[ \t]*(?:(?:\\?\r?\n|\\{{1,2}}n)[ \t]*{PLUS}[ \t]*)?[A-Za-z]{{0,2}}\\{{0,2}}[\"']"
 _CONTINUED = rf"(?:\\{{0,2}}[\"']{_BETWEEN}|`[ \t]*\+\s*`)"
 JOINTS = "|".join(
@@ -106,19 +106,19 @@ JOINTS = "|".join(
         rf"\\(?<={_SIGN}\\)\r?\n(?:[ \t]+(?={_SIGN}{{1,200}}\"))?(?={_SIGN})",
     )
 )
-"""Where a word goes on in the next line: in the next string of source code, or behind a backslash. For `re`."""
+"""The text between two parts of a word: between two strings in source code, or a backslash and line break. For `re`."""
 _JOINT_HINT = rf"{_SIGN}{{2}}{_CONTINUED}{_SIGN}{{2}}|{_SIGN}\\\r?\n[ \t]*{_SIGN}"
 
 ALPHABET = (ascii_letters + digits + "+/-_").encode()
-"""Of base64, both kinds."""
+"""The letters of base64, standard and for URLs."""
 WRAP_LENGTH = 20
-"""In letters: so long is a line of base64 that goes on in the next, at least."""
-# Without the letters of the kind for URLs: names of functions end lines, too.
+"""The shortest line of base64 that continues on the next line, in letters."""
+# Without the letters of base64 for URLs: lines may also end in the names of functions.
 _WRAPPED = rf"[A-Za-z0-9+/]{{{WRAP_LENGTH}}}(?:[\"'][ +,.]*)?\\?(?:\r?\n|\\{{1,4}}[nr])"
 _OPENER = r"(?:!!?[a-z]+[ \t]+)?(?:[|>][+-]?[0-9]?|<<[-~]?[\"']?[A-Za-z_]+[\"']?|\"\"\"|''')\\?[ \t]*"
 OPENED = KEY + KEY_END + "s?" + CLOSE + rf"[ \t]*(?:=>|:=|=|:)[ \t]*(?:{_OPENER}|[\"'][A-Za-z0-9+/_.~-]{{8,}}\\?)\r?\n"
-"""A key with its value in the lines that follow: `|` of YAML, a document of a shell, a quote left open."""
-# Without counts, which would multiply the states of the automaton.
+"""A key whose value is in the following lines: after YAML's `|`, in a shell's here-document, in a quote left open."""
+# Without counted repetitions, which would multiply the states of the automaton.
 _CELL = r"\"?[A-Za-z0-9][A-Za-z0-9_. -]*\"?"
 _KEY_CELL = r"\"?[A-Za-z0-9_. -]*" + KEY + KEY_END + r"\"?"
 TABLE = rf"(?m:^)(?:(?:{_CELL}[,;\t])+{_KEY_CELL}(?:[,;\t]{_CELL})*|{_KEY_CELL}(?:[,;\t]{_CELL})+)[ \t]*\r?\n"
@@ -126,30 +126,30 @@ TABLE = rf"(?m:^)(?:(?:{_CELL}[,;\t])+{_KEY_CELL}(?:[,;\t]{_CELL})*|{_KEY_CELL}(
 _TABLE_HINT = KEY + KEY_END + r"\"?(?:[,;\t][^ \r\n]|[ \t]*\r?\n)"
 
 OPENED_VALUE = OPENED + r"[ \t]*[A-Za-z0-9+/_.~!@#$%^&*-]+={0,2}\\?[\"']{0,3}[ \t]*(?:\r?\n|$)"
-"""Such a key with the first line of a word below it."""
+"""A key as in `OPENED`, with the word on the first line below it."""
 
 KEY_BEFORE = KEY + KEY_END + CLOSE + r"[ \t]*(?:=>|:=|=|:)[ \t]*(?:\\{0,4}[\"'`])?" + SCHEME + r"\Z"
 KEY_NAME = KEY + KEY_END + r"$"
-"""Where the name of a JSON member ends like this, its text is a secret: `dbPassword`, `X-API-Key`."""
+"""The end of a JSON member's name that says that its text is a secret: `dbPassword`, `X-API-Key`."""
 
 
 def token_pattern(kinds: Iterable[Token]) -> str:
-    """Finds all tokens of *kinds*; a match begins with what `_LEFT` holds."""
+    """Return a pattern that finds all tokens of *kinds*. A match begins with a match of `_LEFT`."""
     return _alternation(_relaxed(kind.pattern) for kind in kinds)
 
 
 def whole_token(kinds: Iterable[Token]) -> str:
-    """Finds the tokens of *kinds* in their full length."""
+    """Return a pattern that finds the tokens of *kinds* in their full length."""
     return _alternation(kind.pattern for kind in kinds)
 
 
 def cut_token(kinds: Iterable[Token]) -> str:
-    """Finds a line that ends in the beginning of one of *kinds*."""
+    """Return a pattern that finds a line that ends in the beginning of a token of *kinds*."""
     return f"(?:{_alternation(_beginning(kind.pattern) for kind in kinds)})[A-Za-z0-9_.~+/=-]*[ \\t]*\\r?\\n"
 
 
 def token_hint(kinds: Iterable[Token]) -> str:
-    """Finds something at each place of one of *kinds*."""
+    """Return a pattern that finds a match wherever there is a token of *kinds*."""
     return _alternation(kind.hint or _beginning(kind.pattern) for kind in kinds)
 
 
@@ -163,13 +163,13 @@ def _alternation(patterns: Iterable[str]) -> str:
 
 def _relaxed(pattern: str) -> str:
     head = _HEAD.match(pattern.removeprefix(_WORD))
-    if not head or head[0].isalnum():  # Letters alone occur in base64 too: only the length distinguishes them.
+    if not head or head[0].isalnum():  # A head of letters occurs in base64, too: only the length distinguishes it.
         return pattern
     return _COUNT.sub(lambda count: count[0] if int(count[1]) <= _ENOUGH else f"{{{_ENOUGH},}}", pattern)
 
 
 def _beginning(pattern: str) -> str:
-    """*pattern* up to its first long count outside of groups."""
+    """*pattern* up to its first long count outside groups."""
     for count in _COUNT.finditer(pattern):
         if int(count[1]) > _ENOUGH_TO_LOOK and _depth(pattern[: count.start()]) == 0:
             return f"{pattern[: count.start()]}{{{_ENOUGH_TO_LOOK}}}"
@@ -182,11 +182,11 @@ def _depth(pattern: str) -> int:
 
 
 def encoded_hint(words: Iterable[str]) -> str:
-    """Finds each of *words* in text that is base64, however it is aligned.
+    """Return a pattern that finds each of *words* in base64 text, in any alignment.
 
-    One that is too short to be seen there is looked for with each letter that may follow.
+    A word that is too short to be recognised there is searched for with each letter that may follow it.
     """
-    # By all but the last letter: the automaton is built in half the time.
+    # Grouped by all characters but the last, so that the automaton is built in half the time.
     endings = dict[bytes, set[bytes]]()
     for word in words:
         for start, ends in _encoded(word.encode()):
@@ -196,11 +196,11 @@ def encoded_hint(words: Iterable[str]) -> str:
 
 
 def _encoded(word: bytes) -> Iterator[tuple[bytes, Iterable[bytes]]]:
-    """*word* in base64 for each alignment: all signs but the last, and what the last one may be."""
+    """The base64 of *word* for each alignment: all characters but the last, and the choices for the last one."""
     for before in range(3):
         signs = b2a_base64(b"\0" * before + word)[(before * 8 + 5) // 6 : (before + len(word)) * 8 // 6]
         if len(word) < _ENOUGH_TO_LOOK:
-            shared = (before + len(word)) * 8 % 6  # bits of the last letter, whose sign has others of the next letter
+            shared = (before + len(word)) * 8 % 6  # bits of the last letter that share a character with the next letter
             followed = _followed(shared, word[-1] % (1 << shared))
             yield from ((signs + start, ends) for start, ends in followed.items())
         else:
@@ -212,7 +212,7 @@ _LETTERS = tuple((ascii_letters + digits).encode())
 
 @cache
 def _followed(shared: int, low: int) -> dict[bytes, set[bytes]]:
-    """The signs that a letter decides with *low*, *shared* bits before it: by all but the last one, what that may be."""
+    """The base64 of any letter after the *shared* bits *low*: all characters but the last, and the choices for that."""
     count, unseen = divmod(shared + 8, 6)
     found = dict[bytes, set[bytes]]()
     for letter in _LETTERS:
@@ -223,13 +223,13 @@ def _followed(shared: int, low: int) -> dict[bytes, set[bytes]]:
 
 
 def literal_heads(kinds: Iterable[Token]) -> set[str]:
-    """What the tokens of *kinds* begin with, as far as it is always the same, or one of a few."""
+    """The literal beginnings of the tokens of *kinds*, which may have a few alternatives."""
     heads = (_LITERAL.match(way) for kind in kinds for way in _spelt(kind.pattern.removeprefix(_WORD)))
     return {word for head in heads if head and len(word := head[0].replace("\\", "")) >= _SHORTEST_HEAD}
 
 
 def _spelt(pattern: str) -> Iterator[str]:
-    """*pattern* once for each way that it may begin: `gh[po]_` is `ghp_` and `gho_`."""
+    """Yield *pattern* once for each alternative of its beginning: `gh[po]_` becomes `ghp_` and `gho_`."""
     head = _LITERAL.match(pattern)
     choice = _CHOICE.match(pattern, head.end() if head else 0)
     if choice is None or choice.start() > _ENOUGH_TO_LOOK:
@@ -257,7 +257,7 @@ TELLING_WORDS = (
 
 
 def hints(kinds: tuple[Token, ...], known: Iterable[bytes]) -> tuple[str, ...]:
-    """What to look for first; the place of each is its family: see `Family`."""
+    """The cheap pattern of each family. Its index is the family's number: see `Family`."""
     bound = [kind for kind in kinds if not kind.hint]
     return (
         token_hint(bound),
@@ -273,17 +273,17 @@ def hints(kinds: tuple[Token, ...], known: Iterable[bytes]) -> tuple[str, ...]:
         OPENED,
         _TABLE_HINT,
         _KEY_TYPE,
-        "|".join(literal(value) for value in known),  # The last, since it may be empty.
+        "|".join(literal(value) for value in known),  # The last one, since it may be empty.
     )
 
 
 def literal(value: bytes) -> str:
-    """Finds *value* itself."""
+    """Return a pattern that finds *value* itself; empty for an empty value."""
     return f" {value.hex(' ')}".replace(" ", "\\x") if value else ""
 
 
 class Family:
-    """The places of the families in `hints`."""
+    """The numbers of the families: their indices in `hints`."""
 
     TOKEN, FLOATING, PLACED, LISTED, URL, COOKIE, BLOCK, VEILED, ENCODED, WRAPPED, OPENED, TABLE, WEB_KEY, KNOWN = (
         range(14)

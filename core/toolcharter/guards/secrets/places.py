@@ -1,6 +1,6 @@
-r"""Places where secrets are written: behind the names of keys, in command lines, in connection strings.
+r"""Patterns of places where secrets are written: after the names of keys, in command lines, in connection strings.
 
-Patterns for google-re2 over bytes in Latin-1, as in `patterns`; `re` reads the value from a match.
+They are for google-re2 over bytes in Latin-1, as in `patterns`. `re` reads the value from a match.
 """
 
 _KEY_KINDS = (
@@ -19,15 +19,15 @@ KEY = (
 _PAGE = r"(?i:(?:next|page|continuation|pagination|starting|skip|delta|sync|resume|resumption|scroll|after|paging|previous|prev)[_.-]?)"
 """Words before `token` in the name of a page token, such as `nextPageToken`."""
 PAGE_TOKEN = _PAGE + r"{1,3}(?i:tokens?)(?:[^A-Za-z0-9]|$)"
-"""It opens nothing, whatever it is made of."""
+"""The name of a page token, whose value is no secret, even if it is random."""
 _TEST = r"(?:(?:\b|_)(?i:test|fake|dummy|mock|example|sample|wrong|invalid)_)"
-"""Prefixes of names whose value is a test's password, and no secret."""
+"""Prefixes of names whose value is the password of a test, which is no secret."""
 KEY_END = r"(?i:[_.-]?(?:value|base|prod|production|dev|staging|test|live|old|new|primary|secondary|[0-9]{1,2}))?"
 _COLOUR = r"(?:\x1b\[[0-9;]{0,12}m)?"
-# The key's closing quote, also escaped; `]` for `environ["TOKEN"] = ...`.
+# The key's closing quote, which may be escaped, and `]` as in `environ["TOKEN"] = ...`.
 CLOSE = r"(?:\\{0,4}[\"'`])?\]?" + _COLOUR
 _BREAK = r"(?:(?:[|>][+-]?)?[ \t]*\r?\n[ \t]+)?"
-# Beside `=` and `:`, the ways of XML, of an attribute beside its name, and of lists of names and values.
+# Beside `=` and `:`, the syntax of XML, of an attribute beside its name, and of lists of names and values.
 _EQUALS = (
     r"(?:[ \t]*(?:\{[ \t]*\r?\n(?:[ \t]*(?:type|description|sensitive|nullable|ephemeral)[ \t]*=[^\r\n]*\r?\n)*"
     r"[ \t]*default[ \t]*=|=>|:=|\?=|==?|::?|[ \t]is:)[ \t]*(?:!!(?:str|int|float)[ \t]+)?"
@@ -37,7 +37,7 @@ _EQUALS = (
     r",?[ \t]*(?:\r?\n[ \t]*)?\\{0,4}[\"']?(?i:(?:parameter|output|secure)?value)\\{0,4}[\"']?[ \t]*:[ \t]*)" + _COLOUR
 )
 SCHEME = r"(?i:(?:bearer|basic|token|digest|apikey|ssws|negotiate)[ \t]+)?"
-# A digit or a sign that no name has: what a secret has that a word has not.
+# Digits and characters that names and words do not have, but secrets do.
 _TELLS = r"0-9!@#$%^*?+~"
 _BARE = r"\s\"'`,;&<>(){}\[\]|\\\x1b"
 _JOINED = r"[A-Za-z]+(?:_[A-Za-z]+)+"
@@ -58,7 +58,7 @@ def _escaped(quote: str) -> str:
 
 
 _STRONG = r"([A-Za-z0-9+/_.~!@#$%^-][A-Za-z0-9+/=_.~:!@#$%^&*?-]{11,})"
-# Weaker ways of saying what belongs to a key: they count for values alone that cannot be anything but random.
+# Weaker connections between a key and a value. They count only for values that must be random.
 _SOFT = (
     r"(?:[ \t]+(?:to|is|was|=)[ \t]+|[ \t]*<|[ \t]*->[ \t]*|[ \t]*,[ \t]*|[ \t]*\|[ \t]*|\\{0,4}\([ \t]*|[ \t]+)\\{0,4}[\"'`]?"
     + _COLOUR
@@ -75,7 +75,7 @@ _COMMAND = (
     r"|(?:mysql|mysqldump|mysqladmin|mariadb)[ \t](?:[^\r\n]*?[ \t])??-p|redis-cli[ \t](?:[^\r\n]*?[ \t])??-a[ \t]+)"
     r"[\"']?([^\s\"'$<>{}-][^\s\"']{3,})"
 )
-# Programs that take a password behind a letter: those that log in to a registry or a cloud, directories, archives, shares.
+# Programs that take a password after an option of one letter: logins to registries and clouds, LDAP, archives, shares.
 _LOGIN = (
     r"\b(?:(?:docker|podman|nerdctl|buildah|skopeo|helm|oras|crane|az|oc|cf|argocd|ibmcloud)[ \t](?:[^\r\n]*?[ \t])??login[ \t]"
     r"(?:[^\r\n]*?[ \t])??(?:-p[ \t=]*|--password[ \t=]+)"
@@ -95,24 +95,24 @@ _LOGIN = (
     r"[\"']?([^\s\"'$<>{}-][^\s\"'<>]{3,})"
 )
 _CONNECTION = r";[ ]?(?i:pwd|password)=([^\s;\"'<>{}()$,&|][^\s;\"'<>{}(),&|]{2,})(?:[;\s\"'<\\]|$)"
-"""The password in a connection string of ODBC or ADO, whatever its characters."""
-# A scheme of any name: a word, and then what it proves itself with.
+"""The password in a connection string of ODBC or ADO, with any characters."""
+# An authorization scheme of any name, followed by its credential.
 _AUTHORIZATION = (
     r"(?i:authorization)\\{0,4}[\"'`]?\]?[ \t]*(?:=>|:=|:|=|,)[ \t]*\\{0,4}[\"'`]?[A-Za-z][A-Za-z0-9_-]{1,30}[ \t]+"
     r"([^\s\"'`,;&<>(){}\[\]|\\$][^\s\"'`,;<>|\\]{5,})"
 )
-# Words with underscores are a name in code, and a password where a file, an address or an option assigns them.
+# Words joined by underscores are a name in code, but a password if a file, an address or an option assigns them.
 _ASSIGNED = (
     r"(?:(?m:^)[ \t]*(?:[-+>#][ \t]?)?(?:(?i:export|set|env)[ \t]+)?[\w.-]*|--[\w-]*|[?&,]|\w=[^\s\"'(),;]{1,64}[ \t]+)"
     r"(?i:passw(?:or)?d|pwd|passphrase|(?:\b|_)pass)=[\"']?(" + _JOINED + r")(?:[&;#\"' \t\r\\]|(?m:$))"
 )
 _NAME = r"(?i:passw(?:or)?d|pwd|passphrase)"
-# The same where blanks are around the sign, or behind the colon: the whole line assigns nothing else.
+# The same with blanks around the equals sign or after the colon, if the line contains nothing else.
 _WORDS = (
     r"(?m:^)[ \t]*(?:[-+>#][ \t]?)?[\w.-]*(?:" + _NAME + r"|(?i:(?:\b|_)pass))(?:[ \t]*=[ \t]*|:[ \t]+)"
     r"(" + _JOINED + r")[ \t\r]*(?m:$)"
 )
-# An option takes one value, whatever it looks like.
+# An option takes exactly one value, which may look like anything.
 _OPTION = (
     r"--[A-Za-z0-9-]*"
     + _NAME
@@ -123,23 +123,23 @@ _MEMBER = (
     KEY + KEY_END + r"\\{0,4}[\"'][ \t]*:[ \t]*\r?\n[ \t]*(?:\\{0,4}[\"']" + SCHEME + r"([^\"'\\\r\n]{6,})\\{0,4}[\"']"
     r"|(-?[0-9][0-9.eE+-]{2,})(?:[\s,}\]]|$))"
 )
-# The keys and salts of WordPress, of any characters (https://api.wordpress.org/secret-key/1.1/salt/).
+# The keys and salts of WordPress, which consist of any characters (https://api.wordpress.org/secret-key/1.1/salt/).
 _SALTED = (
     r"(?i:(?:(?:secure_)?auth|logged_in|nonce)_(?:key|salt))[\"']?[ \t]*(?:,|=>|=|:)[ \t]*"
     r"(?:\"((?:[^\"\\\r\n]|\\.){40,})\"|'((?:[^'\\\r\n]|\\.){40,})')"
 )
-# A default, and a variable with its type: the value is in quotes.
+# A default value, or a variable with its type. The value is in quotes.
 _TYPED = (
     r"[ \t]*:[ \t]*&?(?:'static[ \t]+)?[A-Za-z_][A-Za-z0-9_.<>\[\]?|]{0,40}[ \t]*=[ \t]*|[ \t]+string[ \t]*=[ \t]*"
     r"|[ \t]*\)?[ \t]*(?:\|\||\?\?|\?:|or\b)[ \t]*"
 )
 _DEFAULT = KEY + KEY_END + CLOSE + rf"(?:{_TYPED})[\"'`]([^\"'`\r\n\\]{{6,}})[\"'`]"
-# Where only words connect key and value, a short value needs letters, digits and signs.
+# If only words connect key and value, a short value needs letters, digits and special characters.
 _NEAR = (
     r"(?i:passw(?:or)?d|passphrase|passcode|(?:\b|_)pass|pwd)"
     r"(?:[\"'`]?[ \t]+(?:is|was)[ \t]+[\"'`]?|[\"'][ \t]*,[ \t]*[\"']|`?[ \t]*\|[ \t]*`?)([^\s\"'`|<>(){}]{6,})(?:[\s\"'`|]|$)"
 )
-# What a shell hands to the input of a program that reads a password there: `echo ... |` before it, `<<<` behind it.
+# The text that a shell passes to the input of a program that reads a password: `echo ... |` before it, `<<<` after it.
 _READS = (
     r"(?:[ \t](?:--(?:[a-z]+-)*(?:password|passphrase|pass|token|secret)-stdin|--with-token|--passphrase-fd[ \t=]0)\b"
     r"|\bsudo[ \t]+(?:-[A-Za-z]+[ \t]+)*-[A-Za-z]*S\b)"
@@ -149,28 +149,31 @@ _USER = r"[^\s:\"'$`|<>]+:"
 
 
 def _input(user: str) -> str:
-    """The value of a program's input, in either quotes or in none."""
+    """The value of a program's input, in double quotes, in single quotes or without quotes."""
     return (
         rf"(?:\"{user}([^\"$`\r\n][^\"\r\n]{{2,}})\"|'{user}([^'\r\n]{{3,}})'|{user}([^\s\"'$`|<>-][^\s\"'|<>]{{2,}}))"
     )
 
 
 def _given(program: str, user: str) -> str:
-    """Nothing stands before *program* where no `|` begins it: it would be looked for up to the end of the line, from everywhere."""
+    """The input that is passed to *program*.
+
+    In the alternative with `<<<`, nothing precedes *program*: it would be tried from every position to the line's end.
+    """
     echoed = rf"\b(?:echo|printf)[ \t]+(?:-[neE]+[ \t]+)?{_input(user)}[ \t]*\|[^\r\n|]*?{program}"
     return rf"{echoed}|{program}[^\r\n|]*<<<[ \t]*{_input(user)}"
 
 
 _GIVEN = _given(_READS, "") + "|" + _given(_SETS, _USER)
 OPENVPN_LOGIN = r"<(?:auth|http-proxy)-user-pass>[ \t]*\r?\n"
-"""The line above a name and a password, each on a line, in the settings of OpenVPN."""
+"""The line above a name and a password, each on its own line, in OpenVPN's settings."""
 _BELOW = OPENVPN_LOGIN + r"[^\r\n<]*\r?\n[ \t]*([^\s<][^\r\n]*)"
 _JWK = r"(?:[\"']|(?m:^)[ \t]*)(?:d|dp|dq|qi)\\{0,4}[\"']?[ \t]*:[ \t]*\\{0,4}[\"']?([A-Za-z0-9_-]{40,})\\{0,4}(?:[\"'\s,}]|$)"
-"""Members of a private JSON Web Key that nothing else is named like (RFC 7518, sections 6.2.2 and 6.3.2)."""
+"""Members of a private JSON Web Key whose names nothing else has (RFC 7518, sections 6.2.2 and 6.3.2)."""
 _ARN = r"\barn:[a-z-]{1,20}:[^\s\"'`,<>{}()]+"
-"""Without a group: `secret:` within the name of a resource means nothing."""
+"""Matched without a group, so that `secret:` within the name of a resource is not taken for a key."""
 _BADGE = r"\bbadge\.svg\?token=[A-Za-z0-9]{10}\b"
-"""Without a group, too: the token of a badge opens the badge, and pages hold it for everybody to see."""
+"""Matched without a group, too: the token of a badge gives access to the badge only, and public pages contain it."""
 # Passwords in SQL statements, connection strings, client options and password files of databases.
 _SQL = (
     r"(?:(?:\bIDENTIFIED|(?i:\buser[ \t]+\S+[ \t]+identified))(?i:[ \t]+(?:with[ \t]+[\w'\"]+[ \t]+)?(?:by|as)[ \t]+"
@@ -183,7 +186,7 @@ _ORACLE = (
     r"|\bjdbc:oracle:(?:thin|oci8?):[^\s/@:]+)/[\"']?([^\s@/\"'$<>{}]{4,})[\"']?@"
 )
 _PGPASS = r"(?m:^)[A-Za-z0-9*][\w.*-]*:(?:\*|5[0-9]{3}|6[45][0-9]{2}):[^\s:(),]+:[^\s:/(),]+:([^\s:]{4,})"
-# A request's signature, the answer to a challenge (RFC 7616, section 3.4), the code of Hawk.
+# A request's signature, the response to a challenge (RFC 7616, section 3.4), the MAC of Hawk.
 _SIGNED = (
     r"\b[Ss]ignature=[\"']?([A-Za-z0-9+/]{40,}={0,2})|\bresponse=\\{0,4}\"?([0-9a-f]{32,64})\b"
     r"|\bmac=\\{0,4}\"([A-Za-z0-9+/]{27,}={0,2})\\{0,4}\""
@@ -219,7 +222,7 @@ PLACED = "|".join(
         _BADGE,
     )
 )
-"""Values in a telling place. `re` gives the value in the group that matched last: see `Place`."""
+"""Values in a telling place. In `re`, the group that matched last is the value: see `Place`."""
 
 
 class Place:
@@ -232,9 +235,9 @@ class Place:
     QUOTED = frozenset({3, 4, 6, 7, OPTION, 11, 12, 13, 14, 15})
     STRONG = frozenset({17, 19, 28})
     TOLD = frozenset({23, 24, 26, 29, 30, 31, 32, *range(35, 48)})
-    """Groups that match only passwords, whatever their characters."""
+    """Groups that match only passwords, with any characters."""
     WHOLE = frozenset({*TOLD, ASSIGNED, WORDS, BRACES, PGPASS, JWK})
-    """A sign at the end is part of the value, not of the sentence around it."""
+    """Groups in which a full stop or colon at the end is part of the value, not of the sentence around it."""
 
 
 _SPACE = r"(?:[ \t]|\\t)"
@@ -267,4 +270,4 @@ PLACE_HINT = (
     r"|jdbc:oracle:|:(?:\*|5[0-9]{3}|6[45][0-9]{2}):[^\s:]+:|\b[Ss]ignature=|\bresponse=|\bmac=\\{0,9}\""
     r"|(?i:(?:logged_in|nonce)_key)\b"
 )
-"""Finds something wherever `PLACED` does."""
+"""Finds a match wherever `PLACED` does, and elsewhere."""

@@ -1,4 +1,4 @@
-"""Where the secrets of some bytes are: what each family finds, judged, and put together."""
+"""Find the spans of the secrets in some bytes: collect the matches of each family, check them and merge the spans."""
 
 from binascii import a2b_base64
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -12,13 +12,13 @@ from toolcharter.guards.secrets.obfuscation import bare_of, unveiled
 from toolcharter.guards.secrets.patterns import Family
 
 _REMEMBERED = 512
-"""In bytes: a longer match is judged each time it is met."""
+"""In bytes: the verdict on a longer match is not cached."""
 _MOST_REMEMBERED = 4096
 _WRAPPED_AT = 60
-"""In letters: a whole token goes on in the next line only if the line looks as if it was wrapped."""
+"""In letters: a complete token continues on the next line only if its line is so long that it may have been wrapped."""
 _LONGEST_KEY = 200
 _DIGEST = engine.expression(rb"\bsha(?:256|384|512)[=-][A-Za-z0-9+/_-]{0,90}\Z")
-"""Before what looks like a token within the hash of a file, as lists of packages have it."""
+"""The beginning of a file's hash, as in lists of packages, before a part of it that looks like a token."""
 _BASE64_RUN = engine.expression(rb"[A-Za-z0-9+/_-]{16,}={0,2}")
 _TO_STANDARD = bytes.maketrans(b"-_", b"+/")
 _WRAPPED = frozenset({Family.VEILED, Family.ENCODED, Family.WRAPPED})
@@ -27,29 +27,29 @@ Judge = Callable[[bytes], Sequence[Span]]
 
 
 def find_spans(data: bytes, families: Iterable[int]) -> list[Span]:
-    """The spans of *data* to mask, in order and apart.
+    """Return the spans of *data* to mask, in order and not overlapping.
 
     Args:
         data: Any bytes.
-        families: Those that `engine.hinted` found.
+        families: The families that `engine.hinted` returned.
     """
     return _apart([span for family in families for span in _FINDERS[family](data)])
 
 
 def find_matches(data: bytes) -> list[Span]:
-    """All that the families match in *data*, secret or not: what must not be torn apart."""
+    """Return all matches of the families in *data*, secret or not, which must not be cut apart."""
     plain = (family for family in engine.hinted(data) if family not in _WRAPPED)
     return [span for family in plain for span in engine.finder(family)(data)]
 
 
 def find_plain(data: bytes) -> list[Span]:
-    """The spans of *data* that are not wrapped in anything."""
+    """Return the spans of secrets in *data* that are neither veiled nor encoded nor wrapped."""
     families = [family for family in engine.hinted(data) if family not in _WRAPPED]
     return find_spans(data, families) if families else []
 
 
 def _apart(spans: list[Span]) -> list[Span]:
-    if not spans[1:]:  # One cannot overlap.
+    if not spans[1:]:  # A single span cannot overlap.
         return spans
     spans.sort()
     apart = spans[:1]
@@ -63,7 +63,7 @@ def _apart(spans: list[Span]) -> list[Span]:
 
 
 def _matched(family: int, judge: Judge) -> Callable[[bytes], Iterator[Span]]:
-    """The spans that *judge* sees in the matches of *family*."""
+    """Return a function that finds the spans for which *judge* decides in the matches of *family*."""
 
     def find(data: bytes) -> Iterator[Span]:
         remembered = _Remembered(judge)
@@ -77,7 +77,7 @@ def _matched(family: int, judge: Judge) -> Callable[[bytes], Iterator[Span]]:
 
 
 def _placed(data: bytes) -> Iterator[Span]:
-    """The values beside a key; each is judged with a byte on both sides, since a line may begin or end there."""
+    """Find the values beside a key. Each match is checked with the bytes around it, in case a line begins or ends there."""
     remembered = _Remembered(judged.placed)
     for start, end in engine.finder(Family.PLACED)(data):
         front = data[start - 1 : start] if start else b"\n"
@@ -93,9 +93,9 @@ def _tokens(data: bytes) -> Iterator[Span]:
 
 
 def _cut(data: bytes, start: int, end: int) -> Iterator[Span]:
-    """The token that a line ends in and the next goes on with, if neither is whole without the other."""
+    """Find a token that begins at the end of one line and continues on the next, if it is not complete without that."""
     parts = data[start:end].split()
-    if len(parts) != 2:  # noqa: PLR2004 - what a line ends in, and what the next begins with
+    if len(parts) != 2:  # noqa: PLR2004 - the end of a line and the beginning of the next
         return
     head, tail = parts
     joined = head + tail
@@ -109,7 +109,7 @@ def _cut(data: bytes, start: int, end: int) -> Iterator[Span]:
 
 
 class _Remembered:
-    """A judge that is asked once about what is met again and again in one text."""
+    """A judge that caches its verdicts for one text, in which the same matches often occur again."""
 
     def __init__(self, judge: Judge) -> None:
         self._judge = judge
@@ -164,7 +164,7 @@ def _wrapped(data: bytes) -> Iterator[Span]:
 
 
 def _is_telling(text: bytes) -> bool:
-    """Whether base64 wraps a secret; its first line may hold more than base64, so that it begins later."""
+    """Whether base64 encodes a secret. Other text may precede it on its first line, so each alignment is tried."""
     return any(find_plain(_decoded(text[before:])) for before in range(4))
 
 

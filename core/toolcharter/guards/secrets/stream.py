@@ -1,8 +1,8 @@
-"""Scrub what arrives in pieces: wherever the pieces end, the outcome is that of the whole text.
+"""Scrub a text that arrives in pieces. The result is the same as for the whole text, wherever the pieces end.
 
-A line is let go once nothing that can still come may belong to it: a key may wait for its value, a block for its end.
-A line that grows too long is cut between two words that no match holds together. A single word, or a block, that
-grows too long is masked to its end: what cannot be judged is not let through.
+A line is released when no later text can belong to it: a key may wait for its value, a block for its end. A line that
+grows too long is cut between two words that belong to no common match. A single word or a block that grows too long
+cannot be judged, and is masked up to its end.
 """
 
 import re
@@ -18,11 +18,11 @@ from toolcharter.guards.secrets.spans import find_matches
 from toolcharter.guards.secrets.text import MASK, scrub_bytes
 
 MAX_HELD = 16 << 20
-"""How much is held back at most, in bytes, until it is known what it is."""
+"""How many bytes are held back at most until they can be judged."""
 
 _LAST_OF_LINE = 400
-"""In bytes: so far back a line is looked at; longer names of keys there are none."""
-# In the last line that is looked at, which may be cut off at its beginning.
+"""In bytes: how much of a line's end is examined. No key has a longer name."""
+# Matched against the end of the last line, whose beginning may be cut off.
 _WAITS = (
     r"(?:[:=|>{,\[(][\"'`]?[+-]?|^[ \t]*-[ \t][^\r\n]*|" + KEY_NAME.removesuffix("$") + r"[^A-Za-z0-9\n-]{0,12}"
     r"|\b(?:type|description|sensitive|nullable|ephemeral)[ \t]*=[^\r\n]*"
@@ -47,29 +47,29 @@ class Stream:
     """One text that arrives in pieces."""
 
     def __init__(self, max_held: int = MAX_HELD, far: int = FAR) -> None:
-        """Begin.
+        """Begin a text.
 
         Args:
-            max_held: How much to hold back at most, in bytes.
-            far: How far the parts of one match may lie apart, in bytes.
+            max_held: How many bytes to hold back at most.
+            far: How many bytes the parts of one match may lie apart.
         """
         self._max, self._far = max_held, far
         self._held = b""
         self._known = 0
-        """How far all lines wait that are held: they are not asked again with each piece."""
+        """The end of the held lines that are known to wait, so that they are not examined again with each piece."""
         self._table = b""
-        """What is known of the table in which the text already passed on ends."""
+        """The head and the last row of the table in which the released text ends; empty if it ends in no table."""
         self._upwards = lines.Upwards()
         self._until: re.Pattern[bytes] | None = None
-        """Ends what is masked without being looked at."""
+        """Matches the end of a part that is masked without being examined; None outside such a part."""
 
     def feed(self, data: bytes) -> bytes:
-        """Take the next piece; returns, scrubbed, what later pieces can no longer change."""
+        """Take the next piece, and return, scrubbed, the text that later pieces can no longer change."""
         self._held += data
         return b"".join(self._ready(may_end=b"\n" in data))
 
     def finish(self) -> bytes:
-        """The rest."""
+        """End the text, and return the rest of it, scrubbed."""
         rest = b"" if self._until else self._scrubbed(self._held)
         self._held, self._table, self._known, self._until = b"", b"", 0, None
         return rest
@@ -92,7 +92,7 @@ class Stream:
         return self._scrubbed(done)
 
     def _scrubbed(self, done: bytes) -> bytes:
-        """*done* as it is after the text already passed on: a table's head says what its rows are."""
+        """Scrub *done* as a continuation of the released text, since a table's head says what its columns contain."""
         text = self._table + done
         families = engine.hinted(text)
         if not families:
@@ -105,7 +105,7 @@ class Stream:
         return masked[len(before) :]
 
     def _closed(self) -> int:
-        """Where the last line ends that waits for nothing."""
+        """The end of the last line that does not wait for later text."""
         end = last = self._held.rfind(b"\n") + 1
         blocks = Blocks(self._held)
         while end > self._known and (begin := self._waiting(end, blocks)) is not None:
@@ -115,9 +115,9 @@ class Stream:
         return cut
 
     def _waiting(self, end: int, blocks: Blocks) -> int | None:
-        """Where the line begins that waits, if one before *end* does."""
+        """The beginning of the line or block that ends at *end* and waits for later text; None if it does not wait."""
         begin = self._held.rfind(b"\n", 0, end - 1) + 1
-        if wrapped.goes_on(self._held, end):  # The first to be asked: the cheapest, and there may be many such lines.
+        if wrapped.goes_on(self._held, end):  # The first check is the cheapest, and there may be many such lines.
             return begin
         if key_lines.belongs(self._held, end):
             return begin
@@ -126,15 +126,15 @@ class Stream:
             return self._held.rfind(b"\n", 0, block) + 1
         joined = wrapped.start_of(self._held, end)
         last = self._held[max(joined, end - _LAST_OF_LINE) : end]
-        # As it is, and as it is read: colours may come between a key and the end of its line.
+        # With and without veils: colours may come between a key and the end of its line.
         if any(map(_waits(), dict.fromkeys((last, bare_of(last))))) or self._upwards.goes_on(self._held, end):
             return begin
-        # A name, and the password below it.
+        # The name in OpenVPN's login: the password is on the line below it.
         above = [self._held[max(0, place - _LAST_OF_LINE) : place] for place in {begin, joined}]
         return begin if any(map(_ABOVE.search, (*above, *map(bare_of, above)))) else None
 
     def _between_words(self) -> int:
-        """The last place between two words behind which everything that may belong together is at hand; 0 if none."""
+        """The last position between two words, `far` bytes before the end or more, that no match spans; 0 if none."""
         if Blocks(self._held).open_at(len(self._held)) is not None:
             return 0
         limit = len(self._held) - self._far
@@ -145,7 +145,7 @@ class Stream:
         return ends[-1] if ends else 0
 
     def _mask(self) -> bytes:
-        """Give up on what is held: from where the word or block begins it is masked, to its end."""
+        """Give up on the held text: mask the word or block from its beginning to its end."""
         block = Blocks(self._held).open_at(len(self._held))
         begin = block if block is not None else 0
         self._until = _WORD_END if block is None else _BLOCK_END
@@ -155,7 +155,7 @@ class Stream:
         return before + MASK.encode()
 
     def _skipped(self, until: "re.Pattern[bytes]") -> bool:
-        """Drop what is masked; whether it is over."""
+        """Drop the masked part of the held text, and return whether its end was reached."""
         end = until.search(self._held)
         if end is None:
             self._held = self._held[-_BLOCK_END_LENGTH:]

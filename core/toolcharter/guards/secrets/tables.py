@@ -1,7 +1,7 @@
-"""The providers' tokens as data: text files in `tables`, one token a line, columns two or more blanks apart.
+"""Read the shapes of providers' tokens: text files in `tables`, one kind a line, columns two or more blanks apart.
 
-`floating.txt` has the tokens that begin with nothing of their own, and a column more: the part of them to look for.
-Plain text and not TOML, because the first call of a process waits for it.
+`floating.txt` lists the tokens without a beginning of their own. It has one column more: a part of them that is
+searched for first. The files are plain text and not TOML, because the first call of a process waits for them.
 """
 
 import re
@@ -15,23 +15,23 @@ _COLUMNS = re.compile(r" {2,}")
 
 
 class Token(NamedTuple):
-    """What the tokens of one kind look like."""
+    """The shape of one kind of token."""
 
     family: str
-    """The file that holds it."""
+    """The name of the file that lists it."""
     name: str
     provider: str
     hint: str
-    """A pattern that is cheap to look for, and without which there is no such token; empty: the pattern's beginning."""
+    """A cheap pattern that each token of this kind contains; if empty, the pattern's beginning is used."""
     pattern: str
-    """In google-re2's syntax; `\\b` at its beginning asks for a word of its own."""
+    """In google-re2's syntax. `\\b` at its beginning requires that the token begins a word."""
     source: str
-    """Where the shape is published."""
+    """The publication of the shape."""
 
 
 @cache
 def tokens() -> tuple[Token, ...]:
-    """All kinds, in the order of the files' names and lines."""
+    """Return all kinds of tokens, in the order of the files' names and lines."""
     return tuple(token for path in sorted(_FOLDER.glob("*.txt")) for token in _read(path))
 
 

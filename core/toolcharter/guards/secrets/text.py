@@ -1,4 +1,4 @@
-"""Scrub bytes and text: a boolean search first, spans only on a hit."""
+"""Scrub bytes and text: first a cheap search for hints, and only after a hit the search for spans."""
 
 import re
 from collections.abc import Iterable
@@ -11,12 +11,12 @@ import orjson
 from toolcharter.guards.secrets.engine import Span, hints, remember
 
 MASK = "[REDACTED]"
-"""Always the same: a mask as long as the secret would still give away its length."""
+"""Always the same: a mask as long as the secret would reveal its length."""
 
 _MASK_BYTES = MASK.encode()
 _BACKSLASH = 0x5C
 _LONGEST_MEMBER = 400
-"""In bytes: so far in front of a number a JSON key is looked for."""
+"""In bytes: how far before a number a JSON key is searched for."""
 _LOOKED_AT = 16
 _JSON_NAME_END = re.compile(rb"(\\{0,4}\")\s*:\Z")
 _JSON_NUMBER = re.compile(rb"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
@@ -28,8 +28,8 @@ def scrub_text(text: str) -> tuple[str, int]:
     """Mask the secrets of *text*.
 
     Returns:
-        The text, the same object if it is clean, and how many spans were masked. Keys, quotes and
-        everything else stay.
+        The text, the same object if it is clean, and how many spans were masked. Everything except
+        the secrets stays, such as keys and quotes.
     """
     # A lone surrogate may be in a text that was decoded from a file name.
     data = text.encode("utf-8", "surrogatepass")
@@ -56,23 +56,23 @@ def scrub_bytes(data: bytes) -> tuple[bytes, int]:
 
 @cache
 def _documents() -> Any:
-    """What looks at documents as a whole, imported on the first hit."""
+    """The module for whole documents, imported on the first hit."""
     return import_module("toolcharter.guards.secrets.documents")
 
 
 @cache
 def _spans() -> Any:
-    """What judges, imported on the first hit: its expressions cost milliseconds."""
+    """The module that finds spans, imported on the first hit, since its expressions take milliseconds."""
     return import_module("toolcharter.guards.secrets.spans")
 
 
 def _touches(data: bytes, start: int, end: int) -> bool:
-    """Whether a word touches the span: the mask gives that word a border, so that it may match now."""
+    """Whether a word touches the span. The mask gives that word a boundary, so it may match afterwards."""
     return (start > 0 and data[start - 1] in _IN_WORDS) or (end < len(data) and data[end] in _IN_WORDS)
 
 
 def _mask_for(data: bytes, start: int, end: int) -> bytes:
-    """The mask; with the quotes of its key if the value is a number of JSON."""
+    """Return the mask; in the quotes of its key if the value is a JSON number."""
     if not _JSON_NUMBER.fullmatch(data, start, end) or not _JSON_END.match(data, end):
         return _MASK_BYTES
     before = data[max(0, start - _LONGEST_MEMBER) : start].rstrip()
@@ -88,7 +88,7 @@ def _masked(data: bytes, spans: Iterable[Span]) -> bytes:
     for start, stop in spans:
         end = stop
         if data[stop - 1] == _BACKSLASH and stop < len(data):
-            # A single one would escape what follows the mask.
+            # The last of an odd number of backslashes escapes the byte after the secret: it stays.
             end -= (stop - start - len(data[start:stop].rstrip(b"\\"))) % 2
         parts += (data[position:start], _mask_for(data, start, end))
         position = end
@@ -97,11 +97,11 @@ def _masked(data: bytes, spans: Iterable[Span]) -> bytes:
 
 
 def scrub_line(line: bytes) -> bytes:
-    """Answer one JSON line, `{"id", "text"}`, by `{"id", "text", "redactions"}`; neither has a newline.
+    """Answer one JSON line, `{"id", "text"}`, with `{"id", "text", "redactions"}`; neither has a newline.
 
-    Its `values`, if it has any, are secrets from then on: see `remember`. A line that is no such object gets an answer
-    too: `text` null, and `reason` `invalid_arguments`. What it held is not repeated, but for an `id` that is a whole
-    number or was found to hold no secret.
+    If the line has `values`, they are secrets from then on: see `remember`. A line that is not such an object is
+    answered with a null `text` and the `reason` `invalid_arguments`. The answer repeats nothing from it, except an `id`
+    that is a whole number or contains no secret.
     """
     record: Any = None
     try:
@@ -114,7 +114,7 @@ def scrub_line(line: bytes) -> bytes:
 
 
 def _id(record: Any) -> str | int | None:
-    """By what a caller finds the answer to a line that is not understood; nothing that could be its content."""
+    """The `id` of a malformed line, by which the caller finds the answer; None if it may contain a secret."""
     given = record.get("id") if isinstance(record, dict) else None
     if isinstance(given, str):
         return given if scrub_text(given) == (given, 0) else None

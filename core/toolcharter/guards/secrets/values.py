@@ -1,4 +1,4 @@
-"""Scrub structured values and JSON documents: their shape stays, the text beside a telling key goes."""
+"""Scrub structured values and JSON documents: their structure stays, and the text beside a telling key is masked."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -15,26 +15,26 @@ from toolcharter.guards.secrets.text import MASK, scrub_bytes, scrub_text
 _SCHEME = re.compile(r"(?i)(bearer|basic|token|digest)[ \t]+(?=\S)")
 _NAMES = frozenset({"name", "key", "variable", "parameterkey", "outputkey", "optionname"})
 _VALUES = frozenset({"value", "parametervalue", "outputvalue", "securevalue"})
-"""As clouds and clusters write lists of settings."""
+"""The keys by which clouds and clusters write lists of settings."""
 _PRIVATE = frozenset({"d", "p", "q", "dp", "dq", "qi", "k"})
 """The members of a JSON Web Key that only its owner has (RFC 7518, section 6)."""
 _PASSWORD = re.compile(r"(?i)pass|pwd|pswd|secret")
 _SALT = re.compile(r"(?i)salt$")
 _SMALLEST = 100_000
-"""A shorter number beside `password` is a setting."""
+"""A smaller number beside `password` is a setting."""
 _MOST_WORDS = 200
 """A longer list is no command line."""
 _LINES = b"\\n"
-"""An escaped line break: the text around it may be a table, which is known by its lines alone."""
-_MAX_DEPTH = 200  # In levels; orjson writes 254, and nothing sensible nests that deep.
+"""An escaped line break: the text around it may be a table, which is recognised only by its lines."""
+_MAX_DEPTH = 200  # In levels. orjson writes up to 254, and no sensible value nests that deep.
 
 
 def scrub_json(raw: bytes) -> tuple[bytes, int]:
     """Mask the secrets of a JSON document, which stays valid and keeps its shape.
 
     Returns:
-        The document, the same object if it is clean, and how many texts or spans were masked. What is no
-        JSON, or nests too deep to be written again, is scrubbed as text.
+        The document, the same object if it is clean, and how many texts or spans were masked. A document
+        that is not JSON, or nests too deep to be written again, is scrubbed as text.
     """
     if not hints.match(raw) and _LINES not in raw:
         return raw, 0
@@ -48,10 +48,11 @@ def scrub_json(raw: bytes) -> tuple[bytes, int]:
 def scrub_value(value: Any) -> tuple[Any, int]:
     """Mask the secrets in a value of JSON types.
 
-    Any text below a key such as `password` or `Authorization` is masked, whatever it looks like, lists of texts too; so is
-    a number of six digits or more below a key such as `password`. What names an identifier, such as `session_key`, keeps a text
-    of words and numbers, which is scrubbed by its content; so does a public key. Other texts are scrubbed by their content, and a list
-    of texts also as the command line, or the name and value, that it may be. Booleans and null stay.
+    Any text below a key such as `password` or `Authorization` is masked, whatever it looks like, also in lists. So is a
+    number of six digits or more below a key such as `password`. Below a key that may name an identifier, such as
+    `session_key`, a text of words and numbers is scrubbed by its content only, and so is a public key. Other texts are
+    scrubbed by their content. A list of texts is also scrubbed as a command line, or as a name and its value. Booleans
+    and null stay.
 
     Returns:
         The value, the same object if it is clean, and how many texts or spans were masked. A container more
@@ -61,7 +62,7 @@ def scrub_value(value: Any) -> tuple[Any, int]:
 
 
 def _scrub(value: Any, key: str, depth: int) -> tuple[Any, int]:
-    """*key* is the name that makes *value* a secret; empty if none does."""
+    """Scrub *value*. *key* is the telling key that makes it a secret; empty if there is none."""
     if not isinstance(value, (Mapping, list, tuple)):
         return _scrub_leaf(value, key)
     if depth == _MAX_DEPTH:
@@ -100,7 +101,7 @@ def _scrub_mapping(value: Mapping[str, Any], above: str, depth: int) -> tuple[An
 
 
 def _scrub_words(items: Sequence[Any]) -> tuple[Any, int]:
-    """Mask in a list of texts what is a secret beside the text in front of it: `["--password", "..."]`, `["Cookie", "..."]`."""
+    """Mask a text in a list that the text before it makes a secret: `["--password", "..."]`, `["Cookie", "..."]`."""
     if not 1 < len(items) <= _MOST_WORDS or not all(isinstance(item, str) for item in items):
         return items, 0
     pair = len(items) == 2 and not items[0].startswith("-")  # noqa: PLR2004 - a name and its value

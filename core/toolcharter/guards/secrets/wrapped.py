@@ -1,7 +1,8 @@
-"""Base64 that was broken over lines: found, put together again, and the way back.
+"""Base64 that is wrapped over several lines: find it, join it, and map positions back to the original.
 
-Lines belong together if each but the last is one long run of base64 up to its end, and none is longer than the one
-before it. So two neighbours alone decide whether they are joined: a stream need not know where the text began.
+Lines belong together if each of them, except the last, ends in a long run of base64, and no line is longer than the
+one before it. So two neighbouring lines suffice to decide whether they are joined, and a stream need not know where
+the text began.
 """
 
 import re
@@ -13,7 +14,7 @@ from toolcharter.guards.secrets.patterns import ALPHABET, PLUS, WRAP_LENGTH
 Span = tuple[int, int]
 
 _RUN = rb"[A-Za-z0-9+/_-]"
-# The text before a line in a quotation, a comment, a numbered listing, and in what grep finds.
+# The text before a line in a quotation, a comment, a numbered listing and in grep's output.
 _PREFIX = rb"(?:[>|#*+-][ \t]+|//[ \t]+|[>|#*]|[0-9]+[ \t:][ \t]*|[\w/-]{0,60}\.\w{1,5}[:-][0-9]+[:-])?"
 _JOINT = rb"(?:[\"'][ \t]*[+,.]?[ \t]*)?\\?(?:\r?\n|\\{1,4}r\\{1,4}n|\\{1,4}[nr])[ \t]*(?:[+.][ \t]*)?"
 _GAP = _JOINT + _PREFIX + rb"[ \t]*[\"']?"
@@ -29,13 +30,13 @@ _BEFORE = b" \t\"'>|#*+-:/0123456789"
 _WORD = re.compile(rb"[A-Z]?[a-z_-]{2,}")
 _JOINED = re.compile(rb"[\w+/=.-](?:\\|(?:\\{0,2}[\"']|`)[ \t]*%s[ \t]*\\?)\r?\n\Z" % PLUS.encode())
 _LONGEST = 4096
-"""In bytes: of lines that go on in one another no more are read as one."""
+"""In bytes: how much of joined lines is read as one line at most."""
 _LOOKED_AT = 300
-"""In bytes: so much of a line's end, or of the next one's beginning, decides whether they are joined."""
+"""In bytes: how much of a line's end, or of the next line's beginning, decides whether they are joined."""
 
 
 def chains(data: bytes) -> Iterator[list[Span]]:
-    """What was broken over lines, each as the spans of its parts, two at least."""
+    """Find wrapped base64, and yield each as the spans of its parts, at least two."""
     for found in _CHAIN.finditer(data):
         parts = [part.span(1) for part in _PIECE.finditer(data, *found.span())]
         for chain in map(partial(_lines_of, data), _split(data, parts)):
@@ -44,7 +45,7 @@ def chains(data: bytes) -> Iterator[list[Span]]:
 
 
 def _split(data: bytes, parts: list[Span]) -> Iterator[list[Span]]:
-    """Start anew where a line is longer than the one before; text before the first may have made it shorter."""
+    """Split *parts* where a line is longer than the one before. The first may be shorter, because of text before it."""
     chain = parts[:1]
     for part in parts[1:]:
         start, stop = chain[-1]
@@ -56,7 +57,7 @@ def _split(data: bytes, parts: list[Span]) -> Iterator[list[Span]]:
 
 
 def _lines_of(data: bytes, chain: list[Span]) -> list[Span]:
-    """*chain* without a last line that is a word of its own, and without the sign before each line in a diff."""
+    """*chain* without a last line that is an ordinary word, and without the `+` or `-` before each line of a diff."""
     start, stop = chain[-1]
     if data[stop : stop + 1] != b"=" and _WORD.fullmatch(data, start, stop):
         chain = chain[:-1]
@@ -70,12 +71,12 @@ def _stands_behind_text(data: bytes, start: int) -> bool:
 
 
 def joined(data: bytes, chain: list[Span]) -> bytes:
-    """The parts of *chain* put together."""
+    """Join the parts of *chain*."""
     return b"".join([data[start:stop] for start, stop in chain])
 
 
 def place(chain: list[Span], span: Span) -> Span:
-    """Where a span of what was joined lies."""
+    """Map a span of the joined text back to the original."""
     offset = 0
     begin = end = -1
     for start, stop in chain:
@@ -89,12 +90,12 @@ def place(chain: list[Span], span: Span) -> Span:
 
 
 def is_joined(data: bytes, end: int) -> bool:
-    """Whether the line of *data* that ends at *end* says that a word goes on in the next."""
+    """Whether the line of *data* that ends at *end* shows that a word continues on the next line."""
     return _JOINED.search(data, max(0, end - _LOOKED_AT), end) is not None
 
 
 def start_of(data: bytes, end: int) -> int:
-    """Where what is read as one line begins, if it ends at *end*: perhaps some lines above, which go on in one another."""
+    """The beginning of the line that ends at *end*, or of the first of the lines that are joined with it."""
     begin = data.rfind(b"\n", 0, end - 1) + 1
     while begin and end - begin < _LONGEST and is_joined(data, begin):
         begin = data.rfind(b"\n", 0, begin - 1) + 1
@@ -102,7 +103,7 @@ def start_of(data: bytes, end: int) -> int:
 
 
 def goes_on(data: bytes, end: int) -> bool:
-    """Whether the line of *data* that ends at *end* may belong together with what follows."""
+    """Whether the line of *data* that ends at *end* may continue on the next line."""
     if is_joined(data, end):
         return True
     begin = data.rfind(b"\n", 0, end - 1) + 1
