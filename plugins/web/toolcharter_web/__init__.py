@@ -1,7 +1,7 @@
-"""The web tools of toolcharter: `web` searches and reads pages, `http_get` and `html_scraper` take one URL each.
+"""The web tools of toolcharter: `web` searches and reads pages, `http_get` and `html_scraper` fetch one URL each.
 
-They reach public addresses, through `rt.http`, and change nothing. What they bring was written by strangers and is
-marked as such.
+They reach only public addresses, through `rt.http`, and only read. The text that they return is untrusted, and marked
+as such.
 """
 
 from typing import Any

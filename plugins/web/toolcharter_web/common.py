@@ -1,4 +1,4 @@
-"""What the web tools share: the policy's common part, one request, and how a stranger's text is shown."""
+"""The parts that the web tools share: their policy, one request, and the marking of untrusted text."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -14,7 +14,7 @@ from toolcharter_web.content import NotText, decoded, media_type
 
 URL_ALIASES: Mapping[str, str] = MappingProxyType({"uri": "url", "link": "url", "href": "url"})
 MAX_SOURCE = 300
-"""Characters of a URL before its page: a redirect can lead to one that is a text."""
+"""The longest URL shown with a page, in characters: a redirect can lead to a URL that contains a whole text."""
 ERRORS_FROM = 400
 """Source: RFC 9110, section 15."""
 
@@ -30,12 +30,12 @@ class WebPolicy(NetworkPolicy):
     """The most that the model is shown of it, in bytes of UTF-8."""
 
     def limits(self) -> HttpLimits:
-        """Those of one request."""
+        """Return the limits of one request."""
         return HttpLimits(timeout_s=self.timeout_s, max_bytes=self.max_bytes)
 
 
 class WebReason(StrEnum):
-    """Why a web tool fails, beside what the network guard reports."""
+    """Why a web tool fails, in addition to the reasons of the network guard."""
 
     HTTP_STATUS = "http_status"
     BINARY_CONTENT = "binary_content"
@@ -50,7 +50,7 @@ class Page(NamedTuple):
 
 
 def get_page(rt: ToolRuntime, url: str, policy: WebPolicy, accept: str) -> Page:
-    """Fetch *url* and read it as text.
+    """Fetch *url* and decode the answer as text.
 
     Raises:
         Denied, ToolError: As `rt.http.fetch`.
@@ -68,7 +68,7 @@ def get_page(rt: ToolRuntime, url: str, policy: WebPolicy, accept: str) -> Page:
 
 
 def said(status: int) -> str:
-    """A status with its name, which is ours and not the other side's."""
+    """Format a status with its standard name, not with the server's text."""
     try:
         return f"{status} ({HTTPStatus(status).phrase})"
     except ValueError:
@@ -76,32 +76,33 @@ def said(status: int) -> str:
 
 
 class Excerpt(NamedTuple):
-    """What the model is shown of a text."""
+    """The part of a text that the model is shown."""
 
     text: str
     truncated: bool
 
 
 def cut(text: str, limit: int, *, truncated: bool = False) -> Excerpt:
-    """At most *limit* bytes of *text*, to the end of a line or a word if one is near."""
+    """Cut *text* to at most *limit* bytes, at the end of a line or a word if there is one in the second half."""
     raw = text.encode()
     if len(raw) <= limit:
         return Excerpt(text, truncated)
     kept = raw[:limit].decode(errors="ignore")
     border = max(kept.rfind("\n"), kept.rfind(" "))
-    # Half a secret would no longer be recognised as one.
+    # Half a secret would not be recognized.
     return Excerpt(kept[:border] if border > len(kept) // 2 else kept, truncated=True)
 
 
 def shortened(line: str, limit: int) -> str:
-    """At most *limit* characters of *line*, to the end of a word: the scrubber does not know half a secret."""
+    """Cut *line* to at most *limit* characters, at the end of a word: the scrubber does not recognize half a secret."""
     return line if len(line) <= limit else line[: limit + 1].rpartition(" ")[0]
 
 
 def fenced(text: str, source: str, *, truncated: bool) -> str:
-    """A stranger's text between two lines that it cannot have written: they hold its own hash.
+    """Put untrusted *text* between two lines that it cannot contain: they hold its own hash.
 
-    With 96 bits: a text can try a thousand lines at once, so that 64 are within the reach of who has many computers.
+    The hash has 96 bits. A text can contain a thousand guesses at once, so an attacker with many computers could break
+    64 bits.
     """
     mark = sha256(text.encode()).hexdigest()[:24]
     notice = "\n[truncated: this is the beginning]" if truncated else ""
@@ -121,6 +122,6 @@ class Item(TypedDict):
 
 
 def line(item: Item) -> str:
-    """*item* as the model reads it."""
+    """Format *item* for the model."""
     attributes = "".join(f" {name}={value!r}" for name, value in item["attributes"].items())
     return f"<{item['tag']}{attributes}> {item['text']}"

@@ -1,4 +1,4 @@
-"""Bytes of an answer to text: what kind it is, in which encoding, and what of it nobody should be shown."""
+"""Decodes the bytes of an answer: its media type, its encoding, and the removal of invisible characters."""
 
 import codecs
 import re
@@ -7,14 +7,17 @@ TEXT_TYPES = re.compile(
     r"text/.+|(?:application|image|message|model)/(?:.+\+)?(?:json|xml|yaml|toml|csv|javascript|ecmascript|sql|graphql"
     r"|x-javascript|x-yaml|x-toml|x-sh|x-httpd-php|x-ndjson|jsonl|x-www-form-urlencoded|xhtml\+xml|rtf|rfc822|problem)"
 )
-"""What is declared to be text. What is not declared is looked at."""
+"""The media types of text. An answer without a media type is inspected."""
 _TYPE = re.compile(r"[a-z0-9!#$&^_.+-]{1,64}/[a-z0-9!#$&^_.+-]{1,64}")
-"""What else is declared is nothing, and no way to say something to a model. Source: RFC 6838, section 4.2."""
+"""A valid media type; others are ignored, so that a server cannot address the model in it.
+
+Source: RFC 6838, section 4.2.
+"""
 HTML = frozenset({"text/html", "application/xhtml+xml"})
 _CHARSET = re.compile(r"charset\s*=\s*[\"']?([A-Za-z0-9._:-]{1,40})", re.IGNORECASE)
 _META = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?([A-Za-z0-9._:-]{1,40})", re.IGNORECASE)
 _META_BYTES = 1024
-"""Where a page declares its encoding. Source: HTML, section 13.2.3.2."""
+"""How many bytes at its beginning may declare a page's encoding. Source: HTML, section 13.2.3.2."""
 _BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 ENCODINGS = frozenset(
     {
@@ -36,23 +39,23 @@ ENCODINGS = frozenset(
         *(f"cp{page}" for page in (874, *range(1250, 1259))),
     }
 )
-"""By Python's names. Others that Python knows are no encodings of pages (UTF-7, IDNA). Source: WHATWG Encoding."""
+"""The encodings of pages, by Python's names. Python has others, such as UTF-7 and IDNA. Source: WHATWG Encoding."""
 FALLBACK = "cp1252"
-"""What browsers read without a declaration, and in place of Latin-1 and ASCII. Source: as above, section 4.2."""
+"""The encoding that browsers use without a declaration, and for Latin-1 and ASCII. Source: as above, section 4.2."""
 _LATIN = frozenset({"iso8859-1", "ascii"})
 _BINARY = bytes(byte for byte in range(32) if byte not in b"\a\b\t\n\f\r\x1b")
-"""What stands in no text but a control character of its own use, as file(1) takes them."""
+"""The bytes that do not occur in text, as in file(1): all control characters except common ones."""
 _BINARY_SAMPLE = 8192
 _UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufeff\U000e0000-\U000e007f]")
-"""Control characters, changes of direction, and tags that carry text which nobody sees."""
+"""Control characters, changes of direction, and tag characters, which carry invisible text."""
 
 
 class NotText(Exception):
-    """The answer is binary; the text says what it is declared to be."""
+    """The answer is not text; the exception's text is its media type, or `binary`."""
 
 
 def media_type(declared: str, text: str) -> str:
-    """The kind of an answer, in lower case and without parameters; if it is not declared, HTML or plain text."""
+    """Return the media type of an answer, in lower case without parameters; HTML or plain text if it has none."""
     given = _bare(declared)
     if given:
         return given
@@ -61,12 +64,13 @@ def media_type(declared: str, text: str) -> str:
 
 
 def decoded(body: bytes, declared: str, *, truncated: bool = False) -> str:
-    """*body*, or its beginning if it is *truncated*, as text.
+    """Decode *body*, which is only a beginning if it is *truncated*.
 
-    A byte-order mark decides, else the header, else a page's own declaration, else UTF-8 if it is that.
+    The encoding comes from a byte-order mark, or else the header, or else a page's own declaration. Otherwise it is
+    UTF-8 if the bytes are valid UTF-8, or else `FALLBACK`.
 
     Raises:
-        NotText: It is declared to be something else, or is.
+        NotText: The media type is not one of text, or the bytes are binary.
     """
     given = _bare(declared)
     if given and not TEXT_TYPES.fullmatch(given):
@@ -79,7 +83,7 @@ def decoded(body: bytes, declared: str, *, truncated: bool = False) -> str:
 
 
 def seen(text: str) -> str:
-    """*text* without what nobody sees."""
+    """Return *text* without invisible characters."""
     return _UNSEEN.sub("", text)
 
 
@@ -109,7 +113,7 @@ def _known(label: str) -> str | None:
 
 
 def _is_utf8(body: bytes, *, truncated: bool) -> bool:
-    """Whether it is, but for a character that the limit has cut in two."""
+    """Return whether *body* is UTF-8; if it is *truncated*, its last character may be incomplete."""
     try:
         codecs.getincrementaldecoder("utf-8")().decode(body, not truncated)
     except UnicodeDecodeError:

@@ -1,6 +1,6 @@
-"""What DuckDuckGo is asked, and what its page of results says: the library `ddgs`, without its HTTP client.
+"""Makes DuckDuckGo's request and parses its results with the library `ddgs`, but without the library's HTTP client.
 
-Imported in a child process alone, through `rt.compute`: the page is a stranger's HTML.
+Imported only in a child process, through `rt.compute`, because the page is untrusted HTML.
 """
 
 from contextlib import suppress
@@ -12,14 +12,14 @@ from toolcharter import ToolError
 
 
 class _Asked(Exception):
-    """Ends the library's search where it would send its question."""
+    """Ends the library's search at the point where it would send its request."""
 
 
 class _Engine(Duckduckgo):
-    """Its questions and its reading of answers; *page* is the answer, if there is one yet."""
+    """The library's engine without a client. It captures the request, and answers it with *page* if there is one."""
 
     def __init__(self, page: str | None = None) -> None:
-        """Without the client of its own."""
+        """Skip the library's constructor, which makes an HTTP client."""
         self.page = page
         self.question: list[Any] = []
 
@@ -31,7 +31,7 @@ class _Engine(Duckduckgo):
 
 
 def question(query: str) -> list[Any]:
-    """The URL to post to, and the fields of the form."""
+    """Return the URL to post to, and the fields of the form."""
     engine = _Engine()
     with suppress(_Asked):
         engine.search(query)
@@ -39,13 +39,13 @@ def question(query: str) -> list[Any]:
 
 
 def results(query: str, page: str) -> list[dict[str, str]]:
-    """The results that a page holds.
+    """Parse the results in a page.
 
     Raises:
         ToolError: `search_failed`.
     """
     try:
         found = _Engine(page).search(query) or []
-    except Exception as error:  # a library that reads a stranger's HTML
+    except Exception as error:  # a library that parses untrusted HTML
         raise ToolError("The search provider's answer cannot be read.", reason="search_failed") from error
     return [{"title": one.title, "url": one.href, "snippet": one.body} for one in found]

@@ -1,4 +1,4 @@
-"""`html_scraper`: the elements of a page that CSS selectors name."""
+"""`html_scraper`: returns the elements of a page that CSS selectors match."""
 
 from collections.abc import Callable
 from enum import StrEnum
@@ -22,7 +22,7 @@ class HtmlScraperPolicy(WebPolicy):
 
 
 class HtmlScraperReason(StrEnum):
-    """Why `html_scraper` fails, beside what the network guard reports."""
+    """Why `html_scraper` fails, in addition to the reasons of the network guard."""
 
     HTTP_STATUS = "http_status"
     BINARY_CONTENT = "binary_content"
@@ -34,9 +34,9 @@ class HtmlScraperData(TypedDict):
     """The structured result."""
 
     url: str
-    """Of the last request, redirects followed."""
+    """The URL of the last request, after redirects."""
     items: list[Item]
-    """Untrusted."""
+    """The elements; their text is untrusted."""
     truncated: bool
 
 
@@ -89,7 +89,7 @@ SPEC = ToolSpec(
     capabilities={"net:read"},
     safety="medium",
     staged=True,
-    isolate=True,  # a host may take its time, and the callers of asynchronous code must not wait for it
+    isolate=True,  # a host may be slow, and must not block asynchronous callers
     group="web",
     aliases=("tool_html_scraper",),
     argument_aliases={**URL_ALIASES, "selector": "selectors", "attribute": "attributes", "limit": "max_results"},

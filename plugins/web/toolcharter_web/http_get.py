@@ -1,4 +1,4 @@
-"""`http_get`: what one URL answers, as text, as it is."""
+"""`http_get`: returns the answer of one URL as unchanged text."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -16,11 +16,11 @@ class HttpGetData(TypedDict):
     """The structured result."""
 
     url: str
-    """Of the last request, redirects followed."""
+    """The URL of the last request, after redirects."""
     status: int
     content_type: str
     body: str
-    """Untrusted."""
+    """The text of the answer; it is untrusted."""
     truncated: bool
     redirects: list[str]
 
@@ -64,7 +64,7 @@ SPEC = ToolSpec(
     capabilities={"net:read"},
     safety="medium",
     staged=True,
-    isolate=True,  # a host may take its time, and the callers of asynchronous code must not wait for it
+    isolate=True,  # a host may be slow, and must not block asynchronous callers
     group="web",
     aliases=("tool_http_get",),
     argument_aliases=URL_ALIASES,

@@ -1,7 +1,7 @@
-"""HTML written anew before any parser sees it, so that none has to guess: one tag at a time, with few attributes each.
+"""Rewrites HTML before any parser reads it, so that none has to repair it: tag by tag, with few attributes each.
 
-Parsers compare each attribute of a tag with all before it, which takes the square of their number. Here a text is read
-once, as browsers read it. Source: HTML, section 13.2.5.
+Parsers compare each attribute of a tag with all earlier ones, which takes quadratic time. This module reads a text
+once, as browsers do. Source: HTML, section 13.2.5.
 """
 
 import re
@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 MAX_ATTRIBUTES = 100
-"""Of one tag; the others are left out."""
+"""The maximum number of attributes of one tag; further attributes are dropped."""
 _SPACE = r"[ \t\n\f\r]"
 _VALUE = r"""(?:"[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z)|[^ \t\n\f\r>"'][^ \t\n\f\r>]*+)"""
 _ATTRIBUTE = rf"[^ \t\n\f\r/>][^ \t\n\f\r/>=]*+(?:{_SPACE}*+=(?:{_SPACE}*+{_VALUE})?+)?+"
-# Whatever follows `<` and a letter is a tag, up to its `>` or the end of the text: nothing is read twice. Python 3.11
-# loses count of groups that capture within possessive repetitions.
+# `<` and a letter begin a tag, which ends at its `>` or at the end of the text: nothing is read twice. No group
+# captures within a possessive repetition, because Python 3.11 handles that wrongly.
 _TOKEN = re.compile(
     rf"<(?P<name>[A-Za-z][^ \t\n\f\r/>]*+)(?P<attributes>(?:[ \t\n\f\r/]++|{_ATTRIBUTE})*+)(?P<end>>?)"
     rf"|</(?P<closed>[A-Za-z][^ \t\n\f\r/>]*+)(?:[ \t\n\f\r/]++|{_ATTRIBUTE})*+>?"
@@ -29,23 +29,23 @@ _ONE = re.compile(
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9:._-]*")
 _ODD = re.compile(r"[\"'<=\x00-\x20]")
 UNREAD = frozenset({"script", "style", "iframe", "noembed", "noframes"})
-"""What holds no tags, and nothing to be read."""
+"""Elements whose content has no tags and is dropped."""
 VERBATIM = frozenset({"title", "textarea", "xmp"})
-"""What holds no tags."""
+"""Elements whose content has no tags and is kept."""
 _FOREIGN = frozenset({"svg", "math"})
 _ENDS = {name: re.compile(rf"</{name}(?=[ \t\n\f\r/>])", re.IGNORECASE) for name in UNREAD | VERBATIM}
 
 
 class Markup(NamedTuple):
-    """A text of HTML, written anew."""
+    """Rewritten HTML."""
 
     text: str
     truncated: bool
-    """Something was left out that a reader might have wanted."""
+    """Whether attributes beyond `MAX_ATTRIBUTES` were dropped."""
 
 
 def rewritten(text: str) -> Markup:
-    """*text* with its tags and words, without comments, declarations, scripts and styles; linear in its length."""
+    """Return *text* without comments, declarations, scripts and styles, in time linear in its length."""
     writer = _Writer(text)
     return Markup("".join(writer.pieces()), writer.truncated)
 
@@ -57,14 +57,14 @@ class _Writer:
         self.truncated = False
 
     def pieces(self) -> Iterator[str]:
-        """The text anew, in order."""
+        """Yield the pieces of the rewritten text, in order."""
         text, at = self._text, 0
         while found := _TOKEN.search(text, at):
             yield _escaped(text[at : found.start()])
             at = found.end()
             if closed := found["closed"]:
                 yield self._closed(closed.lower())
-            elif found["end"]:  # without it the text ends within the tag, which then is none
+            elif found["end"]:  # otherwise the text ends within the tag, which then does not count
                 name, attributes = found["name"].lower(), found["attributes"]
                 is_empty = self._is_empty(name, attributes)
                 yield self._opened(name, attributes, is_empty=is_empty)
@@ -74,7 +74,7 @@ class _Writer:
         yield _escaped(text[at:])
 
     def _is_empty(self, name: str, attributes: str) -> bool:
-        """Whether the `/` before `>` ends the element: within pictures and formulas only, and if it is of no value."""
+        """Return whether the `/` before `>` ends the element: only in SVG and MathML, and if no value ends in it."""
         if not attributes.endswith("/") or not (self._foreign or name in _FOREIGN):
             return False
         *_, last = (0, *(one.end() for one in _ONE.finditer(attributes)))
@@ -101,7 +101,7 @@ class _Writer:
                 yield f' {one["name"]}="{_escaped(value).replace(chr(34), "&quot;")}"'
 
     def _content(self, name: str, at: int) -> tuple[str, int]:
-        """What an element without tags holds, as far as it is read, and where it ends."""
+        """Return the content of an element without tags, empty if it is dropped, and where the content ends."""
         end = _ENDS[name].search(self._text, at)
         until = end.start() if end else len(self._text)
         return "" if name in UNREAD else _escaped(self._text[at:until]), until

@@ -1,9 +1,9 @@
-"""HTML of strangers, made harmless to work with: bounded in depth and size, without what nobody reads.
+"""Makes untrusted HTML harmless: bounded in depth and size, without parts that readers do not see.
 
-It is written anew, with few attributes to a tag, and libxml2 reads that. It stops at a depth of 256 and never makes more
-elements than there are tags, where parsers that mend HTML as browsers do can be made to build millions out of a page of
-one megabyte. What is left may still take long (`colspan`, numbers of lists), so that this runs in a child process with
-limits, through `rt.compute`.
+The page is rewritten with few attributes per tag, and libxml2 parses the result. libxml2 stops at a depth of 256 and
+never makes more elements than there are tags. Parsers that repair HTML as browsers do can be made to build millions of
+elements from one megabyte. The rest may still take long (`colspan`, numbers of lists), so this module runs in a child
+process with limits, through `rt.compute`.
 """
 
 import re
@@ -22,11 +22,11 @@ from toolcharter_web.content import seen
 from toolcharter_web.markup import rewritten
 
 MAX_CHARS = 1_000_000
-"""What is read of a page, whatever the limit of bytes is."""
+"""How many characters of a page are read at most, whatever its limit in bytes is."""
 MAX_TITLE = 300
 MAX_ELEMENTS = 20_000
 MAX_DEPTH = 80
-"""Deeper elements are shown as text. Converting takes three frames of Python's stack for each."""
+"""Deeper elements are shown as text. Converting takes three frames of Python's stack per level."""
 UNREAD = ("script", "style", "noscript", "template", "iframe", "object", "svg", "math", "canvas", "head")
 _HIDDEN = etree.XPath(
     "/*//*[@hidden or contains(translate(@style, ' ', ''), 'display:none')"
@@ -37,22 +37,22 @@ _SHOWN = ("http://", "https://", "mailto:")
 
 
 class Document(NamedTuple):
-    """A page that has been read."""
+    """A parsed page."""
 
     title: str
     root: Any
-    """What is left of it: an element of lxml's."""
+    """The root of the cleaned page: an element of lxml."""
     truncated: bool
 
     @property
     def html(self) -> str:
-        """The same as text."""
-        # Once more: references (`&#x202e;`) have become what they stand for.
+        """The cleaned page as HTML."""
+        # Cleaned again: character references such as `&#x202e;` have been decoded by now.
         return seen(etree.tostring(self.root, method="html", encoding="unicode"))
 
 
 def shown(text: str, url: str, limit: int) -> dict[str, Any]:
-    """A page as Markdown with its title above, at most *limit* bytes: what `web` has `rt.compute` call."""
+    """Return a page as Markdown under its title, at most *limit* bytes. `web` calls this through `rt.compute`."""
     document = read(text)
     content = markdown(document, url)
     kept = cut(f"# {document.title}\n\n{content}" if document.title else content, limit, truncated=document.truncated)
@@ -60,7 +60,7 @@ def shown(text: str, url: str, limit: int) -> dict[str, Any]:
 
 
 def read(text: str) -> Document:
-    """Read a page of HTML; every text is one."""
+    """Parse and clean a page of HTML; any text is accepted."""
     markup = rewritten(text[:MAX_CHARS])
     root = _parse(markup.text)
     title = shortened(" ".join(seen(root.findtext(".//title") or "").split()), MAX_TITLE)
@@ -72,7 +72,7 @@ def read(text: str) -> Document:
 
 
 def markdown(document: Document, url: str) -> str:
-    """A page as Markdown; links are absolute, and those that are no links to elsewhere are text."""
+    """Convert a page to Markdown. Links become absolute; links that lead nowhere become text."""
     soup = BeautifulSoup("", "html.parser")
     _tell(soup, document.root)
     soup.endData()
@@ -90,13 +90,13 @@ def markdown(document: Document, url: str) -> str:
         heading_style="ATX",
         bullets="-",
         table_infer_header=True,
-        escape_underscores=False,  # a token with a backslash in it is not known for one
+        escape_underscores=False,  # a secret with a backslash in it would not be recognized
     ).convert_soup(soup)
     return "\n".join(_without_gaps(converted))
 
 
 def _tell(soup: BeautifulSoup, element: Any) -> None:
-    """Tell *soup* of *element* as a parser would, not by way of text: a second parser reads `<li><li>` otherwise."""
+    """Feed *element* to *soup* as a parser would. Through text, a second parser could read `<li><li>` differently."""
     attributes = {name: seen(value) for name, value in element.items() if _is_useful(name, value)}
     soup.handle_starttag(element.tag, None, None, attributes)
     if element.text:
@@ -109,21 +109,21 @@ def _tell(soup: BeautifulSoup, element: Any) -> None:
 
 
 def _is_useful(name: str, value: str) -> bool:
-    """Whether a number in an attribute is one that the converter works with; the others it counts up to, or raises for."""
+    """Return whether the converter can handle the number in an attribute; it would loop or raise for others."""
     return name not in _NUMBERS or _NUMBERS[name].fullmatch(value.strip()) is not None
 
 
 def _parse(text: str) -> Any:
-    """The root; there is one for every text, an empty one as well."""
+    """Parse *text*, and return the root, which exists even for an empty text."""
     parser = etree.HTMLParser(
         encoding="utf-8", remove_comments=True, remove_pis=True, no_network=True, collect_ids=False
     )
-    # As bytes: a declaration in the page is about an encoding that it no longer is in.
+    # As bytes: a declaration in the page names its former encoding, and must not count.
     return etree.fromstring(b"<html>" + text.encode(), parser)
 
 
 def _bound(root: Any) -> bool:
-    """Take away what is too deep or too much; whether anything was lost."""
+    """Remove surplus elements, and flatten those that are too deep; return whether elements were removed."""
     surplus = list(islice(root.iter(), MAX_ELEMENTS, None))
     for element in surplus:
         element.getparent().remove(element)
@@ -154,7 +154,7 @@ def _drop(element: Any) -> None:
 
 
 def _absolute(base: str, target: str) -> str:
-    """Where a link leads, or nothing if that is nowhere to go."""
+    """Return the absolute URL of a link; empty if it is malformed, or neither `http`, `https` nor `mailto`."""
     if not target.strip():
         return ""
     try:
@@ -165,7 +165,7 @@ def _absolute(base: str, target: str) -> str:
 
 
 def _without_gaps(text: str) -> Iterator[str]:
-    """Lines without blanks at their ends, and one empty line at most between two others."""
+    """Yield lines without trailing blanks, with at most one empty line between two others."""
     empty = True
     for line in map(str.rstrip, text.split("\n")):
         if line or not empty:

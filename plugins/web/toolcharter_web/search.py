@@ -1,4 +1,4 @@
-"""Web searches: what one question brings, by each provider, through the network guard."""
+"""Web searches with each provider, through the network guard."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -18,7 +18,7 @@ KEY = "BRAVE_API_KEY"
 """The environment variable that holds Brave's key."""
 _OK = 200
 _BUSY = frozenset({202, 403, 429, 503})
-"""What providers answer who would rather be asked later, DuckDuckGo with the first two."""
+"""The statuses of a provider that should be asked again later. DuckDuckGo uses the first two."""
 _AGENT = "Mozilla/5.0 (compatible; toolcharter)"
 MAX_SNIPPET = 500
 
@@ -39,14 +39,14 @@ _READER = "toolcharter_web.duckduckgo"
 
 
 def search(rt: ToolRuntime, provider: Provider, query: str, count: int, limits: HttpLimits) -> list[Result]:
-    """At most *count* results.
+    """Return at most *count* results.
 
     Raises:
         ToolError: `missing_key`, `search_failed`, and as `rt.http.fetch`.
     """
 
     def ask(url: str, headers: Mapping[str, str], content: bytes = b"") -> HttpAnswer:
-        # The provider is the operator's choice: what pages may be reached does not bear on it.
+        # The operator chooses the provider: the policy's limits for pages do not apply to it.
         policy = NetworkPolicy(allowed_domains=(url.split("/")[2],), ports=(443,))
         method = "POST" if content else "GET"
         return rt.http.fetch(url, policy, method=method, headers=headers, content=content, limits=limits)
@@ -56,7 +56,7 @@ def search(rt: ToolRuntime, provider: Provider, query: str, count: int, limits: 
 
 
 def require_key(provider: Provider) -> None:
-    """Refuse a search that its provider would refuse.
+    """Refuse a search if the provider's key is missing.
 
     Raises:
         ToolError: `missing_key`.
@@ -78,13 +78,13 @@ def _brave(ask: Ask, _compute: Compute, query: str, count: int) -> list[Result]:
 
 
 def _nothing(answer: HttpAnswer) -> list[Result]:
-    """Brave leaves `web` out where it finds nothing; anything else is no answer."""
+    """Return no results if the answer lacks `web`: Brave answers so if it finds nothing. Raise for other answers."""
     if answer.body.lstrip().startswith(b"{") and b'"results"' not in answer.body:
         return []
     raise ToolError("The search provider's answer cannot be read.", reason="search_failed")
 
 
-def _duckduckgo(ask: Ask, compute: Compute, query: str, count: int) -> list[Result]:  # noqa: ARG001 - its page has ten
+def _duckduckgo(ask: Ask, compute: Compute, query: str, count: int) -> list[Result]:  # noqa: ARG001 - its page has always ten
     url, question = compute(f"{_READER}:question", query)
     headers = {"Content-Type": "application/x-www-form-urlencoded", "User-Agent": _AGENT}
     answer = ask(url, headers, urlencode(question).encode())

@@ -1,8 +1,8 @@
-"""CSS selectors on pages of strangers. Imported in a child process alone, where `html_scraper` has `rt.compute` call it.
+"""Applies CSS selectors to untrusted pages. Imported only in a child process, through `rt.compute` by `html_scraper`.
 
-The parser goes back over every choice of ancestors and siblings that a selector leaves open, which takes time exponential
-in its length, and it holds the interpreter's lock meanwhile. What is refused here beforehand is only what always costs
-too much; the child's limits do the rest.
+The parser backtracks over ancestors and siblings, which can take time exponential in the selector's length, and it
+holds the interpreter's lock meanwhile. This module refuses only selectors that always cost too much; the child's limits
+handle the others.
 """
 
 import re
@@ -17,25 +17,25 @@ from toolcharter_web.pages import read
 
 MAX_SELECTOR = 300
 MAX_VALUE = 500
-"""Characters of one attribute's value."""
+"""The longest value of an attribute in the result, in characters."""
 _QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'")
 _FREE = frozenset(
     {"first-child", "last-child", "only-child", "first-of-type", "last-of-type", "empty", "root", "not", "is", "where"}
 )
 """Pseudo-classes that take time linear in the page."""
 _COUNTING = frozenset({"nth-child", "nth-last-child", "nth-of-type", "nth-last-of-type"})
-"""Those that take the square of it: one in a call. `:has` can take more."""
+"""Pseudo-classes that take quadratic time: one per call. `:has`, which can take more, is refused."""
 
 
 def select(text: str, selectors: list[str], attributes: list[str] | None, most: int, limit: int) -> dict[str, Any]:
-    """At most *most* elements of a page that fit into *limit* bytes, and whether something was left out."""
+    """Return at most *most* matching elements, within *limit* bytes, and whether anything was left out."""
     document = read(text)
     items, whole = _fitting(_matches(document.html, selectors, attributes), most, limit)
     return {"items": items, "truncated": not whole or document.truncated}
 
 
 def check(selectors: list[str]) -> None:
-    """Refuse what is no selector before anything is fetched for it.
+    """Refuse invalid and costly selectors before a page is fetched.
 
     Raises:
         ToolError: `invalid_selector`.
@@ -63,7 +63,7 @@ def _invalid(selector: str) -> ToolError:
 
 
 def _matches(html: str, selectors: list[str], attributes: list[str] | None) -> Iterator[Item]:
-    """Every element once for each selector that matches it, in the order of selectors and of the page."""
+    """Yield every element once for each selector that matches it, in the order of selectors and of the page."""
     tree = LexborHTMLParser(html)
     for selector in selectors:
         for node in _select(tree, selector):
@@ -73,9 +73,9 @@ def _matches(html: str, selectors: list[str], attributes: list[str] | None) -> I
 
 
 def _fitting(found: Iterator[Item], most: int, limit: int) -> tuple[list[Item], bool]:
-    """At most *most* that fit into *limit* bytes; the first is cut if need be. And whether that is all.
+    """Return at most *most* items within *limit* bytes, and whether these are all. The first item is cut if necessary.
 
-    No more are taken than that: each may hold the text of the whole page.
+    No further items are read: each may hold the text of the whole page.
     """
     kept: list[Item] = []
     for item in found:

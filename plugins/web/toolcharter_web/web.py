@@ -1,4 +1,4 @@
-"""`web`: search the web, and read a page as Markdown."""
+"""`web`: searches the web, and reads pages as Markdown."""
 
 from collections.abc import Callable, Mapping
 from enum import StrEnum
@@ -26,7 +26,7 @@ class WebToolPolicy(WebPolicy):
 
 
 class WebToolReason(StrEnum):
-    """Why `web` refuses or fails, beside what the network guard reports."""
+    """Why `web` denies a call or fails, in addition to the reasons of the network guard."""
 
     ACTION_NOT_ALLOWED = "action_not_allowed"
     HTTP_STATUS = "http_status"
@@ -36,20 +36,20 @@ class WebToolReason(StrEnum):
 
 
 class WebData(TypedDict, total=False):
-    """The structured result: `query`, `results` and `missing` of a search, the others of a page."""
+    """The structured result: `query`, `results` and `missing` for a search, the other fields for a page."""
 
     query: str
     results: list[Result]
-    """Untrusted."""
+    """The results; their text is untrusted."""
     missing: int
-    """How many results fewer than `count` there are: a provider gives one page, and no second one is asked for."""
+    """How many results are missing to `count`: only one page of results is requested."""
     url: str
-    """Of the last request, redirects followed."""
+    """The URL of the last request, after redirects."""
     status: int
     content_type: str
     title: str
     content: str
-    """Untrusted."""
+    """The text of the page; it is untrusted."""
     truncated: bool
     redirects: list[str]
 
@@ -82,10 +82,10 @@ def build(
 
 
 def _chosen(action: Action | None, query: str | None, url: str | None) -> Action:
-    """The action that is asked for.
+    """Return the action of a call.
 
     Raises:
-        ToolError: `invalid_arguments`, if that is unclear or what it needs is missing.
+        ToolError: `invalid_arguments`, if the action is unclear or its argument is missing.
     """
     wanted = action or implied({"query": query, "url": url})
     if wanted is None or not (query if wanted == "search" else url):
@@ -95,7 +95,7 @@ def _chosen(action: Action | None, query: str | None, url: str | None) -> Action
 
 
 def implied(args: Mapping[str, Any]) -> Action | None:
-    """What the arguments alone ask for."""
+    """Return the action that the arguments imply; None if they imply none."""
     given = [bool(args.get(name)) for name in ("query", "url")]
     return None if given[0] == given[1] else "search" if given[0] else "fetch"
 
@@ -140,7 +140,7 @@ def _search(rt: ToolRuntime, ctx: ToolContext, policy: WebToolPolicy, query: str
 
 
 def invocation(args: Mapping[str, Any]) -> Invocation:
-    """The action, said or implied."""
+    """Return the action, explicit or implied."""
     return Invocation(args.get("action") or implied(args))
 
 
@@ -160,7 +160,7 @@ SPEC = ToolSpec(
     capabilities={"search": {"net:read"}, "fetch": {"net:read"}},
     safety="medium",
     staged=True,
-    isolate=True,  # a host may take its time, and the callers of asynchronous code must not wait for it
+    isolate=True,  # a host may be slow, and must not block asynchronous callers
     group="web",
     aliases=("web_fetch", "web_search", "WebFetch", "WebSearch", "tool_web_search"),
     argument_aliases={**URL_ALIASES, "max_results": "count", "q": "query"},

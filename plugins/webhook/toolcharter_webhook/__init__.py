@@ -1,7 +1,7 @@
-"""The notification channel `webhook`: one JSON object to a URL of the operator's, with an HTTP POST.
+"""The notification channel `webhook`: posts one JSON object to a URL that the operator has set.
 
-No redirect is followed, no cookie kept, no proxy variable obeyed, and of the answer only its head is read. Private
-addresses are reached: the URL comes from a profile or from an administrator, never from a model or a repository.
+It follows no redirect, keeps no cookie, ignores proxy variables, and reads only the head of the answer. It may reach
+private addresses: the URL comes from a profile or from an administrator, never from a model or a repository.
 """
 
 from typing import TYPE_CHECKING, NamedTuple
@@ -12,20 +12,24 @@ from toolcharter_webhook.endpoint import Endpoint, parse_endpoint
 if TYPE_CHECKING:
     from toolcharter_webhook import sender
 else:
-    sender = lazy("toolcharter_webhook.sender")  # httpx takes 0.1 s, which only the thread that delivers pays
+    sender = lazy("toolcharter_webhook.sender")  # importing httpx takes 0.1 s; only the thread that delivers does it
 
 
 class WebhookChannel(NamedTuple):
-    """The way to one URL. Each thread that delivers gets a sender of its own."""
+    """A channel to one URL. Each thread that delivers gets its own sender."""
 
     endpoint: Endpoint
 
     def connect(self) -> Sender[Deliverable]:
-        """A sender; it connects when it sends."""
+        """Return a sender, which connects when it sends."""
         return sender.WebhookSender(self.endpoint)
 
 
 @hookimpl
 def open_channel(url: str) -> Channel:
-    """Check *url*, which is `http://` or `https://`, perhaps with credentials."""
+    """Check *url*, which is `http://` or `https://`, perhaps with credentials.
+
+    Raises:
+        ValueError: *url* is malformed.
+    """
     return WebhookChannel(parse_endpoint(url))

@@ -1,4 +1,4 @@
-"""`parse_endpoint`: reads the URL of a webhook, and takes the credentials out of it."""
+"""`parse_endpoint`: parses the URL of a webhook, and separates the credentials from it."""
 
 from base64 import b64encode
 from typing import NamedTuple
@@ -10,23 +10,23 @@ class Endpoint(NamedTuple):
 
     url: str
     authorization: str | None
-    """The header's value."""
+    """The value of the header `Authorization`."""
     origin: str
-    """What messages may show: a path or a query is often a secret, too."""
+    """Scheme, host and port: the only part that messages may show, because a path or a query is often a secret."""
 
 
 def parse_endpoint(url: str) -> Endpoint:
-    """Read the URL of a webhook.
+    """Parse the URL of a webhook.
 
     Raises:
-        ValueError: It is none; the text does not repeat it.
+        ValueError: *url* is malformed; the text does not repeat it, since it may hold a password.
     """
     if not url.isprintable() or " " in url or "\\" in url:
         raise ValueError("the URL holds a blank, a control character or a backslash")
     try:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port
-    except ValueError:  # its text quotes what it cannot read, which may be a password
+    except ValueError:  # the error's text quotes the unreadable part, which may be a password
         raise ValueError("the URL's host or port cannot be read") from None
     if parts.scheme not in {"http", "https"} or not host:
         raise ValueError("the URL is not `http://HOST/...` or `https://HOST/...`")
@@ -37,7 +37,7 @@ def parse_endpoint(url: str) -> Endpoint:
 
 
 def _basic(user: str | None, password: str | None) -> str | None:
-    """Credentials as a header. Source: RFC 7617, section 2."""
+    """Format credentials for the header. Source: RFC 7617, section 2."""
     if not user and not password:
         return None
     pair = f"{unquote(user or '')}:{unquote(password or '')}"

@@ -1,6 +1,6 @@
-"""`WebhookSender`: one JSON object to one URL, with an HTTP POST, in up to `ATTEMPTS` attempts.
+"""`WebhookSender`: posts one JSON object to one URL, with up to `ATTEMPTS` attempts.
 
-Only the thread that delivers imports this module, because httpx takes 100 ms.
+Only the thread that delivers imports this module, because importing httpx takes 100 ms.
 """
 
 import json
@@ -17,12 +17,12 @@ from toolcharter import Deliverable, NotDelivered, Pause
 from toolcharter_webhook.endpoint import Endpoint
 
 TIMEOUT_S = 5.0
-"""How long to wait for a connection, the next part of the answer's head, or to be rid of the request, in seconds."""
+"""How long to wait for a connection, for sending the request, or for the next part of the answer's head, in seconds."""
 ATTEMPTS = 3
 BACKOFF_S = 0.5
-"""The longest wait before the second attempt, in seconds; it doubles with each."""
+"""The longest wait before the second attempt, in seconds; it doubles with each attempt."""
 RETRY_AFTER_MAX_S = 30.0
-"""How much of a `Retry-After` is obeyed, in seconds."""
+"""The longest `Retry-After` that is obeyed, in seconds; a longer one is cut to it."""
 TOO_MANY_REQUESTS = 429
 _OK, _REDIRECT, _CLIENT_ERROR, _SERVER_ERROR = (range(first, first + 100) for first in (200, 300, 400, 500))
 
@@ -33,11 +33,11 @@ class _Attempt(NamedTuple):
     why: str
     final: bool = False
     wait_s: float = 0.0
-    """What the other side asks for."""
+    """The wait that the server asks for, in seconds."""
 
 
 class WebhookSender:
-    """Delivers to one URL, each notification over a connection of its own."""
+    """Delivers to one URL. Each notification has its own connection."""
 
     def __init__(
         self, endpoint: Endpoint, *, timeout_s: float = TIMEOUT_S, jitter: Callable[[], float] = random
@@ -46,7 +46,7 @@ class WebhookSender:
         self._url = httpx.URL(endpoint.url)
         self._timeout = httpx.Timeout(timeout_s).as_dict()
         self._jitter = jitter
-        # Not a Client: that logs whole URLs. From the environment a transport takes certificates and nothing else.
+        # Not a Client, which logs whole URLs. A transport reads only certificates from the environment.
         self._transport = httpx.HTTPTransport(limits=httpx.Limits(max_keepalive_connections=0))
         self._headers = {"Content-Type": "application/json", "User-Agent": f"toolcharter/{version('toolcharter')}"}
         if endpoint.authorization is not None:
@@ -56,10 +56,10 @@ class WebhookSender:
         """Deliver *item*, with up to `ATTEMPTS` attempts.
 
         Raises:
-            NotDelivered: The other side refused it, or could not be reached, or *pause* said to give up.
+            NotDelivered: The server refused the item or could not be reached, or *pause* returned true.
         """
         body = json.dumps(item.payload(), default=str).encode()
-        # A host may choose a call's id, and a header is no place for every character.
+        # A host may choose a call's identifier, and not every character is allowed in a header.
         delivery = quote(item.delivery, safe="", errors="backslashreplace")
         attempt = 1
         while (failed := self._attempt(body, delivery)) is not None:
@@ -69,7 +69,7 @@ class WebhookSender:
             attempt += 1
 
     def _wait_s(self, attempt: int, failed: _Attempt) -> float:
-        """Between half and all of the backoff, so that many senders do not come back together."""
+        """Return a random wait from half to all of the backoff, so that many senders do not retry at the same time."""
         longest = BACKOFF_S * 2.0 ** (attempt - 1)
         return max(failed.wait_s, longest * (1 + self._jitter()) / 2)
 
@@ -85,16 +85,16 @@ class WebhookSender:
             response = self._transport.handle_request(request)
         except httpx.TransportError as error:
             return _Attempt(self._told(error))
-        response.close()  # its body is nobody's business, and may never end
+        response.close()  # the body is not needed, and may never end
         return _judged(response)
 
     def _told(self, error: httpx.TransportError) -> str:
-        """What is known of *error*; only a failure to connect has a text that the other side cannot have written."""
+        """Describe *error*; only for a failed connection with its text, which the server cannot have written."""
         name = type(error).__name__
         return f"{name}: {error}" if isinstance(error, httpx.ConnectError) else name
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the transport."""
         self._transport.close()
 
 
@@ -109,9 +109,9 @@ def _judged(response: httpx.Response) -> _Attempt | None:
 
 
 def retry_after_s(headers: Mapping[str, str]) -> float:
-    """How long the other side asks to be left alone, in seconds: 0 to `RETRY_AFTER_MAX_S`.
+    """Return how long the server asks to wait, in seconds, from 0 to `RETRY_AFTER_MAX_S`.
 
-    A date counts from the answer's own `Date`, so that nobody's clock has to be right.
+    A date counts from the answer's own `Date`, so that neither clock has to be right.
 
     Source: RFC 9110, section 10.2.3.
     """

@@ -1,10 +1,10 @@
-"""Ask Gemini about files, or have it make some: one row of the result for each. Keys come from the environment alone.
+"""Ask Gemini about files, or let it make files. The result has a row for each. Keys come only from the environment.
 
     python gemini_batch_process.py --task analyze --files image.png
 
-Needs google-genai, and pillow, which turns pictures of other kinds into PNG. A file is what its content says; its name proves nothing.
-Source: the Gemini API, "Image understanding", "Audio understanding", "Files API", "Generate images using Imagen", "Generate videos
-with Veo".
+Needs google-genai, and pillow, which converts other pictures to PNG. The content decides the kind of a file, not its
+name. Source: the Gemini API, "Image understanding", "Audio understanding", "Files API", "Generate images using
+Imagen", "Generate videos with Veo".
 """
 
 import argparse
@@ -32,14 +32,14 @@ except ImportError as error:
 INLINE_BYTES = 15_000_000
 """Larger files are uploaded first; a request may have 20 MB."""
 MAX_BYTES = 2_000_000_000
-"""What the Files API takes."""
+"""The largest file that the Files API accepts."""
 MAX_PIXELS = 100_000_000
 TIMEOUT_MS = 300_000
 WAIT_S = float(os.environ.get("GEMINI_POLL_SECONDS", "5"))
-"""Between two looks at an upload or a video."""
+"""The interval between two polls of an upload or a video."""
 LONGEST_S = 900.0
 ANOTHER_KEY = frozenset({401, 403, 429})
-"""What the API answers to a key that is refused or used up."""
+"""The statuses for a key that is refused or used up."""
 MODELS = {
     "analyze": "gemini-2.5-flash",
     "transcribe": "gemini-2.5-flash",
@@ -57,7 +57,7 @@ KINDS: dict[str, tuple[str, ...]] = {
     "transcribe": ("video", "audio"),
     "extract": ("image", "video", "application"),
 }
-"""What each task takes."""
+"""The kinds of files that each task accepts."""
 _BEGINNINGS: tuple[tuple[int, bytes, str], ...] = (
     (0, b"\x89PNG\r\n\x1a\n", "image/png"),
     (0, b"\xff\xd8\xff", "image/jpeg"),
@@ -84,12 +84,12 @@ T = TypeVar("T")
 
 
 class Failed(Exception):
-    """One file or prompt brought nothing; the text says why, in our own words."""
+    """One file or prompt has no result; the text says why, in our own words."""
 
 
 @dataclass
 class Row:
-    """What became of one file or prompt."""
+    """The result for one file or prompt."""
 
     source: str
     kind: str = ""
@@ -100,7 +100,7 @@ class Row:
 
 
 def kind_of(head: bytes) -> str:
-    """The MIME type of a file that begins with *head*; empty if it is none that Gemini reads."""
+    """Return the MIME type of a file that begins with *head*; empty if Gemini does not read such files."""
     for at, beginning, kind in _BEGINNINGS:
         if head[at : at + len(beginning)] == beginning:
             return kind
@@ -112,10 +112,10 @@ def kind_of(head: bytes) -> str:
 
 
 def read(path: Path, task: str) -> tuple[str, bytes | None]:
-    """What the file is, and its content; None for one that has to be uploaded.
+    """Return the MIME type of a file, and its content; None instead of a content that has to be uploaded.
 
     Raises:
-        Failed: It is nothing that the task takes.
+        Failed: The file cannot be read, or the task does not accept it.
     """
     try:
         with path.open("rb") as file:
@@ -134,10 +134,10 @@ def read(path: Path, task: str) -> tuple[str, bytes | None]:
 
 
 def as_png(content: bytes) -> bytes:
-    """A picture of another kind, such as GIF, BMP or TIFF, as PNG.
+    """Convert a picture of another kind, such as GIF, BMP or TIFF, to PNG.
 
     Raises:
-        Failed: It is none, or too large.
+        Failed: *content* is not a picture, or is too large.
     """
     try:
         with Image.open(io.BytesIO(content)) as picture:
@@ -151,7 +151,7 @@ def as_png(content: bytes) -> bytes:
 
 
 class Keys:
-    """The clients of all keys: one that is refused or used up is followed by the next, for all that comes after."""
+    """The keys. If a key is refused or used up, all further requests use the next key."""
 
     def __init__(self) -> None:
         names = ["GEMINI_API_KEY", *(f"GEMINI_API_KEY_{number}" for number in range(2, 10))]
@@ -160,10 +160,10 @@ class Keys:
             sys.exit("There is no key: set GEMINI_API_KEY.")
 
     def use(self, work: Callable[[Any], T]) -> T:
-        """What *work* gives with the first key that is accepted.
+        """Return the result of *work* with the first key that is accepted.
 
         Raises:
-            Failed: The API refuses, or all keys are used up.
+            Failed: The API refuses the request or cannot be reached, or all keys are used up.
         """
         said = "all keys are refused or used up"
         while self._left:
@@ -187,7 +187,7 @@ class Keys:
 
 
 def ask(client: Any, model: str, prompt: str, path: Path, kind: str, content: bytes | None) -> str:
-    """What the model says of a file."""
+    """Ask the model about a file, and return its answer."""
     part = types.Part.from_bytes(data=content, mime_type=kind) if content else uploaded(client, path, kind)
     answer = client.models.generate_content(model=model, contents=[part, prompt])
     text: str = answer.text or ""
@@ -197,7 +197,7 @@ def ask(client: Any, model: str, prompt: str, path: Path, kind: str, content: by
 
 
 def uploaded(client: Any, path: Path, kind: str) -> Any:
-    """The file at the API, once it can be used."""
+    """Upload a file, and wait until the API can use it."""
     file = client.files.upload(file=path, config=types.UploadFileConfig(mime_type=kind))
     for _ in waiting():
         if file.state != types.FileState.PROCESSING:
@@ -209,10 +209,10 @@ def uploaded(client: Any, path: Path, kind: str) -> Any:
 
 
 def waiting() -> Iterator[None]:
-    """Again and again, with a wait between.
+    """Yield repeatedly, with a wait in between.
 
     Raises:
-        Failed: It has taken too long.
+        Failed: `LONGEST_S` is over.
     """
     end = time.monotonic() + LONGEST_S
     while time.monotonic() < end:
@@ -222,7 +222,7 @@ def waiting() -> Iterator[None]:
 
 
 def pictures(client: Any, model: str, prompt: str, given: argparse.Namespace) -> list[bytes]:
-    """Pictures that Imagen makes, or one of a Gemini model."""
+    """Make pictures with Imagen or a Gemini model."""
     if not model.startswith("imagen"):
         shape = types.ImageConfig(aspect_ratio=given.aspect_ratio)
         settings = types.GenerateContentConfig(response_modalities=["IMAGE"], image_config=shape)
@@ -230,13 +230,13 @@ def pictures(client: Any, model: str, prompt: str, given: argparse.Namespace) ->
         return [part.inline_data.data for part in said.parts or () if part.inline_data and part.inline_data.data]
     config = types.GenerateImagesConfig(number_of_images=given.count, aspect_ratio=given.aspect_ratio)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # Google means to end Imagen; until then it is there
+        warnings.simplefilter("ignore")  # the warning says that Google will end Imagen; until then it works
         answer = client.models.generate_images(model=model, prompt=prompt, config=config)
     return [one.image.image_bytes for one in answer.generated_images or () if one.image and one.image.image_bytes]
 
 
 def videos(client: Any, model: str, prompt: str, given: argparse.Namespace) -> list[bytes]:
-    """Videos that Veo makes."""
+    """Make videos with Veo."""
     config = types.GenerateVideosConfig(aspect_ratio=given.aspect_ratio)
     task = client.models.generate_videos(model=model, prompt=prompt, config=config)
     for _ in waiting():
@@ -248,10 +248,10 @@ def videos(client: Any, model: str, prompt: str, given: argparse.Namespace) -> l
 
 
 def keep(contents: Sequence[bytes], wanted: str, folder: Path, stem: str) -> list[str]:
-    """Write what was made, and return the paths; never over a file that is there.
+    """Write the results to new files, and return the paths; no file is overwritten.
 
     Raises:
-        Failed: It is nothing of what was *wanted*, or it cannot be written.
+        Failed: There are no results, a result is not of the *wanted* kind, or a file cannot be written.
     """
     names = list[str]()
     for number, content in enumerate(contents, start=1):
@@ -272,7 +272,7 @@ def keep(contents: Sequence[bytes], wanted: str, folder: Path, stem: str) -> lis
 
 
 def about_files(given: argparse.Namespace, keys: Keys) -> Iterator[Row]:
-    """A row for each file."""
+    """Yield a row for each file."""
     prompt = " ".join(given.prompt) or PROMPTS[given.task]
     for name in given.files:
         row = Row(name)
@@ -287,7 +287,7 @@ def about_files(given: argparse.Namespace, keys: Keys) -> Iterator[Row]:
 
 
 def made_of_prompts(given: argparse.Namespace, keys: Keys) -> Iterator[Row]:
-    """A row for each prompt."""
+    """Yield a row for each prompt."""
     make, wanted = (videos, "video") if given.task == "generate-video" else (pictures, "image")
     begun = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
     for number, prompt in enumerate(given.prompt, start=1):
@@ -301,7 +301,7 @@ def made_of_prompts(given: argparse.Namespace, keys: Keys) -> Iterator[Row]:
 
 
 def shown(rows: Sequence[Row], form: str) -> str:
-    """*rows* as JSON, CSV or Markdown."""
+    """Format *rows* as JSON, CSV or Markdown."""
     if form == "json":
         return json.dumps([asdict(row) for row in rows], ensure_ascii=False, indent=2) + "\n"
     if form == "csv":
@@ -317,13 +317,13 @@ def shown(rows: Sequence[Row], form: str) -> str:
 
 
 def cell(value: Any) -> str:
-    """*value* for CSV: spreadsheets take what begins so for a formula."""
+    """Format *value* for CSV: a quote is put before a text that spreadsheets would read as a formula."""
     text = " ".join(value) if isinstance(value, list) else str(value)
     return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
 
 
 def read_arguments(words: Sequence[str] | None) -> argparse.Namespace:
-    """The command line; ends the program if it is wrong."""
+    """Parse the command line; exit if it is wrong."""
     parser = argparse.ArgumentParser(description="Ask Gemini about files, or have it make some.")
     parser.add_argument("--task", choices=sorted(MODELS), required=True)
     parser.add_argument("--files", nargs="+", default=[])
@@ -344,7 +344,7 @@ def read_arguments(words: Sequence[str] | None) -> argparse.Namespace:
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Do it all, and return the program's status."""
+    """Run the program, and return its exit status."""
     given = read_arguments(words)
     work = about_files if given.task in PROMPTS else made_of_prompts
     rows = list(work(given, Keys()))
