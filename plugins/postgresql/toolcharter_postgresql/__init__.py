@@ -1,7 +1,7 @@
 """The store `postgresql://USER:PASSWORD@HOST:PORT/DATABASE`: PostgreSQL 14 or later, for many processes and machines.
 
-Each call obeys its time even if the server has stopped answering; when the server is back, the next call connects anew. The URL
-is libpq's and is never shown.
+Each call ends by its deadline, even if the server has stopped answering. When the server is back, the next call
+connects again. The URL has libpq's syntax and is never shown.
 """
 
 from toolcharter import StoreEngine, hookimpl, lazy
@@ -12,10 +12,10 @@ sql = lazy("toolcharter_stores.sql")
 
 @hookimpl
 def open_store(url: str) -> StoreEngine:
-    """The engine for a URL of libpq.
+    """Return the engine for a URL in libpq's syntax.
 
     Raises:
-        ValueError: It is none.
+        ValueError: libpq cannot parse the URL.
     """
     engine: StoreEngine = sql.SqlEngine(database.PostgresqlDatabase(url))
     return engine

@@ -1,4 +1,4 @@
-"""PostgreSQL as a store's database: psycopg, whose every wait ends with the time of the call, and `tsvector`."""
+"""PostgreSQL as a store's database: psycopg connections whose waits end at the call's deadline, and `tsvector`."""
 
 import ctypes
 import select
@@ -22,12 +22,12 @@ from toolcharter_stores.sql import Database, Fault, remaining_s
 
 T = TypeVar("T")
 CONNECT_S = 5
-"""How long a server has for a new connection, in seconds; who waits for it waits no longer than the call."""
+"""The time limit for a new connection, in seconds. A call that waits for it still ends by its own deadline."""
 _LOCK = 0x746F6F6C63686172
-"""The number of the advisory lock under which tables are migrated: `toolchar`."""
+"""The number of the advisory lock for migrations: the bytes `toolchar`."""
 _MAX_POSITION = 16_383
 _SETTINGS = (
-    # The server ends what a client that is gone had begun; it keeps no rows for one that is paused.
+    # The server ends the work of a disconnected client, and the transaction of a client that hangs.
     "SET client_connection_check_interval = '2s'",
     "SET idle_in_transaction_session_timeout = '60s'",
     "SET application_name = 'toolcharter'",
@@ -41,18 +41,18 @@ _WRITE_TEXT = sa.text("INSERT INTO toolcharter_text (record, words) VALUES (:rec
 
 
 class TimedOut(psycopg.OperationalError):
-    """The time of the call is over; the connection is closed."""
+    """The call's deadline has passed. The connection is closed."""
 
 
 class LimitedConnection(psycopg.Connection[Any]):
-    """A connection none of whose waits lasts longer than the call that waits."""
+    """A connection whose waits all end at the call's deadline."""
 
     @override
     def wait(self, gen: PQGen[T], *_: Any, **__: Any) -> T:
-        """Run *gen*, as psycopg does, until the time is over.
+        """Run *gen*, as psycopg does, until the call's deadline.
 
         Raises:
-            TimedOut: It is, and nobody knows what the server has done.
+            TimedOut: The deadline has passed. The server may or may not have run the statement.
         """
         try:
             return self._waited(gen)
@@ -61,7 +61,7 @@ class LimitedConnection(psycopg.Connection[Any]):
             raise
         except BaseException as error:
             if not isinstance(error, Exception):
-                # Interrupted between a question and its answer.
+                # Interrupted between a request and its response.
                 self.pgconn.finish()
             raise
 
@@ -89,19 +89,19 @@ def _events(wanted: Wait) -> int:
 
 
 def _ready(events: int) -> Ready:
-    # What is broken is told to who reads.
+    # psycopg learns of an error on the socket when it reads.
     readable = events & (select.POLLIN | select.POLLHUP | select.POLLERR | select.POLLNVAL)
     return Ready((Ready.R if readable else 0) | (Ready.W if events & select.POLLOUT else 0))
 
 
 class PostgresqlDatabase(Database):
-    """The database behind a URL.
+    """A PostgreSQL database.
 
     Args:
-        url: As libpq reads it.
+        url: In libpq's syntax.
 
     Raises:
-        ValueError: libpq does not read it.
+        ValueError: libpq cannot parse the URL.
     """
 
     name = "PostgreSQL"
@@ -116,7 +116,7 @@ class PostgresqlDatabase(Database):
         try:
             parameters = conninfo.conninfo_to_dict(url)
         except psycopg.Error:
-            # Without the cause, which repeats parts of the URL.
+            # Not chained: the cause repeats parts of the URL.
             raise ValueError("write postgresql://USER:PASSWORD@HOST:PORT/DATABASE, as libpq reads it") from None
         self._conninfo = conninfo.make_conninfo("", **{"connect_timeout": CONNECT_S, **parameters})
 
@@ -136,7 +136,7 @@ class PostgresqlDatabase(Database):
 
     @override
     def prepare(self) -> None:
-        """The server is its operator's affair."""
+        """Do nothing: the operator sets up the server."""
 
     @override
     def keeps_state_in(self) -> Sequence[Path]:
@@ -194,12 +194,12 @@ class PostgresqlDatabase(Database):
     @classmethod
     @override
     def rank(cls, query: sa.BindParameter[str]) -> sa.ColumnElement[float]:
-        # 1: a long text has more of each word.
+        # 1: rank by the length, too, since a long text repeats its words.
         return -sa.func.ts_rank(_TEXT.c.words, sa.cast(query, TSQUERY), 1)
 
     @override
     def abandon(self, engine: sa.Engine) -> None:
-        # The parent goes on with these connections: for ever one reference more, so that nobody closes them here.
+        # The parent keeps using these connections: leak a reference, so that the child never closes them.
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(engine.pool))
 
     def _connect(self) -> LimitedConnection:
@@ -209,14 +209,14 @@ class PostgresqlDatabase(Database):
         def connect() -> None:
             try:
                 connection = LimitedConnection.connect(self._conninfo, autocommit=True)
-            except Exception as error:  # noqa: BLE001 - raised by who waits
+            except Exception as error:  # noqa: BLE001 - raised again by the waiting thread
                 answers.put(error)
                 return
             answers.put(connection)
             if given_up.is_set():
                 connection.close()
 
-        # psycopg waits two seconds at least, however little time a call has.
+        # In a thread: psycopg waits at least two seconds, and the call may have less time.
         threading.Thread(target=connect, name="toolcharter-postgresql", daemon=True).start()
         try:
             answer = answers.get(timeout=max(0.001, remaining_s()))
@@ -231,7 +231,7 @@ class PostgresqlDatabase(Database):
 
 
 def _keep_others(context: sa.engine.ExceptionContext) -> None:
-    """One call that ran out of time says nothing of the other connections."""
+    """Keep the pool's other connections when one call has timed out."""
     if isinstance(context.original_exception, TimedOut):
         context.invalidate_pool_on_disconnect = False
 

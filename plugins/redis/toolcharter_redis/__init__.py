@@ -7,7 +7,7 @@ engine = lazy("toolcharter_redis.engine")
 
 @hookimpl
 def open_store(url: str) -> StoreEngine:
-    """The engine for `redis://HOST:PORT/DB` and, over TLS, `rediss://...`; a socket is `redis:unix:///path`.
+    """Return the engine for `redis://HOST:PORT/DB`, `rediss://...` (with TLS) or `redis:unix:///path` (a socket).
 
     Raises:
         ValueError: The URL has another form.

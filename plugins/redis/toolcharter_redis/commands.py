@@ -1,4 +1,4 @@
-"""The commands that write records and lists, and what is kept of a record beside its document."""
+"""The Redis commands that write records and lists, and a record's metadata."""
 
 import hashlib
 from collections.abc import Iterator, Sequence
@@ -11,7 +11,7 @@ from toolcharter_stores.sql.ordered import key_bytes
 
 
 class Meta(NamedTuple):
-    """What is known of a record beside its document."""
+    """A record's metadata, stored apart from its document."""
 
     version: int
     seq: int
@@ -20,12 +20,12 @@ class Meta(NamedTuple):
     full_text: str
 
     def dumped(self) -> bytes:
-        """As it is stored."""
+        """Serialise the metadata."""
         return orjson.dumps([self.version, self.seq, self.indexed, self.secret, self.full_text])
 
 
 def meta_of(raw: bytes) -> Meta:
-    """What `Meta.dumped` gave."""
+    """Parse the bytes from `Meta.dumped`."""
     version, seq, indexed, secret, full_text = orjson.loads(raw)
     return Meta(version, seq, indexed, tuple(secret), full_text)
 
@@ -33,7 +33,7 @@ def meta_of(raw: bytes) -> Meta:
 def put_commands(
     names: Names, kind: str, key: tuple[str, ...], meta: Meta, document: str, before: Meta | None
 ) -> Iterator[tuple[Any, ...]]:
-    """What writes one record."""
+    """Yield the commands that write one record."""
     raw = encoded(document)
     yield ("SET", names.document(kind, key), raw)
     yield from index_commands(names, kind, key, meta, before)
@@ -47,7 +47,7 @@ def put_commands(
 def index_commands(
     names: Names, kind: str, key: tuple[str, ...], meta: Meta, before: Meta | None
 ) -> Iterator[tuple[Any, ...]]:
-    """What writes all about a record but its document."""
+    """Yield the commands that write a record's metadata and indexes, without its document."""
     named, change = key_bytes(key), change_of(kind, key)
     old = {} if before is None else before.indexed
     yield ("HSET", names.kind(kind), named, meta.dumped())
@@ -69,7 +69,7 @@ def index_commands(
 
 
 def push_commands(names: Names, name: str, items: Sequence[str], cap: int | None) -> Iterator[tuple[Any, ...]]:
-    """What puts items at the head of a list, one after the other."""
+    """Yield the commands that push items to the head of a list, one after the other."""
     place = names.list(name)
     yield ("LPUSH", place, *map(encoded, items))
     if cap is not None:
@@ -79,10 +79,10 @@ def push_commands(names: Names, name: str, items: Sequence[str], cap: int | None
 
 
 def encoded(text: str) -> bytes:
-    """A text as it is stored."""
+    """Encode a text for Redis."""
     return text.encode(errors="surrogatepass")
 
 
 def digest_of(document: bytes) -> str:
-    """What tells whether another program has written another document; `LOOK` makes the same."""
+    """Return the SHA-1 by which `LOOK` detects that another program has changed the document."""
     return hashlib.sha1(document, usedforsecurity=False).hexdigest()

@@ -1,4 +1,4 @@
-"""All rows of a Redis at one moment, and the lock that keeps others from writing."""
+"""Exports all rows of a Redis database, and holds the lock that keeps other processes from writing."""
 
 import json
 import secrets
@@ -21,12 +21,16 @@ from toolcharter_stores.sql.ordered import key_of
 _AT_ONCE = 200
 _TRIES = 5
 _LOCK_S = 10
-"""How long the lock of a process that was killed holds, in seconds."""
+"""How long the lock lasts if its process is killed, in seconds."""
 IN_MEMORY = 8_000_000
 
 
 class RedisExport:
-    """Satisfies `StoreExport`. What there is, is first read to a file, again if others wrote meanwhile; at last they have to wait."""
+    """Satisfies `StoreExport`. Entering it copies everything to a temporary file.
+
+    If another process writes meanwhile, the copy is repeated, up to `_TRIES` times. After that, the lock makes other
+    writers wait.
+    """
 
     def __init__(self, client: redis.Redis, plain: str, told: Callable[[], AbstractContextManager[None]]) -> None:
         self._client = client
@@ -72,33 +76,33 @@ class RedisExport:
 
 
 class Lock:
-    """Others wait as long as `keep` is called now and then."""
+    """A lock that makes other writers wait. It expires after `_LOCK_S` seconds unless `keep` is called."""
 
     def __init__(self, client: redis.Redis, token: str) -> None:
         self._client = client
         self.token = token
 
     def keep(self) -> None:
-        """Have them wait on.
+        """Extend the lock.
 
         Raises:
-            StoreUnavailable: They wait no longer.
+            StoreUnavailable: The lock has expired, and other processes may have written.
         """
         if self._client.get(LOCK_KEY) != self.token.encode():
             raise self.lost()
         self._client.expire(LOCK_KEY, _LOCK_S)
 
     def lost(self) -> StoreUnavailable:
-        """What is raised then."""
+        """Return the exception for an expired lock."""
         return StoreUnavailable("It took so long that others have begun to write again.")
 
 
 @contextmanager
 def locked(client: redis.Redis) -> Generator[Lock]:
-    """Keep others from writing.
+    """Keep other processes from writing.
 
     Raises:
-        StoreUnavailable: Somebody else does, or it took so long that others have begun to write again.
+        StoreUnavailable: Another process has held the lock for a minute.
     """
     token, until = secrets.token_hex(16), time.monotonic() + 6 * _LOCK_S
     while not client.set(LOCK_KEY, token, nx=True, ex=_LOCK_S):
@@ -113,7 +117,7 @@ def locked(client: redis.Redis) -> Generator[Lock]:
 
 
 def everything(client: redis.Redis, plain: str) -> Iterator[Exported]:
-    """All there is, scope by scope; of one moment only if nobody writes meanwhile."""
+    """Yield everything, scope by scope. It is a snapshot only if no process writes meanwhile."""
     for member in sorted(members(client, SCOPES_KEY)):
         names = Names(scope_of(member), plain)
         for kind in sorted(kinds_of(client, names)):
@@ -152,12 +156,12 @@ def _of(
 
 
 def kinds_of(client: redis.Redis, names: Names) -> list[str]:
-    """The kinds of a scope."""
+    """Return the kinds of a scope."""
     prefix = names.kind("")
     return [part.removeprefix(prefix).decode() for part in members(client, names.parts) if part.startswith(prefix)]
 
 
 def members(client: redis.Redis, key: bytes) -> set[bytes]:
-    """What is in a set."""
+    """Return the members of a set."""
     found: Any = client.smembers(key)
     return set(found)

@@ -1,4 +1,7 @@
-"""`RedisEngine`: a `StoreEngine` in Redis. Reads are of one moment, writes happen at once, if nobody has written since."""
+"""`RedisEngine`: a `StoreEngine` in Redis. A transaction reads a snapshot, and its writes are applied atomically.
+
+If another process has written since the snapshot, the transaction is retried.
+"""
 
 import random
 import re
@@ -33,25 +36,25 @@ T = TypeVar("T")
 FORM = 1
 MAX_ATTEMPTS = 200
 KEPT_DELETIONS = 100_000
-"""How many deletions of a scope are told by `changes` at least."""
+"""The number of latest deletions of a scope that `changes` reports."""
 _PAUSE_S = 0.001
 _LONGEST_PAUSE_S = 0.05
 _LOOKS_S = 0.9
-"""How often what other programs have written is looked for, in seconds; less often where looking takes longer."""
+"""The pause between two searches for documents that other programs wrote, in seconds; longer if a search is slow."""
 _LOOKING = 0.05
-"""Which part of its time the server may look, at most."""
+"""The greatest part of the time that these searches may take."""
 _TAKEN_AT_ONCE = 200
 _TENANT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _LIMITS_S = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
-"""How long one answer may take: the longest of these that a use has time for, in seconds."""
+"""The possible time limits of one response, in seconds. A call uses the longest that ends before its deadline."""
 
 
 class RedisEngine:
-    """Satisfies `StoreEngine`. It connects when it is used first.
+    """Satisfies `StoreEngine`. It connects on first use.
 
     Args:
-        url: Of the server; `?plain=TENANT` names the tenant whose tools have the names of artificial_mind as they are.
-        cipher: What secret fields are encrypted by; by default by the keys that the environment names.
+        url: The server's. `?plain=TENANT` names the tenant whose keys have artificial_mind's names without a prefix.
+        cipher: Encrypts secret fields; by default with the keys from the environment.
     """
 
     has_full_text = False
@@ -62,14 +65,14 @@ class RedisEngine:
         self._look_at: dict[Scope, float] = {}
         self._cipher = Cipher() if cipher is None else cipher
         self._clients: dict[float, redis.Redis] = {}
-        self._client(_LIMITS_S[0])  # a URL that cannot be read is told at once
+        self._client(_LIMITS_S[0])  # refuses an invalid URL at once
 
     def keeps_state_in(self) -> Sequence[Path]:
-        """Nothing of this machine."""
+        """Return nothing: a server holds the data."""
         return ()
 
     def migrate(self) -> None:
-        """Note the form that this version reads, in an empty database."""
+        """Write the format version and the plain tenant into an empty database."""
         with _told():
             client = self._client(_LIMITS_S[-1])
             client.setnx(FORM_KEY, FORM)
@@ -78,7 +81,7 @@ class RedisEngine:
         self.require_current()
 
     def require_current(self) -> None:
-        """Refuse what is stored in another form."""
+        """Refuse a database without a format, with a newer format, or with another plain tenant than the URL names."""
         with _told():
             held: Any = self._client(_LIMITS_S[-1]).mget(FORM_KEY, PLAIN_KEY)
         found, plain = held
@@ -101,7 +104,7 @@ class RedisEngine:
         return Names(scope, self._plain or "")
 
     def transact(self, scope: Scope, work: Callable[[EngineTransaction], T], /, *, timeout_s: float) -> T:
-        """Run *work*, and write what it wrote if nobody else has written since; if somebody has, again."""
+        """Run *work* and apply its writes. Retry it if another process has written since it began to read."""
         deadline = time.monotonic() + timeout_s
         self._catch_up(scope, deadline)
         return self._transact(scope, work, deadline)
@@ -129,7 +132,7 @@ class RedisEngine:
         raise StoreConflict("Others were in the way again and again.")
 
     def _catch_up(self, scope: Scope, deadline: float) -> None:
-        """Index what another program has written under the names that it shares with this one, if it is time to look."""
+        """Index the tools that another program wrote under shared names, if the last search is long enough ago."""
         names, began = self._names(scope), time.monotonic()
         registry = names.registry(TOOL)
         if registry is None or began < self._look_at.get(scope, 0):
@@ -145,15 +148,15 @@ class RedisEngine:
 
     @staticmethod
     def _is_locked(client: redis.Redis) -> bool:
-        """Whether everybody waits for an archive or a restore."""
+        """Whether a backup or a restore makes all writers wait."""
         with _told():
             return bool(client.exists(LOCK_KEY))
 
     def _commit(self, client: redis.Redis, names: Names, transaction: RedisTransaction) -> bool:
-        """Whether the transaction has happened.
+        """Apply the writes of a transaction. Return False if it has to be retried.
 
         Raises:
-            StoreConflict: A lease was lost.
+            StoreConflict: A required lease was lost.
         """
         commands = transaction.end
         if not commands and not transaction.leases:
@@ -176,10 +179,10 @@ class RedisEngine:
     def changes(
         self, scope: Scope, after: int, kinds: Sequence[str], limit: int, /, *, timeout_s: float
     ) -> tuple[Change, ...]:
-        """What was put and deleted since the number *after*.
+        """Return the puts and deletions after the change number *after*.
 
         Raises:
-            StoreConflict: Deletions since then are forgotten.
+            StoreConflict: The store no longer knows all deletions since then.
         """
         names, wanted = self._names(scope), {kind.encode() for kind in kinds}
         self._catch_up(scope, time.monotonic() + timeout_s)
@@ -215,13 +218,13 @@ class RedisEngine:
                     return tuple(found[:limit])
 
     def last_change(self, scope: Scope, /, *, timeout_s: float) -> int:
-        """The number of the latest change."""
+        """Return the number of the latest change; 0 if there was none."""
         self._catch_up(scope, time.monotonic() + timeout_s)
         with _told():
             return int(self._client(timeout_s).hget(self._names(scope).facts, "seq") or 0)
 
     def lease(self, scope: Scope, name: str, holder: str, ttl_s: float, /, *, timeout_s: float) -> StoreLease | None:
-        """Take a lease; None if somebody else has it."""
+        """Take a lease; None if another holder has it."""
         found = self._leased(scope, "take", StoreLease(name, holder, 0, 0), ttl_s, timeout_s)
         return None if found is None else StoreLease(name, holder, *found)
 
@@ -229,7 +232,7 @@ class RedisEngine:
         """Prolong a lease.
 
         Raises:
-            StoreConflict: Somebody else has it, or had it.
+            StoreConflict: Another holder has taken the lease, or it was released.
         """
         found = self._leased(scope, "renew", lease, ttl_s, timeout_s)
         if found is None:
@@ -259,21 +262,21 @@ class RedisEngine:
         return None if found is None else (int(found[0]), float(found[1]))
 
     def seal(self, scope: Scope, kind: str, key: tuple[str, ...], field: str, text: str, /) -> str:
-        """Encrypt *text*, bound to where it stands."""
+        """Encrypt a secret and bind it to this place."""
         return self._cipher.seal(scope, kind, key, field, text)
 
     def unseal(self, scope: Scope, kind: str, key: tuple[str, ...], field: str, sealed: str, /) -> str:
-        """Decrypt what `seal` gave for the same place."""
+        """Decrypt a secret that was encrypted for this place."""
         return self._cipher.unseal(scope, kind, key, field, sealed)
 
     def export(self) -> StoreExport:
-        """All there is at one moment."""
+        """Return an export of everything that is stored when its context is entered."""
         plain = self._names(Scope("", SERVICE)).plain
         self._catch_up(Scope(plain, SERVICE), time.monotonic() + _LIMITS_S[-1])
         return RedisExport(self._client(_LIMITS_S[-1]), plain, _told)
 
     def replace_all(self, content: StoreExport, /) -> None:
-        """Make *content* all there is, whole or not at all."""
+        """Replace everything by *content*, completely or not at all."""
         with _told():
             replace_all(self._client(_LIMITS_S[-1]), content, self._names(Scope("", SERVICE)).plain)
 
@@ -299,10 +302,10 @@ _LEASE_LOST = -3
 
 
 def _without_plain(url: str) -> tuple[str, str | None]:
-    """*url* without its `plain=TENANT`, and the tenant.
+    """Return *url* without its `plain=TENANT`, and the tenant; None as the tenant if the URL has no `plain`.
 
     Raises:
-        ValueError: It is no name of a tenant.
+        ValueError: `plain` occurs twice, or its value is no tenant's name.
     """
     server, _, query = url.partition("?")
     pairs = query.split("&")
@@ -316,7 +319,7 @@ def _without_plain(url: str) -> tuple[str, str | None]:
 
 
 def _at_once(client: redis.Redis, commands: Sequence[Sequence[Any]]) -> list[Any]:
-    """The answers to commands that are run with no other in between."""
+    """Run commands in one transaction, with no other command in between, and return their answers."""
     with client.pipeline(transaction=True) as pipe:
         for command in commands:
             pipe.execute_command(*command)  # type: ignore[no-untyped-call]
@@ -326,7 +329,7 @@ def _at_once(client: redis.Redis, commands: Sequence[Sequence[Any]]) -> list[Any
 
 @contextmanager
 def _told() -> Generator[None]:
-    """Turn what the way to the server raises into `StoreUnavailable`; its text names no address and no password."""
+    """Turn an error of the client library into `StoreUnavailable`. Its message has no address and no password."""
     try:
         yield
     except redis.AuthenticationError as error:

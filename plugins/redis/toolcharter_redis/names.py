@@ -1,4 +1,4 @@
-"""The names of keys. Records of tools and usage lists of one tenant have the names that artificial_mind gives them.
+"""The names of keys in Redis. The tool records and usage lists of the plain tenant have the names of artificial_mind.
 
 Source: artificial_mind, `docs/Tools.md`: the set `tools:registry`, `tool:<id>`, `tools:{agent_id}:usage_history`.
 """
@@ -11,15 +11,15 @@ from toolcharter_stores.sql.ordered import key_bytes, value_bytes
 SERVICE = "toolcharter-service"
 TOOL = "tool"
 TOOL_INDEXED = "created_by"
-"""The field of a tool's record that is indexed."""
+"""The indexed field of a tool's record."""
 FORM_KEY = b"toolcharter:form"
 WRITES_KEY = b"toolcharter:writes"
-"""Counts the transactions of all scopes that wrote."""
+"""The key of a counter: the writing transactions of all scopes."""
 LOCK_KEY = b"toolcharter:lock"
-"""Held while an archive is made that others would change without end, and while all is replaced."""
+"""The key of the lock for replacing everything, and for a backup that other writers kept disturbing."""
 SCOPES_KEY = b"toolcharter:scopes"
 PLAIN_KEY = b"toolcharter:plain"
-"""Holds the tenant whose tools and usage lists have the names of artificial_mind as they are."""
+"""The key that holds the plain tenant, whose tools and usage lists have artificial_mind's names without a prefix."""
 Value = str | int | bool | None
 
 
@@ -29,7 +29,7 @@ class Names:
 
     scope: Scope
     plain: str = ""
-    """The tenant whose tools and usage lists have the names of artificial_mind as they are."""
+    """The tenant whose tools and usage lists have artificial_mind's names without a prefix; empty for no tenant."""
 
     @property
     def _own(self) -> bytes:
@@ -37,7 +37,7 @@ class Names:
 
     @property
     def _public(self) -> bytes | None:
-        """What stands before the names of artificial_mind: nothing for one tenant; None where they are not used."""
+        """The prefix of artificial_mind's names: empty for the plain tenant; None if this scope does not use them."""
         if self.scope.distribution != SERVICE:
             return None
         if self.scope.tenant == self.plain:
@@ -46,61 +46,61 @@ class Names:
 
     @property
     def member(self) -> bytes:
-        """The scope itself, in the set of all."""
+        """The scope's member in the set of all scopes."""
         return f"{self.scope.tenant}:{self.scope.distribution}".encode()
 
     @property
     def facts(self) -> bytes:
-        """A hash: `writes`, the transactions that wrote; `seq`, the latest change; `forgotten`."""
+        """A hash: `writes`, the number of writing transactions; `seq`, the latest change; `forgotten`."""
         return self._own + b"facts"
 
     @property
     def changes(self) -> bytes:
-        """A sorted set: each record that is there or was deleted, by its latest change."""
+        """A sorted set: each existing or deleted record, by its latest change."""
         return self._own + b"changes"
 
     @property
     def deletions(self) -> bytes:
-        """A sorted set: those of `changes` that were deleted."""
+        """A sorted set: the deleted records among `changes`."""
         return self._own + b"deletions"
 
     @property
     def parts(self) -> bytes:
-        """A set: all keys of the scope but this one and documents."""
+        """A set: all keys of the scope, except this key and the documents."""
         return self._own + b"parts"
 
     def kind(self, kind: str) -> bytes:
-        """A hash of a kind: version, change and indexed values of each record."""
+        """A hash: the metadata of each record of a kind."""
         return self._own + b"kind:" + kind.encode()
 
     def keys(self, kind: str) -> bytes:
-        """A sorted set of a kind's keys, which are in the order of their bytes."""
+        """A sorted set: the keys of a kind's records, in the order of their bytes."""
         return self._own + b"keys:" + kind.encode()
 
     def index(self, kind: str, field: str) -> bytes:
-        """A sorted set of an indexed field: its values, each with the key of a record."""
+        """A sorted set: the values of an indexed field, each with the key of a record."""
         return self._own + b"index:" + kind.encode() + b":" + field.encode()
 
     def document(self, kind: str, key: tuple[str, ...]) -> bytes:
-        """The document of a record."""
+        """A string: the document of a record."""
         if kind == TOOL and len(key) == 1 and self._public is not None:
             return self._public + b"tool:" + _utf8(key[0])
         return self._own + b"record:" + kind.encode() + b":" + key_bytes(key)
 
     def registry(self, kind: str) -> bytes | None:
-        """The set that has a member for each record of a kind, if there is one."""
+        """A set: a member for each record of the kind; None if the kind has no such set."""
         return self._public + b"tools:registry" if kind == TOOL and self._public is not None else None
 
     def tools(self) -> bytes:
-        """What the name of each tool's document begins with."""
+        """The prefix of the keys of all tools' documents."""
         return (self._public or b"") + b"tool:"
 
     def digests(self, kind: str) -> bytes:
-        """A hash: by member of `registry`, the SHA-1 of the document as it was when it was indexed."""
+        """A hash: for each member of `registry`, the SHA-1 of the document when it was indexed."""
         return self._own + b"digests:" + kind.encode()
 
     def list(self, name: str) -> bytes:
-        """A list."""
+        """A list: its items."""
         return self._own + b"list:" + _utf8(name) if self._public is None else self._public + _utf8(name)
 
     def lists(self) -> bytes:
@@ -117,18 +117,18 @@ class Names:
 
 
 def scope_of(member: bytes) -> Scope:
-    """The scope that `Names.member` stands for."""
+    """Parse the scope from a `Names.member`."""
     tenant, _, distribution = member.decode().partition(":")
     return Scope(tenant, distribution)
 
 
 def in_index(value: Value, key: tuple[str, ...] | None = None) -> bytes:
-    """A value in an index, with the key behind it: sorted by value, then by key."""
+    """Encode a value for an index, followed by the record's key: entries sort by value, then by key."""
     return value_bytes(value).replace(b"\0", b"\0\xff") + b"\0\x01" + (b"" if key is None else key_bytes(key))
 
 
 def change_of(kind: str, key: tuple[str, ...]) -> bytes:
-    """A record in the set of changes."""
+    """Encode a record's kind and key for the set of changes."""
     return kind.encode() + b"\0" + key_bytes(key)
 
 

@@ -1,4 +1,4 @@
-"""All of a Redis replaced: the new content is written beside the old one in pieces, and takes its place in one step."""
+"""Replaces the whole content of a Redis database: new content is staged in batches, then swapped in by one step."""
 
 import json
 import tempfile
@@ -17,7 +17,7 @@ from toolcharter_stores.lines import Exported, read, written
 from toolcharter_stores.sql.ordered import key_of
 
 STAGED = b"toolcharter:*"
-"""A set: the tokens of those who write new content; its keys begin so, too. No tenant has this name."""
+"""The key of a set: the tokens of processes that stage content. Staged keys begin with it. No tenant has this name."""
 _PIECE_BYTES = 1_000_000
 _PIECE_COMMANDS = 2_000
 _NAMES_AT_ONCE = 1_000
@@ -25,11 +25,11 @@ _RESERVED = frozenset({FORM_KEY, WRITES_KEY, LOCK_KEY, SCOPES_KEY, PLAIN_KEY})
 
 
 def replace_all(client: redis.Redis, content: StoreExport, plain: str) -> None:
-    """Make *content* all there is, at once. Who reads `changes` learns that all is new; no fencing number comes again.
+    """Replace everything by *content*, at once. Readers of `changes` have to start over; fencing numbers keep growing.
 
-    The new content is read to a file first, so that others wait as short as possible. Neither this process nor one command holds
-    more than a piece of it; the server holds it beside the old one until that is gone. What a killed process has written, the next
-    one deletes.
+    The new content is copied to a temporary file first, to make other writers wait as briefly as possible. This process
+    and each command hold only a batch of it. The server holds old and new content until the swap. The next call deletes
+    what a killed process has staged.
     """
     with content, tempfile.SpooledTemporaryFile(IN_MEMORY) as file:
         for each in content:  # `writelines` would hold all in memory
@@ -70,7 +70,7 @@ def _replace(client: redis.Redis, lock: Lock, content: Iterable[Exported], plain
 
 
 def _keys_of(client: redis.Redis, names: Names) -> Iterator[bytes]:
-    """The keys of a scope but its facts and leases, whose numbers go on."""
+    """Yield the keys of a scope, except its facts and leases, whose numbers must keep growing."""
     for kind in kinds_of(client, names):
         for named, _ in client.hscan_iter(names.kind(kind)):
             yield names.document(kind, key_of(named))
@@ -87,7 +87,7 @@ def _commands(each: Exported, plain: str) -> Iterable[tuple[Any, ...]]:
 
 
 class _Staging:
-    """Writes keys beside those of their names, a piece at a time, and at last puts them in their place."""
+    """Writes new keys under staging names, batch by batch, and finally renames them all."""
 
     def __init__(self, client: redis.Redis, lock: Lock) -> None:
         self._client = client
@@ -96,21 +96,21 @@ class _Staging:
         self._piece: list[tuple[Any, ...]] = [("SADD", STAGED, lock.token)]
         self._bytes = 0
         self._written: set[bytes] = set()
-        """The keys of more than one thing; there are few."""
+        """The keys that hold more than one entry. There are few."""
         self._numbers: dict[Scope, set[int]] = {}
 
     def remove(self, key: bytes) -> None:
-        """Have *key* be gone."""
+        """Delete *key* at the swap."""
         self._add("RPUSH", self._old, key)
 
     def write(self, *command: Any) -> None:
-        """Write to a key, in the place of whatever has it now.
+        """Stage one command. At the swap, the staged key replaces the existing key.
 
         Raises:
             StoreUnavailable: Something else has been written to the key, or a document a second time.
         """
         name, key, *words = command
-        if name == "ZREM":  # Of what is new nothing has been deleted.
+        if name == "ZREM":  # The new content has no deletions.
             return
         if key in _RESERVED or key.startswith(STAGED):
             raise _twice(key)
@@ -123,10 +123,10 @@ class _Staging:
         self._add(name, self._before + key, *words)
 
     def number(self, scope: Scope, seq: int) -> None:
-        """Take a change's number.
+        """Reserve a change number.
 
         Raises:
-            StoreUnavailable: It is taken.
+            StoreUnavailable: Another record has it.
         """
         taken = self._numbers.setdefault(scope, set())
         if seq in taken:
@@ -134,15 +134,15 @@ class _Staging:
         taken.add(seq)
 
     def swap(self, latest: dict[Scope, int], fences: dict[tuple[Scope, str], int], plain: str) -> None:
-        """Put all in its place, at once.
+        """Rename all staged keys and delete the old keys, in one step.
 
         Args:
-            latest: By scope, the number of the latest change, before or in the new content.
-            fences: By scope and lease, the number that the new content has.
+            latest: For each scope, the highest change number in the old and the new content.
+            fences: For each scope and lease, the fencing number in the new content; 0 if it has none.
             plain: As for `Names`.
 
         Raises:
-            StoreUnavailable: Others have begun to write again.
+            StoreUnavailable: The lock has expired, and other processes may have written.
         """
         self._flush()
         words: list[Any] = [self._lock.token, self._before, len(fences)]
@@ -177,12 +177,12 @@ class _Staging:
 
 
 def _names_of(token: bytes) -> tuple[bytes, bytes, bytes]:
-    """Of whom *token* is: the lists of new and of old keys, and what the new ones begin with meanwhile."""
+    """Return the names of the lists of new and of old keys for *token*, and the prefix of its staged keys."""
     return tuple(STAGED + b":" + token + part for part in (b":new", b":old", b":key:"))  # type: ignore[return-value]
 
 
 def _drop(client: redis.Redis, token: bytes) -> None:
-    """Delete what *token* has written and not put in its place."""
+    """Delete everything that *token* has staged and not swapped in."""
     new, old, before = _names_of(token)
     for first in range(0, client.llen(new), _NAMES_AT_ONCE):
         piece: list[Any] = client.lrange(new, first, first + _NAMES_AT_ONCE - 1)

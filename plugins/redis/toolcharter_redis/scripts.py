@@ -1,4 +1,4 @@
-"""What the server does at once: a transaction's writes, and leases."""
+"""The Lua scripts that Redis runs atomically: they commit a transaction, change leases, and swap in new content."""
 
 COMMIT = """
 -- KEYS: the scope's facts, its set of parts, the count of all writes, the lock, the set of scopes.

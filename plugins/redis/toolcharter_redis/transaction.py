@@ -1,4 +1,7 @@
-"""`RedisTransaction`: reads of one moment, and writes that the server does at once if nobody has written since."""
+"""`RedisTransaction`: reads one snapshot, and collects writes. The server applies them atomically at the commit.
+
+If another process has written since the snapshot, the transaction is retried.
+"""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -18,45 +21,45 @@ NO_TEXT = "A store in Redis has no full text: use sqlite: or postgresql: for wha
 
 
 class Again(Exception):
-    """Others wrote while the transaction read; it is run again."""
+    """Another process wrote while the transaction was reading: it has to be retried."""
 
 
 class Behind(Again):
-    """Another program has written or deleted a record that the index does not have yet, or still has."""
+    """Another program has added or deleted a record, and the index does not show it yet."""
 
 
 Read = Callable[[Sequence[Sequence[Any]]], list[Any]]
-"""Runs commands on the server at one moment."""
+"""Runs commands on the server atomically, and returns their answers."""
 
 
 class RedisTransaction:
-    """Satisfies `EngineTransaction`. What it writes goes out at its end; its own reads see it before.
+    """Satisfies `EngineTransaction`. Its writes are sent at the commit; its own reads see them before.
 
     Args:
         names: The keys of the scope.
-        read: Runs commands at one moment.
+        read: Runs commands atomically.
     """
 
     def __init__(self, names: Names, read: Read) -> None:
         self._names = names
         self._read = read
         self.writes: int | None = None
-        """How many there were at the first read; None if nothing was read."""
+        """The scope's count of writing transactions at the first read; None if nothing was read."""
         self._seq = 0
         self.deletes = False
-        """Whether it deletes anything."""
+        """Whether the transaction deletes anything."""
         self.leases: list[StoreLease] = []
         self.commands: list[tuple[Any, ...]] = []
         self._mine: dict[tuple[str, tuple[str, ...]], tuple[Meta, str] | None] = {}
-        """Records as this transaction has written or deleted them."""
+        """The records that this transaction has written; None for those that it has deleted."""
         self._pushed: dict[str, list[str]] = {}
-        """By list, the latest first."""
+        """The pushed items of each list, the latest first."""
 
     def _ask(self, *commands: Sequence[Any]) -> list[Any]:
-        """Read, at the moment at which everything else of this transaction was read.
+        """Run reading commands on the snapshot that all other reads of this transaction have seen.
 
         Raises:
-            Again: Others wrote meanwhile.
+            Again: Another process wrote meanwhile.
         """
         (facts, *answers) = self._read([("HMGET", self._names.facts, "writes", "seq"), *commands])
         writes = int(facts[0] or 0)
@@ -82,13 +85,13 @@ class RedisTransaction:
         return None if raw is None or text is None else (meta_of(raw), text)
 
     def _text(self, kind: str, document: bytes | None) -> str | None:
-        """A document; empty, which is no record, for one that other programs list and that is not there."""
+        """Decode a document. One that another program lists but has not written is empty, which is no valid record."""
         if document is None:
             return None if self._names.registry(kind) is None else ""
         return decoded(document)
 
     def get(self, kind: str, key: tuple[str, ...], /) -> Row | None:
-        """The row with this key."""
+        """Return the row with this key; None if there is none."""
         found = self._found(kind, key)
         return None if found is None else Row(key, found[1], found[0].version, found[0].seq)
 
@@ -108,7 +111,7 @@ class RedisTransaction:
         return meta.version
 
     def delete(self, kind: str, key: tuple[str, ...], /, *, expected: int | None) -> bool:
-        """Delete the row with this key; returns whether there was one."""
+        """Delete the row with this key. Return whether it existed."""
         found = self._found(kind, key)
         version = 0 if found is None else found[0].version
         if expected is not None and expected != version:
@@ -123,7 +126,7 @@ class RedisTransaction:
         return True
 
     def _forget(self, kind: str, key: tuple[str, ...], meta: Meta) -> None:
-        """Take a record out of the index."""
+        """Remove a record from the index."""
         self._seq += 1
         names, named, change = self._names, key_bytes(key), change_of(kind, key)
         self.commands += [
@@ -137,9 +140,9 @@ class RedisTransaction:
         self.deletes = True
 
     def take_over(self, kind: str, members: Sequence[bytes]) -> None:
-        """Index the records of *members* as another program has written them, and forget those that it has deleted.
+        """Index the records of *members* that another program has written, and remove those that it has deleted.
 
-        What is no record is indexed, too: whoever reads it says so.
+        Invalid records are indexed, too: reading one then raises an error.
         """
         names, registry = self._names, self._names.registry(kind)
         assert registry is not None  # noqa: S101 - members of it
@@ -169,7 +172,7 @@ class RedisTransaction:
     def page(
         self, kind: str, /, *, where: Where, order: str, descending: bool, after: str, limit: int
     ) -> tuple[tuple[Row, ...], str]:
-        """Rows in order, and what the next page begins after."""
+        """Return rows in order, and the cursor of the next page; empty if this is the last page."""
         found = self._ordered(kind, where, order, descending=descending, after=after, limit=limit)
         rows: list[Row] = []
         last: Meta | None = None
@@ -186,7 +189,7 @@ class RedisTransaction:
     def _ordered(
         self, kind: str, where: Where, order: str, *, descending: bool, after: str, limit: int
     ) -> Iterator[tuple[tuple[str, ...], Meta, str]]:
-        """The records of a kind in order, from behind a page's end; some may not meet all of *where*."""
+        """Yield the records of a kind in order, after the cursor *after*. Some may not meet all of *where*."""
         begin = b""
         if after:
             parts = cursor_parts(after, 2 if order else 1)
@@ -210,7 +213,7 @@ class RedisTransaction:
     def _overlaid(
         self, kind: str, order: str, *, descending: bool, begin: bytes
     ) -> Iterator[tuple[tuple[str, ...], Meta, str]]:
-        """All records of a kind as they will be, when this transaction has written some of them."""
+        """Yield all records of a kind with this transaction's own writes applied."""
         source = _Source(self._names.keys(kind), b"", is_index=False)
         records = {key: (meta, text) for key, meta, text in self._walk(kind, source, b"", _AT_ONCE, descending=False)}
         for (of, key), mine in self._mine.items():
@@ -233,7 +236,7 @@ class RedisTransaction:
     def _walk(
         self, kind: str, source: "_Source", begin: bytes, at_once: int, *, descending: bool
     ) -> Iterator[tuple[tuple[str, ...], Meta, str]]:
-        """The records of a sorted set in its order, from behind *begin*."""
+        """Yield the records of a sorted set in its order, after the member *begin*."""
         low, high = source.bounds
         while True:
             if begin:
@@ -255,7 +258,7 @@ class RedisTransaction:
             begin = members[-1]
 
     def count(self, kind: str, /, *, where: Where) -> int:
-        """How many rows `page` would give in all."""
+        """Count the rows that all pages together would have."""
         if not self._wrote(kind) and not where:
             return int(self._ask(("ZCARD", self._names.keys(kind)))[0])
         if not self._wrote(kind) and len(where) == 1:
@@ -266,7 +269,7 @@ class RedisTransaction:
         return sum(_meets(meta, where) for _, meta, _ in found)
 
     def search(self, kind: str, words: Sequence[str], /, *, where: Where, limit: int) -> tuple[Row, ...]:  # noqa: ARG002 - of the protocol
-        """There is no full text.
+        """Refuse: this engine has no full-text search.
 
         Raises:
             StoreUnavailable: Always.
@@ -282,36 +285,36 @@ class RedisTransaction:
         self._pushed[name] = [*reversed(items), *self._pushed.get(name, [])][:cap]
 
     def items(self, name: str, /, *, limit: int) -> tuple[str, ...]:
-        """The head of a list."""
+        """Return up to *limit* items from the head of a list."""
         require_text(name)
         (found,) = self._ask(("LRANGE", self._names.list(name), 0, limit - 1))
         mine = self._pushed.get(name, [])
         return tuple([*mine, *map(decoded, found)][:limit])
 
     def require_lease(self, lease: StoreLease, /) -> None:
-        """Let the transaction happen only if *lease* is still held when it does."""
+        """Fail the transaction unless its holder has *lease* at the commit."""
         self.leases.append(lease)
 
     @property
     def end(self) -> list[tuple[Any, ...]]:
-        """The commands that write, if there are any."""
+        """The commands of the commit; empty if the transaction writes nothing."""
         if not self.commands:
             return []
         return [*self.commands, ("HSET", self._names.facts, "seq", self._seq)] if self._mine else self.commands
 
 
 class _Source(NamedTuple):
-    """A sorted set whose members are all of one score, and so in the order of their bytes."""
+    """A sorted set whose members all have one score, and are therefore ordered by their bytes."""
 
     key: bytes
     prefix: bytes
-    """With what the members that count begin."""
+    """The beginning of the members to read; empty for all."""
     is_index: bool
-    """Whether a value stands before each key."""
+    """Whether each member has a value before the key."""
 
     @property
     def bounds(self) -> tuple[bytes, bytes]:
-        """From where to where."""
+        """The first and last member, as arguments of ZRANGEBYLEX."""
         return (b"[" + self.prefix, b"(" + self.prefix + b"\xff\xff") if self.prefix else (b"-", b"+")
 
 
@@ -323,7 +326,7 @@ def _meets(meta: Meta, where: Where) -> bool:
 
 
 def decoded(raw: bytes) -> str:
-    """A text; empty, which is no record and no item, for bytes that no text of ours has."""
+    """Decode bytes from Redis. Bytes that this program cannot have written become an empty, invalid text."""
     try:
         return raw.decode(errors="surrogatepass")
     except UnicodeDecodeError:
@@ -331,13 +334,13 @@ def decoded(raw: bytes) -> str:
 
 
 def _id_of(member: bytes) -> str:
-    """A tool's id; one that no record can have is written so that it can be told."""
+    """Decode a tool's id. An id that no record can have is returned as a readable `repr`."""
     text = member.decode(errors="backslashreplace")
     return text if text and "\0" not in text and len(text) <= _MAX_ID_CHARS else repr(text[:64])
 
 
 def _indexed(document: str) -> Value:
-    """Who made a tool, as far as the index can hold it."""
+    """Return the indexed field of a tool's document, its creator; None if the index cannot hold it."""
     try:
         found = orjson.loads(document)
     except orjson.JSONDecodeError:

@@ -1,7 +1,7 @@
-"""The store `sqlite:`: one file of this user alone, by default in the folder of the user's state.
+"""The store `sqlite:`: one file that only this user can open, by default in the user's state folder.
 
-`sqlite:` is the default file, `sqlite:///var/lib/tools/store.sqlite3` another. SQLite runs in write-ahead mode: readers see one
-moment while one process at a time writes. A file or folder that other users could write is refused.
+`sqlite:` is the default file; `sqlite:///var/lib/tools/store.sqlite3` names another file. SQLite runs in write-ahead
+mode: readers see a snapshot while one process at a time writes. A file or folder that other users can write is refused.
 """
 
 import os
@@ -18,7 +18,7 @@ FILE = "store.sqlite3"
 
 @hookimpl
 def open_store(url: str) -> StoreEngine:
-    """The engine for `sqlite:` and `sqlite:///absolute/path`.
+    """Return the engine for `sqlite:` and `sqlite:///absolute/path`.
 
     Raises:
         ValueError: The URL has another form, or the user has no home.
@@ -28,10 +28,10 @@ def open_store(url: str) -> StoreEngine:
 
 
 def file_of(url: str) -> Path:
-    """Which file *url* names.
+    """Return the file that *url* names.
 
     Raises:
-        ValueError: None, or one that is not absolute.
+        ValueError: The URL names no absolute path, or the user has no home.
     """
     rest = url.removeprefix("sqlite:")
     if not rest:

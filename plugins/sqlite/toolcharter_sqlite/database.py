@@ -20,21 +20,21 @@ from toolcharter import StateFolder, StoreUnavailable, UnsafeState
 from toolcharter_stores.sql import Database, Fault, remaining_s
 
 _STEPS = 20_000
-"""After how many steps of SQLite's machine the time is looked at: well below a hundredth of a second."""
+"""How many steps SQLite's virtual machine runs between checks of the deadline: well below a hundredth of a second."""
 # Source: https://www.sqlite.org/rescode.html
 _LATE = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_LOCKED})
 _FOR_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _TEXT = sa.table("toolcharter_text", sa.column("rowid", sa.Integer), sa.column("place"), sa.column("words"))
 _WRITE_TEXT = sa.insert(_TEXT)
-# A table of FTS5 in an expression means all of its columns.
+# In an expression, the name of an FTS5 table means all of its columns.
 _ALL: sa.ColumnClause[Any] = sa.literal_column("toolcharter_text")
 
 
 class SqliteDatabase(Database):
-    """The database in one file.
+    """An SQLite database in one file.
 
     Args:
-        file: Absolute; it and its folder may be missing.
+        file: An absolute path. The file and its folder may be missing.
     """
 
     name = "SQLite"
@@ -88,18 +88,18 @@ class SqliteDatabase(Database):
 
     @override
     def lock_all(self, connection: sa.Connection) -> None:
-        """A transaction that writes is alone."""
+        """Do nothing: SQLite runs one writing transaction at a time."""
 
     @override
     def lock_schema(self, connection: sa.Connection) -> None:
-        """A transaction that writes is alone."""
+        """Do nothing: SQLite runs one writing transaction at a time."""
 
     @override
     def fault(self, error: exc.SQLAlchemyError) -> Fault:
         code = getattr(getattr(error, "orig", None), "sqlite_errorcode", None)
         if code is None or code & 0xFF not in _LATE:
             return Fault.OTHER
-        # One that has read and would write does not wait for another writer: what it has read is changing.
+        # A transaction that has read does not wait for another writer: its snapshot would be stale.
         return Fault.CONFLICT if code & 0xFF == sqlite3.SQLITE_BUSY and remaining_s() > 0 else Fault.LATE
 
     @override
@@ -112,7 +112,7 @@ class SqliteDatabase(Database):
 
     @override
     def text_query(self, place: str, words: Iterable[str]) -> str:
-        # Within quotes nothing is an operator, and words hold none.
+        # Within quotes nothing is an operator, and words contain no quotes.
         wanted = " AND ".join(f'"{word}"' for word in words)
         return f'place : "{place}" AND words : ({wanted})'
 
@@ -128,11 +128,11 @@ class SqliteDatabase(Database):
 
     @override
     def abandon(self, engine: sa.Engine) -> None:
-        # SQLite forbids to use a parent's connection, closing it included: for ever one reference more.
+        # SQLite forbids a child to use or close its parent's connections: a leaked reference keeps them open.
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(engine.pool))
 
     def _connect(self) -> sqlite3.Connection:
-        # Not made anew: a file that has vanished since is no empty store.
+        # mode=rw does not create the file: a file that has vanished must not become an empty store.
         connection = sqlite3.connect(
             f"file:{quote(str(self._file))}?mode=rw",
             timeout=max(0.001, remaining_s()),
@@ -142,18 +142,18 @@ class SqliteDatabase(Database):
         )
         connection.set_progress_handler(lambda: remaining_s() < 0, _STEPS)
         connection.execute("PRAGMA journal_mode = WAL")
-        # What was answered is on the disk: a token that was revoked stays so after a loss of power.
+        # Every commit reaches the disk: a revoked token stays revoked after a power failure.
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA foreign_keys = ON")
         return connection
 
 
 def _make(file: Path) -> None:
-    """Make *file* if it is missing, and refuse it if others could read or write it.
+    """Create *file* if it is missing, and refuse it if other users could read or write it.
 
     Raises:
-        OSError: It cannot be made or opened.
-        UnsafeState: It is none of this user alone.
+        OSError: It cannot be created or opened.
+        UnsafeState: It is no regular file, has a second name, belongs to another user, or is open to others.
     """
     descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
     try:

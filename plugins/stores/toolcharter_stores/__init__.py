@@ -1,4 +1,4 @@
-"""What all stores share: encryption of secret fields, the SQL engine, archives, and the command `toolcharter store`."""
+"""Shared by all stores: encryption of secret fields, the SQL engine, archives, and the command `toolcharter store`."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -10,10 +10,10 @@ if TYPE_CHECKING:
 
     from toolcharter_stores import command
 else:
-    command = lazy("toolcharter_stores.command")  # stores need none of it
+    command = lazy("toolcharter_stores.command")  # an engine does not need the command
 
 
 @hookimpl
 def register_commands() -> "Sequence[click.Command]":
-    """The one command of this distribution."""
+    """Offer `toolcharter store`."""
     return [command.command]

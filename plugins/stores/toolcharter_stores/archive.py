@@ -1,7 +1,8 @@
-"""Archives: all there is in a store at one moment, in one compressed file that any engine restores, whole or not at all.
+"""Archives: a store's whole content at one moment, in one compressed file. Any engine restores it, or nothing of it.
 
-A file of JSON lines, gzip around them: first what it is, then rows, items and fencing numbers, last how many there are and the
-SHA-256 of all lines before, sealed with the key that encrypts secrets. What is secret stays encrypted: who restores it needs the keys.
+An archive is a gzip file of JSON lines. The first line holds the format version. Rows, list items and fencing numbers
+follow. The last line holds their number and the SHA-256 of all earlier lines, sealed with the key that encrypts
+secrets. Secrets stay encrypted in an archive: a restored store needs the keys to read them.
 """
 
 import gzip
@@ -30,37 +31,37 @@ from toolcharter import (
 from toolcharter_stores.lines import Exported, read, written
 
 FORM = 1
-"""Of the lines. Those of older forms are brought to it line by line, newer ones are refused."""
+"""The current format version. Lines of older formats are upgraded while they are read; newer formats are refused."""
 MAX_LINE = 8_388_608
-"""A longer line is none of ours, in bytes."""
+"""The longest line of an archive, in bytes. A file with a longer line is refused."""
 _SIGNATURE = (Scope("", "toolcharter-stores"), "archive", ("sha256",), "signed")
-"""To what the seal of an archive's digest is bound: no secret of a record can stand for it."""
+"""The place that the seal of an archive's digest is bound to. A record's sealed secret cannot be used in its stead."""
 UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
-"""By form, what makes a line of the next form of one."""
+"""For each older format version, the function that turns one of its lines into a line of the next version."""
 
 
 class ArchiveError(ToolcharterError):
-    """A file that is no archive, or not a whole one; the text says where."""
+    """An archive that cannot be written, or a file that is no complete archive. The message names the file and line."""
 
 
 class Written(NamedTuple):
-    """What `backup` has written."""
+    """The result of `backup`."""
 
     lines: int
     is_signed: bool
-    """Whether there was a key to sign it with."""
+    """Whether the archive is signed. It is not if the store has no key."""
 
 
 def backup(engine: StoreEngine, file: Path, *, replaces: bool = False) -> Written:
-    """Write all there is in a store to *file*, while others go on writing to the store.
+    """Write the whole content of a store to *file*, while other processes keep writing to the store.
 
     Args:
-        engine: Of the store.
-        file: It appears when it is whole, readable for its owner alone.
-        replaces: Whether a file that is there is replaced.
+        engine: The store's engine.
+        file: It appears once it is complete, and only its owner can read it.
+        replaces: Whether an existing file is replaced.
 
     Raises:
-        ArchiveError: The file is there, or cannot be written.
+        ArchiveError: The file exists, or cannot be written, or the store holds something that cannot be restored.
         StoreUnavailable: The store cannot be read.
     """
     if file.exists() and not replaces:
@@ -72,7 +73,7 @@ def backup(engine: StoreEngine, file: Path, *, replaces: bool = False) -> Writte
             written_lines = _write(engine, raw)
             raw.flush()
             os.fsync(raw.fileno())
-        new.replace(file) if replaces else os.link(new, file)  # A link never replaces what came meanwhile.
+        new.replace(file) if replaces else os.link(new, file)  # A link never replaces a file created meanwhile.
     except OSError as error:
         raise ArchiveError(f"{file} cannot be written: {error.strerror}.") from error
     finally:
@@ -96,10 +97,10 @@ def _write(engine: StoreEngine, raw: BinaryIO) -> Written:
 
 
 def _line(each: Exported) -> bytes:
-    """The line of one thing, which `read` takes: what another program has written into a store may be none.
+    """Format one line of the archive, and check that `read` accepts it: another program may have written the store.
 
     Raises:
-        ArchiveError: It could not be restored.
+        ArchiveError: The line could not be restored.
     """
     try:
         value = written(each)
@@ -122,15 +123,15 @@ def _named(each: Exported) -> str:
 
 
 class Archive:
-    """An archive that was read once, to its end, and found whole. Satisfies `StoreExport`: it can be read again.
+    """An archive that was read to its end once and found complete. Satisfies `StoreExport`, so it can be read again.
 
     Raises:
-        ArchiveError: It is none, it is not whole, or a newer version has written it.
+        ArchiveError: The file is no archive, is incomplete, or was written by a newer version.
     """
 
     def __init__(self, file: Path) -> None:
         self._name = file
-        self._raw = _opened(file)  # held, so that what is restored is what was checked
+        self._raw = _opened(file)  # kept open, so that the same file is checked and restored
         self._digest = ""
         self._signed: object = None
         self._line = 0
@@ -156,7 +157,7 @@ class Archive:
             raise ArchiveError(f"{self._name} is cut off or damaged after line {self._line}: {error}.") from error
 
     def _values(self) -> Iterator[dict[str, Any]]:
-        """The lines between the first and the last, in the present form."""
+        """Read the lines between the first and the last, upgraded to the current format."""
         self._raw.seek(0)
         digest, form, number, last = hashlib.sha256(), 0, 0, None
         with gzip.GzipFile(fileobj=self._raw, mode="rb") as packed:
@@ -181,10 +182,10 @@ class Archive:
         self._digest, self._signed = digest.hexdigest(), signed
 
     def require_signed(self, engine: StoreEngine) -> None:
-        """Refuse what no key of *engine* has signed.
+        """Refuse an archive that none of the keys of *engine* has signed.
 
         Raises:
-            ArchiveError: With the option that restores it all the same.
+            ArchiveError: The message names the option that restores the archive anyway.
         """
         why = "it is not signed"
         if isinstance(self._signed, str):
@@ -202,19 +203,19 @@ class Archive:
 
 
 def restore(file: Path, engine: StoreEngine, *, from_elsewhere: bool = False) -> int:
-    """Make an archive all there is in a store, whole or not at all.
+    """Replace a store's whole content by an archive's, completely or not at all.
 
     Args:
         file: The archive.
-        engine: Of the store.
-        from_elsewhere: Whether it may be one that no key of the store has signed.
+        engine: The store's engine.
+        from_elsewhere: Whether to accept an archive that no key of the store has signed.
 
     Returns:
         How many lines were restored.
 
     Raises:
-        ArchiveError: It is none, not whole, or not signed; the store is as it was.
-        StoreUnavailable: The store cannot be written; it is as it was.
+        ArchiveError: The file is no archive, is incomplete, or is not signed. The store is unchanged.
+        StoreUnavailable: The store cannot be written. It is unchanged.
     """
     with Archive(file) as archive:
         if not from_elsewhere:
@@ -224,14 +225,14 @@ def restore(file: Path, engine: StoreEngine, *, from_elsewhere: bool = False) ->
 
 
 def copy(source: StoreEngine, target: StoreEngine, *, replaces: bool = False) -> int:
-    """Make what is in one store all there is in another, while others write to the first.
+    """Replace the target's whole content by the source's, while other processes keep writing to the source.
 
     Returns:
-        How many rows, items and fencing numbers there are.
+        How many rows, items and fencing numbers were copied.
 
     Raises:
-        ArchiveError: Something is in the target already.
-        StoreUnavailable: One of the stores.
+        ArchiveError: The target is not empty, and *replaces* is false.
+        StoreUnavailable: One of the stores cannot be used.
     """
     if not replaces:
         with target.export() as there:
@@ -244,7 +245,7 @@ def copy(source: StoreEngine, target: StoreEngine, *, replaces: bool = False) ->
 
 
 class _Counted:
-    """A content whose parts are counted as they are read."""
+    """An export that counts its entries while they are read."""
 
     def __init__(self, content: StoreExport) -> None:
         self._content = content
@@ -254,7 +255,7 @@ class _Counted:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Whoever opened the content closes it."""
+        """Leave the content open: the caller that opened it closes it."""
 
     def __iter__(self) -> Iterator[Exported]:
         for each in self._content:
@@ -263,10 +264,10 @@ class _Counted:
 
 
 def sealed_texts(row: ExportedRow) -> Iterator[tuple[str, str]]:
-    """The secret texts of a row as they are stored, each with its field.
+    """Yield the field and the stored, encrypted text of each secret in a row.
 
     Raises:
-        UnreadableRecord: The row is no record, or what is secret in it is no text.
+        UnreadableRecord: The row is no record, or a secret field does not hold text.
     """
     document = document_of(row)
     for field in row.row.secret:
@@ -280,10 +281,10 @@ def sealed_texts(row: ExportedRow) -> Iterator[tuple[str, str]]:
 
 
 def document_of(row: ExportedRow) -> dict[str, Any]:
-    """The document of a row.
+    """Parse the document of a row.
 
     Raises:
-        UnreadableRecord: It is none.
+        UnreadableRecord: It is no JSON object.
     """
     with suppress(orjson.JSONDecodeError):
         document = orjson.loads(row.row.document)
@@ -294,7 +295,7 @@ def document_of(row: ExportedRow) -> dict[str, Any]:
 
 def _opened(file: Path) -> BinaryIO:
     try:
-        # Not blocking: a FIFO would wait for a writer.
+        # Non-blocking: opening a FIFO would wait for a writer.
         raw = os.fdopen(os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
     except OSError as error:
         raise ArchiveError(f"{file} cannot be read: {error.strerror}.") from error

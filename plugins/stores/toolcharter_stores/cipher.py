@@ -1,7 +1,7 @@
-"""Encrypts secret fields by AES-256-GCM, each bound to the place where it stands. What cannot be decrypted is an error.
+"""Encrypts secret fields with AES-256-GCM, each bound to its record and field. A text that no key decrypts is an error.
 
-Keys come from `TOOLCHARTER_STORE_KEY`, several separated by commas, or from the file in `TOOLCHARTER_STORE_KEY_FILE`, one a
-line. The first encrypts, all decrypt: so a key is replaced by writing a new one before it.
+Keys come from `TOOLCHARTER_STORE_KEY`, separated by commas, or from the file that `TOOLCHARTER_STORE_KEY_FILE` names,
+one per line. The first key encrypts, every key decrypts: to replace a key, write the new key before it.
 """
 
 import base64
@@ -36,10 +36,10 @@ _HOW = f"Put a key of {KEY_BYTES} bytes, as hex or base64, into {KEY} or into th
 
 
 class Cipher:
-    """Encrypts and decrypts. Safe from many threads, and in a fork's child.
+    """Encrypts and decrypts secret fields. Can be used by many threads, and in a forked child.
 
     Args:
-        environ: Where the keys come from, or the file's name; read when a key is needed first.
+        environ: The variables that hold the keys or name the key file. They are read when the first key is needed.
     """
 
     def __init__(self, environ: Mapping[str, str] = os.environ) -> None:
@@ -47,10 +47,10 @@ class Cipher:
         self._keys: tuple[bytes, ...] = ()
 
     def seal(self, scope: Scope, kind: str, key: tuple[str, ...], field: str, text: str) -> str:
-        """`aes-gcm:` and the base64 of nonce, ciphertext and tag.
+        """Return `aes-gcm:` and the base64 of nonce, ciphertext and tag.
 
         Raises:
-            StoreUnavailable: There is no key, or none that can be used.
+            StoreUnavailable: No key is set, or a key is invalid.
         """
         keys = self._keys or self._read()
         nonce = os.urandom(NONCE_BYTES)
@@ -58,11 +58,11 @@ class Cipher:
         return PREFIX + base64.b64encode(nonce + sealed).decode()
 
     def unseal(self, scope: Scope, kind: str, key: tuple[str, ...], field: str, sealed: str) -> str:
-        """What `seal` was given for the same place.
+        """Decrypt a text that `seal` encrypted for the same place.
 
         Raises:
-            StoreUnavailable: There is no key.
-            UnreadableRecord: No key decrypts it: it was encrypted with another, for another place, or changed.
+            StoreUnavailable: No key is set, or a key is invalid.
+            UnreadableRecord: No key decrypts it: it was encrypted with another key or for another place, or changed.
         """
         where = f"The secret field {field!r} of a record of the kind {kind!r}"
         if not sealed.startswith(PREFIX):
@@ -76,7 +76,7 @@ class Cipher:
         place, tried = _place(scope, kind, key, field), self._keys
         text = _opened(tried, raw, place)
         if text is None:
-            # A key may have been added to the file since.
+            # The operator may have added a key to the file since the last reading.
             text = _opened(tuple(each for each in self._read() if each not in tried), raw, place)
         if text is None:
             raise UnreadableRecord(f"{where} cannot be decrypted: no key fits, or it was changed.")
@@ -96,12 +96,12 @@ class Cipher:
 
 
 def parse_keys(content: bytes, between: bytes, setting: str) -> tuple[bytes, ...]:
-    """The keys in *content*, the one that encrypts first.
+    """Parse the keys in *content*. The first key returned is the one that encrypts.
 
     Raises:
-        StoreUnavailable: One of them does not have 32 bytes, or there is none.
+        StoreUnavailable: A key does not have 32 bytes, or there is no key, or more than `MAX_KEYS`.
     """
-    # A key of raw bytes may hold what separates keys.
+    # A key of raw bytes may contain the separator.
     parts = [content] if len(content) == KEY_BYTES else [part.strip() for part in content.split(between)]
     keys = tuple(_key(part, number, setting) for number, part in enumerate(parts, 1) if part)
     if not 1 <= len(keys) <= MAX_KEYS:
@@ -123,7 +123,7 @@ def _key(part: bytes, number: int, setting: str) -> bytes:
 
 def _content(name: str) -> bytes:
     try:
-        # Not blocking: a FIFO would wait for a writer.
+        # Non-blocking: opening a FIFO would wait for a writer.
         file = os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
         raise StoreUnavailable(f"The file of {KEY_FILE} cannot be read: {error.strerror}.") from error
@@ -155,7 +155,7 @@ def _opened(keys: tuple[bytes, ...], raw: bytes, place: bytes) -> bytes | None:
 
 
 def _place(scope: Scope, kind: str, key: tuple[str, ...], field: str) -> bytes:
-    """Where a secret stands, as the bytes that GCM authenticates: each part behind its length, so that no two are equal."""
+    """Encode a secret's place as the bytes that GCM authenticates: each part after its length, so all places differ."""
     parts = [_bytes(part) for part in ("toolcharter store 1", *scope, kind, field, *key)]
     return b"".join(len(part).to_bytes(8, "big") + part for part in parts)
 

@@ -31,7 +31,7 @@ def command() -> None:
 
 
 def _with_store(**settings: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command the option --store, and have what a store refuses end it with one line and status 1."""
+    """Add the option --store to a command. An error of the store ends the command with one line and status 1."""
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
         def run(store: str, **options: Any) -> None:

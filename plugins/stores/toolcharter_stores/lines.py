@@ -1,4 +1,4 @@
-"""The lines of archives: what one says of a row, an item or a fencing number, and whether a store can hold what one says."""
+"""The lines of archives: formats a row, list item or fencing number as JSON, and parses and validates it again."""
 
 import re
 from typing import Any
@@ -7,7 +7,7 @@ from toolcharter import ExportedFence, ExportedItem, ExportedRow, NewRow, Scope
 
 Exported = ExportedRow | ExportedItem | ExportedFence
 MAX_NUMBER = 1 << 52
-"""Versions, changes and fencing numbers are below: what Redis counts exactly, with room to count on."""
+"""The exclusive limit of versions, change numbers and fencing numbers. Redis counts exactly up to twice as many."""
 _TENANT = re.compile(r"(?:[A-Za-z0-9][A-Za-z0-9_-]{0,63})?")
 _DISTRIBUTION = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _KIND = re.compile(r"[a-z][a-z0-9_]{0,63}")
@@ -17,7 +17,7 @@ _INT64 = 1 << 63
 
 
 def written(each: Exported) -> dict[str, Any]:
-    """What an archive says of one thing."""
+    """Turn one entry of an export into the object that an archive stores."""
     scope = list(each.scope)
     if isinstance(each, ExportedRow):
         row = {**each.row._asdict(), "key": list(each.row.key), "secret": list(each.row.secret)}
@@ -33,10 +33,10 @@ def written(each: Exported) -> dict[str, Any]:
 
 
 def read(value: dict[str, Any]) -> Exported:
-    """What `written` was given, if a store can hold it.
+    """Turn an object that `written` returned into the entry again, and check that a store can hold it.
 
     Raises:
-        ValueError: Nothing of the kind.
+        ValueError: It is no entry, or no store can hold it.
     """
     try:
         tenant, distribution = value["of"]

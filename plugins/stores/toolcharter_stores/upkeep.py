@@ -1,4 +1,4 @@
-"""Looking through a store, and encrypting its secrets anew."""
+"""Checks a whole store, and rotates its keys by encrypting every secret again."""
 
 from collections import Counter
 from typing import NamedTuple
@@ -24,23 +24,23 @@ _MOST_TOLD = 5
 
 
 class Checked(NamedTuple):
-    """What a store holds, and what is wrong with it."""
+    """The result of `check`: how much a store holds, and its faults."""
 
     records: dict[tuple[str, str, str], int]
-    """How many, by tenant, distribution and kind."""
+    """The number of records by tenant, distribution and kind."""
     items: int
-    """In lists."""
+    """The number of items in lists."""
     secrets: int
-    """Texts that are encrypted."""
+    """The number of encrypted texts."""
     faults: tuple[str, ...]
-    """As sentences, up to a hundred."""
+    """One sentence per fault, up to a hundred."""
 
 
 def check(engine: StoreEngine) -> Checked:
     """Read everything, and decrypt every secret.
 
     Raises:
-        StoreUnavailable: The store cannot be read, or is in another form than this version reads.
+        StoreUnavailable: The store cannot be read, or has another schema version than this version reads.
     """
     engine.require_current()
     records, items, sealed, faults = Counter[tuple[str, str, str]](), 0, 0, list[str]()
@@ -62,14 +62,16 @@ def check(engine: StoreEngine) -> Checked:
 
 
 def rotate_keys(engine: StoreEngine) -> int:
-    """Encrypt every secret anew with the first key, while others write. What cannot be decrypted stays as it is.
+    """Encrypt every secret again with the first key, while other processes keep writing.
+
+    Records that cannot be decrypted stay unchanged.
 
     Returns:
         How many records were written.
 
     Raises:
-        StoreUnavailable: Records cannot be read, which are named, the store cannot be reached, or others write without end; what was
-            encrypted anew stays so, and a second run goes on.
+        StoreUnavailable: Some records cannot be decrypted (the message names the first), the store is unreachable, or
+            other processes keep changing the same records. Secrets encrypted so far stay so; run it again to continue.
     """
     written = 0
     for _ in range(_MOST_PASSES):
@@ -85,7 +87,7 @@ def rotate_keys(engine: StoreEngine) -> int:
             try:
                 _put(engine, each, new)
                 written += 1
-            except StoreConflict:  # somebody has just written it, with the new key or an old one
+            except StoreConflict:  # another process has just written it, with the new key or an old key
                 missed += 1
         if faults and not missed:
             raise StoreUnavailable(f"{len(faults)} records stay as they are. {' '.join(faults[:_MOST_TOLD])}")
@@ -95,13 +97,13 @@ def rotate_keys(engine: StoreEngine) -> int:
 
 
 def _with_secrets(engine: StoreEngine) -> list[ExportedRow]:
-    """The rows that hold secrets; no transaction stays open while they are written."""
+    """Return the rows that hold secrets, as a list: no transaction stays open while they are written."""
     with engine.export() as content:
         return [each for each in content if isinstance(each, ExportedRow) and each.row.secret]
 
 
 def _resealed(engine: StoreEngine, each: ExportedRow) -> str | None:
-    """The document with its secrets encrypted anew; None without any."""
+    """Return the document with its secrets encrypted again; None if it has none."""
     document, texts = document_of(each), dict(sealed_texts(each))
     if not texts:
         return None

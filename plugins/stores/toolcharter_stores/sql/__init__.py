@@ -1,4 +1,4 @@
-"""A store in SQL: `SqlEngine`, shared by the plugins that each bring a `Database`."""
+"""A store in an SQL database: `SqlEngine`. Each plugin for a kind of database brings its own `Database`."""
 
 from toolcharter_stores.sql.database import Database as Database
 from toolcharter_stores.sql.database import Fault as Fault

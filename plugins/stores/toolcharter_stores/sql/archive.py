@@ -1,4 +1,4 @@
-"""All rows of a database at one moment, and all of them replaced: in pieces, so that they are never in memory together."""
+"""Exports and replaces all rows of a database, in batches, so that memory never holds them all."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -18,7 +18,7 @@ from toolcharter_stores.sql.words import text_place, words_of
 
 Exported = ExportedRow | ExportedItem | ExportedFence
 AT_ONCE = 200
-"""How many rows are in memory, at most."""
+"""The most rows in memory at a time."""
 _CHARS_AT_ONCE = 4_000_000
 _SCOPES = sa.select(SCOPES.c.id, SCOPES.c.tenant, SCOPES.c.distribution)
 _RECORDS = sa.select(RECORDS).order_by(RECORDS.c.id)
@@ -27,7 +27,7 @@ _LEASES = sa.select(LEASES.c.scope, LEASES.c.name, LEASES.c.fence).order_by(LEAS
 
 
 class SqlExport:
-    """Satisfies `StoreExport`: what is committed when it is entered."""
+    """Satisfies `StoreExport`. It holds everything that was committed when the context was entered."""
 
     def __init__(self, database: Database, pool: Pool) -> None:
         self._database = database
@@ -42,7 +42,7 @@ class SqlExport:
             stack.callback(roll_back, connection)
             try:
                 self._database.begin(connection, writes=False)
-                # The moment is that of the first query.
+                # The first query takes the transaction's snapshot.
                 rows = connection.execute(_SCOPES).all()
             except exc.SQLAlchemyError as error:
                 raise unavailable(self._database, error) from error
@@ -83,7 +83,7 @@ class SqlExport:
 
 
 def _pieces(content: Iterable[Exported]) -> Iterator[list[Exported]]:
-    """*content* in lists of up to `AT_ONCE`, shorter ones where much stands in one."""
+    """Split *content* into lists of up to `AT_ONCE` entries; a list ends earlier where its entries are long."""
     piece, chars = list[Exported](), 0
     for each in content:
         piece.append(each)
@@ -97,7 +97,7 @@ def _pieces(content: Iterable[Exported]) -> Iterator[list[Exported]]:
 
 
 class Replacing:
-    """Replaces all rows, within a transaction that keeps all others from writing."""
+    """Replaces all rows, within a transaction that keeps every other transaction from writing."""
 
     def __init__(self, database: Database, connection: sa.Connection) -> None:
         self._database = database
@@ -107,7 +107,7 @@ class Replacing:
         self._numbers: dict[tuple[int, str], int] = {}
 
     def run(self, content: Iterable[Exported]) -> None:
-        """Make *content* all there is. Who reads `changes` learns that all is new; no fencing number comes again."""
+        """Replace everything by *content*. Readers of `changes` have to start over; fencing numbers keep growing."""
         run = self._connection.execute
         self._database.lock_all(self._connection)
         for row in run(sa.select(SCOPES.c.id, SCOPES.c.tenant, SCOPES.c.distribution, SCOPES.c.seq)).all():

@@ -1,4 +1,4 @@
-"""What was changed since a number: the records that are there and the deletions, in the order of their numbers."""
+"""The changes since a change number: puts and deletions, in the order of their numbers."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -26,10 +26,10 @@ _QUERIES = {some: (_after(RECORDS, some=some), _after(DELETIONS, some=some)) for
 
 
 def since(run: Run, scope: Scope, after: int, kinds: Sequence[str], limit: int) -> tuple[Change, ...]:
-    """What was put and deleted since *after*, within a transaction that sees one moment.
+    """Return the puts and deletions after the change number *after*. The caller's transaction has to be a snapshot.
 
     Raises:
-        StoreConflict: Deletions since then are forgotten.
+        StoreConflict: The store no longer knows all deletions since then.
     """
     found = run(FIND_SCOPE, whose=scope.tenant, by=scope.distribution).first()
     if found is None:
@@ -44,6 +44,6 @@ def since(run: Run, scope: Scope, after: int, kinds: Sequence[str], limit: int) 
 
 
 def last(run: Run, scope: Scope) -> int:
-    """The number of the latest change; 0 if there was none."""
+    """Return the number of the latest change; 0 if there was none."""
     found = run(FIND_SCOPE, whose=scope.tenant, by=scope.distribution).first()
     return 0 if found is None else int(found.seq)

@@ -1,4 +1,4 @@
-"""`Database`: what differs between the databases that a store in SQL can lie in; each has a plugin of its own."""
+"""`Database`: the differences between the SQL databases that can hold a store. A plugin per database implements it."""
 
 import time
 from abc import ABC, abstractmethod
@@ -12,26 +12,26 @@ import sqlalchemy as sa
 from sqlalchemy import exc
 
 DEADLINE: ContextVar[float | None] = ContextVar("toolcharter_store_deadline", default=None)
-"""Until when what runs here may use a database, on `time.monotonic`'s clock."""
+"""The deadline for database work in this context, on `time.monotonic`'s clock; None if no call limits it."""
 PATIENCE_S = 30.0
-"""How long one statement may take where no call's time is over it: a backup, a migration."""
+"""The time limit of one statement where no call sets a deadline: in a backup or a migration."""
 
 
 def remaining_s() -> float:
-    """How long what runs here may still use a database, in seconds; it may be negative."""
+    """Return how long this context may still use a database, in seconds. It may be negative."""
     deadline = DEADLINE.get()
     return PATIENCE_S if deadline is None else deadline - time.monotonic()
 
 
 class Fault(Enum):
-    """What an error of a database means to its user."""
+    """The meaning of a database error for the caller."""
 
     CONFLICT = "conflict"
-    """Another transaction was in the way; the next attempt may get through."""
+    """Another transaction conflicted; a retry may succeed."""
     GONE = "gone"
     """The connection is lost; a new one may work."""
     LATE = "late"
-    """It took too long."""
+    """The statement took longer than its deadline allows."""
     OTHER = "other"
 
 
@@ -39,81 +39,87 @@ class Database(ABC):
     """One kind of database at one URL. Safe from many threads."""
 
     name: ClassVar[str]
-    """As people call it."""
+    """The product's name, for messages."""
     connections: ClassVar[int]
-    """How many may be open at a time."""
+    """The most connections open at a time."""
     insert: ClassVar[Any]
     """SQLAlchemy's `insert` with `on_conflict_do_update`."""
     text: ClassVar[sa.TableClause]
-    """The table of full text."""
+    """The table of the full-text index."""
     text_record: ClassVar[sa.ColumnClause[int]]
-    """Which record a row of it is about."""
+    """The column of `text` that holds the record's id."""
     now: ClassVar[sa.ColumnElement[float]]
-    """The clock, in seconds since 1970."""
+    """The database's clock, in seconds since 1970."""
     locks_row: ClassVar[bool]
-    """Whether a row that was read can be kept from changing; else a writer is alone anyway."""
+    """Whether a transaction can lock a row that it reads. If not, only one transaction writes at a time anyway."""
 
     @abstractmethod
     def engine(self) -> sa.Engine:
-        """A pool of `connections` connections in autocommit, which connects on first use and obeys `DEADLINE`."""
+        """Create a pool of `connections` autocommit connections. It connects on first use and obeys `DEADLINE`."""
 
     @abstractmethod
     def prepare(self) -> None:
-        """Make the place in which the database lies, if that is its user's affair.
+        """Create the database's file and folder if they are missing. A database on a server needs nothing.
 
         Raises:
-            StoreUnavailable: It cannot be made, or others could write there.
+            StoreUnavailable: The file cannot be created, or other users could read or write it.
         """
 
     @abstractmethod
     def keeps_state_in(self) -> Sequence[Path]:
-        """The files of this machine that hold the database."""
+        """Return the files on this machine that hold the database; none if a server holds it."""
 
     @abstractmethod
     def begin(self, connection: sa.Connection, *, writes: bool) -> None:
-        """Begin a transaction: one that sees all that is committed when it has its lock, or one that sees one moment."""
+        """Begin a transaction.
+
+        Args:
+            connection: In autocommit mode.
+            writes: If true, the transaction sees everything that is committed once it holds its lock.
+                If false, it reads one snapshot.
+        """
 
     @abstractmethod
     def lock_all(self, connection: sa.Connection) -> None:
-        """Within a transaction that writes, keep all others from writing."""
+        """Within a transaction that writes, keep every other transaction from writing."""
 
     @abstractmethod
     def fault(self, error: exc.SQLAlchemyError) -> Fault:
-        """What *error* means."""
+        """Classify *error*."""
 
     def cause(self, error: BaseException) -> str:
-        """What *error* of the driver says, without anything that a statement holds."""
+        """Describe *error* of the driver without any part of the statement or its values."""
         return type(error).__name__
 
     @abstractmethod
     def lock_schema(self, connection: sa.Connection) -> None:
-        """Within a transaction that writes, keep others from migrating."""
+        """Within a transaction that writes, keep other processes from migrating."""
 
     @abstractmethod
     def write_text(self, connection: sa.Connection, record: int, place: str, words: Sequence[str]) -> None:
-        """Index the *words* of a record, of which there are none yet.
+        """Index the *words* of a record that has no entry in the index yet.
 
         Args:
             connection: Within a transaction.
-            record: Its id.
-            place: A word for its scope and kind, which no text has.
-            words: As `words_of` gives them.
+            record: The record's id.
+            place: A word for the record's scope and kind. It occurs in no text.
+            words: As `words_of` returns them.
         """
 
     @abstractmethod
     def text_query(self, place: str, words: Iterable[str]) -> str:
-        """What `matches` and `rank` take: all of *words*, in *place*."""
+        """Return the query that `matches` and `rank` take. It finds records of *place* with all *words*."""
 
     @classmethod
     @abstractmethod
     def matches(cls, query: sa.BindParameter[str]) -> sa.ColumnElement[bool]:
-        """Whether a row of `text` matches."""
+        """Return the condition that a row of `text` matches *query*."""
 
     @classmethod
     @abstractmethod
     def rank(cls, query: sa.BindParameter[str]) -> sa.ColumnElement[float]:
-        """How well a row of `text` matches, the best lowest."""
+        """Return the expression for how well a row of `text` matches *query*; the best match has the lowest value."""
 
     @abstractmethod
     def abandon(self, engine: sa.Engine) -> None:
-        """In a fork's child: never touch the connections of *engine* again, which are the parent's."""
+        """In a forked child: drop the connections of *engine* without closing them, since they are the parent's."""

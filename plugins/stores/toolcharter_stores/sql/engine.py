@@ -1,4 +1,4 @@
-"""`SqlEngine`: a `StoreEngine` in a database that `Database` describes."""
+"""`SqlEngine`: a `StoreEngine` that keeps its rows in an SQL `Database`."""
 
 import random
 import time
@@ -30,17 +30,17 @@ from toolcharter_stores.sql.transaction import SqlTransaction, require_text
 
 T = TypeVar("T")
 MAX_ATTEMPTS = 20
-"""How often a transaction that others are in the way of is run."""
+"""How many times a transaction is attempted if other transactions conflict with it."""
 _PAUSE_S = 0.002
 _LONGEST_PAUSE_S = 0.1
 
 
 class SqlEngine:
-    """Satisfies `StoreEngine`. It connects when it is used first.
+    """Satisfies `StoreEngine`. It connects on first use.
 
     Args:
-        database: Where the rows lie.
-        cipher: What secret fields are encrypted by; by default by the keys that the environment names.
+        database: Holds the rows.
+        cipher: Encrypts secret fields; by default with the keys from the environment.
     """
 
     has_full_text = True
@@ -52,21 +52,21 @@ class SqlEngine:
         self._scopes = Scopes()
 
     def keeps_state_in(self) -> Sequence[Path]:
-        """The files that hold the database, if it lies on this machine."""
+        """Return the files on this machine that hold the database; none if a server holds it."""
         return self._database.keeps_state_in()
 
     def migrate(self) -> None:
-        """Bring the tables to the form that this version reads, under a lock."""
+        """Migrate the tables to the schema of this version, under a lock."""
         if self._version() != schema.SCHEMA:
             with self._pool.writing() as connection:
                 schema.migrate(self._database, connection)
 
     def require_current(self) -> None:
-        """Refuse tables in another form."""
+        """Refuse tables of another schema version."""
         schema.require_current(self._database, self._version())
 
     def transact(self, scope: Scope, work: Callable[[EngineTransaction], T], /, *, timeout_s: float) -> T:
-        """Run *work* in a transaction; again, if others were in its way or a connection was found to be lost."""
+        """Run *work* in a transaction. Retry it after a conflict, and once after a lost connection."""
 
         def attempt(connection: sa.Connection, is_first: bool) -> T:  # noqa: FBT001 - of `_attempts`
             transaction = SqlTransaction(self._database, connection, self._scopes, scope)
@@ -87,10 +87,10 @@ class SqlEngine:
     def changes(
         self, scope: Scope, after: int, kinds: Sequence[str], limit: int, /, *, timeout_s: float
     ) -> tuple[Change, ...]:
-        """What was put and deleted since the number *after*.
+        """Return the puts and deletions after the change number *after*.
 
         Raises:
-            StoreConflict: Deletions since then are forgotten.
+            StoreConflict: The store no longer knows all deletions since then.
         """
 
         def work(connection: sa.Connection, run: Run) -> tuple[Change, ...]:
@@ -103,11 +103,11 @@ class SqlEngine:
         return self._once(work, timeout_s)
 
     def last_change(self, scope: Scope, /, *, timeout_s: float) -> int:
-        """The number of the latest change."""
+        """Return the number of the latest change; 0 if there was none."""
         return self._once(lambda _, run: changes.last(run, scope), timeout_s)
 
     def lease(self, scope: Scope, name: str, holder: str, ttl_s: float, /, *, timeout_s: float) -> StoreLease | None:
-        """Take a lease; None if somebody else has it."""
+        """Take a lease; None if another holder has it."""
         require_text(name, holder)
 
         def work(_: sa.Connection, run: Run) -> StoreLease | None:
@@ -131,19 +131,19 @@ class SqlEngine:
         self._once(lambda _, run: leases.release(run, self._scopes.find(scope, run) or 0, lease), timeout_s)
 
     def seal(self, scope: Scope, kind: str, key: tuple[str, ...], field: str, text: str, /) -> str:
-        """Encrypt a secret for its place."""
+        """Encrypt a secret and bind it to this place."""
         return self._cipher.seal(scope, kind, key, field, text)
 
     def unseal(self, scope: Scope, kind: str, key: tuple[str, ...], field: str, sealed: str, /) -> str:
-        """Decrypt a secret of this place."""
+        """Decrypt a secret that was encrypted for this place."""
         return self._cipher.unseal(scope, kind, key, field, sealed)
 
     def export(self) -> StoreExport:
-        """All there is when it is entered."""
+        """Return an export of everything that is committed when its context is entered."""
         return SqlExport(self._database, self._pool)
 
     def replace_all(self, content: StoreExport, /) -> None:
-        """Make *content* all there is, in one transaction."""
+        """Replace everything by *content*, in one transaction."""
         with content, self._pool.writing() as connection:
             Replacing(self._database, connection).run(content)
 
@@ -155,7 +155,7 @@ class SqlEngine:
         return self._once(lambda connection, _: schema.found_version(connection), 30.0)
 
     def _once(self, work: Callable[[sa.Connection, Run], T], timeout_s: float) -> T:
-        """Run *work*, each of whose statements is a transaction or which only reads."""
+        """Run *work*. It only reads, or each of its statements is a transaction by itself."""
 
         def attempt(connection: sa.Connection, is_first: bool) -> T:  # noqa: ARG001, FBT001 - of `_attempts`
             def run(statement: sa.Executable, /, **parameters: Any) -> Any:
@@ -179,7 +179,7 @@ class SqlEngine:
             except Again as error:
                 failure = error
             except Gone as error:
-                # Connections that were idle when a server stopped; a new one tells whether it is back.
+                # The connection may have been idle when the server stopped. A new one shows whether the server is back.
                 self._scopes.forget()
                 if is_lost:
                     raise

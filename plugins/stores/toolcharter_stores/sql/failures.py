@@ -1,4 +1,4 @@
-"""What an error of a database becomes for those who use a store."""
+"""Translates database errors into the errors that a store raises."""
 
 from sqlalchemy import exc
 
@@ -7,7 +7,7 @@ from toolcharter_stores.sql.database import Database, Fault
 
 
 class Again(StoreConflict):
-    """Others were in the way: the transaction has to be run once more."""
+    """Another transaction conflicted: this one has to be retried."""
 
 
 class Gone(StoreUnavailable):
@@ -15,7 +15,7 @@ class Gone(StoreUnavailable):
 
 
 def unavailable(database: Database, error: exc.SQLAlchemyError) -> StoreConflict | StoreUnavailable:
-    """What is raised for *error*. It names no statement, no value and no place of a server."""
+    """Return the exception to raise for *error*. Its message has no statement, no value and no server address."""
     match database.fault(error):
         case Fault.CONFLICT:
             return Again("Others were writing at the same time.")

@@ -1,4 +1,4 @@
-"""Leases in SQL: each taken, renewed and released by one statement, by the clock of the database."""
+"""Leases in SQL. One statement each takes, renews or releases a lease, by the database's clock."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ _IS_IT = (
 
 
 def take(database: Database, run: Run, scope: int, name: str, holder: str, ttl_s: float) -> StoreLease | None:
-    """Take the lease *name*; None if somebody else has it."""
+    """Take the lease *name*; None if another holder has it."""
     until = database.now + sa.literal(ttl_s, sa.Float)
     new: Any = database.insert(LEASES).values(scope=scope, name=name, holder=holder, fence=1, expires=until)
     is_free = LEASES.c.expires <= database.now
@@ -36,10 +36,10 @@ def take(database: Database, run: Run, scope: int, name: str, holder: str, ttl_s
 
 
 def renew(database: Database, run: Run, scope: int, lease: StoreLease, ttl_s: float) -> StoreLease:
-    """*lease* from now on for *ttl_s* seconds, also if it has run out and nobody took it.
+    """Renew *lease* for *ttl_s* seconds from now, even if it has expired, as long as no other holder took it.
 
     Raises:
-        StoreConflict: Somebody else has it, or had it.
+        StoreConflict: Another holder has taken the lease, or it was released.
     """
     until = database.now + sa.literal(ttl_s, sa.Float)
     renewing = sa.update(LEASES).where(*_IS_IT).values(expires=until).returning(LEASES.c.expires)
@@ -50,6 +50,6 @@ def renew(database: Database, run: Run, scope: int, lease: StoreLease, ttl_s: fl
 
 
 def release(run: Run, scope: int, lease: StoreLease) -> None:
-    """Let go of *lease*, if it is still the one that is held; its number stays known."""
+    """Release *lease* if its holder still has it. The fencing number is kept."""
     letting_go = sa.update(LEASES).where(*_IS_IT).values(holder="", expires=0.0)
     run(letting_go, at=scope, lease=lease.name, who=lease.holder, number=lease.fence)

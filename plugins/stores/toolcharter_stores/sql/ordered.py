@@ -1,7 +1,7 @@
-"""Keys and indexed values as bytes that sort as their texts and numbers do, whatever the collation of a database is.
+"""Encodes keys and indexed values as bytes that sort like the keys and values, whatever the database's collation is.
 
-A part of a key is UTF-8, whose bytes sort by code point; it ends with `00 01`, and a NUL within is `00 ff`, so that `("a",)` comes
-before `("a", "b")` and both before `("a!",)`. A value begins with its type.
+Each part of a key is UTF-8, which sorts by code point, and ends with `00 01`. A NUL within a part is `00 ff`. So
+`("a",)` sorts before `("a", "b")`, and both sort before `("a!",)`. An encoded value begins with a byte for its type.
 """
 
 import base64
@@ -12,28 +12,28 @@ from toolcharter import ToolError
 
 # An index of PostgreSQL holds up to 2,704 bytes a row, and a key of 512 emojis alone has 2,048.
 MAX_HEAD: Final = 1100
-"""How many bytes of a key or value are in the index of values; of longer ones that begin alike, the order is arbitrary."""
+"""The most bytes of a key or value in the index of values. Longer ones with the same beginning sort arbitrarily."""
 _END, _NUL = b"\x00\x01", b"\x00\xff"
 _NONE, _FALSE, _TRUE, _INT, _TEXT = b"\x05", b"\x10", b"\x11", b"\x20", b"\x30"
 _INT64 = 1 << 63
 
 
 def key_bytes(key: tuple[str, ...]) -> bytes:
-    """*key*, sorted as the tuples are."""
+    """Encode *key* as bytes that sort like the tuples."""
     return b"".join(_utf8(part).replace(b"\x00", _NUL) + _END for part in key)
 
 
 def key_of(raw: bytes) -> tuple[str, ...]:
-    """The key that `key_bytes` was given."""
+    """Decode the bytes from `key_bytes`."""
     parts = raw.split(_END)[:-1]
     return tuple(part.replace(_NUL, b"\x00").decode(errors="surrogatepass") for part in parts)
 
 
 def value_bytes(value: str | int | bool | None) -> bytes:  # noqa: FBT001 - a field may be one
-    """*value*: nothing first, then no, yes, whole numbers, text.
+    """Encode *value* as bytes that sort: None first, then False, True, whole numbers and text.
 
     Raises:
-        ToolError: It is a number that does not fit into 64 bits.
+        ToolError: A number does not fit into 64 bits.
     """
     match value:
         case None:
@@ -49,21 +49,21 @@ def value_bytes(value: str | int | bool | None) -> bytes:  # noqa: FBT001 - a fi
 
 
 def head(raw: bytes) -> bytes:
-    """*raw*, or what stands for it in an index if it is long: its beginning and a hash of all."""
+    """Return *raw* or, if it is longer than `MAX_HEAD`, its beginning and a hash of all of it."""
     return raw if len(raw) <= MAX_HEAD else raw[:MAX_HEAD] + hashlib.sha256(raw).digest()
 
 
 def cursor_text(*parts: bytes) -> str:
-    """What a page ends with: text that only `cursor_parts` reads."""
+    """Encode the end of a page as an opaque cursor. Only `cursor_parts` reads it."""
     raw = b"".join(len(part).to_bytes(4, "big") + part for part in parts)
     return base64.urlsafe_b64encode(raw).decode().rstrip("=")
 
 
 def cursor_parts(text: str, count: int) -> list[bytes]:
-    """The *count* parts that `cursor_text` was given.
+    """Decode a cursor from `cursor_text`.
 
     Raises:
-        ToolError: It was given others.
+        ToolError: *text* is no such cursor, or does not have *count* parts.
     """
     parts: list[bytes] = []
     try:

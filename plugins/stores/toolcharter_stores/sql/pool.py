@@ -1,4 +1,4 @@
-"""`Pool`: the connections to one database, each borrowed for as long as there is time, and never shared with a fork's child."""
+"""`Pool`: the connections to one database. Each is borrowed until a deadline, and never shared with a forked child."""
 
 import os
 import threading
@@ -18,7 +18,7 @@ _POOLS: "weakref.WeakSet[Pool]" = weakref.WeakSet()
 
 
 class Pool:
-    """Connects on first use. Safe from many threads, and anew in a fork's child."""
+    """Connects on first use. Can be used by many threads. A forked child starts with an empty pool."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -27,7 +27,7 @@ class Pool:
         _POOLS.add(self)
 
     def renew(self) -> None:
-        """In a fork's child: connections are the parent's, and another thread may have held any lock."""
+        """Start empty in a forked child: the connections are the parent's, and a lost thread may hold any lock."""
         self._lock = threading.Lock()
         self._slots = threading.BoundedSemaphore(self._database.connections)
         engine, self._engine = self._engine, None
@@ -36,10 +36,10 @@ class Pool:
 
     @contextmanager
     def connected(self, deadline: float) -> Generator[sa.Connection]:
-        """Borrow a connection; what runs on it ends by *deadline*, on `time.monotonic`'s clock.
+        """Borrow a connection. Its statements end by *deadline*, on `time.monotonic`'s clock.
 
         Raises:
-            StoreUnavailable: None can be had in time.
+            StoreUnavailable: No connection is free in time, or none can be made.
         """
         if not self._slots.acquire(timeout=max(0.0, deadline - time.monotonic())):
             raise StoreUnavailable(
@@ -57,7 +57,7 @@ class Pool:
 
     @contextmanager
     def patient(self) -> Generator[sa.Connection]:
-        """Borrow a connection for work that takes as long as it takes, of which each statement has its time."""
+        """Borrow a connection for work without a deadline. Only each single statement is limited, to `PATIENCE_S`."""
         with self.connected(time.monotonic() + PATIENCE_S) as connection:
             token = DEADLINE.set(None)
             try:
@@ -67,10 +67,10 @@ class Pool:
 
     @contextmanager
     def writing(self) -> Generator[sa.Connection]:
-        """A transaction that writes, for work that takes as long as it takes.
+        """Open a transaction that writes, without a deadline for the whole.
 
         Raises:
-            StoreUnavailable: It failed, and nothing happened.
+            StoreUnavailable: The transaction failed and was rolled back.
         """
         with self.patient() as connection:
             try:
@@ -84,7 +84,7 @@ class Pool:
                 raise
 
     def close(self) -> None:
-        """Close the connections that nobody has borrowed; the others are closed when they come back."""
+        """Close the idle connections. Borrowed connections are closed when they are returned."""
         with self._lock:
             engine, self._engine = self._engine, None
         if engine is not None:
@@ -103,7 +103,7 @@ class Pool:
 
 
 def roll_back(connection: sa.Connection) -> None:
-    """Undo what *connection* has begun; one that cannot is closed."""
+    """Roll back the transaction of *connection*. If that fails, close the connection."""
     if connection.invalidated or connection.closed:
         return
     try:

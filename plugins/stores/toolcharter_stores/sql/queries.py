@@ -1,4 +1,4 @@
-"""The statements that find records; each shape is built once."""
+"""The statements that find records. Each combination of options is built once and cached."""
 
 from functools import lru_cache
 from typing import Any
@@ -10,13 +10,13 @@ from toolcharter_stores.sql.tables import RECORDS, VALUES
 
 FOUND = (RECORDS.c.key, RECORDS.c.document, RECORDS.c.version, RECORDS.c.seq)
 SHAPES = 512
-"""How many statements are kept."""
+"""The most statements that each cache keeps."""
 FEW = 200
-"""How many records that meet a condition are sorted at once."""
+"""The most records that are sorted at once after a condition has selected them."""
 
 
 def where_parameters(values: dict[str, bytes]) -> dict[str, object]:
-    """The parameters of the conditions on *values*, by field."""
+    """Return the parameters of the conditions that each field has its value in *values*."""
     found: dict[str, object] = {}
     for number, (field, value) in enumerate(values.items()):
         found[f"field{number}"], found[f"value{number}"] = field, value
@@ -25,12 +25,12 @@ def where_parameters(values: dict[str, bytes]) -> dict[str, object]:
 
 @lru_cache(SHAPES)
 def page_by_key(conditions: int, *, descending: bool, continues: bool) -> sa.Select[*tuple[Any, ...]]:
-    """Records by key. Parameters: `scope`, `kind`, `after`, `limit`, and those of *conditions* conditions.
+    """Select records ordered by key. Parameters: `scope`, `kind`, `after`, `limit`, and those of the conditions.
 
-    The last column is what the next page begins after.
+    The last column is the `after` of the next page.
     """
     if not conditions:
-        # Whole keys are here, and those of the index of values may be shortened.
+        # This table holds whole keys; the index of values may hold shortened keys.
         query = sa.select(*FOUND, RECORDS.c.key).where(*_of_kind(RECORDS))
         column = RECORDS.c.key
     else:
@@ -46,9 +46,10 @@ def page_by_key(conditions: int, *, descending: bool, continues: bool) -> sa.Sel
 
 @lru_cache(SHAPES)
 def page_by_field(conditions: int, *, descending: bool, continues: bool) -> sa.Select[*tuple[Any, ...]]:
-    """Records by the field `order`, then by key; the rest as `page_by_key`. The next page begins after two columns.
+    """Select records ordered by the field `order`, then by key. The other parameters are those of `page_by_key`.
 
-    It goes along the index of the field, and asks the conditions of each record: good where many meet them.
+    The last two columns are `after_value` and `after` of the next page. The statement scans the field's index and tests
+    the conditions on each record: this is fast where many records meet them.
     """
     ordered = VALUES.alias("ordered")
     query = sa.select(*FOUND, ordered.c.value, ordered.c.key)
@@ -59,9 +60,9 @@ def page_by_field(conditions: int, *, descending: bool, continues: bool) -> sa.S
 
 @lru_cache(SHAPES)
 def page_of_few(conditions: int, *, descending: bool, continues: bool) -> sa.Select[*tuple[Any, ...]]:
-    """As `page_by_field`, where fewer than `FEW` records meet the first condition: they are all sorted."""
+    """Like `page_by_field`, for fewer than `FEW` records that meet the first condition: all of them are sorted."""
     first, ordered = VALUES.alias("v0"), VALUES.alias("ordered")
-    # With a limit, so that no planner begins elsewhere.
+    # The limit makes every planner evaluate this subquery first.
     few = sa.select(first.c.record).where(*_condition(first, 0)).limit(FEW).subquery("few")
     query = sa.select(*FOUND, ordered.c.value, ordered.c.key).select_from(few)
     query = query.join(RECORDS, RECORDS.c.id == few.c.record).join(ordered, ordered.c.record == few.c.record)
@@ -91,7 +92,7 @@ def _counting() -> sa.Select[*tuple[Any, ...]]:
 
 @lru_cache(SHAPES)
 def count_of(conditions: int) -> sa.Select[*tuple[Any, ...]]:
-    """How many records there are; parameters as those of `page_by_key`."""
+    """Count records. The parameters are those of `page_by_key`."""
     if not conditions:
         return sa.select(sa.func.count()).select_from(RECORDS).where(*_of_kind(RECORDS))
     first = VALUES.alias("v0")
@@ -101,7 +102,7 @@ def count_of(conditions: int) -> sa.Select[*tuple[Any, ...]]:
 
 @lru_cache(SHAPES)
 def search_for(database: type[Database], conditions: int) -> sa.Select[*tuple[Any, ...]]:
-    """Records whose text matches `query`, the best first; parameters as those of `page_by_key`."""
+    """Select records whose text matches `query`, the best first. The other parameters are those of `page_by_key`."""
     text, record = database.text, database.text_record
     asked = sa.bindparam("query", type_=sa.Text)
     query = sa.select(*FOUND).join_from(text, RECORDS, RECORDS.c.id == record)
@@ -127,15 +128,15 @@ def _condition(value: sa.FromClause, number: int) -> tuple[sa.ColumnElement[bool
 
 
 def _also(driving: sa.FromClause, first: int, end: int) -> list[sa.ColumnElement[bool]]:
-    """The conditions beside the one that drives: each looks a record up by its whole primary key."""
+    """Return the conditions besides the one that drives the query. Each looks a record up by its whole primary key."""
     found: list[sa.ColumnElement[bool]] = []
     for number in range(first, end):
         value = VALUES.alias(f"v{number}")
         also = sa.select(sa.literal(1)).where(*_condition(value, number), value.c.key == driving.c.key)
-        # A value, and no EXISTS, which planners turn into joins that read all that meets the condition.
+        # A scalar subquery instead of EXISTS: planners turn EXISTS into a join that reads every record that matches.
         found.append(also.limit(1).correlate(driving).scalar_subquery().is_not(None))
     return found
 
 
 COUNT_FEW = _counting()
-"""How many records meet the first condition, up to `FEW`; parameters as those of `page_by_key`."""
+"""Counts the records that meet the first condition, up to `FEW`. The parameters are those of `page_by_key`."""

@@ -1,4 +1,4 @@
-"""The form in which a store lies in its tables: asked for at each start, and changed by Alembic alone, under a lock."""
+"""The schema version of a store's tables: checked at each start, and changed only by Alembic, under a lock."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,24 +16,24 @@ else:
     alembic_config = lazy("alembic.config")
 
 SCHEMA = "0001"
-"""The last of the migrations."""
+"""The version that the latest migration leads to."""
 VERSION_TABLE = "toolcharter_schema"
 MIGRATIONS = Path(__file__).with_name("migrations")
 _VERSION = sa.select(sa.column("version_num", sa.Text)).select_from(sa.table(VERSION_TABLE))
 
 
 def found_version(connection: sa.Connection) -> str:
-    """The version of what is stored; empty if there is nothing."""
+    """Return the schema version of the tables; empty if there are no tables."""
     if not sa.inspect(connection).has_table(VERSION_TABLE):
         return ""
     return str(connection.execute(_VERSION).scalar() or "")
 
 
 def require_current(database: Database, version: str) -> None:
-    """Refuse another version.
+    """Refuse any version except `SCHEMA`.
 
     Raises:
-        StoreUnavailable: With what to do.
+        StoreUnavailable: The message says how to fix it.
     """
     if version == SCHEMA:
         return
@@ -47,10 +47,10 @@ def require_current(database: Database, version: str) -> None:
 
 
 def migrate(database: Database, connection: sa.Connection) -> None:
-    """Within a transaction that writes: bring the tables to `SCHEMA`, unless another process has done so.
+    """Within a transaction that writes, migrate the tables to `SCHEMA`, unless another process has done so.
 
     Raises:
-        StoreUnavailable: They are newer.
+        StoreUnavailable: The tables have a newer schema.
     """
     database.lock_schema(connection)
     version = found_version(connection)

@@ -1,4 +1,4 @@
-"""`Scopes`: the numbers that scopes have in a database. A scope is never deleted, so that its number may be remembered."""
+"""`Scopes`: a cache of the ids that scopes have in a database. Scopes are never deleted, so an id stays valid."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,7 +9,7 @@ from toolcharter import Scope
 from toolcharter_stores.sql.tables import SCOPES
 
 Run = Callable[..., Any]
-"""Runs a statement with its parameters, and gives SQLAlchemy's result."""
+"""Runs a statement with its parameters, and returns SQLAlchemy's result."""
 FIND_SCOPE = sa.select(SCOPES.c.id, SCOPES.c.seq, SCOPES.c.forgotten).where(
     SCOPES.c.tenant == sa.bindparam("whose"), SCOPES.c.distribution == sa.bindparam("by")
 )
@@ -17,13 +17,13 @@ MAX_REMEMBERED = 10_000
 
 
 class Scopes:
-    """Remembers the numbers of all scopes that were used. Safe from many threads."""
+    """Caches the ids of up to `MAX_REMEMBERED` scopes. Can be used by many threads."""
 
     def __init__(self) -> None:
         self._numbers: dict[Scope, int] = {}
 
     def find(self, scope: Scope, run: Run) -> int | None:
-        """The number of *scope*, if it has one."""
+        """Return the id of *scope*; None if the database does not have the scope."""
         number = self._numbers.get(scope)
         if number is None:
             found = run(FIND_SCOPE, whose=scope.tenant, by=scope.distribution).first()
@@ -35,7 +35,7 @@ class Scopes:
         return number
 
     def made(self, scope: Scope, run: Run, insert: Any) -> int:
-        """The number of *scope*, which gets one if it has none; outside a transaction."""
+        """Return the id of *scope*, and add the scope if it is missing. Call this outside a transaction."""
         number = self.find(scope, run)
         if number is not None:
             return number
@@ -49,5 +49,5 @@ class Scopes:
         return self.find(scope, run) or 0
 
     def forget(self) -> None:
-        """Behind a new connection there may be another database."""
+        """Clear the cache: a new connection may lead to another database."""
         self._numbers.clear()

@@ -1,9 +1,9 @@
-"""The tables of a store in SQL. The migrations make them; a test holds both against each other."""
+"""The tables of a store in SQL. The migrations create them; a test compares the two."""
 
 from sqlalchemy import BigInteger, Column, Float, ForeignKey, Index, Integer, LargeBinary, MetaData, Table, Text
 
 METADATA = MetaData()
-# SQLite numbers rows by itself only where the type is INTEGER.
+# SQLite assigns ids by itself only if the column's type is INTEGER.
 LONG = BigInteger().with_variant(Integer, "sqlite")
 
 SCOPES = Table(
@@ -12,9 +12,9 @@ SCOPES = Table(
     Column("id", LONG, primary_key=True, autoincrement=True),
     Column("tenant", Text, nullable=False),
     Column("distribution", Text, nullable=False),
-    # The number of the latest change. Who writes holds this row until the commit: so numbers are committed in order.
+    # The number of the latest change. A writer locks this row until it commits, so numbers are committed in order.
     Column("seq", BigInteger, nullable=False),
-    # Deletions up to this number are forgotten.
+    # Deletions up to this number have been removed.
     Column("forgotten", BigInteger, nullable=False),
     Index("toolcharter_scopes_name", "tenant", "distribution", unique=True),
 )
@@ -65,7 +65,7 @@ ITEMS = Table(
     METADATA,
     Column("scope", BigInteger, primary_key=True),
     Column("name", Text, primary_key=True),
-    # Without gaps: so the items behind the cap are known by their numbers.
+    # Without gaps: the items beyond the cap are found by their numbers.
     Column("number", BigInteger, primary_key=True),
     Column("item", Text, nullable=False),
 )

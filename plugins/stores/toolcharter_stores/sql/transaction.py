@@ -1,8 +1,8 @@
 """`SqlTransaction`: the rows of one scope within one transaction.
 
-It begins with its first use. One that begins by writing holds its scope's row from then on, so that nobody else writes in
-between. One that begins by reading sees one moment; if it writes and others have written since, it is run again, and then
-begins by holding the row.
+A transaction begins at its first use. If it writes first, it locks its scope's row at once, and no other transaction
+can write to the scope. If it reads first, it sees a snapshot. If it then writes, and another transaction has written
+since the snapshot, it is retried, and locks the row before anything else.
 """
 
 import json
@@ -24,7 +24,7 @@ from toolcharter_stores.sql.words import text_place, words_of
 
 Where = Mapping[str, str | int | bool | None]
 KEPT_DELETIONS = 100_000
-"""How many deletions of a scope are told by `changes` at least."""
+"""The least number of latest deletions of a scope that `changes` reports."""
 _TRIM_EACH = 1_000
 
 _b = sa.bindparam
@@ -62,7 +62,7 @@ _HELD = sa.select(LEASES.c.holder, LEASES.c.fence, LEASES.c.expires).where(
 
 
 class SqlTransaction:
-    """Satisfies `EngineTransaction`. What one statement raised, its end raises again: nothing is half written."""
+    """Satisfies `EngineTransaction`. If a statement fails, `commit` raises its error again: nothing is half written."""
 
     def __init__(self, database: Database, connection: sa.Connection, scopes: Scopes, whose: Scope) -> None:
         self._database = database
@@ -78,11 +78,11 @@ class SqlTransaction:
         self.failure: StoreConflict | StoreUnavailable | None = None
 
     def lock(self) -> None:
-        """Begin by keeping others from writing."""
+        """Begin by locking the scope's row, which keeps other transactions from writing."""
         self._lock(more=0)
 
     def get(self, kind: str, key: tuple[str, ...], /) -> Row | None:
-        """The row with this key."""
+        """Return the row with this key; None if there is none."""
         found = self._read(_GET, of=kind, named=key_bytes(key)).first()
         return None if found is None else Row(key, found.document, found.version, found.seq)
 
@@ -118,7 +118,7 @@ class SqlTransaction:
         return before + 1
 
     def delete(self, kind: str, key: tuple[str, ...], /, *, expected: int | None) -> bool:
-        """Delete the row with this key; returns whether there was one."""
+        """Delete the row with this key. Return whether it existed."""
         self._lock(more=1)
         named = key_bytes(key)
         found = self._run(_FIND, at=self._scope, of=kind, named=named).first()
@@ -140,7 +140,7 @@ class SqlTransaction:
     def page(
         self, kind: str, /, *, where: Where, order: str, descending: bool, after: str, limit: int
     ) -> tuple[tuple[Row, ...], str]:
-        """Rows in order, and what the next page begins after."""
+        """Return rows in order, and the cursor of the next page; empty if this is the last page."""
         values = {field: value_bytes(value) for field, value in where.items()}
         shape = {"descending": descending, "continues": bool(after)}
         rare = self._rare(kind, values) if order else None
@@ -162,7 +162,7 @@ class SqlTransaction:
         return rows, cursor_text(*found[limit - 1][4:]) if len(found) > limit else ""
 
     def _rare(self, kind: str, values: Mapping[str, bytes]) -> str | None:
-        """A field whose value few records have."""
+        """Find a field whose value fewer than `FEW` records have."""
         for field, value in values.items():
             asked = {"kind": kind, "field0": field, "value0": value}
             if self._read(queries.COUNT_FEW, "scope", **asked).scalar_one() < queries.FEW:
@@ -170,14 +170,14 @@ class SqlTransaction:
         return None
 
     def count(self, kind: str, /, *, where: Where) -> int:
-        """How many rows `page` would give in all."""
+        """Count the rows that all pages together would have."""
         values = {field: value_bytes(value) for field, value in where.items()}
         parameters = {"kind": kind, **queries.where_parameters(values)}
         count: int = self._read(queries.count_of(len(values)), "scope", **parameters).scalar_one()
         return count
 
     def search(self, kind: str, words: Sequence[str], /, *, where: Where, limit: int) -> tuple[Row, ...]:
-        """Rows whose full text holds each of *words*, the best first."""
+        """Return the rows whose full text contains each of *words*, the best match first."""
         wanted = words_of(" ".join(words))
         if not wanted:
             return ()
@@ -196,7 +196,7 @@ class SqlTransaction:
             return
         self._lock(more=0)
         last = self._run(_LAST_ITEM, at=self._scope, list=name).scalar() or 0
-        pushed = items[-cap:]  # Those before them would be gone again.
+        pushed = items[-cap:]  # Earlier items would be trimmed at once.
         self._execute(
             _PUSH,
             [
@@ -208,18 +208,18 @@ class SqlTransaction:
             self._run(_TRIM, at=self._scope, list=name, last=last + len(pushed) - cap)
 
     def items(self, name: str, /, *, limit: int) -> tuple[str, ...]:
-        """The head of a list."""
+        """Return up to *limit* items from the head of a list."""
         require_text(name)
         return tuple(self._read(_ITEMS, list=name, most=limit).scalars())
 
     def require_lease(self, lease: StoreLease, /) -> None:
-        """Let the transaction happen only if *lease* is held when it does; checked now and at its end."""
+        """Fail the transaction unless its holder has *lease*; checked now and again at the commit."""
         self._begin()
         self._check_lease(lease)
         self._leases.append(lease)
 
     def commit(self) -> None:
-        """Make all of it so."""
+        """Commit, after checking the required leases again."""
         if self.failure is not None:
             raise self.failure
         if not self._has_begun:
@@ -233,13 +233,13 @@ class SqlTransaction:
         except exc.SQLAlchemyError as error:
             failure = unavailable(self._database, error)
             if isinstance(failure, Gone):
-                # Not run again: it may have happened.
+                # Not retried: the server may have committed.
                 raise StoreUnavailable(f"The connection to {self._database.name} was lost at the end.") from error
             raise failure from error
         self._has_begun = False
 
     def roll_back(self) -> None:
-        """Undo all of it; a connection that cannot is closed."""
+        """Roll back. If that fails, close the connection."""
         if self._has_begun:
             roll_back(self._connection)
 
@@ -249,7 +249,7 @@ class SqlTransaction:
             self._start(writes=False)
 
     def _lock(self, *, more: int) -> None:
-        """Hold the scope's row, and count its changes from here; *more* are expected for sure."""
+        """Lock the scope's row and read its change number, adding the number of changes that are certain to follow."""
         if self._is_locked:
             return
         if not self._has_begun:
@@ -321,10 +321,10 @@ class SqlTransaction:
 
 
 def require_text(*texts: str) -> None:
-    """Refuse what no database keeps as it is.
+    """Refuse text that a database could not return unchanged.
 
     Raises:
-        ToolError: There is a NUL in it, or half a character.
+        ToolError: A text has a NUL or a lone surrogate.
     """
     for text in texts:
         if "\0" in text or (not text.isascii() and text.encode(errors="replace").decode() != text):

@@ -1,18 +1,18 @@
-"""The words that full text is searched by: the same for each database, whose own parsers never see the text."""
+"""Splits full text into words to index: the same way for every database, instead of by the database's own parser."""
 
 import re
 import unicodedata
 
 MAX_BYTES = 500_000
-"""How much of a record's words is indexed; what comes behind is not found. A `tsvector` of PostgreSQL holds 1 MiB."""
+"""The most bytes of a record's words that are indexed; later words are not found. A `tsvector` holds up to 1 MiB."""
 MAX_WORD_CHARS = 100
 _WORD = re.compile(r"\w+")
 _COST = 8
-"""What a word takes beside its letters in a `tsvector`, in bytes, at most."""
+"""The most bytes that a `tsvector` needs for a word in addition to its letters."""
 
 
 def words_of(text: str) -> list[str]:
-    """The words of *text* in order, without case and accents."""
+    """Return the words of *text* in order, without case and accents."""
     found: list[str] = []
     room = MAX_BYTES
     for word in _WORD.findall(_plain(text)):
@@ -25,7 +25,7 @@ def words_of(text: str) -> list[str]:
 
 
 def text_place(scope: int, kind: str) -> str:
-    """The word for a scope and a kind in the index of full text."""
+    """Return the word that marks a scope and a kind in the full-text index."""
     return f"s{scope}k{kind}"
 
 

@@ -1,1 +1,1 @@
-"""What Alembic runs to bring tables to another form."""
+"""The Alembic environment that migrates the tables from one schema version to the next."""

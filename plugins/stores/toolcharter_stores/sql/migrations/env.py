@@ -1,4 +1,4 @@
-"""What Alembic runs: the migrations on the connection that `schema.migrate` hands over, within its transaction."""
+"""Alembic's entry point: runs the migrations on the connection from `schema.migrate`, within its transaction."""
 
 from alembic import context
 

@@ -17,7 +17,7 @@ TEXT_OF = {
 
 
 def upgrade() -> None:
-    """Make all tables."""
+    """Create all tables."""
     _make_records()
     op.create_table(
         "toolcharter_items",

@@ -1,1 +1,1 @@
-"""The migrations, in order; each is never changed again once it is released."""
+"""The migrations, in order. A released migration is never changed."""
