@@ -1,4 +1,4 @@
-"""Events of tools as messages of NATS, and a bus of JetStream."""
+"""A sink that publishes tool events as NATS messages, and a bus on NATS JetStream."""
 
 from typing import TYPE_CHECKING
 
@@ -14,11 +14,11 @@ else:
 
 @hookimpl
 def open_sink(url: str) -> Sink:
-    """A sink that publishes `agi.tool.*`; it waits for no server."""
+    """Return a sink that publishes `agi.tool.*`. It does not wait for the server."""
     return sink.NatsSink(connection.read_url(url))
 
 
 @hookimpl
 def open_bus(url: str) -> Bus:
-    """A bus of the server's JetStream; it waits for no server."""
+    """Return a bus on the server's JetStream. It does not wait for the server."""
     return bus.NatsBus(connection.read_url(url))

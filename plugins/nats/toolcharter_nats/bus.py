@@ -1,7 +1,8 @@
-"""The bus `nats://`: messages, and streams, consumers and keys of JetStream. The server does the work.
+"""The bus `nats://`: topics are NATS messages; queues, keys and leases are JetStream streams, consumers and buckets.
 
 Each tenant has a stream of queues, `toolcharter-TENANT-queues`, and two buckets, `toolcharter-TENANT-keys` and
-`toolcharter-TENANT-leases`; where there is no tenant, `_` stands for it. What expires, expires by the server's clock.
+`toolcharter-TENANT-leases`. Without a tenant, the name has `_` in its place. Keys and leases expire by the server's
+clock.
 """
 
 import math
@@ -21,14 +22,14 @@ from toolcharter import BusLease, BusUnavailable, bus_name
 from toolcharter_nats.connection import REQUEST_S, Connection, Server
 
 REMEMBERED_S = 3600.0
-"""How long a queue knows the `item_id` of what was put, in seconds."""
+"""How long a queue remembers the `item_id` of each item, to drop duplicates, in seconds."""
 _WRONG_REVISION = (10071, 10164)
 _EXPECTED = "Nats-Expected-Last-Subject-Sequence"
 T = TypeVar("T")
 
 
 class NatsBus:
-    """A `Bus` of the JetStream of *server*."""
+    """A `Bus` on the JetStream of *server*."""
 
     is_shared = True
 
@@ -36,7 +37,7 @@ class NatsBus:
         self._connection = Connection(server)
         self._js = self._connection.jetstream
         self._made: set[str] = set()
-        """Streams, buckets and consumers that are known to be there."""
+        """The streams, buckets and consumers that this process has created or found."""
         self._teller = ThreadPoolExecutor(1, thread_name_prefix="toolcharter-nats-heard")
 
     def publish(self, tenant: str, topic: str, payload: bytes = b"") -> None:
@@ -136,7 +137,17 @@ class NatsBus:
     def run(
         self, name: str, make: Callable[[], Awaitable[object]], work: Callable[[], Awaitable[T]], wait_s: float = 0
     ) -> T:
-        """What *work* gives, after *make* has made what it needs and *name* stands for; once more if that has gone."""
+        """Run *work* and return its result.
+
+        Args:
+            name: The stream, bucket or consumer that *work* uses.
+            make: Creates it on the first use, and once more if the server has lost it; then *work* is retried.
+            work: Uses it.
+            wait_s: How long *work* may wait in addition to the time limit of a request, in seconds.
+
+        Raises:
+            BusUnavailable: The server is unreachable or does not answer.
+        """
 
         async def both() -> T:
             if name not in self._made:
@@ -151,12 +162,12 @@ class NatsBus:
         return self._connection.run(both, REQUEST_S + wait_s)
 
     def stream_config(self, **settings: Any) -> StreamConfig:
-        """The settings of a stream, on as many servers as the URL says."""
+        """Return the configuration of a stream, with the number of replicas from the URL."""
         return StreamConfig(num_replicas=self._connection.server.replicas, **settings)
 
     @property
     def connection(self) -> Connection:
-        """Whose server this is."""
+        """The connection to the server."""
         return self._connection
 
     def _with_bucket(self, bucket: str, work: Callable[[], Awaitable[T]]) -> T:
@@ -164,7 +175,7 @@ class NatsBus:
         return self.run(bucket, lambda: self._js.create_key_value(config), work)
 
     def _write(self, tenant: str, kind: str, key: str, value: bytes, ttl_s: float, *, last: int) -> int | None:
-        """Write if *last* is what was written last; the number of this writing, or None."""
+        """Write a key if its latest revision is *last* (0: it does not exist). Return the new revision, or None."""
         bucket = _bucket(tenant, kind)
         subject = f"$KV.{bucket}.{bus_name(key)}"
 
@@ -202,14 +213,14 @@ class _NatsSubscription:
         self.inner: NatsSubscription | None = None
 
     def close(self) -> None:
-        """Hear of no more."""
+        """Stop receiving messages."""
         inner, self.inner = self.inner, None
         if inner is not None:
             self._connection.submit(inner.unsubscribe)
 
 
 class _NatsQueue:
-    """One subject of the tenant's stream of queues, and the consumer that shares it out."""
+    """One subject of the tenant's stream of queues, and the consumer that distributes its items."""
 
     def __init__(self, bus: NatsBus, tenant: str, name: str, ack_wait_s: float, max_deliveries: int) -> None:
         self._bus, self._name, self._ack_wait_s, self._max_deliveries = bus, name, ack_wait_s, max_deliveries
@@ -304,10 +315,10 @@ def _document(lease: BusLease) -> bytes:
 
 
 def _lease(tenant: str, name: str, document: bytes, revision: int) -> BusLease:
-    """What is written; the first writing of a lease cannot say its own number, which is its fence.
+    """Parse a lease. Its fence is the revision of its first writing, which could not contain its own revision.
 
     Raises:
-        BusUnavailable: It is none of ours.
+        BusUnavailable: Another program has written the key.
     """
     held = _told(document)
     holder, fence = held.get("holder"), held.get("fence")

@@ -1,4 +1,4 @@
-"""One connection to a NATS server, on a loop and a thread of its own. It connects by itself, and again when it broke."""
+"""One connection to a NATS server, with its own event loop and thread. It connects and reconnects by itself."""
 
 import asyncio
 import threading
@@ -15,34 +15,34 @@ from nats.js import JetStreamContext
 from toolcharter import BusUnavailable
 
 REQUEST_S = 3.0
-"""How long the server may take to answer, in seconds."""
+"""The time limit of a request, in seconds."""
 PING_S = 2
-"""How often the server is asked whether it is there, in seconds; after two questions without answer it is away."""
+"""The time between two pings, in seconds. After two pings without an answer the client reconnects."""
 RECONNECT_S = 0.25
-"""Between two attempts to connect, in seconds."""
+"""The pause between two attempts to connect, in seconds."""
 T = TypeVar("T")
 
 
 class Server(NamedTuple):
-    """What a URL says."""
+    """The parsed URL of a server."""
 
     url: str
-    """Without options."""
+    """The URL without its options."""
     shown: str
-    """Without user and password, too."""
+    """The URL without options, user and password, for messages."""
     credentials: str | None = None
-    """A file of the kind that `nsc` makes."""
+    """The path of a credentials file, as `nsc` creates it."""
     replicas: int = 1
-    """On how many servers of a cluster what is stored lies."""
+    """The number of servers of a cluster that store each stream."""
     max_age_s: float = 7 * 86_400
-    """How long events are kept."""
+    """How long events are kept, in seconds."""
 
 
 def read_url(url: str) -> Server:
-    """Read `nats://[USER:PASSWORD@]HOST[:PORT][?tls=true&creds=FILE&replicas=3&max_age_s=604800]`.
+    """Parse `nats://[USER:PASSWORD@]HOST[:PORT][?tls=true&creds=FILE&replicas=3&max_age_s=604800]`.
 
     Raises:
-        ValueError: It is none.
+        ValueError: The URL or an option is invalid.
     """
     parts = urlsplit(url)
     options = dict(parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query)))
@@ -64,7 +64,7 @@ def read_url(url: str) -> Server:
 
 
 class Connection:
-    """A client of *server*; the first use begins to connect."""
+    """A client of *server*. It begins to connect when it is created."""
 
     def __init__(self, server: Server) -> None:
         self.server = server
@@ -79,10 +79,10 @@ class Connection:
         self._connecting = asyncio.run_coroutine_threadsafe(self._connect(), self._loop)
 
     def run(self, work: Callable[[], Coroutine[Any, Any, T]], timeout_s: float = REQUEST_S) -> T:
-        """What *work* gives, on the connection's loop.
+        """Run *work* on the connection's event loop and return its result.
 
         Raises:
-            BusUnavailable: The server is away, or does not answer.
+            BusUnavailable: The server is unreachable or does not answer.
         """
         if self._closed:
             raise BusUnavailable("The connection is closed.")
@@ -107,7 +107,7 @@ class Connection:
             return await work()
 
     def submit(self, work: Callable[[], Coroutine[Any, Any, object]]) -> None:
-        """Have *work* done soon if the server is there; nobody waits for it."""
+        """Schedule *work* without waiting for it. It is dropped if the server is not connected."""
 
         async def quietly() -> None:
             if self.client.is_connected:
@@ -118,7 +118,7 @@ class Connection:
             asyncio.run_coroutine_threadsafe(quietly(), self._loop)
 
     def on_connect(self, work: Callable[[], Awaitable[object]]) -> None:
-        """Have *work* done once the server has answered; what it subscribes to survives that the server was away."""
+        """Run *work* once the first connection is made. Its subscriptions survive later reconnects."""
 
         def begin() -> None:
             self._on_connect.append(work)
@@ -129,7 +129,7 @@ class Connection:
         self._loop.call_soon_threadsafe(begin)
 
     def health(self) -> str | None:
-        """Why the server is away, or None."""
+        """Return why the server is unreachable; None if it is connected."""
         if self._closed:
             return "the connection is closed"
         if not self.client.is_connected:
@@ -155,7 +155,7 @@ class Connection:
             name="toolcharter",
             allow_reconnect=True,
             max_reconnect_attempts=-1,
-            reconnect_time_wait=RECONNECT_S,  # type: ignore[arg-type] # seconds, of which parts count
+            reconnect_time_wait=RECONNECT_S,  # type: ignore[arg-type] # fractions of a second work
             connect_timeout=int(REQUEST_S),
             ping_interval=PING_S,
             max_outstanding_pings=2,

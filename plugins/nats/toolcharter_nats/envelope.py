@@ -24,23 +24,23 @@ _ENDED = (
     "fields",
 )
 _HANDED_ON = "approval_handed_on"
-"""The reason of a last event that is no end of its call: another process goes on with it, and tells its end."""
+"""The reason of an after-event that does not end its call: another process continues it and reports its end."""
 _REGISTERED = ("name", "safety", "agent", "principal")
 
 
 class Message(NamedTuple):
-    """What is published."""
+    """A message to publish."""
 
     tenant: str
     kind: str
     """`discovered`, `created`, `invoked`, `result` or `failed`."""
     event_id: str
-    """The same whenever the same event is published."""
+    """Stable: publishing the same event again gives the same id."""
     body: bytes
 
 
 def messages(lines: bytes) -> Iterator[Message]:
-    """The messages for events as the gate writes them: of `hook.tool.before`, `hook.tool.after` and `service.admin`."""
+    """Convert the gate's lines to messages: the events `hook.tool.before`, `hook.tool.after` and `service.admin`."""
     for line in lines.splitlines():
         event: dict[str, Any] = orjson.loads(line)
         kind = _kind(event)

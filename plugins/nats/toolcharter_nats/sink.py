@@ -1,7 +1,7 @@
-"""The sink `nats://`: events of tools as messages in JetStream, in a thread of their own, from a bounded queue.
+"""The sink `nats://`: a thread publishes tool events from a bounded queue to JetStream.
 
-A call only appends its lines. While the server is away they wait; the lines that find no room are a loss, which `write`
-raises, so that the gate counts and shows it, or refuses the call where the profile requires its events.
+A call only appends its lines to the queue. They wait while the server is unreachable. If the queue is full, the lines
+are lost and `write` raises. The gate then counts the loss, or refuses the call if the profile requires events.
 """
 
 import asyncio
@@ -19,21 +19,21 @@ from toolcharter_nats.connection import REQUEST_S, Connection, Server
 from toolcharter_nats.envelope import Message, messages
 
 QUEUE_MAX = 10_000
-"""How many halves of calls may wait."""
+"""The most writes that may wait. A call makes two: its events before and after."""
 BATCH = 256
-"""How many messages are published at a time."""
+"""The most writes that are published at a time."""
 RETRY_S = 0.5
 CLOSE_S = 5.0
-"""How long `close` waits for what is not delivered yet, in seconds."""
+"""How long `close` waits for undelivered events, in seconds."""
 
 
 class NatsSink:
     """A sink that publishes to *server*, subject `agi.tool.KIND` or `agi.tool.KIND.TENANT`.
 
     Args:
-        server: Where to.
-        queue_max: How many halves of calls may wait.
-        close_s: How long `close` waits for what is not delivered yet.
+        server: The server.
+        queue_max: The most writes that may wait. A call makes two: its events before and after.
+        close_s: How long `close` waits for undelivered events, in seconds.
     """
 
     def __init__(self, server: Server, *, queue_max: int = QUEUE_MAX, close_s: float = CLOSE_S) -> None:
@@ -46,15 +46,15 @@ class NatsSink:
         self._made: set[str] = set()
         self._refused = 0
         self.lost = 0
-        """How many lines were not delivered and never will be."""
+        """How many lines are lost."""
         self._thread = threading.Thread(target=self._work, name="toolcharter-nats-events", daemon=True)
         self._thread.start()
 
     def write(self, lines: bytes) -> None:
-        """Have *lines* published soon.
+        """Queue *lines* for publishing.
 
         Raises:
-            OSError: Too many wait already, or the server refused some of before.
+            OSError: The queue is full and *lines* are lost, or the server has refused earlier events.
         """
         with self._changed:
             if self._closing or len(self._queue) >= self._queue_max:
@@ -67,14 +67,14 @@ class NatsSink:
             raise OSError(f"{self._connection.server.shown} refused {refused} events: they are too large")
 
     def health(self) -> str | None:
-        """Why the server is away, or None."""
+        """Return why the server is unreachable; None if it is connected."""
         return self._connection.health()
 
     def close(self) -> None:
-        """Deliver what waits.
+        """Deliver the waiting events and close the connection.
 
         Raises:
-            OSError: Some could not be delivered in time.
+            OSError: Some events could not be delivered in time.
         """
         with self._changed:
             self._closing = True
@@ -106,7 +106,7 @@ class NatsSink:
                     self._queue.popleft()
 
     def _delivered(self, pending: list[Message]) -> list[Message]:
-        """Publish, and return what is to be published again."""
+        """Publish, and return the messages that have to be published again."""
         started = time.monotonic()
         try:
             rest = self._connection.run(lambda: self._publish(pending), REQUEST_S * 2)
