@@ -1,6 +1,7 @@
-"""The tool `nodes` of toolcharter: stored graphs of calls.
+"""The tool `nodes` of toolcharter: stored graphs of tool calls.
 
-A graph holds no rights: each of its calls goes through the gate when the graph runs, as a child of that call.
+A graph has no permissions of its own: when it runs, each of its calls goes through the gate, as a child of the run's
+call.
 """
 
 from typing import Any
@@ -11,5 +12,5 @@ from toolcharter_nodes.nodes import SPEC
 
 @hookimpl
 def register_tools() -> list[ToolSpec[Any]]:
-    """The one tool of this distribution."""
+    """Offer the tool `nodes`."""
     return [SPEC]

@@ -1,4 +1,4 @@
-"""A graph of calls as it is kept, and what can be said of it before it runs. Pure."""
+"""A stored graph of calls, and the checks of it that need no run. Pure."""
 
 from collections.abc import Iterable, Iterator
 from graphlib import CycleError, TopologicalSorter
@@ -11,7 +11,7 @@ from toolcharter_nodes.policy import NodesPolicy, NodesReason
 from toolcharter_nodes.references import KEY, Reference, references_in, size_of
 
 MAX_GRAPH_BYTES = 900_000
-"""How large all arguments of a graph may be together: a store takes records of a mebibyte."""
+"""The most bytes of all arguments of a graph together. A store accepts records of up to a mebibyte."""
 
 
 class Node(BaseModel):
@@ -22,22 +22,22 @@ class Node(BaseModel):
     name: str
     tool: str
     arguments: dict[str, Any] = {}
-    """As written, with references."""
+    """The arguments as the model wrote them, with references."""
     after: tuple[str, ...] = ()
-    """Nodes that it waits for though it takes nothing of theirs."""
+    """The nodes that it waits for without using their outputs."""
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """The nodes that it waits for, each once."""
+        """The nodes that it waits for, without duplicates."""
         return tuple(dict.fromkeys((*(one.node for one in references_in(self.arguments)), *self.after)))
 
     @property
     def is_known(self) -> bool:
-        """Whether its arguments are known before anything runs."""
+        """Whether its arguments have no references, and so are known before the run."""
         return next(references_in(self.arguments), None) is None
 
     def shown(self) -> dict[str, Any]:
-        """What its owner is told of it."""
+        """Return the description of the node that its owner sees."""
         return {"node": self.name, "tool": self.tool, "arguments": self.arguments, "needs": list(self.needs)}
 
 
@@ -53,7 +53,7 @@ class NodeGraph(StoreRecord):
     """Unix time in seconds."""
 
     def node(self, name: str) -> Node:
-        """One of its nodes.
+        """Return the node *name*.
 
         Raises:
             ToolError: `unknown_node`.
@@ -64,7 +64,7 @@ class NodeGraph(StoreRecord):
         return found
 
     def with_node(self, node: Node, policy: NodesPolicy) -> "NodeGraph":
-        """The graph with *node*, in the place of the one of its name if there is one.
+        """Return the graph with *node* added. An existing node of the same name is replaced.
 
         Raises:
             ToolError: `cycle`, `too_large`, `invalid_reference`.
@@ -76,17 +76,21 @@ class NodeGraph(StoreRecord):
         return graph
 
     def without(self, name: str) -> "NodeGraph":
-        """The graph without one of its nodes."""
+        """Return the graph without the node *name*.
+
+        Raises:
+            ToolError: `unknown_node`.
+        """
         gone = self.node(name)
         return self.model_copy(update={"nodes": tuple(node for node in self.nodes if node is not gone)})
 
     def require_bounds(self, policy: NodesPolicy) -> None:
-        """Refuse a graph that is larger than *policy* lets it be.
+        """Refuse a graph that exceeds the limits of *policy*.
 
         Raises:
             ToolError: `too_large`.
         """
-        needs = [node.needs for node in self.nodes]  # first: it says what is nested too deep
+        needs = [node.needs for node in self.nodes]  # first: it refuses arguments that are nested too deep
         sizes = {node.name: size_of(node.arguments) for node in self.nodes}
         edges = sum(map(len, needs))
         large = [name for name, size in sizes.items() if size > policy.max_argument_bytes]
@@ -103,10 +107,10 @@ class NodeGraph(StoreRecord):
             raise ToolError(what, reason=NodesReason.TOO_LARGE)
 
     def order(self) -> tuple[Node, ...]:
-        """The nodes in an order in which each comes behind those that it needs.
+        """Return the nodes in topological order: each after the nodes that it needs.
 
         Raises:
-            ToolError: `cycle`, with the nodes of one.
+            ToolError: `cycle`. The message lists the nodes of one cycle.
         """
         known = {node.name: node for node in self.nodes}
         sorter = TopologicalSorter({node.name: [need for need in node.needs if need in known] for node in self.nodes})
@@ -118,10 +122,10 @@ class NodeGraph(StoreRecord):
             raise ToolError(what, reason=NodesReason.CYCLE) from None
 
     def require_outputs(self) -> None:
-        """Refuse a graph whose nodes need some that it does not have.
+        """Refuse a graph in which a node needs a node that does not exist.
 
         Raises:
-            ToolError: `missing_output`, with all of them.
+            ToolError: `missing_output`. The message lists all of them.
         """
         missing = list(self._missing())
         if missing:
@@ -133,19 +137,19 @@ class NodeGraph(StoreRecord):
             yield from (f"{node.name!r} needs {need!r}, which is not there" for need in node.needs if need not in known)
 
     def needing(self, name: str) -> list[str]:
-        """The nodes that need *name*."""
+        """Return the names of the nodes that need *name*."""
         return [node.name for node in self.nodes if name in node.needs]
 
 
 def connected(target: Node, source: Reference, argument: str) -> Node:
-    """*target* with *source* as an argument, or behind its node if there is no *argument*."""
+    """Return *target* with *source* as its *argument*; without *argument*, it only waits for the node of *source*."""
     if not argument:
         return target.model_copy(update={"after": tuple(dict.fromkeys((*target.after, source.node)))})
     return target.model_copy(update={"arguments": {**target.arguments, argument: {KEY: str(source)}}})
 
 
 def owner_of(caller: Caller) -> str:
-    """Whose graphs a caller sees: those of the same agent and user."""
+    """Return the owner of a caller's graphs: agent and user together."""
     return f"{len(caller.agent or '')}:{caller.agent or ''}:{caller.user or ''}"
 
 

@@ -1,4 +1,4 @@
-"""The graphs of the present caller, in the profile's store. To everybody else they do not exist."""
+"""The current caller's graphs, in the profile's store. Other callers cannot see them."""
 
 import time
 from collections.abc import Callable
@@ -11,7 +11,7 @@ MAX_LISTED = 200
 
 
 class Graphs:
-    """What can be done with them."""
+    """Reads and changes the current caller's graphs."""
 
     def __init__(self, rt: ToolRuntime, policy: NodesPolicy) -> None:
         self._rt = rt
@@ -26,16 +26,16 @@ class Graphs:
         return owner_of(self._rt.caller)
 
     async def all(self) -> list[NodeGraph]:
-        """Each of them, the oldest first."""
+        """Return up to `MAX_LISTED` graphs, the oldest first."""
         where = {"owner": self._owner}
         found = await self._store.page(NodeGraph, where=where, order="created", limit=MAX_LISTED)
         return [stored.record for stored in found.records]
 
     async def own(self, name: str) -> NodeGraph:
-        """The one of that name.
+        """Return the graph *name*.
 
         Raises:
-            ToolError: `unknown_graph`; another's is as unknown as one that there never was.
+            ToolError: `unknown_graph`, also if another caller has a graph of this name.
         """
         found = await self._store.get(NodeGraph, self._owner, name)
         if found is None:
@@ -43,7 +43,7 @@ class Graphs:
         return found.record
 
     async def create(self, name: str) -> NodeGraph:
-        """A new one, without nodes.
+        """Create a graph without nodes.
 
         Raises:
             Denied: `too_many_graphs`.
@@ -64,7 +64,11 @@ class Graphs:
         return graph
 
     async def change(self, name: str, change: Callable[[NodeGraph], NodeGraph]) -> NodeGraph:
-        """Replace it by what *change* makes of it; *change* may run again, if others are in its way."""
+        """Replace the graph by the result of *change*, which may run again if another write conflicts.
+
+        Raises:
+            ToolError: `unknown_graph`, or raised by *change*.
+        """
         owner = self._owner
 
         def work(tx: StoreTransaction) -> NodeGraph:
@@ -78,7 +82,11 @@ class Graphs:
         return await self._store.transact(work)
 
     async def delete(self, name: str) -> None:
-        """Forget it."""
+        """Delete the graph.
+
+        Raises:
+            ToolError: `unknown_graph`.
+        """
         if not await self._store.delete(NodeGraph, self._owner, name):
             raise _unknown(name)
 

@@ -1,4 +1,4 @@
-"""The tool `nodes`: a stored graph of calls, made call by call and run as a whole."""
+"""The tool `nodes`: a model builds a stored graph call by call, and runs it as a whole."""
 
 import json
 from collections.abc import Awaitable, Callable, Mapping
@@ -17,11 +17,11 @@ from toolcharter_nodes.running import GraphRun, require_tool
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{0,64}$")]
 _IS_RUNNING: ContextVar[bool] = ContextVar("toolcharter_nodes_is_running", default=False)
-"""Whether what happens here is part of a run: a graph that ran graphs would grow with each level."""
+"""Whether this context is part of a run. A graph may not run graphs: their calls would multiply with each level."""
 
 
 class Asked(NamedTuple):
-    """What an action is given, beside its name."""
+    """The arguments of an action."""
 
     graph: str
     node: str
@@ -32,10 +32,10 @@ class Asked(NamedTuple):
     argument: str
 
     def require(self, *names: str) -> None:
-        """Refuse a call without one of these.
+        """Refuse a call that lacks one of the arguments *names*.
 
         Raises:
-            ToolError: `missing_argument`, with all of them.
+            ToolError: `missing_argument`. The message lists all of them.
         """
         missing = [name for name in names if not getattr(self, name)]
         if missing:
@@ -43,7 +43,7 @@ class Asked(NamedTuple):
 
 
 class Actions:
-    """The actions, each for the caller of the present call."""
+    """The actions, each for the current caller."""
 
     def __init__(self, rt: ToolRuntime, policy: NodesPolicy) -> None:
         self._rt = rt
@@ -51,13 +51,13 @@ class Actions:
         self._graphs = Graphs(rt, policy)
 
     async def create(self, ctx: ToolContext, asked: Asked) -> str:
-        """An empty graph."""
+        """Create an empty graph."""
         asked.require("graph")
         ctx.policy_passed()
         return _said(ctx, "Created", await self._graphs.create(asked.graph))
 
     async def add(self, ctx: ToolContext, asked: Asked) -> str:
-        """A call."""
+        """Add a call to a graph."""
         asked.require("graph", "node", "tool")
         require_tool(asked.tool, self._policy)
         node = Node(name=asked.node, tool=asked.tool, arguments=asked.arguments)
@@ -71,7 +71,7 @@ class Actions:
         return await self._changed(ctx, asked.graph, with_node)
 
     async def connect(self, ctx: ToolContext, asked: Asked) -> str:
-        """What one call gives as an argument of another, or one call behind another."""
+        """Use one call's output as another call's argument, or only run one call after another."""
         asked.require("graph", "source", "target")
         source = read_reference(asked.source if "." in asked.source else f"{asked.source}.text")
 
@@ -82,7 +82,7 @@ class Actions:
         return await self._changed(ctx, asked.graph, with_edge)
 
     async def list(self, ctx: ToolContext, asked: Asked) -> str:
-        """The caller's graphs, or the nodes of one."""
+        """List the caller's graphs, or the nodes of one graph."""
         ctx.policy_passed()
         graphs = [await self._graphs.own(asked.graph)] if asked.graph else await self._graphs.all()
         if asked.graph:
@@ -93,7 +93,7 @@ class Actions:
         return ctx.ok("\n".join(lines) or "There are no graphs.", data=data)
 
     async def delete(self, ctx: ToolContext, asked: Asked) -> str:
-        """A graph, or one node of it."""
+        """Delete a graph, or one node of it."""
         asked.require("graph")
         if asked.node:
             return await self._changed(ctx, asked.graph, lambda graph: graph.without(asked.node))
@@ -103,7 +103,7 @@ class Actions:
         return ctx.ok(f"Deleted the graph {asked.graph!r}.", data={"graph": asked.graph, "nodes": []})
 
     async def run(self, ctx: ToolContext, asked: Asked) -> str:
-        """All calls of a graph, each through the gate."""
+        """Run all calls of a graph, each through the gate."""
         asked.require("graph")
         if _IS_RUNNING.get():
             raise Denied(NodesReason.NESTED_RUN, "A graph runs no graphs.")
@@ -123,7 +123,7 @@ class Actions:
         return ctx.ok(run.text(), data=data)
 
     async def _changed(self, ctx: ToolContext, name: str, change: Callable[[NodeGraph], NodeGraph]) -> str:
-        """Change a graph: tried on what is there before the mark, then once more in a transaction."""
+        """Change a graph: try *change* on the stored graph before `policy_passed`, then repeat it in a transaction."""
         change(await self._graphs.own(name))
         ctx.policy_passed()
         return _said(ctx, "Changed", await self._graphs.change(name, change))

@@ -1,4 +1,4 @@
-"""How far one profile lets `nodes` go, and why a call of it is refused."""
+"""The policy of the tool `nodes`, and the reasons for which it refuses a call."""
 
 from enum import StrEnum
 from typing import Annotated, Literal

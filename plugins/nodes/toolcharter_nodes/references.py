@@ -1,7 +1,7 @@
 """References to outputs in the arguments of a call. Pure.
 
-A reference is a JSON object with one key, `{"$output": "NODE.text"}` or `{"$output": "NODE.data.KEY.0"}`, and stands for a whole
-value. Nothing else is special: no part of a text is replaced, and what an output holds is never read for references.
+A reference is a JSON object with one key, `{"$output": "NODE.text"}` or `{"$output": "NODE.data.KEY.0"}`. The output
+replaces the whole object. No part of a text is ever replaced, and an output is not searched for references.
 """
 
 import json
@@ -14,22 +14,22 @@ from toolcharter_nodes.policy import NodesReason
 
 KEY = "$output"
 MAX_DEPTH = 32
-"""How deep arguments may be nested, as written."""
+"""How deep arguments may be nested before outputs are inserted."""
 _WRITTEN = re.compile(r"([A-Za-z0-9_-]{1,64})\.(text|data)((?:\.[^.\s]{1,200}){0,16})")
 _INDEX = re.compile(r"0|[1-9][0-9]{0,8}")
 
 
 class Output(NamedTuple):
-    """What a call has given."""
+    """The output of a call."""
 
     text: str | None
-    """None if it is too large to be referred to; so with `data`."""
+    """None if the text is too large to be referred to."""
     data: Any
     is_data_kept: bool = True
 
 
 class Reference(NamedTuple):
-    """Where in the outputs of a graph a value is."""
+    """The place of a value in the outputs of a graph."""
 
     node: str
     part: str
@@ -42,7 +42,7 @@ class Reference(NamedTuple):
 
 
 def read_reference(written: object) -> Reference:
-    """The reference that *written* is, such as `find.data.files.0`.
+    """Parse a reference such as `find.data.files.0`.
 
     Raises:
         ToolError: `invalid_reference`.
@@ -56,10 +56,11 @@ def read_reference(written: object) -> Reference:
 
 
 def references_in(value: Any, depth: int = 0) -> Iterator[Reference]:
-    """The references in *value*, in order.
+    """Yield the references in *value*, in order.
 
     Raises:
-        ToolError: `invalid_reference`, for what has the key of one and is none; `too_large`, for what is nested too deep.
+        ToolError: `invalid_reference`, if an object has the key `$output` but is no reference; `too_large`, if *value*
+            is nested too deep.
     """
     if depth > MAX_DEPTH:
         raise ToolError(f"Arguments are nested more than {MAX_DEPTH} deep.", reason=NodesReason.TOO_LARGE)
@@ -81,12 +82,12 @@ def _reference(value: Mapping[str, Any]) -> Reference:
 
 
 def size_of(value: Any) -> int:
-    """How large *value* is as JSON, in bytes."""
+    """Return the size of *value* as JSON, in bytes."""
     return len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(errors="replace"))
 
 
 class Filling:
-    """Puts outputs in the places of their references, as long as the whole stays within a size."""
+    """Replaces references by outputs, as long as the arguments stay within a size limit."""
 
     def __init__(self, outputs: Mapping[str, Output], most_bytes: int) -> None:
         self._outputs = outputs
@@ -94,7 +95,7 @@ class Filling:
         self._left = most_bytes
 
     def fill(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """*arguments* with the outputs in them.
+        """Return *arguments* with all references replaced by outputs.
 
         Raises:
             ToolError: `missing_output` or `too_large`.
@@ -111,7 +112,7 @@ class Filling:
 
     def _taken(self, reference: Reference) -> Any:
         found = looked_up(reference, self._outputs)
-        # Told before the next is looked at: a few references may stand for more than there is memory.
+        # Count before the next reference is read: a few references could expand beyond the memory.
         self._left -= size_of(found)
         if self._left < 0:
             what = f"With the output {str(reference)!r} the arguments have more than {self._most} bytes."
@@ -120,10 +121,10 @@ class Filling:
 
 
 def looked_up(reference: Reference, outputs: Mapping[str, Output]) -> Any:
-    """The value that *reference* stands for.
+    """Look up the value of *reference*.
 
     Raises:
-        ToolError: `missing_output`; `too_large`, if it was not kept.
+        ToolError: `missing_output`; `too_large`, if the output was too large to be kept.
     """
     output = outputs.get(reference.node)
     if output is None:

@@ -1,4 +1,4 @@
-"""A run of a graph: what is known is decided first, then each call goes through the gate as soon as those that it needs have run."""
+"""A run of a graph: the gate decides all known calls first. Then each call goes through it, after those it needs."""
 
 import asyncio
 import time
@@ -12,13 +12,13 @@ from toolcharter_nodes.references import Filling, Output, size_of
 
 State = Literal["ran", "failed", "skipped"]
 _TELLING_S = 0.3
-"""What is kept of a call's time for telling what has run, in seconds."""
+"""How much of the call's time is reserved for its report of the run, in seconds."""
 _MAX_MESSAGE = 300
 
 
 @dataclass(frozen=True)
 class Step:
-    """What became of one node."""
+    """The result of one node."""
 
     node: str
     tool: str
@@ -30,10 +30,10 @@ class Step:
     truncated: bool = False
     call_id: str | None = None
     needs: tuple[str, ...] = ()
-    """Of a skipped one: those that it needs and that have not run."""
+    """For a skipped node: the nodes that it needs and that have not run."""
 
     def line(self) -> str:
-        """The step for a model: its text is quoted line by line, so that none can look like a step."""
+        """Format the step for a model. Its text is quoted line by line, so no line can look like a step."""
         if self.state == "skipped":
             return f"{self.node} ({self.tool}): skipped, as it needs {', '.join(self.needs)}"
         said = f"{self.node} ({self.tool}): {self.state}"
@@ -44,10 +44,10 @@ class Step:
 
 
 class GraphRun:
-    """One run of one graph, for the present call."""
+    """One run of one graph, for the current call."""
 
     def __init__(self, rt: ToolRuntime, policy: NodesPolicy, graph: NodeGraph) -> None:
-        """Begin nothing yet.
+        """Check the graph, without running anything.
 
         Raises:
             Denied: `tool_not_allowed`.
@@ -65,13 +65,13 @@ class GraphRun:
         self.is_overtime = False
 
     async def decide_known(self) -> None:
-        """Have the gate decide each call whose arguments are known.
+        """Let the gate decide each call in advance, as far as its arguments are known.
 
-        A call that waits for others is not held to what they may bring about.
+        A call that waits for others is not denied for a precondition that they may still fulfil.
 
         Raises:
-            Denied: `node_denied`, with each call that is denied.
-            ToolError: `node_invalid`, with each call whose arguments no call can have.
+            Denied: `node_denied`. The message lists each denied call.
+            ToolError: `node_invalid`. The message lists each call with invalid arguments.
         """
         denied, invalid = [], []
         for node in self._order:
@@ -86,7 +86,7 @@ class GraphRun:
             raise ToolError("\n".join(invalid), reason=NodesReason.NODE_INVALID, hint="Nothing has run.")
 
     async def run(self) -> None:
-        """Run the calls; what became of each is in `steps`."""
+        """Run the calls. `steps` then has the result of each."""
         left = min(self._policy.max_run_s, self._rt.deadline - time.monotonic() - _TELLING_S)
         at = self._order[0] if self._order else None
         limit = asyncio.timeout(max(0.0, left))
@@ -120,7 +120,7 @@ class GraphRun:
         return Step(node.name, node.tool, "ran", "ok", text=text, truncated=is_cut, call_id=result.call_id)
 
     def _stop(self, at: Node | None) -> None:
-        """Tell of the call that was under way, and of those behind it."""
+        """Add a step for the interrupted call *at*, and for each call after it."""
         for node in self._order[len(self.steps) :]:
             if node is at:
                 self.steps.append(
@@ -130,13 +130,13 @@ class GraphRun:
                 self.steps.append(Step(node.name, node.tool, "skipped", needs=("time",)))
 
     def text(self) -> str:
-        """What became of the run, for a model."""
+        """Format the results of the run for a model."""
         counts = {state: sum(step.state == state for step in self.steps) for state in ("ran", "failed", "skipped")}
         head = ", ".join(f"{number} {state}" for state, number in counts.items())
         return "\n".join((head + ".", *(step.line() for step in self.steps)))
 
     def data(self) -> dict[str, Any]:
-        """The same as JSON."""
+        """Return the results of the run as JSON."""
         return {"nodes": [{**asdict(step), "needs": list(step.needs)} for step in self.steps]}
 
 
@@ -151,14 +151,14 @@ def require_tool(tool: str, policy: NodesPolicy) -> None:
 
 
 def kept(result: ToolResult, most_bytes: int) -> Output:
-    """What is kept of *result* for others to refer to."""
+    """Return the part of *result* that other calls can refer to."""
     text = result.text if size_of(result.text) <= most_bytes else None
     is_kept = size_of(result.data) <= most_bytes
     return Output(text, result.data if is_kept else None, is_kept)
 
 
 def _is_denied(node: Node, decision: Decision) -> bool:
-    """Whether the call would be denied whatever runs before it."""
+    """Whether the call will be denied whatever the earlier calls do."""
     if decision.outcome == "error":
         return False
     if not node.is_known:
