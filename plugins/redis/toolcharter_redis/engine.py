@@ -36,7 +36,7 @@ T = TypeVar("T")
 FORM = 1
 MAX_ATTEMPTS = 200
 KEPT_DELETIONS = 100_000
-"""The number of latest deletions of a scope that `changes` reports."""
+"""The least number of latest deletions of a scope that `changes` reports."""
 _PAUSE_S = 0.001
 _LONGEST_PAUSE_S = 0.05
 _LOOKS_S = 0.9

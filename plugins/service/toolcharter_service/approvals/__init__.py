@@ -1,4 +1,4 @@
-"""Approvals as records: a call waits in the store for an approver, whoever serves the request."""
+"""Approvals as records: a call's question waits in the store, so an approver can answer it at any process."""
 
 from toolcharter_service.approvals.asking import ASKING, Asking, RecordApprover, keep_approvals
 from toolcharter_service.approvals.records import ApprovalRecord

@@ -1,4 +1,4 @@
-"""`RecordApprover`: asks by a record, and waits until somebody has answered it, in whichever process."""
+"""`RecordApprover`: stores a question as a record, and waits until an approver has answered it at any process."""
 
 import asyncio
 import hashlib
@@ -24,35 +24,35 @@ from toolcharter_service.calls.workers import is_alive
 from toolcharter_service.service import Service, now
 
 LOOK_S = 1.0
-"""How often a question looks for its answer, in seconds; an answer in the same process wakes it at once."""
+"""The polling interval for an answer, in seconds. An answer at the same process wakes the waiting call at once."""
 ALIVE_S = 10.0
-"""How long a process counts as alive after it last said so, in seconds."""
+"""How long a process counts as alive after its last heartbeat, in seconds."""
 
 
 class Asking(NamedTuple):
-    """Who makes the present call."""
+    """The principal that makes the current call."""
 
     name: str
     token_id: str
     stored_call: str = ""
-    """The stored call that runs, if one does."""
+    """The id of the stored call that runs; empty for any other call."""
     means: str = ""
-    """Whether `token_id` names a token or a session."""
+    """The `means` of the principal: whether `token_id` names a token or a session."""
     person: str = ""
-    """Who acts by its credentials."""
+    """The person acting through its credentials."""
 
 
 ASKING: ContextVar[Asking | None] = ContextVar("toolcharter_service_asking", default=None)
-"""Set by whoever calls a tool for a request."""
+"""Set by the code that calls a tool for a request."""
 
 
 NO_LONGER = "The token that asked for this call was revoked, or has expired."
 HANDED_ON = "approval_handed_on"
-"""The reason of a turn that was given up, since this process stops or another one has it: its body has not begun."""
+"""The reason of a turn given up before the tool's body began: this process stops, or another process has the call."""
 
 
 def question_id(stored_call: str, request: ApprovalRequest) -> str:
-    """The record of a stored call's question: the same in whichever process asks it, and another one for each question."""
+    """Return the record id of a stored call's question. All processes get the same id; each question has its own."""
     asked = "\0".join((request.digest, request.reason, request.message or ""))
     return f"{stored_call}-{hashlib.sha256(asked.encode()).hexdigest()[:24]}"
 
@@ -66,7 +66,7 @@ class RecordApprover:
         self._worker = worker
 
     async def __call__(self, request: ApprovalRequest) -> ApprovalAnswer | None:
-        """Keep a record of *request*, and wait for its answer; none if nobody answers in time."""
+        """Store a record of *request*, and wait for its answer; None if no approver answers in time."""
         store = self._service.store(self._tenant).asynchronous()
         record = self._record(request)
         here = self._worker, self._tenant, record.id
@@ -78,10 +78,10 @@ class RecordApprover:
         return answer if await self._still_holds() else ApprovalAnswer("deny", None, NO_LONGER)
 
     async def _still_holds(self) -> bool:
-        """Whether who asked may still call; a stored call asks by itself.
+        """Whether the caller's credentials are still valid. A stored call checks its own.
 
         Raises:
-            StoreUnavailable: Nobody knows, so the call is denied.
+            StoreUnavailable: That cannot be found out, so the call is denied.
         """
         asking, holds = ASKING.get(), self._service.credential_holds
         if asking is None or asking.stored_call or holds is None:
@@ -94,7 +94,7 @@ class RecordApprover:
                 with suppress(TimeoutError):
                     async with asyncio.timeout(LOOK_S):
                         await _woken(self._tenant, record.id)
-                with suppress(StoreUnavailable):  # The database may come back before the time is up.
+                with suppress(StoreUnavailable):  # The database may come back before the deadline.
                     found = await store.get(ApprovalRecord, record.id)
                     if found is None or question_of(found.record) != question_of(record):
                         return None
@@ -103,7 +103,7 @@ class RecordApprover:
                     raise ApprovalHandedOn
         except asyncio.CancelledError:
             is_late = time.time() >= record.expires - LOOK_S / 2
-            if is_late or not record.stored_call:  # A stored call is decided anew at its next turn.
+            if is_late or not record.stored_call:  # A stored call is decided again at its next turn.
                 gone: Status = "expired" if is_late else "cancelled"
                 with suppress(StoreUnavailable, StoreConflict):
                     await asyncio.shield(store.transact(partial(end_question, key=record.id, status=gone)))
@@ -114,7 +114,7 @@ class RecordApprover:
 
     def _record(self, request: ApprovalRequest) -> ApprovalRecord:
         asking = ASKING.get() or Asking(request.caller.user or request.caller.agent or "", "")
-        # A call within the stored one asks while that one's body runs: its question ends with the process.
+        # A nested call asks while the stored call's body runs: its question ends with the process.
         stored_call = asking.stored_call if asking.stored_call == request.call_id else ""
         return ApprovalRecord(
             id=question_id(stored_call, request) if stored_call else secrets.token_urlsafe(16),
@@ -149,7 +149,7 @@ class RecordApprover:
         if found is None or found.record.status in {"expired", "cancelled"} or _asks_else(found.record, record):
             await store.put(record, expected=None if found is None else found.version)
             return record
-        # It has gone on waiting while nobody was there to wait for it, or has been answered.
+        # The question is from an earlier turn: it is still pending, or has been answered meanwhile.
         is_pending = found.record.status == "pending"
         update = {"worker": self._worker} | ({"expires": record.expires} if is_pending else {})
         taken = found.record.model_copy(update=update)
@@ -158,19 +158,19 @@ class RecordApprover:
 
 
 def question_of(record: ApprovalRecord) -> ApprovalRecord:
-    """What an approver was shown: it does not change, unless another program has changed it."""
+    """Return the part of *record* that the approver is shown. It changes only if another program edits the record."""
     same = {"worker": "", "status": "pending", "expires": 0.0, "answered_by": None, "answered_at": None, "note": None}
     return record.model_copy(update=same)
 
 
 def _asks_else(found: ApprovalRecord, record: ApprovalRecord) -> bool:
-    """Whether *found*, which an earlier turn of the same call has asked, shows something else than *record*."""
+    """Whether *found*, the question of an earlier turn of the call, shows an approver anything else than *record*."""
     same = {"asked_at": "", "requested_by": "", "person": "", "token_id": ""}
     return question_of(found).model_copy(update=same) != question_of(record).model_copy(update=same)
 
 
 async def keep_approvals(service: Service, worker: str) -> None:
-    """Say that *worker* is alive, and end the questions of processes that are not, until cancelled."""
+    """Renew the heartbeat of *worker*, and end the questions of dead processes, until cancelled."""
     holders = service.store("").asynchronous()
     while True:
         with suppress(StoreUnavailable, StoreConflict):
@@ -191,7 +191,7 @@ async def _sweep(service: Service, tenant: str, worker: str) -> None:
                 continue
             if record.worker not in alive:
                 alive[record.worker] = await is_alive(service, record.worker)
-            # This process may have asked without having heard so, and gone on as if nobody could be asked.
+            # A question of this process may be abandoned: its write failed here after the store had accepted it.
             is_asked = alive[record.worker] and (record.worker != worker or (worker, tenant, record.id) in _ASKED_HERE)
             if not is_asked or time.time() > record.expires + ALIVE_S:
                 status: Status = "expired" if is_asked else "cancelled"
@@ -203,7 +203,7 @@ async def _sweep(service: Service, tenant: str, worker: str) -> None:
 
 
 def end_question(transaction: StoreTransaction, *, key: str, status: Status) -> None:
-    """End the question *key*, if there is one and nobody has answered it."""
+    """End the question *key* if it exists and is still pending."""
     why = (
         "Nobody answered in time."
         if status == "expired"
@@ -216,9 +216,9 @@ def end_question(transaction: StoreTransaction, *, key: str, status: Status) -> 
 
 
 _ASKED_HERE: set[tuple[str, str, str]] = set()
-"""By process, tenant and record, the questions that wait in this process."""
+"""The worker, tenant and record id of each question that a call in this process waits for."""
 _waiting: dict[tuple[str, str], asyncio.Event] = {}
-"""By tenant and question, what wakes who waits in this process."""
+"""For each tenant and record id, the event that wakes the call waiting in this process."""
 
 
 async def _woken(tenant: str, key: str) -> None:
@@ -230,7 +230,7 @@ async def _woken(tenant: str, key: str) -> None:
 
 
 def wake(tenant: str, key: str) -> None:
-    """Have who waits for the answer look now, if that one is in this process."""
+    """Wake the call that waits for this answer, if it waits in this process."""
     event = _waiting.get((tenant, key))
     if event is not None:
         event.set()

@@ -1,4 +1,4 @@
-"""What the service keeps of a question to a person."""
+"""The record of a question to an approver."""
 
 from typing import ClassVar, Literal
 
@@ -10,32 +10,32 @@ Status = Literal["pending", "allow_once", "allow_always", "deny", "expired", "ca
 
 
 class ApprovalRecord(StoreRecord):
-    """A call that waits for a person, or waited."""
+    """A call that waits, or waited, for an approver."""
 
     store_kind: ClassVar = RecordKind("approval", ("id",), indexed=("status", "agent", "requested_by", "asked_at"))
 
     id: str
     call_id: str
     stored_call: str = ""
-    """The call that is stored, if the question belongs to one: then it outlives the process that asks."""
+    """The stored call that the question belongs to; empty for none. Such a question outlives the asking process."""
     worker: str
     """The process that asks."""
     tool: str
     action: str | None
     args: dict[str, JsonValue]
-    """Scrubbed of secrets."""
+    """With secrets redacted."""
     commands: tuple[str, ...]
     profile: str
     workspace: str
     agent: str
     user: str
     requested_by: str
-    """Whose credentials made the call; nobody answers for itself."""
+    """The name of the principal that made the call. It may not answer its own question."""
     person: str = ""
-    """Who acts by these credentials, under whatever name."""
+    """The person acting through these credentials, whatever the principal's name is."""
     token_id: str
     digest: str
-    """SHA-256 of tool, canonical arguments, workspace and profile: the answer is to this and nothing else."""
+    """SHA-256 of tool, canonical arguments, workspace and profile. The answer is valid for exactly these."""
     reason: str
     message: str | None
     always: bool

@@ -1,4 +1,4 @@
-"""The routes of approvals: who waits, and the answer, which is given once, in time, and by somebody else."""
+"""The routes of approvals: list questions, and answer each once, in time, and not as the person who asked."""
 
 import time
 from typing import Annotated, Literal
@@ -47,7 +47,7 @@ class Approval(BaseModel):
 
 
 class Approvals(BaseModel):
-    """One page of them, the latest first."""
+    """One page of questions, the latest first."""
 
     approvals: tuple[Approval, ...]
     after: str
@@ -60,13 +60,13 @@ class ApprovalReply(BaseModel):
 
     answer: Literal["allow_once", "allow_always", "deny"]
     digest: str = Field(min_length=1, max_length=128)
-    """Of the question that was read: an answer to another one is refused."""
+    """The digest of the question that the approver read. An answer to any other question is refused."""
     message: str | None = Field(default=None, max_length=2_000)
-    """Told to the agent with a denial."""
+    """Shown to the agent with a denial."""
 
 
 def routes(service: Service) -> APIRouter:
-    """`/v1/approvals`."""
+    """Return the routes below `/v1/approvals`."""
     router, part = APIRouter(prefix="/v1/approvals", tags=["approvals"]), _Routes(service)
     router.add_api_route("", part.list_approvals, methods=["GET"], responses=answers())
     router.add_api_route("/{approval}", part.read_approval, methods=["GET"], responses=answers(404))
@@ -85,7 +85,7 @@ class _Routes:
         after: Annotated[str, Query(max_length=2_000)] = "",
         limit: Annotated[int, Query(ge=1, le=500)] = 100,
     ) -> Approvals:
-        """Who waits for an approval, or waited: the latest first."""
+        """List pending and answered questions, the latest first."""
         store = self._service.store(principal.tenant).asynchronous()
         where: dict[str, str] = {} if status is None else {"status": status}
         records, follows = await page_of(store, ApprovalRecord, where, after, limit, latest="asked_at")
@@ -95,7 +95,7 @@ class _Routes:
     async def read_approval(
         self, approval: ApprovalId, principal: Annotated[Principal, require(Role.VIEWER)]
     ) -> Approval:
-        """One question."""
+        """Show one question."""
         found = await self._service.store(principal.tenant).asynchronous().get(ApprovalRecord, approval)
         if found is None or not _concerns(principal, found.record):
             raise _unknown(approval)
@@ -139,12 +139,12 @@ class _Routes:
 
 
 def _concerns(principal: Principal, record: ApprovalRecord) -> bool:
-    """Whether *principal* may see and answer the questions of the agent: who is bound to agents has theirs alone."""
+    """Whether *principal* may see the question: one that is bound to agents sees only their questions."""
     return principal.agents is None or record.agent in principal.agents
 
 
 def _require_answerable(record: ApprovalRecord, reply: ApprovalReply, principal: Principal) -> None:
-    """Refuse an answer that comes twice, late, to something else, or from who asks.
+    """Refuse an answer that is a repetition, is late, is for another question, or comes from the caller itself.
 
     Raises:
         HttpProblem: 403 or 409.
