@@ -1,4 +1,4 @@
-"""Who asks, and what that one may do: tokens, passwords, JWT, OIDC, roles, tenants, sessions."""
+"""Authentication and authorisation of requests: tokens, passwords, JWT, OIDC, roles, tenants, sessions."""
 
 from toolcharter_service.auth.principal import INCLUDES, CallerScope, Principal, Role, dev_principal
 

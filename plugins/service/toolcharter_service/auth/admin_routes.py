@@ -1,6 +1,6 @@
-"""Routes for administrators: tokens, users and sessions of their own tenant. What others have is unknown here.
+"""Routes for administrators: tokens, users and sessions of their own tenant. Those of other tenants cannot be seen.
 
-An administrator who speaks for some agents alone gives nobody more, and changes nobody who may speak for others.
+An administrator who is bound to some agents can neither grant access to other agents nor change anyone who has it.
 """
 
 from collections.abc import Awaitable, Iterable, Mapping
@@ -29,7 +29,7 @@ from toolcharter_service.http.problems import HttpProblem, answers
 from toolcharter_service.service import Service
 
 MAX_LINEAGE = 100
-"""How many names and identifiers may stand behind a credential that makes others: three for each that made the next."""
+"""The most names and ids in the lineage of a principal that makes credentials: three for each maker before it."""
 T = TypeVar("T")
 Kept = TypeVar("Kept", bound=StoreRecord)
 Shown = TypeVar("Shown", bound=BaseModel)
@@ -42,7 +42,7 @@ Limit = Annotated[int, Query(ge=1, le=1_000)]
 
 
 class Token(BaseModel):
-    """A token, without what its bearer shows."""
+    """A token's description, without its secret text."""
 
     id: str
     name: str
@@ -54,14 +54,14 @@ class Token(BaseModel):
     created: int
     created_by: str
     expires: int
-    """In seconds since 1970, as `created`."""
+    """In seconds since 1970, like `created`."""
 
 
 class NewlyMadeToken(Token):
-    """A token that was just made."""
+    """A token that was just created."""
 
     token: str
-    """What its bearer shows. It is not kept, and not shown again."""
+    """The secret text that a bearer sends. It is not stored, and not shown again."""
 
 
 class Tokens(BaseModel):
@@ -69,7 +69,7 @@ class Tokens(BaseModel):
 
     tokens: list[Token]
     after: str
-    """What the next page begins after; empty at the end."""
+    """The cursor of the next page; empty at the end."""
 
 
 class User(BaseModel):
@@ -92,12 +92,12 @@ class Users(BaseModel):
 
 
 class UserChange(BaseModel):
-    """What is to be different; what is not named stays."""
+    """The changes of a user. Fields that are not named stay unchanged."""
 
     model_config = ConfigDict(extra="forbid")
 
     password: NewPassword = Field(default_factory=str)
-    """Ends all sessions of the user."""
+    """A new password. It ends all sessions of the user."""
     roles: Annotated[tuple[Role, ...], Field(min_length=1)] = Field(default_factory=tuple)
     agents: tuple[Word, ...] | None = None
     projects: tuple[Annotated[str, Field(min_length=1, max_length=200)], ...] | None = None
@@ -105,7 +105,7 @@ class UserChange(BaseModel):
 
 
 class SessionInfo(BaseModel):
-    """Somebody is signed in."""
+    """A person's session."""
 
     id: str
     user: str
@@ -123,7 +123,7 @@ class SessionList(BaseModel):
 
 
 def routes(service: Service) -> APIRouter:
-    """The routes."""
+    """Return the routes for administrators."""
     router = APIRouter(tags=["administration"], responses=answers(404, 409, 413, 415))
     _add_token_routes(router, service)
     _add_user_routes(router, service)
@@ -134,13 +134,13 @@ def routes(service: Service) -> APIRouter:
 def _add_token_routes(router: APIRouter, service: Service) -> None:
     @router.get("/v1/tokens")
     async def tokens(request: Request, admin: Admin, after: After = "", limit: Limit = 100) -> Tokens:
-        """The tenant's tokens."""
+        """List the tenant's tokens."""
         records, follows = await page_of(_auth(request).store, TokenRecord, {"tenant": admin.tenant}, after, limit)
         return Tokens(tokens=[_shown(Token, one) for one in records], after=follows)
 
     @router.post("/v1/tokens", status_code=201)
     async def create_token(request: Request, admin: Admin, body: NewToken) -> NewlyMadeToken:
-        """Make a token. It is shown this once."""
+        """Create a token. The response is the only place that shows it."""
         require_within(admin, body.agents, body.projects)
         created = token_module.made(admin.tenant, body, admin.key, _lineage_of(admin), admin.person)
         await stored(_auth(request).store.put(created.record, expected=0))
@@ -150,7 +150,7 @@ def _add_token_routes(router: APIRouter, service: Service) -> None:
 
     @router.delete("/v1/tokens/{token_id}", status_code=204)
     async def revoke_token(request: Request, admin: Admin, token_id: Id) -> None:
-        """Revoke a token: within a second no process takes it."""
+        """Revoke a token. Within a second every process refuses it."""
         auth = _auth(request)
 
         def work(transaction: StoreTransaction) -> token_module.Revoked | None:
@@ -169,7 +169,7 @@ def _add_token_routes(router: APIRouter, service: Service) -> None:
 def _add_user_routes(router: APIRouter, service: Service) -> None:
     @router.get("/v1/users")
     async def users(request: Request, admin: Admin, after: After = "", limit: Limit = 100) -> Users:
-        """The tenant's users."""
+        """List the tenant's users."""
         records, follows = await page_of(_auth(request).store, UserRecord, {"tenant": admin.tenant}, after, limit)
         return Users(users=[_shown(User, one) for one in records], after=follows)
 
@@ -190,7 +190,7 @@ def _add_user_routes(router: APIRouter, service: Service) -> None:
 
     @router.patch("/v1/users/{name}")
     async def change_user(request: Request, admin: Admin, name: UserName, body: UserChange) -> User:
-        """Change what a user may do, the password, or whether the user may sign in."""
+        """Change a user's roles, agents, projects or password, or enable or disable the user."""
         auth = _auth(request)
         given: dict[str, Any] = {field: getattr(body, field) for field in body.model_fields_set}
         if "password" in given:
@@ -202,7 +202,7 @@ def _add_user_routes(router: APIRouter, service: Service) -> None:
 
     @router.delete("/v1/users/{name}", status_code=204)
     async def delete_user(request: Request, admin: Admin, name: UserName) -> None:
-        """Forget a user, whose sessions end."""
+        """Delete a user. The user's sessions end."""
         auth = _auth(request)
 
         await stored(auth.store.transact(lambda transaction: _delete(transaction, admin, name)))
@@ -219,7 +219,7 @@ def _delete(transaction: StoreTransaction, admin: Principal, name: str) -> None:
     try:
         found = transaction.get(UserRecord, admin.tenant, name)
     except UnreadableRecord:
-        require_within(admin, None, None)  # Nobody knows how far it went.
+        require_within(admin, None, None)  # The user's agents and projects are unknown.
     else:
         if found is None:
             unknown("user")
@@ -246,10 +246,10 @@ def _change(transaction: StoreTransaction, admin: Principal, name: str, given: M
 
 
 def _lineage_of(admin: Principal) -> frozenset[str]:
-    """Who may answer nothing by what *admin* makes.
+    """Return the lineage for a credential that *admin* makes: all of these may not approve each other's calls.
 
     Raises:
-        HttpProblem: 403, credentials have made credentials too often to tell.
+        HttpProblem: 403, the chain of credentials that made credentials is too long.
     """
     if len(admin.lineage) > MAX_LINEAGE:
         raise HttpProblem(403, "Too many credentials have made one another: use an older one.", "made_too_deep")
@@ -259,13 +259,13 @@ def _lineage_of(admin: Principal) -> frozenset[str]:
 def _add_session_routes(router: APIRouter, service: Service) -> None:
     @router.get("/v1/sessions")
     async def sessions(request: Request, admin: Admin, after: After = "", limit: Limit = 100) -> SessionList:
-        """Who of the tenant is signed in."""
+        """List the sessions of the tenant's users."""
         records, follows = await page_of(_auth(request).store, SessionRecord, {"tenant": admin.tenant}, after, limit)
         return SessionList(sessions=[_shown(SessionInfo, one) for one in records], after=follows)
 
     @router.delete("/v1/sessions/{session_id}", status_code=204)
     async def end_session(request: Request, admin: Admin, session_id: Id) -> None:
-        """End a session: within a second no process takes its cookie."""
+        """End a session. Within a second every process refuses its cookie."""
         auth = _auth(request)
 
         def work(transaction: StoreTransaction) -> tuple[str, str]:
@@ -285,7 +285,12 @@ def _add_session_routes(router: APIRouter, service: Service) -> None:
 
 
 def _require_session_within(transaction: StoreTransaction, admin: Principal, session: SessionRecord | None) -> None:
-    """Refuse to end the session of who may speak for others; None for one that cannot be read.
+    """Refuse to end the session of a user who has agents or projects that *admin* does not have.
+
+    Args:
+        transaction: Reads the user.
+        admin: The administrator.
+        session: None if the record cannot be read.
 
     Raises:
         HttpProblem: 403.
@@ -300,7 +305,7 @@ def _require_session_within(transaction: StoreTransaction, admin: Principal, ses
 
 
 def require_within(admin: Principal, agents: Iterable[str] | None, projects: Iterable[str] | None) -> None:
-    """Nobody gives, takes or changes what goes further than the own reach.
+    """Refuse to grant, revoke or change access to agents or projects that *admin* does not have.
 
     Raises:
         HttpProblem: 403 `agent_not_allowed`, `project_not_allowed`.
@@ -314,10 +319,10 @@ def require_within(admin: Principal, agents: Iterable[str] | None, projects: Ite
 async def page_of(
     store: AsyncStore, model: type[Kept], where: Where, after: str, limit: int, *, latest: str = ""
 ) -> tuple[list[Kept], str]:
-    """A page of records; those with the highest value of the field *latest* first, if it is named.
+    """Return a page of records and the cursor of the next page; sorted by the field *latest*, if named, highest first.
 
     Raises:
-        HttpProblem: 400, *after* is none that a page has given; 503.
+        HttpProblem: 400, *after* is no cursor from a page; 503.
     """
     try:
         page = await store.page(model, where=where, order=latest, descending=bool(latest), after=after, limit=limit)
@@ -329,7 +334,7 @@ async def page_of(
 
 
 async def stored(work: Awaitable[T]) -> T:
-    """What *work* on the store gives.
+    """Await *work* on the store and return its result.
 
     Raises:
         HttpProblem: 503, the store does not answer.
@@ -341,17 +346,17 @@ async def stored(work: Awaitable[T]) -> T:
 
 
 def _shown(model: type[Shown], record: StoreRecord) -> Shown:
-    """The fields of *record* that *model* has."""
+    """Copy the fields of *record* that *model* has."""
     return model.model_validate(record.model_dump(include=set(model.model_fields)))
 
 
 def told(service: Service, admin: Principal, action: str, target: str, **more: Any) -> None:
-    """Every act of administration is an event."""
+    """Emit an event for an administrative action."""
     service.emit("service.admin", action=action, tenant=admin.tenant, by=admin.key, target=target, **more)
 
 
 def unknown(what: str) -> NoReturn:
-    """Of another tenant's records, too: they are not there for this one."""
+    """Raise 404, also for a record of another tenant, which this tenant may not know of."""
     raise HttpProblem(404, f"There is no such {what}.", f"unknown_{what}")
 
 

@@ -1,8 +1,8 @@
-"""How often anybody may try to sign in: by user and by address, counted in the store for all processes together.
+"""The rate limit of attempts to sign in: per user and per address, counted in the store for all processes together.
 
-A try takes its place before the password is looked at, so that many at once are counted, too. Users that do not exist are
-counted like those that do. The counters are a fixed number of buckets, which names and addresses share by a hash:
-trying many of them fills nothing.
+An attempt is counted before the password is checked, so simultaneous attempts count, too. Unknown users are counted
+like existing users. Names and addresses are hashed to a fixed number of buckets, so that trying many of them cannot
+fill the store.
 """
 
 import time
@@ -18,7 +18,7 @@ BUCKETS = 65_536
 
 
 class Rate(NamedTuple):
-    """How many at once, and how long each takes to be forgotten."""
+    """The most attempts at once, and the seconds after which each is forgotten."""
 
     burst: int
     each_s: float
@@ -35,11 +35,11 @@ class Attempts:
         self._store = store
 
     async def take(self, tenant: str, user: str, address: str) -> None:
-        """Count a try.
+        """Count an attempt.
 
         Raises:
             HttpProblem: 429, with `Retry-After`.
-            StoreUnavailable: The store does not answer: nobody signs in uncounted.
+            StoreUnavailable: The store does not answer. An attempt that cannot be counted has to be refused.
         """
         rates = {_bucket("user", tenant, user): OF_USER, _bucket("address", network_of(address)): OF_ADDRESS}
 
@@ -62,12 +62,12 @@ class Attempts:
             raise HttpProblem(429, "Too many attempts to sign in.", "too_many_attempts", headers=headers)
 
     async def forget_user(self, tenant: str, user: str) -> None:
-        """The user has signed in: those before are forgiven. The address's are not."""
+        """Forget a user's failed attempts after a success. The count of the address stays."""
         await self._store.delete(AttemptRecord, _bucket("user", tenant, user))
 
 
 def network_of(address: str) -> str:
-    """What an address is counted by: whoever has one address of IPv6 has 2**64 of them."""
+    """Return the network that an address is counted as: for IPv6 its /64, since a client can use all of it."""
     try:
         found = ip_address(address)
     except ValueError:

@@ -1,4 +1,4 @@
-"""`ServiceAuth`: who sends a request, by its token, its JSON Web Token or its session."""
+"""`ServiceAuth`: authenticates requests by token, JSON Web Token or session."""
 
 import asyncio
 import os
@@ -35,15 +35,15 @@ SCOPES_HEADER = b"x-caller-scopes"
 _POSTPONED_S = 30.0
 TIDY_S = 3_600.0
 TOPIC = "credentials"
-"""Of the bus: something was revoked or changed."""
+"""The bus topic that announces revoked or changed credentials."""
 KEPT_S = 30 * token_module.DAY_S
 MAX_BEARER = 16_384
-"""Characters of a bearer's token."""
+"""The most characters of a bearer token."""
 _FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 
 
 class ServiceAuth:
-    """`app.state.auth` of a service."""
+    """The authenticator of a service, at `app.state.auth`."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
@@ -64,7 +64,7 @@ class ServiceAuth:
         service.run_in_background("credentials that have expired", self._tidy)
 
     async def principal(self, request: Request, /) -> Principal:
-        """Who sends *request*.
+        """Authenticate *request*.
 
         Raises:
             HttpProblem: 400, 401, 403 `csrf`, 503.
@@ -73,7 +73,7 @@ class ServiceAuth:
         named: list[str] = []
         for name, value in request.scope[
             "headers"
-        ]:  # once, and without decoding the others: this is on every call's way
+        ]:  # one pass that decodes only two headers, since every request comes through here
             if name == b"authorization":
                 given.append(value.decode("latin-1"))
             elif name == SCOPES_HEADER:
@@ -96,7 +96,7 @@ class ServiceAuth:
         return found
 
     async def _watch(self) -> None:
-        """Forget what other processes have changed, for ever: at once where the bus tells, else within a second."""
+        """Drop cached credentials that other processes changed: at once if the bus says so, else within a second."""
         loop = asyncio.get_running_loop()
 
         def heard(_tenant: str, _payload: bytes) -> None:
@@ -104,7 +104,7 @@ class ServiceAuth:
 
         subscription = None
         if self._service.bus is not None:
-            with suppress(BusUnavailable):  # the store is asked anyway
+            with suppress(BusUnavailable):  # the store is polled anyway
                 subscription = await asyncio.to_thread(self._service.bus.subscribe, TOPIC, heard)
         try:
             await self.verified.watch()
@@ -113,14 +113,14 @@ class ServiceAuth:
                 subscription.close()
 
     async def _tidy(self) -> None:
-        """Delete what has expired, for ever; several processes may do it at once."""
+        """Delete expired credentials every `TIDY_S`. Several processes may do so at once."""
         while True:
             with suppress(StoreUnavailable, StoreConflict):
                 await delete_expired(self.store)
             await asyncio.sleep(TIDY_S)
 
     async def token_holds(self, tenant: str, token_id: str) -> bool:
-        """Whether a token is there and has not expired, as the store says now.
+        """Whether a token exists in the store now and has not expired.
 
         Raises:
             StoreUnavailable: The store does not answer.
@@ -129,7 +129,7 @@ class ServiceAuth:
         return any(one.record.expires > time.time() for one in found.records)
 
     async def credential_holds(self, tenant: str, means: str, token_id: str) -> bool:
-        """Whether who asked by a token or a session may still call, as the store says now; what is signed holds until it ends.
+        """Whether a token or session is still valid in the store. A JSON Web Token is valid until it expires.
 
         Raises:
             StoreUnavailable: The store does not answer.
@@ -141,7 +141,7 @@ class ServiceAuth:
         return means != "token" or await self.token_holds(tenant, token_id)
 
     async def begin_session(self, principal: Principal, *, means: str, former: str, epoch: int = 0) -> Began:
-        """Begin a session, as `Sessions.begin` does, and forget here what it ends.
+        """Begin a session, as `Sessions.begin` does, and drop the former session from this process's cache.
 
         Raises:
             StoreUnavailable: The store does not answer.
@@ -155,13 +155,16 @@ class ServiceAuth:
         """End the session of *cookie*.
 
         Raises:
-            StoreUnavailable: The store does not answer: it has not ended.
+            StoreUnavailable: The store does not answer, so the session has not ended.
         """
         await self.sessions.end(cookie)
         await self.changed(token_module.digest_of(cookie))
 
     async def changed(self, *digests: str) -> None:
-        """Forget credentials that were changed here, and look at once what else was; others look within a second."""
+        """Drop changed credentials from the cache, announce it on the bus, and check at once for other changes.
+
+        Other processes notice within a second.
+        """
         for digest in digests:
             self.verified.forget(digest)
         if self._service.bus is not None:
@@ -184,7 +187,7 @@ class ServiceAuth:
         return await self.jwt.principal(text)
 
     async def _known(self, text: str, read: Read) -> Verified | None:
-        """What stands behind a token or a cookie, if it has not expired.
+        """Return the verified credentials of a token or cookie; None if it is unknown or has expired.
 
         Raises:
             HttpProblem: 503, the store does not answer.
@@ -219,7 +222,7 @@ class ServiceAuth:
 
 
 def tell_how_to_begin(service: Service) -> None:
-    """Say on standard error how to make the first token, where nobody can get in."""
+    """Print on standard error how to create the first token, if there are no credentials at all."""
     config, store = service.config.auth, service.store("")
     if config.jwt or config.oidc is not None:
         return
@@ -232,7 +235,7 @@ def tell_how_to_begin(service: Service) -> None:
 
 
 async def delete_expired(store: AsyncStore) -> int:
-    """Delete the sessions that have ended, and the tokens that ended `KEPT_S` ago: until then lists show that they did.
+    """Delete sessions that have expired, and tokens that expired `KEPT_S` ago. Until then lists show them as expired.
 
     Raises:
         StoreUnavailable: The store does not answer.
@@ -246,14 +249,14 @@ async def delete_expired(store: AsyncStore) -> int:
             ended = [one.record for one in page.records if one.record.expires < until]
             for record in ended:
                 deleted += await store.delete(model, record.digest)
-            after = page.after  # What cannot be read stays, and keeps no other.
+            after = page.after  # Unreadable records stay, and do not hold up the others.
             if len(ended) < len(page.records) or not after:
                 break
     return deleted
 
 
 def store_away() -> HttpProblem:
-    """The answer where the store is needed and does not answer."""
+    """Return the response for a store that does not answer."""
     return HttpProblem(503, "The store cannot be reached.", "store_unavailable", headers={"Retry-After": "5"})
 
 
@@ -261,10 +264,10 @@ _WRONG = "This token is not known, has expired or was revoked."
 
 
 async def secret_value(service: Service, reference: str) -> str:
-    """What `secret:NAME` or `env:NAME` means in the configuration: a secret of the service as a whole, or of its environment.
+    """Resolve `secret:NAME`, a secret of the service as a whole, or `env:NAME`, a variable of its environment.
 
     Raises:
-        StoreUnavailable: There is none of that name, or the store does not answer.
+        StoreUnavailable: There is no such secret or variable, or the store does not answer.
     """
     kind, _, name = reference.partition(":")
     if kind == "env":
@@ -278,14 +281,14 @@ async def secret_value(service: Service, reference: str) -> str:
 
 
 def require_secret(service: Service, reference: str, *path: str | int) -> None:
-    """See that `secret:NAME`, which the configuration says at *path*, can be read, as far as the store answers.
+    """Check that `secret:NAME` at *path* of the configuration can be read, unless the store does not answer.
 
     Raises:
         ConfigurationError: There is no such secret, or it cannot be decrypted.
     """
     name, store = secret_name(reference), service.store("", CORE_RECORDS)
     with suppress(StoreUnavailable):
-        store.last_change()  # It answers: what it says of the secret is the secret's fault.
+        store.last_change()  # The store answers, so a failure below is the secret's fault.
         try:
             kept, what = store.get(SecretRecord, name), f"there is no secret {name!r}."
         except (StoreUnavailable, UnreadableRecord) as error:
@@ -295,14 +298,14 @@ def require_secret(service: Service, reference: str, *path: str | int) -> None:
 
 
 def unauthenticated(message: str) -> HttpProblem:
-    """The answer to whoever is not known."""
+    """Return the response to an unauthenticated request."""
     return HttpProblem(401, message, "unauthenticated", headers={"WWW-Authenticate": 'Bearer realm="toolcharter"'})
 
 
 async def _require_csrf_token(request: Request, cookie: str) -> None:
-    """The request comes from a page that knows the session's token, in the header or in the form.
+    """Refuse a request without the session's CSRF token in its header or form.
 
-    That it comes from a page of ours at all, `OriginGuard` has seen already, where the browser says so.
+    `OriginGuard` has already checked the request's origin, as far as the browser sends it.
     """
     given = request.headers.get(CSRF_HEADER)
     if given is None and request.headers.get("content-type", "").lower().startswith(_FORMS):

@@ -1,4 +1,4 @@
-"""`principal_of`: what the claims of a token make of its subject, by the configuration's mapping. Pure."""
+"""`principal_of`: maps the claims of a token to a principal, as the configuration says. Pure."""
 
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -13,16 +13,16 @@ MAX_NAMES = 1_000
 
 
 class ClaimFault(ValueError):
-    """A token that says too little of its subject to let it in."""
+    """A token whose claims give no valid tenant or name."""
 
 
 def principal_of(
     claims: Mapping[str, Any], mapping: ClaimMapping, tenants: Collection[str], means: Means = "jwt"
 ) -> Principal:
-    """Who the subject of a token is.
+    """Map a token's claims to a principal.
 
     Raises:
-        ClaimFault: It has no name, or no tenant that there is.
+        ClaimFault: The claims give no valid name, or no existing tenant.
     """
     tenant = _at(claims, mapping.tenant.claim) if isinstance(mapping.tenant, Claim) else mapping.tenant
     if not isinstance(tenant, str) or tenant not in tenants:
@@ -54,8 +54,8 @@ def _roles(claims: Mapping[str, Any], roles: tuple[Role, ...] | RoleClaim) -> fr
 
 
 def _at(claims: Mapping[str, Any], path: str) -> Any:
-    """A claim by its name, or by its path; None if it is not there."""
-    if path in claims:  # `https://example.org/roles` has dots that are no path
+    """Look up a claim by its name or path; None if it is missing."""
+    if path in claims:  # the dots in `https://example.org/roles` are no path
         return claims[path]
     found: Any = claims
     for name in path.split("."):
@@ -64,7 +64,7 @@ def _at(claims: Mapping[str, Any], path: str) -> Any:
 
 
 def _words(value: Any) -> list[str]:
-    """A claim with names: a list, or one text with blanks between, as `scope` is. What is neither names nothing."""
+    """Parse a claim of several names: a list, or text separated by blanks like `scope`. Anything else gives none."""
     if isinstance(value, str):
         return value.split()[:MAX_NAMES]
     return [word for word in value[:MAX_NAMES] if isinstance(word, str)] if isinstance(value, list) else []

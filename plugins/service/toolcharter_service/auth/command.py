@@ -1,4 +1,4 @@
-"""`toolcharter service`: tokens and users from a shell on the service's machine, before anybody can sign in."""
+"""`toolcharter service`: manages tokens and users from a shell on the service's machine, before anyone can sign in."""
 
 import json
 import sys
@@ -28,7 +28,7 @@ Kept = TypeVar("Kept", TokenRecord, UserRecord)
 
 
 class _Place(NamedTuple):
-    """Whose tokens and users a command is about."""
+    """The service and tenant that a command works on."""
 
     service: Service
     store: Store
@@ -36,7 +36,7 @@ class _Place(NamedTuple):
     tenant: str
 
     def told(self, action: str, target: str, **more: Any) -> None:
-        """Leave the event of an act of administration."""
+        """Emit an event for an administrative action."""
         by = f"shell:{getuser()}"
         self.service.emit("service.admin", action=action, tenant=self.tenant, by=by, target=target, **more)
 
@@ -181,11 +181,11 @@ def remove_user(config: Path, tenant: str | None, name: str) -> None:
 
 @contextmanager
 def _place(config: Path, tenant: str | None) -> Generator[_Place]:
-    """The records of the service that *config* describes.
+    """Open the records of the service that *config* describes.
 
     Raises:
-        ConfigurationError: The command line shows its faults, with exit status 2.
-        click.ClickException: The store does not answer, or there is no such tenant.
+        ConfigurationError: The configuration has faults. The command line shows them and exits with status 2.
+        click.ClickException: The store does not answer, or the tenant does not exist.
     """
     file = read_config(config)
     tenants = list(file.config.tenants)
@@ -202,12 +202,16 @@ def _place(config: Path, tenant: str | None) -> Generator[_Place]:
 
 
 def _given(lists: dict[str, Sequence[str]]) -> dict[str, Sequence[str]]:
-    """Options that were given; those that were not bound nothing."""
+    """Keep the options that were given. An option that was not given sets no restriction."""
     return {name: values for name, values in lists.items() if values}
 
 
 def _read(model: type[Wanted], **values: Any) -> Wanted:
-    """What is asked for, if it can be."""
+    """Validate the options against *model*.
+
+    Raises:
+        click.UsageError: A value is invalid.
+    """
     try:
         return model.model_validate(values)
     except ValidationError as error:
@@ -216,7 +220,7 @@ def _read(model: type[Wanted], **values: Any) -> Wanted:
 
 
 def _all(place: _Place, model: type[Kept]) -> Iterator[Kept]:
-    """The tenant's records."""
+    """Yield the tenant's records, and print which cannot be read."""
     after = ""
     while True:
         page = place.store.page(model, where={"tenant": place.tenant}, after=after, skip_unreadable=True)

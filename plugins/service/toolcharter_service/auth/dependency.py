@@ -1,4 +1,4 @@
-"""What routes depend on: `authenticate` says who asks, `require` refuses whom the route is not for."""
+"""The dependencies of routes: `authenticate` returns the principal, `require` refuses a principal without the role."""
 
 from typing import Any, Protocol
 
@@ -9,22 +9,22 @@ from toolcharter_service.http.problems import HttpProblem
 
 
 class Authenticator(Protocol):
-    """`app.state.auth`."""
+    """The interface of `app.state.auth`."""
 
     async def principal(self, request: Request, /) -> Principal:
-        """Who sends *request*.
+        """Authenticate *request*.
 
         Raises:
-            HttpProblem: 401 if that is not known.
+            HttpProblem: 401 if it cannot be authenticated.
         """
         ...
 
 
 async def authenticate(request: Request) -> Principal:
-    """Who sends *request*, once for each request.
+    """Return the principal of *request*, which is authenticated once.
 
     Raises:
-        HttpProblem: 401 if that is not known, 400 if its headers cannot be read, 429, 503.
+        HttpProblem: 401 if it cannot be authenticated, 400 if its headers are invalid, 429, 503.
     """
     state: dict[str, Any] = request.scope.setdefault("state", {})  # what `request.state` shows
     known: Principal | None = state.get("principal")
@@ -35,14 +35,14 @@ async def authenticate(request: Request) -> Principal:
 
 
 class RequireRole:
-    """The dependency that `require` gives; a route's roles are read from it."""
+    """The dependency that `require` returns. Other code reads a route's roles from it."""
 
     def __init__(self, roles: frozenset[Role], scope: CallerScope | None) -> None:
         self.roles = roles
         self.scope = scope
 
     async def __call__(self, request: Request) -> Principal:
-        """The principal, if it has one of the roles and the scope.
+        """Return the principal if it has one of the roles, and the scope.
 
         Raises:
             HttpProblem: As `authenticate`; 403 `role_missing` or `scope_missing`.
@@ -58,11 +58,11 @@ class RequireRole:
 
 
 def require(*roles: Role, scope: CallerScope | None = None) -> Any:
-    """A dependency that gives the `Principal`, if it has one of *roles*; for `dependencies=` and for `Annotated`.
+    """Return a dependency that yields the `Principal` if it has one of *roles*; for `dependencies=` and `Annotated`.
 
     Args:
         roles: One of them is enough.
-        scope: Which scope, as `X-Caller-Scopes` names it, lets the route be used by who has narrowed itself to some;
-            None for a route that only a principal with all scopes may use.
+        scope: The scope that a principal needs if it is narrowed to some scopes, for instance by `X-Caller-Scopes`.
+            None: only a principal with all scopes may use the route.
     """
     return Depends(RequireRole(frozenset(roles), scope))

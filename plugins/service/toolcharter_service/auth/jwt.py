@@ -1,7 +1,7 @@
-"""JSON Web Tokens of issuers that the configuration names: the signature by listed algorithms alone, then every claim that bounds it.
+"""Verifies JSON Web Tokens of configured issuers: the signature, by listed algorithms only, then the limiting claims.
 
-The header chooses a key among the issuer's, and nothing else: no URL and no key in it is looked at, and what it calls
-critical is refused. What was verified is remembered until it expires, or the issuer's keys change.
+The header only selects one of the issuer's keys. URLs and keys in it are ignored, and critical extensions are refused.
+A verified token is cached until it expires or the issuer's keys change.
 """
 
 import time
@@ -23,15 +23,15 @@ from toolcharter_service.http.problems import HttpProblem
 MAX_VERIFIED = 10_000
 _DOTS = 2
 _TYPES = frozenset({"jwt", "at+jwt"})
-"""What `typ` may say: an ID token or another kind of statement is no access token. Source: RFC 9068, section 4."""
+"""The accepted values of `typ`. ID tokens and other statements are no access tokens. Source: RFC 9068, section 4."""
 
 
 class NotBelieved(Exception):
-    """A token that is not taken. Why is for tests and for the issuer's people; the bearer is not told."""
+    """A token that is refused. The message is for tests and operators; the bearer never sees it."""
 
 
 class _Registry(JWSRegistry):
-    """joserfc's, with room for the headers of large providers, and for what they add to them."""
+    """joserfc's registry, with a higher limit for headers, and without refusing unknown header fields."""
 
     max_header_length = 8_192
 
@@ -40,7 +40,7 @@ class _Registry(JWSRegistry):
 
 
 class Signed(NamedTuple):
-    """A JSON Web Token whose signature holds."""
+    """A JSON Web Token with a valid signature."""
 
     header: Mapping[str, Any]
     claims: Mapping[str, Any]
@@ -50,8 +50,8 @@ async def verify(text: str, keys: IssuerKeys, algorithms: Sequence[str]) -> Sign
     """Check the signature of *text*.
 
     Raises:
-        NotBelieved: It does not hold.
-        KeysUnavailable: It cannot be checked.
+        NotBelieved: The signature or the token is invalid.
+        KeysUnavailable: The issuer's keys cannot be fetched.
     """
     header = read_header(text)
     algorithm, kid = header.get("alg"), header.get("kid")
@@ -71,10 +71,10 @@ async def verify(text: str, keys: IssuerKeys, algorithms: Sequence[str]) -> Sign
 
 
 def read_header(text: str) -> dict[str, Any]:
-    """What a token says of its signature, which nobody has checked yet.
+    """Parse the header of a token, without checking its signature.
 
     Raises:
-        NotBelieved: It is no token.
+        NotBelieved: *text* is no token.
     """
     try:
         return dict(extract_compact(text.encode("ascii"), registry=_Registry(())).headers())
@@ -83,10 +83,10 @@ def read_header(text: str) -> dict[str, Any]:
 
 
 def check_times(claims: Mapping[str, Any], skew_s: float) -> float:
-    """Until when a token holds, in seconds since 1970. Source: RFC 7519, section 4.1.
+    """Check a token's times, and return when it expires, in seconds since 1970. Source: RFC 7519, section 4.1.
 
     Raises:
-        NotBelieved: It does not hold now, or does not say until when.
+        NotBelieved: The token is not valid now, or does not say when it expires.
     """
     now = time.time()
     times = {name: claims[name] for name in ("exp", "nbf", "iat") if name in claims}
@@ -100,7 +100,7 @@ def check_times(claims: Mapping[str, Any], skew_s: float) -> float:
 
 
 def has_audience(claims: Mapping[str, Any], audience: str) -> bool:
-    """Whether a token is meant for *audience*, perhaps among others."""
+    """Whether *audience* is an audience of the token."""
     said = claims.get("aud")
     return said == audience or (isinstance(said, list) and audience in said)
 
@@ -118,7 +118,7 @@ class _Issuer(NamedTuple):
 
 
 class JwtIssuers:
-    """All issuers of a configuration, and what was verified of their tokens."""
+    """The issuers of a configuration, and a cache of their verified tokens."""
 
     def __init__(self, issuers: Sequence[JwtIssuer], tenants: Collection[str]) -> None:
         self._issuers = {one.issuer: _Issuer(one, IssuerKeys(one.jwks, one.network)) for one in issuers}
@@ -126,7 +126,7 @@ class JwtIssuers:
         self._known: dict[str, _Known] = {}
 
     async def principal(self, text: str) -> Principal:
-        """Whom a token stands for.
+        """Verify a token and return its principal.
 
         Raises:
             HttpProblem: 401; 503 `keys_unavailable`.
@@ -153,12 +153,12 @@ class JwtIssuers:
         return found.principal
 
     async def _verified(self, text: str) -> _Known:
-        """Check all of a token.
+        """Check a token's signature, type, issuer, audience, times and claims.
 
         Raises:
-            NotBelieved: A part does not hold.
-            ClaimFault: It says of no tenant that it is its.
-            KeysUnavailable: It cannot be checked.
+            NotBelieved: One of them is invalid.
+            ClaimFault: The claims give no valid tenant or name.
+            KeysUnavailable: The issuer's keys cannot be fetched.
         """
         issuer = self._issuers.get(_said_issuer(text))
         if issuer is None:
@@ -176,7 +176,7 @@ class JwtIssuers:
 
 
 def _said_issuer(text: str) -> str:
-    """Who has signed a token, as it says itself; the signature shows whether that is so."""
+    """Return the issuer that a token claims. The caller has to check its signature."""
     if text.count(".") != _DOTS:
         raise NotBelieved("no token")
     try:

@@ -1,8 +1,8 @@
-"""`IssuerKeys`: the public keys of an issuer, from a URL or a file, fetched under the network guard, kept and renewed.
+"""`IssuerKeys`: caches the public keys of an issuer, fetched from a URL under the network guard or read from a file.
 
-A key that the issuer withdraws is believed for `FRESH_S` at most; one that is new is fetched when the first token names it,
-but not more often than every `REFETCH_S`, whatever tokens name. An issuer that cannot be reached is believed for
-`STALE_S` more.
+A withdrawn key is trusted for at most `FRESH_S`. A new key is fetched when the first token names it, but whatever
+tokens name, keys are fetched at most every `REFETCH_S`. While the issuer is unreachable, its keys are trusted for
+`STALE_S` longer.
 """
 
 import asyncio
@@ -29,15 +29,15 @@ PublicKey = RSAKey | ECKey | OKPKey
 
 
 class KeysUnavailable(Exception):
-    """The keys cannot be had, and those that are known are too old."""
+    """The keys cannot be fetched, and the cached keys are too old."""
 
 
 class IssuerKeys:
-    """The keys at one place.
+    """The keys at one URL or in one file.
 
     Args:
-        place: A URL, or a file.
-        network: What may be reached.
+        place: The URL or file.
+        network: The network policy for the URL.
     """
 
     def __init__(self, place: str, network: NetworkPolicy) -> None:
@@ -48,18 +48,18 @@ class IssuerKeys:
         self._lock = asyncio.Lock()
         self._renewal: asyncio.Task[None] | None = None
         self.generation = 0
-        """One more whenever other keys came: what was verified with those before is verified again."""
+        """Grows when the keys change: tokens that were verified with earlier keys have to be verified again."""
 
     @property
     def is_fresh(self) -> bool:
-        """Whether the keys that are known are as they were a short while ago."""
+        """Whether the keys were fetched within `FRESH_S`."""
         return time.monotonic() - self._fetched <= FRESH_S
 
     async def find(self, kid: str | None, algorithm: str) -> PublicKey | None:
-        """The key that a token was signed with: the one that it names, or the only one that it can be.
+        """Find the key of a token: the key that it names, or the only key that fits *algorithm*; None if there is none.
 
         Raises:
-            KeysUnavailable: They cannot be had, and those that are known are too old.
+            KeysUnavailable: The keys cannot be fetched, and the cached keys are too old.
         """
         age = time.monotonic() - self._fetched
         if age > FRESH_S + STALE_S:
@@ -67,7 +67,7 @@ class IssuerKeys:
             if time.monotonic() - self._fetched > FRESH_S + STALE_S:
                 raise KeysUnavailable
         elif age > FRESH_S and not self._lock.locked():
-            self._renewal = asyncio.create_task(self._renew())  # nobody waits for an issuer that is away
+            self._renewal = asyncio.create_task(self._renew())  # in the background: the issuer may be unreachable
         found = self._pick(kid, algorithm)
         if found is None and kid is not None:
             await self._renew()
@@ -75,12 +75,12 @@ class IssuerKeys:
         return found
 
     async def settled(self) -> None:
-        """Wait for a renewal that is under way."""
+        """Wait for a running renewal."""
         if self._renewal is not None:
             await self._renewal
 
     async def _renew(self) -> None:
-        """Fetch the keys, unless somebody did a moment ago."""
+        """Fetch the keys, unless the last attempt is less than `REFETCH_S` ago."""
         async with self._lock:
             now = time.monotonic()
             if now - self._tried > REFETCH_S:
@@ -91,7 +91,7 @@ class IssuerKeys:
         try:
             keys = read_keys(await self._read())
         except (Denied, ToolError, OSError, ValueError):
-            return  # Those that are known are believed for a while.
+            return  # The cached keys stay trusted for a while.
         self._fetched = now
         if [key.as_dict() for key in keys] != [key.as_dict() for key in self._keys]:
             self._keys = keys
@@ -114,10 +114,10 @@ class IssuerKeys:
 
 
 def read_keys(document: bytes) -> tuple[PublicKey, ...]:
-    """The keys of a JWK set that verify signatures; others are passed over, secrets above all.
+    """Parse the keys of a JWK set that verify signatures. All others are skipped, above all symmetric keys.
 
     Raises:
-        ValueError: It is no JWK set.
+        ValueError: *document* is no JWK set.
     """
     read = orjson.loads(document)
     entries = read.get("keys") if isinstance(read, dict) else None
@@ -141,7 +141,7 @@ def _read_key(entry: Any) -> PublicKey | None:
 
 
 def _number(text: str) -> int:
-    """A number of a key. Source: RFC 7518, section 2, Base64urlUInt."""
+    """Parse a number of a key. Source: RFC 7518, section 2, Base64urlUInt."""
     return int.from_bytes(urlsafe_b64decode(text + "=" * (-len(text) % 4)))
 
 
@@ -149,7 +149,7 @@ _PUBLIC = ("kty", "kid", "use", "key_ops", "alg", "n", "e", "crv", "x", "y")
 
 
 def _fits(key: PublicKey, algorithm: str) -> bool:
-    """Whether signatures of *algorithm* can be this key's. Source: RFC 7518, section 3.1; RFC 8037, section 3.1."""
+    """Whether *key* can verify signatures of *algorithm*. Source: RFC 7518, section 3.1; RFC 8037, section 3.1."""
     if key.get("alg") not in (None, algorithm):
         return False
     if isinstance(key, RSAKey):

@@ -1,4 +1,4 @@
-"""Routes for people: signing in with a password or at an OpenID provider, one's own session, signing out."""
+"""Routes for people: signing in with a password or at an OpenID provider, reading one's session, signing out."""
 
 from functools import partial
 from html import escape
@@ -33,18 +33,18 @@ Name = Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]{1,128}$")]
 
 
 class Login(BaseModel):
-    """Who signs in."""
+    """The credentials of a person who signs in."""
 
     model_config = ConfigDict(extra="forbid")
 
     tenant: Name | None = None
-    """May be left out where there is one."""
+    """May be omitted if the service has only one tenant."""
     user: Name
     password: Password
 
 
 class PasswordChange(BaseModel):
-    """A new password for oneself."""
+    """A change of one's own password."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -53,29 +53,29 @@ class PasswordChange(BaseModel):
 
 
 class Session(BaseModel):
-    """Who asks, and what that one may do."""
+    """The principal of the request, and its permissions."""
 
     tenant: str
     name: str
     user: str | None
     roles: list[Role]
     agents: list[str] | None
-    """For whom it may speak; null for any agent of the tenant."""
+    """The agents that it may speak for; null for any agent of the tenant."""
     projects: list[str] | None
     scopes: list[str] | None
     means: str
     csrf_token: str | None
-    """What requests with the session's cookie bring along in `X-CSRF-Token`; null for a token."""
+    """The value of `X-CSRF-Token` for requests with the session's cookie; null for a token."""
 
 
 def routes(service: Service) -> APIRouter:
-    """The routes."""
+    """Return the routes for signing in and out."""
     router = APIRouter(tags=["people"], responses=answers(413, 415, 429))
     config = service.config.auth
 
     @router.get("/v1/session")
     async def session(request: Request, principal: Annotated[Principal, Depends(authenticate)]) -> Session:
-        """Who asks."""
+        """Show the principal of the request."""
         cookie = session_module.cookie_of(request.cookies) if principal.means == "session" else ""
         return _described(principal, session_module.csrf_token(cookie) if cookie else None)
 
@@ -111,7 +111,7 @@ def routes(service: Service) -> APIRouter:
             next_path: Annotated[str | None, Query(alias="next", max_length=2_000)] = None,
             failed: Annotated[str | None, Query(pattern="^[a-z_]{1,40}$")] = None,
         ) -> HTMLResponse:
-            """Where people sign in."""
+            """Show the page where people sign in."""
             return HTMLResponse(_page(service, local_path(next_path), failed))
 
     return router
@@ -150,7 +150,7 @@ def _add_password_routes(router: APIRouter, service: Service) -> None:
         body: PasswordChange,
         principal: Annotated[Principal, Depends(authenticate)],
     ) -> None:
-        """Take another password. Every session of the user ends, and this one begins anew."""
+        """Change one's own password. Every session of the user ends, and a new session begins."""
         auth = _auth(request)
         if principal.means != "session" or principal.user is None:
             raise HttpProblem(403, "People change their own password.", "sessions_only")
@@ -176,7 +176,7 @@ def _add_password_routes(router: APIRouter, service: Service) -> None:
 def _add_oidc_routes(router: APIRouter, service: Service, provider: OidcLogin) -> None:
     @router.get("/login/oidc", status_code=303)
     async def begin(next_path: Annotated[str | None, Query(alias="next", max_length=2_000)] = None) -> Response:
-        """Sign in at the provider."""
+        """Send the browser to the provider to sign in."""
         try:
             beginning = await provider.begin(next_path)
         except ProviderUnavailable:
@@ -187,7 +187,7 @@ def _add_oidc_routes(router: APIRouter, service: Service, provider: OidcLogin) -
 
     @router.get("/login/oidc/callback", status_code=303)
     async def callback(request: Request) -> Response:
-        """Come back from the provider."""
+        """Finish signing in when the browser returns from the provider."""
         query: dict[str, list[str]] = {}
         for name, value in request.query_params.multi_items():
             query.setdefault(name, []).append(value)
@@ -241,7 +241,7 @@ async def _sign_in(service: Service, request: Request, login: Login) -> tuple[se
 
 
 async def _checked(auth: ServiceAuth, request: Request, tenant: str, user: str, password: str) -> UserRecord:
-    """The user's record, if the password is right. Who does not exist, or may not sign in, costs the same and hears the same.
+    """Check a password and return the user's record. Unknown and disabled users take as long and get the same error.
 
     Raises:
         HttpProblem: 401, 429, 503.
@@ -256,7 +256,7 @@ async def _checked(auth: ServiceAuth, request: Request, tenant: str, user: str, 
         if auth.passwords.is_old(may.record.password):
             renewed = may.record.model_copy(update={"password": await auth.passwords.ahash(password)})
             await auth.store.put(renewed, expected=may.version)
-    except StoreConflict:  # somebody else has changed the user meanwhile; the hash is renewed another time
+    except StoreConflict:  # another process has changed the user; the hash is renewed at the next sign-in
         return await _present(auth, tenant, user)
     except StoreUnavailable as error:
         raise store_away() from error
@@ -274,7 +274,7 @@ async def _sign_out(service: Service, request: Request, principal: Principal) ->
     """End the session of the request's cookie.
 
     Raises:
-        HttpProblem: 403, it has none; 503, the store does not answer.
+        HttpProblem: 403, the request has no session; 503, the store does not answer.
     """
     if principal.means != "session":
         raise HttpProblem(403, "This is for sessions.", "sessions_only")
@@ -331,7 +331,7 @@ _TENANT = '<p><label for="tenant">Tenant</label> <input id="tenant" name="tenant
 
 
 def _page(service: Service, path: str, failed: str | None) -> str:
-    """The page where people sign in; it needs no script."""
+    """Render the page where people sign in. It needs no script."""
     config = service.config.auth
     parts = ["<h1>Sign in</h1>"]
     if failed is not None:

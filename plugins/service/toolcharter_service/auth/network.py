@@ -1,4 +1,4 @@
-"""`require_public_url`: URLs that people register, such as servers, webhooks and keys, pass the network guard."""
+"""`require_public_url`: checks URLs that people register, such as servers and webhooks, against the network guard."""
 
 from toolcharter import Denied, NetworkPolicy, ToolError
 from toolcharter.hosts import require_public
@@ -6,16 +6,16 @@ from toolcharter_service.http.problems import HttpProblem
 
 
 async def require_public_url(url: str, network: NetworkPolicy | None = None) -> str:
-    """Judge a URL that somebody registers: its text, and each address that its name leads to now.
+    """Check a URL that a person registers: its text, and each address that its host name resolves to now.
 
-    Whoever requests it later does so through `toolcharter.hosts.open_http`, which judges it again each time.
+    Later requests to it have to use `toolcharter.hosts.open_http`, which checks it again each time.
 
     Args:
-        url: As it was written.
-        network: What may be reached; by default public addresses alone.
+        url: As the person wrote it.
+        network: The network policy; by default only public addresses may be reached.
 
     Returns:
-        The URL in its normal form.
+        The normalised URL.
 
     Raises:
         HttpProblem: 400, with the guard's reason, such as `private_address` or `host_not_found`.

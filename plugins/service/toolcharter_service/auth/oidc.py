@@ -1,8 +1,8 @@
-"""People sign in at an OpenID provider: the authorization code flow with PKCE, state and nonce.
+"""Signs people in at an OpenID provider: the authorization code flow with PKCE, state and nonce.
 
-What a browser has to bring back is derived from one random cookie that it alone has: the state, which shows that the answer
-belongs to what this browser has begun, the nonce, which the provider signs, and PKCE's verifier, without which a stolen code
-is worth nothing. So nothing is kept here of those who begin and do not come back.
+All three values are derived from one random cookie that only the browser has. The state proves that the response
+belongs to the login that this browser began. The provider signs the nonce. A stolen code is useless without PKCE's
+verifier. So the service stores nothing about logins that people begin and never finish.
 
 Source: OpenID Connect Core 1.0, section 3.1; RFC 7636 (PKCE); RFC 9207 (`iss`); RFC 9700, section 2.1.
 """
@@ -30,7 +30,7 @@ from toolcharter_service.auth.principal import Principal
 
 LOGIN_COOKIE = "__Host-toolcharter-login"
 LOGIN_S = 600
-"""How long somebody may take at the provider, in seconds."""
+"""How long a person may take at the provider, in seconds."""
 METADATA_S = 3_600.0
 _SECRET_LENGTH = 43
 _COOKIE_PARTS = 3
@@ -39,7 +39,7 @@ _OK = 200
 
 
 class LoginFailed(Exception):
-    """Nobody has signed in; *reason* is a stable word, and nothing that the provider or the browser wrote."""
+    """The person is not signed in. *reason* is a stable word, never text from the provider or the browser."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -47,27 +47,27 @@ class LoginFailed(Exception):
 
 
 class ProviderUnavailable(Exception):
-    """The provider cannot be asked, or answers what no provider answers."""
+    """The provider is unreachable, or its response is invalid."""
 
 
 class Beginning(NamedTuple):
-    """Where to send a browser, and what it has to bring back."""
+    """The URL to send a browser to, and the cookie that it has to bring back."""
 
     url: str
     cookie: str
 
 
 class _Flow(NamedTuple):
-    """What one browser has begun."""
+    """A login that one browser has begun."""
 
     secret: str
     begun: str
     """In seconds since 1970."""
     next: str
-    """Where to lead it afterwards."""
+    """The local path to redirect to afterwards."""
 
     def derived(self, what: str) -> str:
-        """A value for one purpose, from which no other can be found out."""
+        """Derive the value for one purpose. It reveals neither the secret nor the other values."""
         text = f"{what}\0{self.begun}\0{self.next}"
         return _base64(hmac.digest(self.secret.encode(), text.encode(), "sha256"))
 
@@ -80,18 +80,18 @@ class _Metadata(NamedTuple):
     token: str
     keys: IssuerKeys
     has_basic: bool
-    """Whether the client's secret goes into a header."""
+    """Whether the client's secret is sent in the header Authorization."""
     says_issuer: bool
-    """Whether the browser brings `iss` back."""
+    """Whether the provider's response has to have the parameter `iss`."""
 
 
 class OidcLogin:
-    """Signing in at one provider.
+    """Signs people in at one provider.
 
     Args:
-        config: The provider.
-        tenants: Those that there are.
-        secret: Gives the client's secret by what the configuration says of it.
+        config: The provider's configuration.
+        tenants: The existing tenants.
+        secret: Resolves the configuration's reference to the client's secret.
     """
 
     def __init__(self, config: Oidc, tenants: Collection[str], secret: Callable[[str], Awaitable[str]]) -> None:
@@ -101,10 +101,10 @@ class OidcLogin:
         self._known: tuple[_Metadata, float] | None = None
 
     async def begin(self, next_path: str | None) -> Beginning:
-        """Send a browser to the provider.
+        """Return the URL of the provider to send a browser to, and its cookie.
 
         Raises:
-            ProviderUnavailable: It cannot be asked.
+            ProviderUnavailable: The provider's metadata cannot be fetched.
         """
         provider = await self._metadata()
         flow = _Flow(secrets.token_urlsafe(32), str(int(time.time())), local_path(next_path))
@@ -122,15 +122,15 @@ class OidcLogin:
         return Beginning(f"{provider.authorization}{joint}{urlencode(query)}", flow.cookie())
 
     async def finish(self, query: Mapping[str, list[str]], cookie: str) -> tuple[Principal, str]:
-        """Who has come back, and where to lead the browser.
+        """Return the principal of the person who has signed in, and the local path to redirect the browser to.
 
         Args:
-            query: What it brings from the provider.
-            cookie: What it was given.
+            query: The parameters with which the provider has redirected the browser.
+            cookie: The cookie from `begin`.
 
         Raises:
             LoginFailed: `login_expired`, `state_mismatch`, `login_refused`, `login_not_believed`, `no_access`.
-            ProviderUnavailable: It cannot be asked.
+            ProviderUnavailable: The provider is unreachable.
         """
         flow = _read_cookie(cookie)
         state, code = _only(query, "state"), _only(query, "code")
@@ -139,7 +139,7 @@ class OidcLogin:
         provider = await self._metadata()
         issuer = _only(query, "iss")
         if issuer != self._config.issuer and (issuer is not None or provider.says_issuer):
-            raise LoginFailed("login_not_believed")  # another provider's answer, mixed up with ours
+            raise LoginFailed("login_not_believed")  # a mix-up attack: another provider's response
         if code is None or "error" in query:
             raise LoginFailed("login_refused")
         token = await self._redeem(provider, code, flow.derived("verifier"))
@@ -153,7 +153,7 @@ class OidcLogin:
         return replace(found, user=found.name), flow.next
 
     async def _redeem(self, provider: _Metadata, code: str, verifier: str) -> str:
-        """The ID token for a code."""
+        """Exchange an authorization code for the ID token."""
         form = {
             "grant_type": "authorization_code",
             "code": code,
@@ -178,7 +178,7 @@ class OidcLogin:
         return token
 
     async def _believed(self, provider: _Metadata, token: str, nonce: str) -> Mapping[str, Any]:
-        """The claims of an ID token that is for us, now, and for what this browser has begun."""
+        """Check that an ID token is valid now, is for this client and has the login's nonce, and return its claims."""
         config = self._config
         try:
             claims = (await verify(token, provider.keys, config.algorithms)).claims
@@ -216,7 +216,7 @@ class OidcLogin:
         return found
 
     def _is_safe(self, url: object) -> bool:
-        """Whether a place that the provider names is one that nobody can listen in to; as for the issuer itself."""
+        """Whether a URL from the provider's metadata is encrypted, or leads to an allowed private host."""
         parts = urlsplit(url if isinstance(url, str) else "")
         is_near = parts.scheme == "http" and parts.hostname in self._config.network.allowed_private
         return parts.scheme == "https" or is_near
@@ -234,10 +234,10 @@ class OidcLogin:
 
 
 def _read_cookie(cookie: str) -> _Flow:
-    """What a browser has begun.
+    """Parse the login from a browser's cookie.
 
     Raises:
-        LoginFailed: Nothing, or too long ago.
+        LoginFailed: The cookie is invalid, or too old.
     """
     parts = cookie.split(".")
     if len(parts) != _COOKIE_PARTS or len(parts[0]) != _SECRET_LENGTH or not cookie.isascii():
@@ -253,7 +253,7 @@ def _read_cookie(cookie: str) -> _Flow:
 
 
 def _only(query: Mapping[str, list[str]], name: str) -> str | None:
-    """The value of a parameter that comes once."""
+    """Return the value of a parameter that occurs exactly once, else None."""
     values = query.get(name, [])
     return values[0] if len(values) == 1 and values[0] else None
 

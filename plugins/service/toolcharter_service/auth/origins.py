@@ -1,8 +1,8 @@
-"""`OriginGuard`: in front of all routes, refuses requests for other hosts and from other origins, and says so to browsers.
+"""`OriginGuard`: refuses requests for other hosts and from other origins, before any route, and adds security headers.
 
-A page elsewhere can have a browser send requests here: to our name, or to a name of its own that leads to our address (DNS
-rebinding). Both are told by what the browser says of itself, before anybody is asked who sends them. There is no CORS
-header, so that no page of another origin reads an answer.
+A page of another site can make a browser send requests here: to this service's name, or to the page's own name after it
+resolves to this service's address (DNS rebinding). The browser's headers reveal both, before the request is
+authenticated. There are no CORS headers, so no page of another origin can read a response.
 """
 
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ from toolcharter_service.http.problems import HttpProblem, problem_response
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 PROBES = frozenset({"/healthz", "/readyz"})
-"""Asked for by address, and they say nothing."""
+"""Paths that load balancers request by IP address. Their responses disclose nothing."""
 _MAX_PATH = 2_000
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _SAME = frozenset({"same-origin", "none"})
@@ -27,16 +27,16 @@ SECURITY_HEADERS: tuple[tuple[bytes, bytes], ...] = (
     (b"cross-origin-opener-policy", b"same-origin"),
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
-    (b"referrer-policy", b"same-origin"),  # With `no-referrer`, browsers send `Origin: null` with our own forms.
+    (b"referrer-policy", b"same-origin"),  # With `no-referrer`, browsers send `Origin: null` with own forms.
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),
 )
-"""On every answer that does not set them itself."""
+"""Added to every response that does not set them itself."""
 _TLS_HEADER = (b"strict-transport-security", b"max-age=31536000")
 
 
 class Authority(NamedTuple):
-    """A host and perhaps its port, as `Host` has them: lower case, IPv6 in brackets."""
+    """A host and optional port, as in the header `Host`: lower case, IPv6 in brackets."""
 
     name: str
     port: int | None
@@ -44,7 +44,7 @@ class Authority(NamedTuple):
 
 @lru_cache(maxsize=256)
 def read_authority(text: str) -> Authority | None:
-    """Read the value of `Host`; None for what is none."""
+    """Parse the value of the header `Host`; None if it is invalid."""
     if not text.isascii() or not text.isprintable() or any(sign in text for sign in "/\\@?# ,"):
         return None
     try:
@@ -58,17 +58,17 @@ def read_authority(text: str) -> Authority | None:
 
 
 class Served(NamedTuple):
-    """Which hosts are served."""
+    """The hosts that the service accepts requests for."""
 
     hosts: frozenset[Authority]
 
     def has(self, authority: Authority) -> bool:
-        """Whether requests to *authority* are for us; an entry without a port is for any."""
+        """Whether requests for *authority* are accepted. An entry without a port accepts every port."""
         return authority in self.hosts or Authority(authority.name, None) in self.hosts
 
 
 def served_hosts(hosts: Iterable[str], listen: str, *, dev: bool) -> Served:
-    """Those of the configuration, and loopback's where the service listens on loopback.
+    """Return the configured hosts, and the names of loopback if the service listens on loopback.
 
     Raises:
         ValueError: An entry is no host.
@@ -84,14 +84,14 @@ def served_hosts(hosts: Iterable[str], listen: str, *, dev: bool) -> Served:
 
 
 class OriginGuard:
-    """An ASGI application around another one."""
+    """ASGI middleware."""
 
     def __init__(self, app: ASGIApp, served: Served) -> None:
         self._app = app
         self._served = served
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Hand a request on, or refuse it."""
+        """Pass a request on, or refuse it."""
         if scope["type"] != "http":
             if scope["type"] == "lifespan":
                 await self._app(scope, receive, send)
@@ -138,9 +138,9 @@ _HTTPS_HEADERS = (*SECURITY_HEADERS, _TLS_HEADER)
 
 
 def _is_of(host: Authority, origin: str) -> bool:
-    """Whether a page of *origin* is one of *host*, which the request is for: over TLS, or from this machine.
+    """Whether *origin* is the origin of *host*, the request's host: with https, or on loopback.
 
-    A proxy may end TLS in front of us, so the request's own scheme says nothing.
+    The request's own scheme does not matter, since a proxy may terminate TLS in front of this service.
     """
     try:
         parts = urlsplit(origin)
@@ -155,15 +155,15 @@ def _is_of(host: Authority, origin: str) -> bool:
 
 
 def _is_link(method: str, texts: dict[bytes, str]) -> bool:
-    """Whether somebody followed a link to us: what a GET answers is shown to that person alone."""
+    """Whether a person followed a link from another site. Only that person sees the response to such a GET."""
     is_page = texts.get(b"sec-fetch-mode") == "navigate" and texts.get(b"sec-fetch-dest") == "document"
     return method == "GET" and is_page
 
 
 def local_path(text: str | None) -> str:
-    r"""Where to lead a browser that has signed in: *text*, if it is a path of ours, else the beginning.
+    r"""Return the redirect target after a login: *text* if it is a local path, else `/`.
 
-    Browsers take a backslash for a slash, and drop tabs and line breaks: `/\\evil`, `/<tab>/evil` lead elsewhere.
+    Browsers treat a backslash as a slash, and drop tabs and line breaks: `/\\evil` and `/<tab>/evil` lead elsewhere.
     """
     if text is None or not text.startswith("/") or text.startswith("//") or len(text) > _MAX_PATH:
         return "/"

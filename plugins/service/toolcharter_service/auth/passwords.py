@@ -1,6 +1,6 @@
-"""Passwords: argon2id, in a pool of few threads, the same work for who exists and who does not.
+"""Passwords: argon2id in a small thread pool, with the same work for unknown as for existing users.
 
-A hash takes 64 MiB and some 50 ms, so that nobody may have many computed at once: what waits too long is refused.
+A hash takes 64 MiB and about 50 ms. So the pool and its queue are limited, and further requests are refused.
 """
 
 import asyncio
@@ -22,11 +22,11 @@ MIN_LENGTH = 15
 MAX_LENGTH = 1_024
 THREADS = 2
 MAX_WAITING = 16
-"""Hashes that wait for a thread."""
+"""The most hashes that may wait for a thread."""
 
 
 class Passwords:
-    """The hashes of one process."""
+    """Computes and verifies the hashes of one process."""
 
     def __init__(self, hasher: PasswordHasher | None = None) -> None:
         self._hasher = hasher or PasswordHasher()
@@ -35,7 +35,7 @@ class Passwords:
 
     @cached_property
     def _nobodys(self) -> str:
-        """A hash that no password has, with the parameters of the others."""
+        """The hash that is verified for unknown users. It has the same parameters, and so takes the same time."""
         return self._hasher.hash("\0")
 
     def close(self) -> None:
@@ -43,14 +43,14 @@ class Passwords:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def hash(self, password: str) -> str:
-        """The hash to keep; blocks."""
+        """Return the hash to store. Blocks."""
         return self._hasher.hash(_normal(password))
 
     async def ahash(self, password: str) -> str:
-        """The same from asynchronous code.
+        """Return the hash to store, from asynchronous code.
 
         Raises:
-            HttpProblem: 503, too many are waiting.
+            HttpProblem: 503, too many hashes are waiting.
         """
         return await self._in_pool(lambda: self.hash(password))
 
@@ -58,7 +58,7 @@ class Passwords:
         """Whether *password* has the hash *known*; False for None, after the same work.
 
         Raises:
-            HttpProblem: 503, too many are waiting.
+            HttpProblem: 503, too many hashes are waiting.
         """
 
         def work() -> bool:
@@ -70,7 +70,7 @@ class Passwords:
         return await self._in_pool(work)
 
     def is_old(self, known: str) -> bool:
-        """Whether a hash has other parameters than new ones, so that it is to be made anew."""
+        """Whether a hash has outdated parameters, and should be computed again."""
         return self._hasher.check_needs_rehash(known)
 
     async def _in_pool(self, work: Callable[[], T]) -> T:
@@ -80,7 +80,7 @@ class Passwords:
         self._under_way += 1
         future = asyncio.get_running_loop().run_in_executor(self._pool, work)
         future.add_done_callback(self._ended)
-        # Shielded: whoever goes away makes no room for another while the work goes on.
+        # Shielded: a client that disconnects must not free its place while the thread is still working.
         return await asyncio.shield(future)
 
     def _ended(self, _: "asyncio.Future[T]") -> None:
@@ -88,5 +88,5 @@ class Passwords:
 
 
 def _normal(password: str) -> str:
-    """The same for the same letters, however a keyboard puts them together. Source: NIST SP 800-63B-4, section 3.1.1.2."""
+    """Normalise a password: keyboards compose the same letters differently. Source: NIST SP 800-63B-4, 3.1.1.2."""
     return normalize("NFKC", password)

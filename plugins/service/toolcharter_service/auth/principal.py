@@ -1,4 +1,4 @@
-"""Who asks, and what that one may do: `Principal`, `Role`, and the table of the roles. Values only."""
+"""The sender of a request and its permissions: `Principal`, `Role`, and which roles include others. Values only."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -12,26 +12,26 @@ from pydantic import Field
 Word = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$")]
 """A tenant's or an agent's name."""
 PrincipalName = Annotated[str, Field(pattern=r"^[^\s\x00-\x1f\x7f]([^\x00-\x1f\x7f]{0,126}[^\s\x00-\x1f\x7f])?$")]
-"""A token's or a user's name: anything that can be printed in one line."""
+"""A token's or a user's name: any printable text of one line."""
 
 
 class Role(StrEnum):
-    """What a principal may do; one has as many as it needs. `INCLUDES` says which hold others."""
+    """A set of permissions. A principal has one or more roles; `INCLUDES` says which roles include others."""
 
     VIEWER = "viewer"
-    """Looks on: tools, calls, events, usage, metrics, who waits for an approval. Changes nothing."""
+    """Reads tools, calls, events, usage, metrics and pending approvals. Changes nothing."""
     CALLER = "caller"
-    """An agent: lists the tools it may call, decides, explains and calls, registers tools as `agent`, and deletes those."""
+    """An agent: lists its tools; decides, explains and makes calls; registers tools as `agent`, and deletes those."""
     APPROVER = "approver"
-    """Answers approvals that others asked for."""
+    """Answers the questions of other principals' calls."""
     OPERATOR = "operator"
-    """Runs the place: discovery, tools of the system, custom tools, MCP servers, workers."""
+    """Runs the service: discovery, tools of the system, custom tools, MCP servers, workers."""
     ADMIN = "admin"
-    """Everything, and alone: tokens, users, sessions, secrets, grants, and the review of access requests."""
+    """Everything. Only this role manages tokens, users, sessions, secrets and grants, and reviews access requests."""
 
 
 class CallerScope(StrEnum):
-    """What `X-Caller-Scopes` and a token's scopes may leave: whoever names scopes has these alone."""
+    """The scopes that `X-Caller-Scopes` or a token can name. A principal that names scopes has only these."""
 
     READ_REGISTRY = "read_registry"
     INVOKE_TOOL = "invoke_tool"
@@ -46,77 +46,79 @@ INCLUDES = MappingProxyType(
         Role.ADMIN: frozenset(Role),
     }
 )
-"""Which roles each role holds. An agent does not look on: it would see what other agents do."""
+"""The roles that each role includes. A caller is no viewer: an agent would see the calls of other agents."""
 
 Means = Literal["token", "jwt", "session", "dev"]
 
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """Who a request comes from, as its credentials say."""
+    """The authenticated sender of a request."""
 
     tenant: str
     name: str
-    """Of the token, the user or the subject; events and records name it."""
+    """The name of the token, the user or the subject, for events and records."""
     roles: frozenset[Role]
     agents: frozenset[str] | None = None
-    """For whom it may speak; None for any agent of the tenant."""
+    """The agents that it may speak for; None for any agent of the tenant."""
     scopes: frozenset[str] | None = None
-    """None for all that the roles permit."""
+    """The scopes that it is narrowed to; None for everything that its roles permit."""
     token_id: str = ""
-    """Names the token or the session without being it; safe to log."""
+    """The public id of the token or session; safe to log."""
     projects: frozenset[str] | None = None
-    """Which `X-Project-ID` it may name; None for any."""
+    """The values of `X-Project-ID` that it may send; None for any."""
     means: Means = "token"
     issuer: str = ""
-    """Who vouches for the name, where several do."""
+    """The issuer of a JSON Web Token; empty for other credentials."""
     user: str | None = None
-    """The person: who has signed in, or whom the token was made for. Grants to users are held against it."""
+    """The person who has signed in, or whom the token was made for. Grants to users are compared with it."""
     made_by: frozenset[str] = frozenset()
-    """Names, users and identifiers of whoever made its credentials, and of those who made theirs."""
+    """The names, users and ids of the principal that made its credentials, and of all earlier makers."""
     maker: str = ""
-    """The person who made its credentials, if they are no mere caller's that is bound to agents."""
+    """The person who made its token; empty without a token, or if it only views and calls for listed agents."""
 
     @property
     def person(self) -> str:
-        """Who acts by it: the person whom its credentials name, else who made them, else itself."""
+        """The person acting through the credentials: the user they name, else their maker, else the principal."""
         return self.user or self.maker or self.name
 
     def asked_itself(self, names: Iterable[str], person: str) -> bool:
-        """Whether who asked is the same, the same person, or who made its credentials: then it may not answer.
+        """Whether the asking principal is this one, the same person, or a maker of its credentials.
+
+        If so, this principal may not answer the question.
 
         Args:
-            names: Name, user and identifier of who asked; some may be empty.
-            person: Who acted by these credentials; empty where an older version has not noted it.
+            names: The name, user and token id of the asking principal. Some may be empty.
+            person: The `person` of the asking principal; empty in a record of an older version.
         """
         return self.person == person or not self.lineage.isdisjoint(names)
 
     @property
     def lineage(self) -> frozenset[str]:
-        """Itself and all who made its credentials, who could act by them: it answers nothing that one of these has asked."""
+        """The names and ids of the principal and all makers of its credentials. It may not answer their questions."""
         return (self.made_by | {self.name, self.user or "", self.token_id}) - {""}
 
     @property
     def key(self) -> str:
-        """Distinguishes it from others of its tenant: a token may be called like a person."""
+        """The name with the kind of credentials: a token may have the same name as a person."""
         return f"{self.means}:{self.name}"
 
     @property
     def owner(self) -> str:
-        """Whose keys, sessions and stored calls these are: two tokens, or two issuers, may have given the same name."""
+        """The unique owner of keys, sessions and stored calls: two tokens or issuers may use the same name."""
         if self.means == "token":
             return f"{self.key}#{self.token_id}" if self.token_id else self.key
         return f"{self.key}#{sha256(self.issuer.encode()).hexdigest()[:16]}" if self.issuer else self.key
 
     def has(self, role: Role) -> bool:
-        """Whether one of the roles holds *role*."""
+        """Whether one of its roles is or includes *role*."""
         return any(role in INCLUDES[own] for own in self.roles)
 
     def narrowed(self, scopes: frozenset[str]) -> "Principal":
-        """The same with no other scopes than these."""
+        """Return the principal with at most these *scopes*."""
         return replace(self, scopes=scopes if self.scopes is None else self.scopes & scopes)
 
 
 def dev_principal(tenant: str) -> Principal:
-    """Whoever asks `serve --dev`, which listens on loopback alone."""
+    """Return the principal of every request to `serve --dev`, which listens only on loopback."""
     return Principal(tenant, "dev", frozenset(Role), means="dev")

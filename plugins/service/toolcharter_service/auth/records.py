@@ -1,7 +1,7 @@
-"""What is kept of credentials: hashes of tokens and sessions, users with hashes of their passwords, attempts to sign in.
+"""The records of credentials: hashes of tokens and sessions, users with password hashes, attempts to sign in.
 
-All of it lies with the records of the service as a whole, each record with its tenant: one number says to every process
-whether anything has changed, however many tenants there are. Times are whole seconds since 1970.
+They belong to the service's own scope, and each has a tenant: so one change number shows every process whether
+anything has changed, however many tenants there are. Times are whole seconds since 1970.
 """
 
 from typing import ClassVar, Literal
@@ -11,18 +11,18 @@ from toolcharter_service.auth.principal import Role
 
 
 class TokenRecord(StoreRecord):
-    """A token, which nobody can make out of this."""
+    """A token. Its secret text cannot be derived from the record."""
 
     store_kind: ClassVar[RecordKind] = RecordKind("token", ("digest",), indexed=("tenant", "id", "expires"))
 
     digest: str
     """SHA-256 of the token, in hexadecimal."""
     id: str
-    """The beginning of the digest: names the token in events and routes."""
+    """The beginning of the digest. It identifies the token in events and routes."""
     tenant: str
     name: str
     user: str | None = None
-    """Whom it was made for."""
+    """The person for whom it was made."""
     roles: tuple[Role, ...]
     agents: tuple[str, ...] | None = None
     projects: tuple[str, ...] | None = None
@@ -30,7 +30,7 @@ class TokenRecord(StoreRecord):
     created: int
     created_by: str
     made_by: tuple[str, ...] = ()
-    """The `lineage` of who made it."""
+    """The `lineage` of the principal that made it."""
     maker: str = ""
     """The person who made it."""
     expires: int
@@ -44,21 +44,21 @@ class UserRecord(StoreRecord):
     tenant: str
     name: str
     password: str
-    """Argon2's hash, with its parameters and its salt."""
+    """The Argon2 hash, with its parameters and salt."""
     roles: tuple[Role, ...]
     agents: tuple[str, ...] | None = None
     projects: tuple[str, ...] | None = None
     enabled: bool = True
     epoch: int = 0
-    """Begins anywhere, and one more with each new password: sessions from before end, also of a former user of the name."""
+    """Starts at random and grows with each new password: earlier sessions end, also those of a deleted namesake."""
     created: int
     created_by: str
     made_by: tuple[str, ...] = ()
-    """The `lineage` of all who made it, or have given it a password."""
+    """The `lineage` of each principal that created the user or set its password."""
 
 
 class SessionRecord(StoreRecord):
-    """A person who has signed in. Its cookie cannot be made out of this."""
+    """The session of a person. Its cookie cannot be derived from the record."""
 
     store_kind: ClassVar[RecordKind] = RecordKind("session", ("digest",), indexed=("tenant", "id", "user", "expires"))
 
@@ -69,34 +69,34 @@ class SessionRecord(StoreRecord):
     user: str
     means: Literal["password", "oidc"]
     epoch: int = 0
-    """The user's, when it began."""
+    """The user's epoch when the session began."""
     roles: tuple[Role, ...] = ()
-    """As the provider said them; those of a user with a password are the user's own."""
+    """The roles from the provider. For a user with a password, the roles in the user's record count instead."""
     agents: tuple[str, ...] | None = None
     created: int
     seen: int
-    """About when it was last used."""
+    """The approximate time of the last use."""
     expires: int
 
 
 def makers_of(record: TokenRecord | UserRecord) -> frozenset[str]:
-    """`Principal.made_by` of whom *record* stands for; records of older versions know the name of the one maker alone."""
+    """Return the `Principal.made_by` of *record*. Records of older versions only have the name of one maker."""
     means, _, name = record.created_by.partition(":")
-    named = {name} - {""} if means != "shell" else set[str]()  # who has the machine needs no token
+    named = {name} - {""} if means != "shell" else set[str]()  # a user of the machine's shell needs no token
     return frozenset(record.made_by) | named
 
 
 def maker_of(record: TokenRecord) -> str:
-    """`Principal.maker` of a token; records of older versions know the name of the one maker alone."""
+    """Return the `Principal.maker` of a token. Records of older versions only have the name of one maker."""
     means, _, name = record.created_by.partition(":")
     return record.maker or (record.created_by if means == "shell" else name)
 
 
 class AttemptRecord(StoreRecord):
-    """How often somebody tried to sign in, of late: a bucket that runs empty with time, shared by few names or addresses."""
+    """The recent attempts to sign in: a leaky bucket that few names or addresses share."""
 
     store_kind: ClassVar[RecordKind] = RecordKind("attempt", ("bucket",))
 
     bucket: str
     empty: float
-    """When the bucket will be empty, if nobody tries again: seconds since 1970."""
+    """When the bucket will be empty if no attempt follows, in seconds since 1970."""

@@ -1,4 +1,4 @@
-"""Routes for the secrets of a tenant, which `secret:NAME` refers to: they are put and deleted, and none is ever shown."""
+"""Routes for the secrets of a tenant, which `secret:NAME` refers to. They can be put and deleted, but never read."""
 
 from datetime import UTC, datetime
 from typing import Annotated
@@ -24,7 +24,7 @@ class NewSecret(BaseModel):
 
 
 class SecretInfo(BaseModel):
-    """That there is a secret."""
+    """A secret's description, without its value."""
 
     name: str
     changed_at: str
@@ -39,7 +39,7 @@ class Secrets(BaseModel):
 
 
 def routes(service: Service) -> APIRouter:
-    """The routes. Profiles of all agents may use a tenant's secrets, so an admin of some agents has no say in them."""
+    """Return the routes. All agents' profiles may use a secret, so they refuse an admin who is bound to some agents."""
     router = APIRouter(tags=["administration"], responses=answers(404, 413, 415))
 
     def secrets_of(admin: Principal) -> AsyncStore:
@@ -48,20 +48,20 @@ def routes(service: Service) -> APIRouter:
 
     @router.get("/v1/secrets")
     async def secrets(admin: Admin, after: After = "", limit: Limit = 100) -> Secrets:
-        """The names of the tenant's secrets."""
+        """List the names of the tenant's secrets."""
         records, follows = await page_of(secrets_of(admin), SecretRecord, {}, after, limit)
         return Secrets(secrets=[SecretInfo(name=one.name, changed_at=one.changed_at) for one in records], after=follows)
 
     @router.put("/v1/secrets/{name}", status_code=204)
     async def put_secret(admin: Admin, name: SecretName, body: NewSecret) -> None:
-        """Keep a secret, in the place of the one of its name."""
+        """Store a secret. An existing secret of this name is replaced."""
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         await stored(secrets_of(admin).put(SecretRecord(name=name, value=body.value, changed_at=now)))
         told(service, admin, "secret_put", name)
 
     @router.delete("/v1/secrets/{name}", status_code=204)
     async def delete_secret(admin: Admin, name: SecretName) -> None:
-        """Forget a secret."""
+        """Delete a secret."""
         if not await stored(secrets_of(admin).delete(SecretRecord, name)):
             unknown("secret")
         told(service, admin, "secret_deleted", name)

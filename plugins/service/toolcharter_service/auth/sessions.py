@@ -1,8 +1,8 @@
-"""Sessions of people: a random cookie of which a SHA-256 is kept, and the token that shows a request to come from our pages.
+"""Sessions of people: a random cookie, stored as its SHA-256, and the CSRF token of requests from this service's pages.
 
-A session begins with a new cookie whatever the browser has sent, and the one that it had ends: nobody can give another a
-session to sign in to. The CSRF token is made out of the cookie: a page of another origin can neither read nor guess it, and
-one from another session does not fit.
+A session always begins with a new cookie, and the browser's former session ends: an attacker cannot prepare a session
+for another person to sign in to. The CSRF token is derived from the cookie: a page of another origin can neither read
+nor guess it, and the token of another session does not match.
 """
 
 import hmac
@@ -21,7 +21,7 @@ from toolcharter_service.auth.tokens import ID_LENGTH, as_set, digest_of
 from toolcharter_service.auth.verified import Verified
 
 SESSION_COOKIE = "__Host-toolcharter"
-"""Source: RFC 6265bis, section 4.1.3.2: browsers take it over TLS alone, or from loopback, and for no other host or path."""
+"""Browsers accept this prefix only over TLS or from loopback, for one host and all paths. RFC 6265bis, 4.1.3.2."""
 CSRF_COOKIE = "__Host-toolcharter-csrf"
 CSRF_HEADER = "X-CSRF-Token"
 CSRF_FIELD = "csrf_token"
@@ -37,12 +37,12 @@ class Began(NamedTuple):
 
 
 def csrf_token(cookie: str) -> str:
-    """What requests that change something bring along, besides the cookie *cookie*."""
+    """Derive the CSRF token that requests with *cookie* need if they change anything."""
     return urlsafe_b64encode(hmac.digest(cookie.encode(), b"csrf", "sha256")).decode().rstrip("=")
 
 
 def is_csrf_token(cookie: str, given: str) -> bool:
-    """Whether *given* is that of *cookie*, in the same time whatever it is."""
+    """Whether *given* is the CSRF token of *cookie*; compared in constant time."""
     return hmac.compare_digest(csrf_token(cookie).encode(), given.encode("utf-8", "replace"))
 
 
@@ -54,13 +54,13 @@ class Sessions:
         self._config = config
 
     async def begin(self, principal: Principal, *, means: str, epoch: int = 0, former: str = "") -> Began:
-        """Begin a session, and end that of the cookie *former*.
+        """Begin a session, and end the session of the cookie *former*.
 
         Args:
-            principal: Who has signed in.
+            principal: The person who has signed in.
             means: `password` or `oidc`.
-            epoch: The user's.
-            former: The cookie that the browser has sent.
+            epoch: The user's epoch.
+            former: The cookie that the browser sent; empty for none.
         """
         cookie, now = secrets.token_urlsafe(32), int(time.time())
         digest = digest_of(cookie)
@@ -82,11 +82,11 @@ class Sessions:
         return Began(cookie, record)
 
     async def end(self, cookie: str) -> bool:
-        """End the session of *cookie*; whether there was one."""
+        """End the session of *cookie*. Return whether it existed."""
         return len(cookie) == _COOKIE_LENGTH and await self._store.delete(SessionRecord, digest_of(cookie))
 
     async def read(self, digest: str) -> Verified | None:
-        """Who stands behind the session of a cookie with this digest, if it holds."""
+        """Return the credentials of the session whose cookie has this digest; None if it is unknown or has ended."""
         found = await self._store.get(SessionRecord, digest)
         if found is None:
             return None
@@ -116,7 +116,7 @@ class Sessions:
         return Verified(principal, expires, (record.tenant, record.user), renew)
 
     async def was_seen(self, digest: str) -> None:
-        """Write down that a session is in use; one that has ended meanwhile stays ended."""
+        """Record that a session is in use. A session that has ended meanwhile stays ended."""
         found = await self._store.get(SessionRecord, digest)
         if found is not None:
             seen = found.record.model_copy(update={"seen": int(time.time())})
@@ -124,13 +124,13 @@ class Sessions:
 
 
 def cookie_of(cookies: dict[str, str]) -> str:
-    """The session's cookie, if the browser has sent one of the right form."""
+    """Return the session's cookie; empty if the browser sent none, or an invalid one."""
     cookie = cookies.get(SESSION_COOKIE, "")
     return cookie if len(cookie) == _COOKIE_LENGTH and cookie.isascii() else ""
 
 
 def set_cookies(response: Response, began: Began) -> None:
-    """Give the browser the session and its CSRF token, which scripts of our pages may read."""
+    """Set the session's cookie, and the cookie of its CSRF token, which scripts of this service's pages may read."""
     age = began.record.expires - began.record.created
     response.set_cookie(SESSION_COOKIE, began.cookie, age, path="/", secure=True, httponly=True, samesite="lax")
     response.set_cookie(
@@ -139,6 +139,6 @@ def set_cookies(response: Response, began: Began) -> None:
 
 
 def drop_cookies(response: Response) -> None:
-    """Take both from the browser."""
+    """Delete both cookies."""
     for name in (SESSION_COOKIE, CSRF_COOKIE):
         response.delete_cookie(name, path="/", secure=True, httponly=name == SESSION_COOKIE, samesite="lax")

@@ -1,4 +1,4 @@
-"""For which agent and project a request speaks: what it names, as far as its principal may speak for it."""
+"""The agent and project that a request speaks for: those that it names, if its principal may speak for them."""
 
 import re
 from collections.abc import Collection
@@ -13,28 +13,28 @@ from toolcharter_service.http.problems import HttpProblem
 AGENT_HEADER = b"x-agent-id"
 PROJECT_HEADER = b"x-project-id"
 ANY_AGENT = "*"
-"""The key of `agents` in the configuration that stands for every agent."""
+"""The key of `agents` in the configuration that means every agent."""
 _AGENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 MAX_PROJECT = 200
 
 
 class SpeakingFor(NamedTuple):
-    """Whom a call is made for."""
+    """The agent and project that a call is made for."""
 
     agent: str | None
-    """None if the tenant takes any agent and the request names none."""
+    """None if the tenant accepts any agent and the request names none."""
     project: str | None
 
 
 def speaking_for(
     request: Request, principal: Principal, agents: Collection[str], named: str | None = None
 ) -> SpeakingFor:
-    """Whom *request* speaks for, by its headers `X-Agent-ID` and `X-Project-ID`.
+    """Return the agent and project of *request*, from its headers `X-Agent-ID` and `X-Project-ID`.
 
     Args:
         request: The request.
-        principal: Who sends it.
-        agents: Those of its tenant in the configuration.
+        principal: Its sender.
+        agents: The agents of its tenant in the configuration.
         named: The agent that the body names.
 
     Raises:
@@ -47,7 +47,7 @@ def speaking_for(
 
 
 def agent_of(principal: Principal, named: str | None, agents: Collection[str]) -> str | None:
-    """The agent that *principal* speaks for, if it names *named*.
+    """Return the agent that *principal* speaks for if it names *named*.
 
     Raises:
         HttpProblem: As `speaking_for`.
@@ -68,7 +68,7 @@ def agent_of(principal: Principal, named: str | None, agents: Collection[str]) -
 
 
 def project_of(principal: Principal, named: str | None) -> str | None:
-    """The project that *principal* speaks for, if it names *named*.
+    """Return the project that *principal* speaks for if it names *named*.
 
     Raises:
         HttpProblem: As `speaking_for`.

@@ -1,6 +1,6 @@
-"""Tokens: 256 random bits behind a prefix that scanners know, shown once, of which a SHA-256 is kept.
+"""Tokens: 256 random bits after a prefix that secret scanners know. A token is shown once and stored as its SHA-256.
 
-A plain hash is enough: nobody guesses 256 bits, so there is nothing that a slow one would slow down.
+A fast hash is enough: 256 random bits cannot be guessed, so a slow hash would add nothing.
 """
 
 import secrets
@@ -20,7 +20,7 @@ from toolcharter_service.auth.records import TokenRecord, maker_of, makers_of
 PREFIX = "tcs_"
 _LETTERS = digits + ascii_uppercase + ascii_lowercase
 _BODY, _CHECK = 43, 6
-"""Letters of the 256 bits, and of their checksum, by which a token that was mistyped is told without a look-up."""
+"""The letters of the 256 bits and of the checksum, which reveals a mistyped token without a look-up."""
 LENGTH = len(PREFIX) + _BODY + _CHECK
 ID_LENGTH = 16
 DAY_S = 86_400
@@ -29,40 +29,40 @@ MAX_DAYS = 3_650
 
 
 class NewToken(BaseModel):
-    """What a token is to be for."""
+    """The description of a token to create."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: PrincipalName
-    """For events and lists."""
+    """The name in events and lists."""
     user: PrincipalName | None = None
-    """The person whom it is for: grants to that user are this token's, too."""
+    """The person for whom it is: grants to that user are valid for this token, too."""
     roles: Annotated[tuple[Role, ...], Field(min_length=1)]
     agents: tuple[Word, ...] | None = None
-    """For whom it may speak; by default any agent of the tenant."""
+    """The agents that it may speak for; by default any agent of the tenant."""
     projects: tuple[Annotated[str, Field(min_length=1, max_length=200)], ...] | None = None
-    """Which projects `X-Project-ID` may name; by default any."""
+    """The projects that `X-Project-ID` may name; by default any."""
     scopes: tuple[CallerScope, ...] | None = None
-    """By default all that the roles permit."""
+    """The scopes that it is narrowed to; by default everything that the roles permit."""
     days: Annotated[float, Field(gt=0, le=MAX_DAYS)] = DEFAULT_DAYS
-    """How long it holds."""
+    """How long it is valid, in days."""
 
 
 class Created(NamedTuple):
-    """A new token, which is not shown again."""
+    """A new token. Its text is not shown again."""
 
     text: str
     record: TokenRecord
 
 
 def new_text() -> str:
-    """A token."""
+    """Generate the text of a token."""
     body = PREFIX + _in_letters(secrets.randbits(256), _BODY)
     return body + _in_letters(crc32(body.encode()), _CHECK)
 
 
 def is_token(text: str) -> bool:
-    """Whether *text* has the form of a token and its checksum."""
+    """Whether *text* has a token's format and a correct checksum."""
     if len(text) != LENGTH or not text.startswith(PREFIX) or not text.isascii():
         return False
     body = text[:-_CHECK]
@@ -70,19 +70,19 @@ def is_token(text: str) -> bool:
 
 
 def digest_of(text: str) -> str:
-    """What is kept of a token or of a session's cookie."""
+    """Return the digest under which a token or a session's cookie is stored."""
     return sha256(text.encode()).hexdigest()
 
 
 def made(tenant: str, wanted: NewToken, created_by: str, made_by: Iterable[str] = (), maker: str = "") -> Created:
-    """Make a token; its record is to be put into the records of the service as a whole.
+    """Create a token. The caller has to store its record in the service's own scope.
 
     Args:
-        tenant: Whose it is.
-        wanted: What its bearer may do.
-        created_by: Who asked for it.
-        made_by: The `lineage` of that one.
-        maker: Its `person`.
+        tenant: The tenant of the token.
+        wanted: The permissions of its bearer.
+        created_by: The `key` of the principal that creates it, or `shell:USER`.
+        made_by: The `lineage` of that principal.
+        maker: The `person` of that principal.
     """
     text, now = new_text(), int(time.time())
     digest = digest_of(text)
@@ -106,17 +106,17 @@ def made(tenant: str, wanted: NewToken, created_by: str, made_by: Iterable[str] 
 
 
 class Revoked(NamedTuple):
-    """A token that is no more."""
+    """A revoked token."""
 
     digest: str
     name: str
-    """Empty if its record could not be read; then nobody knows how far it went, either."""
+    """Empty if its record could not be read; its agents and projects are then unknown, too."""
     agents: tuple[str, ...] | None = None
     projects: tuple[str, ...] | None = None
 
 
 def revoke(transaction: StoreTransaction, tenant: str, token_id: str) -> Revoked | None:
-    """Forget a token, so that no process takes it any more; None if the tenant has no such token."""
+    """Delete a token, so that every process refuses it; None if the tenant has no such token."""
     where = {"tenant": tenant, "id": token_id}
     page = transaction.page(TokenRecord, where=where, limit=1, skip_unreadable=True)
     found = [Revoked(one.digest, one.name, one.agents, one.projects) for one in (row.record for row in page.records)]
@@ -128,7 +128,7 @@ def revoke(transaction: StoreTransaction, tenant: str, token_id: str) -> Revoked
 
 
 def principal_of(record: TokenRecord) -> Principal:
-    """Whom a token stands for."""
+    """Return the principal of a token."""
     return Principal(
         record.tenant,
         record.name,
@@ -144,12 +144,12 @@ def principal_of(record: TokenRecord) -> Principal:
 
 
 def _acts_for_agents(record: TokenRecord) -> bool:
-    """Whether it only calls, and only for agents: whoever gave it to them is there to answer what they ask."""
+    """Whether the token only views and calls, and only for listed agents: its maker may then answer their questions."""
     return record.agents is not None and {*record.roles} <= {Role.VIEWER, Role.CALLER}
 
 
 def as_set(names: Iterable[str] | None) -> frozenset[str] | None:
-    """*names* in the form that principals have them."""
+    """Convert *names* to the type of `Principal`'s fields."""
     return None if names is None else frozenset(names)
 
 

@@ -15,7 +15,7 @@ NewPassword = Annotated[str, Field(min_length=MIN_LENGTH, max_length=MAX_LENGTH)
 
 
 class NewUser(BaseModel):
-    """A person who shall be able to sign in."""
+    """The description of a user to create."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -27,7 +27,15 @@ class NewUser(BaseModel):
 
 
 def new_record(tenant: str, wanted: NewUser, hashed: str, created_by: str, made_by: Iterable[str] = ()) -> UserRecord:
-    """The record of a new user, with the hash of the password, and the `lineage` of who made it."""
+    """Build the record of a new user.
+
+    Args:
+        tenant: The tenant of the user.
+        wanted: The description of the user.
+        hashed: The hash of the password.
+        created_by: The `key` of the principal that creates the user, or `shell:USER`.
+        made_by: The `lineage` of that principal.
+    """
     return UserRecord(
         tenant=tenant,
         name=wanted.name,
@@ -35,7 +43,7 @@ def new_record(tenant: str, wanted: NewUser, hashed: str, created_by: str, made_
         roles=tuple(sorted(set(wanted.roles))),
         agents=wanted.agents,
         projects=wanted.projects,
-        epoch=secrets.randbits(48),  # Sessions of a former user of this name have another one.
+        epoch=secrets.randbits(48),  # Sessions of a deleted user of this name have another epoch.
         created=int(time.time()),
         created_by=created_by,
         made_by=tuple(sorted(made_by)),

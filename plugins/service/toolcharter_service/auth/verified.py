@@ -1,7 +1,7 @@
-"""`VerifiedCredentials`: who stands behind tokens and sessions, remembered until the store says that they have changed.
+"""`VerifiedCredentials`: a cache of the principals of tokens and sessions, kept until the store reports a change.
 
-A token that is known costs a hash and a look into a dictionary. What is not known is not remembered: however many wrong
-tokens come, none of them takes the place of a right one.
+A cached token costs a hash and a dictionary look-up. Unknown tokens are not cached: wrong tokens, however many, cannot
+displace valid ones.
 """
 
 import asyncio
@@ -15,31 +15,31 @@ from toolcharter_service.auth.principal import Principal
 from toolcharter_service.auth.records import SessionRecord, TokenRecord, UserRecord
 
 POLL_S = 0.4
-"""How often the store is asked whether anything has changed: twice a second and a little, since that takes time, too."""
+"""The pause between two polls of the store for changes, in seconds. With the polls, that is about twice a second."""
 MAX_VERIFIED = 10_000
 Read = Callable[[str], Awaitable["Verified | None"]]
-"""Asks the store for the credential with a digest."""
+"""Reads the credential with a digest from the store."""
 _WATCHED = (TokenRecord, UserRecord, SessionRecord)
 
 
 class Verified(NamedTuple):
-    """A credential that was found in the store."""
+    """A credential from the store."""
 
     principal: Principal
     expires: float
     """In seconds since 1970."""
     user: tuple[str, str] | None = None
-    """Tenant and name of the user whose record it depends on."""
+    """The tenant and name of the user on whose record it depends; None if it depends on none."""
     renew: float = float("inf")
-    """From when its use is to be written down, in seconds since 1970."""
+    """When its next use has to be recorded, in seconds since 1970."""
 
 
 class VerifiedCredentials:
-    """One process's.
+    """The cache of one process.
 
     Args:
         store: The records of the service as a whole.
-        stale_s: How long what is known holds while the store does not answer.
+        stale_s: How long cached credentials stay valid while the store does not answer, in seconds.
     """
 
     def __init__(self, store: AsyncStore, stale_s: float) -> None:
@@ -47,29 +47,29 @@ class VerifiedCredentials:
         self._stale_s = stale_s
         self._known: dict[str, Verified] = {}
         self._seen: int | None = None
-        """The latest change that this process has heard of; None before it has heard of any."""
+        """The number of the latest change that this process has read; None before the first poll."""
         self._epoch = 0
-        """One more whenever something was forgotten."""
+        """Grows whenever an entry is dropped."""
         self._good_until = 0.0
         self._nudged = asyncio.Event()
         self._catching_up = asyncio.Lock()
 
     def find(self, digest: str) -> Verified | None:
-        """What is known of a credential; None if the store has to be asked."""
+        """Return the cached credential; None if the store has to be asked."""
         known = self._known.get(digest)
         if known is None or time.monotonic() > self._good_until:
             return None
         return known
 
     async def load(self, digest: str, read: Read) -> Verified | None:
-        """Ask the store by *read*, and remember what it finds.
+        """Read a credential from the store, and cache it.
 
         Raises:
             StoreUnavailable: The store does not answer.
         """
         epoch, is_watching = self._epoch, self._seen is not None
         found = await read(digest)
-        # Something was forgotten meanwhile, perhaps this: what was read may be from before.
+        # If an entry was dropped meanwhile, it may be this one, and *found* may be outdated: not cached.
         if found is not None and is_watching and epoch == self._epoch:
             while len(self._known) >= MAX_VERIFIED:
                 del self._known[next(iter(self._known))]
@@ -77,22 +77,22 @@ class VerifiedCredentials:
         return found
 
     def postpone(self, digest: str, renew: float) -> None:
-        """Note that the use of a credential is being written down, so that not every request does it."""
+        """Set when the use of a credential has to be recorded next, so that not every request records it."""
         known = self._known.get(digest)
         if known is not None:
             self._known[digest] = known._replace(renew=renew)
 
     def forget(self, digest: str) -> None:
-        """Ask the store when this credential is used next."""
+        """Drop a credential from the cache: its next use reads the store."""
         self._epoch += 1
         self._known.pop(digest, None)
 
     def nudge(self) -> None:
-        """Somebody says that something has changed: look now."""
+        """Poll the store now: another process has announced a change."""
         self._nudged.set()
 
     async def watch(self) -> None:
-        """Forget what others have changed, for ever. Where the store does not answer, what is known ages."""
+        """Poll the store for changes until cancelled. If it does not answer for too long, cached credentials expire."""
         while True:
             with suppress(StoreUnavailable):
                 await self.catch_up()
@@ -102,7 +102,7 @@ class VerifiedCredentials:
             self._nudged.clear()
 
     async def catch_up(self) -> None:
-        """Ask once what has changed.
+        """Read the changes from the store once, and drop the changed credentials.
 
         Raises:
             StoreUnavailable: The store does not answer.
@@ -110,13 +110,13 @@ class VerifiedCredentials:
         async with self._catching_up:
             asked = time.monotonic()
             last = await self._store.last_change()
-            if self._seen is None or last < self._seen:  # the beginning, or another store took this one's place
+            if self._seen is None or last < self._seen:  # the first poll, or the store was replaced
                 self._forget_all()
                 self._seen = last
             while self._seen < last:
                 try:
                     changes = await self._store.changes(self._seen, models=_WATCHED)
-                except StoreConflict:  # deletions are forgotten: the store was restored from an archive
+                except StoreConflict:  # the store no longer knows all deletions, for instance after a restore
                     self._forget_all()
                     self._seen = last
                     break
