@@ -1,1 +1,1 @@
-"""Calls over HTTP: who calls, the call itself, keys that let none run twice, and calls that are stored."""
+"""Calls over HTTP: their callers, running calls, idempotency keys, and stored calls."""

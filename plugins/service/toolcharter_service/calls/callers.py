@@ -1,4 +1,4 @@
-"""Who calls: what a request's headers say, as far as the token allows."""
+"""The caller of a request: from its headers, as far as its credentials allow."""
 
 from fastapi import Request
 
@@ -11,14 +11,14 @@ from toolcharter_service.service import Service
 def caller_of(
     service: Service, principal: Principal, request: Request, *, agent: str | None = None, session: str | None = None
 ) -> Caller:
-    """The caller that a request speaks for.
+    """Return the caller that a request speaks for.
 
     Args:
-        service: Whose agents.
-        principal: Who sends the request.
+        service: The service with the agents.
+        principal: The sender of the request.
         request: Its headers name agent and project.
-        agent: What the body names instead.
-        session: What the body names. It belongs to the principal: nobody joins a session of another one.
+        agent: The agent that the body names instead.
+        session: The session that the body names. It belongs to the principal: no other principal can join it.
 
     Raises:
         HttpProblem: 400, 403, 404.

@@ -1,7 +1,7 @@
-"""`Idempotency-Key`: a call with a key runs at most once, on all workers together; its answer stays for a day.
+"""`Idempotency-Key`: a call with a key runs at most once, on all workers together; its response is kept for a day.
 
-A record is made before the body runs, and only one process can make it. If that process dies, nobody knows whether the
-body has run: the key is answered with an error that says so, and the call is never made again.
+A record is created before the body runs, and only one process can create it. If that process dies, the service cannot
+know whether the body has run: requests with the key then get an error that says so, and the call is never retried.
 
 Source: IETF draft "The Idempotency-Key HTTP Header Field", draft-ietf-httpapi-idempotency-key-header.
 """
@@ -25,29 +25,29 @@ from toolcharter_service.http.problems import HttpProblem, problem_of
 from toolcharter_service.service import Service
 
 KEPT_S = 86_400
-"""How long an answer stays, in seconds."""
+"""How long a response is kept, in seconds."""
 MAX_ANSWER_BYTES = 900_000
-"""Of a larger answer only what came of the call stays."""
+"""The largest response that is kept. In place of a larger one, an error says that the call has run."""
 SAVE_AGAIN_S = 1.0
-"""How long it takes until an answer that the store did not take is offered again, in seconds."""
+"""The pause before saving a response is retried, in seconds."""
 LOOKS = 30
-"""How often a key that the store may have taken is looked for."""
+"""How many times the store is asked for a key whose write may have succeeded."""
 SWEEP_S = 600.0
-"""How often records that have expired are deleted, in seconds."""
+"""The time between two deletions of expired records, in seconds."""
 
 
 class Answer(NamedTuple):
-    """What a request is answered with."""
+    """The response to a request."""
 
     status: int
     body: bytes
     replayed: bool = False
     location: str = ""
-    """Of what it made."""
+    """The URL of the resource that the request created."""
 
 
 def fingerprint_of(*parts: object) -> str:
-    """What two requests with one key have to have in common."""
+    """Hash the parts that two requests with the same key must have in common."""
     try:
         text = orjson.dumps(parts, option=orjson.OPT_SORT_KEYS, default=str)
     except TypeError:  # an integer of more than 64 bits, or half a pair of surrogates
@@ -57,13 +57,13 @@ def fingerprint_of(*parts: object) -> str:
 
 @dataclass
 class _Unused:
-    """A key that may have been taken for a call that was not made."""
+    """A key that may be stored although its call was not made."""
 
     tenant: str
     owner: str
     key: str
     looks: int = 0
-    """How often the store has said whether it has the key."""
+    """How many times the store has been asked for the key."""
 
 
 class KeyedCalls:
@@ -73,7 +73,7 @@ class KeyedCalls:
         self._service = service
         self._running: set[tuple[str, str, str]] = set()
         self._unused: dict[str, _Unused] = {}
-        """By call, keys that the store may have taken without this process having heard so: nothing has run for them."""
+        """By call id, the keys whose write failed here but may have reached the store. Nothing has run for them."""
         service.keep(self)
         service.run_in_background("expired keys", self._sweep)
         service.run_in_background("unused keys", self._release)
@@ -88,20 +88,20 @@ class KeyedCalls:
         *,
         repeatable: bool = False,
     ) -> Answer:
-        """The answer to a request with a key: that of *make*, which runs at most once for it.
+        """Return the response to a request with a key: that of *make*, which runs at most once for it.
 
         Args:
-            principal: Whose key it is.
+            principal: The owner of the key.
             key: As the client wrote it.
             fingerprint: Of the request.
             call_id: Of the call that *make* would make.
-            make: Makes the call with the identifier that it is given.
-            repeatable: Whether the same identifier again has no further effect: then *make* goes on where its process has
-                died, or has not heard what came of it.
+            make: Makes the call with the id that it is given.
+            repeatable: Whether *make* has no further effect if it runs again with the same id. It then runs again if
+                its process has died, or could not find out the result.
 
         Raises:
             HttpProblem: 409 `call_in_progress` or `outcome_unknown`; 422 `idempotency_key_reused`.
-            StoreUnavailable: It cannot be known whether the key was used; nothing has run, and the key can be used again.
+            StoreUnavailable: The store cannot say whether the key was used. Nothing has run; the key can be used again.
         """
         store, owner = self._service.store(principal.tenant).asynchronous(), principal.owner
         mine = KeyedCall(
@@ -154,7 +154,7 @@ class KeyedCalls:
         raise HttpProblem(409, text, "outcome_unknown", record.call_id)
 
     async def _save(self, tenant: str, record: KeyedCall, answer: Answer, version: int) -> None:
-        """Keep *answer* as long as it takes: until then the key says that the call is under way."""
+        """Store *answer*, retrying as long as necessary. Until then the key's call counts as running."""
         body = answer.body
         if len(body) > MAX_ANSWER_BYTES:
             text = "The call has run; its answer was too large to be kept."
@@ -170,7 +170,7 @@ class KeyedCalls:
             await asyncio.sleep(SAVE_AGAIN_S)
 
     async def _release(self) -> None:
-        """Have keys used again that were taken for nothing."""
+        """Delete keys that were stored for calls that were not made, so that clients can use them again."""
         while True:
             for call_id, unused in list(self._unused.items()):
                 store = self._service.store(unused.tenant).asynchronous()
@@ -180,7 +180,7 @@ class KeyedCalls:
                     if found is not None and is_it:
                         await store.delete(KeyedCall, unused.owner, unused.key, expected=found.version)
                     unused.looks += 1
-                    # A database that stood still may take it later.
+                    # Asked several times: a database that hung may still write the key.
                     if is_it or unused.looks >= LOOKS:
                         del self._unused[call_id]
             await asyncio.sleep(SAVE_AGAIN_S)
@@ -194,7 +194,7 @@ class KeyedCalls:
 
 
 async def delete_expired(service: Service, tenant: str) -> None:
-    """Delete the keys of *tenant* whose day is over."""
+    """Delete the expired keys of *tenant*."""
     store, after = service.store(tenant).asynchronous(), ""
     while True:
         page = await store.page(KeyedCall, order="expires", after=after, limit=100)
@@ -202,16 +202,16 @@ async def delete_expired(service: Service, tenant: str) -> None:
         for stored in old:
             with suppress(StoreConflict):
                 await store.delete(KeyedCall, stored.record.owner, stored.record.key, expected=stored.version)
-        after = page.after  # What cannot be read stays, and keeps no other.
+        after = page.after  # Unreadable records stay, and do not hold up the others.
         if len(old) < len(page.records) or not after:
             return
 
 
 async def _made(make: Callable[[str], Awaitable[Answer]], call_id: str, *, repeatable: bool) -> Answer:
-    """The answer of *make*; what it raises is one, too, and is answered again.
+    """Run *make* and return its response. An exception becomes a response that is kept and repeated, too.
 
     Raises:
-        StoreUnavailable: It is to be made again.
+        StoreUnavailable: A repeatable *make* failed, and has to run again.
     """
     try:
         return await make(call_id)

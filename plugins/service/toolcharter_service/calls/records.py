@@ -1,4 +1,4 @@
-"""What outlives a process: calls that have a key, and calls that run by themselves."""
+"""The records of calls that outlive a process: calls with an idempotency key, and stored calls."""
 
 from typing import ClassVar, Literal
 
@@ -9,28 +9,28 @@ ENDED: frozenset[State] = frozenset({"done", "cancelled", "lost"})
 
 
 class KeyedCall(StoreRecord):
-    """That a key was used, and what was answered."""
+    """A used idempotency key, and the response to its request."""
 
     store_kind: ClassVar[RecordKind] = RecordKind("keyed_call", key=("owner", "key"), indexed=("expires",))
 
     owner: str
-    """The principal whose key it is: another one's is another key."""
+    """The principal that owns the key: the same key of another principal is a different key."""
     key: str
     fingerprint: str
-    """SHA-256 of all of the request that counts."""
+    """SHA-256 of the parts of the request that repeated requests must have in common."""
     worker: str
-    """Which process runs it."""
+    """The process that runs the call."""
     call_id: str
     status: int = 0
-    """Of the answer; 0 as long as there is none."""
+    """The status of the response; 0 as long as there is none."""
     answer: str = ""
-    """The body of the answer."""
+    """The body of the response."""
     expires: int
     """Seconds since the epoch."""
 
 
 class StoredCall(StoreRecord):
-    """A call that runs by itself, on whichever worker takes it."""
+    """A call that runs without a waiting client, on the worker that takes it first."""
 
     store_kind: ClassVar[RecordKind] = RecordKind("stored_call", key=("id",), indexed=("state", "expires"))
 
@@ -38,10 +38,10 @@ class StoredCall(StoreRecord):
     owner: str
     """The principal that may look at it and cancel it."""
     name: str
-    """What events and approvals call the principal."""
+    """The principal's name in events and approvals."""
     token_id: str
     person: str = ""
-    """Who acts by the principal's credentials."""
+    """The person acting through the principal's credentials."""
     tool: str
     args: str
     """JSON."""
@@ -53,9 +53,9 @@ class StoredCall(StoreRecord):
     state: State = "queued"
     worker: str = ""
     question: str = ""
-    """The approval that it waits for, or waited for last."""
+    """The approval that it waits for, or last waited for."""
     cancels: bool = False
-    """Whether somebody wants it cancelled, where another worker runs it."""
+    """Whether a client has asked to cancel it. The worker that runs it has to notice."""
     answer: str = ""
     """The result as JSON."""
     created_at: str

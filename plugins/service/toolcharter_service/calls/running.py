@@ -1,4 +1,7 @@
-"""`Calls`: calls under way for requests. One ends with its client, unless a key keeps it, and with the service."""
+"""`Calls`: the running calls of requests. A call is cancelled if its client disconnects, unless it has a key.
+
+When the service stops, it cancels the calls that take too long.
+"""
 
 import asyncio
 import os
@@ -15,22 +18,22 @@ from toolcharter_service.service import Service
 
 T = TypeVar("T")
 WATCH_AFTER_S = 0.05
-"""How long a call runs before anybody looks whether its client is still there, in seconds; twice that, at most."""
+"""How long a call runs before its client's connection is watched, in seconds; at most twice as long."""
 
 
 def new_call_id() -> str:
-    """An identifier that no other call has."""
+    """Return a unique id for a call."""
     return os.urandom(16).hex()
 
 
 class Calls:
-    """Makes calls, and knows those under way in this process."""
+    """Makes calls, and tracks the running calls of this process."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
         self._live: set[_Attended] = set()
         self._looking: asyncio.AbstractEventLoop | None = None
-        """The loop that has a timer, one for all calls: each would have to make one of its own, and to cancel it."""
+        """The event loop with the running timer. One timer serves all calls, which is cheaper than one per call."""
         self._kept: set[asyncio.Task[Any]] = set()
         service.keep(self)
         service.on_stopping.append(self._begin_stop)
@@ -47,16 +50,16 @@ class Calls:
         headers: Mapping[str, str],
         stored_call: str = "",
     ) -> ToolResult:
-        """One governed call; a denial is a result.
+        """Make one call through the gate. A denial is a result, too.
 
         Args:
-            principal: Who asks for it.
-            caller: Who calls.
+            principal: The sender of the request.
+            caller: The caller of the tool.
             tool: As the client wrote it.
             args: As the client wrote them.
-            call_id: What its events bear.
-            headers: The request's, which may name a trace.
-            stored_call: Of which stored call it is the turn.
+            call_id: The id in its events.
+            headers: The request's headers, which may name a trace.
+            stored_call: The id of the stored call whose turn this is; empty for any other call.
         """
         host = self._service.host(principal.tenant, caller.agent)
         token = ASKING.set(Asking(principal.name, principal.token_id, stored_call, principal.means, principal.person))
@@ -67,7 +70,7 @@ class Calls:
             ASKING.reset(token)
 
     async def attended(self, request: Request, work: Awaitable[T], call_id: str) -> T:
-        """What *work* gives, which is cancelled if the client leaves, or some time after the service begins to stop.
+        """Await *work*. Cancel it if the client disconnects, or `stop_s` after the service begins to stop.
 
         Raises:
             HttpProblem: It was cancelled.
@@ -91,10 +94,10 @@ class Calls:
             attended.leave()
 
     async def kept(self, work: Coroutine[Any, Any, T]) -> T:
-        """What *work* gives, which goes on if the client leaves.
+        """Await *work*, which continues if the client disconnects.
 
         Raises:
-            HttpProblem: The service stops, and waits no longer.
+            HttpProblem: The service stops and no longer waits for *work*.
         """
         task = asyncio.create_task(work)
         self._kept.add(task)
@@ -110,7 +113,7 @@ class Calls:
             raise HttpProblem(503, text, "service_stopping", headers={"Retry-After": "1"}) from None
 
     async def wait_for_kept(self) -> None:
-        """Wait for calls that go on without a client, and cancel what takes too long."""
+        """Wait for calls that continue without a client, and cancel those that take longer than `stop_s`."""
         if self._kept:
             _, late = await asyncio.wait(self._kept, timeout=self._service.config.stop_s)
             for task in late:
@@ -139,7 +142,7 @@ class Calls:
 
 
 class _Attended:
-    """One call whose client may leave."""
+    """A running call whose client may disconnect."""
 
     def __init__(self, task: "asyncio.Task[Any]", request: Request) -> None:
         self.why: str | None = None
@@ -149,7 +152,7 @@ class _Attended:
         self._watcher: asyncio.Task[None] | None = None
 
     def look(self) -> None:
-        """Watch over the client, from the second look on."""
+        """Begin to watch the client's connection, at the second call of this method."""
         if self._is_old and self._watcher is None:
             self._watcher = asyncio.create_task(self._see_it_leave())
         self._is_old = True
@@ -170,5 +173,5 @@ class _Attended:
 
 def _ended(why: str, call_id: str) -> HttpProblem:
     if why == "client_left":
-        return HttpProblem(499, "The client left, so the call was cancelled.", why, call_id)  # nobody reads it
+        return HttpProblem(499, "The client left, so the call was cancelled.", why, call_id)  # never sent
     return HttpProblem(503, "The service stops, so the call was cancelled.", why, call_id, {"Retry-After": "1"})

@@ -1,4 +1,4 @@
-"""`StoredCalls`: calls that run by themselves. Any worker takes one, once, and the gate decides it anew at its turn."""
+"""`StoredCalls`: calls that run without a waiting client. One worker takes each; the gate decides it at its turn."""
 
 import asyncio
 import time
@@ -27,29 +27,29 @@ from toolcharter_service.http.problems import HttpProblem
 from toolcharter_service.service import Service, UnknownAgent, now
 
 KEPT_S = 86_400
-"""How long a stored call and its result stay, in seconds."""
+"""How long a stored call and its result are kept, in seconds."""
 LOOK_S = 1.0
-"""How often a worker looks for calls that another one has stored, and whether its own shall be cancelled, in seconds:
-messages say so at once where the bus is there."""
+"""The polling interval for new calls of other workers and for requests to cancel, in seconds. With a bus, messages
+announce both at once."""
 TOPIC = "stored-calls"
-"""Messages that there are calls for which whoever stored them has no room, or `CANCELS`."""
+"""The bus topic for waiting calls that the sending worker has no room for, and for `CANCELS`."""
 CANCELS = b"cancels"
 AT_ONCE = 32
-"""How many stored calls one worker runs at once; further ones wait for any worker."""
+"""The most stored calls that one worker runs at once. Further calls wait for any worker."""
 MAX_WAITING = 10_000
-"""How many calls of a tenant may wait for their turn."""
+"""The most calls of a tenant that may wait for their turn."""
 MAX_RESULT_BYTES = 900_000
 
 
 class StoredCalls:
-    """Stores calls, and runs those that are its turn."""
+    """Stores calls, and runs those that this worker takes."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
         service.keep(self)
         self._tasks: dict[tuple[str, str], asyncio.Task[None]] = {}
         self._unsure: set[tuple[str, str]] = set()
-        """Those that it may have taken without having heard so: they have not begun."""
+        """The calls whose taking failed here but may have succeeded in the store. They have not begun."""
         self._waiting = WaitingCalls(service)
         self._wake = asyncio.Event()
         self._tend_at = 0.0
@@ -65,11 +65,11 @@ class StoredCalls:
         args: dict[str, Any],
         traceparent: str | None,
     ) -> StoredCall:
-        """Store a call; it runs soon.
+        """Store a call. It runs soon.
 
         Raises:
-            HttpProblem: 429, if too many wait.
-            StoreUnavailable: Nobody knows whether it is stored; the same *call_id* again stores it once.
+            HttpProblem: 429, too many calls wait.
+            StoreUnavailable: The call may or may not be stored. Another attempt with the same *call_id* stores it once.
         """
         store = self._store(principal.tenant)
         if await store.count(StoredCall, where={"state": "queued"}) >= MAX_WAITING:
@@ -94,7 +94,7 @@ class StoredCalls:
         )
         try:
             await store.put(record, expected=0)
-        except StoreConflict:  # A former attempt has stored it, and did not hear so.
+        except StoreConflict:  # An earlier attempt stored it, but got no answer.
             found = await store.get(StoredCall, call_id)
             record = record if found is None else found.record
         self._wake.set()
@@ -103,18 +103,18 @@ class StoredCalls:
         return record
 
     def running(self, tenant: str) -> int:
-        """How many stored calls of *tenant* this process runs, or has waiting for an approval."""
+        """Count the stored calls of *tenant* that this process runs, or that wait here for an approval."""
         return sum(owner == tenant for owner, _ in self._tasks)
 
     async def find(self, tenant: str, call_id: str) -> Stored[StoredCall] | None:
-        """The stored call with this identifier."""
+        """Return the stored call with this id; None if there is none."""
         return await self._store(tenant).get(StoredCall, call_id)
 
     async def cancel(self, tenant: str, call_id: str) -> StoredCall:
-        """Cancel a call that has not ended: at once, or within a second where another worker runs it and the bus is away.
+        """Cancel a call that has not ended: at once, or within a second if another worker runs it and there is no bus.
 
         Raises:
-            HttpProblem: 404, or 409 if it has ended.
+            HttpProblem: 404; 409 if the call has ended.
         """
 
         def change(transaction: StoreTransaction) -> StoredCall:
@@ -142,18 +142,18 @@ class StoredCalls:
         return record
 
     def approver(self, tenant: str, inner: AsyncApprover) -> AsyncApprover:
-        """*inner*, for stored calls, too: one that waits for a person survives a restart."""
+        """Wrap *inner* for stored calls: a call that waits for an approver then survives a restart."""
         return self._waiting.approver(tenant, inner)
 
     def _store(self, tenant: str) -> AsyncStore:
         return self._service.store(tenant).asynchronous()
 
     def _room(self) -> int:
-        """How many calls more may run here."""
+        """Return how many more calls may run here."""
         return AT_ONCE - (len(self._tasks) - len(self._waiting))
 
     def _tell(self, tenant: str, what: bytes = b"queued") -> None:
-        """Have the other workers look at once."""
+        """Publish a message that makes the other workers poll at once, if there is a bus."""
         if self._service.bus is not None:
             self._service.bus.publish(tenant, TOPIC, what)
 
@@ -185,7 +185,7 @@ class StoredCalls:
                         await self._wake.wait()
 
     async def _take(self, tenant: str) -> None:
-        """Take calls, those that have waited longest, as many as there is room for; others hear of it if there may be more."""
+        """Take the calls that have waited longest, as many as fit. Wake the other workers if more calls may wait."""
         room = self._room()
         if room <= 0:
             return
@@ -193,7 +193,7 @@ class StoredCalls:
         while True:
             page = await self._store(tenant).page(StoredCall, where=where, order="expires", after=after, limit=room)
             after = page.after
-            if page.records or not after:  # What cannot be read keeps nobody waiting.
+            if page.records or not after:  # Unreadable records do not hold up the others.
                 break
         if len(page.records) == room:
             self._tell(tenant)
@@ -225,7 +225,7 @@ class StoredCalls:
             state = "queued" if answer is None else "done"
         except asyncio.CancelledError:
             state, answer = "cancelled", b""
-        except Exception as error:  # noqa: BLE001 - it is told to who asks, and nobody waits for it here
+        except Exception as error:  # noqa: BLE001 - it becomes the call's result
             answer = encoded(_failure(record.id, error))
         answer = answer or b""
         if len(answer) > MAX_RESULT_BYTES:
@@ -239,14 +239,14 @@ class StoredCalls:
             await asyncio.sleep(LOOK_S)
 
     async def _still_holds(self, tenant: str, record: StoredCall) -> bool:
-        """As `_holds`; a store that is away is waited for, since the call has not begun."""
+        """Like `WaitingCalls.holds`, but waits for an unreachable store, since the call has not begun."""
         while True:
             with suppress(StoreUnavailable):
                 return await self._waiting.holds(tenant, record)
             await asyncio.sleep(LOOK_S)
 
     async def _made(self, tenant: str, record: StoredCall) -> bytes | None:
-        """What came of it as JSON; None if it has not begun, and another turn decides it anew."""
+        """Make the call and return its result as JSON; None if it has not begun and has to wait for another turn."""
         if not await self._still_holds(tenant, record):
             self._service.emit(
                 "service.admin",
@@ -278,7 +278,7 @@ class StoredCalls:
         return None if (result.outcome, result.reason) == ("denied", HANDED_ON) else encoded(result)
 
     async def _finish(self, tenant: str, call_id: str, change: dict[str, Any]) -> bool:
-        """Keep what came of a call; false if the store cannot be reached now."""
+        """Store the end of a turn. Return False if the store cannot be reached now."""
 
         def keep(transaction: StoreTransaction) -> State | None:
             found = transaction.get(StoredCall, call_id)
@@ -300,13 +300,13 @@ class StoredCalls:
         return True
 
     async def _tend(self, tenant: str) -> None:
-        """Cancel own calls that shall be, give up those of workers that are gone, and delete what is old."""
+        """Cancel own calls on request, requeue or end the calls of dead workers, and delete expired calls."""
         store, alive = self._store(tenant), dict[str, bool]()
         for state in ("running", "waiting"):
             for stored in (await store.page(StoredCall, where={"state": state}, limit=1_000)).records:
                 await self._tend_one(tenant, stored, alive)
         page = await store.page(StoredCall, order="expires", limit=100)
-        while not page.records and page.after:  # What cannot be read stays, and keeps no other.
+        while not page.records and page.after:  # Unreadable records stay, and do not hold up the others.
             page = await store.page(StoredCall, order="expires", after=page.after, limit=100)
         for stored in page.records:
             if stored.record.expires > time.time():
@@ -328,7 +328,7 @@ class StoredCalls:
             alive[record.worker] = other and await is_alive(self._service, record.worker)
         if alive[record.worker]:
             return
-        # What waited for a person has not begun; of all else nobody knows.
+        # A call that waited for an approver has not begun. Any other call may have had its effect.
         has_not_begun = record.state == "waiting" or (
             record.worker == self._service.worker and (tenant, record.id) in self._unsure
         )
@@ -344,7 +344,7 @@ class StoredCalls:
             await self._store(tenant).transact(give_up)
 
     async def _end(self) -> None:
-        """Let calls under way end, and cancel what takes too long; others go on with those that wait for a person."""
+        """Wait for running calls, and cancel those that take too long. Calls waiting for an approver are handed on."""
         self._waiting.close()
         if self._tasks:
             tasks = set(self._tasks.values())
@@ -356,7 +356,7 @@ class StoredCalls:
 
 
 def _failure(call_id: str, error: Exception) -> dict[str, Any]:
-    """The result of a call that could not be made."""
+    """Build the result of a call that could not be made."""
     message = str(error) if isinstance(error, LookupError | ValueError) else type(error).__name__
     return {
         "outcome": "error",

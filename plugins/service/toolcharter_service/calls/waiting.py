@@ -1,4 +1,4 @@
-"""`WaitingCalls`: stored calls of this process that wait for a person. None has begun, so that another process can go on."""
+"""`WaitingCalls`: stored calls of this process that wait for an approver. None has begun: any process can run them."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -21,40 +21,40 @@ from toolcharter_service.service import Service
 
 T = TypeVar("T")
 AGAIN_S = 1.0
-"""How long it takes until a store that is away is asked again, in seconds."""
+"""The pause before an unreachable store is asked again, in seconds."""
 AsyncApprover = Callable[[ApprovalRequest], Awaitable[ApprovalAnswer | None]]
 
 
 class WaitingCalls:
-    """Notes while a stored call asks that it has not begun: it survives a restart as long."""
+    """Marks stored calls as waiting until they get an answer. A waiting call has not begun, and survives a restart."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
         self._asking: dict[str, asyncio.Task[ApprovalAnswer | None]] = {}
-        """By stored call, what waits for the answer."""
+        """For each stored call, the task that waits for the answer."""
         self._leaving: set[str] = set()
-        """Those of them that shall wait no longer."""
+        """The stored calls that have to stop waiting."""
         self._closing = False
 
     def __len__(self) -> int:
-        """How many wait."""
+        """Return how many calls wait."""
         return len(self._asking)
 
     def give_up(self, call_id: str) -> None:
-        """Have a call wait no longer here, if it does."""
+        """Make a call stop waiting here, if it does."""
         asking = self._asking.get(call_id)
         if asking is not None:
             self._leaving.add(call_id)
             asking.cancel()
 
     def close(self) -> None:
-        """Have no call wait here any more: the process stops."""
+        """Make all calls stop waiting here, since the process stops."""
         self._closing = True
         for call_id in tuple(self._asking):
             self.give_up(call_id)
 
     def approver(self, tenant: str, inner: AsyncApprover) -> AsyncApprover:
-        """*inner*, which gives up the turn of a stored call that this process no longer runs."""
+        """Wrap *inner*: a stored call that this process gives up raises `ApprovalHandedOn` instead of an answer."""
 
         async def ask(request: ApprovalRequest) -> ApprovalAnswer | None:
             asking = ASKING.get()
@@ -79,17 +79,17 @@ class WaitingCalls:
         question = question_id(request.call_id, request)
         await _patiently(partial(self._mark, tenant, request.call_id, "waiting", question))
         answer = await _patiently(partial(inner, request))
-        # Before the body begins: what is marked as waiting may be made again.
+        # Marked before the body begins, since another process may run a call that is marked as waiting.
         record = await _patiently(partial(self._mark, tenant, request.call_id, "running", question))
         if record is not None and not await _patiently(partial(self.holds, tenant, record)):
             return ApprovalAnswer("deny", None, NO_LONGER)
         return answer
 
     async def _mark(self, tenant: str, call_id: str, state: State, question: str) -> StoredCall | None:
-        """Note where a call is that this worker runs, and what it asks; what it has asked before is asked no longer.
+        """Store the state and question of a call that this worker runs. An earlier question of the call is cancelled.
 
         Returns:
-            The call; None if it was deleted. Then nobody makes it again.
+            The call; None if it was deleted. Then no process runs it again.
 
         Raises:
             ApprovalHandedOn: This worker no longer runs it.
@@ -110,7 +110,7 @@ class WaitingCalls:
         return await self._store(tenant).transact(mark)
 
     async def holds(self, tenant: str, record: StoredCall) -> bool:
-        """Whether the token that has left the call is still good; who has no token has left it for good."""
+        """Whether the token that stored the call is still valid. True for a call that was stored without a token."""
         holds = self._service.token_holds
         return holds is None or not record.owner.startswith("token:") or await holds(tenant, record.token_id)
 
@@ -119,7 +119,7 @@ class WaitingCalls:
 
 
 async def _patiently(ask: Callable[[], Awaitable[T]]) -> T:
-    """What *ask* gives; a store that is away is waited for, since the call has not begun."""
+    """Await *ask*, and retry while the store is unreachable, since the call has not begun."""
     while True:
         with suppress(StoreUnavailable, StoreConflict):
             return await ask()

@@ -1,15 +1,15 @@
-"""Whether another process that has begun a call is still there."""
+"""Whether another process, which has begun a call, is still alive."""
 
 from toolcharter_service.service import Service
 
 
 async def is_alive(service: Service, worker: str) -> bool:
-    """Whether *worker* has said lately that it is there: it holds the lease of its name.
+    """Whether *worker* still renews its heartbeat, the lease of its name.
 
-    It counts as there, too, as long as this process could not say so of itself.
+    It also counts as alive while this process cannot renew its own heartbeat reliably.
 
     Raises:
-        StoreUnavailable: That cannot be found out.
+        StoreUnavailable: The store does not answer.
     """
     if worker == service.worker or not service.steadiness.may_judge:
         return True
