@@ -1,4 +1,4 @@
-"""Custom tools in a store: those of all agents, and those of one."""
+"""Reads custom tools from a store: those of all agents, and those of one agent."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,7 @@ _PAGE = 500
 
 
 def read_enabled(store: StoreTransaction, agent: str | None) -> tuple[tuple[CustomTool, ...], tuple[str, ...]]:
-    """The tools that an agent has, those of all agents first; and what is told of others."""
+    """Return the enabled tools of an agent, those of all agents first, and notes on tools that were left out."""
     scopes = (GLOBAL,) if agent is None else (GLOBAL, agent)
     names, kept, notes = set[str](), list[CustomTool](), list[str]()
     found = [one for scope in scopes for one in _pages(store, scope, notes) if one.enabled]
@@ -23,17 +23,17 @@ def read_enabled(store: StoreTransaction, agent: str | None) -> tuple[tuple[Cust
 
 
 def of_scope(store: StoreTransaction, scope: str) -> Iterator[CustomTool]:
-    """The tools of one agent, or of all (`*`), by name."""
+    """Yield the tools of one agent, or of all agents (`*`), by name."""
     yield from _pages(store, scope, [])
 
 
 def all_tools(store: StoreTransaction) -> Iterator[CustomTool]:
-    """All tools of a tenant."""
+    """Yield all custom tools of a tenant."""
     yield from _pages(store, None, [])
 
 
 def _pages(store: StoreTransaction, scope: str | None, notes: list[str]) -> Iterator[CustomTool]:
-    """The tools of one agent, of all (`*`), or of everybody (None); what cannot be read is added to *notes*."""
+    """Yield the tools of one scope: an agent or `*`; None for every scope. Unreadable records are added to *notes*."""
     after, where = "", None if scope is None else {"scope": scope}
     while True:
         page = store.page(CustomTool, where=where, after=after, limit=_PAGE, skip_unreadable=True)
@@ -45,5 +45,5 @@ def _pages(store: StoreTransaction, scope: str | None, notes: list[str]) -> Iter
 
 
 def scopes(store: StoreTransaction) -> frozenset[str]:
-    """The agents that have tools of their own."""
+    """Return the agents that have their own custom tools."""
     return frozenset(one.scope for one in all_tools(store)) - {GLOBAL}

@@ -11,7 +11,7 @@ from toolcharter_service.registry.records import ID
 from toolcharter_service.registry.schemas import json_schema
 
 GLOBAL: Final = "*"
-"""In the key, the place of an agent's name for a tool of all agents: no agent can have it."""
+"""The scope of a tool of all agents. No agent can have this name."""
 
 
 class CustomTool(StoreRecord):
@@ -22,18 +22,18 @@ class CustomTool(StoreRecord):
     )
 
     scope: str = GLOBAL
-    """The agent that has it; `*` for all."""
+    """The agent that has the tool; `*` for all agents."""
     name: Annotated[str, Field(pattern=ID)]
     description: Annotated[str, Field(max_length=10_000)] = ""
     parameters: Mapping[str, Any] = {}
     """A JSON Schema of type `object`, or `{name: type}`."""
     command: Annotated[str, Field(min_length=1, max_length=10_000)]
-    """The line; `{{.name}}` stands for an argument, which is quoted."""
+    """The shell line. `{{.name}}` is replaced by the quoted argument."""
     timeout_seconds: Annotated[float, Field(gt=0, le=3600, allow_inf_nan=False)] = 60.0
     working_dir: Annotated[str, Field(max_length=4096)] = ""
-    """A folder of the workspace, relative to it; the workspace itself by default."""
+    """A folder, relative to the workspace; by default the workspace itself."""
     env: Mapping[str, str] = Field(default={}, max_length=100)
-    """Variables that the line sees beside the base environment; kept encrypted, and never shown."""
+    """Variables in addition to the base environment. They are stored encrypted and never shown."""
     enabled: bool = True
 
     @field_validator("parameters")

@@ -26,11 +26,11 @@ from toolcharter_service.service import Service
 Viewer = Annotated[Principal, require(Role.VIEWER)]
 Operator = Annotated[Principal, require(Role.OPERATOR)]
 CustomId = Annotated[str, Path(pattern=r"^([A-Za-z0-9_-]{1,64}\.)?[A-Za-z0-9_-]{1,64}$")]
-"""The name of a tool of all agents; of one agent's, the agent's name and a dot before it."""
+"""A tool's name; for a tool of one agent, with the agent's name and a dot before it."""
 
 
 class CustomBody(BaseModel):
-    """A custom tool as it is written."""
+    """A custom tool as a client writes it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -41,14 +41,14 @@ class CustomBody(BaseModel):
     timeout_seconds: Annotated[float, Field(allow_inf_nan=False)] = 60.0
     working_dir: str | None = None
     env: dict[str, str] | None = None
-    """Absent when a tool is changed: they stay as they are."""
+    """If it is absent in a change, the variables stay unchanged."""
     enabled: bool = True
     agent_id: str | None = None
-    """The agent that has it; all agents by default."""
+    """The agent that has the tool; by default all agents."""
 
 
 class ShownTool(BaseModel):
-    """A custom tool as it leaves over HTTP: of its environment, the names alone."""
+    """A custom tool as the service shows it: only the names of its variables, not their values."""
 
     id: str
     name: str
@@ -69,13 +69,13 @@ class CustomTools(BaseModel):
 
 
 class Gone(BaseModel):
-    """What was deleted."""
+    """The id of the deleted tool."""
 
     deleted: str
 
 
 def shown(tool: CustomTool) -> ShownTool:
-    """*tool* without what is secret."""
+    """Convert *tool* for a response, without secrets."""
     agent = None if tool.scope == GLOBAL else tool.scope
     plain = tool.model_dump(mode="json", exclude={"scope", "env"})
     return ShownTool(
@@ -84,11 +84,11 @@ def shown(tool: CustomTool) -> ShownTool:
 
 
 def read_body(body: CustomBody, env: Mapping[str, str]) -> CustomTool:
-    """The record of *body*.
+    """Validate *body* and build its record.
 
     Args:
-        body: As it came.
-        env: The variables that stay if it names none.
+        body: The body of the request.
+        env: The variables to keep if *body* names none.
 
     Raises:
         Refused: `invalid_record`, `placeholder_in_quotes`, `bad_placeholder`, `code_is_placeholder`, `name_conflict`.
@@ -124,7 +124,7 @@ def _refused(error: ValidationError) -> Refused:
 
 
 class CustomRoutes:
-    """What the routes do."""
+    """The functions of the routes."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
@@ -132,19 +132,19 @@ class CustomRoutes:
     async def listed(
         self, principal: Viewer, agent_id: Annotated[str | None, Query(max_length=64)] = None
     ) -> CustomTools:
-        """The custom tools of the tenant, or of one agent."""
+        """List the custom tools of the tenant, or of one agent."""
         found = await asyncio.to_thread(lambda: list(all_tools(self._service.store(principal.tenant))))
         return CustomTools(tools=[shown(one) for one in found if agent_id in {None, one.scope}])
 
     async def one(self, principal: Viewer, tool_id: CustomId) -> ShownTool:
-        """One custom tool."""
+        """Show one custom tool."""
         found = await asyncio.to_thread(self._service.store(principal.tenant).get, CustomTool, *_key(tool_id))
         if found is None:
             raise _unknown(tool_id)
         return shown(found.record)
 
     async def create(self, principal: Operator, body: CustomBody) -> ShownTool:
-        """Make a custom tool."""
+        """Create a custom tool."""
         _require_reach(principal, body.agent_id or GLOBAL)
         self._require_agent(principal, body.agent_id)
 
@@ -157,7 +157,7 @@ class CustomRoutes:
         return await self._written(principal, work, "custom_tool.created")
 
     async def change(self, principal: Operator, tool_id: CustomId, body: CustomBody) -> ShownTool:
-        """Change a custom tool; its name and its agent stay."""
+        """Change a custom tool. Its name and agent cannot be changed."""
         _require_reach(principal, _key(tool_id)[0])
 
         def work(each: StoreTransaction) -> CustomTool:
@@ -208,7 +208,7 @@ class CustomRoutes:
 
 
 def _require_reach(principal: Principal, scope: str) -> None:
-    """Refuse who is bound to agents, and changes a tool of another one or of all.
+    """Refuse a principal that is bound to agents and changes a tool of another agent, or of all agents.
 
     Raises:
         HttpProblem: 403.
@@ -217,7 +217,7 @@ def _require_reach(principal: Principal, scope: str) -> None:
 
 
 def _require_free(each: StoreTransaction, tool: CustomTool) -> None:
-    """Refuse a name that a toolbox with this tool would have twice; upper and lower case do not count.
+    """Refuse a name that another tool of the same toolbox has. Upper and lower case are the same.
 
     Raises:
         Refused: `name_conflict`.
@@ -242,7 +242,7 @@ def _unknown(tool_id: str) -> HttpProblem:
 
 
 def routes(service: Service) -> APIRouter:
-    """The routes."""
+    """Return the routes of custom tools."""
     made = CustomRoutes(service)
     router = APIRouter(prefix="/v1/tools/custom", tags=["custom tools"])
     add = router.add_api_route

@@ -1,7 +1,7 @@
-"""A shell line with `{{.name}}` for arguments: each is single-quoted, in one pass, so that it stays one word of data.
+"""A shell line with placeholders `{{.name}}`. Each is replaced by the single-quoted argument, which stays one word.
 
-A place in quotes is refused: the quotes would end where the value's begin. So is one where quotes quote nothing, as in a
-here-document, a comment, an expansion or an arithmetic.
+All placeholders are replaced in one pass. A placeholder within quotes is refused, since the argument's own quote would
+end them. It is also refused where quotes have no effect: in a here-document, a comment, an expansion or an arithmetic.
 Source: POSIX.1-2017, Shell Command Language, 2.2 Quoting; bash(1), QUOTING.
 """
 
@@ -14,12 +14,12 @@ from toolcharter_service.registry.placeholders import as_text, refuse_dash
 _PLACE: Final = re.compile(r"\{\{\.([A-Za-z_][A-Za-z0-9_]*)\}\}")
 _LIKE_A_PLACE: Final = re.compile(r"\{\{[ \t]*\.?[A-Za-z_]")
 _BEGUN: Final = re.compile(r"(?:[=:/,.@%+-]|(?<![\w$])\w+)\Z")
-"""A text behind which a word has begun, with more than what may turn out to be nothing, such as `$a` or `''`."""
+"""Matches text that ends inside a word which cannot turn out to be empty, as `$a` or `''` could."""
 _BEGINS_WORD: Final = frozenset(" \t\n;&|()<>")
 
 
 class TemplateFault(ValueError):
-    """The line cannot be a template."""
+    """A line that is no valid template."""
 
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(f"command: {message} ({reason})")
@@ -27,17 +27,18 @@ class TemplateFault(ValueError):
 
 
 class Template(NamedTuple):
-    """A line that has been read."""
+    """A parsed line."""
 
     parts: tuple[str, ...]
-    """Text and names, in turn; the first is text."""
+    """Text and placeholders' names, alternating; the first is text."""
 
     @classmethod
     def parsed(cls, line: str) -> "Template":
-        """Read a line.
+        """Parse a line.
 
         Raises:
-            TemplateFault: `placeholder_in_quotes`; `bad_placeholder`, for what only looks like one.
+            TemplateFault: `bad_command`, if it has control characters; `placeholder_in_quotes`; `bad_placeholder`, for
+                text that only resembles a placeholder.
         """
         if any(ord(sign) < 32 and sign not in "\t\n" for sign in line):  # noqa: PLR2004 - ASCII's control characters
             raise TemplateFault("bad_command", "a control character stands in the line")
@@ -54,18 +55,18 @@ class Template(NamedTuple):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of all places, each once."""
+        """The names of all placeholders, without duplicates."""
         return tuple(dict.fromkeys(self.parts[1::2]))
 
     def rendered(self, values: Mapping[str, Any], *, checks: bool = True) -> str:
-        """The line with its values.
+        """Replace the placeholders by quoted values.
 
         Args:
-            values: By name.
-            checks: Whether a value may not begin a word with `-`.
+            values: The values by name.
+            checks: Whether to refuse a value that begins a word with `-`.
 
         Raises:
-            ToolError: `invalid_arguments`, for a place without a value.
+            ToolError: `invalid_arguments`, for a placeholder without a value.
             Denied: `leading_dash_not_allowed`.
         """
         return "".join(self._pieces(values, checks=checks))
@@ -85,12 +86,12 @@ class Template(NamedTuple):
 
 
 def single_quoted(text: str) -> str:
-    """*text* as one word of a shell, whatever it holds."""
+    """Quote *text* as one word of a shell line, whatever characters it has."""
     return "'" + text.replace("'", "'\\''") + "'"
 
 
 def _quoted(line: str) -> dict[int, str]:
-    """Where places stand that are quoted, or in something where quotes do not count: by position, what that is."""
+    """Find placeholders within quotes, or where quotes have no effect. Return what surrounds each, by its position."""
     if re.search(r"<<(?!<)", line.replace("<<<", "   ")):
         return {place.start(): "a line with a here-document" for place in _PLACE.finditer(line)}
     found: dict[int, str] = {}
@@ -118,17 +119,17 @@ _SAID: Final = {
 _ENDS: Final = {
     "'": "'", "$'": "'", '"': '"', "`": "`", "#": "\n", "$((": "))", "((": "))", "${": "}", "$[": "]", "[[": "]]"
 }  # fmt: skip
-"""What ends each thing that a line can be within. What begins within double quotes counts as quoted all the same."""
+"""The end of each construct, by its beginning. A construct within double quotes counts as quoted, too."""
 _LITERAL: Final = frozenset({"'", "$'", '"', "#"})
-"""Within these, nothing else begins."""
+"""Constructs in which no other construct begins."""
 _ESCAPES: Final = frozenset({"'", "#"})
-"""Within these, a backslash is a sign like others."""
+"""Constructs in which a backslash is an ordinary character."""
 _WORDS: Final = frozenset({"#", "((", "[["})
-"""What begins at the beginning of a word only."""
+"""Constructs that only begin at the start of a word."""
 
 
 def _step(line: str, at: int, stack: list[str]) -> int:
-    """Read one sign, or the beginning or the end of something; returns the position behind it."""
+    """Consume one character, or the beginning or end of a construct, and return the position after it."""
     inside = stack[-1] if stack else ""
     if line[at] == "\\" and inside not in _ESCAPES:
         return at + 2

@@ -1,4 +1,4 @@
-"""From the record of a custom tool to a tool of kind `custom`."""
+"""Builds a tool of kind `custom` from the record of a custom tool."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -17,17 +17,17 @@ from toolcharter_service.registry.schemas import json_schema
 from toolcharter_service.registry.tools import fingerprint
 
 SHELL: Final = ("bash", "--noprofile", "--norc", "-p", "-c", "--")
-"""Before the line. `-p` passes over functions and options in the environment; `--` keeps a line that begins with a
-dash from being an option. Source: bash(1), OPTIONS and INVOCATION."""
+"""The words before the line. `-p` ignores functions and options from the environment; after `--`, a line that begins
+with a dash is no option. Source: bash(1), OPTIONS and INVOCATION."""
 _RESERVE_S: Final = 1.0
-"""Kept back of the call's own time, so that what the line has printed is returned when it is ended."""
+"""The part of the call's time, in seconds, that is kept for returning the output of a line that timed out."""
 
 
 def spec_of(tool: CustomTool, policy: RegistryPolicy) -> ToolSpec[ToolPolicy]:
-    """The spec of a custom tool.
+    """Build the spec of a custom tool.
 
     Raises:
-        SpecError: Its name cannot be one.
+        SpecError: The name cannot be the name of a tool.
     """
     template = Template.parsed(tool.command)
 
@@ -43,7 +43,7 @@ def spec_of(tool: CustomTool, policy: RegistryPolicy) -> ToolSpec[ToolPolicy]:
         safety="high",
         kind="custom",
         staged=True,
-        isolate=True,  # a program may take minutes, and the callers of asynchronous code must not wait for it
+        isolate=True,  # a program may take minutes, and must not block the event loop
         path_arguments=(),
         parameters=schema_of(tool, template),
         invocation=partial(_invocation, template),
@@ -53,13 +53,13 @@ def spec_of(tool: CustomTool, policy: RegistryPolicy) -> ToolSpec[ToolPolicy]:
 
 
 def capabilities(policy: RegistryPolicy) -> frozenset[str]:
-    """What custom tools touch, which is what they may."""
+    """Return the capabilities of custom tools: those that *policy* allows."""
     more = {"net:read"} if policy.custom_network else set[str]()
     return frozenset({"fs:read", "proc:exec", *more, *({"fs:write"} if policy.custom_writes else set[str]())})
 
 
 def schema_of(tool: CustomTool, template: Template) -> dict[str, Any]:
-    """The JSON Schema of its arguments: what its line needs, and has no default, has to be given."""
+    """Build the JSON Schema of the arguments. Arguments of the line without a default are required."""
     schema = json_schema(tool.parameters)
     needed = [name for name in template.names if "default" not in schema["properties"].get(name, {})]
     required = list(dict.fromkeys((*schema.get("required", ()), *needed)))
@@ -67,7 +67,7 @@ def schema_of(tool: CustomTool, template: Template) -> dict[str, Any]:
 
 
 def _invocation(template: Template, args: Mapping[str, Any]) -> Invocation:
-    """The line as it will run, for the shell guard, the floor and rules of `deny`."""
+    """Return the line that will run, for the shell guard, the floor and deny rules."""
     return Invocation(commands=(template.rendered(args, checks=False),))
 
 

@@ -1,4 +1,4 @@
-"""Tools that agents write: `codegen` has a model write code, `register` makes a tool of it once a person has agreed."""
+"""Tools that agents write: `codegen` lets a model write code; `register` makes it a tool once an approver agrees."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -9,11 +9,11 @@ if TYPE_CHECKING:
 else:
     codegen = lazy(
         "toolcharter_service.generated.codegen"
-    )  # the registry needs the rules of this package, and they its records
+    )  # the registry imports this package's rules, and they import its records
     register = lazy("toolcharter_service.generated.register")  # as above
 
 
 @hookimpl
 def register_tools() -> list[ToolSpec[Any]]:
-    """The two tools."""
+    """Offer the tools `codegen` and `register`."""
     return [codegen.SPEC, register.SPEC]

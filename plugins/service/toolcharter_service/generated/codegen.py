@@ -1,4 +1,4 @@
-"""`codegen`: a model of the host writes code. Nothing runs it."""
+"""`codegen`: a model of the host writes code. The tool does not run it."""
 
 import re
 import time
@@ -71,11 +71,11 @@ def build(_workspace: Path, policy: CodegenPolicy, rt: ToolRuntime) -> Callable[
 
 
 def _answer(rt: ToolRuntime, policy: CodegenPolicy, spec: str) -> str:
-    """What a model without tools answers.
+    """Ask a model without tools, and return its answer.
 
     Raises:
-        Denied: `not_available`, if nothing of the profile runs agents.
-        ToolError: It failed, or took too long.
+        Denied: `not_available`, if the profile has no runner for agents.
+        ToolError: The model failed, or took too long.
     """
     timeout_s = min(policy.timeout_s, max(rt.deadline - time.monotonic(), 0.1))
     request = AgentRequest(
@@ -95,7 +95,7 @@ def _answer(rt: ToolRuntime, policy: CodegenPolicy, spec: str) -> str:
 
 
 def code_in(answer: str) -> str:
-    """The first code block of *answer*; all of it if there is none."""
+    """Return the first code block of *answer*, or all of it if it has none."""
     found = _FENCE.search(answer)
     return (answer if found is None else found[1]).strip("\r\n")
 
@@ -108,7 +108,7 @@ SPEC = ToolSpec(
     capabilities={"llm"},
     safety="medium",
     staged=True,
-    isolate=True,  # a model may be slow, and asynchronous callers must not wait for it
+    isolate=True,  # a model may be slow, and must not block the event loop
     aliases=("tool_codegen",),
     output=CodegenData,
 )

@@ -1,4 +1,4 @@
-"""What the service keeps of a tool that was proposed, until a person has reviewed it and after."""
+"""The record of a proposed tool, before and after its review."""
 
 from typing import ClassVar, Literal, NamedTuple
 
@@ -9,23 +9,23 @@ ProposalStatus = Literal["pending", "approved", "rejected"]
 
 
 class ToolProposal(StoreRecord):
-    """A tool that would be made of code which ran once. It is none before it is approved."""
+    """A proposed tool, from code that has run once. It becomes a tool only if a reviewer approves it."""
 
     store_kind: ClassVar = RecordKind("tool_proposal", ("id",), indexed=("status", "agent", "proposed_at"))
 
     id: str
-    """That of the tool: a hash of what runs."""
+    """The id of the future tool: a hash of the command that it runs."""
     record: ToolRecord
     code: str
     agent: str
-    """For whom it ran."""
+    """The agent for which the code ran."""
     proposed_by: str
     user: str
     person: str = ""
-    """Who acts by the credentials of `proposed_by`."""
+    """The person acting through the credentials of `proposed_by`."""
     token_id: str
     call_id: str
-    """The call in which it ran."""
+    """The call in which the code ran."""
     proposed_at: str
     status: ProposalStatus = "pending"
     reviewed_by: str | None = None
@@ -34,13 +34,13 @@ class ToolProposal(StoreRecord):
 
 
 class NotProposed(NamedTuple):
-    """Why no tool was proposed, as a sentence."""
+    """The reason why no tool was proposed, as a sentence."""
 
     why: str
 
 
 def kept_within(store: StoreTransaction, proposal: ToolProposal, most: int) -> ToolProposal | NotProposed:
-    """Keep *proposal* for a review, unless it is there, or has been reviewed, or *most* others wait already."""
+    """Store *proposal* for a review, unless it exists, has been reviewed, or *most* proposals are pending already."""
     known = store.get(ToolProposal, proposal.id)
     if known is not None and known.record.status == "pending":
         return known.record

@@ -1,4 +1,4 @@
-"""`register`: code becomes a tool of the registry. A person agrees to each call, whatever the profile allows."""
+"""`register`: adds code to the registry as a tool. An approver has to agree each time, whatever the profile allows."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -79,7 +79,7 @@ REASONS = {
 
 
 def asks(_policy: RegisterPolicy, _call: Call) -> Ask:
-    """A person's word, always."""
+    """Ask an approver about every call."""
     return Ask(RegisterReason.NEW_TOOL, "Code that an agent has written becomes a tool. Read all of it.")
 
 
@@ -91,7 +91,7 @@ SPEC = ToolSpec(
     capabilities={"registry:write"},
     safety="high",
     staged=True,
-    isolate=True,  # a store may be slow, and asynchronous callers must not wait for it
+    isolate=True,  # a store may be slow, and must not block the event loop
     aliases=("tool_register",),
     output=RegisterData,
     asks=asks,

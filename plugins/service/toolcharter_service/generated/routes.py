@@ -1,6 +1,6 @@
-"""The routes of generated tools: run code in the sandbox, which may propose a tool; and the review of what was proposed.
+"""The routes of generated tools: running code in the sandbox, which may propose a tool, and reviewing proposals.
 
-Both are off unless the configuration says `interpret`.
+Both are disabled unless the configuration enables `interpret`.
 """
 
 import asyncio
@@ -32,35 +32,35 @@ from toolcharter_service.registry.tools import checked
 from toolcharter_service.service import Service
 
 RUNS = "execute_code"
-"""The tool that runs the code: the agent's profile says whether it may, and where."""
+"""The tool that runs the code. The agent's profile decides whether it may run, and in which sandbox."""
 ProposalId = Annotated[str, Path(pattern=r"^gen_[0-9a-f]{1,64}$")]
 Invoker = Annotated[Principal, require(Role.CALLER, scope=CallerScope.INVOKE_TOOL)]
 
 
 class InterpretBody(BaseModel):
-    """Code that is to run once."""
+    """Code to run once."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     language: Literal["python", "bash", "javascript"] = "python"
     code: Annotated[str, Field(min_length=1, max_length=100_000)]
     description: Annotated[str, Field(max_length=2_000)] = ""
-    """What a tool of it would be for."""
+    """The purpose of a tool made from the code."""
     timeout_ms: Annotated[int, Field(ge=1, le=3_600_000)] | None = None
     session_id: Annotated[str, Field(min_length=1, max_length=128)] | None = None
 
 
 class Interpreted(BaseModel):
-    """What came of the code, and whether a tool was proposed."""
+    """The result of the code, and whether a tool was proposed."""
 
     success: bool
     call_id: str
     result: Any
     tool_candidate: bool
     proposed_tool: str | None
-    """The id of the proposal, which waits for a review."""
+    """The id of the pending proposal."""
     why_not: str | None
-    """Why none was proposed."""
+    """Why no tool was proposed."""
 
 
 class Proposal(BaseModel):
@@ -80,14 +80,14 @@ class Proposal(BaseModel):
 
 
 class Proposals(BaseModel):
-    """One page of them, the latest first."""
+    """One page of proposals, the latest first."""
 
     proposals: tuple[Proposal, ...]
     after: str
 
 
 class ReviewBody(BaseModel):
-    """What a reviewer decides. The id of the proposal is a hash of the code that was read."""
+    """The decision of a reviewer. It is about the code that was read, since a proposal's id is a hash of the code."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -96,7 +96,7 @@ class ReviewBody(BaseModel):
 
 
 class GeneratedRoutes:
-    """What the routes do."""
+    """The functions of the routes."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
@@ -124,7 +124,7 @@ class GeneratedRoutes:
     def _propose(
         self, principal: Principal, caller: Caller, body: InterpretBody, result: ToolResult
     ) -> ToolProposal | NotProposed:
-        """What waits for a review now, or why nothing was proposed."""
+        """Propose a tool if the code qualifies. Return the pending proposal, or why there is none."""
         if not self._service.config.interpret.proposals:
             return NotProposed("the configuration says no `interpret: {proposals: true}`")
         if result.outcome != "ok" or body.language != "python":
@@ -163,7 +163,7 @@ class GeneratedRoutes:
         after: Annotated[str, Query(max_length=2_000)] = "",
         limit: Annotated[int, Query(ge=1, le=500)] = 100,
     ) -> Proposals:
-        """What was proposed, the latest first, with the code."""
+        """List proposals with their code, the latest first."""
         store = self._service.store(principal.tenant).asynchronous()
         where: dict[str, str] = {} if status is None else {"status": status}
         records, follows = await page_of(store, ToolProposal, where, after, limit, latest="proposed_at")
@@ -172,7 +172,7 @@ class GeneratedRoutes:
     async def review(
         self, proposal_id: ProposalId, body: ReviewBody, principal: Annotated[Principal, require(Role.APPROVER)]
     ) -> Proposal:
-        """Make a tool of a proposal, or reject it; once, and by somebody else than who proposed it."""
+        """Approve a proposal, which creates the tool, or reject it: once, and not as its author."""
         try:
             found = await asyncio.to_thread(self._reviewed, principal, proposal_id, body)
         except Refused as refused:
@@ -186,7 +186,7 @@ class GeneratedRoutes:
         return _shown(found)
 
     def _reviewed(self, principal: Principal, proposal_id: str, body: ReviewBody) -> ToolProposal:
-        """Write the review and the tool together: neither is there without the other."""
+        """Write the review and the tool in one transaction."""
 
         def work(each: StoreTransaction) -> ToolProposal:
             known = each.get(ToolProposal, proposal_id)
@@ -218,7 +218,7 @@ def _interpreted(result: ToolResult, shown: Any, proposed: ToolProposal | NotPro
 
 
 def _require_reviewable(proposal: ToolProposal, principal: Principal) -> None:
-    """Refuse a review of one's own, and a second one.
+    """Refuse a review by the proposal's author, and a second review.
 
     Raises:
         HttpProblem: 403 or 409.
@@ -231,7 +231,7 @@ def _require_reviewable(proposal: ToolProposal, principal: Principal) -> None:
 
 
 def _concerns(principal: Principal, proposal: ToolProposal) -> bool:
-    """Whether *principal* may see it: who is bound to agents sees theirs alone."""
+    """Whether *principal* may see the proposal: one that is bound to agents sees only their proposals."""
     return principal.agents is None or proposal.agent in principal.agents
 
 
@@ -241,7 +241,7 @@ def _shown(proposal: ToolProposal) -> Proposal:
 
 
 def routes(service: Service) -> APIRouter:
-    """The routes."""
+    """Return the routes of generated tools."""
     made = GeneratedRoutes(service)
     router = APIRouter(prefix="/api/v1", tags=["generated tools"])
     router.add_api_route(

@@ -1,4 +1,4 @@
-"""When code is worth a tool, and the record that it becomes. Pure: no store, no clock.
+"""Decides whether code may become a tool, and builds the tool's record. Pure: no store, no clock.
 
 Source: stevef1uk/artificial_mind, hdn/interpreter/flexible_interpreter.go, `isNonTrivialGenericUtility`: 60 characters,
 structure, one of 22 words, and no mere printing.
@@ -14,7 +14,7 @@ from toolcharter_service.registry.records import ToolExec, ToolRecord
 from toolcharter_service.registry.rules import AGENT, Refused, RegistryReason
 
 PREFIX: Final = "gen_"
-"""Begins the id of each generated tool; behind it stands a hash of what runs."""
+"""The prefix of each generated tool's id. A hash of its command follows."""
 LEAST_CHARS: Final = 60
 MAX_CODE_CHARS: Final = 9_000
 MAX_DESCRIPTION_CHARS: Final = 500
@@ -37,12 +37,12 @@ if __name__ == "__main__":
     _made = ENTRY(**_given) if isinstance(_given, dict) else ENTRY(_given)
     print(_json.dumps(_made, default=str))
 """
-"""Stands below the code: calls its function with what stands on the standard input, and prints what that returns. The code is in the
-record as it was read, so that the floor sees what runs at each call."""
+"""Appended to the code: it calls the code's function with the JSON on standard input, and prints the result as JSON.
+The record holds the code itself, so the floor sees at each call what runs."""
 
 
 def why_not(code: str) -> str | None:
-    """Why *code* is not worth a tool; None if it is."""
+    """Return why *code* may not become a tool; None if it may."""
     text = code.strip()
     lower = text.lower()
     if len(text) < LEAST_CHARS:
@@ -57,7 +57,7 @@ def why_not(code: str) -> str | None:
 
 
 def entry_of(code: str) -> str | None:
-    """The function that a tool of *code* calls: `main`, else the last one at its top. None if there is none, or no Python."""
+    """Return the function that a tool of *code* calls: `main`, else the last top-level function, else None."""
     try:
         body = ast.parse(code).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -67,17 +67,17 @@ def entry_of(code: str) -> str | None:
 
 
 def record_of(code: str, name: str, description: str, now: str) -> ToolRecord:
-    """The record of the tool that *code* becomes: an agent's, with the lowest capabilities, by a hash of what runs.
+    """Build the record of the tool that *code* becomes, as an agent's tool without permissions.
 
     Args:
         code: Python that defines a function.
-        name: For people; empty: that of the function.
-        description: What models read; empty: which functions it has.
-        now: RFC 3339.
+        name: For people; by default the function's name.
+        description: For models; by default a sentence that names the function.
+        now: The time of creation, in RFC 3339.
 
     Raises:
-        Refused: `invalid_record`: it is no such code, or its name or description is none; `name_conflict`: its name is that of
-            an installed tool.
+        Refused: `invalid_record`, if the code defines no function or is too long, or name or description is invalid;
+            `name_conflict`, if the name is that of an installed tool.
     """
     entry = entry_of(code) if len(code) <= MAX_CODE_CHARS else None
     if entry is None:
@@ -103,18 +103,18 @@ def record_of(code: str, name: str, description: str, now: str) -> ToolRecord:
 
 
 def id_of(runs: ToolExec) -> str:
-    """The id of the generated tool that runs this."""
+    """Return the id of the generated tool that runs this command."""
     plain = "\0".join((runs.type, runs.cmd, *runs.args))
     return f"{PREFIX}{sha256(plain.encode(errors='surrogatepass')).hexdigest()[:_HASH_CHARS]}"
 
 
 def is_generated(record: ToolRecord) -> bool:
-    """Whether *record* bears the id of a generated tool."""
+    """Whether *record* has the id of a generated tool."""
     return record.id.lower().startswith(PREFIX)
 
 
 def is_genuine(record: ToolRecord) -> bool:
-    """Whether a record with such an id is one: what runs has the hash, and it has no more than a generated tool."""
+    """Whether *record* is a generated tool: its id is the hash of its command, and it has no more permissions."""
     runs = record.exec
     return (
         runs is not None
@@ -126,7 +126,11 @@ def is_genuine(record: ToolRecord) -> bool:
 
 
 def _require_name(name: str) -> str:
-    """A name that no reader takes for another one: ASCII, in one line, and no installed tool's."""
+    """Refuse a name that a reader could confuse: it has to be ASCII, in one line, and no installed tool's.
+
+    Raises:
+        Refused: `invalid_record` or `name_conflict`.
+    """
     if not _NAME.fullmatch(name):
         raise Refused(
             RegistryReason.INVALID_RECORD, "A name has up to 64 ASCII letters, digits, blanks, '_', '-' and '.'."
