@@ -1,4 +1,4 @@
-"""MCP servers that are registered, who may use them, and requests for that. The bridge enforces what is granted."""
+"""Registered MCP servers, grants to use them, and requests for access. The bridge enforces the grants."""
 
 from fastapi import APIRouter
 
@@ -9,7 +9,7 @@ from toolcharter_service.service import Service
 
 
 def routes(service: Service) -> APIRouter:
-    """`/v1/mcp`."""
+    """Return the routes below `/v1/mcp`."""
     router = APIRouter(prefix="/v1/mcp", tags=["mcp"])
     for part in (ServerRoutes(service), GrantRoutes(service), RequestRoutes(service)):
         part.add_to(router)

@@ -31,17 +31,17 @@ from toolcharter_service.service import Service, now
 
 
 class NewGrant(BaseModel):
-    """Which tools of a server somebody may use."""
+    """The tools of a server that an agent or a user may use."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
     tool_allow: list[str] | None = Field(default=None, max_length=MOST)
-    """The only tools, by their own or their full names; absent: all; `[]`: none."""
+    """The allowed tools, by their own or their full names. If absent, all tools are allowed; `[]` allows none."""
     tool_deny: list[str] = Field(default_factory=list, max_length=MOST)
-    """Wins over `tool_allow`."""
+    """The denied tools. They are denied even if `tool_allow` has them."""
     enabled: bool = True
     config_overrides: dict[Literal["timeout_s"], float] = Field(default_factory=dict)
-    """For an agent: a shorter time for a call, in seconds."""
+    """For an agent: a shorter time limit of a call, in seconds."""
 
 
 class ShownGrant(BaseModel):
@@ -66,7 +66,7 @@ class Grants(BaseModel):
 
 
 class GrantRoutes:
-    """Who may use a server: `/v1/mcp/servers/{server}/grants`."""
+    """The functions of the routes `/v1/mcp/servers/{server}/grants`."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
@@ -85,7 +85,7 @@ class GrantRoutes:
         )
 
     async def list_grants(self, server: Named, principal: Viewer) -> Grants:
-        """Who may use a server."""
+        """List the grants of a server."""
         store = self._store(principal).asynchronous()
         if await store.get(McpServerRecord, server) is None:
             raise unknown("server", server)
@@ -111,7 +111,7 @@ class GrantRoutes:
         await require_known(store, server, {*(body.tool_allow or ()), *body.tool_deny})
 
         def put(transaction: StoreTransaction) -> None:
-            # Deleted meanwhile, its grants are gone: this one would open a later server of that name.
+            # If the server was deleted meanwhile, this grant would open a later server of the same name.
             if transaction.get(McpServerRecord, server) is None:
                 raise unknown("server", server)
             transaction.put(grant)
@@ -123,7 +123,7 @@ class GrantRoutes:
     async def delete_grant(
         self, server: Named, scope: Scope, subject: Annotated[Subject, Path()], principal: Administrator
     ) -> Gone:
-        """Take a grant back: calls are refused from within a second on."""
+        """Revoke a grant. Within a second, calls are refused."""
         require_reach(principal, scope, subject)
         model: type[McpAgentGrant | McpUserGrant] = McpAgentGrant if scope == "agent" else McpUserGrant
         if not await self._store(principal).asynchronous().delete(model, server, subject):
@@ -138,7 +138,7 @@ class GrantRoutes:
 def grant_of(
     server: str, scope: Scope, subject: str, body: NewGrant, principal: Principal
 ) -> McpAgentGrant | McpUserGrant:
-    """The record of a grant that *principal* gives now."""
+    """Build the record of a grant that *principal* gives now."""
     common: dict[str, Any] = {
         "server": server,
         "tool_allow": None if body.tool_allow is None else tuple(body.tool_allow),

@@ -1,4 +1,4 @@
-"""Which tools of registered MCP servers a caller is shown: those that its grants open, as the bridge asks at each call."""
+"""The tools of registered MCP servers that a caller may see, by the grants that the bridge also checks at each call."""
 
 from collections.abc import Iterable
 
@@ -18,7 +18,7 @@ _PREFIX = "mcp__"
 
 
 def open_to(service: Service, tenant: str, caller: Caller, names: Iterable[str]) -> set[str]:
-    """Those of *names* that no grant closes to *caller*; of MCP servers none, if the store cannot say."""
+    """Return the tools in *names* that are open to *caller*. MCP tools are closed if the store does not answer."""
     store, known, shown = service.store(tenant, distribution=MCP_RECORDS), dict[str, McpAccess | None](), set[str]()
     for name in names:
         server, _, own = name.removeprefix(_PREFIX).partition("__")
@@ -37,7 +37,7 @@ def open_to(service: Service, tenant: str, caller: Caller, names: Iterable[str])
 
 
 def _access(store: Store, server: str, caller: Caller) -> McpAccess | None:
-    """What opens *server*; None if it is not registered but the profile's own."""
+    """Return the grants that open *server*; None if it is not registered, but belongs to the profile."""
     record = store.get(McpServerRecord, server)
     if record is None:
         return None

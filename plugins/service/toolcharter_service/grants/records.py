@@ -1,4 +1,4 @@
-"""`AccessRequest`: that somebody wants to use an MCP server. Servers and grants are records of the bridge."""
+"""`AccessRequest`: a request to use an MCP server. The records of servers and grants belong to the bridge."""
 
 from typing import Annotated, ClassVar, Literal
 
@@ -15,7 +15,7 @@ ServerName = Annotated[str, StringConstraints(max_length=24, pattern=r"^[a-z0-9]
 
 
 class AccessRequest(StoreRecord):
-    """Kept beside the grants, so that an approval makes its grant in one transaction.
+    """A request to use an MCP server. It is in the grants' scope: one transaction approves it and creates the grant.
 
     Source: the table `mcp_access_requests` of GoClaw.
     """
@@ -28,13 +28,13 @@ class AccessRequest(StoreRecord):
     server: str
     scope: Scope
     subject: str
-    """The agent or the user that is to have access."""
+    """The agent or user that should get access."""
     tool_allow: tuple[str, ...] | None = None
     reason: str = ""
     status: Literal["pending", "approved", "rejected"] = "pending"
     requested_by: str
     user: str = ""
-    """The person whose token or session has asked, if it is known."""
+    """The person of the requesting token or session, if it is known."""
     requested_at: str
     reviewed_by: str | None = None
     reviewed_at: str | None = None

@@ -27,14 +27,14 @@ RequestId = Annotated[str, Path(pattern=r"^[!-~]{1,128}$")]
 
 
 class NewRequest(BaseModel):
-    """That somebody wants to use a server."""
+    """A new request to use a server."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
     server: ServerName
     scope: Scope
     subject: Subject | None = None
-    """The agent, for the scope `agent`; by default the only one that the token speaks for. For the scope `user`, who asks."""
+    """For the scope `agent`, the agent; by default the only agent that the token speaks for. For `user`, oneself."""
     tool_allow: ToolNames | None = Field(default=None, strict=False)
     reason: str = Field(default="", max_length=2_000)
 
@@ -64,7 +64,7 @@ class Requests(BaseModel):
 
 
 class Review(BaseModel):
-    """The answer of an administrator."""
+    """The decision of an administrator."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -73,7 +73,7 @@ class Review(BaseModel):
 
 
 class RequestRoutes:
-    """Asking for access, and the answer: `/v1/mcp/requests`."""
+    """The functions of the routes `/v1/mcp/requests`."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
@@ -94,7 +94,7 @@ class RequestRoutes:
         status: Annotated[Literal["pending", "approved", "rejected"] | None, Query()] = None,
         after: Annotated[str, Query(max_length=2_000)] = "",
     ) -> Requests:
-        """Requests for access: all of them for those who look on, one's own for others."""
+        """List requests for access: all requests for a viewer, one's own requests for others."""
         where: dict[str, str] = {} if status is None else {"status": status}
         if not principal.has(Role.VIEWER):
             where["requested_by"] = principal.name
@@ -103,7 +103,7 @@ class RequestRoutes:
         return Requests(requests=[_shown_request(one) for one in records if _concerns(principal, one)], after=follows)
 
     async def create_request(self, body: NewRequest, principal: Anyone) -> ShownRequest:
-        """Ask for access to a server, for an agent that one speaks for, or for oneself."""
+        """Request access to a server, for an agent that the token speaks for, or for oneself."""
         store = self._store(principal).asynchronous()
         record = AccessRequest(
             id=secrets.token_urlsafe(12),
@@ -122,7 +122,7 @@ class RequestRoutes:
         return _shown_request(record)
 
     async def review_request(self, request: RequestId, body: Review, principal: Administrator) -> ShownRequest:
-        """Approve a request, which makes the grant in the same transaction, or reject it. Nobody reviews their own."""
+        """Approve a request, which creates the grant in the same transaction, or reject it. One's own is refused."""
 
         def reviewed(transaction: StoreTransaction) -> AccessRequest:
             found = transaction.get(AccessRequest, request)
@@ -130,7 +130,7 @@ class RequestRoutes:
                 raise unknown("request", request)
             record = found.record
             require_reach(principal, record.scope, record.subject)
-            # Who made the token that asks may review: an admin grants without a request, too.
+            # The maker of the requesting token may review: an admin could grant access without a request anyway.
             asked = {record.requested_by, record.user, record.subject if record.scope == "user" else ""}
             if principal.lineage & asked:
                 message = "Nobody reviews a request of their own, nor with credentials that its author has made."
@@ -143,7 +143,7 @@ class RequestRoutes:
                 allow = None if record.tool_allow is None else list(record.tool_allow)
                 wanted = NewGrant(tool_allow=allow)
                 before = _present(transaction, record)
-                if before is not None:  # What was excluded stays excluded, and a shorter time stays.
+                if before is not None:  # Denied tools stay denied, and a shorter time limit stays.
                     overrides = before.config_overrides if isinstance(before, McpAgentGrant) else {}
                     wanted = NewGrant(
                         tool_allow=allow, tool_deny=list(before.tool_deny), config_overrides=dict(overrides)
@@ -168,9 +168,9 @@ class RequestRoutes:
 
 
 def _concerns(principal: Principal, record: AccessRequest) -> bool:
-    """Whether *principal* may see it: who is bound to agents sees what is asked for those.
+    """Whether *principal* may see the request: one that is bound to agents sees only requests for them.
 
-    What somebody else has asked with a token of the same name is not one's own.
+    A request of another user with a token of the same name is not one's own.
     """
     if not principal.has(Role.VIEWER) and record.user != (principal.user or ""):
         return False
@@ -187,7 +187,7 @@ def _present(transaction: StoreTransaction, record: AccessRequest) -> McpAgentGr
 
 
 def _subject(body: NewRequest, principal: Principal) -> str:
-    """For whom access is asked: an agent that the principal speaks for, or itself.
+    """Return the subject of a request: an agent that the principal speaks for, or the principal's user.
 
     Raises:
         HttpProblem: 403 or 422.

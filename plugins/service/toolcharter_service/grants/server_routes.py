@@ -31,7 +31,7 @@ from toolcharter_service.service import Service, now
 
 
 class ShownServer(BaseModel):
-    """A server as it leaves over HTTP: of what is secret, the names alone."""
+    """A server as the service shows it: only the names of its variables and headers, not their values."""
 
     name: str
     transport: str
@@ -45,7 +45,7 @@ class ShownServer(BaseModel):
     created_by: str
     created_at: str
     tools: list[str]
-    """The tools that it had when it was last listed, by their full names."""
+    """The full names of its tools, when they were last listed."""
 
 
 class Servers(BaseModel):
@@ -55,7 +55,7 @@ class Servers(BaseModel):
 
 
 class ServerRoutes:
-    """Registering servers: `/v1/mcp/servers`."""
+    """The functions of the routes `/v1/mcp/servers`."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
@@ -68,7 +68,7 @@ class ServerRoutes:
         router.add_api_route("/servers/{server}", self.delete_server, methods=["DELETE"], responses=answers(404, 409))
 
     async def list_servers(self, principal: Viewer) -> Servers:
-        """The registered servers."""
+        """List the registered servers."""
         store = self._store(principal).asynchronous()
         page = await store.page(McpServerRecord, limit=MOST)
         return Servers(
@@ -76,7 +76,7 @@ class ServerRoutes:
         )
 
     async def put_server(self, server: Named, body: NewServer, principal: Operator) -> ShownServer:
-        """Register a server, or change it. Nobody may use it before a grant opens it."""
+        """Register a server, or change it. No agent or user may use it before a grant opens it."""
         require_within(principal, None, None)
         if body.url is not None:
             await _require_public(body.url)
@@ -97,7 +97,7 @@ class ServerRoutes:
         return _shown_server(record, await _tools(store, server))
 
     async def read_server(self, server: Named, principal: Viewer) -> ShownServer:
-        """One server."""
+        """Show one server."""
         store = self._store(principal).asynchronous()
         found = await store.get(McpServerRecord, server)
         if found is None:
@@ -105,7 +105,7 @@ class ServerRoutes:
         return _shown_server(found.record, await _tools(store, server))
 
     async def delete_server(self, server: Named, principal: Operator) -> Gone:
-        """Delete a server with all its grants: one of its name that comes later begins without any."""
+        """Delete a server with all its grants: a later server of the same name begins without grants."""
         require_within(principal, None, None)
 
         def deleted(transaction: StoreTransaction) -> bool:
@@ -130,12 +130,12 @@ class ServerRoutes:
 
 
 def _of_server(server: str, keys: Iterable[tuple[str, ...]]) -> list[str]:
-    """The subjects of grants that cannot be read: an index may name another server than the key does."""
+    """Return the subjects of *server*'s unreadable grants, by their keys: their index may name the wrong server."""
     return [subject for named, subject in keys if named == server]
 
 
 async def _require_public(url: str) -> None:
-    """Refuse an address that is not public. The bridge looks again at each connection.
+    """Refuse a URL whose address is not public. The bridge checks again at each connection.
 
     Raises:
         HttpProblem: 422.

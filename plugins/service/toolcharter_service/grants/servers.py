@@ -1,4 +1,4 @@
-"""What a server that is registered over HTTP may be: fewer things than one that stands in a profile, which an operator writes."""
+"""The limits of a server that is registered over HTTP. They are stricter than for a server in an operator's profile."""
 
 import re
 from typing import Annotated, Literal, Self
@@ -8,39 +8,39 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_vali
 from toolcharter import check_variables
 
 PROGRAMS = frozenset({"bun", "bunx", "deno", "node", "npx", "pipx", "python", "python3", "uv", "uvx"})
-"""Programs that start servers of packages. Whatever else a server needs stands in a profile.
+"""Programs that start servers from packages. A server that needs another program has to be in a profile.
 
-Source: GoClaw's list, without docker, which would be the whole machine.
+Source: GoClaw's list, without docker, which would give access to the whole machine.
 """
 _RUNS_TEXT = re.compile(r"^(-[a-zA-Z]*[cep]|-[cep].*|--?(eval|print|command|exec|call|import|require|loader)(=.*)?)$")
-"""Options by which these programs run text, or code of another file, instead of a server."""
+"""Options that make these programs run text, or code from another file, instead of a server."""
 _UNSAFE = re.compile(r"[;&|`$<>(){}\[\]*?!\\\"'\n\r\x00-\x1f\x7f]")
-"""What shells and interpreters read as more than text. No shell is at work; a server may start one."""
+"""Characters that are special to shells and interpreters. No shell runs the command, but a server may start a shell."""
 _REFERENCE = re.compile(r"^(env|file):", re.IGNORECASE)
 
 Value = Annotated[str, StringConstraints(max_length=8_192)]
 
 
 class NewServer(BaseModel):
-    """A server as it is registered, or changed."""
+    """A server to register or change."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
     transport: Literal["stdio", "sse", "streamable-http"]
     command: str | None = Field(default=None, min_length=1, max_length=64)
-    """One of the programs that start servers of packages, for `stdio`."""
+    """For `stdio`: one of the programs that start servers from packages."""
     args: Annotated[list[Value], Field(max_length=64)] = Field(default_factory=list)
     env: Annotated[
         dict[Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,127}$")], Value], Field(max_length=64)
     ] = Field(default_factory=dict)
-    """Stored encrypted; never shown again. `secret:NAME` stands for a secret of the tenant."""
+    """Stored encrypted; never shown again. `secret:NAME` refers to a secret of the tenant."""
     url: str | None = Field(default=None, max_length=2_048, pattern=r"^https?://[^\s]+$")
     """For the other transports: a public address."""
     headers: Annotated[
         dict[Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$")], Value],
         Field(max_length=64),
     ] = Field(default_factory=dict)
-    """As `env`."""
+    """Like `env`."""
     timeout_s: float = Field(default=60.0, gt=0, le=3_600)
     """How long one call may take, in seconds."""
     enabled: bool = True
@@ -52,7 +52,7 @@ class NewServer(BaseModel):
         return self
 
     def faults(self) -> list[str]:
-        """Why this is no server, as sentences; the address is looked at elsewhere."""
+        """Return what is wrong with the server, as sentences. Its address is checked elsewhere."""
         faults = list[str]()
         if self.transport == "stdio":
             faults += self._program_faults()

@@ -1,4 +1,4 @@
-"""What the routes of servers, grants and requests share."""
+"""Shared by the routes of servers, grants and requests."""
 
 from typing import Annotated
 
@@ -14,7 +14,7 @@ from toolcharter_service.http.problems import HttpProblem
 from toolcharter_service.service import Service
 
 MOST = 1_000
-"""Servers, or grants of one server, that one answer lists."""
+"""The most servers, or grants of one server, in one response."""
 Named = Annotated[ServerName, Path()]
 Administrator = Annotated[Principal, require(Role.ADMIN)]
 Operator = Annotated[Principal, require(Role.OPERATOR)]
@@ -23,23 +23,23 @@ Anyone = Annotated[Principal, require(Role.CALLER, Role.VIEWER)]
 
 
 class Gone(BaseModel):
-    """What was deleted."""
+    """The name of the deleted server or grant."""
 
     deleted: str
 
 
 def tell(service: Service, principal: Principal, action: str, target: str) -> None:
-    """Write the event of an act of administration."""
+    """Emit an event for an administrative action."""
     service.emit("service.admin", action=action, tenant=principal.tenant, target=target, by=principal.key)
 
 
 def unknown(what: str, name: str) -> HttpProblem:
-    """The answer to who names what is not there."""
+    """Return the response to a request for something that does not exist."""
     return HttpProblem(404, f"There is no {what} {name[:200]!r}.", f"unknown_{what}")
 
 
 def require_reach(principal: Principal, scope: Scope, subject: str) -> None:
-    """Refuse who is bound to agents, and says what another one or a person may use.
+    """Refuse a principal that is bound to agents and decides for another agent or for a user.
 
     Raises:
         HttpProblem: 403.
@@ -48,7 +48,7 @@ def require_reach(principal: Principal, scope: Scope, subject: str) -> None:
 
 
 async def require_known(store: AsyncStore, server: str, names: set[str]) -> None:
-    """Refuse names that no tool of the server bears: a grant that names none would say what it does not do.
+    """Refuse names that no tool of the server has: such a grant would not do what it says.
 
     Raises:
         HttpProblem: 404, 409, 422.
