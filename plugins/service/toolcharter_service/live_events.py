@@ -1,4 +1,4 @@
-"""Events as they happen: who listens gets those it may see, in order, each once; who is too slow is dropped and told."""
+"""Live events: each listener gets the events that it may see, in order, each once. A slow listener is dropped."""
 
 import asyncio
 import threading
@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import orjson
 
 MAX_QUEUED = 1_000
-"""How many events may wait for one listener."""
+"""The most events that may wait for one listener."""
 MAX_KEPT = 1_000
-"""How many events of a tenant are kept for who comes back."""
+"""How many events of a tenant are kept for listeners that reconnect."""
 MAX_LISTENERS = 100
-"""How many may listen to one tenant."""
+"""The most listeners of one tenant."""
 
 
 class LiveEvent(NamedTuple):
@@ -21,13 +21,13 @@ class LiveEvent(NamedTuple):
 
     number: int
     line: bytes
-    """JSON."""
+    """The event as JSON."""
     agent: str | None
     user: str | None
 
 
 class TenantEvents:
-    """The events of one tenant in this process. Written from any thread, listened to in one event loop."""
+    """The events of one tenant in this process. Any thread may add events; listeners belong to one event loop."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -36,8 +36,8 @@ class TenantEvents:
         self.listeners: set[Listener] = set()
 
     def add(self, lines: bytes) -> None:
-        """Take whole lines of events."""
-        # Read where somebody listens: this is on every call's way.
+        """Add the events of complete lines."""
+        # Parsed only if there is a listener, since every call comes through here.
         with self._lock:
             numbered = list(enumerate(lines.splitlines(), self._number + 1))
             self._number += len(numbered)
@@ -50,11 +50,11 @@ class TenantEvents:
                     listener.offer(live)
 
     def listen(self, sees: Callable[[LiveEvent], bool], after: int | None) -> "Listener | None":
-        """Begin to listen; None if too many do.
+        """Add a listener; None if there are too many.
 
         Args:
-            sees: Which events are for the listener.
-            after: The last number that it has seen; None for those from now on.
+            sees: Whether the listener may see an event.
+            after: The last number that it has seen; None to begin with the next event.
         """
         listener = Listener(self, sees, asyncio.get_running_loop())
         with self._lock:
@@ -72,7 +72,7 @@ class TenantEvents:
 
 
 def _read(number: int, line: bytes) -> LiveEvent | None:
-    """The event of a line; None if it is none."""
+    """Parse the event of a line; None if it is no event."""
     try:
         event: dict[str, Any] = orjson.loads(line)
     except orjson.JSONDecodeError:
@@ -87,9 +87,9 @@ class Listener:
         self, events: TenantEvents, sees: Callable[[LiveEvent], bool], loop: asyncio.AbstractEventLoop
     ) -> None:
         self.has_gap = False
-        """Whether events were lost between the last that was seen and the first that comes."""
+        """Whether events between the last one seen and the first one offered are lost."""
         self.is_dropped = False
-        """Whether it was too slow: what comes after is lost."""
+        """Whether it was too slow, and gets no further events."""
         self._events = events
         self._sees = sees
         self._loop = loop
@@ -97,7 +97,7 @@ class Listener:
         self._some = asyncio.Event()
 
     def offer(self, live: LiveEvent) -> None:
-        """Queue an event; from any thread."""
+        """Queue an event. May be called from any thread."""
         if self.is_dropped or not self._sees(live):
             return
         if len(self._queue) >= MAX_QUEUED:
@@ -106,11 +106,11 @@ class Listener:
             self._queue.append(live)
         try:
             self._loop.call_soon_threadsafe(self._some.set)
-        except RuntimeError:  # The loop has gone.
+        except RuntimeError:  # The event loop is closed.
             self.is_dropped = True
 
     async def wait(self, timeout_s: float) -> None:
-        """Wait until there is something, or *timeout_s* seconds."""
+        """Wait until there is an event, at most *timeout_s* seconds."""
         try:
             async with asyncio.timeout(timeout_s):
                 await self._some.wait()
@@ -118,25 +118,25 @@ class Listener:
             return
 
     def take(self) -> Iterator[LiveEvent]:
-        """What has come."""
+        """Yield and remove the queued events."""
         self._some.clear()
         while self._queue:
             yield self._queue.popleft()
 
     def close(self) -> None:
-        """Listen no more."""
+        """Remove the listener."""
         self._events.listeners.discard(self)
 
 
 class LiveSink:
-    """A sink of one toolbox, for the listeners of its tenant."""
+    """The sink of one toolbox that passes its lines on within this process."""
 
     def __init__(self, add: Callable[[bytes], object]) -> None:
         self._add = add
 
     def write(self, lines: bytes) -> None:
-        """Hand *lines* on."""
+        """Pass *lines* on."""
         self._add(lines)
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: there are no resources."""

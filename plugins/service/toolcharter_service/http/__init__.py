@@ -1,1 +1,1 @@
-"""What is spoken over HTTP: the application, its problems, its routes."""
+"""The HTTP layer: the application, its middleware, its errors, and the routes of calls and events."""

@@ -1,4 +1,4 @@
-"""`create_app`: the application over one `Service`; each part's routes are named in one list."""
+"""`create_app`: builds the application of one `Service`. One list names the routes of each part."""
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
@@ -45,15 +45,15 @@ ROUTERS: tuple[Callable[[Service], APIRouter], ...] = (
     unreadable.routes,
     monitor.routes,
 )
-"""Each part of the service gives its routes as one function."""
+"""For each part of the service, the function that returns its routes."""
 
 
 def create_app(service: Service, *, auth: Authenticator | None = None) -> FastAPI:
-    """The application.
+    """Build the application.
 
     Args:
         service: It is started and stopped with the application.
-        auth: Says who asks; by default that of the configuration.
+        auth: Authenticates requests; by default as the configuration says.
     """
 
     @asynccontextmanager
@@ -76,10 +76,10 @@ def create_app(service: Service, *, auth: Authenticator | None = None) -> FastAP
     app.state.auth = auth or ServiceAuth(service)
     install_problems(app)
     routers = [routes(service) for routes in ROUTERS]
-    # Not by `include_router`, which makes each route a second time, and asks one router after the other.
+    # Not by `include_router`, which copies each route and searches one router after the other.
     app.router.routes.extend(route for router in routers for route in router.routes)
     complete_document(app)
-    # The last that is added is the first to see a request.
+    # The middleware that is added last sees a request first.
     app.add_middleware(LeanPaths, table=lean_table(routers))
     app.add_middleware(StrictRequests, dev=service.dev)
     listen = service.config.listen.host

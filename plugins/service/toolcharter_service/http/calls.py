@@ -40,7 +40,7 @@ _CALL_ANSWERS = {
 
 
 def routes(service: Service) -> APIRouter:
-    """The routes."""
+    """Return the routes."""
     keys, stored = KeyedCalls(service), service.part(StoredCalls)
     router = APIRouter(prefix="/v1", tags=["calls"], route_class=LeanRoute)
 
@@ -48,7 +48,7 @@ def routes(service: Service) -> APIRouter:
         "/calls", response_model=CallAnswer, responses=_CALL_ANSWERS, openapi_extra={"parameters": CALL_HEADERS}
     )
     async def call(request: Request, body: CallRequest, principal: MayCall) -> Response:
-        """Call a tool. A denial is an answer with status 200, too."""
+        """Call a tool. A denial is also answered with status 200."""
         caller = caller_of(service, principal, request, session=body.session)
         call_id, key, is_async = new_call_id(), idempotency_key(request), prefers_async(request)
         if key is None and not is_async:
@@ -77,7 +77,7 @@ def routes(service: Service) -> APIRouter:
         "/decide", response_model=DecisionAnswer, responses=_PROBLEMS, openapi_extra={"parameters": CALLER_HEADERS}
     )
     async def decide(request: Request, body: CallRequest, principal: MayCall) -> Response:
-        """What a call would meet; nothing is executed, counted or logged."""
+        """Return the decision about a call. Nothing is executed, counted or logged."""
         caller = caller_of(service, principal, request, session=body.session)
         view = service.view(caller, tenant=principal.tenant, agent=caller.agent)
         return json_answer(await asyncio.to_thread(view.decide, body.tool, body.args))
@@ -86,14 +86,14 @@ def routes(service: Service) -> APIRouter:
         "/explain", response_model=ExplanationAnswer, responses=_PROBLEMS, openapi_extra={"parameters": CALLER_HEADERS}
     )
     async def explain(request: Request, body: CallRequest, principal: MayCall) -> Response:
-        """Why a call would be decided as it is, stage by stage; nothing is executed, counted or logged."""
+        """Explain the decision about a call, stage by stage. Nothing is executed, counted or logged."""
         caller = caller_of(service, principal, request, session=body.session)
         view = service.view(caller, tenant=principal.tenant, agent=caller.agent)
         return json_answer(await asyncio.to_thread(view.explain, body.tool, body.args))
 
     @router.get("/tools", response_model=ToolsAnswer, responses=_PROBLEMS, openapi_extra={"parameters": CALLER_HEADERS})
     async def tools(request: Request, principal: MayRead) -> Response:
-        """The tools of which some call of this caller might pass: what is not listed is denied."""
+        """List the tools that this caller may be allowed to call. Calls of other tools are denied."""
         caller = caller_of(service, principal, request)
         host = service.host(principal.tenant, caller.agent)
         found = await asyncio.to_thread(host.schemas, "json", caller=caller)

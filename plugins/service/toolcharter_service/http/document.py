@@ -1,4 +1,4 @@
-"""`complete_document`: what every route may answer, said in the OpenAPI document of each."""
+"""`complete_document`: adds the errors that all routes share to the OpenAPI document."""
 
 from typing import Any
 
@@ -14,12 +14,12 @@ BEFORE_ROUTES = {
     415: "The body is of another type.",
     431: "A header is too long.",
 }
-"""What a request is answered with before a route sees it, whichever that is."""
+"""The errors that the middleware may return before a request reaches any route."""
 _FIRST_ERROR = 400
 
 
 def complete_document(app: FastAPI) -> None:
-    """Have the document of *app* say the refusals that all routes share, and no form of errors that nobody sends."""
+    """Add the errors that all routes share to the document of *app*, and remove FastAPI's own, which are never sent."""
     made = app.openapi
     schema = Problem.model_json_schema()
 
@@ -39,10 +39,10 @@ def complete_document(app: FastAPI) -> None:
 
 def _complete(responses: dict[str, Any]) -> None:
     if "HTTPValidationError" in str(responses.get("422")):
-        del responses["422"]  # Ours are 400.
+        del responses["422"]  # This service answers 400.
     for status, text in BEFORE_ROUTES.items():
         responses.setdefault(str(status), {"description": text, "content": PROBLEM_CONTENT})
     for code, response in responses.items():
         content = response.get("content", {}).values()
         if int(code) >= _FIRST_ERROR and [*content] == [*PROBLEM_CONTENT.values()]:
-            response["content"] = PROBLEM_CONTENT  # Also of a route that answers with a page.
+            response["content"] = PROBLEM_CONTENT  # Also for a route that returns a page.

@@ -1,4 +1,4 @@
-"""Answers as JSON."""
+"""Encodes responses as JSON."""
 
 import json
 from dataclasses import asdict, is_dataclass
@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 
 def encoded(value: Any) -> bytes:
-    """*value* as JSON, whatever a tool put into it."""
+    """Encode *value* as JSON, whatever types a tool put into it."""
     try:
         return orjson.dumps(value, default=str, option=orjson.OPT_NON_STR_KEYS)
     except TypeError:  # A lone surrogate or a huge integer, which ASCII can carry.
@@ -18,5 +18,5 @@ def encoded(value: Any) -> bytes:
 
 
 def json_answer(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    """An answer with *value* as JSON."""
+    """Return a response with *value* as JSON."""
     return Response(value if isinstance(value, bytes) else encoded(value), status, headers, "application/json")

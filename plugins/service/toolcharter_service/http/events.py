@@ -1,4 +1,4 @@
-"""`GET /v1/events`: what happens, as it happens, as server-sent events.
+"""`GET /v1/events`: streams events as they happen, as server-sent events.
 
 Source: WHATWG HTML, section 9.2 "Server-sent events".
 """
@@ -21,11 +21,11 @@ from toolcharter_service.live_events import Listener, LiveEvent, LiveSink, Tenan
 from toolcharter_service.service import Service
 
 BEAT_S = 1.0
-"""How often a stream looks whether its token still holds, in seconds."""
+"""The time between two checks whether the stream's token is still valid, in seconds."""
 COMMENT_S = 15.0
 """How long a stream is silent before a comment keeps the connection open, in seconds."""
 SEND_S = 30.0
-"""How long a client may take to receive what was sent, in seconds."""
+"""How long a client may take to receive a chunk, in seconds."""
 MayListen = Annotated[Principal, require(Role.VIEWER, Role.CALLER)]
 _STREAM: dict[str, Any] = {
     "content": {"text/event-stream": {"schema": {"type": "string"}}},
@@ -41,8 +41,8 @@ _LAST_ID = {
 
 
 def routes(service: Service) -> APIRouter:
-    """The route; each tenant has events of its own."""
-    epoch = secrets.token_hex(4)  # Numbers of another process are not ours.
+    """Return the route. Each tenant has its own events."""
+    epoch = secrets.token_hex(4)  # Event numbers of another process mean other events.
     tenants: dict[str, TenantEvents] = {name: TenantEvents() for name in service.config.tenants}
     service.tenant_sinks.append(lambda tenant: LiveSink(tenants[tenant].add))
     router = APIRouter(prefix="/v1", tags=["events"], route_class=LeanRoute)
@@ -54,7 +54,7 @@ def routes(service: Service) -> APIRouter:
         openapi_extra={"parameters": [_LAST_ID]},
     )
     async def events(request: Request, principal: MayListen) -> Response:
-        """Events of calls: all of the tenant's for who looks on; for a caller those of its agents for its own user."""
+        """Stream events of calls: all of the tenant's for a viewer; those of its agents and user for a caller."""
         after = _after(request.headers.get("last-event-id"), epoch)
         listener = tenants[principal.tenant].listen(_sees(principal), after)
         if listener is None:
@@ -77,14 +77,14 @@ def _sees(principal: Principal) -> Any:
     def sees(live: LiveEvent) -> bool:
         if agents is not None and live.agent not in agents:
             return False
-        # An agent may serve many people: those who only call see what was called for themselves.
+        # An agent may serve many people: a mere caller sees only the calls for its own user.
         return looks_on or (live.user == user and (user is not None or agents is not None))
 
     return sees
 
 
 class _Stream(Response):
-    """Sends what a listener gets, until the client leaves, the token ends, the service stops, or it is too slow."""
+    """Sends a listener's events until the client disconnects or is too slow, the token ends, or the service stops."""
 
     def __init__(
         self, service: Service, request: Request, principal: Principal, listener: Listener, epoch: str
@@ -105,7 +105,7 @@ class _Stream(Response):
             async for chunk in self._chunks():
                 if gone.done():
                     break
-                # A client that takes nothing holds us up here: its queue fills meanwhile, and it is dropped.
+                # A client that reads nothing blocks here. Meanwhile its queue fills, and it is dropped.
                 async with asyncio.timeout(SEND_S):
                     await send({"type": "http.response.body", "body": chunk, "more_body": True})
             if not gone.done():
@@ -127,7 +127,7 @@ class _Stream(Response):
         if listener.has_gap:
             yield _named("gap", b'{"reason":"events_lost"}')
         while True:
-            # Before anything is sent: what has happened since a token was revoked is not for its bearer.
+            # Checked before anything is sent: a bearer must not see events from after the token was revoked.
             if not await self._still_holds():
                 yield _named("closing", b'{"reason":"unauthenticated"}')
                 return
@@ -151,7 +151,7 @@ class _Stream(Response):
         try:
             present: Principal = await self._request.app.state.auth.principal(self._request)
         except HttpProblem as problem:
-            return problem.status == 503  # noqa: PLR2004 - the store is away; the token was good a second ago
+            return problem.status == 503  # noqa: PLR2004 - the store is unreachable; the token was valid a second ago
         return present == self._principal
 
 

@@ -1,4 +1,4 @@
-"""The headers that requests to tools may bear, for the OpenAPI document, and `Prefer` as it is read."""
+"""The optional headers of requests to tools, for the OpenAPI document; parses `Idempotency-Key` and `Prefer`."""
 
 from typing import Any
 
@@ -31,15 +31,15 @@ CALL_HEADERS = [
 
 
 def values_of(request: Request, name: bytes) -> list[str]:
-    """The values of a header, whose *name* is in lower case. No other header is read: this is on every call's way."""
+    """Return the values of a header by its *name* in lower case. Only these are decoded, to keep every call fast."""
     return [value.decode("latin-1") for known, value in request.scope["headers"] if known == name]
 
 
 def idempotency_key(request: Request) -> str | None:
-    """The key that *request* bears.
+    """Return the idempotency key of *request*; None if it has none.
 
     Raises:
-        HttpProblem: It is none.
+        HttpProblem: The key is invalid.
     """
     given = values_of(request, b"idempotency-key")
     if not given:
@@ -51,6 +51,6 @@ def idempotency_key(request: Request) -> str | None:
 
 
 def prefers_async(request: Request) -> bool:
-    """Whether the client wants no answer now. Source: RFC 7240, section 4.1."""
+    """Whether the client prefers an asynchronous response. Source: RFC 7240, section 4.1."""
     given = values_of(request, b"prefer")[:1]
     return any(part.partition(";")[0].strip().lower() == "respond-async" for text in given for part in text.split(","))

@@ -1,4 +1,4 @@
-"""`/healthz`: the process answers. `/readyz`: which of its parts are away."""
+"""`/healthz`: whether the process answers. `/readyz`: which of its parts are unreachable."""
 
 import asyncio
 
@@ -13,7 +13,7 @@ READY_S = 2.0
 
 
 class Health(BaseModel):
-    """That the process answers."""
+    """The response of a running process."""
 
     status: str
 
@@ -23,11 +23,11 @@ class Readiness(BaseModel):
 
     ready: bool
     away: dict[str, str]
-    """Parts that cannot be reached, each with why."""
+    """The unreachable parts, each with the reason."""
 
 
 def routes(service: Service) -> APIRouter:
-    """The routes, which need no credentials."""
+    """Return the routes, which need no credentials."""
     router = APIRouter(tags=["health"])
 
     async def store() -> str | None:
@@ -60,5 +60,5 @@ async def _asked(service: Service, name: str) -> str | None:
             return await service.parts[name]()
     except TimeoutError:
         return f"It did not answer in {READY_S:g} s."
-    except Exception as error:  # noqa: BLE001 - a part that cannot say how it is, is away
+    except Exception as error:  # noqa: BLE001 - a part whose check fails counts as unreachable
         return type(error).__name__

@@ -1,4 +1,4 @@
-"""`POST /v1/tools/invoke`: a call of a tool as GoClaw's gateway takes it, for whom a chat's channel and its people matter."""
+"""`POST /v1/tools/invoke`: calls a tool in the format of GoClaw's gateway, with the channel and people of a chat."""
 
 import asyncio
 from dataclasses import replace
@@ -31,7 +31,7 @@ _STATUS = {
 
 
 def routes(service: Service) -> APIRouter:
-    """The route."""
+    """Return the route."""
     router = APIRouter(prefix="/v1", tags=["calls"], route_class=LeanRoute)
 
     @router.post(
@@ -45,7 +45,7 @@ def routes(service: Service) -> APIRouter:
         body: InvokeRequest,
         principal: Annotated[Principal, require(Role.CALLER, scope=CallerScope.INVOKE_TOOL)],
     ) -> Response:
-        """Call a tool for a chat: channel, chat and peer are facts of the caller, and a group's chat is its group."""
+        """Call a tool for a chat. Channel, chat and peer become facts of the caller; a group chat's id is its group."""
         place = [word for word in (body.channel, body.chatId) if word is not None]
         caller = replace(
             caller_of(service, principal, request, agent=body.agentId, session=":".join(place) or None),
@@ -73,10 +73,10 @@ def routes(service: Service) -> APIRouter:
 
 
 def _answer(result: ToolResult) -> Response:
-    """What the tool gave.
+    """Convert the result of a call to a response.
 
     Raises:
-        HttpProblem: It was denied, or could not be called.
+        HttpProblem: The call was denied, or could not be made.
     """
     if result.outcome == "denied" or result.reason in _STATUS:
         raise problem_of_call(result, _STATUS.get(result.reason or "", 403))

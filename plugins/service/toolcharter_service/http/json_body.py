@@ -1,4 +1,4 @@
-"""The body of a request as JSON, read strictly: UTF-8, each key once, not deeper than `MAX_DEPTH`, nothing but finite numbers."""
+"""Parses the JSON body of a request strictly: UTF-8, no duplicate keys, at most `MAX_DEPTH` levels, finite numbers."""
 
 import json
 from collections.abc import Iterator
@@ -10,24 +10,24 @@ from toolcharter_service.http.problems import HttpProblem
 
 MAX_BODY_BYTES = 1 << 20
 MAX_DEPTH = 32
-"""How many objects and lists may stand in each other."""
+"""How many objects and lists may be nested in each other."""
 
 
 def read_json(body: bytes) -> Any:
-    """What *body* says.
+    """Parse *body*.
 
     Raises:
-        HttpProblem: 400, naming the place.
+        HttpProblem: 400. The message names the place.
     """
     try:
         value = orjson.loads(body)
     except orjson.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
         raise HttpProblem(400, f"The body is no JSON: {error.msg} at {where}.", "invalid_json") from None
-    # As deep as it has brackets, at most: nearly every body is read without a look at its depth.
+    # The depth is at most the number of brackets, so hardly any body has to be searched for its depth.
     if body.count(b"{") + body.count(b"[") > MAX_DEPTH:
         _refuse_depth(value)
-    # Each key brings a colon: with as many colons as there are keys left, no key was there twice.
+    # Each key has a colon: if there are as many colons as distinct keys, no key is duplicate.
     if _keys(value) == body.count(b":"):
         return value
     try:
@@ -49,11 +49,11 @@ def _keys(value: Any) -> int:
 
 
 class _TwiceError(Exception):
-    """A key is there twice."""
+    """A key is duplicate."""
 
 
 class _Pairs(list[tuple[str, Any]]):
-    """An object as it was written."""
+    """An object as its list of keys and values, with duplicate keys."""
 
 
 def _once(pairs: list[tuple[str, Any]]) -> None:
@@ -62,7 +62,7 @@ def _once(pairs: list[tuple[str, Any]]) -> None:
 
 
 def _twice(value: Any, at: str = "") -> Iterator[str]:
-    """Where a key is there twice."""
+    """Yield the place of each duplicate key."""
     if isinstance(value, _Pairs):
         seen: set[str] = set()
         for key, item in value:
@@ -77,10 +77,10 @@ def _twice(value: Any, at: str = "") -> Iterator[str]:
 
 
 def _refuse_depth(value: Any) -> None:
-    """Refuse what is deeper than `MAX_DEPTH`.
+    """Refuse a value that is nested deeper than `MAX_DEPTH`.
 
     Raises:
-        HttpProblem: 400, naming the place.
+        HttpProblem: 400. The message names the place.
     """
     stack: list[tuple[str, Any, int]] = [("", value, 1)]
     while stack:

@@ -1,4 +1,4 @@
-"""`once`: a request that calls a tool, which runs at most once for an `Idempotency-Key`, and else ends with its client."""
+"""`once`: runs a request's call at most once per `Idempotency-Key`. Without a key, the call ends with its client."""
 
 from collections.abc import Awaitable, Callable
 
@@ -21,17 +21,17 @@ async def once(
     said: tuple[object, ...],
     make: Callable[[str], Awaitable[Response]],
 ) -> Response:
-    """The answer of *make*, or what a former request with the same key was answered.
+    """Return the response of *make*, or the response to an earlier request with the same key.
 
     Args:
-        service: Whose keys and calls.
-        request: May bear a key.
-        principal: Who sends it; keys are its own.
-        said: All of the request that counts: the same key with something else is refused.
-        make: Makes the call with the identifier that it is given.
+        service: The service with the keys and calls.
+        request: The request, which may have a key.
+        principal: The sender of the request, which owns the key.
+        said: The parts of the request that must not change: the key is refused for another request.
+        make: Makes the call with the id that it is given.
 
     Raises:
-        HttpProblem: As `KeyedCalls.answer`, and what *make* raises.
+        HttpProblem: As `KeyedCalls.answer`, or raised by *make*.
     """
     key, call_id = idempotency_key(request), new_call_id()
     if key is None:
@@ -47,7 +47,7 @@ async def once(
 
 
 def replayable(answer: Answer) -> Response:
-    """The response of a keyed request; a second one says that it is one."""
+    """Build the response of a keyed request. A header marks a repeated response."""
     headers = {"Location": answer.location} if answer.location else {}
     if answer.replayed:
         headers["Idempotency-Replayed"] = "true"
@@ -57,5 +57,5 @@ def replayable(answer: Answer) -> Response:
 
 
 def who(caller: Caller) -> list[str | None]:
-    """What of a caller counts for a key."""
+    """Return the parts of a caller that must be the same for the same key."""
     return [caller.agent, caller.user, caller.session, caller.project]

@@ -1,4 +1,4 @@
-"""`LeanRoute`: a documented route without FastAPI's way to its function, for what is called most. `LeanPaths` finds it."""
+"""`LeanRoute`: a documented route that bypasses FastAPI's slow request handling. `LeanPaths` finds the route."""
 
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -18,14 +18,14 @@ Lean = Callable[..., Awaitable[Response]]
 
 
 class LeanRoute(APIRoute):
-    """Its function takes `request`, `principal` and, if it has one, `body`; and gives a `Response`.
+    """A route whose function takes `request`, `principal` and optionally `body`, and returns a `Response`.
 
-    FastAPI reads the same signature for the OpenAPI document. What costs time is left out: solving dependencies,
-    and turning the answer into JSON twice.
+    FastAPI reads the same signature for the OpenAPI document. Its costly steps are skipped: resolving dependencies, and
+    serialising the response twice.
     """
 
     def get_route_handler(self) -> Callable[[Request], Any]:
-        """What runs for a request."""
+        """Return the function that handles a request."""
         guard = next(one.call for one in self.dependant.dependencies if isinstance(one.call, RequireRole))
         function: Lean = self.endpoint
         body_field = self.body_field
@@ -36,7 +36,7 @@ class LeanRoute(APIRoute):
 
             return without_body
         model: Any = body_field.field_info.annotation
-        assert issubclass(model, BaseModel)  # noqa: S101 - ours take one model each
+        assert issubclass(model, BaseModel)  # noqa: S101 - each of this service's lean routes takes one model
 
         async def with_body(request: Request) -> Response:
             principal: Principal = await guard(request)
@@ -56,30 +56,30 @@ _LOG = logging.getLogger("toolcharter.service")
 
 
 class LeanPaths:
-    """Takes requests to lean routes past the router, which would look at one route after the other, twice."""
+    """Middleware that calls lean routes directly. The router would search all routes one after the other, twice."""
 
     def __init__(self, app: ASGIApp, *, table: Mapping[tuple[str, str], Handler]) -> None:
         self._app = app
         self._table = table
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer, or hand on."""
+        """Handle a request to a lean route, or pass the request on."""
         handler = self._table.get((scope["method"], scope["path"])) if scope["type"] == "http" else None
         if handler is None:
             await self._app(scope, receive, send)
             return
         try:
             response = await handler(Request(scope, receive))
-        except Exception as error:  # noqa: BLE001 - answered, and logged if nobody expected it
+        except Exception as error:  # noqa: BLE001 - answered, and logged if it is unexpected
             problem = problem_of(error)
-            if problem.status == 500:  # noqa: PLR2004 - of what is not expected
+            if problem.status == 500:  # noqa: PLR2004 - the status of unexpected errors
                 _LOG.exception("A request failed.")
             response = problem_response(problem)
         await response(scope, receive, send)
 
 
 def lean_table(routers: Iterable[APIRouter]) -> dict[tuple[str, str], Handler]:
-    """The lean routes of *routers* without parameters in their paths."""
+    """Return the handlers of all lean routes whose paths have no parameters, by method and path."""
     return {
         (method, route.path): route.get_route_handler()
         for router in routers

@@ -1,4 +1,4 @@
-"""`GET /metrics`: the calls of the token's tenant, as Prometheus reads them. Each worker counts its own."""
+"""`GET /metrics`: counts of the calls of the token's tenant, for Prometheus. Each worker counts its own calls."""
 
 from typing import Annotated, Any
 
@@ -18,14 +18,14 @@ _TEXT: dict[str, Any] = {"content": {"text/plain": {"schema": {"type": "string"}
 
 
 def routes(service: Service) -> APIRouter:
-    """The route."""
+    """Return the route."""
     counts = {name: CallCounts(service.worker[:8]) for name in service.config.tenants}
     service.tenant_sinks.append(lambda tenant: LiveSink(counts[tenant].add))
     router = APIRouter(tags=["health"], route_class=LeanRoute)
 
     @router.get("/metrics", response_class=Response, responses={**answers(), 200: _TEXT})
     async def metrics(request: Request, principal: Annotated[Principal, require(Role.VIEWER)]) -> Response:  # noqa: ARG001 - every lean route takes it
-        """The metrics of this worker."""
+        """Return the metrics of this worker."""
         return Response(counts[principal.tenant].text(), media_type=FORMAT)
 
     return router

@@ -1,4 +1,4 @@
-"""What requests and answers of the service's own routes look like; the OpenAPI document is made of them."""
+"""The requests and responses of the service's own routes. The OpenAPI document is generated from them."""
 
 from typing import Annotated, Any, Literal
 
@@ -9,36 +9,36 @@ Word = Annotated[str, Field(pattern=r"^[!-~]{1,128}$")]
 
 
 class Body(BaseModel):
-    """A body of a request: unknown fields are refused, and nothing is converted."""
+    """The body of a request. Unknown fields are refused, and values are not converted."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
 class CallRequest(Body):
-    """One call of a tool, or the question what such a call would meet."""
+    """One call of a tool, to make, decide or explain."""
 
     tool: ToolName
-    """Its name, or an alias."""
+    """The tool's name, or an alias."""
     args: dict[str, Any] = {}
-    """As the tool's schema wants them."""
+    """The arguments, as the tool's schema describes them."""
     session: Word | None = None
-    """Whose memory and whose locks the call has: calls of one session of the same token share them."""
+    """The session of the call. Calls of the same token and session share session guards and locks."""
 
 
 class CallAnswer(BaseModel):
-    """What came of a call."""
+    """The result of a call."""
 
     outcome: Literal["ok", "error", "denied"]
     text: str
     """For the model."""
     user_text: str | None
-    """For the person watching, where it differs."""
+    """For the user; null if the same text is for both."""
     data: Any
     """The structured form of the output."""
     reason: str | None
-    """A stable word; null when ok."""
+    """A stable word; null if the outcome is ok."""
     message: str | None
-    """For people; null when ok."""
+    """For people; null if the outcome is ok."""
     hint: str | None
     """What the model could do instead."""
     retryable: bool
@@ -59,7 +59,7 @@ class Rule(BaseModel):
 
 
 class DecisionAnswer(BaseModel):
-    """What a call would meet."""
+    """The decision about a call."""
 
     outcome: Literal["allow", "ask", "deny", "error"]
     stage: str
@@ -71,7 +71,7 @@ class DecisionAnswer(BaseModel):
 
 
 class ExplanationAnswer(BaseModel):
-    """Why a call would be decided as it is, stage by stage."""
+    """The explanation of the decision about a call, stage by stage."""
 
     tool: str
     action: str | None
@@ -86,12 +86,12 @@ class ExplanationAnswer(BaseModel):
 
 
 class ToolAnswer(BaseModel):
-    """A tool that the caller may call."""
+    """A tool that the caller may be allowed to call."""
 
     name: str
     description: str
     parameters: dict[str, Any]
-    """JSON Schema of the arguments."""
+    """The JSON Schema of the arguments."""
     output_schema: dict[str, Any] | None
     capabilities: list[str] | None
     safety: Literal["low", "medium", "high"]
@@ -99,7 +99,7 @@ class ToolAnswer(BaseModel):
 
 
 class ToolsAnswer(BaseModel):
-    """The tools that the caller may call, in the profile's order."""
+    """The tools that the caller may be allowed to call, in the profile's order."""
 
     profile: str
     profile_digest: str
@@ -107,28 +107,28 @@ class ToolsAnswer(BaseModel):
 
 
 class StoredCallAnswer(BaseModel):
-    """A call that runs by itself."""
+    """A call that runs without a waiting client."""
 
     id: str
-    """That of the call, too."""
+    """Also the id of the call in events."""
     tool: str
     state: Literal["queued", "running", "waiting", "done", "cancelled", "lost"]
-    """`waiting` is for a person; of a call that is `lost` nobody knows whether it has run."""
+    """`waiting`: for an approver. `lost`: its worker died, and the call may or may not have run."""
     created_at: str
     finished_at: str | None
     result: CallAnswer | None
-    """Null until it is done."""
+    """Null until the call is done."""
 
 
 class InvokeRequest(Body):
-    """A call of a tool, as GoClaw's gateway takes it."""
+    """A call of a tool in the format of GoClaw's gateway."""
 
     tool: ToolName
     action: str | None = None
     """The argument `action`, for tools that have one."""
     args: dict[str, Any] = {}
     dryRun: bool = False  # noqa: N815 - the source's name
-    """Decide, and run nothing."""
+    """Whether to return the decision without running anything."""
     agentId: Word | None = None  # noqa: N815 - as above
     channel: Word | None = None
     chatId: Word | None = None  # noqa: N815 - as above
@@ -136,7 +136,7 @@ class InvokeRequest(Body):
 
 
 class Invoked(BaseModel):
-    """What an invoked tool gave."""
+    """The output of an invoked tool."""
 
     output: str
     """For the model."""
@@ -145,9 +145,9 @@ class Invoked(BaseModel):
 
 
 class InvokeAnswer(BaseModel):
-    """What came of it, as GoClaw's gateway says it."""
+    """The result of an invocation in the format of GoClaw's gateway."""
 
     result: Invoked | None = None
     decision: DecisionAnswer | None = None
-    """With `dryRun`: what the call would meet."""
+    """With `dryRun`: the decision about the call."""
     call_id: str | None = None

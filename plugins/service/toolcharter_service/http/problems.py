@@ -1,4 +1,4 @@
-"""`HttpProblem`: an answer that is an error."""
+"""`HttpProblem`: an error response."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from fastapi import exceptions as fastapi_errors
     from starlette import exceptions as starlette_errors
     from starlette import responses
-else:  # half a second; who reads a configuration or keeps a password raises `HttpProblem` and answers no request
+else:  # saves half a second where the command line uses `HttpProblem` without serving requests
     fastapi_errors, starlette_errors = lazy("fastapi.exceptions"), lazy("starlette.exceptions")
     responses = lazy("starlette.responses")
 
 
 class HttpProblem(Exception):
-    """A request that is answered with a status of 400 or more, as `{"error", "reason", "call_id"}`."""
+    """An error response with a status of 400 or more and the body `{"error", "reason", "call_id"}`."""
 
     def __init__(
         self,
@@ -48,23 +48,23 @@ class HttpProblem(Exception):
 
 
 class Problem(BaseModel):
-    """The answer to a request that was refused or failed."""
+    """The response to a request that was refused or failed."""
 
     error: str
     """A sentence for people."""
     reason: str
     """A stable word."""
     call_id: str | None = None
-    """Of the call that the request has made, if it has made one."""
+    """The id of the call that the request made, if it made one."""
 
 
 PROBLEM_CONTENT = {"application/json": {"schema": {"$ref": f"#/components/schemas/{Problem.__name__}"}}}
-"""A problem in an OpenAPI document."""
+"""The content of an error response in the OpenAPI document."""
 
 
 def answers(*codes: int) -> dict[int | str, dict[str, Any]]:
-    """The problems that a route may answer with, for its document: those of every route, and *codes*."""
-    # Not as `model`: FastAPI would build one validator for each answer of each route, three quarters of a start.
+    """Return the error responses of a route for the OpenAPI document: those of every route, and *codes*."""
+    # Not as `model`: FastAPI would build a validator for each response of each route, three quarters of the start-up.
     return {
         code: {"description": HTTPStatus(code).phrase, "content": PROBLEM_CONTENT}
         for code in sorted({400, 401, 403, 503, *codes})
@@ -72,14 +72,14 @@ def answers(*codes: int) -> dict[int | str, dict[str, Any]]:
 
 
 def problem_response(problem: HttpProblem) -> "responses.Response":
-    """The answer."""
+    """Build the response."""
     body = {"error": problem.error, "reason": problem.reason, "call_id": problem.call_id}
     return responses.Response(orjson.dumps(body), problem.status, problem.headers, "application/json")
 
 
 def problem_of_call(result: ToolResult, status: int, error: str | None = None) -> HttpProblem:
-    """How a call that was refused or has failed is answered with *status*; *error* is by default the call's own message."""
-    # Only a limit knows when there is room again, and says so at the end of its message.
+    """Convert the result of a denied or failed call to a problem. *error* is by default the call's own message."""
+    # Only a rate limit knows when a retry may succeed. Its message ends with the time.
     told = _WAIT.search(result.message or "")
     headers = {"Retry-After": told[1] if told else "1"} if status in {429, 503} else None
     words = error if error is not None else result.message or result.text
@@ -90,7 +90,7 @@ _WAIT = re.compile(r"; try again in ([1-9][0-9]{0,8}) s\.\Z")
 
 
 def problem_of(error: Exception) -> HttpProblem:  # noqa: PLR0911 - one answer for each kind
-    """How an exception is answered; nothing of the text of one that is not expected leaves."""
+    """Convert an exception to a problem. The text of an unexpected exception is not disclosed."""
     match error:
         case HttpProblem():
             return error
@@ -114,7 +114,7 @@ def problem_of(error: Exception) -> HttpProblem:  # noqa: PLR0911 - one answer f
 
 
 def install_problems(app: "fastapi.FastAPI") -> None:
-    """Have *app* answer every error in the one form."""
+    """Make *app* answer every error as an `HttpProblem`."""
 
     async def answer(_: "fastapi.Request", error: Exception) -> "responses.Response":
         return problem_response(problem_of(error))
@@ -129,7 +129,7 @@ _MAX_FAULTS = 20
 
 
 def faults_in_words(faults: Sequence[Any]) -> str:
-    """Every fault that pydantic found in a request, each with its place."""
+    """Join the faults that pydantic found in a request, up to `_MAX_FAULTS`, each with its place."""
     told = []
     for fault in faults[:_MAX_FAULTS]:
         place = ".".join(map(str, fault["loc"][1:] if fault["loc"][:1] == ("body",) else fault["loc"])) or "body"

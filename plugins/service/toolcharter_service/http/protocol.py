@@ -1,4 +1,4 @@
-"""`PatientProtocol`: uvicorn's, which does not wait for ever for the head of a request, and refuses in our form."""
+"""`PatientProtocol`: uvicorn's protocol with a time limit for a request's head, and errors in this service's format."""
 
 import asyncio
 from typing import Any
@@ -12,26 +12,26 @@ _REFUSAL = orjson.dumps({"error": "The request cannot be read.", "reason": "inva
 
 
 class PatientProtocol(H11Protocol):
-    """One connection."""
+    """The protocol of one connection."""
 
     def connection_made(self, transport: Any) -> None:
-        """Begin to wait."""
+        """Start the time limit."""
         super().connection_made(transport)
         self._waiting = asyncio.get_running_loop().call_later(HEAD_S, self._give_up)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Wait no more."""
+        """Cancel the time limit."""
         self._waiting.cancel()
         super().connection_lost(exc)
 
     def _give_up(self) -> None:
-        cycle: Any = vars(self)["cycle"]  # uvicorn's annotation leaves out that there is none before the first request
+        cycle: Any = vars(self)["cycle"]  # None before the first request, despite uvicorn's annotation
         if cycle is None and not self.transport.is_closing():
             self.transport.close()
 
     def send_400_response(self, msg: str) -> None:
-        """Answer what is no request of HTTP."""
-        del msg  # It repeats what was sent.
+        """Answer input that is no HTTP request."""
+        del msg  # It repeats the client's input.
         head = b"HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: "
         self.transport.write(head + str(len(_REFUSAL)).encode() + b"\r\n\r\n" + _REFUSAL)
         self.transport.close()

@@ -1,4 +1,4 @@
-"""Says at once that the process was asked to stop: uvicorn would tell the application when the last connection is closed."""
+"""Announces a stop of the process at once. Uvicorn would only do so after the last connection is closed."""
 
 import asyncio
 import signal
@@ -13,7 +13,7 @@ from toolcharter_service.service import Service
 
 @contextmanager
 def announcing_stop(service: Service) -> Generator[None]:
-    """While it lasts, SIGINT and SIGTERM reach the service, and then whoever handled them before."""
+    """Within the context, SIGINT and SIGTERM begin the service's stop and then call the former handlers."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

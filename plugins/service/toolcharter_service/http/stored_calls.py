@@ -1,4 +1,4 @@
-"""`GET /v1/calls/{id}` and its cancelling: calls that run by themselves."""
+"""`GET /v1/calls/{id}` and `POST /v1/calls/{id}/cancel`: the routes of stored calls."""
 
 from typing import Annotated
 
@@ -21,12 +21,12 @@ _PROBLEMS = answers(400, 401, 403, 404, 503)
 
 
 def stored_routes(stored: StoredCalls) -> APIRouter:
-    """The routes, below `/v1`."""
+    """Return the routes, below `/v1`."""
     router = APIRouter(tags=["calls"])
 
     @router.get("/calls/{call_id}", response_model=StoredCallAnswer, responses=_PROBLEMS)
     async def stored_call(call_id: CallId, principal: MayLook) -> Response:
-        """A call that runs by itself: its state and, once it is done, its result."""
+        """Show a stored call: its state and, once it is done, its result."""
         found = await stored.find(principal.tenant, call_id)
         if found is None or not _may(principal, found.record, Role.VIEWER):
             raise HttpProblem(404, "There is no such call.", "unknown_call")
@@ -34,7 +34,7 @@ def stored_routes(stored: StoredCalls) -> APIRouter:
 
     @router.post("/calls/{call_id}/cancel", response_model=StoredCallAnswer, responses={**_PROBLEMS, **answers(409)})
     async def cancel(_: Request, call_id: CallId, principal: MayCancel) -> Response:
-        """Cancel a call that has not ended; one that another worker runs ends soon."""
+        """Cancel a call that has not ended. If another worker runs it, it ends soon."""
         found = await stored.find(principal.tenant, call_id)
         if found is None or not _may(principal, found.record, Role.OPERATOR):
             raise HttpProblem(404, "There is no such call.", "unknown_call")
@@ -44,7 +44,7 @@ def stored_routes(stored: StoredCalls) -> APIRouter:
 
 
 def stored_answer(record: StoredCall) -> dict[str, object]:
-    """A stored call as it is shown."""
+    """Convert a stored call for a response."""
     return {
         "id": record.id,
         "tool": record.tool,
@@ -56,7 +56,7 @@ def stored_answer(record: StoredCall) -> dict[str, object]:
 
 
 def _may(principal: Principal, record: StoredCall, role: Role) -> bool:
-    """Whether it is the principal's own call, or one that its role lets it see."""
+    """Whether the call is the principal's own, or *principal* has *role* and may speak for the call's agent."""
     if principal.agents is not None and record.agent not in principal.agents:
         return False
     return record.owner == principal.owner or principal.has(role)

@@ -1,4 +1,4 @@
-"""`StrictRequests`: what every request has to be before a route sees it, and what every answer bears."""
+"""`StrictRequests`: validates every request before a route sees it, and adds headers to every response."""
 
 import asyncio
 
@@ -10,7 +10,7 @@ from toolcharter_service.http.problems import HttpProblem, problem_response
 BODY_S = 20.0
 """How long a client may take to send a body, in seconds."""
 MAX_FIELD_BYTES = 24_576
-"""How long the value of a header may be."""
+"""The longest value of a header."""
 ONCE = frozenset(
     {
         b"authorization",
@@ -31,18 +31,18 @@ ONCE = frozenset(
         b"x-project-id",
     }
 )
-"""Headers that may be there once: what stands in front of us might read another one of them than we do."""
+"""Headers that may occur once: a proxy in front of this service might use another of two values than it does."""
 JSON_ONLY = ("/v1/", "/api/")
-"""Where a body is JSON and nothing else."""
+"""Paths where a body has to be JSON."""
 FORMS = (b"application/x-www-form-urlencoded", b"multipart/form-data")
 DEV_WARNING = (b"x-toolcharter-warning", b"serve --dev: anybody on this machine may call every tool of the profile")
 HARDENING = [(b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store")]
 
 
 class StrictRequests:
-    """Reads bodies whole, refuses what is malformed or too much, and adds headers to answers.
+    """Middleware that reads complete bodies, refuses malformed or too large requests, and adds headers to responses.
 
-    What JSON a body holds is left in `scope["state"]["json"]`, so that no route reads it a second time.
+    It stores a parsed JSON body in `scope["state"]["json"]`, so no route has to parse it again.
     """
 
     def __init__(self, app: ASGIApp, *, dev: bool = False) -> None:
@@ -50,7 +50,7 @@ class StrictRequests:
         self._added = [*HARDENING, DEV_WARNING] if dev else HARDENING
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Hand on what is well formed."""
+        """Pass on a well-formed request, or refuse it."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -81,10 +81,10 @@ class StrictRequests:
 
 
 async def _body(scope: Scope, receive: Receive) -> bytes | None:
-    """The whole body; None if there is none.
+    """Read the complete body; None if there is none.
 
     Raises:
-        HttpProblem: A header is there twice or is too long; the body is too large, too slow, or not what it has to be.
+        HttpProblem: A header is duplicate or too long, or the body is too large, too slow or malformed.
     """
     sent: dict[bytes, bytes] = {}
     for name, value in scope["headers"]:
@@ -132,10 +132,10 @@ async def _read(receive: Receive) -> bytes:
 
 
 def _content_type(scope: Scope, sent: dict[bytes, bytes]) -> bytes:
-    """The media type of the body.
+    """Return the media type of the body.
 
     Raises:
-        HttpProblem: The route does not take it.
+        HttpProblem: The route does not accept it.
     """
     if sent.get(b"content-encoding", b"identity").lower() != b"identity":
         raise HttpProblem(415, "content-encoding: send the body as it is.", "unsupported_media_type")
@@ -159,6 +159,6 @@ def _shown(name: bytes) -> str:
 
 
 _MAX_DIGITS = 20
-"""Of the length of a body: Python reads no number of some thousand digits."""
+"""The most digits of a body's length: Python refuses to parse thousands of digits."""
 _CLOSE = {"Connection": "close"}
-"""What is left of the body is not read."""
+"""The connection is closed, since the rest of the body is not read."""

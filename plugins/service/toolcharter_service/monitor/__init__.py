@@ -1,4 +1,4 @@
-"""The monitor: pages for those who operate, approve and look on. It is a client of the service's own API and can do no more."""
+"""The monitor: web pages for operators, approvers and viewers. It only uses the service's API, as the page's user."""
 
 from toolcharter_service.monitor.routes import routes
 

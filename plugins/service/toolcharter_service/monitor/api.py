@@ -1,4 +1,4 @@
-"""`Api`: requests of a page to the service's own routes, in the name of who looks at it."""
+"""`Api`: sends requests of a page to the service's own routes, with the credentials of the page's user."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -12,28 +12,28 @@ from toolcharter_service.auth.sessions import CSRF_FIELD, CSRF_HEADER
 if TYPE_CHECKING:
     import httpx
 else:
-    httpx = lazy("httpx")  # which imports its own command line, too; a service that nobody looks at needs none of it
+    httpx = lazy("httpx")  # slow to import, and only needed once a page is opened
 
 _PASSED_ON = ("authorization", "cookie", "host", "origin", "referer", "sec-fetch-site", "user-agent")
 TIMEOUT_S = 120.0
-"""How long an invocation may take that a page waits for, in seconds."""
+"""The time limit of a page's request, in seconds."""
 
 
 class Answer(NamedTuple):
-    """What a route answers."""
+    """The response of a route."""
 
     status: int
     data: Any
-    """The body as JSON; text where it is none."""
+    """The parsed JSON body, or the text of any other body."""
 
     @property
     def ok(self) -> bool:
-        """Whether it is no problem."""
+        """Whether the response is no error."""
         return self.status < 400  # noqa: PLR2004 - HTTP
 
     @property
     def problem(self) -> str:
-        """The problem as a sentence; empty if there is none."""
+        """The error as a sentence; empty if there is none."""
         if self.ok:
             return ""
         if isinstance(self.data, Mapping) and "error" in self.data:
@@ -42,7 +42,7 @@ class Answer(NamedTuple):
 
 
 class Api:
-    """The service as one request's sender sees it: with its cookies, its credentials and its CSRF token."""
+    """A client of the service's API with the cookies, credentials and CSRF token of one request."""
 
     def __init__(self, request: Request, form: Mapping[str, Any] | None = None) -> None:
         headers = {name: request.headers[name] for name in _PASSED_ON if name in request.headers}
@@ -56,13 +56,13 @@ class Api:
         self._base = f"{request.url.scheme}://{request.headers.get('host', 'localhost')}"
 
     async def __call__(self, method: str, path: str, body: Any = None, *, of: tuple[str, ...] = ()) -> Answer:
-        """Ask a route.
+        """Send a request to a route.
 
         Args:
-            method: Of HTTP.
+            method: The HTTP method.
             path: With `{}` for each of *of*.
-            body: JSON, if there is any.
-            of: What the path is filled with, each as one segment.
+            body: The JSON body, if any.
+            of: The values for *path*. Each is quoted as one segment.
         """
         target = path.format(*(quote(one, safe="") for one in of))
         sent: dict[str, Any] = {} if body is None else {"json": body}

@@ -1,4 +1,4 @@
-"""What each page shows: asked of the API, and shaped for its template."""
+"""The content of each page: requested from the API, and converted for its template."""
 
 import asyncio
 import json
@@ -16,10 +16,10 @@ class Page(NamedTuple):
     """A page of the monitor."""
 
     name: str
-    """Of its path and its template."""
+    """The name in its path and its template."""
     title: str
     roles: tuple[Role, ...]
-    """One of them is needed to see it."""
+    """The roles that may see it; one of them is enough."""
 
 
 PAGES = (
@@ -34,12 +34,12 @@ BY_NAME: Mapping[str, Page] = {page.name: page for page in PAGES}
 
 
 def open_to(principal: Principal) -> list[Page]:
-    """The pages that somebody may see."""
+    """Return the pages that *principal* may see."""
     return [page for page in PAGES if any(principal.has(role) for role in page.roles)]
 
 
 async def content(page: str, api: Api, query: Mapping[str, str]) -> dict[str, Any]:
-    """What the template of *page* needs."""
+    """Return the values for the template of *page*."""
     return await _CONTENT[page](api, query)
 
 
@@ -109,7 +109,7 @@ _CONTENT = {
 
 
 def rows(answer: Answer, name: str) -> list[dict[str, Any]]:
-    """The list *name* of an answer; nothing of one that is a problem."""
+    """Return the list *name* of a response; an empty list if it is an error."""
     found = answer.data.get(name) if answer.ok and isinstance(answer.data, Mapping) else answer.data
     if not answer.ok or not isinstance(found, Sequence) or isinstance(found, str):
         return []
@@ -117,5 +117,5 @@ def rows(answer: Answer, name: str) -> list[dict[str, Any]]:
 
 
 def pretty(value: Any) -> str:
-    """*value* as JSON that people read."""
+    """Format *value* as indented JSON."""
     return json.dumps(value, indent=2, ensure_ascii=False, default=str)

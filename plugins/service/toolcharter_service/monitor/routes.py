@@ -1,4 +1,4 @@
-"""The routes of the monitor: pages, their live parts, and what their forms do."""
+"""The routes of the monitor: pages, their live parts, and their forms."""
 
 import json
 from collections.abc import Awaitable, Callable, Mapping
@@ -33,7 +33,7 @@ Person = Annotated[Principal, Depends(authenticate)]
 
 
 def routes(service: Service) -> APIRouter:
-    """`/monitor`."""
+    """Return the routes below `/monitor`."""
     router, part = APIRouter(tags=["monitor"], include_in_schema=False), _Monitor(service)
     router.add_api_route("/favicon.ico", part.icon, methods=["GET"])
     router.add_api_route("/monitor", part.first, methods=["GET"])
@@ -58,7 +58,7 @@ class _Monitor:
         self._static = {name: static.joinpath(name).read_bytes() for name in _TYPES}
 
     async def first(self, request: Request) -> Response:
-        """The first page that is open to who asks, or where they sign in."""
+        """Redirect to the first page that the user may see, or to the login page."""
         try:
             pages = open_to(await authenticate(request))
         except HttpProblem:
@@ -66,31 +66,31 @@ class _Monitor:
         return RedirectResponse(f"/monitor/{pages[0].name}" if pages else "/login?failed=no_access", 303)
 
     async def icon(self) -> Response:
-        """Browsers ask for it; there is none."""
+        """Answer the browser's request for an icon: there is none."""
         return Response(status_code=204)
 
     async def static(self, name: str) -> Response:
-        """The style and the one script; both are carried along."""
+        """Return the style sheet or the script. Both are part of this distribution."""
         if name not in self._static:
             raise HttpProblem(404, "There is no such file.", "not_found")
         return Response(self._static[name], media_type=_TYPES[name], headers={"X-Content-Type-Options": "nosniff"})
 
     async def page(self, page: str, request: Request) -> Response:
-        """One page."""
+        """Show one page."""
         return await self._shown(page, request, "page.html")
 
     async def live(self, page: str, request: Request) -> Response:
-        """The part of a page that is fetched again while one looks."""
+        """Show the part of a page that the browser fetches repeatedly."""
         if page not in _LIVE:
             raise HttpProblem(404, "There is no such part.", "not_found")
         return await self._shown(page, request, f"{page}_live.html")
 
     async def act(self, page: str, act: str, request: Request) -> Response:
-        """What a form does; then the page again, with what came of it."""
+        """Perform the action of a form, and show the page again with the result."""
         work = _ACTS.get((page, act))
         if work is None:
             raise HttpProblem(404, "There is no such form.", "not_found")
-        await authenticate(request)  # A form of another site is refused, and not led to sign in.
+        await authenticate(request)  # A form of another site gets an error, not the login page.
         form = {name: value for name, value in (await request.form()).items() if isinstance(value, str)}
         try:
             answer = await work(Api(request, form), form)
