@@ -1,4 +1,4 @@
-"""The registry: HDN's records of tools, in a store that all processes share; and the extension that runs them."""
+"""The registry: HDN's tool records in a store that all processes share, and the extension that runs these tools."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
     from toolcharter_service.registry import extension, shims
 else:
-    extension = lazy("toolcharter_service.registry.extension")  # a list of plugins needs none of it
+    extension = lazy("toolcharter_service.registry.extension")  # not needed for listing plugins
     shims = lazy("toolcharter_service.registry.shims")  # as above
 
 
 def build(workspace: Path, policy: RegistryPolicy) -> object:
-    """The extension of one toolbox."""
+    """Create the extension of one toolbox."""
     return extension.Registry(workspace, policy)
 
 
@@ -26,11 +26,11 @@ EXTENSION = ExtensionSpec("registry", RegistryPolicy, build, reasons=RunReason)
 
 @hookimpl
 def register_extensions() -> list[ExtensionSpec[RegistryPolicy]]:
-    """The extension that finds registered tools."""
+    """Offer the extension that finds registered tools."""
     return [EXTENSION]
 
 
 @hookimpl
 def register_commands() -> "list[click.Command]":
-    """The command that writes tools as programs."""
+    """Offer `toolcharter shims`."""
     return [shims.shims]

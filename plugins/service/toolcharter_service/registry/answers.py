@@ -1,4 +1,4 @@
-"""From an ended program to what a call answers."""
+"""Converts a completed program to the result of a call."""
 
 import json
 from contextlib import suppress
@@ -7,7 +7,7 @@ from toolcharter import Completed, Reason, ToolResult
 
 
 def answer(done: Completed, timeout_s: float) -> ToolResult:
-    """What a call answers whose program has ended; of an output without errors, the gate makes the data."""
+    """Convert a completed program to a call's result. If it has no standard error output, the gate parses the data."""
     stdout, stderr = done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
     text = f"{stdout}\n--- stderr ---\n{stderr}" if stderr else stdout
     text += "\n[output truncated]" if done.truncated else ""

@@ -1,4 +1,4 @@
-"""What the registry holds from the start: a file, or HDN's twelve; and what comes back after a wipe."""
+"""The registry's initial records, from a file or HDN's twelve tools, and the records that a discovery restores."""
 
 import os
 import stat
@@ -13,7 +13,7 @@ from toolcharter_service.registry.rules import Actor, Refused, parsed
 from toolcharter_service.registry.source_tools import DEFAULTS, DOCKER_EXEC, MINIMUM, SOURCE_TOOLS
 
 FILES: Final = ("tools_bootstrap.json", "config/tools_bootstrap.json")
-"""Where the start looks, relative to the folder of the configuration; the first one that is there counts."""
+"""The bootstrap files, relative to the start folder. The first file that exists is used."""
 MAX_BYTES: Final = 4_000_000
 MAX_RECORDS: Final = 1000
 _SOCKET: Final = Path("/var/run/docker.sock")
@@ -21,15 +21,15 @@ _ACTOR: Final = Actor("bootstrap")
 
 
 def records_at_start(folder: Path, environ: Mapping[str, str], now: str) -> tuple[ToolRecord, ...]:
-    """The records that a start sees to: those of the file, or the twelve; the minimum, and what docker makes possible.
+    """Return the records that a start registers: those of the file or HDN's twelve, and those of `at_discovery`.
 
     Args:
-        folder: Where files are looked for.
-        environ: `EXECUTION_METHOD` and `DOCKER_HOST` count.
-        now: RFC 3339, for records that do not say when they were made.
+        folder: The folder with the bootstrap file.
+        environ: `EXECUTION_METHOD` and `DOCKER_HOST` are used.
+        now: RFC 3339, for records without a time of creation.
 
     Raises:
-        ConfigurationError: The file is broken; with each fault and its place.
+        ConfigurationError: The file is invalid. The error lists each fault and its place.
     """
     path = next((folder / name for name in FILES if os.path.lexists(folder / name)), None)
     written = DEFAULTS if path is None else read_bootstrap(path, now)
@@ -37,22 +37,22 @@ def records_at_start(folder: Path, environ: Mapping[str, str], now: str) -> tupl
 
 
 def at_discovery(environ: Mapping[str, str], now: str) -> tuple[ToolRecord, ...]:
-    """What a discovery brings back: the minimum, and `tool_docker_exec` where docker runs code."""
+    """Return the records that a discovery restores: the minimum, and `tool_docker_exec` if docker runs code."""
     minimum = [SOURCE_TOOLS[name].record for name in MINIMUM]
     return _dated([*minimum, *([DOCKER_EXEC.record] if uses_docker(environ) else [])], now)
 
 
 def uses_docker(environ: Mapping[str, str], socket: Path = _SOCKET) -> bool:
-    """Whether code runs in docker here. Source: hdn/tools.go, `handleDiscoverTools`."""
+    """Whether docker runs code on this machine. Source: hdn/tools.go, `handleDiscoverTools`."""
     method = environ.get("EXECUTION_METHOD", "")
     return method == "docker" or (not method and (bool(environ.get("DOCKER_HOST")) or socket.exists()))
 
 
 def read_bootstrap(path: Path, now: str) -> tuple[ToolRecord, ...]:
-    """The records in a file: a JSON array of them.
+    """Read the records from a file with a JSON array.
 
     Raises:
-        ConfigurationError: With each fault and its place: `FILE:LINE:COLUMN`.
+        ConfigurationError: The error lists each fault and its place, `FILE:LINE:COLUMN`.
     """
     text = _text(path)
     try:
@@ -89,7 +89,11 @@ def _twice(path: Path, records: list[ToolRecord], places: list[tuple[int, int]])
 
 
 def _text(path: Path) -> str:
-    """The file's text; no link is followed, for who may write the folder would choose another file."""
+    """Read the file. Symbolic links are refused: a process that may write the folder could point to another file.
+
+    Raises:
+        ConfigurationError: The file cannot be read, or is too large, a link, or no UTF-8.
+    """
     try:
         if stat.S_ISLNK(path.lstat().st_mode):
             raise ConfigurationError(

@@ -1,4 +1,4 @@
-"""The registry in a store: reading what is there, and changing it by the rules."""
+"""The registry in a store: reads its records, and changes them according to the rules."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -23,16 +23,16 @@ _PAGE = 500
 
 
 class Catalog(NamedTuple):
-    """What the registry holds."""
+    """The content of the registry."""
 
     tools: tuple[ToolRecord, ...]
-    """By id."""
+    """The records, sorted by id."""
     notes: tuple[str, ...]
-    """What was skipped, and why, as sentences."""
+    """The skipped records and the reasons, as sentences."""
 
 
 class Change(NamedTuple):
-    """What a registration has done."""
+    """The result of a registration."""
 
     record: ToolRecord
     is_new: bool
@@ -40,7 +40,7 @@ class Change(NamedTuple):
 
 
 def read_catalog(store: StoreTransaction) -> Catalog:
-    """All records, sorted; those that cannot be read are skipped and told."""
+    """Read all records, sorted by id. Unreadable records are skipped, with a note."""
     tools, notes = list[ToolRecord](), list[str]()
     for written in _written(store, notes):
         try:
@@ -53,7 +53,7 @@ def read_catalog(store: StoreTransaction) -> Catalog:
 
 
 def _written(store: StoreTransaction, notes: list[str]) -> Iterator[StoredTool]:
-    """What anybody has written as a tool; what is not even JSON with an id is added to *notes*."""
+    """Yield every record that any program has written as a tool. Those that are no JSON with an id go to *notes*."""
     after = ""
     while True:
         page = store.page(StoredTool, after=after, limit=_PAGE, skip_unreadable=True)
@@ -72,7 +72,7 @@ def _is_written(store: StoreTransaction, tool: str) -> bool:
 
 
 def is_unreadable(store: StoreTransaction, tool: str) -> bool:
-    """Whether there is a record of *tool*, and it cannot be read."""
+    """Whether *tool* has a record that cannot be read."""
     try:
         found = store.get(StoredTool, tool)
         if found is not None:
@@ -83,10 +83,10 @@ def is_unreadable(store: StoreTransaction, tool: str) -> bool:
 
 
 def find(store: StoreTransaction, tool: str) -> Known | None:
-    """The record of *tool*.
+    """Read the record of *tool*; None if there is none.
 
     Raises:
-        Refused: `exists`: there is one that cannot be read.
+        Refused: `exists`: the record cannot be read.
     """
     try:
         found = store.get(StoredTool, tool)
@@ -96,13 +96,13 @@ def find(store: StoreTransaction, tool: str) -> Known | None:
     except (UnreadableRecord, ValidationError):
         raise Refused(RegistryReason.EXISTS, f"There is a record {tool!r} that cannot be read.") from None
     owner = store.get(ToolOwner, tool)
-    # What others have written into the store has no owner beside it.
+    # A record that another program has written has no owner record.
     said = owner.record.owner if owner is not None else record.created_by
     return Known(record, said, found.version)
 
 
 def register(store: Store, record: ToolRecord, actor: Actor, now: str) -> Change:
-    """Write *record*, and keep what it replaces.
+    """Write *record*, and keep the record that it replaces as a version.
 
     Raises:
         Refused: `exists`.
@@ -111,7 +111,7 @@ def register(store: Store, record: ToolRecord, actor: Actor, now: str) -> Change
 
 
 def register_within(each: StoreTransaction, record: ToolRecord, actor: Actor, now: str) -> Change:
-    """The same as a part of a transaction.
+    """Write *record* like `register`, as part of a transaction.
 
     Raises:
         Refused: `exists`.
@@ -138,7 +138,7 @@ def register_within(each: StoreTransaction, record: ToolRecord, actor: Actor, no
 
 
 def delete(store: Store, tool: str, actor: Actor, now: str) -> ToolRecord:
-    """Delete the record of *tool*, and keep it as its last version; returns it.
+    """Delete the record of *tool*, keep it as its last version, and return it.
 
     Raises:
         Refused: `unknown_tool`, `not_owner`.
@@ -161,7 +161,7 @@ def delete(store: Store, tool: str, actor: Actor, now: str) -> ToolRecord:
 
 
 def delete_unreadable(store: Store, tool: str) -> bool:
-    """Delete the record of *tool* and its owner if it cannot be read; whether it was so."""
+    """Delete the record of *tool* and its owner if it cannot be read. Return whether it was deleted."""
 
     def work(each: StoreTransaction) -> bool:
         if not is_unreadable(each, tool):
@@ -173,7 +173,7 @@ def delete_unreadable(store: Store, tool: str) -> bool:
 
 
 def seed(store: Store, records: tuple[ToolRecord, ...]) -> tuple[ToolRecord, ...]:
-    """Register those of *records* that are not there; what is there stays as it is. Returns what was missing."""
+    """Register the *records* that are missing, without changing existing records. Return those that were missing."""
 
     def work(each: StoreTransaction) -> tuple[ToolRecord, ...]:
         missing = tuple(one for one in records if not _is_written(each, one.id))

@@ -1,4 +1,4 @@
-"""The extension `registry`: finds the tools of records and the custom tools, and holds installed tools to their records."""
+"""The extension `registry`: finds registered and custom tools, and restricts installed tools to their records."""
 
 import re
 import threading
@@ -39,7 +39,7 @@ _LEVELS = ("low", "medium", "high")
 
 
 class _Described(NamedTuple):
-    """An installed tool as a record describes it."""
+    """A record's description of an installed tool."""
 
     id: str
     permissions: frozenset[str]
@@ -48,11 +48,11 @@ class _Described(NamedTuple):
     """The arguments that a call may have; None for any."""
     validator: Any
     agent: str | None
-    """Whose calls it is for: what an agent has said holds for its own alone. None for everybody's."""
+    """The agent that registered the record, which then only restricts its own calls; None for all agents' calls."""
 
 
 class Registry:
-    """The extension of one toolbox. Safe from many threads."""
+    """The extension of one toolbox. Can be used by many threads."""
 
     def __init__(self, workspace: Path, policy: RegistryPolicy) -> None:
         self._workspace = workspace
@@ -61,12 +61,12 @@ class Registry:
         self._last = Discovery()
         self._described: Mapping[str, tuple[_Described, ...]] = {}
         self._unreadable: Mapping[str, str] = {}
-        """By installed tool, the record that describes it and cannot be read."""
+        """For each installed tool, the unreadable record that describes it."""
         self._bounds: tuple[CapabilityBounds, ...] = ()
 
     @hookimpl
     def discover_tools(self, profile: ProfileView, rt: DiscoveryRuntime | None) -> Discovery:
-        """What the store has now. While it is away, what was found before stays."""
+        """Find the tools that the store has now. While it is unreachable, the tools found before stay."""
         if rt is None:
             return Discovery()
         with self._lock:
@@ -108,7 +108,7 @@ class Registry:
 
     @hookimpl
     def check_call(self, call: Call) -> Deny | None:
-        """Hold a call of an installed tool to what the records say of it: they only tighten, and one that cannot be read closes it."""
+        """Deny a call of an installed tool that its records do not allow. An unreadable record denies every call."""
         if call.tool in self._unreadable:
             message = f"The record {self._unreadable[call.tool]!r}, which describes the tool, cannot be read."
             return Deny(RunReason.NOT_AS_REGISTERED, message)
@@ -121,19 +121,19 @@ class Registry:
 
 
 def installed_name(tool: str) -> str:
-    """The installed tool that the record *tool* describes: HDN's names stand for ours."""
+    """Return the installed tool that the record *tool* describes. HDN's names are translated."""
     known = SOURCE_TOOLS.get(tool)
     return tool if known is None else known.installed
 
 
 def _describing(listed: tuple[str, ...]) -> Iterator[str]:
-    """The ids of records that may describe one of the tools *listed*."""
+    """Yield the ids of records that may describe one of the tools *listed*."""
     yield from listed
     yield from (name for name, known in SOURCE_TOOLS.items() if known.installed in listed)
 
 
 def _whose(store: StoreTransaction, record: ToolRecord) -> str | None:
-    """The agent that has registered *record*; None for the system, operators, and what others have written."""
+    """Return the agent that registered *record*; None for the system, an operator or another program."""
     owner = store.get(ToolOwner, record.id) if record.created_by == AGENT else None
     return None if owner is None else owner.record.owner.partition(":")[2] or None
 
@@ -144,7 +144,7 @@ def _described(record: ToolRecord, agent: str | None) -> _Described:
         schema = json_schema(record.input_schema)
         renamed = {} if known is None else known.arguments
         schema["properties"] = {renamed.get(name, name): one for name, one in schema["properties"].items()}
-        # What else a call may have, and what it must, the tool's own schema says.
+        # The tool's own schema decides on further and required arguments.
         schema = {"properties": schema["properties"]}
         names = frozenset(schema["properties"])
     else:
@@ -181,7 +181,7 @@ def _matches(glob: str, word: str) -> bool:
 
 
 def _taken(specs: list[ToolSpec[ToolPolicy]], name: str, make: Callable[[], ToolSpec[ToolPolicy]]) -> Iterator[str]:
-    """Add a tool; says why not if it cannot be one."""
+    """Add a tool. If its record is invalid, yield a note instead."""
     try:
         specs.append(make())
     except (SpecError, ValueError) as error:

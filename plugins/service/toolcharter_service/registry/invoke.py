@@ -1,4 +1,4 @@
-"""From the result of a governed call to what an invocation is answered with over HTTP."""
+"""Converts the result of a call to the HTTP response of an invocation."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -34,15 +34,15 @@ _STATUS: Final[Mapping[str, int]] = {
     "store_unavailable": 503,
     Reason.TIMED_OUT: 504,
 }
-"""By reason, where it is another than that of the outcome."""
+"""The status by reason, where it differs from the status of the outcome."""
 STATUSES: Final = (400, 403, 404, 409, 422, 429, 500, 501, 503, 504)
-"""All that an invocation may be refused with."""
+"""The error statuses of an invocation."""
 
 
 def answer_of(tool: str, args: Mapping[str, Any], result: ToolResult) -> Any:
-    """What is answered with 200: the tool's JSON, in the fields of HDN's tools where it is one of those.
+    """Return the body of a response with status 200: the tool's JSON; for HDN's tools, with HDN's fields.
 
-    A program that has ended with another status than 0 has run, and says so itself.
+    A program that ended with a non-zero status has run, too. The body then has its status.
 
     Raises:
         HttpProblem: The call was denied, or has failed.
@@ -67,7 +67,7 @@ def _problem(tool: str, args: Mapping[str, Any], result: ToolResult) -> HttpProb
 
 
 def _error(tool: str, args: Mapping[str, Any], result: ToolResult) -> str:
-    """A sentence; for a missing argument or file, HDN's words for it."""
+    """Return the error as a sentence; for a missing argument or file, in HDN's words."""
     known = SOURCE_TOOLS.get(tool)
     if known is not None and result.reason == Reason.INVALID_ARGUMENTS:
         texts = [name for name, kind in known.record.input_schema.items() if kind == "string"]

@@ -1,4 +1,4 @@
-"""A JSON array with the place of each element: strict, without duplicate keys."""
+"""Parses a JSON array strictly, without duplicate keys, and returns the place of each element."""
 
 import json
 import re
@@ -9,7 +9,7 @@ MAX_DEPTH: Final = 32
 
 
 class JsonFault(Exception):
-    """The text is no such array."""
+    """The text is no valid JSON."""
 
     def __init__(self, line: int, column: int, what: str) -> None:
         super().__init__(what)
@@ -19,10 +19,10 @@ class JsonFault(Exception):
 
 
 def read_json(text: str) -> tuple[Any, list[tuple[int, int]]]:
-    """The value in *text*, and line and column of each element if it is an array.
+    """Parse *text*. Return the value and, if it is an array, the line and column of each element.
 
     Raises:
-        JsonFault: It is no JSON, holds a key twice, or is nested too deep.
+        JsonFault: *text* is no JSON, has a duplicate key, or is nested too deep.
     """
     at = _skip(text, 0)
     if text[at : at + 1] != "[":

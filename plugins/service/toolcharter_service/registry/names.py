@@ -1,4 +1,4 @@
-"""The names that no registered tool can have."""
+"""The names of installed tools, which no registered tool can have."""
 
 from functools import lru_cache
 from importlib.metadata import entry_points
@@ -8,11 +8,11 @@ from toolcharter_service.registry.source_tools import SOURCE_TOOLS
 
 @lru_cache(1)
 def _installed() -> dict[str, str]:
-    """The installed tools by their names without case, and by HDN's names for them."""
+    """Map the installed tools' names in lower case, and HDN's names for them, to the tools."""
     found = {entry.name.lower(): entry.name for entry in entry_points(group="toolcharter")}
     return found | {name: one.installed for name, one in SOURCE_TOOLS.items() if one.installed in found}
 
 
 def taken_name(name: str) -> str | None:
-    """The installed tool that *name* stands for; aliases that a toolbox alone knows are told when it is loaded."""
+    """Return the installed tool that *name* means. Only a toolbox knows aliases; it refuses them when it is loaded."""
     return _installed().get(name.lower())

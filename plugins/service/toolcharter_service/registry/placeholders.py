@@ -1,4 +1,4 @@
-"""`{name}` in the words of a record: filled in one pass, so that a value is never looked through for another place."""
+"""Replaces `{name}` in the words of a record. It works in one pass: a value is never searched for placeholders."""
 
 import json
 import re
@@ -12,21 +12,21 @@ _PLACE: Final = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
 def names_in(args: Sequence[str]) -> tuple[str, ...]:
-    """The names of all places, each once."""
+    """Return the names of all placeholders, without duplicates."""
     return tuple(dict.fromkeys(found for word in args for found in _PLACE.findall(word)))
 
 
 def filled(args: Sequence[str], values: Mapping[str, Any], *, dashing: Collection[str] = ()) -> tuple[str, ...]:
-    """The words with their values: text as it is, anything else as JSON.
+    """Replace the placeholders in the words: by text unchanged, by any other value as JSON.
 
     Args:
         args: The words.
-        values: By name.
-        dashing: Names of values that may begin a word with `-`.
+        values: The values by name.
+        dashing: The names of values that may begin a word with `-`.
 
     Raises:
-        ToolError: `invalid_arguments`, for a place without a value.
-        Denied: `leading_dash_not_allowed`, for a value that a program would take for an option.
+        ToolError: `invalid_arguments`, for a placeholder without a value.
+        Denied: `leading_dash_not_allowed`, for a value that a program would read as an option.
     """
     return tuple(_word(text, values, dashing) for text in args)
 
@@ -34,7 +34,7 @@ def filled(args: Sequence[str], values: Mapping[str, Any], *, dashing: Collectio
 def _word(text: str, values: Mapping[str, Any], dashing: Collection[str]) -> str:
     parts = list(_parts(text, values))
     made = "".join(part for _, part in parts)
-    # An empty value leaves the beginning of the word to the next one.
+    # An empty value does not begin the word; the next part does.
     name = next((name for name, part in parts if part), "")
     if name and name not in dashing:
         refuse_dash(made, name)
@@ -42,7 +42,7 @@ def _word(text: str, values: Mapping[str, Any], dashing: Collection[str]) -> str
 
 
 def _parts(text: str, values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The parts of a word, those of a place with its name."""
+    """Yield the parts of a word, each with its placeholder's name; the name is empty for plain text."""
     for index, part in enumerate(_PLACE.split(text)):
         if index % 2:
             yield part, as_text(part, values)
@@ -51,10 +51,10 @@ def _parts(text: str, values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def as_text(name: str, values: Mapping[str, Any]) -> str:
-    """A value as a program gets it.
+    """Convert a value to text for a program.
 
     Raises:
-        ToolError: `invalid_arguments`, if there is none, or it holds NUL.
+        ToolError: `invalid_arguments`, if the value is missing or contains NUL.
     """
     value = values.get(name)
     if value is None:
@@ -66,7 +66,7 @@ def as_text(name: str, values: Mapping[str, Any]) -> str:
 
 
 def refuse_dash(word: str, name: str) -> None:
-    """Refuse a word that a program would take for an option.
+    """Refuse a word that a program would read as an option.
 
     Raises:
         Denied: `leading_dash_not_allowed`.

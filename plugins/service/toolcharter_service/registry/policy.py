@@ -1,4 +1,4 @@
-"""What a profile says of the tools of the registry."""
+"""The policy of a profile for the tools of the registry."""
 
 from typing import Annotated
 

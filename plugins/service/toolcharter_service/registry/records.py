@@ -1,4 +1,4 @@
-"""What the registry keeps: HDN's record of a tool, who owns it, and what it was before."""
+"""The records of the registry: HDN's record of a tool, its owner, and its earlier versions."""
 
 import re
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from toolcharter import RecordKind, StoreRecord
 from toolcharter_service.registry.schemas import json_schema, require_type
 
 ID = r"^[A-Za-z0-9_-]{1,64}$"
-"""The form of a tool's name everywhere."""
+"""The pattern of a tool's name."""
 _CAPABILITY = re.compile(r"[a-z][a-z0-9_-]*(:[a-z0-9_-]+)*")
 # Source: github.com/distribution/reference, "Grammar".
 IMAGE = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._:/@-]{0,255}")
@@ -26,18 +26,18 @@ def _lower(value: Any) -> Any:
 
 
 class ToolExec(BaseModel):
-    """What a tool of a record runs."""
+    """The program that a registered tool runs."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     type: Annotated[Literal["cmd", "image"], BeforeValidator(_lower)]
-    """`cmd`, a program on the profile's runner; `image`, a container of its own. Upper and lower case do not count."""
+    """`cmd`: a program on the profile's runner. `image`: a container of its own. Upper and lower case are the same."""
     cmd: Annotated[str, Field(max_length=4096)] = ""
-    """The program: its bare name, or an absolute path. Of an image: what runs in it, where it is not its own program."""
+    """The program's bare name or absolute path. For an image, it replaces the image's own program."""
     args: tuple[Annotated[str, Field(max_length=10_000)], ...] = Field(default=(), max_length=200)
-    """The words behind it; `{name}` stands for an argument."""
+    """The program's arguments; `{name}` is replaced by an argument of the call."""
     image: str = ""
-    """For `image`: a name or digest that the daemon has."""
+    """For `image`: the name or digest of an image that the docker daemon has."""
 
     @model_validator(mode="after")
     def _fits(self) -> "ToolExec":
@@ -55,23 +55,23 @@ class ToolExec(BaseModel):
 
 
 class ToolRecord(BaseModel):
-    """A tool as HDN writes it."""
+    """A tool in HDN's format."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     id: Annotated[str, Field(pattern=ID)]
     name: Annotated[str, Field(max_length=200)] = ""
-    """For people; the tool is called by its id."""
+    """For people. Calls use the id."""
     description: Text = ""
     input_schema: Mapping[str, Any] = {}
     """`{name: type}`, or a JSON Schema of type `object`."""
     output_schema: Mapping[str, Any] = {}
     permissions: tuple[str, ...] = Field(default=(), max_length=50)
-    """What the tool touches, such as `fs:read`."""
+    """The capabilities that the tool needs, such as `fs:read`."""
     safety_level: Safety = "high"
     created_by: CreatedBy = "system"
     created_at: Annotated[str, Field(max_length=64)] = ""
-    """When, as RFC 3339."""
+    """The time of creation, in RFC 3339."""
     exec: ToolExec | None = None
     """Absent for a record that describes an installed tool."""
 
@@ -99,7 +99,7 @@ class ToolRecord(BaseModel):
 
 
 class StoredTool(StoreRecord):
-    """A record of a tool as anybody may have written it into the store: what is no `ToolRecord` hides no other."""
+    """A tool's record as any program may have written it. An invalid record does not make others unreadable."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
     store_kind: ClassVar[RecordKind] = RecordKind("tool", ("id",), indexed=("created_by",))
@@ -109,25 +109,25 @@ class StoredTool(StoreRecord):
 
     @classmethod
     def of(cls, record: ToolRecord) -> "StoredTool":
-        """What is written for *record*."""
+        """Convert *record* for the store."""
         return cls.model_validate(record.model_dump(mode="json"))
 
     def read(self) -> ToolRecord:
-        """The record.
+        """Validate and return the record.
 
         Raises:
-            ValidationError: It is none.
+            ValidationError: It is no valid `ToolRecord`.
         """
         given = self.model_dump(exclude_none=True)
         if not given.get("safety_level", True):
             del given["safety_level"]
-        if isinstance(runs := given.get("exec"), dict):  # HDN writes each field, and null for no words.
+        if isinstance(runs := given.get("exec"), dict):  # HDN writes every field, and null for missing args.
             given["exec"] = {name: value for name, value in runs.items() if value is not None}
         return ToolRecord.model_validate_json(orjson.dumps(given), strict=True)
 
 
 class ToolOwner(StoreRecord):
-    """Who registered a tool; beside the record, whose fields are HDN's."""
+    """The owner of a tool, stored separately, since the tool's record has only HDN's fields."""
 
     store_kind: ClassVar[RecordKind] = RecordKind("tool_owner", ("id",))
 
@@ -137,14 +137,14 @@ class ToolOwner(StoreRecord):
 
 
 class ToolVersion(StoreRecord):
-    """What a tool was before a change."""
+    """An earlier version of a tool."""
 
     store_kind: ClassVar[RecordKind] = RecordKind("tool_version", ("id", "number"), indexed=("id",))
 
     id: str
     number: str
-    """The version that it had, as ten digits, so that they sort."""
+    """The number of the version, as ten digits that sort as text."""
     record: ToolRecord
     replaced_at: str
     replaced_by: str
-    """Who has replaced it."""
+    """The principal that replaced it."""

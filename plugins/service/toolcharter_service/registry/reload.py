@@ -1,4 +1,4 @@
-"""Keeps the toolboxes of this process as the store has it: at once for its own changes, within a second for others'."""
+"""Reloads the toolboxes of this process after changes in the store: its own at once, others' within a second."""
 
 import asyncio
 import os
@@ -26,17 +26,17 @@ from toolcharter_service.registry.records import StoredTool, ToolRecord
 from toolcharter_service.service import Service
 
 TOPICS: Final = ("cache_tools", "cache_custom_tools")
-"""What is published when records, or custom tools, have changed: the agent's name, or nothing for all."""
+"""The bus topics for changed records and changed custom tools. The message is the agent's name, or empty for all."""
 _LOOKS_S: Final = 1.0
 
 
 def now() -> str:
-    """The present moment, as RFC 3339."""
+    """Return the current time in RFC 3339."""
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 class Renewals:
-    """Sees to the toolboxes of a service."""
+    """Seeds the registry of a service, and reloads its toolboxes."""
 
     def __init__(self, service: Service, folder: Path | None = None) -> None:
         self._service = service
@@ -49,7 +49,7 @@ class Renewals:
 
     @classmethod
     def of(cls, service: Service) -> "Renewals":
-        """The one of *service*, which all routes share."""
+        """Return the instance of *service*, which all routes share."""
         known = _OF.get(service)
         if known is None:
             known = _OF[service] = cls(service)
@@ -59,15 +59,15 @@ class Renewals:
         """Read the bootstrap file.
 
         Raises:
-            ConfigurationError: It is broken, or lies where tools can write.
+            ConfigurationError: The file is invalid, or in a workspace, where tools could write it.
         """
         self._require_outside()
         self._at_start = records_at_start(self._folder, os.environ, now())
 
     def begin(self) -> None:
-        """Seed the registry of each tenant with what `examine` has read, before its toolboxes are built."""
+        """Seed the registry of each tenant with the records that `examine` has read, before its toolboxes are built."""
         for tenant in self._service.config.tenants:
-            # Without a store, what needs none goes on; `watch` seeds as soon as it is back.
+            # The service starts without a store, too; `watch` seeds as soon as the store answers.
             with suppress(StoreUnavailable):
                 self._seed(tenant, self._at_start)
 
@@ -79,14 +79,14 @@ class Renewals:
         self._seen[tenant] = store.last_change()
 
     def discover(self, tenant: str) -> tuple[ToolRecord, ...]:
-        """Bring back what a discovery brings back; returns all of it."""
+        """Restore the missing records of a discovery, and return all of its records."""
         records = at_discovery(os.environ, now())
         for one in seed(self._service.store(tenant), records):
             self.told(tenant, one, "tool.discovered")
         return records
 
     def told(self, tenant: str, record: ToolRecord, action: str, by: str = "") -> None:
-        """Write the event of a record."""
+        """Emit an event about a record."""
         facts = {"tool_id": record.id, "name": record.name, "safety": record.safety_level}
         self._service.emit("service.admin", action=action, tenant=tenant, by=by or record.created_by, **facts)
 
@@ -110,23 +110,23 @@ class Renewals:
 
     def _separate(self, tenant: str, agents: Iterable[str]) -> None:
         for agent in agents:
-            with suppress(LookupError):  # an agent that the configuration has no longer
+            with suppress(LookupError):  # an agent that is no longer in the configuration
                 self._service.separate(tenant, agent)
 
     async def renew(self, tenant: str, agent: str | None = None, *, topic: str = TOPICS[0]) -> None:
-        """Have the toolboxes concerned look again, here and in other processes.
+        """Reload the affected toolboxes, here and in other processes.
 
         Args:
-            tenant: Whose.
-            agent: Whose tools have changed; None for those of all agents.
-            topic: What has changed.
+            tenant: The tenant.
+            agent: The agent whose tools have changed; None for those of all agents.
+            topic: The topic of `TOPICS` for the change.
         """
         if self._service.bus is not None:
             self._service.bus.publish(tenant, topic, (agent or "").encode())
         await asyncio.to_thread(self.look, tenant, agent)
 
     def look(self, tenant: str, agent: str | None = None) -> None:
-        """Have the toolboxes concerned look again."""
+        """Reload the affected toolboxes of this process."""
         boxes: list[LiveToolbox]
         if agent is None:
             boxes = list(self._service.toolboxes(tenant))
@@ -139,12 +139,12 @@ class Renewals:
         _reload(boxes)
 
     async def watch(self) -> None:
-        """Look each second whether somebody else has changed records, until it is cancelled."""
+        """Poll the store each second for changes of other processes, until cancelled."""
         bus = self._service.bus
         subscriptions = list[Any]()
         try:
             if bus is not None:
-                with suppress(BusUnavailable):  # looking each second does
+                with suppress(BusUnavailable):  # polling is enough
                     subscriptions += [await asyncio.to_thread(bus.subscribe, topic, self.heard) for topic in TOPICS]
             while True:
                 for tenant in self._service.config.tenants:
@@ -156,8 +156,8 @@ class Renewals:
                 one.close()
 
     def heard(self, tenant: str, payload: bytes) -> None:
-        """Have the toolboxes concerned look again, since the bus says that something has changed."""
-        # Whoever reaches the bus can name agents: each that has never had tools of its own would get a toolbox.
+        """Reload the affected toolboxes after a message on the bus."""
+        # A message may name any agent. One without its own tools must not get its own toolbox.
         agent = payload.decode(errors="replace") or None
         if tenant in self._service.config.tenants:
             with suppress(StoreUnavailable):
@@ -168,7 +168,7 @@ class Renewals:
         return agent != GLOBAL and agent in scopes(self._service.store(tenant))
 
     def catch_up(self, tenant: str) -> None:
-        """Look whether records have changed since the last time, and have the toolboxes concerned look again."""
+        """Read the changes since the last poll, and reload the affected toolboxes."""
         store = self._service.store(tenant)
         seen = self._seen.get(tenant)
         if seen is None:
@@ -180,7 +180,7 @@ class Renewals:
             return
         try:
             changes = store.changes(seen if last > seen else 0, models=(StoredTool, CustomTool))
-        except StoreConflict:  # deletions are forgotten: the store was restored from an archive
+        except StoreConflict:  # the store no longer knows all deletions, for instance after a restore
             self._separate(tenant, scopes(store))
             self.look(tenant)
             self._seen[tenant] = last
@@ -197,11 +197,11 @@ class Renewals:
 
 _OF: "WeakKeyDictionary[Service, Renewals]" = WeakKeyDictionary()
 _MOST_CHANGES: Final = 1_000
-"""As many as one question answers; the next one has the others."""
+"""The most changes that one query returns. The next poll reads the rest."""
 
 
 def _reload(boxes: Iterable[LiveToolbox]) -> None:
     for box in boxes:
-        # What cannot be used leaves a toolbox as it is; one that has closed needs none.
+        # A failed reload leaves the toolbox unchanged; a closed toolbox needs no reload.
         with suppress(ConfigurationError, ToolboxClosed):
             box.reload()

@@ -37,53 +37,53 @@ ToolId = Annotated[str, Path(pattern=r"^[^\x00-\x1f\x7f]{1,256}$")]
 
 
 class Tools(BaseModel):
-    """All that the registry holds, by id."""
+    """The records of the registry, by id."""
 
     tools: list[ToolRecord]
 
 
 class Registered(BaseModel):
-    """A record as it was written."""
+    """The record that was written."""
 
     success: bool
     tool: ToolRecord
 
 
 class Discovered(BaseModel):
-    """What a discovery sees to."""
+    """The records of a discovery."""
 
     success: bool
     discovered: list[ToolRecord]
 
 
 class Deleted(BaseModel):
-    """What is gone."""
+    """The id of the deleted tool."""
 
     success: bool
     deleted: str
 
 
 def problem_of(refused: Refused) -> HttpProblem:
-    """The answer to what the registry refuses."""
+    """Convert a refusal of the registry to a problem."""
     return HttpProblem(STATUS[refused.reason], refused.message, refused.reason)
 
 
 class ToolRoutes:
-    """What the routes do."""
+    """The functions of the routes."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
         self._renewals = Renewals.of(service)
 
     def actor(self, request: Request, principal: Principal) -> Actor:
-        """Who acts: an operator of all agents, unless the request speaks for one; else the agent."""
+        """Return who acts: an operator of all agents if the request names no agent, else the agent."""
         if principal.has(Role.OPERATOR) and principal.agents is None and "x-agent-id" not in request.headers:
             return Actor(principal.name)
         agents = self._service.config.tenants[principal.tenant].agents
         return Actor(principal.name, speaking_for(request, principal, agents).agent or "*")
 
     async def listed(self, request: Request, principal: Reader) -> Tools:
-        """The tools of the registry. An agent sees those alone of which some call of it might pass."""
+        """List the tools of the registry. An agent only sees the tools that it may be allowed to call."""
         found = await asyncio.to_thread(read_catalog, self._service.store(principal.tenant))
         if principal.has(Role.VIEWER):
             return Tools(tools=list(found.tools))
@@ -94,7 +94,7 @@ class ToolRoutes:
     async def register(
         self, request: Request, principal: Writer, body: Annotated[dict[str, Any], Body()]
     ) -> Registered:
-        """Register a tool, or change the record of one's own."""
+        """Register a tool, or change one's own tool."""
         actor, tenant = self.actor(request, principal), principal.tenant
         try:
             record = checked(parsed(body, actor=actor, now=now()))
@@ -108,15 +108,15 @@ class ToolRoutes:
         return Registered(success=True, tool=change.record)
 
     async def discover(self, principal: Operator) -> Discovered:
-        """Bring back the least that there has to be, and what this machine makes possible."""
+        """Restore the minimum of tools, and those that this machine can run."""
         found = await asyncio.to_thread(self._renewals.discover, principal.tenant)
         await self._renewals.renew(principal.tenant)
         return Discovered(success=True, discovered=list(found))
 
     async def delete(self, request: Request, principal: Writer, tool_id: ToolId) -> Deleted:
-        """Delete a record that an agent has made. One that cannot be read is deleted by an admin of all agents."""
+        """Delete a record that an agent has made. Only an admin of all agents may delete an unreadable record."""
         actor, tenant = self.actor(request, principal), principal.tenant
-        # Whose it was nobody knows, and what it closed of an installed tool is open again.
+        # The owner of an unreadable record is unknown, and deleting it may reopen an installed tool.
         may_force = actor.agent is None and principal.has(Role.ADMIN) and principal.agents is None
         if may_force and await asyncio.to_thread(delete_unreadable, self._service.store(tenant), tool_id):
             facts = {"tool_id": tool_id, "by": principal.name, "unreadable": True}
@@ -138,7 +138,7 @@ class ToolRoutes:
         tool_id: ToolId,
         body: Annotated[dict[str, Any] | None, Body()] = None,
     ) -> Response:
-        """Call a tool with the arguments in the body; its JSON is the answer."""
+        """Call a tool with the arguments in the body. The response is the tool's JSON."""
         try:
             known = await asyncio.to_thread(find, self._service.store(principal.tenant), tool_id)
         except Refused as refused:
@@ -166,7 +166,7 @@ class ToolRoutes:
 
 
 def _require_written(record: ToolRecord) -> None:
-    """Refuse a generated tool: whoever can compute the hash could otherwise register what nobody has read.
+    """Refuse a generated tool: a client that computes the hash could otherwise register code that was never reviewed.
 
     Raises:
         Refused: `invalid_record`.
@@ -177,7 +177,7 @@ def _require_written(record: ToolRecord) -> None:
 
 
 def routes(service: Service) -> APIRouter:
-    """The routes."""
+    """Return the routes."""
     made = ToolRoutes(service)
     router = APIRouter(prefix="/api/v1/tools", tags=["registry"])
     add = partial(router.add_api_route, response_model_exclude_none=True)

@@ -1,4 +1,4 @@
-"""The rules of the registry: who may register, replace and delete which record. Pure: no store, no clock."""
+"""The rules of the registry: which actor may register, replace or delete a record. Pure: no store, no clock."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -11,7 +11,7 @@ from toolcharter import require_finite
 from toolcharter_service.registry.records import ToolRecord
 
 MAX_RECORD_BYTES: Final = 262_144
-"""How large a record may be as JSON."""
+"""The most bytes of a record as JSON."""
 SYSTEM: Final = "system"
 AGENT: Final = "agent"
 
@@ -45,11 +45,11 @@ STATUS: Final[Mapping[RegistryReason, int]] = {
     RegistryReason.NAME_CONFLICT: 409,
     RegistryReason.NOT_IMPLEMENTED: 501,
 }
-"""What each is answered with over HTTP."""
+"""The HTTP status of each reason."""
 
 
 class Refused(Exception):
-    """The registry does not do it."""
+    """The registry refuses a request."""
 
     def __init__(self, reason: RegistryReason, message: str) -> None:
         super().__init__(message)
@@ -58,21 +58,21 @@ class Refused(Exception):
 
 
 class Actor(NamedTuple):
-    """Who acts on the registry."""
+    """The principal and agent that change the registry."""
 
     name: str
-    """Of the principal, for the versions that are kept."""
+    """The principal's name, for the versions."""
     agent: str | None = None
     """The agent that acts; None for an operator."""
 
     @property
     def owner(self) -> str:
-        """Who owns what this one registers."""
+        """The owner of the tools that this actor registers."""
         return SYSTEM if self.agent is None else f"{AGENT}:{self.agent}"
 
 
 class Known(NamedTuple):
-    """A record that is there."""
+    """An existing record."""
 
     record: ToolRecord
     owner: str
@@ -80,15 +80,15 @@ class Known(NamedTuple):
 
 
 def parsed(body: Mapping[str, Any], *, actor: Actor, now: str) -> ToolRecord:
-    """The record that *body* says, with what it leaves out.
+    """Parse the record in *body*, and fill in missing fields.
 
     Args:
-        body: As it came; `null` counts as absent.
-        actor: An agent's record is made by `agent`, whatever it says.
-        now: RFC 3339.
+        body: The body of the request. A field with `null` counts as missing.
+        actor: If it is an agent, `created_by` is always `agent`.
+        now: The time of creation if *body* has none, in RFC 3339.
 
     Raises:
-        Refused: `invalid_record`, with all that is wrong; `created_by_unknown`.
+        Refused: `invalid_record`, with all faults; `created_by_unknown`.
     """
     given = {name: value for name, value in body.items() if value is not None}
     said = given.get("created_by") or SYSTEM
@@ -118,10 +118,10 @@ def _told(error: ValidationError) -> str:
 
 
 def may_register(record: ToolRecord, known: Known | None, actor: Actor) -> None:
-    """Let *actor* write *record* where *known* is.
+    """Check that *actor* may write *record* in place of *known*.
 
     Raises:
-        Refused: `exists`, for somebody else's record, and for one that would run something else.
+        Refused: `exists`, if *known* belongs to another owner, or *record* would run something else.
     """
     if known is None:
         return
@@ -136,10 +136,10 @@ def may_register(record: ToolRecord, known: Known | None, actor: Actor) -> None:
 
 
 def may_delete(tool: str, known: Known | None, actor: Actor) -> None:
-    """Let *actor* delete the record of *tool*.
+    """Check that *actor* may delete the record of *tool*.
 
     Raises:
-        Refused: `unknown_tool`; `not_owner`, for a record of the system, and for that of another agent.
+        Refused: `unknown_tool`; `not_owner`, for a record of the system or of another agent.
     """
     if known is None:
         raise Refused(RegistryReason.UNKNOWN_TOOL, f"There is no tool {tool[:64]!r}.")
@@ -150,5 +150,5 @@ def may_delete(tool: str, known: Known | None, actor: Actor) -> None:
 
 
 def owner_of(record: ToolRecord, actor: Actor) -> str:
-    """Who owns *record* if *actor* registers it; an operator may register what agents made, without being one."""
+    """Return the owner of *record* if *actor* registers it. An operator may also register records made by agents."""
     return actor.owner if actor.agent is not None or record.created_by == SYSTEM else AGENT

@@ -1,4 +1,4 @@
-"""From `{name: type}` of HDN to JSON Schema."""
+"""Converts HDN's `{name: type}` to JSON Schema."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -24,14 +24,14 @@ _MAX_DEPTH: Final = 16
 
 
 def json_schema(written: Mapping[str, Any]) -> dict[str, Any]:
-    """The JSON Schema of a tool's arguments.
+    """Build the JSON Schema of a tool's arguments.
 
     Args:
-        written: `{name: type}`, where a type is a word such as `string` or `string[]`, or a JSON Schema; or the whole
-            as a JSON Schema with `properties`.
+        written: `{name: type}`, where a type is a word such as `string` or `string[]`, or a JSON Schema. Or one JSON
+            Schema for all arguments, with `properties`.
 
     Raises:
-        ValueError: A type is none, or there are too many.
+        ValueError: A type is unknown, or there are too many arguments.
     """
     if written.get("type") == "object" and isinstance(written.get("properties"), Mapping):
         _require_plain(written, 0)
@@ -59,10 +59,10 @@ def _property(name: str, one: Any) -> Mapping[str, Any]:
 
 
 def require_type(name: str, word: str) -> Mapping[str, Any]:
-    """The schema that a word for a type means.
+    """Return the schema for the word of a type.
 
     Raises:
-        ValueError: It is none.
+        ValueError: The word is unknown.
     """
     if word.lower().endswith(_ARRAY):
         return {"type": "array", "items": dict(require_type(name, word[: -len(_ARRAY)]))}
@@ -73,7 +73,11 @@ def require_type(name: str, word: str) -> Mapping[str, Any]:
 
 
 def _require_plain(schema: Any, depth: int) -> None:
-    """A schema refers to nothing, and is not deeper than anybody reads."""
+    """Refuse a schema with references, or nested deeper than `_MAX_DEPTH`.
+
+    Raises:
+        ValueError: It is such a schema.
+    """
     if depth > _MAX_DEPTH:
         raise ValueError("a JSON Schema is nested too deep")
     if isinstance(schema, Mapping):

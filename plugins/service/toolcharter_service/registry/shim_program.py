@@ -1,6 +1,6 @@
-"""A shim's program: asks the service, or a profile in process, for one call, and prints the tool's JSON.
+"""The program of a shim: makes one call through the service or `toolcharter call`, and prints the tool's JSON.
 
-Its text stands in each shim behind a line that sets `SHIM`; it needs Python and nothing else.
+Each shim contains this text and sets `SHIM`. It only needs Python's standard library.
 """
 
 import http.client
@@ -21,11 +21,11 @@ MAX_STATUS = 255
 
 
 class UsageError(Exception):
-    """What was typed cannot be a call."""
+    """The command line is invalid."""
 
 
 def read_words(words: list[str], properties: dict[str, Any]) -> dict[str, Any]:
-    """The arguments that *words* say: `--name value`, `--name=value`, `--flag`; `--args JSON` for all at once."""
+    """Parse the arguments in *words*: `--name value`, `--name=value`, `--flag`, or `--args JSON` for all at once."""
     found: dict[str, Any] = {}
     rest = list(words)
     while rest:
@@ -60,7 +60,7 @@ def _next(rest: list[str], option: str) -> str:
 
 
 def _list(text: str) -> list[Any]:
-    """A JSON array, or one text."""
+    """Parse a JSON array; any other text becomes a list of one text."""
     try:
         found = json.loads(text)
     except ValueError:
@@ -80,7 +80,7 @@ def _value(name: str, kind: Any, text: str) -> Any:
 
 
 def ask_service(shim: dict[str, Any], args: dict[str, Any]) -> int:
-    """One invocation over HTTP; no proxy, no redirect, and the token to nobody but the service."""
+    """Invoke the tool over HTTP, without a proxy or redirects, so that only the service gets the token."""
     parts = urllib.parse.urlsplit(shim["url"])
     token = read_token(dict(os.environ))
     is_loopback = parts.hostname in ("127.0.0.1", "::1", "localhost")
@@ -115,7 +115,7 @@ def ask_service(shim: dict[str, Any], args: dict[str, Any]) -> int:
 
 
 def status_of(text: str) -> int:
-    """The exit status that the tool's own answer names, if it names one."""
+    """Return the `exit_code` in the tool's JSON as the exit status; 0 if it has none."""
     try:
         found = json.loads(text)
     except ValueError:
@@ -125,12 +125,12 @@ def status_of(text: str) -> int:
 
 
 def ask_profile(shim: dict[str, Any], args: dict[str, Any]) -> int:
-    """One call in a process of its own: `toolcharter call --json`."""
+    """Make the call in a separate process, `toolcharter call --json`."""
     program = shutil.which("toolcharter")
     if program is None:
         raise UsageError("the program toolcharter is not installed here")
     argv = [program, "call", shim["tool"], "--profile", shim["profile"], "--workspace", shim["workspace"]]
-    done = subprocess.run(  # noqa: S603 - our own program, and no shell
+    done = subprocess.run(  # noqa: S603 - toolcharter's own program, without a shell
         [*argv, "--json", "--args", json.dumps({**shim["fixed"], **renamed(args, shim["arguments"])})],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -152,12 +152,12 @@ def ask_profile(shim: dict[str, Any], args: dict[str, Any]) -> int:
 
 
 def renamed(args: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
-    """*args* with the names that the tool itself has."""
+    """Return *args* with the tool's own names."""
     return {names.get(name, name): value for name, value in args.items()}
 
 
 def read_token(environ: dict[str, str]) -> str:
-    """The token: of the variable, or of the file that another one names; empty if there is none."""
+    """Return the token from `TOOLCHARTER_TOKEN` or the file named by `TOOLCHARTER_TOKEN_FILE`; empty without both."""
     if token := environ.get("TOOLCHARTER_TOKEN", "").strip():
         return token
     path = environ.get("TOOLCHARTER_TOKEN_FILE")
@@ -167,7 +167,7 @@ def read_token(environ: dict[str, str]) -> str:
 
 
 def main(shim: dict[str, Any], words: list[str]) -> int:
-    """Run one call; returns the exit status: 0, what the tool's program ended with, 1 for a refusal, 2 for usage."""
+    """Make one call. Return the exit status: 0 or that of the tool's program, 1 for a failure, 2 for invalid usage."""
     if words in (["--help"], ["-h"]):
         options = "\n".join(f"  --{name} {one.get('type', 'JSON')}" for name, one in shim["properties"].items())
         sys.stdout.write(f"{shim['description']}\n\n{options}\n  --args JSON\n")

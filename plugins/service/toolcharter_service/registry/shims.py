@@ -1,4 +1,4 @@
-"""`toolcharter shims`: each tool as a program of its own, `http_get --url ...`, that asks the service or a profile."""
+"""`toolcharter shims`: writes a program for each tool, `http_get --url ...`, that calls a service or a profile."""
 
 import json
 import os
@@ -21,25 +21,25 @@ from toolcharter_service.registry.tools import schema_of
 if TYPE_CHECKING:
     import httpx
 else:
-    httpx = lazy("httpx")  # shims of a profile ask no service
+    httpx = lazy("httpx")  # shims of a profile need no service
 
 MARK: Final = "# A shim of toolcharter: made anew by `toolcharter shims`.\n"
 _FIRST: Final = "#!/usr/bin/env -S python3 -I\n"
-"""`-I`: neither the folder of the shims nor the user's environment chooses what is imported."""
+"""`-I`: imports come neither from the folder of the shims nor from the user's environment."""
 _HEAD_BYTES: Final = 512
 
 
 class Shim(NamedTuple):
-    """One program."""
+    """The program of one tool."""
 
     tool: str
     description: str
     schema: Mapping[str, Any]
     asks: Mapping[str, Any]
-    """Where the call goes: the service's `url`, or `profile` and `workspace`."""
+    """The target of the call: the service's `url`, or `profile` and `workspace`."""
 
     def text(self) -> str:
-        """The file. Nothing in it is secret: who may call is in the environment."""
+        """Return the content of the file. It has no secrets: the token is read from the environment at each call."""
         facts = {
             "tool": self.tool,
             "description": self.description,
@@ -53,7 +53,7 @@ class Shim(NamedTuple):
 
 
 class Written(NamedTuple):
-    """What has become of a folder."""
+    """The changes of a folder: written files, removed files, and notes on others."""
 
     made: tuple[str, ...]
     gone: tuple[str, ...]
@@ -61,9 +61,9 @@ class Written(NamedTuple):
 
 
 def write_shims(folder: Path, shims: list[Shim]) -> Written:
-    """Write *shims* into *folder*, and take away those of ours whose tool is gone.
+    """Write *shims* into *folder*, and remove earlier shims whose tools no longer exist.
 
-    What is no shim of ours stays as it is.
+    Files that are no shims stay unchanged.
     """
     folder.mkdir(parents=True, exist_ok=True)
     made, notes = list[str](), list[str]()
@@ -83,7 +83,7 @@ def write_shims(folder: Path, shims: list[Shim]) -> Written:
 
 
 def _named(shims: list[Shim]) -> Iterator[tuple[str, Shim]]:
-    """Each with the name of its file: HDN's tools without `tool_`, unless another tool is called so."""
+    """Yield each shim with its file name: HDN's tools lose the prefix `tool_`, unless another tool has that name."""
     taken = {shim.tool.lower() for shim in shims}
     for shim in shims:
         short = shim.tool.removeprefix("tool_")
@@ -91,7 +91,7 @@ def _named(shims: list[Shim]) -> Iterator[tuple[str, Shim]]:
 
 
 def is_ours(path: Path) -> bool:
-    """Whether a shim lies there; no link is followed."""
+    """Whether the file is a shim. Links are not followed."""
     with suppress(OSError):
         return read_regular(path, _HEAD_BYTES).startswith((_FIRST + MARK).encode())
     return False
@@ -110,10 +110,11 @@ def _write(path: Path, text: str) -> None:
 
 
 def of_service(url: str, environ: Mapping[str, str]) -> list[Shim]:
-    """The tools that the service has for whoever's token the environment names.
+    """Return a shim for each tool that the service shows to the token in the environment.
 
     Raises:
-        click.ClickException: It does not answer, or refuses.
+        click.UsageError: The URL is invalid, or a token would be sent without encryption.
+        click.ClickException: The service does not answer, or refuses.
     """
     parts = urlsplit(url)
     if parts.scheme not in {"http", "https"} or parts.username or parts.query or parts.fragment:
@@ -140,10 +141,10 @@ def _schema(record: ToolRecord) -> Mapping[str, Any]:
 
 
 def of_profile(profile: str, workspace: Path) -> list[Shim]:
-    """The tools of a profile, those of the registry that it finds among them.
+    """Return a shim for each tool of a profile, including the registered tools that it finds.
 
     Raises:
-        ToolcharterError: It cannot be used.
+        ToolcharterError: The profile cannot be used.
     """
     path = Path(profile)
     asks = {"profile": str(path.resolve()) if path.exists() else profile, "workspace": str(workspace.resolve())}

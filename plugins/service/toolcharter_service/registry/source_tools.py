@@ -1,4 +1,4 @@
-"""HDN's own tools: which installed tool each is, and how its arguments and answers are written there."""
+"""HDN's own tools: the installed tool for each, and the translation of its arguments and results."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -12,21 +12,21 @@ _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 class SourceTool(NamedTuple):
-    """One of them."""
+    """One of HDN's tools."""
 
     installed: str
-    """The tool of ours that does it."""
+    """The installed tool that replaces it."""
     record: ToolRecord
-    """As HDN registers it at its start."""
+    """The record that HDN registers at its start."""
     answer: Callable[[ToolResult], Any] | None = None
-    """The structured result in HDN's fields."""
+    """Converts a result to HDN's fields."""
     arguments: Mapping[str, str] = _NOTHING
-    """Arguments with other names than ours."""
+    """The installed tool's names of arguments, by HDN's names; only those that differ."""
     fixed: Mapping[str, Any] = _NOTHING
-    """Arguments that a call gets which HDN's tool does not have."""
+    """Values for arguments that HDN's tool does not have."""
 
     def given(self, args: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments of a call as our tool takes them."""
+        """Convert the arguments of a call for the installed tool."""
         return {**self.fixed, **{self.arguments.get(name, name): value for name, value in args.items()}}
 
 
@@ -251,8 +251,8 @@ DOCKER_EXEC: Final = SourceTool(
     fixed=MappingProxyType({"language": "bash"}),
 )
 SOURCE_TOOLS: Final[Mapping[str, SourceTool]] = MappingProxyType({one.record.id: one for one in (*_ALL, DOCKER_EXEC)})
-"""By HDN's identifier."""
+"""The tools by HDN's ids."""
 DEFAULTS: Final = tuple(one.record for one in _ALL)
-"""The twelve that there are without a file."""
+"""The twelve records that are registered without a bootstrap file."""
 MINIMUM: Final = ("tool_http_get", "tool_file_read", "tool_ls")
-"""What comes back after a wipe whatever a file says. Source: docs/Tools.md, "Lifecycle"."""
+"""The records that a discovery restores, whatever the file has. Source: docs/Tools.md, "Lifecycle"."""

@@ -1,4 +1,4 @@
-"""From a record with `exec` to a tool of kind `custom`."""
+"""Builds a tool of kind `custom` from a record with `exec`."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -33,19 +33,19 @@ from toolcharter_service.registry.schemas import json_schema
 
 STDIN: Final = "stdin"
 _ANYTHING: Final[Any] = {"type": ["string", "number", "boolean", "array", "object"]}
-"""Of an argument without a type: null is no value for a place."""
+"""The schema of an argument without a type. It excludes null, which cannot replace a placeholder."""
 IMAGE_TIMEOUT_S: Final = 120.0
-"""Of a container, where the profile grants more than a program has. Source: hdn/tools.go."""
+"""The time limit of a container, in seconds, unless the policy's `timeout_s` is longer. Source: hdn/tools.go."""
 
 
 def fingerprint(record: BaseModel, *more: object) -> str:
-    """The hash of a record: one that differs in anything is another tool."""
+    """Hash all of a record: a tool whose record differs in anything is another tool."""
     plain = [record.model_dump(mode="json"), *more]
     return sha256(json.dumps(plain, sort_keys=True, default=str).encode()).hexdigest()
 
 
 def schema_of(record: ToolRecord) -> dict[str, Any]:
-    """The JSON Schema of the arguments of a record with `exec`: those it names, those its words need, and `stdin`."""
+    """Build the JSON Schema of a record with `exec`: its own arguments, those of its placeholders, and `stdin`."""
     schema = json_schema(record.input_schema)
     needed = names_in(record.exec.args if record.exec and not is_generated(record) else ())
     properties = {**dict.fromkeys(needed, _ANYTHING), **schema["properties"]}
@@ -56,11 +56,11 @@ def schema_of(record: ToolRecord) -> dict[str, Any]:
 
 
 def spec_of(record: ToolRecord, policy: RegistryPolicy) -> ToolSpec[ToolPolicy]:
-    """The spec of a record with `exec`.
+    """Build the spec of a record with `exec`.
 
     Raises:
-        SpecError: Its id cannot be the name of a tool.
-        ValueError: It has no `exec`.
+        SpecError: The id cannot be the name of a tool.
+        ValueError: The record has no `exec`, or has the id of a generated tool and is none.
     """
     program = record.exec
     if program is None:
@@ -80,7 +80,7 @@ def spec_of(record: ToolRecord, policy: RegistryPolicy) -> ToolSpec[ToolPolicy]:
         safety=record.safety_level,
         kind="custom",
         staged=True,
-        isolate=True,  # a program may take minutes, and the callers of asynchronous code must not wait for it
+        isolate=True,  # a program may take minutes, and must not block the event loop
         path_arguments=(),  # the record does not say which of its arguments are paths
         parameters=schema_of(record),
         invocation=partial(_invocation, program, is_literal=is_generated(record)),
@@ -90,12 +90,12 @@ def spec_of(record: ToolRecord, policy: RegistryPolicy) -> ToolSpec[ToolPolicy]:
 
 
 def _invocation(program: ToolExec, args: Mapping[str, Any], *, is_literal: bool) -> Invocation:
-    """What a call would run, for the floor and for rules of `deny`."""
+    """Return the command of a call, for the floor and deny rules."""
     argv = _argv(program, args, checks=False, is_literal=is_literal)
     read = as_text(STDIN, args) if args.get(STDIN) is not None else ""
     if program.type == "cmd":
         return Invocation(commands=(with_input(argv, read),))
-    # A program that runs in an image is judged as if it ran here; the image's own is named as docker would run it.
+    # A program in an image is checked as if it ran here. The image's own program is shown as a docker command.
     is_own = program.type == "image" and not program.cmd
     return Invocation(commands=(("docker", "run", "--rm", program.image, *argv) if is_own else argv,))
 
@@ -103,7 +103,7 @@ def _invocation(program: ToolExec, args: Mapping[str, Any], *, is_literal: bool)
 def _argv(
     program: ToolExec, args: Mapping[str, Any], *, checks: bool = True, is_literal: bool = False
 ) -> tuple[str, ...]:
-    """The words that run; those of a generated tool as they are, for braces are a part of its code."""
+    """Return the words that run. A generated tool's words are not filled in, since braces are part of its code."""
     words = program.args if is_literal else filled(program.args, args, dashing=() if checks else tuple(args))
     return (program.cmd, *words) if program.cmd else words
 
@@ -142,7 +142,7 @@ def _body(record: ToolRecord, program: ToolExec, policy: RegistryPolicy, rt: Too
 
 
 def checked(record: ToolRecord) -> ToolRecord:
-    """*record*, if a toolbox can make a tool of it.
+    """Return *record* if a toolbox can build a tool from it.
 
     Raises:
         Refused: `invalid_record`; `code_is_placeholder`; `name_conflict`, for the name of an installed tool.
