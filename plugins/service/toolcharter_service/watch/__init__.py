@@ -1,4 +1,4 @@
-"""Watching: call records, counters and usage lists, and the routes that show them."""
+"""Usage: records of calls, counters and usage lists, and the routes that show them."""
 
 from toolcharter_service.watch.routes import keep_usage, routes
 

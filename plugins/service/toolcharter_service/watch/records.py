@@ -1,4 +1,4 @@
-"""Call records and counters as HDN keeps them, made of the gate's events. Pure.
+"""Converts the gate's events to call records and counters in HDN's format. Pure.
 
 Source: artificial_mind, `hdn/tool_metrics.go` (records, counters, the average) and `fsm/engine.go` (usage lists).
 """
@@ -18,18 +18,18 @@ RECENT = "tool_calls:recent"
 RECENT_MAX = 100
 USAGE_MAX = 200
 UNKNOWN = "unknown_tool"
-"""As which the calls of tools that there are not are counted."""
+"""The name under which calls of unknown tools are counted."""
 _TOOL = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _AGENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
-"""Of agents that have a list of their own."""
+"""Agents that have their own usage list."""
 _STATUS = {"ok": "success", "error": "failure", "denied": "blocked"}
 
 Describe = Callable[[str | None, str], tuple[tuple[str, ...], str]]
-"""Permissions and safety level of a tool, by the agent and the tool's name."""
+"""Returns the permissions and safety level of a tool, by the agent and the tool's name."""
 
 
 class ToolMetrics(StoreRecord):
-    """How often a tool was called."""
+    """The counters of a tool's calls."""
 
     store_kind: ClassVar[RecordKind] = RecordKind("tool_metrics", ("tool_id",))
 
@@ -44,7 +44,7 @@ class ToolMetrics(StoreRecord):
     created_at: str
 
     def with_calls(self, calls: "Sequence[EndedCall]") -> "ToolMetrics":
-        """The counters after *calls*, one after the other, and the average of those that took time."""
+        """Return the counters after *calls*. Calls without a duration do not change the average duration."""
         update: dict[str, Any] = {"last_called": calls[-1].record["timestamp"]}
         total, average = self.total_calls, self.avg_duration_ms
         for call in calls:
@@ -57,7 +57,7 @@ class ToolMetrics(StoreRecord):
 
 
 class UsageMark(StoreRecord):
-    """How much of a spool is in the store: written with what it is about, so that nothing counts twice."""
+    """How much of a spool is in the store. It is written with the records themselves, so no call counts twice."""
 
     store_kind: ClassVar[RecordKind] = RecordKind("usage_mark", ("spool",))
 
@@ -66,20 +66,20 @@ class UsageMark(StoreRecord):
 
 
 class EndedCall(NamedTuple):
-    """A call record, and what is known more exactly."""
+    """A call record, and the call's exact duration."""
 
     record: Mapping[str, Any]
     duration_ms: float
 
 
 def ended_calls(lines: bytes, describe: Describe) -> list[EndedCall]:
-    """One record for each call that ended in *lines*; lines that are no events are left out."""
+    """Return a record for each call that ended in *lines*. Lines that are no events are skipped."""
     known: dict[tuple[str | None, str], tuple[tuple[str, ...], str]] = {}
     found = []
     for line in lines.splitlines():
         try:
             event = orjson.loads(line)
-        except orjson.JSONDecodeError:  # A process died while it wrote.
+        except orjson.JSONDecodeError:  # A process died while writing.
             continue
         if event.get("event") != "hook.tool.after" or is_given_up(event):
             continue
@@ -91,12 +91,12 @@ def ended_calls(lines: bytes, describe: Describe) -> list[EndedCall]:
 
 
 def is_given_up(event: Mapping[str, Any]) -> bool:
-    """Whether the last event of a call is but that of a turn: the call goes on in another process, which tells its end."""
+    """Whether an after-event only ends a turn: another process continues the call, and will report its end."""
     return bool(event.get("stage") == "approval" and event.get("reason") == HANDED_ON)
 
 
 def usage_entry(record: Mapping[str, Any]) -> dict[str, Any]:
-    """What the usage lists hold of a call."""
+    """Return a call's entry in the usage lists."""
     kind = "result" if record["status"] == "success" else "failed"
     entry = {"ts": record["timestamp"], "agent_id": record["agent_id"], "type": kind, "tool": record["tool_id"]}
     entry |= {name: record[name] for name in ("id", "status", "duration_ms", "project_id")}
@@ -104,7 +104,7 @@ def usage_entry(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def usage_lists(calls: Sequence[EndedCall]) -> dict[str, list[dict[str, Any]]]:
-    """What is pushed to each usage list, the oldest first, and no more than it keeps."""
+    """Return the new entries of each usage list, the oldest first, and at most `USAGE_MAX` of them."""
     by_list: dict[str, list[Mapping[str, Any]]] = {"global": [call.record for call in calls]}
     for record in by_list["global"]:
         agent = record["agent_id"]
@@ -114,7 +114,7 @@ def usage_lists(calls: Sequence[EndedCall]) -> dict[str, list[dict[str, Any]]]:
 
 
 def usage_list(agent: str) -> str:
-    """The name of an agent's usage list; `global` is everybody's."""
+    """Return the name of an agent's usage list; `global` is the list of all calls."""
     return f"tools:{agent}:usage_history"
 
 
@@ -122,7 +122,7 @@ def _ended(event: Mapping[str, Any], permissions: tuple[str, ...], level: str) -
     elapsed_ms = float(event["elapsed_ms"])
     record: dict[str, Any] = {
         "id": event["call_id"],
-        # Whoever calls chooses the names of tools that there are not: they are counted as one.
+        # Callers can make up any names of tools: unknown tools are counted as one.
         "tool_id": UNKNOWN if event["reason"] == UNKNOWN or not _TOOL.fullmatch(event["tool"]) else event["tool"],
         "tool_name": event["tool"],
         "parameters": event["args"],

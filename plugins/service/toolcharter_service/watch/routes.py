@@ -1,4 +1,4 @@
-"""`GET /api/tools` and `GET /api/tools/usage`, straight from the store; and the service's `Usage`."""
+"""`GET /api/tools`, `/api/tools/usage` and `/api/tools/calls`, which read the store; and the service's `Usage`."""
 
 import asyncio
 import hashlib
@@ -25,35 +25,35 @@ Watcher = Annotated[Principal, require(Role.CALLER, Role.VIEWER, scope=CallerSco
 
 
 class StoredTools(BaseModel):
-    """The records of the registry as they lie in the store, and how often each tool was called."""
+    """The registry's records as they are stored, and the counters of each tool."""
 
     tools: list[dict[str, Any]]
-    """Sorted by id."""
+    """The records, sorted by id."""
     metrics: dict[str, dict[str, Any]]
-    """By tool, also of tools without a record: `total_calls`, `success_calls`, `avg_duration_ms`, ..."""
+    """By tool, also for tools without a record: `total_calls`, `success_calls`, `avg_duration_ms`, ..."""
 
 
 class RecentCalls(BaseModel):
-    """The latest calls of the tenant with their arguments and what came of them, scrubbed of secrets; the latest first."""
+    """The latest calls of the tenant with arguments and results, without secrets; the latest first."""
 
     calls: list[dict[str, Any]]
 
 
 class UsageHistory(BaseModel):
-    """The latest calls, the latest first."""
+    """The latest calls of an agent, the latest first."""
 
     agent_id: str
     usage: list[dict[str, Any]]
 
 
 def keep_usage(service: Service, folder: Path | None = None) -> Usage:
-    """Have the usage of all calls kept.
+    """Record the usage of all calls.
 
     Args:
-        service: It has not started yet.
-        folder: Where usage lies on disk; by default in the user's state.
+        service: A service that has not started yet.
+        folder: The folder of the spools and day files; by default in the user's state folder.
     """
-    # What waits is delivered to the store that it was meant for, also by another process.
+    # The name depends on the store: waiting records are only delivered to their own store, also by another process.
     name = hashlib.sha256(url_of(service.config.store).encode()).hexdigest()[:16]
     folder = folder or (state_path("usage", os.environ) or Path("usage").absolute()) / name
     usage = Usage(folder, service.store, lambda tenant: _describe(service, tenant))
@@ -71,7 +71,7 @@ def keep_usage(service: Service, folder: Path | None = None) -> Usage:
 
 
 def routes(service: Service) -> APIRouter:
-    """The routes, of which HDN's monitor is a client."""
+    """Return the routes, which HDN's monitor uses."""
     router = APIRouter(prefix="/api/tools", tags=["watch"])
 
     @router.get("", responses=answers(503))

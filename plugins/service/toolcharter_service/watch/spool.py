@@ -1,6 +1,6 @@
-"""`Spool`: lines on disk from the moment they are written until they are delivered, whatever dies meanwhile.
+"""`Spool`: keeps lines on disk from the moment they are written until they are delivered, even if the process dies.
 
-A process appends to a file of its own, whose lock says that it lives; another process adopts the files whose lock is free.
+Each process appends to its own file, and holds a lock on it while it lives. Other processes adopt files without a lock.
 """
 
 import fcntl
@@ -11,9 +11,9 @@ from pathlib import Path
 from uuid import uuid4
 
 SEGMENT_BYTES = 8 * 1024 * 1024
-"""From which size on a delivered file is given up for a new one."""
+"""The size from which a delivered file is replaced by a new file, in bytes."""
 MAX_BYTES = 256 * 1024 * 1024
-"""How much may wait."""
+"""The most bytes that may wait."""
 CHUNK_BYTES = 1024 * 1024
 
 
@@ -23,9 +23,9 @@ class Segment:
     def __init__(self, path: Path, *, adopted: bool) -> None:
         self.path, self.name = path, path.stem
         self.adopted = adopted
-        """Whether another process wrote it, and may have delivered some."""
+        """Whether another process wrote it, and may have delivered part of it."""
         self.may_be_filed = adopted
-        """Whether the day's file may have more of it than `filed` says."""
+        """Whether the day file may have more of it than `filed` says."""
         flags = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW | (0 if adopted else os.O_CREAT | os.O_EXCL)
         self.descriptor = os.open(path, flags, 0o600)
         try:
@@ -36,20 +36,20 @@ class Segment:
             os.close(self.descriptor)
             raise
         self.filed = int(self._side.read_text() or 0) if self._side.exists() else 0
-        """Up to where the day's file has it."""
+        """The offset up to which the day file has it."""
         self.stored: int | None = None
-        """Up to where the store has it; None: the store has to be asked."""
+        """The offset up to which the store has it; None if the store has to be asked."""
 
     @property
     def _side(self) -> Path:
         return self.path.with_suffix(".filed")
 
     def size(self) -> int:
-        """In bytes."""
+        """Return the size in bytes."""
         return os.fstat(self.descriptor).st_size
 
     def whole_lines(self, offset: int, until: int) -> bytes:
-        """Whole lines between *offset* and *until*, about as many as `CHUNK_BYTES` hold; empty if there is none."""
+        """Read complete lines between *offset* and *until*, about `CHUNK_BYTES` of them; empty if there is none."""
         wanted = CHUNK_BYTES
         while True:
             data = os.pread(self.descriptor, max(0, min(wanted, until - offset)), offset)
@@ -59,8 +59,8 @@ class Segment:
             wanted *= 2
 
     def set_filed(self, offset: int) -> None:
-        """Remember how far the day's file has come."""
-        # In place and of one length: on a full disk, what was there stays.
+        """Store the offset up to which the day file has it."""
+        # Overwritten in place with a fixed length: on a full disk, the former offset stays.
         side = os.open(self._side, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
             os.pwrite(side, b"%020d" % offset, 0)
@@ -69,14 +69,14 @@ class Segment:
         self.filed = offset
 
     def remove(self) -> None:
-        """Everything is delivered."""
+        """Delete the file after everything is delivered."""
         for path in (self.path, self._side):
             path.unlink(missing_ok=True)
         os.close(self.descriptor)
 
 
 class Spool:
-    """The spool in *folder*, which is there and only its owner's."""
+    """The spool in *folder*, which has to exist and be private to its owner."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -86,10 +86,10 @@ class Spool:
         self._others: list[Segment] = []
 
     def append(self, lines: bytes) -> None:
-        """Write *lines*; they survive the death of the process.
+        """Write *lines*. They survive the death of the process.
 
         Raises:
-            OSError: There is no room.
+            OSError: The disk is full, or too many lines wait.
         """
         with self._lock:
             current = self._current
@@ -104,21 +104,21 @@ class Spool:
             raise OSError("there is no room for the record of the call's usage")
 
     def segments(self) -> list[Segment]:
-        """All that may hold something, those of the dead first."""
+        """Return all segments, those of dead processes first."""
         with self._lock:
             return [*self._others, *([self._current] if self._current else ())]
 
     def adopt(self) -> None:
-        """Take over the files of processes that are gone."""
+        """Take over the files of dead processes."""
         with self._lock:
             mine = {segment.path for segment in (*self._others, self._current) if segment}
             for path in sorted(self.folder.glob("*.spool")):
                 if path not in mine:
-                    with suppress(OSError):  # Its process lives, or another one was first.
+                    with suppress(OSError):  # Its process lives, or another process was faster.
                         self._others.append(Segment(path, adopted=True))
 
     def retire(self, segment: Segment, *, offset: int, even_small: bool) -> bool:
-        """Remove *segment* if nothing was written to it behind *offset*; of the current one only if it is large."""
+        """Delete *segment*; the current segment only if it ends at *offset*, and is large or *even_small* is true."""
         with self._lock:
             if segment is self._current:
                 if segment.size() != offset or not (even_small or offset > SEGMENT_BYTES):

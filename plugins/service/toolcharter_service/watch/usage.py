@@ -1,8 +1,8 @@
-"""`Usage`: who called what, in the store and in a file for each day, from the events of calls.
+"""`Usage`: records every call in the store and in a file per day, from the events of calls.
 
-A call appends its last event to a spool on disk. A thread turns what lies there into call records, writes them into the file of
-the day, and in batches into the store, together with a mark that says how far it has come: what is delivered again after a
-crash or an outage is known by its mark, and counts once. While the store is away the spool grows.
+A call appends its after-event to a spool on disk. A thread converts the events to call records, and writes them to the
+day file and, in batches, to the store. Each batch in the store includes a mark with the spool's offset, so records that
+are delivered again after a crash or an outage count once. While the store is unreachable, the spool grows.
 """
 
 import fcntl
@@ -32,13 +32,13 @@ from toolcharter_service.watch.records import (
 from toolcharter_service.watch.spool import Segment, Spool
 
 KEPT_DAYS = 7
-"""How many days' files are kept, today's among them."""
+"""How many day files are kept, including today's."""
 BATCH_S = 0.25
-"""How long the thread waits for more before it writes, in seconds: a batch costs what a dozen calls of it do."""
+"""How long the thread waits for more events before it writes, in seconds. A batch costs as much as a dozen calls."""
 BUSY_S = 1.0
-"""How long it waits while many calls end: however many are in a batch, the lists take the last of them alone."""
+"""How long it waits if many calls end, in seconds. However large a batch is, the lists only take its last calls."""
 BUSY_BYTES = 64 * 1024
-"""What lies there then when `BATCH_S` is over: about a hundred calls."""
+"""The size of the waiting events after `BATCH_S` that counts as many calls: about a hundred."""
 RETRY_S = 1.0
 CLOSE_S = 5.0
 _DAY_FILE = re.compile(r"tool_calls_(\d{4}-\d{2}-\d{2})\.log")
@@ -50,9 +50,9 @@ class Usage:
     """The usage of all tenants.
 
     Args:
-        folder: Where spools and files lie; it is made, for its owner alone.
-        store: Gives the store of a tenant.
-        describe: Gives, for a tenant, what is known of its tools.
+        folder: The folder of spools and day files. It is created, private to its owner.
+        store: Returns the store of a tenant.
+        describe: Returns, for a tenant, the function that describes its tools.
     """
 
     def __init__(self, folder: Path, store: Callable[[str], Store], describe: Callable[[str], Describe]) -> None:
@@ -64,18 +64,18 @@ class Usage:
         self._closed = threading.Event()
         self._why: str | None = None
         self.lost = 0
-        """Calls whose records no store takes; the files have them."""
+        """The number of calls whose records the store refuses. The day files have them."""
         self._cleaned: date | None = None
         self._last: _Batch | None = None
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
 
     def sink(self, tenant: str) -> "UsageSink":
-        """The sink for the events of *tenant*.
+        """Return the sink for the events of *tenant*.
 
         Raises:
-            OSError: The folder cannot be made.
-            UnsafeState: Somebody else could write there.
+            OSError: The folder cannot be created.
+            UnsafeState: Another user could write to the folder.
         """
         with self._lock:
             spool = self._spools.get(tenant)
@@ -90,11 +90,11 @@ class Usage:
         return UsageSink(spool, self._dirty)
 
     def health(self) -> str | None:
-        """Why usage waits on disk, or None."""
+        """Return why usage waits on disk; None if it is delivered."""
         return self._why
 
     def close(self) -> None:
-        """Deliver what can be delivered; the rest waits for the next start."""
+        """Deliver what the store accepts within `CLOSE_S`. The rest waits for the next start."""
         self._closed.set()
         self._dirty.set()
         if self._thread is not None:
@@ -110,14 +110,14 @@ class Usage:
                 why = [self._deliver_all(tenant, spool) for tenant, spool in tuple(self._spools.items())]
             except OSError as error:
                 why = [f"usage cannot be written: {error.strerror or error}"]
-            except Exception as error:  # noqa: BLE001 - the thread has to outlive it, and /readyz shows it
+            except Exception as error:  # noqa: BLE001 - the thread has to survive it, and /readyz shows it
                 why = [f"usage cannot be delivered: {type(error).__name__}"]
             self._why = next(filter(None, why), None)
             if self._closed.is_set():
                 return
 
     def _gather(self) -> None:
-        """Wait for more."""
+        """Wait for more events, to write larger batches."""
         if self._why is not None:
             self._closed.wait(RETRY_S)
         elif not self._closed.wait(BATCH_S) and self._is_busy():
@@ -129,7 +129,7 @@ class Usage:
 
     def _deliver_all(self, tenant: str, spool: Spool) -> str | None:
         for segment in spool.segments():
-            # What comes meanwhile waits for the next batch: else each transaction would hold but a call or two.
+            # Later events wait for the next batch. Otherwise each transaction would have only a call or two.
             until = segment.size()
             self._file(tenant, spool, segment, until)
             try:
@@ -140,19 +140,19 @@ class Usage:
             if segment.filed == segment.stored and spool.retire(
                 segment, offset=segment.filed, even_small=self._closed.is_set()
             ):
-                with suppress(Denied, StoreConflict):  # Then a mark is left that nothing refers to.
+                with suppress(Denied, StoreConflict):  # An unused mark is left then.
                     self._store(tenant).delete(UsageMark, segment.name)
         return None
 
     def _file(self, tenant: str, spool: Spool, segment: Segment, until: int) -> None:
-        """Write what is new before *until* into the files of the days."""
+        """Write the new records before *until* to the day files."""
         while (batch := self._batch(tenant, segment, segment.filed, until)).end > segment.filed:
             by_day: dict[str, list[EndedCall]] = {}
             for call in batch.calls:
                 by_day.setdefault(call.record["timestamp"][:10], []).append(call)
             for day, calls in by_day.items():
                 path = spool.folder / f"tool_calls_{day}.log"
-                # The process may have died, or the disk been full, between the file and what is remembered of it.
+                # The process may have died, or the disk been full, between writing the file and storing its offset.
                 written = _last_ids(path) if segment.may_be_filed else frozenset[str]()
                 segment.may_be_filed = True
                 _append(path, [call for call in calls if call.record["id"] not in written])
@@ -160,10 +160,10 @@ class Usage:
             segment.may_be_filed = False
 
     def _batch(self, tenant: str, segment: Segment, begin: int, until: int) -> "_Batch":
-        """What lies between *begin* and *until*, or the first part of it; `end` is *begin* if there is nothing."""
+        """Read the records between *begin* and *until*, or the first of them. If there are none, `end` is *begin*."""
         known = self._last
         if known is not None and (known.segment, known.begin) == (segment.name, begin):
-            return known  # The file has it, and now the store is to have it.
+            return known  # It was written to the file, and is now for the store.
         lines = segment.whole_lines(begin, until)
         if not lines:
             return _Batch(segment.name, begin, begin, [])
@@ -171,7 +171,7 @@ class Usage:
         return self._last
 
     def _store_some(self, tenant: str, segment: Segment, until: int) -> bool:
-        """Write a batch of what is new before *until* into the store; false if there was none."""
+        """Write a batch of the new records before *until* to the store. Return False if there are none."""
         store = self._store(tenant)
         if segment.stored is None:
             found = store.get(UsageMark, segment.name) if segment.adopted else None
@@ -183,7 +183,7 @@ class Usage:
 
         def write(transaction: StoreTransaction) -> int:
             mark = transaction.get(UsageMark, segment.name)
-            if mark is not None and mark.record.offset > begin:  # It was written, and its answer was lost.
+            if mark is not None and mark.record.offset > begin:  # An earlier write succeeded, but its answer was lost.
                 return mark.record.offset
             transaction.put(UsageMark(spool=segment.name, offset=end))
             _count(transaction, calls)
@@ -193,14 +193,14 @@ class Usage:
             segment.stored = store.transact(write)
         except StoreConflict:
             raise
-        except ToolError:  # One of them cannot be kept; the others are, and those that come later.
+        except ToolError:  # The store refuses one of the records: leave it out and write the others.
             calls = [call for call in calls if self._can_keep(store, call)]
             segment.stored = store.transact(write)
         self._last = None
         return True
 
     def _can_keep(self, store: Store, call: EndedCall) -> bool:
-        """Whether a store takes what is counted of one call."""
+        """Whether the store accepts the records of one call."""
 
         def attempt(transaction: StoreTransaction) -> None:
             _count(transaction, [call])
@@ -217,7 +217,7 @@ class Usage:
         return False
 
     def _clean(self) -> None:
-        """Remove files that are too old, once a day."""
+        """Delete old day files, once a day."""
         today = datetime.now(UTC).date()
         if self._cleaned == today:
             return
@@ -230,7 +230,7 @@ class Usage:
 
 
 class _Batch(NamedTuple):
-    """What was read of a spool."""
+    """A part of a spool, and its calls."""
 
     segment: str
     begin: int
@@ -239,7 +239,7 @@ class _Batch(NamedTuple):
 
 
 class _Undone(Exception):
-    """Undoes a transaction that was only tried."""
+    """Rolls back a transaction that was only a test."""
 
 
 class UsageSink:
@@ -250,10 +250,10 @@ class UsageSink:
         self._dirty = dirty
 
     def write(self, lines: bytes) -> None:
-        """Keep the half of a call that says how it ended.
+        """Append the after-event of a call to the spool. Other events are ignored.
 
         Raises:
-            OSError: There is no room.
+            OSError: The disk is full, or too many events wait.
         """
         if _AFTER in lines:
             self._spool.append(lines)
@@ -261,7 +261,7 @@ class UsageSink:
                 self._dirty.set()
 
     def close(self) -> None:
-        """The usage of all toolboxes is closed with the service."""
+        """Do nothing: the service closes the `Usage` of all toolboxes."""
 
 
 def _count(transaction: StoreTransaction, calls: list[EndedCall]) -> None:
@@ -288,10 +288,10 @@ def _count(transaction: StoreTransaction, calls: list[EndedCall]) -> None:
 
 
 def _append(path: Path, calls: list[EndedCall]) -> None:
-    """Append whole rows, all or none; other processes of the service append to the same file.
+    """Append complete lines, all or none. Other processes of the service append to the same file.
 
     Raises:
-        OSError: There is no room.
+        OSError: The file cannot be written. It is unchanged.
     """
     if not calls:
         return
@@ -302,7 +302,7 @@ def _append(path: Path, calls: list[EndedCall]) -> None:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         size = os.fstat(descriptor).st_size
-        if size and os.pread(descriptor, 1, size - 1) != b"\n":  # A process died while it wrote.
+        if size and os.pread(descriptor, 1, size - 1) != b"\n":  # A process died while writing.
             lines = b"\n" + lines
         try:
             while lines:
@@ -315,7 +315,7 @@ def _append(path: Path, calls: list[EndedCall]) -> None:
 
 
 def _last_ids(path: Path) -> frozenset[str]:
-    """Which calls the end of a day's file has, each with a whole row."""
+    """Return the ids of the calls in complete lines at the end of a day file."""
     found = set[str]()
     try:
         with path.open("rb") as file:
