@@ -1,1 +1,1 @@
-"""Many workers: the bus, the runner `remote` and the command `toolcharter worker`."""
+"""Several workers: the bus, the runner `remote` and the command `toolcharter worker`."""

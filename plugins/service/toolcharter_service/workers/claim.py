@@ -1,4 +1,4 @@
-"""What becomes of one job of the runner `remote`, as the runner sees it; and how workers see that the runner lives."""
+"""`Claim`: the state of one job of the runner `remote`, seen from the runner. `Life`: the runner's own heartbeat."""
 
 import threading
 import time
@@ -10,14 +10,14 @@ from toolcharter import Bus, BusUnavailable, Denied, ToolError
 from toolcharter_service.workers.job import TOPIC, WITHDRAWN, caller_lease
 
 POLL_S = 0.5
-"""How often it is looked what has become of a job, since messages may be lost, in seconds."""
+"""The polling interval for the state of a job, in seconds: messages may be lost."""
 STOP_S = 10.0
 """How long a worker may take to end a program, in seconds."""
 _KEPT_S = 3600.0
 
 
 class Place(NamedTuple):
-    """Whose workers run a job, and how long it waits for them."""
+    """The tenant and workspace whose workers run a job, and its time limits."""
 
     bus: Bus
     tenant: str
@@ -27,7 +27,7 @@ class Place(NamedTuple):
 
 
 class Claim:
-    """Of the job *job_id*, which runs *program*. Methods raise `BusUnavailable`."""
+    """The state of the job *job_id*, which runs *program*. Its methods raise `BusUnavailable`."""
 
     def __init__(self, place: Place, job_id: str, program: str) -> None:
         self.place, self.job_id, self.program = place, job_id, program
@@ -35,23 +35,23 @@ class Claim:
         self._is_taken = False
         self._stopped: float | None = None
         self.is_stopped = False
-        """Whether the worker has been asked to end it."""
+        """Whether the worker has been asked to end the program."""
 
     def is_taken(self) -> bool:
-        """Whether a worker has it, or had."""
+        """Whether a worker has taken the job."""
         if not self._is_taken:
             self._is_taken = self.place.bus.get(self.place.tenant, f"claim-{self.job_id}") is not None
         return self._is_taken
 
     def is_withdrawn(self) -> bool:
-        """Withdraw it; False if a worker was faster."""
+        """Withdraw the job. Return False if a worker has already taken it."""
         return self.place.bus.create(self.place.tenant, f"claim-{self.job_id}", WITHDRAWN)
 
     def require_in_time(self) -> None:
-        """Withdraw it if it has waited for a worker for as long as it may.
+        """Withdraw the job if it has waited for a worker for `claim_s`.
 
         Raises:
-            Denied: It is withdrawn: nobody will start it.
+            Denied: The job is withdrawn, so no worker will start it.
         """
         if time.monotonic() < self._claim_by or not self.is_withdrawn():
             return
@@ -60,28 +60,28 @@ class Claim:
         raise Denied("sandbox_unavailable", what, hint="Start `toolcharter worker` with this workspace.")
 
     def has_holder(self) -> bool:
-        """Whether the worker that has it shows signs of life."""
+        """Whether the worker that has taken the job still renews its lease."""
         return self.place.bus.holder(self.place.tenant, f"job-{self.job_id}") is not None
 
     def stop(self) -> None:
-        """Have the worker end the program."""
+        """Ask the worker to end the program."""
         self._stopped = self._stopped or time.monotonic()
         self.place.bus.create(self.place.tenant, f"stop-{self.job_id}", ttl_s=_KEPT_S)
         self.place.bus.publish(self.place.tenant, TOPIC, self.job_id.encode())
         self.is_stopped = True
 
     def require_end_in_time(self) -> None:
-        """Raise `ToolError` with `worker_lost` if it was to be stopped, and the worker took too long for it."""
+        """Raise `ToolError` with `worker_lost` if the worker was asked to end the program, and took too long."""
         if self._stopped is not None and time.monotonic() > self._stopped + STOP_S:
             raise self.lost("it does not end the program")
 
     def lost(self, why: str) -> ToolError:
-        """What to raise for a worker of which nothing is to be expected any more."""
+        """Return the exception for a lost worker."""
         return ToolError(f"The worker that ran {self.program} is lost: {why}.", reason="worker_lost")
 
 
 class Life:
-    """Says on the bus that a runner is there, from `begin` to `end`: its programs end when it does not."""
+    """The heartbeat of a runner on the bus, from `begin` to `end`. If it stops, workers end the runner's programs."""
 
     def __init__(self, place: Place) -> None:
         self.name = uuid4().hex
@@ -91,10 +91,10 @@ class Life:
         self._thread: threading.Thread | None = None
 
     def begin(self) -> None:
-        """Say so from now on.
+        """Start the heartbeat.
 
         Raises:
-            BusUnavailable: Nobody can hear it.
+            BusUnavailable: The bus does not answer.
         """
         with self._lock:
             if self._thread is None:
@@ -103,7 +103,7 @@ class Life:
                 self._thread.start()
 
     def end(self) -> None:
-        """Be gone."""
+        """Stop the heartbeat."""
         with self._lock:
             self._is_over.set()
             if self._thread is not None:

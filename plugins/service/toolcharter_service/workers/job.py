@@ -1,12 +1,12 @@
-"""What the runner `remote` and its workers tell each other, in keys of the bus. Pure.
+"""The protocol between the runner `remote` and its workers, in queues, keys and leases of the bus. Pure.
 
-A job is an item of the queue `jobs-WORKSPACE`. Its key `claim-ID` is created once, by the worker that starts it or by the
-runner that gives it up, so that no program starts twice or after its caller has gone. The lease `job-ID` says that the
-worker lives, the lease `caller-RUNNER` that the runner does. `stop-ID` ends the program. The keys `out-ID-0`, `out-ID-1`,
-... hold what came of it, the last one how it ended.
+A job is an item of the queue `jobs-WORKSPACE`. Its key `claim-ID` is created once: by the worker that starts the job,
+or by the runner that gives it up. So no program starts twice, or after its caller is gone. The lease `job-ID` is the
+worker's heartbeat, and the lease `caller-RUNNER` the runner's. The key `stop-ID` ends the program. The keys
+`out-ID-0`, `out-ID-1`, ... hold the output; the last of them holds the end of the program.
 
-A program that goes on is an item of the queue `programs-WORKSPACE`. What it writes is the stream `out` of `pieces`, after
-a piece that says it has started; its input is the stream `in`, signals and sizes of its terminal are the stream `ctl`.
+A background program is an item of the queue `programs-WORKSPACE`. Its output is the stream `out` of `pieces`, after a
+first piece that says that it has started. Its input is the stream `in`; signals and terminal sizes are the stream `ctl`.
 """
 
 import base64
@@ -22,45 +22,45 @@ from pydantic import BaseModel, ValidationError
 from toolcharter import Denied, Ended, HiddenPath, Job, ProcessLimits, TerminalSize, ToolError, bus_name
 
 TOPIC = "jobs"
-"""Messages with the identifier of a job of which there is something new."""
+"""The bus topic of messages with the id of a job whose state has changed."""
 WITHDRAWN = b"withdrawn"
-"""The claim of a runner that gave its job up."""
+"""The claim of a runner that gave up its job."""
 CHUNK_BYTES = 262_144
 ACK_WAIT_S = 30.0
 MAX_DELIVERIES = 3
 MAX_LEFT_S = 86_400.0
-"""How long a job may run at most, whatever it says, in seconds."""
+"""The longest time limit of a job, in seconds."""
 MAX_LEASE_S = 3_600.0
 _ID = re.compile(r"[0-9a-f]{32}")
 
 
 class RemoteJob(NamedTuple):
-    """A job on its way."""
+    """A job in a queue."""
 
     job_id: str
     job: Job
-    """Its time is what is left, from when it is read."""
+    """Its time limit counts from when the worker reads it."""
     hidden: tuple[HiddenPath, ...]
     lease_s: float
     needs_sandbox: bool
     caller: str
-    """Of which runner: the program ends when nobody renews its lease."""
+    """The id of the runner. If the runner no longer renews its lease, the worker ends the program."""
     goes_on: bool = False
     terminal: TerminalSize | None = None
 
 
 def queue_name(workspace: str, *, goes_on: bool = False) -> str:
-    """The queue of the jobs in *workspace* that run to their end, or of those that go on."""
+    """Return the queue of jobs in *workspace*; with *goes_on*, the queue of background programs."""
     return bus_name(f"{'programs' if goes_on else 'jobs'}-{workspace}")
 
 
 def caller_lease(caller: str) -> str:
-    """The lease by which a runner says that it is there."""
+    """Return the name of the lease that is a runner's heartbeat."""
     return f"caller-{caller}"
 
 
 def written(remote: RemoteJob) -> bytes:
-    """The item of the queue."""
+    """Serialise a job as an item of the queue."""
     job = remote.job
     document = {
         "job_id": remote.job_id,
@@ -86,10 +86,10 @@ def written(remote: RemoteJob) -> bytes:
 
 
 def read(item: bytes) -> RemoteJob:
-    """What `written` wrote.
+    """Parse an item from `written`.
 
     Raises:
-        ValueError: It did not write this.
+        ValueError: The item is no valid job.
     """
     try:
         told: dict[str, Any] = orjson.loads(item)
@@ -127,10 +127,10 @@ def read(item: bytes) -> RemoteJob:
 
 
 def _seconds(value: Any, least: float, most: float) -> float:
-    """A time that somebody else has written: a worker would wait for one that is no number without end.
+    """Validate a time from the bus. A worker could wait for ever for a time that is no number.
 
     Raises:
-        ValueError: It is out of bounds.
+        ValueError: It is no number from *least* to *most*.
     """
     if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
         raise ValueError(f"{value!r} is no time from {least:g} to {most:g} seconds")
@@ -150,7 +150,7 @@ def _identifier(value: Any) -> str:
 
 
 def chunks(outcome: Ended | Denied | ToolError) -> Iterator[bytes]:
-    """What came of a job, piece by piece; the last one says how it ended."""
+    """Yield the result of a job in chunks. The last chunk describes its end."""
     if not isinstance(outcome, Ended):
         yield failure(outcome)
         return
@@ -162,36 +162,36 @@ def chunks(outcome: Ended | Denied | ToolError) -> Iterator[bytes]:
 
 
 def failure(error: Denied | ToolError) -> bytes:
-    """The last piece of what was refused, or could not be run."""
+    """Return the last chunk of a job that was refused or failed."""
     kind = "denied" if isinstance(error, Denied) else "error"
     end = {"kind": kind, "reason": error.reason, "message": error.message, "hint": error.hint}
     return b"x" + orjson.dumps(end)
 
 
 def end_of_program(outcome: int | Denied | ToolError | None) -> bytes:
-    """The last piece of a program that went on, or has not begun."""
+    """Return the last piece of a background program, or of one that could not be started."""
     return failure(outcome) if isinstance(outcome, (Denied, ToolError)) else b"x" + orjson.dumps({"exit_code": outcome})
 
 
 class End(BaseModel, strict=True, extra="forbid"):
-    """How a program ended, as the last piece says."""
+    """The end of a program, parsed from the last piece."""
 
     kind: Literal["ended", "denied", "error"] = "ended"
     reason: str = ""
     message: str | None = None
     hint: str | None = None
     exit_code: int | None = None
-    """None for a program that has not ended by itself."""
+    """None if the program was ended before it had an exit code."""
     truncated: bool = False
     timed_out: bool = False
 
 
 def end_of(piece: bytes) -> End:
-    """What the last piece says.
+    """Parse the last piece.
 
     Raises:
-        Denied: The worker refused it.
-        ToolError: It could not be run; `worker_lost`, if no worker has written this.
+        Denied: The worker refused the job.
+        ToolError: The job failed; `worker_lost`, if no worker has written the piece.
     """
     try:
         end = End.model_validate_json(piece[1:])
@@ -205,10 +205,10 @@ def end_of(piece: bytes) -> End:
 
 
 class Gathered:
-    """Puts the pieces together.
+    """Joins the chunks of a job's result.
 
     Args:
-        max_bytes: Of each stream: a worker sends no more, and somebody else who writes to the bus is not gathered for.
+        max_bytes: The most bytes of each stream. A worker sends no more; another program on the bus might.
     """
 
     def __init__(self, max_bytes: int) -> None:
@@ -217,7 +217,12 @@ class Gathered:
         self._streams = {b"o": bytearray(), b"e": bytearray()}
 
     def add(self, chunk: bytes) -> Ended | None:
-        """Take the next piece; how the job ended, if it is the last. Errors as of `end_of`, and `worker_lost` for too much."""
+        """Add the next chunk. Return the result of the job if this is the last chunk.
+
+        Raises:
+            Denied: As `end_of`.
+            ToolError: As `end_of`; `worker_lost`, if there is too much output, or the end is invalid.
+        """
         self.count += 1
         if chunk[:1] in self._streams:
             stream = self._streams[chunk[:1]]

@@ -1,8 +1,8 @@
-"""Bytes that go on between the runner `remote` and a worker: in pieces, in order, bounded, and kept while the bus is away.
+"""Byte streams between the runner `remote` and a worker: ordered pieces with flow control, which survive bus outages.
 
-Piece N of the stream NAME of a job is the key `NAME-ID-N`, with N from 0. Who reads it forgets it and says by a message
-how many it has; who writes has at most `WINDOW` of them on their way, and waits then. The reader says it again with each
-look, so that a message that was lost costs a second. Nobody asks the bus while there is nothing new.
+Piece N of the stream NAME of a job is the key `NAME-ID-N`, with N from 0. The reader deletes each piece, and publishes
+how many it has read. The writer may be `WINDOW` pieces ahead, and then waits. The reader publishes its count again at
+each poll, so a lost message costs about a second. Between polls, the bus is only asked after a message.
 """
 
 import os
@@ -16,11 +16,11 @@ PIECE_BYTES = 65_536
 WINDOW = 16
 CALLER, WORKER = "caller", "worker"
 KEPT_S = 86_400.0
-"""How long a piece that nobody reads is kept, in seconds."""
+"""How long an unread piece is kept, in seconds."""
 
 
 class Bell:
-    """Wakes the one thread that waits for it; anybody rings."""
+    """Wakes the one thread that waits for it. Any thread may ring it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -30,13 +30,13 @@ class Bell:
             os.set_blocking(descriptor, False)
 
     def ring(self) -> None:
-        """Wake it, or let its next wait be none."""
+        """Wake the waiting thread, or make its next wait return at once."""
         with self._lock, suppress(BlockingIOError):
             if self._is_open:
                 os.write(self._rope, b".")
 
     def wait(self, timeout_s: float, *, readable: int | None = None, writable: int | None = None) -> bool:
-        """Return when it rings, when a descriptor is ready, or when the time is up; whether *readable* is ready."""
+        """Wait until it rings, a descriptor is ready, or the time is over. Return whether *readable* is ready."""
         waiting = select.poll()
         waiting.register(self._heard, select.POLLIN)
         if readable is not None:
@@ -50,7 +50,7 @@ class Bell:
         return readable in ready
 
     def close(self) -> None:
-        """Release it; nobody waits any more."""
+        """Close its descriptors. No thread may wait any more."""
         with self._lock:
             if self._is_open:
                 self._is_open = False
@@ -59,7 +59,7 @@ class Bell:
 
 
 class Side:
-    """One of the two that speak about a job, `caller` or `worker`: its streams, and the messages about them."""
+    """One end of a job's streams, `caller` or `worker`, and the messages about them."""
 
     def __init__(self, bus: Bus, tenant: str, job_id: str, own: str, bell: Bell) -> None:
         self.bus, self.tenant, self._job_id, self._bell = bus, tenant, job_id, bell
@@ -69,28 +69,28 @@ class Side:
         self._subscription = bus.subscribe(f"job-{job_id}-{own}", self._heard)
 
     def writer(self, name: str) -> "Writer":
-        """The end of the stream *name* that writes."""
+        """Return the writer of the stream *name*."""
         return self._writers.setdefault(name, Writer(self, name))
 
     def reader(self, name: str) -> "Reader":
-        """The end of the stream *name* that reads."""
+        """Return the reader of the stream *name*."""
         return self._readers.setdefault(name, Reader(self, name))
 
     def key(self, name: str, number: int) -> str:
-        """Where a piece lies."""
+        """Return the bus key of a piece."""
         return f"{name}-{self._job_id}-{number}"
 
     def tell(self, what: str, name: str, count: int) -> None:
-        """Have the other one hear of it, if the bus is there."""
+        """Publish a message to the other side. It is lost if the bus is unreachable."""
         self.bus.publish(self.tenant, self._to, f"{what} {name} {count}".encode())
 
     def look(self) -> None:
-        """Have the readers look for what no message told of."""
+        """Make the readers poll for pieces whose messages were lost."""
         for reader in self._readers.values():
             reader.look()
 
     def close(self) -> None:
-        """Hear of no more."""
+        """Stop receiving messages."""
         self._subscription.close()
 
     def _heard(self, tenant: str, payload: bytes) -> None:
@@ -105,7 +105,7 @@ class Side:
 
 
 class Writer:
-    """Puts pieces while there is room for them. For one thread; `read` for any."""
+    """Writes pieces while there is room for them. For one thread; any thread may call `read`."""
 
     def __init__(self, side: Side, name: str) -> None:
         self._side, self._name = side, name
@@ -113,45 +113,45 @@ class Writer:
 
     @property
     def has_room(self) -> bool:
-        """Whether one more may be on its way."""
+        """Whether another piece may be written."""
         return self._count - self._read < WINDOW
 
     def put(self, piece: bytes) -> None:
-        """Put *piece*, for which there is room. After `BusUnavailable` the same piece is to be put again."""
+        """Write *piece*. The caller checks `has_room` first, and repeats the same piece after `BusUnavailable`."""
         self._side.bus.create(self._side.tenant, self._side.key(self._name, self._count), piece, ttl_s=KEPT_S)
         self._count += 1
         self._side.tell("new", self._name, self._count)
 
     def read(self, count: int) -> None:
-        """The other side has read *count*."""
+        """Note that the other side has read *count* pieces."""
         self._read = max(self._read, count)
 
     def drop(self) -> None:
-        """Forget what nobody will read."""
-        with suppress(BusUnavailable):  # Then it goes when its time is up.
+        """Delete the unread pieces."""
+        with suppress(BusUnavailable):  # They expire then.
             for number in range(self._read, self._count):
                 self._side.bus.delete(self._side.tenant, self._side.key(self._name, number))
 
 
 class Reader:
-    """Takes pieces in their order. For one thread."""
+    """Reads pieces in order. For one thread."""
 
     def __init__(self, side: Side, name: str) -> None:
         self._side, self._name = side, name
         self.is_due = True
-        """Whether there may be a piece: it was heard of, or not looked for."""
+        """Whether a piece may be there: a message has announced one, or it is time to poll."""
         self._count = self._forgotten = 0
         self._looks = False
 
     def look(self) -> None:
-        """Look for a piece of which no message told, and say what was read, which may not have been heard."""
+        """Poll at the next read, and publish the count again, since messages may be lost."""
         self.is_due = self._looks = True
 
     def next(self) -> bytes | None:
-        """The next piece, if it is there.
+        """Return the next piece; None if it is not there.
 
         Raises:
-            BusUnavailable: The bus is away; the same piece comes later.
+            BusUnavailable: The bus is unreachable. A later call returns the same piece.
         """
         if not self.is_due:
             return None
@@ -177,7 +177,7 @@ class Reader:
         return piece
 
     def drop(self) -> None:
-        """Forget what is there."""
+        """Read and discard all pieces."""
         with suppress(BusUnavailable):
             self.is_due = True
             while self.next() is not None:

@@ -1,4 +1,4 @@
-"""Who works: processes of the service and `toolcharter worker` say so over the bus."""
+"""The live workers: processes of the service and of `toolcharter worker`, which publish heartbeats on the bus."""
 
 import time
 from collections.abc import Callable, Collection
@@ -8,44 +8,44 @@ from pydantic import BaseModel, Field, ValidationError
 
 TOPIC = "workers"
 SAYS_S = 2.0
-"""How often a worker says that it is there, in seconds."""
+"""The time between two heartbeats of a worker, in seconds."""
 FORGOTTEN_S = 10.0
-"""After how many seconds without a word it is listed no more."""
+"""How long a worker without a heartbeat is still listed, in seconds."""
 HEARD_MAX = 1000
-"""Of how many workers of a tenant it is known when they were heard of."""
+"""The most workers of a tenant that are listed."""
 _Word = Annotated[str, Field(min_length=1, max_length=200)]
 
 
 class Sign(BaseModel, extra="forbid"):
-    """What a worker says of itself, to one tenant."""
+    """The heartbeat of a worker, for one tenant."""
 
     id: _Word
-    """No other process has it."""
+    """The unique id of the process."""
     name: _Word
     jobs: Annotated[int, Field(ge=0)]
-    """How many of the tenant's jobs it runs just now."""
+    """How many of the tenant's jobs it runs now."""
 
 
 class WorkerSeen(Sign):
-    """A worker as it was heard of."""
+    """A worker, and when its last heartbeat came."""
 
     seen: float
-    """When, in seconds since 1970."""
+    """The time of its last heartbeat, in seconds since 1970."""
 
 
 class Workers(BaseModel):
-    """The workers of the tenant that were heard of in the last seconds: processes of the service, and `toolcharter worker`."""
+    """The tenant's live workers: processes of the service and of `toolcharter worker`."""
 
     workers: list[WorkerSeen]
-    """Sorted by name."""
+    """The workers, sorted by name."""
 
 
 class Presence:
-    """What was heard of workers in this process.
+    """Collects the heartbeats that this process receives.
 
     Args:
-        tenants: Those that there are: of others nothing is noted, whatever comes over the bus.
-        clock: Seconds since 1970.
+        tenants: The existing tenants. Heartbeats for other tenants are ignored.
+        clock: Returns the time in seconds since 1970.
     """
 
     def __init__(self, tenants: Collection[str], clock: Callable[[], float] = time.time) -> None:
@@ -54,7 +54,7 @@ class Presence:
         self._heard: dict[str, dict[str, WorkerSeen]] = {}
 
     def heard(self, tenant: str, payload: bytes) -> None:
-        """Note a sign; what is none is dropped."""
+        """Note a heartbeat. An invalid message is ignored."""
         try:
             sign = Sign.model_validate_json(payload)
         except ValidationError:
@@ -67,7 +67,7 @@ class Presence:
             self._heard[tenant] = heard
 
     def of(self, tenant: str) -> list[WorkerSeen]:
-        """The workers of *tenant* that have said something lately."""
+        """Return the live workers of *tenant*."""
         since = self._clock() - FORGOTTEN_S
         lately = [one for one in self._heard.get(tenant, {}).values() if one.seen > since]
         return sorted(lately, key=lambda one: (one.name, one.id))

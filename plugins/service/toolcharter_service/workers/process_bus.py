@@ -1,4 +1,4 @@
-"""The bus `process:`: for one process, and gone with it. What must outlive the process lies in the store."""
+"""The bus `process:`: an in-memory bus for one process. State that must outlive the process belongs in the store."""
 
 import threading
 import time
@@ -11,15 +11,15 @@ from itertools import count
 from toolcharter import Bus, BusLease, bus_name, hookimpl
 
 REMEMBERED_S = 3600.0
-"""How long a queue knows the `item_id` of what was put."""
+"""How long a queue remembers the `item_id` of each item, to drop duplicates, in seconds."""
 _MANY = 10_000
-"""From how many keys on those that have expired are looked for."""
+"""The number of keys from which expired keys are removed."""
 _Message = tuple[str, str, bytes]
 
 
 @hookimpl
 def open_bus(url: str) -> Bus:
-    """A bus of its own for whoever opens it.
+    """Return a new bus for `process:`.
 
     Raises:
         ValueError: Something follows the scheme.
@@ -65,7 +65,7 @@ class ProcessBus:
         return _ProcessSubscription(self, topic, on_message)
 
     def unsubscribe(self, topic: str, on_message: Callable[[str, bytes], object]) -> None:
-        """Forget one that listens."""
+        """Remove a subscriber."""
         with self._lock:
             left = [each for each in self._heard.pop(topic, ()) if each is not on_message]
             if left:
@@ -157,11 +157,11 @@ class ProcessBus:
             return held.holder if held is not None and expires > time.monotonic() else None
 
     def health(self) -> str | None:
-        """It is there as long as the process is."""
+        """As `Bus.health`: only a closed bus is unhealthy."""
         return "it is closed" if self._closed else None
 
     def close(self) -> None:
-        """Stop telling."""
+        """Stop delivering messages."""
         with self._lock:
             self._closed = True
             self._lock.notify_all()
@@ -172,18 +172,18 @@ class _ProcessSubscription:
         self._bus, self._topic, self._on_message = bus, topic, on_message
 
     def close(self) -> None:
-        """Hear of no more."""
+        """Stop receiving messages."""
         self._bus.unsubscribe(self._topic, self._on_message)
 
 
 class _Item:
-    """An item and where it stands."""
+    """An item of a queue and its delivery state."""
 
     def __init__(self, item: bytes, item_id: str) -> None:
         self.item, self.item_id = item, item_id
         self.deliveries = 0
         self.token = 0
-        """Of the latest handing out; 0 while it waits."""
+        """The number of the latest delivery; 0 while it waits."""
         self.due = 0.0
 
 
@@ -192,7 +192,7 @@ class _ProcessQueue:
         self._tenant, self._ack_wait_s, self._max_deliveries = tenant, ack_wait_s, max_deliveries
         self._changed = threading.Condition()
         self._due: list[tuple[float, int, _Item]] = []
-        """A heap of what waits and what comes again, by when."""
+        """A heap of waiting items and of redeliveries, by their due time."""
         self._numbers = count(1)
         self._known: dict[str, float] = {}
 
@@ -209,7 +209,7 @@ class _ProcessQueue:
             return True
 
     def enter(self, item: _Item, due: float) -> None:
-        """Have *item* handed out from *due* on; with the lock held."""
+        """Make *item* available from *due* on. The caller holds the lock."""
         item.due, item.token = due, 0
         heappush(self._due, (due, next(self._numbers), item))
         self._changed.notify()
@@ -221,7 +221,7 @@ class _ProcessQueue:
             while True:
                 now = time.monotonic()
                 while self._due and self._due[0][2].due != self._due[0][0]:
-                    heappop(self._due)  # It was finished, or is due at another time meanwhile.
+                    heappop(self._due)  # It is finished, or is due at another time now.
                 if self._due and self._due[0][0] <= now:
                     return self._handed_out(heappop(self._due)[2], now)
                 if now >= until:
@@ -236,7 +236,7 @@ class _ProcessQueue:
         return _ProcessDelivery(self, item, self._tenant, exhausted=item.deliveries > self._max_deliveries)
 
     def settle(self, item: _Item, token: int, due: float | None) -> None:
-        """Let *item* be handed out at *due*, or never again, if it is still with who had *token*."""
+        """Deliver *item* again at *due*, or never if it is None, unless *token* is outdated by a later delivery."""
         with self._changed:
             if item.token != token:
                 return
@@ -246,7 +246,7 @@ class _ProcessQueue:
                 self.enter(item, due)
 
     def keep(self, item: _Item, token: int) -> None:
-        """Begin the time of *item* anew."""
+        """Restart the acknowledgement deadline of *item*, unless *token* is outdated by a later delivery."""
         with self._changed:
             if item.token == token:
                 self.enter(item, time.monotonic() + self._ack_wait_s)

@@ -1,4 +1,4 @@
-"""A program that goes on, on its worker: what it writes goes out, and input and signals come in, as long as it is wanted."""
+"""A background program on its worker: forwards its output, and passes input and signals to it, while it is wanted."""
 
 import time
 from collections.abc import Callable
@@ -10,34 +10,34 @@ from toolcharter_service.workers.job import end_of_program
 from toolcharter_service.workers.pieces import PIECE_BYTES, WINDOW, Bell, Side
 
 LOOK_S = 1.0
-"""How often it is looked for what no message told of, in seconds."""
+"""The polling interval for pieces whose messages were lost, in seconds."""
 TICK_S = 0.5
-"""How often the end of a program is looked for that does not close its output with it, in seconds."""
+"""The polling interval for the end of a program whose output stays open, in seconds."""
 LAST_ROUNDS = 64
-"""Of output that are taken after a program's end, while something that it started may go on printing."""
+"""How many rounds of output are forwarded after a program's end: its own child processes may keep printing."""
 _SHORTEST_S, _LONGEST_S = 0.01, 0.5
-"""Before writing on to a program that does not read, in seconds."""
+"""The shortest and longest pause before writing again to a program that does not read its input, in seconds."""
 RETRY_S = 0.2
 
 
 class GoingProgram:
-    """Attends one program that runs here; all of it in one thread."""
+    """Attends one program that runs on this worker, in one thread."""
 
     def __init__(self, side: Side, bell: Bell) -> None:
         self._bell, self._side = bell, side
         self._out, self._in, self._control = side.writer("out"), side.reader("in"), side.reader("ctl")
         self._unsaid = b"s"
-        """A piece that the bus has not taken yet; the first says that it has started."""
+        """A piece that the bus has not accepted yet. The first piece says that the program has started."""
         self._input = b""
-        """What the program has not read yet."""
+        """Input that the program has not read yet."""
         self._patience_s = _SHORTEST_S
         self._is_silent = False
-        """Its output is at an end."""
+        """Whether its output has ended."""
         self._last = 0
         self._look_at = 0.0
 
     def attend(self, running: Running, is_wanted: Callable[[], bool], expires: float) -> int | None:
-        """Go on until *running* ends, is not wanted any more, or has had its time; its exit code."""
+        """Attend *running* until it ends, is no longer wanted, or its time is over. Return its exit code."""
         while is_wanted() and time.monotonic() < expires:
             try:
                 if self._round(running):
@@ -48,9 +48,9 @@ class GoingProgram:
         return running.exit_code
 
     def end(self, outcome: int | Denied | ToolError | None, is_waited_for: Callable[[], bool]) -> None:
-        """Say how it ended, or why it has not begun, as long as somebody waits for that."""
+        """Send how the program ended, or why it did not start, as long as the caller waits for it."""
         has_begun = not isinstance(outcome, (Denied, ToolError))
-        # There is always room for the last: who reads takes it, or has gone.
+        # `has_room` does not matter for the last pieces: the reader takes them, or is gone.
         pieces = [self._unsaid, end_of_program(outcome)] if self._unsaid and has_begun else [end_of_program(outcome)]
         while pieces and is_waited_for():
             try:
@@ -62,7 +62,7 @@ class GoingProgram:
         self._control.drop()
 
     def _round(self, running: Running) -> bool:
-        """Carry what there is, and wait for more; whether it has ended and all is told."""
+        """Forward what is there, and wait for more. Return whether the program has ended and everything is sent."""
         if (now := time.monotonic()) > self._look_at:
             self._side.look()
             self._look_at = now + LOOK_S
@@ -80,7 +80,7 @@ class GoingProgram:
         if self._bell.wait(timeout_s, readable=running.fileno() if wants_output else None):
             self._is_silent = not self._tell_one(running)
             if self._is_silent:
-                running.wait(TICK_S)  # Its end comes with that of its output, most often.
+                running.wait(TICK_S)  # A program usually ends when its output does.
         return False
 
     def _obey(self, running: Running) -> None:
@@ -104,7 +104,7 @@ class GoingProgram:
             self._patience_s = _SHORTEST_S
 
     def _tell(self, running: Running) -> bool:
-        """Put what it has written, as far as there is room and others need not wait; whether nothing is left of it."""
+        """Send up to `WINDOW` pieces of output while there is room. Return whether no output is left."""
         for _ in range(WINDOW):
             if not self._out.has_room:
                 return False

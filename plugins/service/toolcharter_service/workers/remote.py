@@ -1,4 +1,4 @@
-"""The runner `remote`: programs run where a worker is, `toolcharter worker`, in its folder and its sandbox."""
+"""The runner `remote`: runs programs on the machine of a `toolcharter worker`, in its folder and its sandbox."""
 
 import os
 import threading
@@ -79,7 +79,7 @@ class Remote:
 
     @hookimpl
     def open_runner(self, scope: RunnerScope) -> ProgramRunner:
-        """A runner with a bus of its own.
+        """Open a runner with its own connection to the bus.
 
         Raises:
             Denied: `sandbox_unavailable`, if the environment does not name the bus.
@@ -92,7 +92,7 @@ class Remote:
 
 
 class RemoteRunner:
-    """Satisfies `ProgramRunner`; closes *bus* with itself."""
+    """Satisfies `ProgramRunner`. Its `close` also closes *bus*."""
 
     name = "remote"
 
@@ -108,11 +108,12 @@ class RemoteRunner:
         self._subscription = bus.subscribe(TOPIC, self._heard)
 
     def run(self, job: Job, /) -> Ended:
-        """Have a worker run *job*.
+        """Run *job* on a worker.
 
         Raises:
-            Denied: `sandbox_unavailable`: no worker took it, or the bus is away; nothing was started. Or the worker refused.
-            ToolError: `worker_lost`, and whatever the worker's runner raises.
+            Denied: `sandbox_unavailable`: no worker took the job, or the bus is unreachable; nothing was started. Or
+                the worker refused the job.
+            ToolError: `worker_lost`, or raised by the worker's runner.
         """
         remote = self._remote(job)
         waiting = self._waiting[remote.job_id] = threading.Event()
@@ -124,7 +125,7 @@ class RemoteRunner:
             del self._waiting[remote.job_id]
 
     def start(self, job: Job, terminal: TerminalSize | None = None, /) -> Running:
-        """Have a worker start *job*; return when it has. Errors as of `run`."""
+        """Start *job* on a worker, and return once it has started. The errors are those of `run`."""
         remote = self._remote(job)._replace(goes_on=True, terminal=terminal)
         running = RemoteRunning(Claim(self._place, remote.job_id, job.argv[0]), self._going_on.discard)
         running.begin(lambda: self._put(remote))
@@ -136,7 +137,7 @@ class RemoteRunner:
         raise ToolError("The toolbox is closed.")
 
     def close(self) -> None:
-        """End what is left."""
+        """End all programs, and close the bus."""
         with self._lock:
             self._closed = True
             going_on = tuple(self._going_on)
@@ -180,7 +181,7 @@ class RemoteRunner:
             is_put = True
             queue.put(item, item_id=remote.job_id)
         except BusUnavailable as error:
-            # It may have been put all the same: nobody starts what is withdrawn.
+            # The item may be in the queue nevertheless, but no worker starts a withdrawn job.
             try:
                 if not bus.create(tenant, f"claim-{remote.job_id}", WITHDRAWN):
                     return  # A worker was faster.
@@ -197,7 +198,7 @@ class RemoteRunner:
 
 
 class _Attendance:
-    """Waits for what becomes of one job."""
+    """Waits for the result of one job."""
 
     def __init__(self, claim: Claim, job: Job, waiting: threading.Event, is_closed: Callable[[], bool]) -> None:
         self._claim, self._job, self._waiting, self._is_closed = claim, job, waiting, is_closed
@@ -228,7 +229,7 @@ class _Attendance:
         if (ended := self._gather()) is not None:
             return ended
         if not claim.has_holder():
-            # It may have ended between the two questions.
+            # It may have ended between the two requests.
             if (ended := self._gather()) is not None:
                 return ended
             raise claim.lost("it has given no sign of life")
@@ -249,14 +250,14 @@ class _Attendance:
             if chunk is None:
                 return None
             ended = self._gathered.add(chunk)
-            with suppress(BusUnavailable):  # Then it goes when its time is up.
+            with suppress(BusUnavailable):  # It expires then.
                 bus.delete(tenant, key)
             if ended is not None:
                 return ended
 
 
 def build(workspace: Path, policy: RemotePolicy) -> Remote:  # noqa: ARG001 - a runner is opened for a scope, which names the workspace
-    """The object whose hook opens the runner; it connects to nothing."""
+    """Return the object whose hook opens the runner. It does not connect to anything."""
     return Remote(policy)
 
 
@@ -265,5 +266,5 @@ SPEC = ExtensionSpec("remote", RemotePolicy, build)
 
 @hookimpl
 def register_extensions() -> list[ExtensionSpec[RemotePolicy]]:
-    """The runner."""
+    """Offer the runner `remote`."""
     return [SPEC]

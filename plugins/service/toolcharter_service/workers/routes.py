@@ -1,4 +1,4 @@
-"""`GET /v1/workers`: what was heard of workers; the process itself says that it is there."""
+"""`GET /v1/workers`: lists the live workers. The route also publishes this process's own heartbeat."""
 
 import asyncio
 from typing import Annotated
@@ -14,7 +14,7 @@ from toolcharter_service.workers.presence import SAYS_S, TOPIC, Presence, Sign, 
 
 
 def routes(service: Service) -> APIRouter:
-    """`/v1/workers`; the service hears and is heard from when it starts until it stops."""
+    """Return the route `/v1/workers`. The service sends and receives heartbeats from its start until its stop."""
     router, presence = APIRouter(prefix="/v1/workers", tags=["workers"]), Presence(service.config.tenants)
 
     async def say() -> None:

@@ -1,4 +1,4 @@
-"""A program that goes on at a worker, as the tool that started it has it."""
+"""The handle of a background program on a worker, for the tool that started it."""
 
 import os
 import signal
@@ -19,11 +19,11 @@ from toolcharter_service.workers.pieces import CALLER, PIECE_BYTES, Bell, Side
 RETRY_S = 0.2
 _LOST = -int(signal.SIGKILL)
 _MOST_TOLD = 256
-"""Signals and sizes that wait while the bus is away; of more the oldest go."""
+"""The most signals and terminal sizes that wait while the bus is unreachable. The oldest are dropped."""
 
 
 class RemoteRunning:
-    """Satisfies `Running`. A thread of its own carries what goes in and out; where one side waits, so does the other."""
+    """Satisfies `Running`. A thread forwards input and output, with flow control in both directions."""
 
     def __init__(self, claim: Claim, on_close: Callable[["RemoteRunning"], object]) -> None:
         self._claim, self._on_close = claim, on_close
@@ -34,26 +34,26 @@ class RemoteRunning:
         self._input = bytearray()
         self._told = deque[bytes](maxlen=_MOST_TOLD)
         self._sending = self._telling = b""
-        """Pieces that the bus has not taken yet: what is put once more has to be the same."""
+        """Pieces that the bus has not accepted yet. A retry has to write the same piece."""
         self._readable, self._writable = os.pipe()
         for descriptor in (self._readable, self._writable):
             os.set_blocking(descriptor, False)
         self._output = b""
-        """What the tool has not read yet, beyond what the pipe holds."""
+        """Output that does not fit into the pipe, since the tool has not read it yet."""
         self._exit_code: int | None = None
         self._has_ended = threading.Event()
         self._is_closing = False
         self._look_at = 0.0
         self._seen = time.monotonic()
-        """When the worker was known to live."""
+        """The last time at which the worker was known to be alive."""
         self.lost: ToolError | None = None
 
     def begin(self, put: Callable[[], object]) -> None:
-        """Put its job, and return when a worker has started it.
+        """Submit the job with *put*, and return once a worker has started it.
 
         Raises:
-            Denied: No worker took it, or the one that did refuses it. Nothing was started.
-            ToolError: `worker_lost`, and what the worker's runner raises.
+            Denied: No worker took the job, or the worker refused it. Nothing was started.
+            ToolError: `worker_lost`, or raised by the worker's runner.
         """
         try:
             put()
@@ -71,21 +71,21 @@ class RemoteRunning:
 
     @property
     def exit_code(self) -> int | None:
-        """None while it runs; negative: ended by that signal, KILL too if its worker is lost."""
+        """None while it runs. Negative: ended by that signal, or by SIGKILL if its worker is lost."""
         return self._exit_code
 
     def fileno(self) -> int:
-        """What becomes readable when there is output."""
+        """Return a descriptor that becomes readable when there is output."""
         return self._readable
 
     def read(self, max_bytes: int) -> bytes:
-        """Output that is there, without waiting; empty if there is none or no more."""
+        """Read available output without waiting; empty if there is none, or its end is reached."""
         with self._lock, suppress(BlockingIOError):
             return b"" if self._is_closing else os.read(self._readable, max_bytes)
         return b""
 
     def write(self, data: bytes) -> int:
-        """Take what fits of *data* for its input, without waiting; 0 also where it has ended."""
+        """Accept as much of *data* as fits, without waiting. Return the number of bytes; 0 also if it has ended."""
         with self._lock:
             if self._has_ended.is_set() or self._is_closing:
                 return 0
@@ -95,20 +95,20 @@ class RemoteRunning:
         return len(taken)
 
     def resize(self, size: TerminalSize) -> None:
-        """Tell a program on a terminal its new size; nothing without a terminal."""
+        """Change the size of its terminal. Does nothing without a terminal."""
         self._tell({"size": [size.rows, size.columns]})
 
     def signal(self, number: int) -> None:
-        """Send a signal to all of it."""
+        """Send a signal to all its processes."""
         self._tell({"signal": int(number)})
 
     def wait(self, timeout_s: float) -> int | None:
-        """Wait for its end; None if the time is up first."""
+        """Wait for its end. Return its exit code; None if *timeout_s* is over first."""
         self._has_ended.wait(timeout_s)
         return self._exit_code
 
     def close(self) -> None:
-        """Have the worker end it, and wait for that. May be called twice."""
+        """Make the worker end it, and wait for that. May be called twice."""
         with self._lock:
             if self._is_closing:
                 return
@@ -124,7 +124,7 @@ class RemoteRunning:
         self._bell.ring()
 
     def _first(self) -> bytes | None:
-        """The piece that says whether it has started, if it is there."""
+        """Return the first piece, which says whether it has started; None if it is not there yet."""
         claim = self._claim
         try:
             self._side.look()
@@ -136,7 +136,7 @@ class RemoteRunning:
             elif claim.has_holder():
                 self._seen = time.monotonic()
             else:
-                self._side.look()  # It may have said so between the two questions.
+                self._side.look()  # It may have started between the two requests.
                 if (piece := self._out.next()) is None:
                     raise claim.lost("it has given no sign of life")
         except BusUnavailable as error:
@@ -171,7 +171,7 @@ class RemoteRunning:
         if self._exit_code is None and now >= self._look_at:
             self._side.look()
             self._look_at = now + POLL_S
-            # Of a worker that has ended it, the last pieces wait until the tool has read those before.
+            # If the worker has ended it, its last pieces wait until the tool has read the earlier output.
             if not self._output and not self._claim.has_holder():
                 self._receive()
                 if not self._output and self._exit_code is None:
@@ -200,14 +200,14 @@ class RemoteRunning:
             self._sending = b""
 
     def _receive(self) -> None:
-        """Hand over what has come, as far as the tool reads it."""
+        """Write received output to the pipe, as far as the tool reads it."""
         while self._exit_code is None and self._is_handed_over():
             piece = self._out.next()
             if piece is None:
                 return
             if piece[:1] == b"x":
                 code = None
-                with suppress(Denied, ToolError):  # It has begun, so that nobody hears why it ends otherwise.
+                with suppress(Denied, ToolError):  # It had started, so its only possible result is an exit code.
                     code = end_of(piece).exit_code
                 self._exit_code = _LOST if code is None else code
             else:
@@ -225,6 +225,6 @@ class RemoteRunning:
         return True
 
     def _require_bus(self, error: BusUnavailable) -> None:
-        """Give the worker up if the bus is away for so long that it has ended the program."""
+        """Raise `worker_lost` if the bus has been unreachable for so long that the worker has ended the program."""
         if time.monotonic() > self._seen + self._claim.place.lease_s + STOP_S:
             raise self._claim.lost("the bus is away") from error

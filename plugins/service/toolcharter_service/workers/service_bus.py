@@ -1,4 +1,4 @@
-"""The bus of the service: opened with it, named by `/readyz`, closed with it. Without one, versions are polled each second."""
+"""The bus of the service: opened and closed with it, and checked by `/readyz`. Without a bus, the store is polled."""
 
 import asyncio
 
@@ -10,9 +10,9 @@ _OWN = "process:"
 
 
 def keep_bus(service: Service) -> None:
-    """Open the bus that the configuration names, or one within this process, before *service* starts.
+    """Open the configured bus, or a bus within this process, before *service* starts.
 
-    A URL that cannot be used stops the start. A server that is away is waited for, and nothing waits with it.
+    An invalid URL stops the start. If the server is unreachable, the bus connects later, and the start does not wait.
     """
     named = service.config.bus
     try:

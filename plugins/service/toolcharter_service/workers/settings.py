@@ -1,4 +1,4 @@
-"""What `toolcharter worker --config FILE` reads."""
+"""The configuration of `toolcharter worker --config FILE`."""
 
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -80,7 +80,7 @@ class WorkerConfig(ToolPolicy):
 
 
 class OpenWorkspace(NamedTuple):
-    """A workspace with its real folder and what opens its runner."""
+    """A workspace with its resolved folder and the function that opens its runner."""
 
     settings: WorkerWorkspace
     folder: Path
@@ -91,7 +91,7 @@ def read_worker(file: str | Path) -> tuple[WorkerConfig, list[OpenWorkspace]]:
     """Read the configuration *file*, and load the runners that it names.
 
     Raises:
-        ConfigurationError: With every fault.
+        ConfigurationError: It lists every fault.
     """
     read = read_settings(file, WorkerConfig, least=LEAST)
     faults = list(_twice(read))

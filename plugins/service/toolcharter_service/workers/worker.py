@@ -1,4 +1,4 @@
-"""`Worker`: pulls jobs of the runner `remote`, and runs each in its folder, on its runner, never wider than it is set up."""
+"""`Worker`: pulls jobs of the runner `remote`, and runs each in its workspace, with its own runner and limits."""
 
 import os
 import socket
@@ -41,17 +41,17 @@ from toolcharter_service.workers.program import GoingProgram
 from toolcharter_service.workers.settings import OpenWorkspace, WorkerConfig, WorkerLimits
 
 PULL_S = 2.0
-"""How long one question for a job waits, in seconds."""
+"""How long one request for a job waits, in seconds."""
 POLL_S = 1.0
-"""How often it is looked whether a program is still wanted, since messages may be lost, in seconds."""
+"""The polling interval for whether a program is still wanted, in seconds: messages may be lost."""
 _KEPT_S = 3600.0
 _TELL_S = 60.0
-"""How long the bus may be away when a program has ended, in seconds, before nobody waits for what came of it."""
+"""How long the worker tries to send a program's result while the bus is unreachable, in seconds."""
 T = TypeVar("T")
 
 
 class Worker:
-    """A worker; `run` works until it is stopped."""
+    """A worker. `run` works until `stop` is called."""
 
     def __init__(self, config: WorkerConfig, workspaces: Sequence[OpenWorkspace], bus: Bus) -> None:
         self.name = config.name or f"{socket.gethostname().partition('.')[0]}-{os.getpid()}"
@@ -60,7 +60,7 @@ class Worker:
         self._running: dict[str, _Attended] = {}
 
     def run(self) -> None:
-        """Pull and run jobs until `stop` is called; then let those that run end, for a while."""
+        """Pull and run jobs until `stop` is called. Then wait up to `stop_s` for running jobs, and end the rest."""
         subscription = self._bus.subscribe(TOPIC, self._heard)
         threads = [
             threading.Thread(target=self._work, args=(workspace,), name=f"toolcharter-{workspace.settings.name}")
@@ -94,7 +94,7 @@ class Worker:
             self._bus.publish(tenant, PRESENCE, sign.model_dump_json().encode())
 
     def stop(self) -> None:
-        """Pull no more."""
+        """Stop pulling jobs."""
         self._stopping.set()
 
     def _heard(self, _: str, payload: bytes) -> None:
@@ -113,7 +113,7 @@ class Worker:
                 self._stopping.wait(POLL_S)
 
     def _start(self, workspace: OpenWorkspace) -> None:
-        """Take programs that go on, and attend each in a thread of its own."""
+        """Pull background programs, and attend each in its own thread."""
         queue = self._queue(workspace, goes_on=True)
         room = threading.Semaphore(self._config.going_on)
         threads: list[threading.Thread] = []
@@ -151,18 +151,20 @@ class Worker:
             remote = read(delivery.item)
         except ValueError:
             remote = None
-        if remote is None or delivery.exhausted:  # Nobody waits for what no runner of ours wrote, or for so long.
+        if (
+            remote is None or delivery.exhausted
+        ):  # No runner waits for an invalid job, or for one that was delivered so often.
             delivery.ack()
             return
         holder = f"{self.name}-{uuid4().hex[:12]}"
         lease_name, tenant = f"job-{remote.job_id}", workspace.settings.tenant
-        # The lease comes first: who sees the claim knows by the lease whether the worker lives.
+        # The lease comes first: the runner that sees the claim checks the lease to see whether the worker lives.
         lease = self._bus.lease(tenant, lease_name, holder=holder, ttl_s=remote.lease_s)
         if lease is None:
-            return  # Somebody runs it; it comes again if nobody finishes it.
+            return  # Another worker runs it. If that worker dies, the job is delivered again.
         claim = f"claim-{remote.job_id}"
         is_ours = self._bus.create(tenant, claim, holder.encode()) or self._bus.get(tenant, claim) == holder.encode()
-        with suppress(BusUnavailable):  # It comes again, and is claimed then.
+        with suppress(BusUnavailable):  # It is delivered again, and its claim is taken then.
             delivery.ack()
         if not is_ours:
             self._bus.release(lease)
@@ -171,7 +173,7 @@ class Worker:
 
 
 class _Attended:
-    """One program that runs here."""
+    """One program that runs on this worker."""
 
     def __init__(
         self,
@@ -190,7 +192,7 @@ class _Attended:
         self._has_ended = threading.Event()
 
     def attend(self) -> None:
-        """Run it, and tell what came of it, as long as the lease is ours."""
+        """Run the program, and send its result, as long as this worker has the lease."""
         self._all[self._remote.job_id] = self
         beating = threading.Thread(target=self._beat, name="toolcharter-beat", daemon=True)
         beating.start()
@@ -210,7 +212,7 @@ class _Attended:
                 self._bus.publish(self._lease.tenant, TOPIC, self._remote.job_id.encode())
 
     def end(self) -> None:
-        """Nobody wants it any more."""
+        """Mark the program as no longer wanted, which ends it."""
         self.is_wanted = False
         if self._bell is not None:
             self._bell.ring()
@@ -231,7 +233,7 @@ class _Attended:
                     side.writer("out").drop()
 
     def _on_runner(self, work: Callable[[ProgramRunner], T]) -> T | Denied | ToolError:
-        """What *work* gives with the workspace's runner, or why there is nothing to give."""
+        """Return the result of *work* with the workspace's runner, or the error."""
         settings, remote = self._workspace.settings, self._remote
         scope = RunnerScope(self._workspace.folder, settings.protected, lambda: remote.hidden)
         try:
@@ -242,7 +244,7 @@ class _Attended:
                 return work(runner)
         except (Denied, ToolError) as error:
             return error
-        except Exception as error:  # noqa: BLE001 - whoever waits has to hear of it
+        except Exception as error:  # noqa: BLE001 - the waiting runner gets the error
             return ToolError(f"The worker could not run the program: {type(error).__name__}.")
 
     def _narrowed(self, job: Job) -> Job:
@@ -278,7 +280,7 @@ class _Attended:
             self._bus.publish(self._lease.tenant, TOPIC, self._remote.job_id.encode())
 
     def _beat(self) -> None:
-        """Show a sign of life, and end the program when it is not wanted, or when others must take us for dead."""
+        """Renew the lease. End the program when it is not wanted, or when the lease has expired."""
         ttl_s = self._remote.lease_s
         while not self._has_ended.is_set():
             self.look.wait(min(POLL_S, ttl_s / 4))
@@ -293,7 +295,7 @@ class _Attended:
         return time.monotonic() - self._renewed > self._remote.lease_s
 
     def _is_asked_for(self) -> bool:
-        """Whether nobody has stopped it, and its caller lives."""
+        """Whether the runner has not stopped the job, and still renews its heartbeat."""
         stopped = self._bus.get(self.tenant, f"stop-{self._remote.job_id}") is not None
         return not stopped and self._bus.holder(self.tenant, caller_lease(self._remote.caller)) is not None
 
