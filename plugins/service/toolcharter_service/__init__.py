@@ -1,4 +1,4 @@
-"""One registry and one gate behind HTTP for many agents, people and machines. The command `toolcharter serve`."""
+"""An HTTP service with one tool registry and one gate for many agents, people and machines: `toolcharter serve`."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -10,10 +10,10 @@ if TYPE_CHECKING:
 
     from toolcharter_service import command as serve
 else:
-    serve = lazy("toolcharter_service.command")  # FastAPI and uvicorn take most of a second
+    serve = lazy("toolcharter_service.command")  # importing FastAPI and uvicorn takes most of a second
 
 
 @hookimpl
 def register_commands() -> "Sequence[click.Command]":
-    """The command that runs the service."""
+    """Offer `toolcharter serve`."""
     return [serve.command]

@@ -1,4 +1,4 @@
-"""`toolcharter serve`: the service of a configuration, or one profile on loopback for development."""
+"""`toolcharter serve`: runs the configured service, or serves one profile on loopback for development."""
 
 import logging
 import os
@@ -34,7 +34,7 @@ DEV_PORT = 8081
 DEV_TENANT = "dev"
 _CONFIG = "TOOLCHARTER_SERVICE_CONFIG"
 _FLUSH_S = 5.0
-"""How much longer than its calls a service that stops may take, in seconds."""
+"""How much longer than its calls a stopping service may take, in seconds."""
 
 
 @click.command("serve")
@@ -76,7 +76,7 @@ def command(
         listen = found.config.listen.model_copy(update={"port": chosen})
         found = found._replace(config=found.config.model_copy(update={"listen": listen}))
     if check or found.faults or workers > 1:
-        _check(found, dev=dev)  # Once, and told once: what is wrong would stop each worker.
+        _check(found, dev=dev)  # Once, before the workers start: each of them would report the same faults.
     if check:
         click.echo("No fault found.")
     elif workers == 1:
@@ -90,12 +90,12 @@ def command(
 
 
 def _check(found: ConfigFile, *, dev: bool) -> None:
-    """Build all that a start builds, and close it again.
+    """Build everything that a start builds, and close it again.
 
     Raises:
-        ConfigurationError: With all faults.
+        ConfigurationError: It lists all faults.
     """
-    # Where it would listen makes no difference, and may be what is wrong.
+    # The addresses do not matter for this check, and their own faults are reported already.
     config = found.config.model_copy(update={"listen": Listen(), "hosts": ()})
     service = opened(found._replace(config=config), dev=dev, migrates=False)
     create_app(service)
@@ -107,7 +107,7 @@ def _check(found: ConfigFile, *, dev: bool) -> None:
 
 
 def dev_config(profile: str, workspace: str, events: tuple[str, ...], store: str, port: int) -> ConfigFile:
-    """The configuration of `serve --dev`: any agent has the one profile."""
+    """Build the configuration of `serve --dev`: every agent has the same profile."""
     agent = {"profile": profile, "workspace": str(Path(workspace).absolute())}
     return ConfigFile(
         ServiceConfig.from_profile(
@@ -122,7 +122,7 @@ def dev_config(profile: str, workspace: str, events: tuple[str, ...], store: str
 
 
 def opened(file: ConfigFile, *, dev: bool = False, migrates: bool = True) -> Service:
-    """A service with its store. A store that cannot be opened is among its faults, so that `build` tells it with all others."""
+    """Create a service and open its store. If that fails, the fault is added to `faults`, and `build` reports it."""
     url, faults = file.config.store, list[Fault]()
     stores = StoreHandle(lambda: cast("StoreEngine", _NoStore()))
     if not is_unset(url):
@@ -136,23 +136,23 @@ def opened(file: ConfigFile, *, dev: bool = False, migrates: bool = True) -> Ser
 
 
 class _NoStore:
-    """Stands for the store where the configuration's cannot be opened, while its other faults are looked for."""
+    """Replaces a store that cannot be opened, while the configuration's other faults are collected."""
 
     def keeps_state_in(self) -> tuple[Path, ...]:
-        """Nowhere."""
+        """Return nothing."""
         return ()
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing."""
 
     def __getattr__(self, _: str) -> NoReturn:
         raise StoreUnavailable("There is no store.")
 
 
 def worker_app() -> FastAPI:
-    """The application of one of several workers, each of which reads the configuration itself."""
+    """Create the application of one of several workers. Each worker reads the configuration itself."""
     service = opened(read_config(os.environ[_CONFIG]))
-    # The process above starts workers and ends them; it takes a hang-up as a wish for new ones.
+    # The parent process starts and ends workers; SIGHUP makes it start new ones.
     parent = os.getppid()
     service.control = Control(lambda: os.kill(parent, signal.SIGTERM), lambda: os.kill(parent, signal.SIGHUP))
     return create_app(service)
@@ -168,7 +168,7 @@ def _uvicorn(app: FastAPI | str, config: ServiceConfig, workers: int | None) -> 
         http=PatientProtocol,
         log_level="warning",
         server_header=False,
-        # Otherwise whoever connects from this machine could say where it connects from.
+        # Otherwise any client on this machine could forge its address.
         proxy_headers=False,
         timeout_graceful_shutdown=int(config.stop_s + _FLUSH_S),
         lifespan="on",
@@ -176,7 +176,7 @@ def _uvicorn(app: FastAPI | str, config: ServiceConfig, workers: int | None) -> 
 
 
 def _run(app: FastAPI, config: ServiceConfig, workers: int | None) -> None:
-    """Serve until a signal ends it.
+    """Serve until a signal ends the process.
 
     Raises:
         ConfigurationError: A profile cannot be used.

@@ -1,4 +1,4 @@
-"""Calls of one tenant, counted from their events, in the text format of Prometheus, with the names of the plugin `prometheus`.
+"""Counts the calls of one tenant from their events. The text format and the names are those of the plugin `prometheus`.
 
 Source: Prometheus documentation, "Exposition formats", text-based format 0.0.4.
 """
@@ -11,9 +11,9 @@ from typing import Any
 import orjson
 
 BUCKETS_S = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
-"""The borders of the histogram, in seconds."""
+"""The upper bounds of the histogram's buckets, in seconds."""
 MOST_NAMES = 200
-"""How many different tools, profiles or reasons have series of their own."""
+"""The most different tools, profiles or reasons that have their own series. The others share one."""
 _AFTER, _DECISION = b'{"event":"hook.tool.after"', b'{"event":"hook.approval.decision"'
 _HELP = {
     "calls_total": "Calls, by outcome.",
@@ -26,7 +26,7 @@ Labels = tuple[tuple[str, str], ...]
 
 
 class CallCounts:
-    """The counts of one tenant in one process. Safe from many threads."""
+    """The counts of one tenant in one process. Can be used by many threads."""
 
     def __init__(self, worker: str) -> None:
         self._worker = worker
@@ -36,7 +36,7 @@ class CallCounts:
         self._names: dict[str, set[str]] = {}
 
     def add(self, lines: bytes) -> None:
-        """Count whole lines of events."""
+        """Count the events of complete lines."""
         for line in lines.splitlines():
             if line.startswith((_AFTER, _DECISION)):
                 self._add(orjson.loads(line))
@@ -67,7 +67,7 @@ class CallCounts:
             found[-1] += elapsed_s
 
     def text(self) -> str:
-        """All of it."""
+        """Return all counts in Prometheus' text format."""
         with self._lock:
             return "".join(self._lines())
 

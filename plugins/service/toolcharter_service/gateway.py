@@ -31,7 +31,7 @@ from toolcharter import (
 Action = Literal["status", "agents", "config_get", "reload", "restart", "stop"]
 MASK = "***"
 _OPEN = frozenset({"listen", "hosts", "stop_s", "tenants"})
-"""The settings that are shown as they are, but for other tenants; of others the form alone is."""
+"""The settings that are shown with their values, without other tenants. The values of other settings are masked."""
 
 
 class GatewayPolicy(ToolPolicy):
@@ -53,7 +53,7 @@ class GatewayReason(StrEnum):
 
 
 class Control(NamedTuple):
-    """How the process is ended, once the calls under way have ended."""
+    """Functions that stop or restart the process after the running calls have ended."""
 
     stop: Callable[[], object]
     restart: Callable[[], object]
@@ -64,7 +64,7 @@ _SERVICE: ContextVar[Any] = ContextVar("toolcharter_service_of_tools", default=N
 
 @contextmanager
 def building_for(service: object) -> Generator[None]:
-    """Let the tools that are built meanwhile know their service."""
+    """Within the context, connect the tools that are built to *service*."""
     token = _SERVICE.set(service)
     try:
         yield
@@ -73,7 +73,7 @@ def building_for(service: object) -> Generator[None]:
 
 
 def build(_workspace: Path, policy: GatewayPolicy, rt: ToolRuntime) -> Callable[..., str]:
-    """Make the tool for one policy, and for the service whose toolbox this is."""
+    """Build the tool for one policy, and for the service whose toolbox is being built."""
     service = _SERVICE.get()
 
     def gateway(action: Action, path: str = "") -> str:
@@ -102,7 +102,7 @@ def build(_workspace: Path, policy: GatewayPolicy, rt: ToolRuntime) -> Callable[
 
 
 def _may_end(config: Any, tenant: str) -> bool:
-    """Whether an agent of *tenant* may end the process: it is nobody else's, or the configuration says so."""
+    """Whether an agent of *tenant* may end the process: it is the only tenant, or the `gateway_tenant`."""
     return tenant == config.gateway_tenant if config.gateway_tenant else {*config.tenants} == {tenant}
 
 
@@ -123,7 +123,7 @@ def _agents(service: Any, tenant: str) -> dict[str, Any]:
 
 
 def _reload(service: Any, tenant: str) -> dict[str, Any]:
-    """Look for tools again in all toolboxes of the tenant; profiles are not read again."""
+    """Reload the tools of all toolboxes of the tenant. Profiles are not read again."""
     tools, failed = set[str](), list[str]()
     for box in service.toolboxes(tenant):
         try:
@@ -153,7 +153,7 @@ _DOES: Mapping[str, Callable[[Any, str], dict[str, Any]]] = {
 
 
 def _shown(service: Any, tenant: str, path: str) -> Any:
-    """The setting at *path*, without secrets and other tenants.
+    """Return the setting at *path*, without secrets and other tenants.
 
     Raises:
         ToolError: `unknown_setting`.
@@ -169,7 +169,7 @@ def _shown(service: Any, tenant: str, path: str) -> Any:
 
 
 def _masked(value: Any) -> Any:
-    """*value* with each text masked: what a URL or a field of `auth` says, no list of secret names knows."""
+    """Mask every text in *value*: URLs and fields of `auth` may hold secrets under any name."""
     if isinstance(value, dict):
         return {name: _masked(one) for name, one in value.items()}
     if isinstance(value, list):
@@ -178,7 +178,7 @@ def _masked(value: Any) -> Any:
 
 
 def asks(_: GatewayPolicy, call: Call) -> Ask:
-    """A person's word for each call."""
+    """Ask an approver about every call."""
     return Ask(GatewayReason.OPERATES_SERVICE, f"{call.action} of the service that all agents share.")
 
 
@@ -198,5 +198,5 @@ SPEC = ToolSpec(
 
 @hookimpl
 def register_tools() -> list[ToolSpec[GatewayPolicy]]:
-    """The one tool of this distribution."""
+    """Offer the tool `gateway`."""
     return [SPEC]

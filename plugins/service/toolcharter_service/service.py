@@ -1,4 +1,4 @@
-"""`Service`: the store, the toolboxes of each tenant's agents, the bus, and what runs in the background."""
+"""`Service`: the store, the toolboxes of each tenant's agents, the bus, and the background tasks."""
 
 import asyncio
 import json
@@ -31,41 +31,41 @@ from toolcharter_service.steadiness import Steadiness
 
 P = TypeVar("P")
 DISTRIBUTION = "toolcharter-service"
-"""Whose records the service's own are."""
+"""The distribution that owns the service's own records."""
 _MOST_UNREADABLE = 10_000
 _CANCELLED_S = 1.0
-"""How long what runs in the background has to end before it is cancelled again, in seconds."""
+"""How long background tasks may take to end before they are cancelled again, in seconds."""
 
 
 def now() -> str:
-    """The time in UTC, to the microsecond: `2026-11-24T20:00:00.000000Z`."""
+    """Return the time in UTC, to the microsecond: `2026-11-24T20:00:00.000000Z`."""
     return datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 class Stores(Protocol):
-    """One engine, bound to tenants: what `toolcharter.open_store` gives."""
+    """The interface of the handle from `toolcharter.open_store`."""
 
     def bound(self, tenant: str, distribution: str, *, on_unreadable: Callable[[str], object] | None = None) -> Store:
-        """The records of one tenant and distribution."""
+        """Return the records of one tenant and distribution."""
         ...
 
     def close(self) -> None:
-        """Release what is held."""
+        """Close the engine."""
         ...
 
 
 class UnknownAgent(LookupError):
-    """The tenant has no such agent, or there is no such tenant."""
+    """The tenant has no such agent, or the tenant does not exist."""
 
 
 class _Place(NamedTuple):
-    """What agents have to have in common to share a toolbox."""
+    """The key of a toolbox. Agents with the same key share it."""
 
     tenant: str
     profile: str
     workspace: str
     agent: str
-    """Empty for agents without tools of their own."""
+    """Empty for agents without their own custom tools."""
 
 
 class _Open(NamedTuple):
@@ -78,33 +78,33 @@ class Service:
 
     Args:
         file: The configuration.
-        stores: Where state outlives the process.
-        dev: Whether it is `serve --dev`: one profile, loopback, no credentials, and each answer warns.
+        stores: The store.
+        dev: Whether it is `serve --dev`: one profile, loopback, no credentials, and a warning in each response.
     """
 
     ANY: ClassVar[str] = ANY_AGENT
-    """The key of a tenant's agents that stands for those without one of their own."""
+    """The key of a tenant's agents for every agent without its own entry."""
 
     def __init__(self, file: ConfigFile, *, stores: Stores, dev: bool = False) -> None:
         self.worker = uuid4().hex
-        """Names this process among the workers, and never another one."""
+        """The unique id of this process among the workers."""
         self.control: Control | None = None
-        """How the process is stopped and restarted; None where somebody else runs it."""
+        """Stops and restarts the process; None if another program runs the server."""
         self.stopping = asyncio.Event()
         """Set when the service begins to stop: event streams end, and calls have `stop_s` seconds."""
         self.tenant_sinks: list[Callable[[str], Sink]] = []
-        """Make a sink for the events of one tenant; parts of the service add theirs before `start`."""
+        """Functions that create a sink for the events of one tenant. Parts of the service add theirs before `start`."""
         self.on_stopping: list[Callable[[], object]] = []
         """Called once when the service begins to stop."""
         self.loop: asyncio.AbstractEventLoop
-        """In which it runs, from `start` on."""
+        """The event loop that it runs in, from `start` on."""
         self._kept: dict[type, object] = {}
         self.on_starting: list[Callable[[], object]] = []
-        """Called in a thread when the service starts, before toolboxes are built; what one raises stops the start."""
+        """Called in a thread at the start, before toolboxes are built. An exception stops the start."""
         self.faults: list[Fault] = []
-        """What was wrong when the service and its parts were made; `build` tells it with all else."""
+        """The faults found while the service and its parts were created. `build` reports them with all others."""
         self.on_examining: list[Callable[[], object]] = []
-        """Called before `on_starting`, and where nothing starts: each raises a `ConfigurationError` with the faults that it
+        """Called before `on_starting`, and by `serve --check`. Each raises `ConfigurationError` with the faults that it
         finds, and writes nothing."""
         self.on_stop: list[Callable[[], Awaitable[object]]] = []
         """Awaited when the service stops, before toolboxes are closed."""
@@ -112,23 +112,23 @@ class Service:
         self.config = file.config
         self.dev = dev
         self.steadiness = Steadiness()
-        """Whether this process may say of another one that it is gone."""
+        """Decides whether this process may declare another process dead."""
         self.sinks: list[str | Sink] = [url_of(each) for each in file.config.events if not is_unset(each)]
-        """Where the events of all toolboxes go; parts of the service add theirs before `start`."""
+        """The sinks for the events of all toolboxes. Parts of the service add theirs before `start`."""
         self.parts: dict[str, Callable[[], Awaitable[str | None]]] = {}
-        """What `/readyz` asks: by name, a function that says why the part is away, or None."""
+        """The checks of `/readyz`: by name, a function that returns why the part is unreachable, or None."""
         self.bus: Any = None
         self.approver: Callable[[str], Approver] | None = None
-        """Gives what answers the questions of a tenant's toolboxes; None if nobody can be asked."""
+        """Returns the approver for a tenant's toolboxes; None if there are no approvals."""
         self.token_holds: Callable[[str, str], Awaitable[bool]] | None = None
-        """Says whether a tenant's token with this id is still good, for calls that it has left behind; None if nobody
-        knows tokens."""
+        """Whether a tenant's token with this id is still valid, for the stored calls that it made; None if the service
+        has no tokens."""
         self.credential_holds: Callable[[str, str, str], Awaitable[bool]] | None = None
-        """The same for a tenant, the means and the id of whatever a request was sent with, while its call waits."""
+        """Whether a credential is still valid, by tenant, means and id, for calls that wait for an approver."""
         self._stores = stores
         self._bound: dict[tuple[str, str], Store] = {}
         self._unreadable: set[tuple[str, str]] = set()
-        """By tenant, what it was told cannot be read."""
+        """The tenants and messages of unreadable records that were reported already."""
         self._boxes: dict[_Place, _Open] = {}
         self._own: set[tuple[str, str]] = set()
         self._lock = threading.RLock()
@@ -137,21 +137,21 @@ class Service:
         self._tasks: list[asyncio.Task[None]] = []
 
     def keep(self, part: object) -> None:
-        """Keep a part of the application, such as the calls under way, for those who ask by its class."""
+        """Register a part of the application, such as `Calls`, by its class."""
         self._kept[type(part)] = part
 
     def part(self, kind: type[P]) -> P:
-        """The part of this class that `keep` was given."""
+        """Return the part of this class that was registered with `keep`."""
         found = self._kept[kind]
         assert isinstance(found, kind)  # noqa: S101 - for the type checkers
         return found
 
     def store(self, tenant: str, distribution: str = DISTRIBUTION) -> Store:
-        """The service's own records of *tenant*; those of the service as a whole for an empty one.
+        """Return the records of a tenant.
 
         Args:
-            tenant: Whose.
-            distribution: Whose records the service administers for another distribution.
+            tenant: The tenant; empty for the records of the service as a whole.
+            distribution: The distribution that owns the records; by default the service.
         """
         known = self._bound.get((tenant, distribution))
         if known is None:
@@ -160,19 +160,19 @@ class Service:
         return known
 
     def _tell_unreadable(self, tenant: str, what: str) -> None:
-        """Write an event of what lists leave out, once: some are read each second."""
+        """Emit an event about an unreadable record, once, since some lists are read each second."""
         if (tenant, what) not in self._unreadable and len(self._unreadable) < _MOST_UNREADABLE:
             self._unreadable.add((tenant, what))
             with suppress(ConfigurationError, OSError):
                 self.emit("service.record_unreadable", tenant=tenant, message=what)
 
     def agents(self, tenant: str) -> Mapping[str, AgentConfig]:
-        """The agents of *tenant*, perhaps with `ANY`; none if there is no such tenant."""
+        """Return the agents of *tenant*, possibly with `ANY`; none if the tenant does not exist."""
         known = self.config.tenants.get(tenant)
         return {} if known is None else known.agents
 
     def agent(self, tenant: str, agent: str) -> AgentConfig:
-        """Profile and workspace of an agent.
+        """Return the profile and workspace of an agent.
 
         Raises:
             UnknownAgent: The configuration does not have it.
@@ -184,20 +184,20 @@ class Service:
         return one
 
     def toolbox(self, tenant: str, agent: str | None) -> LiveToolbox:
-        """The toolbox of an agent, which others may share: take a view of `toolbox.current` for each caller.
+        """Return the toolbox of an agent. Agents may share it: use a view of `toolbox.current` for each caller.
 
         Args:
-            tenant: Whose agent.
-            agent: Its name; None for any agent of a tenant that does not name them.
+            tenant: The agent's tenant.
+            agent: The agent's name; None for any agent of a tenant that does not name its agents.
 
         Raises:
             UnknownAgent: The configuration does not have it.
-            ConfigurationError: It is built now, since the agent has got tools of its own, and cannot be.
+            ConfigurationError: The agent has new custom tools, and its own toolbox cannot be built.
         """
         return self._open(tenant, agent).box
 
     def host(self, tenant: str, agent: str | None) -> Host:
-        """The same toolbox as hosts use it.
+        """Return the host over an agent's toolbox.
 
         Raises:
             UnknownAgent: As `toolbox`.
@@ -206,42 +206,42 @@ class Service:
         return self._open(tenant, agent).host
 
     def view(self, caller: Caller, *, tenant: str, agent: str | None) -> Toolbox:
-        """The present tools of *agent*'s toolbox for *caller*."""
+        """Return the current tools of *agent*'s toolbox for *caller*."""
         return self.toolbox(tenant, agent).current.for_caller(caller)
 
     def toolboxes(self, tenant: str | None = None) -> Iterator[LiveToolbox]:
-        """All that are open, or those of one tenant."""
+        """Return all open toolboxes, or those of one tenant."""
         with self._lock:
             boxes = list(self._boxes.items())
         return (one.box for place, one in boxes if tenant in {None, place.tenant})
 
     def separate(self, tenant: str, agent: str) -> None:
-        """Give an agent a toolbox of its own, since it has tools that others do not have."""
+        """Give an agent its own toolbox, since it has its own custom tools."""
         self.agent(tenant, agent)
         self._own.add((tenant, agent))
 
     def is_separate(self, tenant: str, agent: str) -> bool:
-        """Whether an agent was given a toolbox of its own."""
+        """Whether an agent has its own toolbox."""
         return (tenant, agent) in self._own
 
     def run_in_background(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
-        """Have *work* run from `start` to `stop`, which cancels it; it begins again a second after it has raised."""
+        """Run *work* from `start` until `stop` cancels it. If it raises, it is restarted after a second."""
         self._background.append((name, work))
 
     def emit(self, event: str, /, **fields: Any) -> None:
-        """Write an event of the service itself, such as `service.admin`, to the sinks of the configuration."""
+        """Write an event of the service itself, such as `service.admin`, to the configured sinks."""
         told, _ = scrub_value(json.loads(json.dumps(fields, default=str)))
         line = json.dumps({"event": event, "level": "info", "ts": now(), **told}).encode() + b"\n"
         self._own_events().emit(line)
 
     def _own_events(self) -> Emitter:
-        """The sinks of the configuration as the service itself writes to them.
+        """Open the configured sinks for the service's own events, once.
 
         Raises:
-            ConfigurationError: One cannot be opened.
+            ConfigurationError: A sink cannot be opened.
         """
         known = self._emitter
-        if known is not None:  # Without the lock: a transaction may tell something while a toolbox is built.
+        if known is not None:  # Without the lock: a transaction may emit an event while a toolbox is built.
             return known
         with self._lock:
             if self._emitter is None:
@@ -255,13 +255,14 @@ class Service:
             emitter.close()
 
     def build(self, *, starts: bool = True) -> None:
-        """Build every toolbox, as `start` does of those that are not built yet.
+        """Build every toolbox that is not built yet.
 
         Args:
-            starts: Whether the service is about to start; if not, nothing is written for it.
+            starts: Whether the service is about to start. If not, `on_starting` is skipped and nothing is written.
 
         Raises:
-            ConfigurationError: With every fault of the configuration and of what it names; nothing stays open.
+            ConfigurationError: It lists every fault of the configuration and of the profiles, sinks and stores that it
+                names. All toolboxes are closed again.
         """
         faults = [*self.file.faults, *self.faults, *self._sink_faults(), *self._faults_around()]
         if not faults and starts:
@@ -275,7 +276,7 @@ class Service:
             raise self.file.error(faults)
 
     def _sink_faults(self) -> list[Fault]:
-        """What cannot be opened of the sinks; no toolbox tries those again."""
+        """Return the faults of sinks that cannot be opened. They are removed, so no toolbox tries them again."""
         with suppress(ConfigurationError):
             self._own_events()
             return []
@@ -290,7 +291,7 @@ class Service:
         return faults
 
     def _faults_around(self) -> list[Fault]:
-        """What parts of the service find wrong with what the configuration stands on, such as secrets and other files."""
+        """Return the faults that parts of the service find outside the configuration, such as in secrets and files."""
         faults = list[Fault]()
         for examine in self.on_examining:
             try:
@@ -300,7 +301,7 @@ class Service:
         return faults
 
     def _toolbox_faults(self, tenant: str, agent: str) -> Iterator[Fault]:
-        """Build the toolbox of an agent; one without a workspace is only looked at, in an empty folder."""
+        """Build the toolbox of an agent. If its workspace is missing, only check it, in an empty temporary folder."""
         one = self.agent(tenant, agent)
         try:
             if (missing := missing_workspace(self.file, tenant, agent)) is None:
@@ -325,26 +326,26 @@ class Service:
         self._stores.close()
 
     async def start(self) -> None:
-        """Build every toolbox, and begin what runs in the background.
+        """Build every toolbox, and start the background tasks.
 
         Raises:
-            ConfigurationError: With every fault of every profile; nothing stays open.
+            ConfigurationError: As `build`.
         """
         self.loop = asyncio.get_running_loop()
         await asyncio.to_thread(self.build)
         self._tasks = [asyncio.create_task(_for_ever(work), name=name) for name, work in self._background]
 
     def begin_stop(self) -> None:
-        """Say that the service is about to stop; from the thread of its event loop."""
+        """Announce that the service is about to stop. Call this in the thread of its event loop."""
         if not self.stopping.is_set():
             self.stopping.set()
             for notify in self.on_stopping:
                 notify()
 
     async def stop(self) -> None:
-        """End what runs in the background, let calls end, and close everything."""
+        """Cancel the background tasks, wait for running calls, and close everything."""
         self.begin_stop()
-        # Again and again: before Python 3.12 `asyncio.wait_for` may lose a cancellation, and libraries use it.
+        # In a loop: before Python 3.12 `asyncio.wait_for` may lose a cancellation, and libraries use it.
         while running := [task for task in self._tasks if not task.done()]:
             for task in running:
                 task.cancel()
@@ -390,7 +391,7 @@ async def _for_ever(work: Callable[[], Awaitable[None]]) -> None:
     while True:
         try:
             await work()
-        except Exception:  # noqa: BLE001 - it begins again; what it says of itself is for its own part
+        except Exception:  # noqa: BLE001 - it is restarted; its own part reports its state
             await asyncio.sleep(1)
         else:
             return

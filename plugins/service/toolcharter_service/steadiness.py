@@ -1,19 +1,19 @@
-"""`Steadiness`: whether this process may say of another one that it is gone."""
+"""`Steadiness`: decides whether this process may declare another process dead."""
 
 import time
 
 LATE_S = 5.0
-"""After how long a process that could not say that it is there must assume that nobody could, in seconds: half of the time
-for which such a word holds, so that another one's, which may be a little older, still holds."""
+"""If this process could not renew its own heartbeat for so long, in seconds, others may have had the same problem. It
+is half of the time for which a heartbeat is valid, so that slightly older heartbeats of others are still valid."""
 GRACE_S = 10.0
-"""How long the others then have, in seconds."""
+"""How long other processes then have to renew their heartbeats, in seconds."""
 
 
 class Steadiness:
-    """When this process has last told the store that it is there.
+    """Tracks when this process last renewed its heartbeat in the store.
 
-    What keeps it from that, such as a database that is away, may keep the others from it, too: afterwards all of them look
-    dead to whoever comes back first.
+    A database that is unreachable keeps every process from renewing its heartbeat. Afterwards, all others look dead to
+    the process that reconnects first.
     """
 
     def __init__(self) -> None:
@@ -21,7 +21,7 @@ class Steadiness:
         self._judges_from = 0.0
 
     def told(self) -> None:
-        """Note that the store has just heard of this process."""
+        """Note that this process has just renewed its heartbeat."""
         now = time.monotonic()
         if self._last is not None and now - self._last > LATE_S:
             self._judges_from = now + GRACE_S
@@ -29,6 +29,6 @@ class Steadiness:
 
     @property
     def may_judge(self) -> bool:
-        """Whether a process of which the store has not heard is gone."""
+        """Whether a process without a valid heartbeat can be considered dead."""
         now = time.monotonic()
         return now >= self._judges_from and (self._last is None or now - self._last <= LATE_S)

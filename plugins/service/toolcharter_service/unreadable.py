@@ -1,4 +1,4 @@
-"""Routes for records that cannot be read: which there are, and to remove them. What can be read is kept."""
+"""Routes that list and delete unreadable records. Readable records cannot be deleted here."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -31,7 +31,7 @@ KINDS: Mapping[str, tuple[str, type[StoreRecord]]] = MappingProxyType(
         "custom": (DISTRIBUTION, CustomTool),
     }
 )
-"""By the name in the path, where the records of a kind lie; other kinds have routes that delete them."""
+"""The distribution and model of each kind, by the name in the path. Records of other kinds have their own routes."""
 PAGE = 1_000
 Operator = Annotated[Principal, require(Role.OPERATOR)]
 Kind = Annotated[str, Path(pattern=f"^({'|'.join(KINDS)})$")]
@@ -39,22 +39,22 @@ Key = Annotated[list[Annotated[str, Query(min_length=1, max_length=512)]], Query
 
 
 class Unreadable(BaseModel):
-    """A page of them."""
+    """A page of unreadable records."""
 
     keys: tuple[tuple[str, ...], ...]
-    """Of each record, the parts of its key: what `key` names to delete it."""
+    """The parts of each record's key, for the parameter `key` that deletes it."""
     after: str
-    """What the next page begins after; empty at the end. A page may be empty before it."""
+    """The cursor of the next page; empty at the end. A page before the end may have no keys."""
 
 
 class Removed(BaseModel):
-    """What was deleted."""
+    """The key of the deleted record."""
 
     deleted: tuple[str, ...]
 
 
 def routes(service: Service) -> APIRouter:
-    """`/v1/unreadable`."""
+    """Return the routes below `/v1/unreadable`."""
     router, part = APIRouter(prefix="/v1/unreadable/{kind}", tags=["administration"]), _Routes(service)
     router.add_api_route("", part.list_unreadable, methods=["GET"], responses=answers())
     router.add_api_route("", part.delete_unreadable, methods=["DELETE"], responses=answers(404, 409))
@@ -66,7 +66,7 @@ class _Routes:
         self._service = service
 
     async def list_unreadable(self, kind: Kind, principal: Operator, after: After = "") -> Unreadable:
-        """Records of the tenant that another program or version has written."""
+        """List the tenant's records that another program or version has written."""
         require_within(principal, None, None)
         store, model = self._kept(kind, principal)
         try:
@@ -76,8 +76,8 @@ class _Routes:
         return Unreadable(keys=page.unreadable_keys, after=page.after)
 
     async def delete_unreadable(self, kind: Kind, key: Key, principal: Operator) -> Removed:
-        """Delete one of them. A record that can be read stays: it tells who asked, and who answered."""
-        require_within(principal, None, None)  # Nobody knows whose it was.
+        """Delete one unreadable record. A readable record stays, since it shows who asked and who answered."""
+        require_within(principal, None, None)  # The record's agent is unknown.
         store, model = self._kept(kind, principal)
         if len(key) != len(model.store_kind.key):
             named = ", ".join(model.store_kind.key)
@@ -92,10 +92,10 @@ class _Routes:
 
 
 def _delete(transaction: StoreTransaction, model: type[StoreRecord], key: list[str]) -> None:
-    """Delete what cannot be read.
+    """Delete a record if it cannot be read.
 
     Raises:
-        HttpProblem: 404; 409, it can be read.
+        HttpProblem: 404; 409, the record can be read.
     """
     try:
         found = transaction.get(model, *key)
