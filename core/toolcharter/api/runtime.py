@@ -47,7 +47,7 @@ class ToolContext(Protocol):
         ...
 
     def policy_before(self, **fields: Any) -> None:
-        """Do nothing: for tools that announce their checks themselves. The gate has already emitted that event."""
+        """Add *fields* to the closing event. Tools that announce their checks call it; the gate needs no such call."""
 
     def policy_passed(self) -> None:
         """Set the mark of a staged body: the code above it has not acted on the world, the code below it may."""

@@ -1,1 +1,1 @@
-"""The gate: the one way a call takes from its arguments to its result."""
+"""The gate: the only path of a call from its arguments to its result."""

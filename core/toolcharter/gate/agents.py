@@ -1,4 +1,4 @@
-"""Agents that tools start: what runs each, what it sees, how it ends, and what sessions are told meanwhile."""
+"""Agents that tools start: their threads, their tools and their end; and the inbox of sessions."""
 
 import threading
 from collections.abc import Awaitable, Callable
@@ -22,10 +22,10 @@ else:
     asyncio = lazy("asyncio")
 
 _LOOKS_S = 0.05
-"""How often an asynchronous agent is looked at for whether it has been cancelled, in seconds."""
+"""The interval at which a cancellation of an asynchronous agent is polled, in seconds."""
 
 _CAP = "cap:"
-"""What begins an item of `AgentRequest.deny` that is a glob over capabilities."""
+"""The prefix of an item of `AgentRequest.deny` that is a glob over capabilities."""
 
 
 class AgentLauncher:
@@ -39,7 +39,7 @@ class AgentLauncher:
     def start(
         self, request: AgentRequest, /, *, on_end: Callable[[RunningAgent], object] | None = None
     ) -> "AgentThread":
-        """Start an agent that sees what its parent sees, at one more depth, less what *request* keeps from it.
+        """Start an agent at the next depth. It sees its parent's tools, except those that *request* withholds.
 
         Raises:
             Denied: `not_available`, if no extension of the profile runs agents.
@@ -92,7 +92,7 @@ def _in_background(target: Callable[[], None]) -> None:
 
 
 class AgentThread:
-    """One agent, in a thread of its own that ends with it. Satisfies `RunningAgent`."""
+    """One agent, in a thread of its own. Satisfies `RunningAgent`."""
 
     def __init__(
         self,
@@ -102,14 +102,14 @@ class AgentThread:
         deadline: float,
         on_end: Callable[[RunningAgent], object] | None,
     ) -> None:
-        """Begin nothing yet.
+        """Prepare the agent; starts nothing yet.
 
         Args:
-            host: What runs it.
-            present: The toolbox that it is started on, which cancels it when it closes.
-            toolbox: Its own view of the tools, closed when it ends, so that no call of it begins later.
-            deadline: When it has to have ended, on `monotonic`'s clock.
-            on_end: Called when it has ended.
+            host: Runs the agent.
+            present: The toolbox that the agent is started from, which cancels it when it closes.
+            toolbox: The agent's own view of the tools. It is closed at the agent's end, so that no call begins later.
+            deadline: When the agent must have ended, on `monotonic`'s clock.
+            on_end: Called when the agent has ended.
         """
         self._host = host
         self._present = present
@@ -121,7 +121,7 @@ class AgentThread:
         self._settling = threading.Lock()
 
     def begin(self, task: AgentTask) -> None:
-        """Start the thread, which starts what ends the agent when its time is up: the caller waits for one start alone.
+        """Start the agent's thread, which starts the deadline's thread, so that the caller waits for one start only.
 
         Raises:
             ToolboxClosed: The toolbox is closed.
@@ -155,18 +155,18 @@ class AgentThread:
         return self._has_ended.is_set()
 
     def cancel(self) -> None:
-        """Have it stop: its calls under way are ended, and no other begins."""
+        """Stop the agent: end its calls under way, and refuse new ones."""
         self._settle(ToolError("The agent was cancelled.", reason=Reason.CANCELLED))
 
     def wait(self, timeout_s: float) -> bool:
-        """Wait for its end; returns whether it has come."""
+        """Wait for its end; returns whether it has ended."""
         return self._has_ended.wait(min(timeout_s, threading.TIMEOUT_MAX))
 
     def result(self) -> AgentResult:
-        """What came of it.
+        """Return its result.
 
         Raises:
-            ToolError: `cancelled`, `timed_out`, or what went wrong.
+            ToolError: The agent has failed (`cancelled`, `timed_out` or another reason), or still works.
         """
         outcome = self._outcome
         if outcome is None:
@@ -194,7 +194,7 @@ class AgentThread:
         return task.result()
 
     def _settle(self, outcome: AgentResult | ToolcharterError) -> None:
-        """Keep the first outcome, end the agent's calls, and tell whoever waits for it."""
+        """Record the first outcome, end the agent's calls, and notify its waiters. Later outcomes are ignored."""
         with self._settling:
             if self._outcome is not None:
                 return
@@ -216,11 +216,11 @@ class SessionInbox:
         self._caller = caller
 
     def put(self, text: str, /, *, source: str, session: str = "", key: str = "") -> bool:
-        """Leave *text* for a session, which gets it once; returns whether it was left."""
+        """Leave *text* for a session, which gets it once; returns whether it was put."""
         sessions = sessions_of(self._state, self._caller)
         return sessions.put(session or session_key(self._caller), scrubbed(source)[0], scrubbed(text)[0], key)
 
 
 def sessions_of(state: ToolboxState, caller: Caller) -> Sessions:
-    """The sessions of the caller's tenant."""
+    """Return the session records of the caller's tenant."""
     return Sessions(state.store.handle.bound(caller.tenant, SESSION_RECORDS))

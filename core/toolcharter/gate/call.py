@@ -1,4 +1,4 @@
-"""`CallContext`: one call while it lasts, as the gate keeps it and as its tool sees it; `begin` makes it."""
+"""`CallContext`: the state of one call while it lasts, for the gate and for its tool; `begin` makes it."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -19,20 +19,20 @@ from toolcharter.policy.evaluate import ALLOWED
 
 OUTCOMES = frozenset({"ok", "error", "denied"})
 MAX_NESTING = 16
-"""How deep calls may call other tools before the gate takes it for a runaway."""
+"""How deep calls of tools by tools may be nested. Deeper nesting is treated as a runaway."""
 _PLAIN = frozenset({str, int, float, bool, NoneType})
 _NO_FIELDS: Mapping[str, Any] = MappingProxyType({})
 
 
 class Passed(BaseException):
-    """Ends a dry run at the mark. No `Exception`, so that a tool's `except` lets it through."""
+    """Ends a dry run at the mark. It is no `Exception`, so that `except Exception` in a tool does not catch it."""
 
 
 class CallContext:
-    """One call. Class attributes are the defaults: a plain call pays only for what it sets."""
+    """One call. Defaults are class attributes, so that a call only pays for the attributes that it sets."""
 
     outcome: Outcome | None = None
-    """None until the call is decided; set once."""
+    """None until the outcome is decided; set once."""
     text = ""
     user_text: str | None = None
     data: Any = None
@@ -41,7 +41,7 @@ class CallContext:
     hint: str | None = None
     retryable = False
     is_final = False
-    """No wait helps, whatever its reason says of others."""
+    """Whether a retry is useless, although the call's reason is retryable in general."""
     exit_code: int | None = None
     fields: Mapping[str, Any] = _NO_FIELDS
     stage: Stage | None = None
@@ -50,13 +50,15 @@ class CallContext:
     abandoned = False
     action: str | None = None
     commands: tuple[str, ...] = ()
-    """What it would run, each command in normal form."""
+    """The commands that it would run, in normal form."""
     asked_by_check = False
-    """A check, or a file that is to be changed, wants a person to agree, whatever policy says."""
+    """Whether a check, or a virtual file that the call would change, requires approval, whatever policy decides."""
     question: Ask | None = None
-    """What a person has to be asked about a file that a dry run would change; of a real call, what one has agreed to."""
+    """In a dry run, the question about a file that the call would change; in a real call, the question that was
+    approved.
+    """
     decision: Decision = ALLOWED
-    """What policy says; a call that it denies has ended."""
+    """The decision of policy. If it denies, the call has ended."""
     seen: Call | None = None
     """The call as checks and guards see it, once one of them has looked."""
     parent_id: str | None = None
@@ -66,25 +68,25 @@ class CallContext:
     """The call's base fields, encoded for its events."""
     first_half_written = False
     claimed = False
-    """The body has called `rt.start` for itself."""
+    """Whether the body has called `rt.start` for its own call."""
     passed = False
-    """The body has called `policy_passed`."""
+    """Whether the body has called `policy_passed`."""
     changed = False
-    """The body has changed a file of the workspace."""
+    """Whether the body has changed a file of the workspace."""
     dry = False
     closed = False
     nesting = 0
-    """How many calls of this process this one is nested in."""
+    """How many calls of this process contain this call."""
     parent: "CallContext | None" = None
     """The call that opened this child by `rt.start`."""
     truncated = False
-    """The text lacks a part already, before the gate cuts it."""
+    """Whether the tool has already shortened the text, before the gate truncates it."""
     audit_lost = False
-    """A required sink has lost events of this call or of its children."""
+    """Whether a required sink has lost events of this call or of its children."""
     children: "list[CallContext] | None" = None
-    """Child calls opened by `rt.start`, some perhaps still open."""
+    """Child calls that `rt.start` opened; some may still be open."""
     close_child: "Callable[[CallContext], object] | None" = None
-    """Closes a child call, which has no gate above it that would, as soon as it is decided."""
+    """For a child call: closes it as soon as its outcome is decided, because no pipeline does."""
 
     def __init__(self, tool: str, caller: Caller, call_id: str, started: float, deadline: float) -> None:
         self.tool = tool
@@ -95,12 +97,12 @@ class CallContext:
         self.live_key = id(self)
 
     def policy_before(self, **fields: Any) -> None:
-        """Accepted from tools that mark where their checks begin; *fields* go to the event's `fields`."""
+        """Add *fields* to the event's `fields`. For tools that mark where their checks begin."""
         if fields:
             self.fields = {**self.fields, **fields}
 
     def policy_passed(self) -> None:
-        """Mark that everything below may act; a dry run ends here, unless this is only a child of it."""
+        """Set the mark: the code after this call may act. Ends a dry run, unless this is a child call within it."""
         self.passed = True
         if self.dry and self.close_child is None:
             raise Passed
@@ -136,7 +138,7 @@ class CallContext:
         truncated: bool = False,
         **fields: Any,
     ) -> str:
-        """Record a failure and return the text for the model: *message* behind `ERROR: `, unless it begins like that."""
+        """Record a failure and return the text for the model: *message*, prefixed by `ERROR: ` unless it is already."""
         text = message if message.startswith("ERROR:") else f"ERROR: {message}"
         if self._decide("error", fields):
             self.text, self.message = text, message
@@ -155,25 +157,25 @@ class CallContext:
         return text
 
     def refuse(self, stage: Stage, reason: str, message: str | None, *, hint: str | None = None) -> None:
-        """Deny on behalf of the gate's *stage*."""
+        """Deny the call on behalf of the gate's *stage*."""
         self.outcome = "denied"
         self.text = denial_text(reason, message)
         self.stage, self.reason, self.message, self.hint = stage, str(reason), message, hint
 
     def copy_outcome(self, other: "CallContext") -> None:
-        """End as *other*, a rehearsal of this call, has ended."""
+        """End the call with the outcome of *other*, a dry run of it."""
         self.outcome, self.text, self.stage = other.outcome, other.text, other.stage
         self.reason, self.message, self.hint, self.retryable = other.reason, other.message, other.hint, other.retryable
 
     def fail(self, stage: Stage, reason: str, message: str) -> None:
-        """End with an error on behalf of the gate's *stage*."""
+        """End the call with an error on behalf of the gate's *stage*."""
         self.outcome = "error"
         self.text = f"ERROR: {reason}\n{message}"
         self.stage, self.reason, self.message = stage, str(reason), message
         self.hint, self.retryable = None, False
 
     def adopt(self, result: ToolResult) -> None:
-        """End as *result*, another call's, has ended."""
+        """End the call with the outcome of *result*, the result of another call."""
         if result.outcome not in OUTCOMES or (result.outcome != "ok" and not result.reason):
             self.fail(
                 "tool", Reason.UNEXPECTED_FAILURE, "The tool returned a result without a valid outcome and reason."
@@ -187,7 +189,7 @@ class CallContext:
         self.stage = None if result.outcome == "ok" else "tool"
 
     def detached_copy(self) -> "CallContext":
-        """A context for the same call that the body does not know, to answer in its stead."""
+        """Return another context for the same call, which the body cannot reach, to end the call with."""
         other = CallContext(self.tool, self.caller, self.call_id, self.started, self.deadline)
         other.action, other.parent_id, other.tail = self.action, self.parent_id, self.tail
         other.first_half_written, other.live_key, other.children = self.first_half_written, self.live_key, self.children
@@ -196,28 +198,28 @@ class CallContext:
         return other
 
     def abandon(self) -> "CallContext":
-        """End the call without its body, whose late end is ignored then; returns the context that answers instead."""
+        """Close this context, so that a late end of the body is ignored. Returns a substitute to end the call with."""
         copy = self.detached_copy()
         copy.abandoned = True
         if not self.try_finish():
-            copy.try_finish()  # its after is being written already
+            copy.try_finish()  # another thread already writes the call's `tool.after`
         return copy
 
     def try_finish(self) -> bool:
-        """Take on to write the call's `after`; true for the first to ask, whatever thread it is."""
+        """Claim the right to write the call's `tool.after`. Returns True for the first claimant of any thread."""
         mine = object()
-        first = self.__dict__.setdefault("claimed_by", mine) is mine  # one step, for threads
+        first = self.__dict__.setdefault("claimed_by", mine) is mine  # atomic, because of threads
         self.closed = True
         return first
 
     def discard_result(self) -> None:
-        """Forget what the body recorded: its result came too late or must not be shown."""
+        """Discard the result that the body recorded: it came too late or must not be shown."""
         self.data = self.user_text = self.exit_code = None
         self.truncated = False
         self.outcome = None
 
     def fault(self, word: str) -> None:
-        """Note a fault of the tool; shown on the call's `after`."""
+        """Record a fault of the tool for the call's `tool.after`."""
         if word not in self.faults:
             self.faults = (*self.faults, word)
 
@@ -231,7 +233,7 @@ class CallContext:
         return True
 
     def _settle(self) -> None:
-        """A child context has no gate above it that would close it; it closes with its outcome."""
+        """Close a child call with its outcome: no pipeline would close it."""
         if self.close_child is not None:
             self.close_child(self)
 
@@ -241,19 +243,19 @@ CURRENT: ContextVar[CallContext | None] = ContextVar("toolcharter_call", default
 
 
 def denial_text(reason: str, message: str | None) -> str:
-    """What the model reads of a denial."""
+    """Return the text of a denial for the model."""
     return f"ERROR: denied_by_policy reason={reason}" + (f"\n{message}" if message else "")
 
 
 class CallIds:
-    """Identifiers unique to this process: a random prefix and a number. Cheaper than a UUID."""
+    """Generates identifiers: a random prefix of the process and a number. Cheaper than a UUID."""
 
     def __init__(self) -> None:
         self.renew()
         renew_in_child(self)
 
     def renew(self) -> None:
-        """In a fork's child: other identifiers than the parent's."""
+        """Take another prefix: a forked child must not repeat the parent's identifiers."""
         self._prefix = f"call-{os.urandom(6).hex()}-"
         self._numbers = count(1)
 
@@ -268,18 +270,18 @@ new_call_id = CallIds()
 def begin(
     tool: str, caller: Caller, timeout_s: float, call_id: str | None, parent_id: str | None, *, dry: bool = False
 ) -> CallContext:
-    """Make the context of a call that comes through a toolbox.
+    """Make the context of a call through a toolbox.
 
     Args:
-        tool: Its name, as events show it.
+        tool: The tool's name, as events show it.
         caller: Who calls.
-        timeout_s: How long it may take, in seconds; a call within a call ends with its parent at the latest.
-        call_id: The host's identifier; one of ours if it brings none.
-        parent_id: The host's identifier of the parent; the call whose body runs here, if any.
-        dry: The call is only rehearsed.
+        timeout_s: The call's time limit, in seconds. A nested call also ends at its parent's deadline.
+        call_id: The host's identifier of the call; by default a new one.
+        parent_id: The host's identifier of the parent; by default the call whose body runs here, if any.
+        dry: Whether this is a dry run.
 
     Raises:
-        ToolError: A body that is being rehearsed would make a real call.
+        ToolError: A body in a dry run tries to make a real call.
     """
     started = monotonic()
     identifier = new_call_id() if call_id is None else redact_id(call_id) or new_call_id()
@@ -300,9 +302,9 @@ def begin(
 
 
 def as_json(values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Validated arguments as JSON types, which is what rules, approvals and patterns are about.
+    """Return validated arguments as JSON types, as rules, approvals and patterns need them.
 
-    A signature may ask for a path or an enumeration; a rule on its text must match all the same.
+    A value may be a path or an enumeration by the function's signature; a rule on its text must still match.
 
     Raises:
         PydanticSerializationError: A value has no JSON form.

@@ -1,4 +1,4 @@
-"""From what a tool says it would run to what rules see of it, and to what has to be looked at in the world."""
+"""Turns the commands that a tool says it would run into what rules see, and into preconditions to check on disk."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -20,19 +20,19 @@ else:
 
 
 class CommandAnalysis(NamedTuple):
-    """What a call would run, as far as it is understood."""
+    """The commands that a call would run, as far as the shell guard understands them."""
 
     commands: tuple[str, ...] = ()
-    """Each in normal form."""
+    """The normal form of each command."""
     refusal: Refusal | None = None
-    """Why no rule and no person may permit it."""
+    """Why neither a rule nor a person may permit the call."""
     needs: tuple[Requirements, ...] = ()
-    """What each asks of the rule that would allow it."""
+    """What a rule that allows the command must mention, for each command."""
     unsupported: str | None = None
-    """What in them no rule can cover."""
+    """The construct that no rule can cover, if there is one."""
     world: DiskPreconditions | None = None
     judged: tuple[AnalysedCommand, ...] = ()
-    """The same commands with all that is known of them, for `explain`."""
+    """The full analysis of each command, for `explain`."""
 
 
 NOTHING = CommandAnalysis()
@@ -45,12 +45,12 @@ _LOOK_INTO_WHAT_IS_ADDED = frozenset({"add", "describe", "diff-index", "diff-fil
 
 
 def analyse_commands(commands: Iterable[object], workspace: str, tables: "Tables | None" = None) -> CommandAnalysis:
-    """Judge the commands of one call.
+    """Analyse the commands of one call.
 
     Args:
-        commands: Shell lines and argument vectors, as a tool's `invocation` gives them.
+        commands: Shell lines and argument vectors, as a tool's `invocation` returns them.
         workspace: Real path of the workspace.
-        tables: What is known of programs; by default what the core knows.
+        tables: The tables of programs; by default those of the core.
     """
     commands = tuple(commands)
     if not commands:
@@ -60,7 +60,7 @@ def analyse_commands(commands: Iterable[object], workspace: str, tables: "Tables
         judgement = analyse.analyse(commands, workspace, tables)
     except nodes.NotUnderstood as error:
         return CommandAnalysis(refusal=Refusal(Reason.NOT_UNDERSTOOD, str(error)))
-    except Exception as error:  # noqa: BLE001 - what cannot be judged cannot be permitted
+    except Exception as error:  # noqa: BLE001 - commands that cannot be analysed cannot be permitted
         message = f"The commands cannot be judged: {type(error).__name__}."
         return CommandAnalysis(refusal=Refusal(Reason.NOT_UNDERSTOOD, message))
     judged = judgement.commands
@@ -78,7 +78,7 @@ def _refusal(judgement: "Analysis") -> Refusal | None:
 
 def _needs(one: AnalysedCommand) -> Requirements:
     if not (one.needs or one.deny_forms or one.bare is not None or one.starters):
-        return _EXEMPT if one.is_transparent else _ASKS_NOTHING  # As most commands of most lines.
+        return _EXEMPT if one.is_transparent else _ASKS_NOTHING  # This is true of most commands.
     return Requirements(
         _words(one.needs),
         one.needs[0].why if one.needs else None,
@@ -109,7 +109,7 @@ def _world(judgement: "Analysis") -> DiskPreconditions:
         if program.endswith("git") and basename(program) == "git":
             gits.append(one)
         if one.reaches:
-            # One that does more than its program is for may change what it is given.
+            # A command that does more than its program's ordinary use may change the paths that it is given.
             reaches = _brought(one) if program.rpartition("/")[2] in _COPYING else one.reaches
             places += _may_change(reaches) if one.needs else reaches
         if one.listings or one.marks:
@@ -131,7 +131,7 @@ def _world(judgement: "Analysis") -> DiskPreconditions:
 
 
 def _modules(judged: Iterable[AnalysedCommand]) -> tuple[tuple[str, str], ...]:
-    """The modules of Python that commands import by their names alone, and from which folders."""
+    """The modules that commands import in Python by name alone, each with the folder in which Python runs."""
     return tuple(dict.fromkeys([(folder, one.module) for one in judged if one.module for folder in one.folders]))
 
 
@@ -141,7 +141,7 @@ def _may_change(reaches: Iterable[PathAccess]) -> Iterator[PathAccess]:
 
 
 def _brought(one: AnalysedCommand) -> Iterable[PathAccess]:
-    """The paths of a command that copies, each with the folder that it is copied into."""
+    """The paths of a copying command, each with the folder that it is copied into."""
     into = next((access for access in one.reaches if access.change == "into"), None)
     if into is None:
         return one.reaches
@@ -155,7 +155,7 @@ def _brought(one: AnalysedCommand) -> Iterable[PathAccess]:
 
 
 def _links_repositories(commands: list[list[str]]) -> bool:
-    """Whether one of git's *commands* would look into what an earlier one has added: a call is looked at only once."""
+    """Whether a git command would look into repositories that an earlier one of *commands*, not run yet, adds."""
     added = False
     for words in commands:
         if added and not _LOOK_INTO_WHAT_IS_ADDED.isdisjoint(words):

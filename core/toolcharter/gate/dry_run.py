@@ -1,4 +1,4 @@
-"""Dry runs: what a call would meet, without running it. Nothing is emitted, counted or asked."""
+"""Dry runs: what the gate would decide about a call, without running it. They emit, count and ask nothing."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -13,14 +13,14 @@ _TOOL_CHECKS: dict[str | None, ToolChecks] = {None: "passed", "ok": "passed", "d
 
 
 class DryRun(NamedTuple):
-    """A dry run that has ended."""
+    """The result of a dry run."""
 
     ctx: CallContext
     decision: Decision
 
 
 def dry_run(pipeline: CallPipeline, args: Mapping[str, Any]) -> DryRun:
-    """Stages 1 to 5, and a staged body's own checks, from synchronous code."""
+    """Run stages 1 to 5 and a staged body's own checks, from synchronous code."""
     if pipeline.tool.function.is_async:
         refuse_inside_loop(pipeline.tool.spec.name, instead="adecide")
         return pipeline.state.loop.run(adry_run(pipeline, args))
@@ -47,7 +47,7 @@ def _has_more(pipeline: CallPipeline, ctx: CallContext) -> bool:
 
 
 async def _rest(pipeline: CallPipeline, ctx: CallContext) -> tuple[CallContext, Ask | None]:
-    """Stages 4 and 5, and a staged body up to its mark; returns what a person would be asked."""
+    """Run stages 4 and 5, and a staged body up to its mark. Returns the question that a person would be asked."""
     question = await pipeline.weigh(ctx)
     if question is not None and pipeline.state.approval.apply_saved(pipeline, ctx):
         question = None
@@ -57,7 +57,7 @@ async def _rest(pipeline: CallPipeline, ctx: CallContext) -> tuple[CallContext, 
 
 
 def _decision(pipeline: CallPipeline, ctx: CallContext, question: Ask | None) -> Decision:
-    """The outcome of a dry run. A body that has reached its mark has passed, even if it caught the exception."""
+    """Return the decision of a dry run. A body that has reached its mark has passed, even if it caught `Passed`."""
     ctx.closed = True
     ctx.reason = as_reason_word(ctx.reason)
     if pipeline.verify is not None:

@@ -1,4 +1,4 @@
-"""`Toolbox.explain`: a dry run that shows what every stage looked at and said."""
+"""`Toolbox.explain`: a dry run that shows what each stage examined and decided."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -29,11 +29,11 @@ _ORDER: tuple[Stage, ...] = ("name", "arguments", *_POLICY, "check", "guard", "a
 
 
 def explain(pipeline: CallPipeline, dry_run: DryRun, given: str, args: Mapping[str, Any]) -> Explanation:
-    """What each stage made of a dry run.
+    """Explain a dry run, stage by stage.
 
     Args:
-        pipeline: Of the tool and the caller.
-        dry_run: The dry run, ended.
+        pipeline: The pipeline of the tool and the caller.
+        dry_run: The ended dry run.
         given: The tool's name as the caller wrote it.
         args: The arguments as the caller gave them.
     """
@@ -61,7 +61,7 @@ def explain(pipeline: CallPipeline, dry_run: DryRun, given: str, args: Mapping[s
 def explain_unknown(
     state: ToolboxState, name: str, args: Mapping[str, Any], decision: Decision, tools: Mapping[str, Any]
 ) -> Explanation:
-    """The same for a name that the profile does not have, with what is near."""
+    """Explain the denial of a name that the profile does not have, with similar names."""
     looked_at = f"the {len(tools)} tools of the profile, by name and alias"
     step = Step("name", looked_at, "deny", decision, decides=True, changes=tuple(_other_names(name, tools)))
     shown = _plain(redact_args(args, "full"))
@@ -103,13 +103,13 @@ def _policy(pipeline: CallPipeline, ctx: CallContext, decision: Decision) -> Ite
     hiders = pipeline.state.availability.why(pipeline.tool.spec.name, pipeline.caller)
     try:
         steps = explain_policy(pipeline.policy.view, pipeline.rule_input(ctx)[0], hiders)
-    except Exception as error:  # noqa: BLE001 - the gate denies what its rules cannot answer; here it is shown
+    except Exception as error:  # noqa: BLE001 - the gate denies a call that its rules cannot judge; here it is shown
         steps = tuple(_unanswered(stage, error, decision) for stage in _POLICY)
     yield from map(_scrubbed, steps)
 
 
 def _parse(pipeline: CallPipeline, ctx: CallContext, decision: Decision) -> Iterator[CommandNote]:
-    """Each command with what the shell guard knows of it and what rules make of it."""
+    """Yield each command with its analysis by the shell guard and the verdict of the rules."""
     if decision.stage == "arguments":
         return
     subject, understanding = pipeline.rule_input(ctx)
@@ -149,7 +149,7 @@ def _scrubbed(step: Step) -> Step:
 
 
 def _behind_policy(pipeline: CallPipeline, ctx: CallContext, decision: Decision) -> Iterator[Step]:
-    """The stages that are only asked if none before them ends the call."""
+    """Explain the stages after policy, which only run if no earlier stage has ended the call."""
     state = pipeline.state
     checks = ", ".join(check.plugin for check in state.checks) or "none"
     change = "satisfy the check, or change the policy of its extension"
@@ -193,7 +193,7 @@ def _approval(ctx: CallContext, decision: Decision) -> Step:
 def _shown_args(ctx: CallContext, given: Mapping[str, Any], decision: Decision) -> dict[str, Any]:
     if decision.stage == "arguments":
         return _plain(redact_args(given, "full"))
-    # What a validator made of JSON may be a date or a path.
+    # A validator may have turned JSON into a date or a path.
     return dict(scrub_value(orjson.loads(orjson.dumps(dict(ctx.values), default=str)))[0])
 
 

@@ -24,9 +24,9 @@ class GovernedHttp:
     """`rt.http`.
 
     Args:
-        client: Gives the toolbox's; asked for when the first request is made.
-        check: Raises where a tool may not act: above its mark, in a dry run, after its call.
-        deadline: When the present call must have ended.
+        client: Returns the toolbox's client; called for each request.
+        check: Raises if the tool may not act: before its mark, in a dry run, after its call.
+        deadline: Returns when the current call must have ended.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class GovernedHttp:
         self._deadline = deadline
 
     def check(self, url: str, policy: NetworkPolicy, /) -> str:
-        """Judge *url* without looking anything up."""
+        """Check *url* without looking up its name."""
         parsed = parse_url(url)
         judge_url(parsed, policy)
         return str(parsed)
@@ -79,17 +79,17 @@ class GovernedHttp:
         )
 
     def transport(self, policy: NetworkPolicy, /, *, limits: HttpLimits | None = None) -> "httpx.BaseTransport":
-        """For an `httpx.Client`."""
+        """Return a transport for an `httpx.Client`."""
         return transport.GuardedTransport(partial(self._lines, policy, limits))
 
     def async_transport(
         self, policy: NetworkPolicy, /, *, limits: HttpLimits | None = None
     ) -> "httpx.AsyncBaseTransport":
-        """For an `httpx.AsyncClient`."""
+        """Return a transport for an `httpx.AsyncClient`."""
         return transport.AsyncGuardedTransport(partial(self._lines, policy, limits))
 
     def connector(self, policy: NetworkPolicy, /, *, timeout_s: float = 15.0) -> Connect:
-        """What connects to a host and port."""
+        """Return a function that connects to a host and port."""
         self._check()
         return self._client().connector(policy, timeout_s)
 

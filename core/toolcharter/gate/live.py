@@ -1,8 +1,8 @@
-"""`LiveToolbox`: a session's toolbox, made anew when its discoverers find other tools than before.
+"""`LiveToolbox`: a session's toolbox, which a reload replaces when its discoverers find other tools than before.
 
-A toolbox never changes. What a reload makes shares the same base: sinks, rate limits, what the guards remember,
-the runner, and the tools of plugins with all that they hold. The toolbox before it stays usable until the next reload, so that a
-turn that has begun can end on it; then its calls under way end, and it is closed.
+A toolbox itself never changes. The toolboxes of a session share their base: sinks, rate limits, the memory of session
+guards, the runner, and the tools of plugins with their resources. The previous toolbox stays usable until the next
+reload, so that a turn that has begun can end on it. It is closed when its calls have ended.
 """
 
 import threading
@@ -61,22 +61,22 @@ def open_live(
     believed: Iterable[Path] = (),
     stores: "StoreHandle | None" = None,
 ) -> "LiveToolbox":
-    """Build the tools of *profile* for a session in which more tools may appear.
+    """Build the tools of *profile* for a session in which tools may come and go.
 
     Args:
-        profile: As for `build_tools`, and so are the others that are not named here.
-        workspace: As above.
-        caller: As above.
-        events: As above; with None, events are written only if the profile requires them.
-        approver: As above.
-        last_approver: Whom to ask if there is neither an *approver* nor an extension that answers.
-        strict: As tests want it: a tool that breaks its own spec raises.
-        believed: Files and folders that the host executes or believes: no tool changes them.
-        stores: The host's own store, instead of the one that the profile names; the host closes it. It must not lie in
-            the workspace.
+        profile: As for `build_tools`.
+        workspace: As for `build_tools`.
+        caller: As for `build_tools`.
+        events: As for `build_tools`; with None, events are written only if the profile requires them.
+        approver: As for `build_tools`.
+        last_approver: The approver if there is neither an *approver* nor an extension that answers.
+        strict: For tests: a tool that breaks its own spec raises.
+        believed: Files and folders that the host executes or trusts. No tool may change them.
+        stores: The host's own store, used instead of the profile's. The host closes it. It must not lie in the
+            workspace.
 
     Raises:
-        ConfigurationError: With every fault of the profile and the installation; nothing is built.
+        ConfigurationError: It lists every fault of the profile and the installation; nothing is built.
     """
     places = () if stores is None else stores.keeps_state_in()
     require_store_outside(existing_folder(workspace), places)
@@ -96,7 +96,7 @@ def open_live(
 
 
 class LiveToolbox:
-    """The present toolbox of one session, and who has to know when there is another. Safe from many threads."""
+    """The current toolbox of one session, and the subscribers to its replacement. Thread-safe."""
 
     def __init__(self, plan: Plan, base: ToolboxState, caller: Caller) -> None:
         self._base = base
@@ -109,7 +109,7 @@ class LiveToolbox:
         late = LateRuntime(base, is_live=True)
         self._plan = plan = discover_late(plan, base, late)
         self._first = _folded(plan.discovered.fingerprints)
-        """The code of each tool as the session first had it, by its name without case, as rules name it."""
+        """The first fingerprint of each discovered tool in this session, by its name without case, as rules name it."""
         self._current = build_tools_into(base.child(), plan, caller, base=base)
         base.emitter.begin_with(base.announce(caller, plan.loaded.distributions))
         late.answer_with(self._look_again)
@@ -121,13 +121,13 @@ class LiveToolbox:
 
     @property
     def current(self) -> Toolbox:
-        """The toolbox that calls of the next turn go through. It never changes; look again after a reload."""
+        """The toolbox for the calls of the next turn. A toolbox never changes, so read this property after a reload."""
         return self._current
 
     def call(
         self, name: str, args: Mapping[str, Any], *, call_id: str | None = None, parent_id: str | None = None
     ) -> ToolResult:
-        """One governed call through the present toolbox."""
+        """Call a tool through the current toolbox."""
         while True:
             toolbox = self._present()
             try:
@@ -140,26 +140,26 @@ class LiveToolbox:
         return self._current
 
     def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
-        """Have *subscriber* called with each toolbox that a reload makes, in the thread of the reload.
+        """Call *subscriber* with each toolbox that a reload makes, in the thread of the reload.
 
-        It is for hosts: they hand its tools over from the next turn on. One that raises is noted in the answer of the
-        reload, and the others are notified all the same.
+        It is for hosts, which offer the new tools from the next turn on. If a subscriber raises, the result of the
+        reload has a note about it, and the other subscribers are still notified.
 
         Returns:
-            What ends the subscription.
+            A function that ends the subscription.
         """
         key = object()
         self._subscribers[key] = subscriber
         return lambda: self._subscribers.pop(key, None) and None
 
     def record(self, role: "Role", text: str, usage: "Usage | None" = None, *, caller: Caller | None = None) -> None:
-        """Add a message to the session's record, which the tools about sessions read; scrubbed of secrets.
+        """Add a message to the session's record, which the session tools read. Scrubs the text of secrets.
 
         Args:
-            role: Who says it.
-            text: Cut at 100,000 characters.
-            usage: What a model has used for it.
-            caller: Whose session, if it is not the one that the toolbox was built for.
+            role: The author of the message.
+            text: The text; cut to 100,000 characters.
+            usage: The tokens that a model has used for it.
+            caller: The caller whose session it is; by default the caller that the toolbox was built for.
 
         Raises:
             StoreUnavailable: The store cannot be reached.
@@ -168,7 +168,7 @@ class LiveToolbox:
         agents.sessions_of(self._base, caller).record(caller, role, scrubbed(text)[0], usage)
 
     def inbox(self, *, caller: Caller | None = None) -> "tuple[InboxItem, ...]":
-        """What the session has to be told in this turn: results of agents, fired jobs, messages. Each item is given once.
+        """Take the items from the session's inbox: results of agents, fired jobs, messages. Each item is returned once.
 
         Args:
             caller: As for `record`.
@@ -180,18 +180,18 @@ class LiveToolbox:
         return agents.sessions_of(self._base, caller).take(sessions.session_key(caller))
 
     def settle(self) -> None:
-        """Wait for tools that are under way, as long as their discoverers say: for a session of a single command."""
+        """Wait for announced tools, up to the discoverers' `wait_s`. For a session of a single command."""
         until = monotonic() + self._plan.discovered.wait_s
         while self._plan.discovered.wait_s and monotonic() < until:
             sleep(_LOOKS_S)
 
     def reload(self) -> Reload:
-        """Have discoverers look again, and make another toolbox if they find anything else than before.
+        """Run the discoverers again, and make another toolbox if they find other tools than before.
 
         The profile is not read again.
 
         Raises:
-            ConfigurationError: What they found cannot be used; the present toolbox stays.
+            ConfigurationError: The tools that were found cannot be used; the current toolbox stays.
             ToolboxClosed: The session has ended.
         """
         with self._lock:
@@ -216,7 +216,7 @@ class LiveToolbox:
         )
 
     def _look_again(self) -> None:
-        """Reload because a discoverer has announced something; what cannot be used leaves all as it is."""
+        """Reload because a discoverer has announced new tools. If they cannot be used, nothing changes."""
         with suppress(ConfigurationError, ToolboxClosed):
             self.reload()
 
@@ -227,7 +227,7 @@ class LiveToolbox:
         return self.reload()
 
     def _changed(self, plan: Plan) -> frozenset[str]:
-        """The tools whose code has changed; not those about which their own extension asks."""
+        """The tools whose code has changed, except those whose own extension asks about them."""
         present = plan.discovered.fingerprints.items()
         changed = frozenset(name for name, code in present if self._first.get(fold(name), code) != code)
         return changed - plan.discovered.asked_about
@@ -248,7 +248,7 @@ class LiveToolbox:
         except BaseException:
             child.close()
             raise
-        # For what the tools of plugins do beside calls.
+        # For events of plugins' tools outside calls.
         base.digest, base.lines = child.digest, child.lines
         if base.emitter.has_begun:
             base.emitter.emit(base.announce(self._caller, plan.loaded.distributions))
@@ -258,17 +258,17 @@ class LiveToolbox:
         self._retire(old)
 
     def _retire(self, old: Toolbox) -> None:
-        """Close those before *old* whose calls have ended."""
+        """Close the toolboxes before *old* whose calls have ended."""
         idle = [toolbox for toolbox in self._retired if not toolbox.is_busy]
         self._retired = [*(toolbox for toolbox in self._retired if toolbox.is_busy), old]
         for toolbox in idle:
             toolbox.close()
 
     def close(self) -> None:
-        """Let calls under way end, close what tools hold, and flush the sinks.
+        """Wait for calls under way, close the tools' resources, and flush the sinks.
 
         Raises:
-            ExceptionGroup: What tools raised while they closed; everything is closed all the same.
+            ExceptionGroup: The exceptions of tools that failed to close. Everything else is closed nevertheless.
         """
         with self._lock:
             self._closed = True
@@ -280,7 +280,7 @@ class LiveToolbox:
             raise ExceptionGroup("tools raised while the toolbox closed", errors)
 
     async def aclose(self) -> None:
-        """`close` from asynchronous code, whose calls under way go on meanwhile."""
+        """`close` from asynchronous code. Does not block the event loop, so that its calls under way can end."""
         await asyncio.to_thread(self.close)
 
     def __enter__(self) -> Self:
@@ -302,11 +302,11 @@ class LiveToolbox:
 
 _OURS = "toolcharter"
 _LOOKS_S = 0.01
-"""How often a session that waits for tools looks, in seconds."""
+"""The polling interval of a session that waits for tools, in seconds."""
 
 
 def _asking_about(changed: Collection[str]) -> Check:
-    """The check that sends calls of tools whose code has changed to a person, whatever allows them."""
+    """Return a check that requires approval for calls of tools whose code has changed, whatever allows them."""
 
     def ask_again(call: Call) -> Ask | None:
         if call.tool in changed:
@@ -323,9 +323,9 @@ def _folded(fingerprints: Mapping[str, str]) -> Mapping[str, str]:
 
 
 def _notified(subscriber: Subscriber, toolbox: Toolbox) -> str | None:
-    """What went wrong when *subscriber* was notified."""
+    """Notify *subscriber*. Returns a sentence about its exception, or None."""
     try:
         subscriber(toolbox)
-    except Exception as error:  # noqa: BLE001 - a host's code; the others have to be notified, too
+    except Exception as error:  # noqa: BLE001 - a host's code; the other subscribers must still be notified
         return f"A host did not take the new tools: {type(error).__name__}."
     return None

@@ -1,4 +1,4 @@
-"""What only tests do at the end of a call: notify observers, and hold a tool to its own spec."""
+"""For tests only, at the end of a call: notifies observers, and verifies the tool against its own spec."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,25 +22,25 @@ Notify = Callable[[str], object]
 
 
 class ContractBroken(ToolcharterError):
-    """Under test, a tool did what its own spec rules out."""
+    """In a test, a tool has broken its own spec."""
 
 
 @dataclass(eq=False, repr=False)
 class SpecVerifier:
-    """Looks at every ended call and dry run of one tool."""
+    """Verifies every ended call and dry run of one tool."""
 
     spec: ToolSpec[Any]
     function: ToolFunction
     reasons: frozenset[str] | None
-    """Every reason the tool may give; None leaves it unchecked."""
+    """Every reason that the tool may give; None leaves reasons unchecked."""
     notify: Notify | None
     strict: bool
 
     def __call__(self, ctx: CallContext, result: ToolResult | None) -> None:
-        """Look at *ctx*; *result* is None for a dry run.
+        """Verify *ctx*; *result* is None for a dry run.
 
         Raises:
-            ContractBroken: In a strict toolbox, the tool did what its spec rules out.
+            ContractBroken: The toolbox is strict, and the tool has broken its spec.
         """
         if self.notify is not None and ctx.stage == "tool" and ctx.reason is not None:
             self.notify(ctx.reason)
@@ -48,7 +48,7 @@ class SpecVerifier:
             self._hold(ctx, result)
 
     def asked(self, reason: str) -> None:
-        """Look at the reason for which a person is to be asked: it is the tool's own if its `asks` gave it."""
+        """Report the reason for which a person is asked to the observer, if it is a reason of the tool's own."""
         if self.notify is not None and reason in (self.spec.own_reasons() or ()):
             self.notify(reason)
 
@@ -79,6 +79,6 @@ class SpecVerifier:
 def verifier_for(
     profile: str, spec: ToolSpec[Any], function: ToolFunction, reasons: frozenset[str] | None, *, strict: bool
 ) -> SpecVerifier | None:
-    """The observer of one tool's calls; None outside tests."""
+    """Return the verifier of one tool's calls; None outside tests."""
     notify = partial(OBSERVERS[-1], profile, spec) if OBSERVERS else None
     return SpecVerifier(spec, function, reasons, notify, strict) if strict or notify is not None else None

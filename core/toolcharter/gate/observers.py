@@ -1,6 +1,6 @@
-"""Observers of the ends of bodies: `toolcharter.testing` alone, to see which reasons tests show.
+"""Observers of the reasons that bodies give. Only `toolcharter.testing` uses them, to see which reasons tests cover.
 
-Imports next to nothing: pytest loads it in every project that has toolcharter installed.
+Imports next to nothing, because pytest loads it in every project that has toolcharter installed.
 """
 
 from collections.abc import Callable
@@ -10,4 +10,4 @@ Observer = Callable[[str, Any, str], object]
 """Takes the profile's name, the tool's spec, and the reason its body gave; must be quick and raise nothing."""
 
 OBSERVERS: list[Observer] = []
-"""The last one counts; read when a toolbox makes the way of a tool's calls. Empty outside tests."""
+"""Only the last observer is notified. Read when a toolbox makes the pipeline of a tool. Empty outside tests."""

@@ -7,14 +7,14 @@
 9     s9_record      first half of the events                        audit_unavailable
 4     s4_checks      plugins' checks                                 check_failed, their own
 4     s4_session     guards that remember the session's calls        repeated_call, ...
-5     s5_approval    a person, where one has to agree                approval_denied, approval_timeout, ...
+5     s5_approval    a person's answer, where one is needed          approval_denied, approval_timeout, ...
 6     s6_limits      rate limits                                     rate_limited
 7     s7_body        the tool's function                             timed_out, tool_stuck, its own
 8     s8_result      scrubbed, then cut
 9     s9_record      second half of the events, notifications        audit_lost
 ```
 
-Whatever happens on the way, `s9_record` ends the call once.
+Whatever happens in between, `s9_record` ends the call exactly once.
 """
 
 from collections.abc import Mapping
@@ -51,7 +51,7 @@ UNATTENDED = "A person would have to agree, and nobody is asked about what runs 
 
 
 class CallPipeline:
-    """The calls of one tool for one caller; made on first use, kept by the toolbox's view."""
+    """Runs the calls of one tool for one caller. Made on first use and cached by the toolbox's view."""
 
     def __init__(self, state: ToolboxState, tool: BuiltTool, caller: Caller) -> None:
         self.state = state
@@ -71,13 +71,13 @@ class CallPipeline:
         self._checks = Checks(checks, state.loop) if checks else None
         self._session = state.session
         self.limits = None if state.rates is None else state.rates.bind(spec.name, caller.agent)
-        """The rate limits that concern it; None if there are none."""
+        """The rate limits that apply to the tool; None if there are none."""
         self._keys = None if self.limits is None else s6_limits.keys_of(caller)
         self._may_ask = caller.delegation is None or caller.delegation.may_ask
         self._own_session = "" if self._session is None else s6_limits.session_of(caller)
         self._has_routes = bool(state.routes)
         self.is_watched = self._checks is not None or self._session is not None or self._has_routes
-        """Whether anything but a rate limit applies between policy and the body of every call."""
+        """Whether checks, session guards or virtual files apply between policy and the body, to every call."""
         self.verify = verifier_for(state.profile, spec, tool.function, tool.reasons, strict=state.strict)
         self._record = CallRecorder(
             state.calls,
@@ -95,7 +95,7 @@ class CallPipeline:
         self.body = BodyStage(tool, state.loop, self._record.interrupt)
 
     def call(self, args: Mapping[str, Any], *, call_id: str | None = None, parent_id: str | None = None) -> ToolResult:
-        """One governed call from synchronous code.
+        """Run one call, from synchronous code.
 
         Raises:
             SyncCallInLoop: The tool is asynchronous and an event loop runs in this thread.
@@ -124,7 +124,7 @@ class CallPipeline:
     async def acall(
         self, args: Mapping[str, Any], *, call_id: str | None = None, parent_id: str | None = None
     ) -> ToolResult:
-        """The same from asynchronous code, and cancellable."""
+        """Run one call, from asynchronous code; it can be cancelled."""
         ctx = self.enter(args, call_id, parent_id)
         try:
             if ctx.outcome is None:
@@ -148,7 +148,11 @@ class CallPipeline:
     def enter(
         self, args: Mapping[str, Any], call_id: str | None, parent_id: str | None, *, dry: bool = False
     ) -> CallContext:
-        """Stages 1 to 3, commands against the disk, and the first half of the events; `outcome` is set if one ends it."""
+        """Run stages 1 to 3, check commands on disk, and write the first half of the events.
+
+        Returns:
+            The call; its `outcome` is set if one of these stages has ended it.
+        """
         if self._calls.closed:
             self._calls.require_open()
         ctx = begin(self._name, self.caller, self.tool.timeout_s, call_id, parent_id, dry=dry)
@@ -177,7 +181,7 @@ class CallPipeline:
         return ctx
 
     async def _admit(self, ctx: CallContext) -> None:
-        """Stages 4 to 6: take *ctx* to its body, or end it."""
+        """Run stages 4 to 6. Afterwards *ctx* may enter its body, or has ended."""
         question = await self.weigh(ctx)
         if question is not None:
             await self.state.approval.request(self, ctx, question)
@@ -197,7 +201,7 @@ class CallPipeline:
                 self._session.enter(self.call_of(ctx))
 
     def _answer(self, ctx: CallContext, session: "SessionStage", found: ToolResult) -> None:
-        """End *ctx* as the same read has ended before; it counts as a call, yet in no rate limit, as nothing runs."""
+        """End *ctx* with the cached result of an equal read. The session counts the call; rate limits do not."""
         session.count(ctx, self.call_of(ctx), self._session_of(ctx))
         if ctx.outcome is None:
             ctx.adopt(found)
@@ -205,7 +209,7 @@ class CallPipeline:
             ctx.fields = {**ctx.fields, "cached": True}
 
     async def weigh(self, ctx: CallContext) -> Ask | None:
-        """Stage 4: heed the checks and the session guards; returns what a person has to be asked, if anything."""
+        """Run the checks and session guards of stage 4. Returns the question for a person; None if none is needed."""
         objection = None if self._checks is None else await self._checks.ask(ctx, self.call_of(ctx))
         if isinstance(objection, Deny):
             ctx.refuse("check", objection.reason, objection.message, hint=objection.hint)
@@ -229,7 +233,7 @@ class CallPipeline:
         return objection
 
     async def _question_of_files(self, ctx: CallContext) -> Ask | None:
-        """What a person has to be asked about the virtual file that *ctx* would change, as its dry run finds it."""
+        """Return the question about a virtual file that *ctx* would change, as found by a dry run; None without one."""
         touched = self.tool.spec.capabilities_of(ctx.action)
         if touched is not None and "fs:write" not in touched:
             return None
@@ -237,17 +241,17 @@ class CallPipeline:
         return None if dry is None else dry.question
 
     def confine(self, ctx: CallContext) -> None:
-        """Stage 4 for a call that a saved approval allows: refuse it if its commands lead elsewhere than they seem to."""
+        """Stage 4 for a call with a saved approval: refuse it if its commands do not do on disk what the text says."""
         preconditions = self.policy.rule_input(ctx)[1].world if ctx.commands else None
         if preconditions is not None:
             self.state.confinement.hold(ctx, preconditions)
 
     def rule_input(self, ctx: CallContext) -> tuple[RuleInput, CommandAnalysis]:
-        """The call as rules see it, and what is understood of its commands."""
+        """Return the call as rules see it, and the analysis of its commands."""
         return self.policy.rule_input(ctx)
 
     async def dry_run(self, ctx: CallContext) -> CallContext | None:
-        """What the body of *ctx*, a real call, checks itself; None if it is not staged."""
+        """Run the own checks of a staged body for *ctx*, a real call. Returns None if the tool is not staged."""
         if not self.tool.spec.staged:
             return None
         dry = ctx.detached_copy()
@@ -255,22 +259,25 @@ class CallPipeline:
         return await self.body.dry_run(dry)
 
     def keys(self, ctx: CallContext) -> "Keys":
-        """Whose calls *ctx* counts among: those of the caller at the top, so that a subagent has its parent's limits."""
+        """Return the keys under which rate limits count *ctx*: those of the outermost call's caller.
+
+        So a subagent shares its parent's limits.
+        """
         known = self._keys
         return known if known is not None and ctx.root is self.caller else s6_limits.keys_of(ctx.root)
 
     def _session_of(self, ctx: CallContext) -> str:
-        """The session whose calls the guards remember together with *ctx*."""
+        """Return the key of the session under which the guards remember *ctx*."""
         return self._own_session if ctx.root is self.caller else s6_limits.session_of(ctx.root)
 
     def call_of(self, ctx: CallContext) -> Call:
-        """The call as checks and guards see it, made once."""
+        """Return the call as checks and guards see it; made once."""
         if ctx.seen is None:
             spec = self.tool.spec
             ctx.seen = Call(
                 tool=spec.name,
                 action=ctx.action,
-                args=MappingProxyType(ctx.values),  # what a check has seen is what the body gets
+                args=MappingProxyType(ctx.values),  # checks cannot change the arguments of the body
                 caller=self.caller,
                 call_id=ctx.call_id,
                 parent_id=ctx.parent_id,

@@ -1,4 +1,4 @@
-"""Where the programs of one toolbox run: opened when the first of them starts, closed with the toolbox."""
+"""The runner of one toolbox, opened when its first program starts and closed with the toolbox."""
 
 import threading
 from collections.abc import Callable, Mapping
@@ -23,20 +23,20 @@ else:
     load = lazy("toolcharter.loader.load")
 
 PROTECTED_FROM_PROGRAMS = (".git",)
-"""What no program of an unbounded tool may write to besides: hooks and settings there run as programs later."""
+"""Further paths that no program of an unbounded tool may write to: hooks and settings there run programs later."""
 PROTECTED_FROM_TOOLS = (*PROTECTED_FROM_PROGRAMS, ".hg", ".jj")
-"""What no tool itself writes to, at any depth. Programs such as `hg` have to write to their own."""
+"""Names that no tool itself writes to, at any depth. Programs such as `hg` must write to their own repositories."""
 
 _Sign = tuple[int, int, int]
 
 
 class Repositories:
-    """What no program of an unbounded tool may write to, at the moment: the repository, and where git looks for those of submodules.
+    """The current git paths that no program of an unbounded tool may write to: `.git` and those of all submodules.
 
-    Whoever asks for the state of the workspace has git run in each submodule, by what lies at its `.git`.
+    A request for the status of the workspace makes git run in each submodule, with the settings at its `.git`.
 
     Args:
-        workspace: A real path.
+        workspace: Real path of the workspace.
     """
 
     def __init__(self, workspace: Path) -> None:
@@ -44,7 +44,7 @@ class Repositories:
         self._known: tuple[_Sign, tuple[str, ...]] | None = None
 
     def __call__(self) -> tuple[str, ...]:
-        """Paths relative to the workspace.
+        """Return the paths, relative to the workspace.
 
         Raises:
             Denied: `sandbox_unavailable`, if the index cannot be read.
@@ -73,14 +73,14 @@ Opener = Callable[[RunnerScope], Any]
 
 
 class Runners:
-    """The runner that a profile names, and the host for the tools whose own policy bounds them where it names none."""
+    """The runner that a profile names. If it names none, bounded tools get the host, and unbounded tools no runner."""
 
     def __init__(self, name: str | None, opener: Opener | None, scope: RunnerScope) -> None:
         self._name = name
         self._opener = opener
         self._scope = scope
         self.repositories = Repositories(scope.workspace)
-        """What programs of unbounded tools may not write to besides what the scope says."""
+        """Returns the paths that programs of unbounded tools may not write to, in addition to those of the scope."""
         self._lock = threading.Lock()
         self._opened: ProgramRunner | None = None
         self._closed = False
@@ -90,14 +90,14 @@ class Runners:
         return self._name or (HOST if bounded else "")
 
     def is_sandbox_for(self, *, bounded: bool) -> bool:
-        """Whether a tool's programs are contained; no, if what would contain them is missing."""
+        """Whether a sandbox contains a tool's programs. False if the runner is missing."""
         try:
             return self.runner_for(bounded=bounded).is_sandbox
         except Denied:
             return False
 
     def runner_for(self, *, bounded: bool) -> ProgramRunner:
-        """Where a tool's programs run.
+        """Return the runner of a tool's programs; opens it on first use.
 
         Raises:
             Denied: `sandbox_unavailable`.
@@ -105,14 +105,14 @@ class Runners:
         if self._name is None and not bounded:
             return NoRunner()
         with self._lock:
-            if self._closed:  # a body that its call has abandoned may still go on
+            if self._closed:  # an abandoned body may still run
                 raise Denied(Reason.SANDBOX_UNAVAILABLE, "The toolbox is closed.")
             if self._opened is None:
                 self._opened = self._open()
             return self._opened
 
     def close(self) -> None:
-        """End what is left."""
+        """End programs that still run, and close the runner."""
         with self._lock:
             opened, self._opened, self._closed = self._opened, None, True
         if opened is not None:
@@ -121,7 +121,7 @@ class Runners:
     def _open(self) -> ProgramRunner:
         if self._name is None or self._name == HOST:
             return HostProgramRunner(self._scope.workspace, self._scope.protected)
-        if self._opener is None:  # its plugin has been checked when the profile was planned
+        if self._opener is None:  # the planning of the profile has already checked the plugin
             raise Denied(Reason.SANDBOX_UNAVAILABLE, f"Nothing opens the runner {self._name!r}.")
         try:
             opened = self._opener(self._scope)
@@ -140,17 +140,18 @@ class Runners:
 def runner_opener(
     name: str, settings: Mapping[str, Any] = MappingProxyType({})
 ) -> Callable[[RunnerScope], ProgramRunner]:
-    """What opens the runner *name* for hosts that run programs for others, such as the workers of the service.
+    """Return a function that opens the runner *name*, for hosts that run programs for others, such as service workers.
 
     Args:
         name: `host`, or the name of an extension such as `bwrap`.
-        settings: Of that extension, as a profile has them.
+        settings: The settings of that extension, as a profile has them.
 
     Returns:
-        A function of a scope; what it gives is to be closed. It raises `Denied`, `sandbox_unavailable`.
+        A function that opens a runner for a scope. The caller closes the runner. It raises `Denied` with
+        `sandbox_unavailable`.
 
     Raises:
-        ConfigurationError: Nothing installed opens it, or the settings are wrong.
+        ConfigurationError: No installed plugin opens the runner, or the settings are invalid.
     """
     opener: Opener | None = None
     if name != HOST:

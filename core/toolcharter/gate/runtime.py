@@ -1,4 +1,4 @@
-"""`Runtime`: what a constructor is handed. Everything it gives is bound to the present call."""
+"""`Runtime`: the runtime that a tool's constructor gets. Everything it offers is bound to the current call."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
@@ -85,7 +85,7 @@ class Runtime:
             deadline=self._deadline,
             protected=tuple if bounded else state.runners.repositories,
             wanted=_present_call_goes_on,
-            # Unbounded programs, and all that they start, keep git from running what a repository names.
+            # Keep git, started by an unbounded program at any depth, from running programs that a repository names.
             environment={} if bounded else git_settings.git_overrides(str(state.workspace)),
         )
         acting = governed(check=self._require_mark)
@@ -125,16 +125,16 @@ class Runtime:
         return self._store
 
     def lasting_store(self) -> "Store":
-        """`store` for what goes on after the present call."""
+        """`store` for work that continues after the current call."""
         self._require_mark()
         return self._state.store.handle.bound(current_call().caller.tenant, self._distribution)
 
     def secret(self, text: str, /) -> str:
-        """What *text* stands for: the secret that `secret:NAME` names, or itself."""
+        """Return the secret NAME if *text* is `secret:NAME`, else *text* itself."""
         return secrets.secret_value(lambda: secrets.secrets_of(self._state.store.handle.view, self._access), text)
 
     def channel(self, where: "ChannelUrl", /) -> "Sender[Message]":
-        """What delivers messages on a channel that the tool's policy names."""
+        """Open a sender for a channel that the tool's policy names."""
         self._require_mark()
         return openers.sender_of(where, self.secret, self._state.open_channel)
 
@@ -150,7 +150,7 @@ class Runtime:
         return store_view.Access(scope, _time_for_the_store, self._require_mark)
 
     def extension(self, name: str, /) -> Any:
-        """The object of the extension *name* of the tool's own distribution.
+        """Return the object of the extension *name* of the tool's own distribution.
 
         Raises:
             Denied: `not_available`, if the profile does not list it.
@@ -162,7 +162,7 @@ class Runtime:
         return found
 
     def compute(self, function: str, /, *args: Any, cpu_s: float = 10.0, memory_bytes: int = 512_000_000) -> Any:
-        """Call *function* in a child process; it acts on nothing, and so may come before the mark."""
+        """Call *function* in a child process. It does not act on the world, so this is allowed before the mark."""
         check_deadline()
         return self._state.compute(
             function,
@@ -185,7 +185,7 @@ class Runtime:
 
     @property
     def outlives(self) -> bool:
-        """Whether `detach` can be had of the runner."""
+        """Whether the runner supports `detach`."""
         try:
             return self._outlives()
         except Denied:
@@ -200,7 +200,7 @@ class Runtime:
         return current_call().deadline
 
     def start(self, tool: str, /, **args: Any) -> CallContext:
-        """The context of the current call; for another name, or a second time, a child call.
+        """Return the context of the current call; with another tool's name, or a second time, that of a new child call.
 
         Raises:
             NotGated: There is no current call.
@@ -225,16 +225,16 @@ class Runtime:
         return await self._view(current_call().caller).acall(tool, args)
 
     async def adecide(self, tool: str, args: Mapping[str, Any], /) -> Decision:
-        """What `acall` would meet now."""
+        """What the gate would decide about `acall` now."""
         check_deadline()
         return await self._view(current_call().caller).adecide(tool, args)
 
     def reload(self) -> Reload:
-        """Have the tools that discoverers find looked for again.
+        """Run the discoverers again.
 
         Raises:
-            Denied: The profile lets no tools appear.
-            ToolError: The toolbox never changes, or what was found cannot be used.
+            Denied: No discoverer's policy says `extend: true`.
+            ToolError: The toolbox never changes, or it cannot use the tools that were found.
         """
         self._require_mark()
         if self._state.reload is None:
@@ -246,14 +246,14 @@ class Runtime:
 
     @property
     def agents(self) -> "Agents":
-        """Starts agents for the present call."""
+        """Starts agents for the current call."""
         self._require_mark()
         ctx = current_call()
         return agents.AgentLauncher(self._state, ctx.caller, ctx.call_id)
 
     @property
     def inbox(self) -> "Inbox":
-        """What sessions are told of in their next turn."""
+        """Leaves notices that sessions get in their next turn."""
         self._require_mark()
         return agents.SessionInbox(self._state, self.caller)
 
@@ -262,7 +262,7 @@ class Runtime:
         self._state.calls.on_close(callback)
 
     def _require_mark(self) -> None:
-        """Refuse to act before the mark of a staged body, and ever in a dry run."""
+        """Raise before the mark of a staged body, and always in a dry run."""
         check_deadline()
         ctx = current_call()
         if ctx.dry or (self._staged and not ctx.passed):
@@ -271,7 +271,7 @@ class Runtime:
             )
 
     def _open(self, tool: str, args: dict[str, Any], parent: CallContext | None) -> CallContext:
-        """Open a child call: events of its own, below *parent*; it closes with its outcome."""
+        """Open a child call of *parent*, with events of its own. It closes as soon as its outcome is decided."""
         caller = parent.caller if parent else Caller()
         now = monotonic()
         name = redact_name(tool)
@@ -287,7 +287,7 @@ class Runtime:
         ctx.parent, ctx.dry = parent, parent is not None and parent.dry
         taken = ctx.dry or self._state.emitter.emit(lines.first_half(ctx.tail))
         if parent is not None:
-            # One step, for the threads of a body.
+            # Atomic, because a body may have several threads.
             parent.__dict__.setdefault("children", []).append(ctx)
         if not taken and self._state.required:
             raise Denied(Reason.AUDIT_UNAVAILABLE, "An event sink that the profile requires cannot be written.")
@@ -295,7 +295,7 @@ class Runtime:
 
 
 def _routed(asked: Sequence[tuple[Callable[..., Any], Runtime]], path: str, caller: Caller) -> Any:
-    """What the first route that takes *path* answers; folders of several hold what each of them has."""
+    """Return the answer of the first route that owns *path*; if several routes have a folder there, their union."""
     folders: list[VirtualFolder] = []
     for function, rt in asked:
         answer = function(path, caller, rt)
@@ -307,10 +307,10 @@ def _routed(asked: Sequence[tuple[Callable[..., Any], Runtime]], path: str, call
 
 
 def _require_agreed(question: Ask) -> None:
-    """Refuse the present call if nobody has agreed to what *question* says; a dry run notes it, so that somebody is asked.
+    """Require that a person has approved *question* for the current call. A dry run records the question to ask it.
 
     Raises:
-        Denied: `approval_unavailable`.
+        Denied: `approval_unavailable`, if no person has approved it.
     """
     ctx = current_call()
     while ctx.parent is not None:
@@ -323,7 +323,7 @@ def _require_agreed(question: Ask) -> None:
 
 
 def current_call() -> CallContext:
-    """The call whose body runs here.
+    """Return the call whose body runs in this thread or task.
 
     Raises:
         NotGated: There is none, or it has ended.
@@ -337,12 +337,12 @@ def current_call() -> CallContext:
 
 
 def _note_change() -> None:
-    """Note that the present call has changed a file: from then on its outcome is what its body says."""
+    """Record that the current call has changed a file. A success of its body then counts even after the deadline."""
     current_call().changed = True
 
 
 def _present_call_goes_on() -> Callable[[], bool]:
-    """A function that says whether the call whose body runs here is under way; any thread may call it."""
+    """Return a function that tests, from any thread, whether the current call is still under way."""
     ctx = current_call()
     return lambda: not ctx.closed
 
@@ -353,7 +353,7 @@ def _time_for_the_store() -> float:
 
 
 def check_deadline() -> None:
-    """Refuse to begin anything in a call that has ended or whose time is up."""
+    """Raise if the current call has ended or its time is up."""
     ctx = current_call()
     if monotonic() > ctx.deadline:
         raise ToolError("the call has no time left", reason=Reason.TIMED_OUT, retryable=True)

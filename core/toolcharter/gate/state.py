@@ -1,4 +1,4 @@
-"""What all calls of one toolbox use: `ToolboxState`, from its profile to its sinks, and the calls under way."""
+"""`ToolboxState`: what all calls of one toolbox share, from profile to sinks; `CallRegistry`: the calls under way."""
 
 import os
 import sys
@@ -69,11 +69,11 @@ CLOSE_WAIT_S = 5.0
 
 
 class CallRegistry:
-    """The calls under way in one toolbox, and what has to happen when it closes. Safe from many threads."""
+    """The calls under way in one toolbox, and the callbacks for its closing. Thread-safe."""
 
     def __init__(self) -> None:
         self.live: dict[int, tuple[CallContext, Callable[[CallContext], object]]] = {}
-        """Calls under way with what interrupts each, by identity. Setting and deleting a key is atomic."""
+        """Calls under way, each with the function that interrupts it, by `live_key`. Dictionary changes are atomic."""
         self.agents: set[RunningAgent] = set()
         """The agents that tools have started; `close` cancels them."""
         self.closed = False
@@ -82,22 +82,22 @@ class CallRegistry:
         renew_in_child(self)
 
     def renew(self) -> None:
-        """In a fork's child: the calls under way are the parent's, and so are their afters."""
+        """Drop the calls in a forked child: they are the parent's, which writes their `tool.after`."""
         for ctx, _ in self.live.values():
             ctx.try_finish()
         self.live.clear()
         self.agents.clear()
 
     def require_open(self) -> None:
-        """Refuse what comes after `close`."""
+        """Raise `ToolboxClosed` after `close`."""
         if self.closed:
             raise ToolboxClosed("the toolbox is closed; build another with build_tools()")
 
     def admit(self, agent: "RunningAgent") -> None:
-        """Note *agent*, which `close` cancels.
+        """Register *agent*, so that `close` cancels it.
 
         Raises:
-            ToolboxClosed: It is too late: what is noted after `close` has looked would be cancelled by nobody.
+            ToolboxClosed: The toolbox is closed; `close` would no longer see the agent.
         """
         self.agents.add(agent)
         if self.closed:
@@ -109,13 +109,13 @@ class CallRegistry:
         self._callbacks.append(callback)
 
     def close(self, wait_s: float) -> bool:
-        """Let no call begin any more, let those under way end for *wait_s* seconds, and interrupt the rest.
+        """Refuse new calls, wait up to *wait_s* seconds for calls under way, and interrupt the rest.
 
         Returns:
             False if it was closed already.
 
         Raises:
-            ToolcharterError: One of the calls under way is the one that would close them.
+            ToolcharterError: The body of a call under way tries to close its own toolbox.
         """
         current = CURRENT.get()
         if current is not None and current.live_key in self.live:
@@ -134,12 +134,12 @@ class CallRegistry:
         return True
 
     def run_callbacks(self) -> list[Exception]:
-        """Run what `on_close` was given, the last first; returns what it raised."""
+        """Run the callbacks of `on_close`, the last registered first; returns their exceptions."""
         errors = []
         while self._callbacks:
             try:
                 self._callbacks.pop()()
-            except Exception as error:  # noqa: BLE001 - the others must run too
+            except Exception as error:  # noqa: BLE001 - the other callbacks must run, too
                 errors.append(error)
         return errors
 
@@ -153,13 +153,13 @@ def _no_store(_: str) -> "StoreEngine":
 
 
 class ProfileStore:
-    """Where the tools of a profile keep records: one store for a session, with all of its reloads.
+    """The store for the records of a profile's tools: one store for a session and all of its reloads.
 
     Args:
-        url: What the profile says; empty if it names none.
-        place: Where it says so.
-        open_engine: Opens the engine for a URL, or for the store of those who name none; nothing connects yet.
-        shared: A host's own store, used instead and left open.
+        url: The store's URL in the profile; empty if the profile names none.
+        place: The place of the URL in the profile.
+        open_engine: Opens the engine for a URL, or with an empty URL the default store; does not connect yet.
+        shared: A host's own store, used instead and never closed here.
 
     Raises:
         ConfigurationError: The profile names a store that cannot be used.
@@ -181,7 +181,7 @@ class ProfileStore:
         renew_in_child(self)
 
     def renew(self) -> None:
-        """In a fork's child: a thread of the parent may be at it."""
+        """Replace the lock in a forked child: a thread of the parent may hold it."""
         self._lock = threading.Lock()
 
     @property
@@ -190,10 +190,10 @@ class ProfileStore:
         return () if self._engine is None else tuple(self._engine.keeps_state_in())
 
     def require_full_text(self, specs: "Iterable[ToolSpec[Any]]") -> None:
-        """Refuse to start tools of *specs* whose records are searched, on a store that cannot search.
+        """Raise if a tool of *specs* needs full-text search and the store cannot search.
 
         Raises:
-            ConfigurationError: The store has no full text, or there is none.
+            ConfigurationError: The store has no full-text search, or it cannot be opened.
         """
         searching = [spec.name for spec in specs if any(one.store_kind.full_text for one in spec.records)]
         if not searching:
@@ -207,7 +207,7 @@ class ProfileStore:
 
     @property
     def handle(self) -> "StoreHandle":
-        """The store; nothing is opened yet."""
+        """A handle of the store; does not open the store yet."""
         with self._lock:
             if self._handle is None:
                 self._handle = store_handle.StoreHandle(self._open)
@@ -217,7 +217,7 @@ class ProfileStore:
         return self._engine or self._open_engine("")
 
     def close(self) -> None:
-        """Release the store."""
+        """Release the store, unless it is a host's own."""
         if self._shared is not None:
             return
         if self._handle is not None:
@@ -228,7 +228,7 @@ class ProfileStore:
 
 @dataclass(eq=False, repr=False)
 class ToolboxState:
-    """What all calls of one toolbox use; made by `build_tools`, closed once."""
+    """The state that all calls of one toolbox share; made by `build_tools`, closed once."""
 
     profile: str
     digest: str
@@ -238,9 +238,9 @@ class ToolboxState:
     policy: Policy = field(default_factory=Policy)
     availability: AvailabilityPlan = field(default_factory=lambda: AvailabilityPlan((), ToolCatalog({}, {})))
     files: tuple[Path, ...] = ()
-    """The profile's own file and those that it extends."""
+    """The profile's own file and the files that it extends."""
     required: bool = False
-    """The profile says `events: {required: true}`."""
+    """Whether the profile says `events: {required: true}`."""
     args_detail: ArgsDetail = "full"
     checks: tuple[Check, ...] = ()
     rates: "RateLimits | None" = None
@@ -248,94 +248,94 @@ class ToolboxState:
     notifier: "Notifier | None" = None
     """None without notifications."""
     session: "SessionStage | None" = None
-    """The guards that remember a session's calls; None if none is switched on."""
+    """The session guards; None if none is switched on."""
     tables: "Tables | None" = None
-    """What plugins know of programs besides the core; None if that is nothing."""
+    """Tables of programs from plugins, in addition to the core's; None if there are none."""
     inventory: Inventory = field(default_factory=lambda: Inventory(Path()))
-    """What no tool may change in the workspace."""
+    """The files in the workspace that no tool may change."""
     store: ProfileStore = field(default_factory=ProfileStore)
-    """Where its tools keep records."""
+    """The store for the tools' records."""
     runners: Runners = field(default_factory=lambda: Runners(None, None, RunnerScope(Path())))
-    """Where programs run."""
+    """The runner for programs."""
     facts: dict[str, ToolFacts] = field(default_factory=dict)
-    """What rules see of each tool, also of those that a reload took away."""
+    """The facts about each tool that rules use, including tools that a reload has removed."""
     hidden: tuple[HiddenGlob, ...] = ()
-    """What no tool reads, and no program in a sandbox sees."""
+    """The files that no tool reads, and no program in a sandbox sees."""
     paths: "WorkspacePaths | None" = None
     """The workspace's files."""
     view: "Callable[[Caller], ToolboxView] | None" = None
-    """The present tools, as a caller may use them."""
+    """Returns the current tools, as a caller may use them."""
     allowance: "Callable[[], Allowance] | None" = None
-    """What the profile permits whoever sees all of them."""
+    """Returns what the profile permits a caller that sees all tools."""
     reload: "Callable[[], Reload] | None" = None
-    """Looks for tools again; None if the toolbox never changes."""
+    """Runs the discoverers again; None if the toolbox never changes."""
     limits_for: Callable[[str], Limits] = lambda _: Limits()
     """The limits of a tool, by its name."""
     owns_resources: bool = True
     """False for the state of a reloaded toolbox: it borrows sinks, runners and session guards, and must not close them."""
     open_approval: "Callable[[ToolboxState], ApprovalService] | None" = None
-    """Makes what `approval` gives, when the first call has to wait for a person."""
+    """Makes the service of `approval`, when the first call has to wait for a person."""
     open_channel: "Callable[[str, str, str], Channel]" = _no_channel
-    """Opens the channel of a name and a URL for whom the last argument names."""
+    """Opens a channel, given its name, its URL and the place for faults."""
     discoverers: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
-    """What the objects of extensions implement of `discover_tools`, by the name of the extension."""
+    """The methods `discover_tools` of the extensions' objects, by the name of the extension."""
     extensions: Mapping[tuple[str, str], Any] = field(default_factory=dict)
     """The objects of extensions, by distribution and name of the extension."""
     routes: tuple[PathRoute, ...] = ()
-    """What keeps files elsewhere than on the disk."""
+    """The implementations of `route_path`, which keep files outside the disk."""
     agent_host: "Callable[[AgentTask], Any] | None" = None
-    """What runs agents; None if no extension does."""
+    """The implementation of `run_agent`; None if no extension runs agents."""
     late: "Late | None" = None
-    """The same with what they may use; known once they have been asked."""
+    """The discoverers with the runtime that they may use; None until `discover_late` runs."""
     has_approver: bool = False
     """Whether there is an approver."""
     strict: bool = False
-    """Under `toolcharter.testing`: a tool that breaks its own spec raises."""
+    """For `toolcharter.testing`: whether a tool that breaks its own spec raises."""
     loop: LoopThread = field(default_factory=LoopThread)
     calls: CallRegistry = field(default_factory=CallRegistry)
     """The calls under way."""
     opened_for: "Caller" = field(default_factory=Caller)
-    """Whom the toolbox was built for."""
+    """The caller that the toolbox was built for."""
     _opened_at: float = field(default_factory=monotonic)
 
     @cached_property
     def approval(self) -> "ApprovalService":
-        """Stage 5: where calls wait for people."""
+        """Stage 5: the service that asks people."""
         if self.open_approval is None:
             raise ToolcharterError("this toolbox can ask no one")
         return self.open_approval(self)
 
     @cached_property
     def client(self) -> "network_client.Client":
-        """The way to the network."""
+        """The HTTP client of the toolbox."""
         return network_client.Client()
 
     @cached_property
     def compute(self) -> "compute_pool.ComputePool":
-        """The child processes that read text of strangers."""
+        """The pool of child processes for `rt.compute`."""
         pool = compute_pool.ComputePool(child_search_path)
         self.calls.on_close(pool.close)
         return pool
 
     @cached_property
     def confinement(self) -> "s4_confine.Confinement":
-        """What holds commands against the file system."""
+        """Checks commands against the file system."""
         confinement = s4_confine.Confinement(self.workspace, self.inventory, self.hidden)
         self.calls.on_close(confinement.close)
         return confinement
 
     def child(self, **changed: Any) -> "ToolboxState":
-        """The state of a reloaded toolbox: calls of its own, on the sinks, runners and session guards of this one."""
+        """Return the state for a reloaded toolbox: its own calls, but the same sinks, runners and session guards."""
         return replace(self, calls=CallRegistry(), owns_resources=False, **changed)
 
     def withdraw(self, ctx: CallContext) -> None:
-        """Take back the question whether *ctx* may run, if one is under way."""
-        approval: ApprovalService | None = self.__dict__.get("approval")  # none is opened for it
+        """Withdraw the question about *ctx*, if a person is being asked."""
+        approval: ApprovalService | None = self.__dict__.get("approval")  # does not open the service
         if approval is not None:
             approval.withdraw(ctx)
 
     def announce(self, caller: "Caller", versions: Mapping[str, str]) -> bytes:
-        """The event `toolbox.open`, which says what this toolbox is made of."""
+        """Return the event `toolbox.open`, which describes this toolbox."""
         system, runner = os.uname(), self.runners.name_for(bounded=False)
         opened = {
             "files": [redact_id(file.absolute()) for file in self.files],
@@ -346,14 +346,14 @@ class ToolboxState:
                 "python": ".".join(map(str, sys.version_info[:3])),
                 "platform": f"{system.sysname} {system.release} {system.machine}",
             },
-            # On the host programs see all that this user may read.
+            # On the host, programs see everything that this user may read.
             "hidden_from_programs": runner != HOST if self.hidden and runner else None,
         }
         self.opened_for = caller
         return self.lines.frame(TOOLBOX_OPEN, caller, opened)
 
     def _close_emitter(self) -> None:
-        """Write the event `toolbox.close` if any other was written, and close the sinks."""
+        """Write the event `toolbox.close`, if any other event was written, and close the sinks."""
         if self.emitter.has_begun:
             elapsed_ms = round((monotonic() - self._opened_at) * 1000, 2)
             closed = {"elapsed_ms": elapsed_ms, "lost": self.emitter.lost}
@@ -361,10 +361,13 @@ class ToolboxState:
         self.emitter.close()
 
     def close(self, wait_s: float | None = None) -> list[Exception]:
-        """Let calls under way end for *wait_s* seconds, by default `CLOSE_WAIT_S`, release everything, and return what went wrong meanwhile.
+        """Wait up to *wait_s* seconds, by default `CLOSE_WAIT_S`, for calls under way, and release everything.
+
+        Returns:
+            The exceptions of callbacks that failed.
 
         Raises:
-            ToolcharterError: One of the calls under way is the one that would close them.
+            ToolcharterError: The body of a call under way tries to close its own toolbox.
         """
         if not self.calls.close(CLOSE_WAIT_S if wait_s is None else wait_s):
             return []

@@ -1,4 +1,4 @@
-"""Threads that can be given up: each runs a body that may block for ever, and the caller is freed on time."""
+"""Threads that can be abandoned: each runs a body that may block forever, while its caller returns at the deadline."""
 
 import contextvars
 import threading
@@ -10,13 +10,13 @@ from toolcharter.api.reasons import Reason
 from toolcharter.gate.call import CallContext
 
 MAX_ABANDONED = 8
-"""After how many abandoned threads that still run a tool denies `tool_stuck`.
+"""With this many abandoned threads that still run, further calls of a tool are denied with `tool_stuck`.
 
-Only abandoned ones count: as many calls as are under way at once may still hang together, whatever their number.
+Calls under way do not count: any number of them may still hang at the same time.
 """
 
 IDLE_S = 10.0
-"""How long a thread waits for another body, in seconds."""
+"""How long an idle thread waits for another body, in seconds."""
 
 Body = Callable[[CallContext], object]
 """Runs a body, or its dry run; never raises an `Exception`."""
@@ -33,7 +33,7 @@ class BodyThread:
         self._has_ended = False
 
     def begin(self, done: Callable[[], object]) -> None:
-        """Start; the thread calls *done* at its end."""
+        """Start the body; the thread calls *done* at its end."""
         self._done = done
         _THREADS.run(self)
 
@@ -45,29 +45,29 @@ class BodyThread:
         """Run the body; in the thread."""
         try:
             self._context.run(self._body, self._ctx)
-        except BaseException as error:  # noqa: BLE001 - Ctrl-C strikes the main thread: this one is the tool's own
+        except BaseException as error:  # noqa: BLE001 - Ctrl-C reaches only the main thread, so this is the tool's own
             self._ctx.discard_result()
             self._ctx.fail("tool", Reason.UNEXPECTED_FAILURE, f"The tool raised {type(error).__name__}.")
 
     def end(self) -> None:
-        """Say that the body has ended; in the thread."""
+        """Signal that the body has ended; in the thread."""
         self._has_ended = True
         self._done()
 
 
 class _Threads:
-    """Threads that wait a while for another body: to hand one over takes a tenth of the time that starting a thread does."""
+    """A pool of idle threads that wait for another body. Reusing a thread takes a tenth of the time of starting one."""
 
     def __init__(self) -> None:
         self.idle: list[_Thread] = []
         renew_in_child(self)
 
     def renew(self) -> None:
-        """In a fork's child: the threads are the parent's."""
+        """Empty the pool: a forked child does not have the parent's threads."""
         self.idle = []
 
     def run(self, one: BodyThread) -> None:
-        """Run *one* in a thread that has nothing to do, or in a new one."""
+        """Run *one* in an idle thread, or in a new one."""
         try:
             thread = self.idle.pop()
         except IndexError:
@@ -76,7 +76,7 @@ class _Threads:
         thread.next.put(one)
 
     def keeps(self, thread: "_Thread") -> bool:
-        """Whether *thread*, which has waited long enough, has been given another body just now."""
+        """Whether *thread*, whose wait has timed out, has got another body in the meantime."""
         try:
             self.idle.remove(thread)
         except ValueError:
@@ -85,7 +85,7 @@ class _Threads:
 
 
 class _Thread(threading.Thread):
-    """Runs one body after the other, as long as there are any."""
+    """Runs bodies one by one, and ends when no further body comes in time."""
 
     def __init__(self) -> None:
         super().__init__(name="toolcharter-body", daemon=True)
@@ -100,7 +100,7 @@ class _Thread(threading.Thread):
                     continue
                 return
             one.work()
-            # First, so that whoever is told of the end finds this thread. It is needed no more after IDLE_S.
+            # Before `end`, so that the caller who is notified finds this thread idle.
             _THREADS.idle.append(self)
             one.end()
             del one
@@ -128,11 +128,11 @@ class BodyThreads:
             ctx.refuse("limit", Reason.TOOL_STUCK, f"{MAX_ABANDONED} earlier {what} of {ctx.tool!r} never returned.")
 
     def abandon(self, ctx: CallContext, thread: BodyThread) -> CallContext:
-        """Give up on *thread*; returns the context that answers instead of *ctx*."""
+        """Abandon *thread*. Returns the substitute for *ctx*, to end the call with."""
         with self._lock:
             self._hanging(ctx).add(thread)
         return ctx.abandon()
 
     def _hanging(self, ctx: CallContext) -> set[BodyThread]:
-        """The threads that count where *ctx* does: a dry run must not make a call `tool_stuck`."""
+        """The abandoned threads of calls, or of dry runs: a dry run must not make a call `tool_stuck`."""
         return self._abandoned_dry_runs if ctx.dry else self._abandoned

@@ -1,4 +1,4 @@
-"""`BuiltTool`: one tool of a profile, built, with all that does not depend on who calls."""
+"""`BuiltTool`: one tool of a profile, built: everything about it that does not depend on the caller."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,14 +13,14 @@ from toolcharter.policy.rule_input import ToolFacts
 
 @dataclass(eq=False, repr=False)
 class BuiltTool:
-    """One tool of a profile, built: all that does not depend on who calls."""
+    """One built tool of a profile, with everything that does not depend on the caller."""
 
     spec: ToolSpec[Any]
     plugin: str
     """The distribution that provides it."""
     policy: Any
     facts: ToolFacts
-    """What rules see of it."""
+    """The facts about the tool that rules use."""
     function: ToolFunction
     reader: ArgumentReader
     limit: OutputLimit
@@ -28,4 +28,4 @@ class BuiltTool:
     """In seconds; `inf` without a limit."""
     reasons: frozenset[str] | None
     threads: BodyThreads = field(default_factory=BodyThreads)
-    """Those of a spec that says `isolate`."""
+    """The threads of its bodies, if its spec says `isolate`."""

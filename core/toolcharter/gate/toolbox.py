@@ -1,4 +1,4 @@
-"""`Toolbox`: the tools built for one profile and workspace, as one caller may use them; `Tool` is one of them."""
+"""`Toolbox`: the tools built for one profile and workspace, as one caller may use them; `Tool`: one of these tools."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from copy import deepcopy
@@ -53,15 +53,15 @@ class Tool:
 
     @property
     def description(self) -> str:
-        """For the model: the spec's, or the function's docstring without its sections."""
+        """For the model: the spec's description, or the function's docstring without its sections."""
         tool = self._pipeline.tool
         return tool.spec.description or tool.function.description
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """JSON Schema of the arguments, as this profile advertises them; validation may be wider."""
+        """JSON Schema of the arguments, as this profile advertises them; validation may accept more."""
         tool = self._pipeline.tool
-        schema = deepcopy(tool.reader.schema)  # what a host does to it stays with that host
+        schema = deepcopy(tool.reader.schema)  # a host may change its copy
         return tool.spec.advertise(tool.policy, schema) if tool.spec.advertise else schema
 
     @property
@@ -76,7 +76,7 @@ class Tool:
 
     @property
     def capabilities(self) -> frozenset[str] | None:
-        """What the tool may touch, all actions together; None if it does not declare it."""
+        """The capabilities of all actions together; None if the tool does not declare them."""
         return self._pipeline.tool.spec.all_capabilities()
 
     @property
@@ -90,7 +90,7 @@ class Tool:
         return self._pipeline.tool.spec.kind
 
     def __call__(self, /, **args: Any) -> ToolResult:
-        """Call the tool, governed."""
+        """Call the tool through the gate."""
         return self._pipeline.call(args)
 
     def call(self, args: Mapping[str, Any], *, call_id: str | None = None, parent_id: str | None = None) -> ToolResult:
@@ -108,8 +108,8 @@ class Tool:
 class Toolbox(Mapping[str, Tool]):
     """A mapping of tool names to the tools that the caller sees, in the profile's order. It never changes.
 
-    A tool of which no call could pass is not among them; taken by its name, it is there to be denied with its reason.
-    Any thread or task may use it at any time. Close it, or use it as a context manager.
+    It leaves out a tool of which no call could pass. That tool can still be got by its name; its calls are denied with
+    the reason. Any thread or task may use the toolbox at any time. Close it, or use it as a context manager.
     """
 
     def __init__(
@@ -128,7 +128,7 @@ class Toolbox(Mapping[str, Tool]):
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the effective profile; the same as on every event."""
+        """SHA-256 of the effective profile, as on every event."""
         return self._state.digest
 
     @property
@@ -138,18 +138,18 @@ class Toolbox(Mapping[str, Tool]):
 
     @property
     def built(self) -> Mapping[str, BuiltTool]:
-        """All tools with what they are made of, those that the caller does not see among them; for our own commands."""
+        """All built tools, including those that the caller does not see. For toolcharter's own commands."""
         return self._tools
 
     @property
     def is_busy(self) -> bool:
-        """Whether a call or an agent is under way; for our own commands."""
+        """Whether a call or an agent is under way. For toolcharter's own commands."""
         return bool(self._state.calls.live or self._state.calls.agents)
 
     def touching(self, words: Iterable[str]) -> frozenset[str]:
-        """The tools that may touch what one of *words* covers, globs over capabilities; what declares none may touch anything.
+        """The tools that may have a capability that one of *words*, globs over capabilities, matches. For the gate.
 
-        For the gate.
+        A tool that declares no capabilities may have any.
         """
         globs = tuple(map(parse_glob, words))
         declared = {name: tool.spec.all_capabilities() for name, tool in self._tools.items()} if globs else {}
@@ -160,55 +160,55 @@ class Toolbox(Mapping[str, Tool]):
         )
 
     def admit(self, agent: "RunningAgent") -> None:
-        """Note an agent that was started on it, and cancel it when it closes. For the gate.
+        """Register an agent that was started from this toolbox, to cancel it when the toolbox closes. For the gate.
 
         Raises:
-            ToolboxClosed: It is closed.
+            ToolboxClosed: The toolbox is closed.
         """
         self._state.calls.admit(agent)
 
     def dismiss(self, agent: "RunningAgent") -> None:
-        """Forget an agent that has ended. For the gate."""
+        """Unregister an agent that has ended. For the gate."""
         self._state.calls.agents.discard(agent)
 
     @property
     def has_approver(self) -> bool:
-        """Whether an approver can answer calls that need one. For our own commands."""
+        """Whether an approver can answer calls that need approval. For toolcharter's own commands."""
         return self._state.has_approver
 
     @property
     def lost_events(self) -> int:
-        """How many event lines some sink did not take."""
+        """How many event lines a sink could not write."""
         return self._state.emitter.lost
 
     @property
     def lost_because(self) -> Exception | None:
-        """Why the last of them was lost."""
+        """Why the last lost event line was lost."""
         return self._state.emitter.last_error
 
     @property
     def lost_notifications(self) -> int:
-        """How many notifications did not arrive, as far as is known."""
+        """How many notifications were lost, as far as is known."""
         notifier = self._state.notifier
         return 0 if notifier is None else notifier.lost
 
     @property
     def lost_notification_because(self) -> BaseException | None:
-        """Why the last of them was lost."""
+        """Why the last lost notification was lost."""
         notifier = self._state.notifier
         return None if notifier is None else notifier.last_error
 
     def built_tool(self, name: str) -> BuiltTool | None:
-        """The tool that *name* means, an alias too; None if the profile has none. For hosts."""
+        """The tool with the name or alias *name*; None if the profile has none. For hosts."""
         pipeline = self._find(name)
         return None if pipeline is None else pipeline.tool
 
     def pipeline_for(self, tool: BuiltTool) -> CallPipeline:
-        """The stages for a host's own *tool*, in this toolbox and for its caller. For hosts."""
+        """The pipeline for a host's own *tool*, in this toolbox and for its caller. For hosts."""
         return CallPipeline(self._state, tool, self._caller)
 
     def limits_for(self, name: str) -> Limits:
-        """The limits of the tool *name*, one of a host's own too. For hosts."""
+        """The limits of the tool *name*, which may be a host's own tool. For hosts."""
         return self._state.limits_for(name)
 
     def __getitem__(self, name: str) -> Tool:
@@ -228,7 +228,7 @@ class Toolbox(Mapping[str, Tool]):
 
     @cached_property
     def _visible(self) -> tuple[str, ...]:
-        """The tools of which some call might pass."""
+        """The tools of which a call could pass."""
         state = self._state
         hidden = state.availability.of(self._caller)
         return tuple(
@@ -238,17 +238,17 @@ class Toolbox(Mapping[str, Tool]):
         )
 
     def for_caller(self, caller: Caller) -> "Toolbox":
-        """A cheap view of the same tools for *caller*; closing it closes the toolbox."""
+        """Return a cheap view of the same tools for *caller*. Closing the view closes the toolbox."""
         return Toolbox(self._state, self._tools, self._names, caller)
 
     def for_agent(self, caller: Caller) -> "Toolbox":
-        """The same tools for an agent, whose calls can be ended without those of others: closing it closes nothing else."""
+        """Return the same tools for an agent. Closing this toolbox ends only the agent's calls."""
         return Toolbox(self._state.child(), self._tools, self._names, caller)
 
     def call(
         self, name: str, args: Mapping[str, Any], *, call_id: str | None = None, parent_id: str | None = None
     ) -> ToolResult:
-        """One governed call; a name the profile does not have is answered too."""
+        """Call a tool through the gate. A name that the profile does not have gives a denial."""
         pipeline = self._find(name)
         if pipeline is None:
             return self._refuse_unknown(name, args, call_id, parent_id)
@@ -257,14 +257,14 @@ class Toolbox(Mapping[str, Tool]):
     async def acall(
         self, name: str, args: Mapping[str, Any], *, call_id: str | None = None, parent_id: str | None = None
     ) -> ToolResult:
-        """One governed call from asynchronous code."""
+        """Call a tool through the gate from asynchronous code."""
         pipeline = self._find(name)
         if pipeline is None:
             return self._refuse_unknown(name, args, call_id, parent_id)
         return await pipeline.acall(args, call_id=call_id, parent_id=parent_id)
 
     def decide(self, name: str, args: Mapping[str, Any]) -> Decision:
-        """What the call would meet; nothing is executed, counted or logged."""
+        """Return what the gate would decide about a call. Runs, counts and logs nothing."""
         self._state.calls.require_open()
         pipeline = self._find(name)
         return self._unknown(name) if pipeline is None else dry_run.dry_run(pipeline, args).decision
@@ -276,7 +276,7 @@ class Toolbox(Mapping[str, Tool]):
         return self._unknown(name) if pipeline is None else (await dry_run.adry_run(pipeline, args)).decision
 
     def explain(self, name: str, args: Mapping[str, Any]) -> "Explanation":
-        """Why `decide` answers as it does, stage by stage; nothing is executed, counted or logged."""
+        """Explain the answer of `decide`, stage by stage. Runs, counts and logs nothing."""
         self._state.calls.require_open()
         pipeline = self._find(name)
         if pipeline is None:
@@ -292,26 +292,29 @@ class Toolbox(Mapping[str, Tool]):
         return explain.explain(pipeline, await dry_run.adry_run(pipeline, args), redact_name(name), args)
 
     def forget_results(self, *call_ids: str) -> None:
-        """Note that the model no longer sees the results of these calls, or of all calls of the session, if none is named.
+        """Record that the model no longer sees the results of these calls, by default of all calls of the session.
 
-        What `skip_duplicate` refuses because its result is "further up" may then be called again.
+        A call that `skip_duplicate` refuses because its result is "further up" may then be repeated.
         """
         session = self._state.session
         if session is not None:
             session.forget(s6_limits.session_of(self._caller), call_ids)
 
     def close(self) -> None:
-        """Let calls under way end, close what tools hold, and flush the sinks.
+        """Wait for calls under way, close the tools' resources, and flush the sinks.
 
         Raises:
-            ExceptionGroup: What tools raised while they closed; everything is closed all the same.
+            ExceptionGroup: The exceptions of tools that failed to close. Everything else is closed nevertheless.
         """
         errors = self.close_shared()
         if errors:
             raise ExceptionGroup("tools raised while the toolbox closed", errors)
 
     def close_shared(self, wait_s: float | None = None) -> list[Exception]:
-        """`close`, which returns what tools raised; calls under way get *wait_s* seconds, by default 5. For our own commands."""
+        """Close, and return the exceptions of tools instead of raising them. For toolcharter's own commands.
+
+        Calls under way get *wait_s* seconds to end, by default 5.
+        """
         return self._state.close(wait_s)
 
     def __enter__(self) -> Self:
@@ -323,7 +326,7 @@ class Toolbox(Mapping[str, Tool]):
         self.close()
 
     async def aclose(self) -> None:
-        """`close` from asynchronous code, whose calls under way go on meanwhile."""
+        """`close` from asynchronous code. Does not block the event loop, so that its calls under way can end."""
         await asyncio.to_thread(self.close)
 
     async def __aenter__(self) -> Self:
@@ -342,7 +345,7 @@ class Toolbox(Mapping[str, Tool]):
             return None
         pipeline = self._pipelines.get(name)
         if pipeline is None:
-            # Kept under the canonical name only: the spellings of a name without case are many.
+            # Cached under the canonical name only, because a name has many spellings in upper and lower case.
             canonical = self._names.get(name.lower(), "")
             pipeline = self._pipelines.get(canonical)
             if pipeline is None and canonical in self._tools:

@@ -1,7 +1,7 @@
-"""The one way to wait: a stage is written once, as `async def`, for callers with and without an event loop.
+"""How stages wait: each is written once, as `async def`, for callers with and without an event loop.
 
-A stage suspends only in `await wait_for(Wait(...))`. `drive_sync` runs it in the caller's thread and blocks there;
-as long as nothing waits, no event loop is touched and asyncio is not imported. `drive_async` awaits in the caller's task.
+A stage suspends only in `await wait_for(Wait(...))`. `drive_sync` runs it in the caller's thread and blocks there; if
+the stage never waits, no event loop is used and asyncio is not imported. `drive_async` awaits in the caller's task.
 """
 
 import math
@@ -26,24 +26,24 @@ else:
 
 T = TypeVar("T")
 _Outcome = tuple[Any, BaseException | None]
-"""A value, or an error."""
+"""A value and None, or None and an error."""
 
 JOIN_S = 1.0
-"""How long `LoopThread.close` waits for a loop that a body holds up, in seconds."""
+"""How long `LoopThread.close` waits for a loop that a body blocks, in seconds."""
 
 
 class Wait(Generic[T]):
-    """Something that a stage waits for, with one way for each kind of caller."""
+    """Something that a stage waits for, in one way for synchronous and in another for asynchronous callers."""
 
     def __init__(
         self, block: Callable[[], T], wait: Callable[[], Awaitable[T]], refuse: Callable[[], None] | None = None
     ) -> None:
-        """Begin nothing yet.
+        """Describe the wait; starts nothing yet.
 
         Args:
-            block: Waits in a thread of synchronous code.
-            wait: Waits on the event loop of asynchronous code.
-            refuse: Called before *block*; raises `SyncCallInLoop` where that would block a running event loop.
+            block: Waits by blocking the thread, for synchronous code.
+            wait: Waits on the event loop, for asynchronous code.
+            refuse: Called before *block*; raises `SyncCallInLoop` if *block* would block a running event loop.
         """
         self.block = block
         self.wait = wait
@@ -51,7 +51,7 @@ class Wait(Generic[T]):
 
 
 class StageStopped(BaseException):
-    """Thrown into a stage that may not wait, because that would block a running event loop. It never leaves a driver."""
+    """Raised in a stage whose wait would block a running event loop. It never leaves a driver."""
 
     def __init__(self, why: SyncCallInLoop) -> None:
         super().__init__(why)
@@ -60,16 +60,16 @@ class StageStopped(BaseException):
 
 @types.coroutine
 def wait_for(wait: Wait[T]) -> Generator[Wait[T], _Outcome, T]:
-    """Suspend the stage until *wait* is over; returns or raises its result."""
+    """Suspend the stage until *wait* is over; returns its value or raises its error."""
     value, error = yield wait
     if error is not None:
-        raise error  # here, and not by `throw`: that would close what awaits us if it is a GeneratorExit
+        raise error  # not by `throw`: a GeneratorExit thrown in would close the awaiting coroutine
     result: T = value
     return result
 
 
 def drive_sync(stage: Coroutine[Wait[Any], _Outcome, T]) -> T:
-    """Run *stage* in this thread, and block it where the stage waits.
+    """Run *stage* in this thread, which blocks while the stage waits.
 
     Raises:
         SyncCallInLoop: The stage waits for something asynchronous, and an event loop runs in this thread.
@@ -82,7 +82,7 @@ def drive_sync(stage: Coroutine[Wait[Any], _Outcome, T]) -> T:
                 if wait.refuse is not None:
                     _allow(wait.refuse)
                 outcome = wait.block(), None
-            except BaseException as error:  # noqa: BLE001 - the stage knows whose it is
+            except BaseException as error:  # noqa: BLE001 - the stage decides how to handle it
                 outcome = None, error
     except StopIteration as end:
         result: T = end.value
@@ -101,14 +101,14 @@ def _allow(refuse: Callable[[], None]) -> None:
 
 
 async def drive_async(stage: Coroutine[Wait[Any], _Outcome, T]) -> T:
-    """Run *stage* in this task, and await where the stage waits."""
+    """Run *stage* in this task, which awaits while the stage waits."""
     outcome: _Outcome | None = None
     try:
         while True:
             wait = stage.send(outcome)  # type: ignore[arg-type]  # None starts it
             try:
                 outcome = await wait.wait(), None
-            except BaseException as error:  # noqa: BLE001 - the stage knows whose it is
+            except BaseException as error:  # noqa: BLE001 - the stage decides how to handle it
                 outcome = None, error
     except StopIteration as end:
         result: T = end.value
@@ -118,7 +118,10 @@ async def drive_async(stage: Coroutine[Wait[Any], _Outcome, T]) -> T:
 
 
 def on_loop(loop: "LoopThread", make: Callable[[], Coroutine[Any, Any, T]]) -> Callable[[], T]:
-    """What blocks a thread until the coroutine that *make* makes has ended on *loop*; its own cancellation is an error."""
+    """Return a function that runs the coroutine from *make* on *loop*, and blocks the thread until it ends.
+
+    If the coroutine cancels itself, its `CancelledError` is raised like any other error.
+    """
 
     async def contained() -> _Outcome:
         try:
@@ -139,14 +142,14 @@ def on_loop(loop: "LoopThread", make: Callable[[], Coroutine[Any, Any, T]]) -> C
 
 
 def signal(start: Callable[[Callable[[], object]], object], deadline: float) -> Wait[bool]:
-    """Wait for a thread to say that it has ended.
+    """Wait for a thread to signal its end.
 
     Args:
-        start: Starts the thread; gets the function that the thread calls at its end.
-        deadline: When to stop waiting, a moment of `time.monotonic`.
+        start: Starts the thread; gets a function that the thread calls at its end.
+        deadline: When to stop waiting, on `time.monotonic`'s clock, in seconds.
 
     Returns:
-        True if it has ended in time.
+        A wait whose value is True if the thread has ended in time.
     """
 
     def block() -> bool:
@@ -168,7 +171,7 @@ def signal(start: Callable[[Callable[[], object]], object], deadline: float) -> 
             if not ended.done():
                 ended.set_result(False)
 
-        # One future and one timer: an Event under asyncio.timeout makes both too, and more beside them.
+        # One future and one timer are cheaper than an Event under asyncio.timeout, which makes both and more.
         remaining = remaining_s(deadline)
         timer = None if remaining is None else loop.call_later(remaining, give_up)
         try:
@@ -184,12 +187,12 @@ def signal(start: Callable[[Callable[[], object]], object], deadline: float) -> 
 def awaited(
     awaitable: Awaitable[T], deadline: float, loop: "LoopThread", refuse: Callable[[], None] | None = None
 ) -> Wait[T]:
-    """Wait for *awaitable*, on *loop* for synchronous code.
+    """Return a wait for *awaitable*.
 
     Args:
         awaitable: Awaited once, and cancelled at the deadline.
-        deadline: A moment of `time.monotonic`; past it, `TimeoutError` is raised.
-        loop: Where it runs for synchronous code.
+        deadline: On `time.monotonic`'s clock, in seconds; past it, the wait raises `TimeoutError`.
+        loop: Runs *awaitable* for synchronous code.
         refuse: As for `Wait`.
     """
     wait = partial(until, deadline, awaitable)
@@ -197,7 +200,7 @@ def awaited(
 
 
 async def until(deadline: float, awaitable: Awaitable[T]) -> T:
-    """Await, but no longer than *deadline*, a moment of `time.monotonic`.
+    """Await *awaitable* until *deadline*, on `time.monotonic`'s clock, in seconds.
 
     Raises:
         TimeoutError: The time is up.
@@ -207,12 +210,12 @@ async def until(deadline: float, awaitable: Awaitable[T]) -> T:
 
 
 def remaining_s(deadline: float) -> float | None:
-    """The time until *deadline* in seconds, as asyncio wants it: None without a deadline."""
+    """Return the seconds until *deadline* for asyncio: at least 0, or None for an infinite deadline."""
     return None if math.isinf(deadline) else max(0.0, deadline - monotonic())
 
 
 def call_soon(loop: "asyncio.AbstractEventLoop", call: Callable[[], object]) -> None:
-    """Have *loop* call *call*, from any thread, unless the loop has gone in the meantime."""
+    """Schedule *call* on *loop*, from any thread. Does nothing if the loop is closed."""
     with suppress(RuntimeError):
         loop.call_soon_threadsafe(call)
 
@@ -222,7 +225,7 @@ class LoopThread:
 
     def __init__(self) -> None:
         self._parents: list[Any] = []
-        """Loops that a fork has left here; kept, because to dispose of one disturbs the process that runs it."""
+        """Loops of the parent, in a forked child. Kept, because disposing of one would disturb the parent's loop."""
         self._begin()
         renew_in_child(self)
 
@@ -232,7 +235,7 @@ class LoopThread:
         self._thread: threading.Thread | None = None
 
     def renew(self) -> None:
-        """In a fork's child: the thread is the parent's, and perhaps another one of its threads held the lock."""
+        """Start again in a forked child: it lacks the parent's thread, and a thread of the parent may hold the lock."""
         self._parents.append(self._loop)
         self._begin()
 
@@ -244,7 +247,7 @@ class LoopThread:
         Raises:
             ToolboxClosed: The loop was closed before the coroutine's end.
         """
-        with self._lock:  # a loop that `close` has stopped would never run it
+        with self._lock:  # a loop that `close` has stopped would never run the coroutine
             waiting = asyncio.run_coroutine_threadsafe(coroutine, self._started())
         try:
             return waiting.result()
@@ -262,7 +265,7 @@ class LoopThread:
         return self._loop
 
     def close(self) -> None:
-        """Stop the loop, if one was started, and wait for its thread; a body that blocks it is left behind."""
+        """Stop the loop, if it was started, and wait for its thread up to `JOIN_S`, in case a body blocks it."""
         with self._lock:
             if self._thread is not None and self._thread is not threading.current_thread():
                 self._loop.call_soon_threadsafe(self._loop.stop)
@@ -271,12 +274,12 @@ class LoopThread:
 
 
 def _run(loop: Any) -> None:
-    """Run *loop* until it is stopped, and never let a caller wait for ever, after an exit or after its end."""
+    """Run *loop* until it is stopped. Neither a `SystemExit` nor the stop leaves a caller waiting forever."""
     while True:
         try:
             loop.run_forever()
         except (SystemExit, KeyboardInterrupt):
-            # asyncio has handed it to the task, and so to the caller; it also breaks the loop.
+            # asyncio has given the exception to the task, and so to the caller, but it also ends `run_forever`.
             continue
         break
     left = asyncio.all_tasks(loop)
@@ -284,16 +287,16 @@ def _run(loop: Any) -> None:
         task.cancel()
     if left:
         loop.run_until_complete(asyncio.wait(left))
-    # What has ended just before the stop has not answered its callers yet; they would wait for ever.
+    # Tasks that ended just before the stop have not answered their callers yet, who would wait forever.
     loop.run_until_complete(asyncio.sleep(0))
     loop.close()
 
 
 def is_caller_cancellation(error: BaseException) -> bool:
-    """Whether *error*, raised where a body or a check ran, ends the caller as well.
+    """Whether *error*, raised while a body or a check ran, must also end the caller.
 
-    Ctrl-C does, a cancellation of the task that waits here, and a driver that stops its stage. Whatever else a body or a check raises is its own
-    failure: `sys.exit`, or a `CancelledError` of something that it awaited.
+    This is true for Ctrl-C, for a cancellation of the current task, and for a driver that stops its stage. Any other
+    exception is a failure of the body or check itself: `sys.exit`, or a `CancelledError` of something that it awaited.
     """
     if isinstance(error, BaseExceptionGroup):
         return error.subgroup(KeyboardInterrupt) is not None
@@ -304,15 +307,15 @@ def is_caller_cancellation(error: BaseException) -> bool:
 
 
 def refuse_inside_loop(tool: str, *unawaited: Any, instead: str = "acall") -> None:
-    """Refuse a synchronous call that would block the running event loop until it deadlocks.
+    """Raise for a synchronous call that would block, and so deadlock, the running event loop.
 
     Args:
         tool: The tool's name.
-        unawaited: Coroutines that will not be awaited then; they are closed.
+        unawaited: Coroutines to close, because they will not be awaited.
         instead: The method to use instead.
 
     Raises:
-        SyncCallInLoop: With the name of that method.
+        SyncCallInLoop: An event loop runs in this thread. The text names *instead*.
     """
     if "asyncio" not in sys.modules or asyncio._get_running_loop() is None:
         return

@@ -1,7 +1,7 @@
-"""Arguments: canonical names, one JSON form, and validation that is ours alone.
+"""Stages 1 and 2, arguments: canonical names, one JSON form, and the gate's own validation.
 
-A host is never trusted to have validated anything. What the body gets is what was validated, from
-the very bytes that policy and events saw.
+The gate never relies on a host's validation. The body gets the values that were validated, from
+the same bytes that policy and events saw.
 """
 
 import json
@@ -32,11 +32,11 @@ _MAX_FAULTS = 5
 
 
 class InvalidArguments(Exception):
-    """The arguments do not fit; the text says why, for the model."""
+    """The arguments are not valid; the text says why, for the model."""
 
 
 class ArgumentReader:
-    """Reads the arguments of one tool: made once when the tool is built, used on every call."""
+    """Reads the arguments of one tool. Made once, when the tool is built, and used on every call."""
 
     def __init__(self, spec: ToolSpec[Any], function: ToolFunction) -> None:
         self._aliases = {**spec.argument_aliases}
@@ -46,7 +46,7 @@ class ArgumentReader:
             else _SignatureArguments(spec.name, function)
         )
         self.validate = self._validator.read
-        """Stage 2: from JSON to the arguments the body is called with, defaults filled in.
+        """Stage 2: turns JSON into the arguments that the body is called with, with defaults.
 
         Raises `InvalidArguments` with every fault, up to five."""
         self._names = self._validator.names
@@ -65,13 +65,14 @@ class ArgumentReader:
             )
 
     def canonical(self, given: Mapping[str, Any]) -> tuple[str | None, bytes]:
-        """Stage 1: aliases moved, nulls dropped, `action` in lower case.
+        """Stage 1: replace aliases by names, drop nulls, and make `action` lower case.
 
         Returns:
-            The action, if there is one, and the arguments as JSON, which is all that later stages see.
+            The action, if there is one, and the arguments as JSON. Later stages see only this JSON.
 
         Raises:
-            InvalidArguments: No mapping, no JSON, or an alias beside its name with another value.
+            InvalidArguments: *given* is no mapping or cannot be JSON, or an argument and its alias have different
+                values.
         """
         if type(given) is not dict and not isinstance(given, Mapping):
             raise InvalidArguments(f"arguments are a mapping by name, not {type(given).__name__}")
@@ -85,7 +86,7 @@ class ArgumentReader:
             action = args["action"] = action.strip().lower() if isinstance(action, str) else action
         try:
             raw = orjson.dumps(args)
-            if b"null" in raw:  # What orjson makes of numbers that are not finite.
+            if b"null" in raw:  # orjson writes numbers that are not finite as null.
                 require_finite(args)
         except (TypeError, ValueError, RecursionError) as error:
             raise InvalidArguments(f"arguments are no JSON: {error}") from error
@@ -106,7 +107,7 @@ class ArgumentReader:
             name = self._aliases.get(alias)
             if name is None or (value is None and (name in self._droppable or name in moved)):
                 continue
-            # Models fill what they do not use with null: beside a value it is absent.
+            # Models set arguments that they do not use to null. So a null beside a value counts as absent.
             if moved.get(name) is not None and (moved[name] != value or type(moved[name]) is not type(value)):
                 raise InvalidArguments(
                     f"{alias!r} is another name of {name!r}, and both are given with different values"
@@ -146,7 +147,7 @@ class _SignatureArguments:
         self._validator = SchemaValidator(_fields_only(schema), CoreConfig(strict=True))
 
     def read(self, raw: bytes) -> dict[str, Any]:
-        """Validate JSON text; strict, so that `"5"` is no number."""
+        """Validate JSON text strictly: `"5"` is no number."""
         try:
             values: dict[str, Any] = self._validator.validate_json(raw, strict=True)[0]
         except ValidationError as error:
@@ -168,7 +169,7 @@ class _SignatureArguments:
 
     @property
     def defaults(self) -> dict[str, Any]:
-        """The default of each optional argument, by name, as JSON types."""
+        """The defaults of the optional arguments by name, as JSON types."""
         written = {name: item.default for name, item in self._function.parameters.items() if name in self.defaulted}
         return {name: to_jsonable_python(default, fallback=repr) for name, default in written.items()}
 
@@ -190,7 +191,7 @@ def _is_same(one: Any, other: Any) -> bool:
 
 
 def _fields_only(schema: Any) -> Any:
-    """A model's core schema without the model: validates to a dictionary, at a third of the cost."""
+    """Return a model's core schema without the model: validation gives a dictionary, at a third of the cost."""
     if schema["type"] == "definitions":
         return {**schema, "schema": _fields_only(schema["schema"])}
     fields = {
@@ -201,7 +202,7 @@ def _fields_only(schema: Any) -> Any:
 
 
 class _SchemaArguments:
-    """Validation by a JSON Schema that a plugin brings, for tools that are no Python functions."""
+    """Validation by a JSON Schema of the plugin, for tools that are no Python functions."""
 
     def __init__(self, tool: str, schema: Mapping[str, Any]) -> None:
         self.schema: dict[str, Any] = {**schema}
@@ -214,7 +215,7 @@ class _SchemaArguments:
         }
         self.defaulted = frozenset(self.names - set(schema.get("required", ())))
         try:
-            # Linear-time patterns, and no reference is ever fetched from outside.
+            # Patterns match in linear time, and no reference is ever fetched from outside.
             self._validator: Any = jsonschema_rs.validator_for(
                 self.schema, pattern_options=jsonschema_rs.RegexOptions(), retriever=_refuse_to_fetch
             )
@@ -223,7 +224,7 @@ class _SchemaArguments:
 
     def read(self, raw: bytes) -> dict[str, Any]:
         """Validate JSON text and fill in the top level's defaults."""
-        # A body may change the list that it is given; the next call's default must be what policy has seen.
+        # A body may change a list that it is given. The default of the next call must stay what policy has seen.
         values: dict[str, Any] = {**deepcopy(self.defaults), **orjson.loads(raw)}
         faults = [
             f"{'.'.join(map(str, error.instance_path)) or 'arguments'}: {error.message}"

@@ -1,4 +1,4 @@
-"""Stage 3: what policy says of a call. Pure: it looks at arguments and rules, never at a disk."""
+"""Stage 3: policy decides a call. Pure: it reads only arguments and rules, never the disk."""
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
@@ -18,32 +18,32 @@ if TYPE_CHECKING:
     from toolcharter.guards.shell.programs.tables import Tables
 
 MAX_MEMO = 256
-"""Of how many calls a tool's decisions are remembered, for each caller."""
+"""How many decisions about a tool are cached, for each caller."""
 MAX_MEMO_BYTES = 1024
-"""Longer arguments are decided anew each time."""
+"""Decisions about longer arguments, in bytes of JSON, are not cached."""
 _NO_INVOCATION = Refusal(
     Reason.NOT_UNDERSTOOD, "The tool runs commands, and its spec has no `invocation` that names them."
 )
 
 
 class PolicyStage:
-    """Decides the calls of one tool for one caller, and remembers the decisions."""
+    """Decides the calls of one tool for one caller, and caches the decisions."""
 
     def __init__(self, tool: BuiltTool, view: ToolPolicyView, tables: "Tables | None", workspace: str) -> None:
-        """Decide nothing yet.
+        """Prepare the stage; decides nothing yet.
 
         Args:
-            tool: Whose calls.
-            view: What policy says of the tool for this caller.
-            tables: What plugins know of programs; None if that is nothing.
-            workspace: Its real path.
+            tool: The tool.
+            view: The policy for the tool and this caller.
+            tables: The tables of programs from plugins; None if there are none.
+            workspace: Real path of the workspace.
         """
         self.view = view
         self._spec = spec = tool.spec
         self._tables = tables
         self._workspace = workspace
         self._always = view.constant if spec.invocation is None else None
-        # A rule of `deny` or `ask` on commands could never match its calls, whatever they run.
+        # Without an invocation, `deny` and `ask` rules on commands could never match the tool's calls.
         self._untold = _NO_INVOCATION if spec.kind == "bash" and view.looks_at_commands else None
         self._memo: dict[bytes, tuple[str | None, tuple[str, ...], Decision, DiskPreconditions | None]] = {}
 
@@ -51,7 +51,7 @@ class PolicyStage:
         """Decide *ctx*, whose arguments are the JSON text *raw*.
 
         Returns:
-            What the call does, and what has to hold on disk for its commands to mean what they say.
+            The call's action, and what must hold on disk so that its commands do what their text says.
         """
         if self._always is not None:
             return _action(ctx), None
@@ -60,7 +60,7 @@ class PolicyStage:
             subject, understanding = self.rule_input(ctx)
             try:
                 decision = self.view.decide(subject)
-            except Exception as error:  # noqa: BLE001 - what cannot be decided is denied
+            except Exception as error:  # noqa: BLE001 - a call that cannot be decided is denied
                 message = f"The rules cannot judge the call: {type(error).__name__}."
                 decision = Decision("deny", "floor", Reason.NOT_UNDERSTOOD, message)
             known = subject.action, subject.commands, decision, self._preconditions(decision, subject, understanding)
@@ -74,16 +74,16 @@ class PolicyStage:
     def _preconditions(
         self, decision: Decision, subject: RuleInput, understanding: CommandAnalysis
     ) -> DiskPreconditions | None:
-        """What has to hold for commands that rules allow by their letters; `bash:*` allows them as they are."""
-        if decision.stage == "ask":  # An `ask` rule takes no guard away from a call that `allow` covers.
+        """The disk preconditions of commands that a rule allows by their text; None if `bash:*` allows all commands."""
+        if decision.stage == "ask":  # If `allow` covers the call, an `ask` rule must not remove the guard.
             decision = self.view.by_mode(subject)
-        # What a tool of another kind looks at, its author has written, and no rule has allowed by its letters.
+        # The commands of `cli` and `custom` tools are written by their author; no rule allows them by their text.
         is_command = self._spec.kind not in {"cli", "custom"}
         by_letters = is_command and decision.outcome == "allow" and decision.rule is not None
         return understanding.world if by_letters and not self.view.permits.name_everything else None
 
     def rule_input(self, ctx: CallContext) -> tuple[RuleInput, CommandAnalysis]:
-        """The call as rules see it, and what is understood of its commands; defaults are filled in by now."""
+        """Return the call as rules see it, with defaults filled in, and the analysis of its commands."""
         invocation = self._spec.invocation
         try:
             given = as_json(ctx.values)
@@ -93,14 +93,14 @@ class PolicyStage:
             if invocation is None:
                 return RuleInput(_action(ctx), args, (), self._untold, written=written), NOTHING
             action, commands = _checked(invocation(MappingProxyType(ctx.values)))
-        except Exception as error:  # noqa: BLE001 - what cannot be understood cannot be permitted
+        except Exception as error:  # noqa: BLE001 - a call that is not understood cannot be permitted
             message = f"The effect of the call is unknown: {type(error).__name__}."
             return RuleInput(None, {}, (), Refusal(Reason.NOT_UNDERSTOOD, message)), NOTHING
         found = analyse_commands(commands, self._workspace, self._tables)
         return RuleInput(action, args, found.commands, found.refusal, found.needs, found.unsupported, written), found
 
     def _with_aliases(self, args: Mapping[str, Any]) -> Mapping[str, Any]:
-        """*args* under their other names, too: a rule may have been written with one of them."""
+        """Add the aliases of arguments to *args*: a rule may have been written with an alias."""
         aliases = self._spec.argument_aliases
         if not aliases:
             return args
@@ -108,23 +108,23 @@ class PolicyStage:
 
 
 def refuse(ctx: CallContext) -> None:
-    """End *ctx* as its decision says, which denies it."""
+    """Deny *ctx* with the reason, message and rule of its decision."""
     decision = ctx.decision
     hint = decision.hint or HINTS.get(str(decision.reason))
-    if hint is None and decision.stage == "deny":  # A rule that gives a reason of its own.
+    if hint is None and decision.stage == "deny":  # The rule gives a reason of its own.
         hint = HINTS[Reason.DENIED_BY_RULE]
     ctx.refuse(decision.stage, decision.reason or "", decision.message, hint=hint)
     ctx.rule = decision.rule
 
 
 def _action(ctx: CallContext) -> str | None:
-    """What the call does, by default."""
+    """The call's action if the tool has no `invocation`: the argument `action`."""
     action = argument(ctx.values, "action")
     return action if isinstance(action, str) else None
 
 
 def _checked(invocation: Invocation) -> tuple[str | None, Iterable[str | tuple[str, ...]]]:
-    """The `Invocation` that a tool returns for a call, refused if it has wrong types."""
+    """Return the action and the commands of *invocation*; raise if they have wrong types."""
     action, commands = invocation.action, invocation.commands
     if not (action is None or isinstance(action, str)) or not isinstance(commands, tuple):
         raise TypeError("an invocation is an action and a tuple of commands")

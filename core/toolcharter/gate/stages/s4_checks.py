@@ -1,4 +1,4 @@
-"""Stage 4, the checks of plugins: each may deny a call or ask for a human; what fails denies."""
+"""Stage 4, the checks of plugins. Each may deny a call or require a person's approval; a check that fails denies."""
 
 from collections.abc import Awaitable, Iterator, Mapping
 from functools import partial
@@ -18,31 +18,31 @@ _ANSWERS = frozenset({Deny, Ask})
 
 
 def checks_of_tools(tools: Mapping[str, LoadedTool], policies: Mapping[str, Any]) -> Iterator[Check]:
-    """What has a person agree to the calls of which a tool itself wants that."""
+    """Yield a check for each tool whose spec has `asks`. It requires approval for the calls that `asks` selects."""
     for name, tool in tools.items():
         if tool.spec.asks is not None:
             yield Check(f"{tool.distribution}:{name}", partial(tool.spec.asks, policies[name]), tool=name)
 
 
 class NoAnswer(Exception):
-    """A check said what no check may say; the text says what it was."""
+    """A check gave an invalid answer; the text describes it."""
 
 
 class Checks:
-    """The checks of one toolbox, in the order in which the loader and `build.open` give them."""
+    """The checks of one toolbox, in the order of the loader and `build.open`."""
 
     def __init__(self, checks: tuple[Check, ...], loop: LoopThread) -> None:
         self._checks = checks
         self._loop = loop
 
     async def ask(self, ctx: CallContext, call: Call) -> Answer:
-        """Ask one check after the other; the first `Deny` ends it, the first `Ask` counts if none denies.
+        """Run the checks in order. The first `Deny` wins at once; the first `Ask` counts if no check denies.
 
-        An asynchronous check has its own time, and all together have the call's.
+        An asynchronous check has its own time limit, and all checks together have that of the call.
 
         Args:
-            ctx: The call; gets a fault for each advisory check that fails.
-            call: What the checks look at.
+            ctx: The call; it gets a fault for each advisory check that fails.
+            call: The call as checks see it.
 
         Returns:
             The objection, or None to let the call pass.
@@ -51,7 +51,7 @@ class Checks:
         for check in self._checks:
             try:
                 answer = check.function(call)
-                if answer is None:  # The usual answer; to ask whether it can be awaited costs more than the check.
+                if answer is None:  # The usual answer. To test whether it can be awaited costs more than the check.
                     continue
                 if type(answer) not in _ANSWERS and isawaitable(answer):
                     answer = await self._awaited(ctx, check, answer)
@@ -59,7 +59,7 @@ class Checks:
             except BaseException as error:
                 if is_caller_cancellation(error):
                     raise
-                # A driver that closes this coroutine raises GeneratorExit in it; then no other check may be asked.
+                # A driver that closes this coroutine raises GeneratorExit in it; then no other check may run.
                 if not check.advisory or isinstance(error, (GeneratorExit, Denied)):
                     return _denial(check, error) if isinstance(error, Denied) else _failed(check, error)
                 ctx.fault("advisory_check_failed")
@@ -76,19 +76,19 @@ class Checks:
         refuse = partial(refuse_inside_loop, ctx.tool, answer, instead="adecide" if ctx.dry else "acall")
         found = await wait_for(awaited(answer, min(ctx.deadline, latest), self._loop, refuse))
         if monotonic() > latest and type(found) is not Deny:
-            raise TimeoutError  # one that cannot be cancelled has answered all the same
+            raise TimeoutError  # a check that cannot be cancelled has answered late
         return found
 
 
 def _understand(answer: Any) -> None:
-    """Accept None, `Deny` and `Ask` of texts.
+    """Accept None, and a `Deny` or `Ask` whose fields are text.
 
     Raises:
-        NoAnswer: It is something else.
+        NoAnswer: The answer is something else.
     """
     if answer is None:
         return
-    if type(answer) not in _ANSWERS:  # A subclass may say one thing now and another later.
+    if type(answer) not in _ANSWERS:  # The properties of a subclass may change between two reads.
         raise NoAnswer(f"answered {type(answer).__name__}, not None, Deny or Ask")
     for text in (answer.reason, answer.message or "", getattr(answer, "hint", None) or ""):
         if not isinstance(text, str):
@@ -96,7 +96,7 @@ def _understand(answer: Any) -> None:
 
 
 def _denial(check: Check, error: Denied) -> Deny:
-    """What a check has raised where it should return a `Deny`."""
+    """Turn a `Denied` that a check has raised into a `Deny`."""
     try:
         answer = Deny(error.reason, error.message, error.hint)
         _understand(answer)

@@ -1,7 +1,7 @@
-"""Stage 4 for commands: what rules have allowed by its letters is held against the file system.
+"""Stage 4 for commands: checks on disk what rules have allowed by the text of a command.
 
-A path that lies in the workspace by its letters may be a link that leads out of it, a glob may match one, a program's
-name may lead into the workspace, a repository may bring programs of its own.
+A path whose text lies in the workspace may be a link that leads out of it, and a glob may match such a link. A
+program's name may lead into the workspace, and a repository may contain programs of its own.
 """
 
 import os
@@ -31,8 +31,8 @@ else:
     python_modules = lazy("toolcharter.guards.python_modules")
     git_index = lazy("toolcharter.guards.shell.git.index")
     git_repository = lazy("toolcharter.guards.shell.git.repository")
-# What xargs parts words at, and what it takes away; of what is no text, `grep` prints a message in its place. Git writes
-# others than ASCII in a way of its own.
+# Characters at which xargs splits words or which it removes, and bytes that are no text, for which `grep` prints a
+# message instead. Git quotes names that are not printable ASCII.
 _PARTED = re.compile(r"""[\s"'\\\udc80-\udcff]""")
 _QUOTED_BY_GIT = re.compile(r"[^ -~]")
 _GLOBS = re.compile(r"[*?[]")
@@ -41,7 +41,7 @@ _ADVICE = "Write `find ... -print0 | xargs -0 ...`."
 
 
 class Confinement:
-    """Looks at one workspace for all calls of a toolbox. Opens nothing before the first call that needs it."""
+    """Checks the commands of all calls of a toolbox against its workspace. Opens nothing before it is needed."""
 
     def __init__(self, workspace: Path, inventory: Inventory | None = None, hidden: Sequence[HiddenGlob] = ()) -> None:
         self._workspace = workspace
@@ -49,13 +49,13 @@ class Confinement:
         self._hidden = hidden
 
     def hold(self, ctx: CallContext, world: DiskPreconditions) -> None:
-        """Refuse *ctx* if its commands lead elsewhere than they seem to; the disk changes, so each call is looked at."""
+        """Refuse *ctx* if its commands do not do on disk what their text says. Must run for each call: disks change."""
         denied = self.objection(world)
         if denied is not None:
             ctx.refuse("guard", denied.reason, denied.message, hint=denied.hint)
 
     def objection(self, world: DiskPreconditions) -> Denied | None:
-        """Why commands with this *world* must not run, if anything speaks against it."""
+        """Return why commands with the preconditions *world* must not run; None if they may."""
         names = all_names()
         try:
             for place in dict.fromkeys(world.places):
@@ -74,7 +74,7 @@ class Confinement:
                 self._require_no_repository_below()
         except Denied as denied:
             return denied
-        except Exception as error:  # noqa: BLE001 - what cannot be looked at cannot be permitted
+        except Exception as error:  # noqa: BLE001 - commands that cannot be checked cannot be permitted
             what = f"The commands cannot be compared with the disk: {type(error).__name__}."
             return Denied(Reason.NOT_UNDERSTOOD, what)
         return None
@@ -94,7 +94,7 @@ class Confinement:
 
     def _confine(self, place: PathAccess, names: Iterator[int], marks: tuple[str, ...]) -> None:
         for path in self._paths_of(place, names, marks):
-            # The folder that something is copied into may hold what is protected: the copy gets a name of its own.
+            # A copy gets a name of its own in its target folder, so that folder may contain protected entries.
             is_whole = place.change != MAY and not (place.change == "into" and (self._workspace / path).is_dir())
             if place.change and not self._paths.changeable(path, with_below=is_whole):
                 raise Denied(Reason.PROTECTED_PATH, f"{path!r} is protected: no program may change it.")
@@ -110,7 +110,7 @@ class Confinement:
                 self._require_copies_unprotected(self._paths_of(place.copied_into, names, marks), copies)
 
     def _require_copies_unprotected(self, folders: Iterator[str], names: Sequence[str]) -> None:
-        """Refuse if what is copied into a folder would get a protected name there."""
+        """Refuse if a copy would get a protected name in one of *folders*."""
         for folder in folders:
             for copy in (join(folder, name) for name in names):
                 if not self._paths.changeable(copy):
@@ -136,7 +136,7 @@ class Confinement:
                 raise Denied(Reason.NOT_UNDERSTOOD, why)
 
     def _require_no_repository_below(self) -> None:
-        """Refuse if git could add a repository of the work tree, and then run what that one names."""
+        """Refuse if git could add a repository in the work tree, and then run programs that this repository names."""
         left = MAX_NAMES
         for folder, folders, files in os.walk(self._workspace):
             left -= len(folders) + len(files)
@@ -153,7 +153,7 @@ class Confinement:
 
 
 def _refuse_shadow(paths: WorkspacePaths, folder: str, module: str, *, makes_files: bool) -> None:
-    """Refuse if Python would find, in the *folder* in which it runs, what it imports in the place of *module* or for it."""
+    """Refuse if Python would import a file of *folder*, in which it runs, instead of *module* or of its imports."""
     if makes_files:
         message = f"Python might import for {module!r} what the line makes; use `-P`, or make it in a call before."
         raise Denied(Reason.NOT_UNDERSTOOD, message)
@@ -172,18 +172,21 @@ def _refuse_repository(why: str | None) -> None:
 def _names_objection(
     paths: WorkspacePaths, workspace: Path, folder: str, listed: ListedNames, budget: Iterator[int]
 ) -> str | None:
-    """Why names that one command prints reach another one as other words, or as an option; None if none does.
+    """Return why a name that one command prints would reach the next command as other words or as an option.
 
     Args:
         paths: Opens folders.
         workspace: Its real path.
-        folder: From where the names are seen, relative to the workspace.
+        folder: The folder that the names are relative to, relative to the workspace.
         listed: The names.
-        budget: Of `all_names`.
+        budget: How many names may be read, from `all_names`.
+
+    Returns:
+        A sentence; None if every name arrives unchanged.
 
     Raises:
-        Denied: They lie outside the workspace.
-        ToolError: They cannot be looked at.
+        Denied: The names lie outside the workspace.
+        ToolError: The names cannot be read.
     """
     if listed.kind == "unlinked":
         return _link_objection(paths, folder, listed, budget)
@@ -205,7 +208,7 @@ def _names_objection(
 
 
 def _link_objection(paths: WorkspacePaths, folder: str, listed: ListedNames, budget: Iterator[int]) -> str | None:
-    """Why what is moved or copied may lead elsewhere afterwards: a link that is relative to its folder."""
+    """Return why a moved or copied entry may lead elsewhere afterwards: it is, or contains, a link. Else None."""
     for path in expand(paths, folder, listed.path, budget):
         found = link_at(paths, join(folder, path), budget)
         if found is not None:
@@ -233,7 +236,7 @@ def _path_objection(path: str, listed: ListedNames) -> str | None:
 def _may_enter(paths: WorkspacePaths, path: str) -> bool:
     try:
         with paths.open_folder(path) as held:
-            os.stat(".", dir_fd=held.fileno())  # asks for the right to search it, as `cd` does
+            os.stat(".", dir_fd=held.fileno())  # needs the right to search the folder, as `cd` does
     except (ToolError, OSError):
         return False
     return True
@@ -272,7 +275,7 @@ def _tracked_objection(path: str, seen: str, listed: ListedNames) -> str | None:
 
 
 def _require_inside(paths: WorkspacePaths, path: str) -> None:
-    """Refuse a path that leads out: on disk, a link may have taken the place of a folder that the index names."""
+    """Refuse a path that leads out of the workspace: a link may have replaced a folder of the index on disk."""
     try:
         paths.open_file(path).__exit__(None, None, None)
     except ToolError as error:

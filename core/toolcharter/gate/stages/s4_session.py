@@ -1,4 +1,4 @@
-"""Stage 4, the guards that remember a session's calls: what matches, what a path leads to, whose call it is."""
+"""Stage 4, the session guards, which remember a session's calls: rule matchers, file identities, cached reads."""
 
 import os
 from collections.abc import Callable, Collection, Container, Hashable, Mapping
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 class SessionStage:
-    """The guards that remember a session's calls: asked before each call, notified after it."""
+    """The session guards of a toolbox: asked before each call, notified after it."""
 
     def __init__(
         self, guards: ActiveSessionGuards, cached: CachedReads | None = None, known: Container[str] = ()
@@ -31,10 +31,10 @@ class SessionStage:
         self._cached = cached
         self._known = known
         self.switched_on = guards.switched_on
-        """The keys of the profile that are, for people."""
+        """The profile's keys of the guards that are switched on, for people."""
 
     def check(self, ctx: CallContext, call: Call, session: str) -> None:
-        """Refuse *ctx* if a guard objects; a call that is refused again and again counts, too."""
+        """Refuse *ctx* if a guard objects. A refused call counts, too, so that its repetitions are noticed."""
         verdict = _judged(lambda: self._guards.before(session, call))
         if isinstance(verdict, Deny):
             if not ctx.dry:
@@ -43,42 +43,42 @@ class SessionStage:
                 ctx.refuse("guard", verdict.reason, verdict.message, hint=verdict.hint)
 
     def count(self, ctx: CallContext, call: Call, session: str) -> None:
-        """Count the call, at the last moment before its body."""
+        """Count the call just before its body; a guard may still refuse it."""
         verdict = _judged(lambda: self._guards.entered(session, call, has_effects=has_effects(call)))
         if verdict is not None:
             ctx.refuse("guard", verdict.reason, verdict.message, hint=verdict.hint)
 
     def answer(self, call: Call, session: str) -> ToolResult | None:
-        """What memory answers instead of the call's body; None lets that run."""
+        """Return a cached result instead of running the call's body; None if the body must run."""
         if self._cached is None or call.tool not in self._known:
             return None
         return self._cached.answer(session, call)
 
     def enter(self, call: Call) -> None:
-        """The call enters its body."""
+        """Record that the call enters its body."""
         if self._cached is not None:
             self._cached.entered(call, has_effects=has_effects(call))
 
     def remember(self, call: Call, session: str, result: ToolResult, *, goes_on: bool = False) -> None:
-        """Let the guards learn of a call that has ended, and add their lines for the model to the result.
+        """Notify the guards of an ended call, and add their notes for the model to its result.
 
         Args:
             call: The call.
-            session: Whose.
-            result: Without notes; gets them.
-            goes_on: The body was given up and runs on: whatever it does comes later.
+            session: The key of the call's session.
+            result: The result; the notes are added to its text.
+            goes_on: Whether the body was abandoned and still runs, so that its effects come later.
         """
         if self._cached is not None and not goes_on:
             self._cached.ended(session, call, result)
         result.text = with_notes(result.text, self._guards.after(session, call, result.outcome, result.text))
 
     def forget(self, session: str, call_ids: Collection[str]) -> None:
-        """The model no longer sees the results of these calls, or of all calls of the session if none is named."""
+        """Forget these calls, by default all of the session, because the model no longer sees their results."""
         self._guards.forget(session, call_ids)
 
 
 def session_stage(settings: SessionGuards, paths: Paths, facts: Mapping[str, ToolFacts]) -> SessionStage | None:
-    """The guards that *settings* switches on; None if there are none."""
+    """Build the guards that *settings* switches on; None if there are none."""
     if settings == SessionGuards():
         return None
     settings = settings._replace(read_before_write=_canonical(settings.read_before_write, facts))
@@ -94,7 +94,7 @@ def session_stage(settings: SessionGuards, paths: Paths, facts: Mapping[str, Too
 
 
 def _canonical(settings: ReadBeforeWrite, facts: Mapping[str, ToolFacts]) -> ReadBeforeWrite:
-    """*settings* with the names that calls bear, where a profile writes an alias."""
+    """Replace the aliases of tools in *settings* by the tools' names, which calls have."""
     names = {same_tool(alias): name for name, tool in facts.items() for alias in tool.aliases}
     reads, writes = (
         tuple(names.get(same_tool(name), name) for name in written) for written in (settings.reads, settings.writes)
@@ -103,7 +103,7 @@ def _canonical(settings: ReadBeforeWrite, facts: Mapping[str, ToolFacts]) -> Rea
 
 
 def _identity(paths: Paths, path: str) -> Hashable | None:
-    """What *path* leads to now: another file, or the same one changed, is something else."""
+    """The identity of the file at *path*, which changes if the file is replaced or changed; None if there is none."""
     try:
         with paths.open_file(path) as file:
             found = os.fstat(file.fileno())
@@ -115,15 +115,15 @@ def _identity(paths: Paths, path: str) -> Hashable | None:
 
 
 def has_effects(call: Call) -> bool:
-    """Whether the call may do more than read; what declares nothing may do anything."""
+    """Whether the call may do more than read. A tool that declares no capabilities may do anything."""
     declared = call.capabilities
     return declared is None or any(not word.endswith(":read") and word != "text" for word in declared)
 
 
 def _judged(judge: Callable[[], T]) -> T | Deny:
-    """What a guard says; arguments that its patterns cannot look at are no reason to let a call pass."""
+    """Run a guard's judgement; an exception, such as for arguments that its patterns cannot match, is a denial."""
     try:
         return judge()
-    except Exception as error:  # noqa: BLE001 - what cannot be judged is denied
+    except Exception as error:  # noqa: BLE001 - a call that cannot be judged is denied
         message = f"The guards of the session cannot judge the call: {type(error).__name__}."
         return Deny(Reason.NOT_UNDERSTOOD, message)

@@ -1,4 +1,4 @@
-"""Stage 5: a call that only a person may permit waits here for the answer."""
+"""Stage 5: a call that needs a person's approval waits here for the answer."""
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -27,7 +27,7 @@ from toolcharter.profile.settings import Approvals
 
 
 class _Known(NamedTuple):
-    """The approvals that were kept, as last read. In one piece: threads that read must not mix two files."""
+    """The saved approvals, as last read. One value, so that threads never see a mixture of two versions of the file."""
 
     state: object = None
     approvals: tuple[Kept, ...] = ()
@@ -38,25 +38,25 @@ _SEND_IT_WITHOUT = (
     "user has made."
 )
 _REHEARSAL_S = 60.0
-"""How long after the answer an approval may still be used, at the longest."""
+"""An approval can be used until this long after the answer's deadline, at most: time for the dry run, in seconds."""
 
 
 class _Case(NamedTuple):
-    """One call that waits for a person."""
+    """One call that waits for a person's answer."""
 
     request: ApprovalRequest
     token: str
     expires: str
-    """When the answer must be there: a UTC date and time."""
+    """The deadline of the answer: a UTC date and time."""
     shows: str
     """The call in one line."""
     rehearsed: object
-    """What the dry run said."""
+    """The outcome of the dry run before the question."""
     asked_at: float
 
 
 class ApprovalService:
-    """Where the calls of one toolbox wait for people."""
+    """Asks people about the calls of one toolbox, and applies saved approvals."""
 
     def __init__(
         self,
@@ -68,15 +68,15 @@ class ApprovalService:
         settings: Approvals,
         environ: Mapping[str, str],
     ) -> None:
-        """Ask no one yet.
+        """Prepare the service; asks no person yet.
 
         Args:
             scope: What approvals of this toolbox are bound to.
-            emit: Writes an event, of a name, the call's base fields and its own; false refuses the call.
-            disk_objection: Says why commands do not mean on this disk what they seem to; None if they do.
+            emit: Writes an event, given its name, the call's base fields and its own fields. False refuses the call.
+            disk_objection: Returns why commands would not do on this disk what their text says; None if they would.
             asking: Reaches the approver.
-            settings: What the profile says under `approvals`.
-            environ: Names the folder of saved approvals.
+            settings: The profile's section `approvals`.
+            environ: The environment variables, which determine the folder of saved approvals.
         """
         self._scope = scope
         self._emit_line = emit
@@ -86,16 +86,16 @@ class ApprovalService:
         self._ledger = Ledger()
         self._folder = state_path("approvals", environ) if settings.always else None
         self._cases: dict[int, _Case] = {}
-        """Those that wait for an answer now, by the key of the call."""
+        """The calls that wait for an answer now, by their `live_key`."""
         self._emitting = threading.RLock()
-        """Held while an event is written, so that one that says "cancelled" comes neither too early nor twice."""
+        """Held while an event is written, so that the event of a cancellation comes neither too early nor twice."""
         self._kept = _Known()
 
     def refresh(self) -> None:
-        """Read the approvals that were kept, if the file is another than when it was last read.
+        """Read the saved approvals, if the file has changed since it was last read.
 
         Raises:
-            ConfigurationError: They cannot be read, or another user could have written them.
+            ConfigurationError: The file cannot be read, or another user could have written it.
         """
         if self._folder is None:
             return
@@ -105,7 +105,7 @@ class ApprovalService:
             self._kept = _Known(state, found)
 
     def _given_before(self, asked: AskedCall, ctx: CallContext) -> list[tuple[Kept, list[str]]]:
-        """The approvals that were kept for this very call, each with the reasons why it does not hold any more."""
+        """The saved approvals of the same call, each with the reasons why it is no longer valid."""
         try:
             self.refresh()
         except ConfigurationError:
@@ -132,7 +132,7 @@ class ApprovalService:
         )
 
     def _changes_since(self, kept: Kept, now: Binding) -> Iterator[str]:
-        """Why an approval of the same call does not hold any more, as the ends of a sentence."""
+        """Yield the reasons why an approval of the same call is no longer valid, as clauses."""
         then = kept.bound
         if then.profile_digest != now.profile_digest:
             yield "the profile has changed"
@@ -144,9 +144,12 @@ class ApprovalService:
             yield f"{kept.by or 'who it was'} may no longer agree"
 
     def apply_saved(self, asked: AskedCall, ctx: CallContext) -> bool:
-        """Whether a kept approval decides: it allows the call, or the world is not what it was given for.
+        """Apply a saved approval to *ctx*: it allows the call, or the call is refused because the disk has changed.
 
-        One that a check asks for is never kept.
+        A question of a check never has a saved approval.
+
+        Returns:
+            Whether a saved approval was applied.
         """
         if ctx.decision.outcome != "ask" or ctx.asked_by_check:
             return False
@@ -157,11 +160,11 @@ class ApprovalService:
                 ctx.decision = Decision("allow", "approval", rule=RuleRef(f"approval {kept.id}", kept.place))
                 asked.confine(ctx)
                 return True
-        ctx.values = held  # a change of them while a person is being asked makes the approval void
+        ctx.values = held  # the caller's own values: a change of them while a person is asked voids the approval
         return False
 
     def _why_again(self, asked: AskedCall, ctx: CallContext) -> str | None:
-        """Why a person who has agreed for good is asked again."""
+        """Why a person is asked again although the call has a saved approval; None if it has none."""
         given = [] if ctx.asked_by_check else self._given_before(asked, ctx)
         if not given:
             return None
@@ -171,7 +174,7 @@ class ApprovalService:
         return f"Asked again: {' and '.join(changes)} since {last.by or 'somebody'} agreed on {last.at:%Y-%m-%d}."
 
     async def request(self, asked: AskedCall, ctx: CallContext, ask: Ask) -> None:
-        """Ask for *ctx*; it ends, or has its approval."""
+        """Ask a person about *ctx*. Afterwards it is approved or ended."""
         if self.apply_saved(asked, ctx):
             return
         case = self._open(asked, ctx, ask, await asked.dry_run(ctx))
@@ -182,7 +185,7 @@ class ApprovalService:
             self._redeem(asked, ctx, case, await asked.dry_run(ctx), verdict)
 
     def _open(self, asked: AskedCall, ctx: CallContext, ask: Ask, rehearsed: CallContext | None) -> _Case | None:
-        """Begin to wait, unless the tool's own checks refuse the call: then no person is asked."""
+        """Open a case, unless the tool's own checks refuse the call: then no person is asked."""
         if _refuses(rehearsed):
             ctx.copy_outcome(rehearsed)
             return None
@@ -197,7 +200,7 @@ class ApprovalService:
             ctx.refuse("approval", Reason.APPROVAL_UNAVAILABLE, message, hint=_SEND_IT_WITHOUT)
             return None
         now = monotonic()
-        # Time to answer, and for the rehearsal behind it.
+        # Time for the answer, and for the dry run after it.
         token = self._ledger.open(request.digest, now + timeout_s + min(asked.tool.timeout_s, _REHEARSAL_S))
         expires = written(_now() + timedelta(seconds=timeout_s))
         case = _Case(request, token, expires, shows, _said(rehearsed), now)
@@ -214,10 +217,12 @@ class ApprovalService:
     def _request(
         self, asked: AskedCall, ctx: CallContext, ask: Ask, of_file: Ask | None
     ) -> tuple[ApprovalRequest, str]:
-        """The question, and the call in one line. *of_file* is the question of the virtual file that it would change.
+        """Make the question, and the call in one line.
+
+        *of_file* is the question of a virtual file that the call would change.
 
         Raises:
-            Hidden: A mask would hide what could be code.
+            Hidden: A mask would hide text that could be code.
         """
         spec = asked.tool.spec
         shown = shown_call(asked.tool.reader.given(ctx.values), ctx.commands, runs_arguments=spec.kind == "bash")
@@ -252,7 +257,7 @@ class ApprovalService:
             return "It is not offered for what a check asks."
         if shown.is_masked:
             return NEVER_STORED
-        # What a tool of another kind runs is bound with the tool's own files.
+        # The commands of `cli` and `custom` tools are part of the tool's own files, which the approval is bound to.
         commands = () if asked.tool.spec.kind in {"cli", "custom"} else ctx.commands
         subject, understood = asked.rule_input(ctx) if commands else (None, None)
         if subject is not None and subject.unsupported is not None:
@@ -267,9 +272,9 @@ class ApprovalService:
         return digest_of(ctx.tool, as_json(ctx.values), self._scope.workspace, self._scope.digest, ctx.commands)
 
     def _close(self, ctx: CallContext, case: _Case, verdict: Verdict) -> bool:
-        """Record the answer; whether it allows the call."""
+        """Record the answer. Returns whether it allows the call."""
         if ctx.deadline != inf:
-            ctx.deadline += monotonic() - case.asked_at  # the time of people is not the tool's
+            ctx.deadline += monotonic() - case.asked_at  # the person's time does not count as the tool's
         with self._emitting:
             if self._cases.pop(ctx.live_key, None) is None:
                 ctx.fail("approval", Reason.CANCELLED, "The toolbox was closed before the answer came.")
@@ -303,13 +308,13 @@ class ApprovalService:
                 self._decide(ctx, case, Verdict("deny", Reason.CANCELLED, "The caller no longer waits for the answer."))
 
     def close(self) -> None:
-        """Let everybody go who waits for an answer."""
+        """Release all calls that wait for an answer."""
         self._asking.close()
 
     def _redeem(
         self, asked: AskedCall, ctx: CallContext, case: _Case, rehearsed: CallContext | None, verdict: Verdict
     ) -> None:
-        """Use the approval up; it is void for a call that is not, or no longer, what was approved."""
+        """Redeem the approval. It is void if the call is not, or is no longer, the call that was approved."""
         if _refuses(rehearsed):
             ctx.copy_outcome(rehearsed)
         elif (
@@ -337,7 +342,7 @@ class ApprovalService:
             ctx.fault("approval_not_kept")
 
     def _emit(self, ctx: CallContext, event: str, fields: Mapping[str, Any]) -> bool:
-        """Write an event; false if the profile requires it and it cannot be written."""
+        """Write an event. If that fails and the profile requires it, refuse *ctx* and return False."""
         if not self._emit_line(event, ctx.tail, fields):
             ctx.refuse("audit", Reason.AUDIT_UNAVAILABLE, "An event sink that the profile requires cannot be written.")
             return False
@@ -345,7 +350,7 @@ class ApprovalService:
 
 
 def _own(ctx: CallContext) -> bool:
-    """Replace the arguments of *ctx* by a deep copy: no one changes what was approved. False if they cannot be copied."""
+    """Replace the arguments of *ctx* by a deep copy, so that the approved ones cannot change. False if that fails."""
     try:
         ctx.values = deepcopy(ctx.values)
     except Exception:  # noqa: BLE001 - a value of a plugin's own type may raise anything
@@ -363,7 +368,7 @@ def _state_of(file: Path) -> object:
 
 
 def _refuses(rehearsed: CallContext | None) -> TypeGuard[CallContext]:
-    """Whether the tool's own checks have ended the call."""
+    """Whether the tool's own checks ended the call in the dry run."""
     return rehearsed is not None and rehearsed.outcome in {"denied", "error"} and not rehearsed.passed
 
 

@@ -1,4 +1,4 @@
-"""Stage 6: rate limits, the last to object, so that only calls that would run are counted."""
+"""Stage 6: rate limits. They come last, so that only calls that would run are counted."""
 
 from functools import partial
 from typing import TYPE_CHECKING
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from toolcharter.guards.rates.binding import BoundLimits
 
 _UNNAMED = "-"
-"""The session, or the agent, of callers who name none: their calls are counted together, never not at all."""
+"""The session, or the agent, of callers that name none. Their calls are counted together, so that none escapes."""
 
 
 def keys_of(caller: Caller) -> Keys:
-    """The session and the agent among whose calls those of *caller* count. A started agent's count among the first one's."""
+    """Return the session and the agent that calls of *caller* count for. A started agent counts for the first agent."""
     if caller.delegation is not None:
         caller = caller.delegation.top
     session = caller.apart(caller.session or caller.agent or _UNNAMED)
@@ -25,24 +25,24 @@ def keys_of(caller: Caller) -> Keys:
 
 
 def session_of(caller: Caller) -> str:
-    """The session whose calls guards remember together with those of *caller*. A started agent has its own.
+    """Return the key of the session under which guards remember calls of *caller*. A started agent has its own.
 
-    Of callers without a session, those of one agent, user and conversation are one.
+    Callers without a session share a key if they have the same agent, user, channel and chat.
     """
     agent = caller.agent or _UNNAMED
     where = (caller.user, caller.channel, caller.chat)
-    # `repr` quotes each part, so that no two callers give the same.
+    # `repr` quotes each part, so that different callers give different keys.
     nameless = f"{agent}\0{where!r}" if any(where) else agent
     return caller.apart(caller.session or nameless)
 
 
 async def acquire(limits: "BoundLimits", ctx: CallContext, keys: Keys) -> None:
-    """Count *ctx* in all *limits*, or refuse it; another process may keep the counts, and have to be waited for."""
+    """Count *ctx* in all *limits*, or refuse it. May wait, because another process may keep the counts."""
     refuse_if_limited(ctx, await wait_for(Wait(partial(limits.take, keys), partial(limits.atake, keys))))
 
 
 def refuse_if_limited(ctx: CallContext, answer: Answer | None) -> None:
-    """Refuse *ctx* if a rate limit has no room for it, or its counts cannot be reached."""
+    """Refuse *ctx* if a rate limit is exhausted, or if its counts cannot be reached."""
     if answer is not None:
         ctx.refuse("limit", Reason.RATE_LIMITED, answer.message)
         ctx.is_final = isinstance(answer, Refused) and answer.wait_s is None

@@ -1,4 +1,4 @@
-"""Stage 7: the body, inline, in a thread of its own or awaited, and what its end means for the call."""
+"""Stage 7: runs the body, inline, in a thread of its own or awaited, and records its end as the call's outcome."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from copy import deepcopy
@@ -28,12 +28,12 @@ class BodyStage:
     """Runs the bodies of one tool."""
 
     def __init__(self, tool: BuiltTool, loop: LoopThread, interrupt: Callable[[CallContext], None]) -> None:
-        """Run nothing yet.
+        """Prepare the stage; runs nothing yet.
 
         Args:
-            tool: Whose bodies.
-            loop: Where asynchronous code runs for synchronous callers.
-            interrupt: Ends a call because an interrupt or a cancellation passes through.
+            tool: The tool whose bodies it runs.
+            loop: Runs asynchronous code for synchronous callers.
+            interrupt: Ends a call because of an interrupt or a cancellation.
         """
         self._tool = tool
         self._function = tool.function
@@ -73,11 +73,11 @@ class BodyStage:
             CURRENT.reset(token)
 
     async def run_isolated(self, ctx: CallContext) -> CallContext:
-        """Run the body in a thread of its own, and wait until it ends, its time is up, or Ctrl-C strikes.
+        """Run the body in a thread of its own, and wait until it ends, its time is up, or the user presses Ctrl-C.
 
         Returns:
-            *ctx*, or the context that answers instead if the thread was given up: what the thread still does to
-            *ctx* from then on reaches nothing.
+            *ctx*; or, if the thread was abandoned, a substitute for it. Whatever the thread still does to *ctx* then
+            has no effect on the result.
         """
         return await self._isolated(ctx, self.run)
 
@@ -100,7 +100,7 @@ class BodyStage:
         return substitute
 
     async def dry_run(self, ctx: CallContext) -> CallContext:
-        """Run a staged body up to its mark, with arguments of its own: it may change its lists above the mark."""
+        """Run a staged body up to its mark. It gets a copy of the arguments, because it may change lists among them."""
         if self._tool.spec.isolate:
             return await self._isolated(ctx, self._dry_run)
         if not self._function.is_async:
@@ -125,10 +125,10 @@ class BodyStage:
             CURRENT.reset(token)
 
     def _dry_run_ended(self, ctx: CallContext, error: BaseException) -> None:
-        """Record what has ended a dry run: the mark, perhaps reached in a TaskGroup, or what would end a call.
+        """Record the end of a dry run: the mark, perhaps reached in a TaskGroup, or an exception that would end a call.
 
         Raises:
-            BaseException: *error* is the caller's.
+            BaseException: *error*, if it is the caller's cancellation.
         """
         if is_caller_cancellation(error):
             raise error
@@ -136,14 +136,14 @@ class BodyStage:
             others = error.split(Passed)[1]
             if others is None:
                 return
-            ctx.passed, error = False, others  # what fails beside the mark may have stood above it
+            ctx.passed, error = False, others  # code that fails beside the mark may come before it
         if not isinstance(error, Passed):
             self._failed(ctx, error)
 
     def _returned(self, ctx: CallContext, value: Any) -> None:
-        """Record a body's end: a plain return is ok; past the deadline only what has changed a file is."""
+        """Record a body's return. A plain value is ok; past the deadline, only if the call has changed a file."""
         if ctx.outcome is None:
-            if type(value) is str:  # as of nearly every body
+            if type(value) is str:  # nearly every body returns text
                 ctx.text, ctx.data, ctx.outcome = value, None, "ok"
             elif isinstance(value, ToolResult):
                 ctx.adopt(value)
@@ -152,12 +152,12 @@ class BodyStage:
             else:
                 ctx.text, ctx.data = _as_text(value)
                 ctx.outcome = "ok"
-        # What has changed a file and ended well stays `ok`: a caller who reads `timed_out` would repeat it.
+        # A call that has changed a file and succeeded stays `ok`: a model that reads `timed_out` would repeat it.
         if monotonic() > ctx.deadline and not (ctx.outcome == "denied" or (ctx.outcome == "ok" and ctx.changed)):
             self._time_out(ctx)
 
     def _failed(self, ctx: CallContext, error: BaseException) -> None:
-        """Record an exception that left the body; one after the outcome is only a fault."""
+        """Record an exception of the body. If the call already has an outcome, the exception is only a fault."""
         if ctx.outcome is not None:
             ctx.fault("raised_after_end")
         elif isinstance(error, Denied):
@@ -180,7 +180,7 @@ class BodyStage:
 
 
 def _record_program(ctx: CallContext, program: Completed) -> None:
-    """A program's end as the end of its call; a status other than zero is an error unless the tool says otherwise."""
+    """Record a program's end as the call's end. Exit status 0 is ok; any other status, or a timeout, is an error."""
     stdout, stderr = program.stdout.decode(errors="replace"), program.stderr.decode(errors="replace")
     text = f"{stdout}\n--- stderr ---\n{stderr}" if stderr else stdout
     data = {"stdout": stdout, "stderr": stderr, "exit_code": program.exit_code}
@@ -196,7 +196,7 @@ def _record_program(ctx: CallContext, program: Completed) -> None:
 
 
 def _as_text(value: Any) -> tuple[str, Any]:
-    """A plain return as text and data."""
+    """Return the text and the data of a body's plain return value."""
     if isinstance(value, str):
         return value, None
     if value is None:
@@ -214,8 +214,8 @@ def _as_text(value: Any) -> tuple[str, Any]:
 
 
 def _described(error: BaseException) -> str:
-    """The exception's type and text; its text is its author's code, which may fail too."""
+    """The exception's type and text, or only its type if its `__str__` fails."""
     try:
         return f"{type(error).__name__}: {error}"
-    except Exception:  # noqa: BLE001 - as said
+    except Exception:  # noqa: BLE001 - a plugin's `__str__` may raise anything
         return type(error).__name__

@@ -1,4 +1,4 @@
-"""Stage 8: the result of an ended call, scrubbed, then cut to its limit."""
+"""Stage 8: the result of an ended call, scrubbed of secrets, then truncated to its limit."""
 
 from time import monotonic
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -22,7 +22,7 @@ Strategy = Literal["head", "tail", "both"]
 
 
 class OutputLimit(NamedTuple):
-    """How much of a result the model is given."""
+    """How much of a result the model gets."""
 
     max_chars: int | None = None
     strategy: Strategy = "head"
@@ -33,13 +33,13 @@ class ResultBuilder(NamedTuple):
 
     limit: OutputLimit = OutputLimit()
     parse_output: bool = False
-    """Fill `data` from the text, where it is JSON."""
+    """Whether to fill `data` from the text, if the text is JSON."""
 
     def build(self, ctx: CallContext) -> ToolResult:
-        """What the caller of *ctx* gets.
+        """Build the result that the caller of *ctx* gets.
 
         Raises:
-            Exception: The tool has recorded what no JSON can hold.
+            Exception: The tool has recorded data that JSON cannot represent.
         """
         text, masked_in_text = scrubbed(ctx.text)
         redactions = masked_in_text
@@ -47,11 +47,11 @@ class ResultBuilder(NamedTuple):
         if self.parse_output and ctx.outcome == "ok" and data is None:
             data = structured(text)
         if data is not None:
-            raw, found = scrub_json(orjson.dumps(data))  # raises for what is no JSON
+            raw, found = scrub_json(orjson.dumps(data))  # raises if *data* cannot be JSON
             redactions += found
-            data = orjson.loads(raw)  # JSON types only, and nothing that the tool still holds
+            data = orjson.loads(raw)  # JSON types only, and no object that the tool still holds
             if masked_in_text:
-                # Without the lines of what is masked in the text.
+                # Mask in the data what was masked in the text, too.
                 data, found = echoes.mask_echoes(data, echoes.echoes(str(ctx.text)))
                 redactions += found
         if message is not None:
@@ -87,16 +87,16 @@ class ResultBuilder(NamedTuple):
         )
 
     def _cut(self, text: str, ctx: CallContext) -> tuple[str, bool]:
-        """Hold *text* to the limit; the first line of a denial, which names its reason, stays whole."""
+        """Truncate *text* to the limit. The first line of a denial, which names its reason, stays whole."""
         limit = self.limit.max_chars or 0
         if ctx.outcome == "denied" and text == ctx.text:
             limit = max(limit, text.find("\n") if "\n" in text else len(text))
         return truncate(text, limit, self.limit.strategy) if len(text) > limit else (text, False)
 
     def _with_hint(self, text: str, hint: str) -> str:
-        """*text* with what the model can do instead, where the limit leaves room for it."""
+        """Append *hint* to *text*, if the limit leaves room for it."""
         line = f"\nHint: {hint}"
         limit = self.limit.max_chars
-        # A result that another call has given, and that the tool hands on, has it already.
+        # If the tool passes on the result of another call, the text has the hint already.
         has_room = limit is None or len(text) + len(line) <= limit
         return text + line if has_room and not text.endswith(line) else text

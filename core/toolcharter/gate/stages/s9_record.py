@@ -34,21 +34,21 @@ class CallRecorder(NamedTuple):
     build: Callable[[CallContext], ToolResult]
     """Stage 8."""
     required: bool = False
-    """The profile refuses calls whose events cannot be written."""
+    """Whether the profile refuses calls whose events cannot be written."""
     reasons: frozenset[str] | None = None
-    """Every reason the tool may give; None leaves it unchecked."""
+    """Every reason that the tool may give; None leaves reasons unchecked."""
     staged: bool = False
     withdraw: Callable[[CallContext], None] | None = None
-    """Takes back the question whether a person agrees to the call."""
+    """Withdraws a question about the call that a person has not answered yet."""
     remember: Callable[[CallContext, ToolResult], None] | None = None
-    """Notifies the session guards, which may add to the text."""
+    """Notifies the session guards, which may add notes to the result's text."""
     notify: Callable[[CallContext, Outcome, bytes], None] | None = None
     """Queues notifications for the finished call. Never blocks it, never changes its result."""
     verify: Callable[[CallContext, ToolResult], None] | None = None
-    """Holds the ended call to the tool's spec; under test alone."""
+    """Verifies the ended call against the tool's spec; only in tests."""
 
     def begin(self, ctx: CallContext) -> None:
-        """Write the first half of the events; a required sink that is lost refuses the call."""
+        """Write the first half of the events. Refuses the call if a required sink cannot be written."""
         self.registry.live[ctx.live_key] = ctx, self.interrupt
         ctx.first_half_written = True
         try:
@@ -60,7 +60,7 @@ class CallRecorder(NamedTuple):
             ctx.refuse("audit", Reason.AUDIT_UNAVAILABLE, "An event sink that the profile requires cannot be written.")
 
     def interrupt(self, ctx: CallContext) -> None:
-        """End *ctx* because an interrupt or a cancellation passes through the gate."""
+        """End *ctx* as cancelled, because an interrupt or a cancellation passes through the gate."""
         if not ctx.closed:
             if self.withdraw is not None:
                 self.withdraw(ctx)
@@ -69,7 +69,7 @@ class CallRecorder(NamedTuple):
             self.finish(ctx)
 
     def finish(self, ctx: CallContext) -> ToolResult:
-        """End *ctx*: exactly one `after` is written, whatever happened before."""
+        """End *ctx* and return its result. Writes exactly one event `tool.after`, whatever happened before."""
         if not ctx.try_finish():  # the toolbox was closed meanwhile, and the call with it
             ctx.discard_result()
             ctx.fail("tool", Reason.CANCELLED, "The toolbox was closed before the call ended.")
@@ -103,7 +103,7 @@ class CallRecorder(NamedTuple):
         return result
 
     def _note_faults(self, ctx: CallContext) -> None:
-        """Whether the tool kept to its own spec; a reason that is no word is made one."""
+        """Record where the tool has broken its own spec, and make a malformed reason a word."""
         if ctx.reason is not None and not REASON.fullmatch(ctx.reason):
             ctx.fault("malformed_reason")
             ctx.reason = as_reason_word(ctx.reason)
@@ -119,7 +119,7 @@ class CallRecorder(NamedTuple):
         unusual = result.truncated or result.redactions or ctx.fields or ctx.faults
         if result.reason is None and not (unusual or ctx.decision.rule):
             return lines.after_ok(ctx.tail, result.elapsed_ms, len(result.text))
-        # In the order of the events: each line takes its number when it is made.
+        # Keep the order of the events: each line gets its number when it is made.
         if result.outcome == "denied":
             before = b"" if ctx.first_half_written else lines.first_half(ctx.tail)
             verdict = verdict_fields(result.reason or "", result.message, ctx.rule, ctx.stage)
@@ -132,7 +132,7 @@ class CallRecorder(NamedTuple):
 
 
 def _after_fields(ctx: CallContext, result: ToolResult) -> dict[str, Any]:
-    # Of a call that went well, the rule that permitted it is of interest.
+    # For a call that succeeded, report the rule that permitted it.
     permitted = result.outcome == "ok" and ctx.decision.rule is not None
     fields = {
         "reason": result.reason,
@@ -162,7 +162,7 @@ def _close_children(children: list[CallContext]) -> None:
 
 
 def _extra(fields: Mapping[str, Any]) -> Any:
-    """A tool's extra fields, scrubbed and cut; what is no JSON is shown as text."""
+    """Return a tool's extra fields, scrubbed and truncated. Values that are no JSON become text."""
     if not fields:
         return {}
     try:
@@ -175,7 +175,7 @@ def _extra(fields: Mapping[str, Any]) -> Any:
 
 
 def _after_loss(ctx: CallContext, result: ToolResult) -> ToolResult:
-    """What is left of *result* if a required sink has lost events of *ctx*: a denial stays, the rest is withheld."""
+    """Withhold *result*, because a required sink has lost events of *ctx*. A denial is returned unchanged."""
     if ctx.parent is not None:
         ctx.parent.audit_lost = True
     if ctx.outcome == "denied":
@@ -192,7 +192,7 @@ def _after_loss(ctx: CallContext, result: ToolResult) -> ToolResult:
 
 
 def notifications(notifier: "notify.Notifier", facts: ToolFacts) -> Callable[[CallContext, Outcome, bytes], None]:
-    """Queues the notifications of each call of a tool: a function of the call, its outcome and its closing lines."""
+    """Return a function of a call, its outcome and its closing lines, which queues the call's notifications."""
     matchers = {entry: tuple(map(Matcher, entry.match)) for entry in notifier.entries}
 
     def queue(ctx: CallContext, outcome: Outcome, lines: bytes) -> None:
@@ -201,10 +201,11 @@ def notifications(notifier: "notify.Notifier", facts: ToolFacts) -> Callable[[Ca
 
         def matched(entry: Notify) -> str | None:
             nonlocal subject
-            # Made in here: of arguments without a JSON form the notifier reports without judging, and the call is over anyway.
+            # Made in here, where the notifier handles an exception: arguments without a JSON form are reported
+            # unmatched.
             judged = subject = subject or RuleInput(ctx.action, as_json(ctx.values), ctx.commands)
             found = (matcher.rule.text for matcher in matchers[entry] if matcher.denies(facts, judged))
-            # A line that is not understood may be one that a notification asks for.
+            # A line that was not understood may be one that a notification's rule would match.
             of_commands = unread and any(matcher.rule.prefix == "bash" for matcher in matchers[entry])
             return next(found, notify.NOT_JUDGED if of_commands else None)
 
