@@ -1,1 +1,1 @@
-"""Approvals: what a person is asked about a call, what the answer is bound to, and what is kept of it."""
+"""Approvals: the question to a person about a call, the digest that the answer is bound to, and saved answers."""

@@ -1,6 +1,7 @@
-"""Which calls "allow always" is offered for: those that stay the same call, and that may be written down.
+"""Decides for which calls "allow always" is offered: calls that keep their meaning and that may be stored.
 
-Nothing is kept for an interpreter or a wrapper, because the same words can run other code later, nor for more than one command.
+It is not offered for an interpreter or a wrapper, because the same words can run other code later, nor for more than
+one command.
 """
 
 import os
@@ -22,34 +23,34 @@ else:
     launchers = lazy("toolcharter.guards.shell.programs.launchers")
 
 MAX_SHOWN_BYTES = 4096
-"""An approval is something that a person reads again."""
+"""The longest call that is saved: a person must be able to read it again."""
 NEVER_STORED = "It holds what may be a secret, which must not be stored."
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=", re.ASCII)
-# What `npm test` runs is written in the project's files, like the tests that `pytest` runs: approving the exact command is
-# what people mean by "always". Anything more, an option, a variable or a second word, could name another program.
+# The project's files define what `npm test` runs, as they define the tests that `pytest` runs. By "always" people mean
+# that exact command. An option, a variable or a second word could name another program.
 _RUNNERS = frozenset({"npm", "pnpm", "yarn"})
 _SCRIPT = re.compile(r"[a-z0-9][a-z0-9:_-]*")
 _RUN_AND_NAME = 2
 _STARTING = frozenset({"create", "dlx", "exec", "explore", "init", "x"})
-"""Their own subcommands that start a program, or fetch one; `run` alone names none."""
-# cargo builds and tests as `pytest` tests; any other word may be an alias that `.cargo/config.toml` defines.
+"""Subcommands of these programs that start or fetch another program; `run` needs the name of a script."""
+# cargo's own subcommands, which build and test the project; any other word may be an alias from `.cargo/config.toml`.
 _OF_CARGO = re.compile(
     "add|audit|b(ench|uild)?|c(heck|lean|lippy)?|d(eny|oc)?|fetch|fix|fmt|generate-lockfile|help|init|locate-project|metadata"
     "|new|nextest|outdated|pkgid|read-manifest|remove|search|t(est|ree)?|update|vendor|verify-project|version"
 )
-# python3.11, python3.13t, gcc-12, python2.7-dbg: a name, its version, and a letter or two of its build.
+# python3.11, python3.13t, gcc-12: a name, its version, and up to two letters for the build.
 _VERSION = re.compile(r"[-.]?[0-9][0-9.]*[a-z]{0,2}\Z")
 _MAX_NAME = 255
-"""No file has a longer name."""
+"""The longest name of a file, in characters."""
 
 
 def why_not_kept(shown: str, commands: Sequence[str], workspace: Path) -> str | None:
-    """Why "allow always" is not offered for a call, as a sentence for the person who is asked; None if it is.
+    """Return why "allow always" is not offered for a call, as a sentence for the person; None if it is offered.
 
     Args:
         shown: The call as `toolcharter approvals list` would show it.
-        commands: What it would run, each in normal form.
+        commands: The commands that it would run, in normal form.
         workspace: The folder that tools can write to.
     """
     why_not = next((why for why in (_unfit(command, workspace) for command in commands) if why), None)
@@ -65,14 +66,14 @@ def why_not_kept(shown: str, commands: Sequence[str], workspace: Path) -> str | 
 
 
 def _unfit(command: str, workspace: Path) -> str | None:
-    """Why *command*, in normal form, is not approved for good."""
+    """Return why *command*, in normal form, cannot be allowed always; None if it can."""
     if visible(command) != command:
         return "The command holds characters that cannot be seen."
     try:
         words = shlex.split(command)
     except ValueError:
         words = []
-    # The normal form of plain words; anything else is an expansion, a redirection, or not understood.
+    # Plain words have this normal form. Anything else is an expansion, a redirection, or not understood.
     if not words or " ".join(map(quoted, words)) != command:
         return "The command is more than plain words."
     program = words[0]
@@ -86,7 +87,7 @@ def _unfit(command: str, workspace: Path) -> str | None:
 
 
 def _is_script(words: Sequence[str]) -> bool:
-    """Whether the command runs one script that the project names, as `npm test` does, and nothing else."""
+    """Whether the command runs one script that the project defines, as `npm test` does, and nothing else."""
     program, *script = words
     return (
         program in _RUNNERS
@@ -98,13 +99,13 @@ def _is_script(words: Sequence[str]) -> bool:
 
 
 def _is_run_by_cargo(words: Sequence[str]) -> bool:
-    """`cargo run`, `cargo xtask`, `cargo +nightly --config x make`."""
+    """Whether cargo runs a program or an alias: `cargo run`, `cargo xtask`, `cargo +nightly --config x make`."""
     subcommand = next((word for word in words[1:] if not word.startswith(("-", "+"))), "help")
     return words[0].rpartition("/")[2] == "cargo" and not _OF_CARGO.fullmatch(subcommand)
 
 
 def _is_changeable(program: Path, workspace: Path) -> bool:
-    """Whether *program* is named from some current folder, or it or a link on its way lies in the workspace."""
+    """Whether tools could change *program*: its path is relative, or it or its real path lies in the workspace."""
     places = (program, Path(os.path.realpath(program)))
     roots = {workspace, Path(os.path.realpath(workspace))}
     return not program.is_absolute() or any(place.is_relative_to(root) for place in places for root in roots)
@@ -114,8 +115,8 @@ def is_launcher(program: str) -> bool:
     """Whether *program* is known to run other programs or code.
 
     Args:
-        program: As written: `python3.11`, `/usr/bin/env`, `x86_64-linux-gnu-gcc-12`. One of its parts between hyphens
-            suffices, so that the many names of one program need not be listed.
+        program: As written: `python3.11`, `/usr/bin/env`, `x86_64-linux-gnu-gcc-12`. It is enough if one part between
+            hyphens is known, so that the list does not need the many names of one program.
     """
     name = program.rpartition("/")[2].lower().removesuffix(".exe")
     parts = (name, *name.split("-"))

@@ -1,4 +1,4 @@
-"""Asking a person: one question, one answer or none, within the time there is. Whatever else happens denies."""
+"""Asks the approver one question and waits for the answer within its time limit. Anything else that happens denies."""
 
 import contextvars
 import threading
@@ -33,21 +33,21 @@ else:
     asyncio = lazy("asyncio")
 
 ABANDONED: ContextVar[threading.Event | None] = ContextVar("ABANDONED", default=None)
-"""Set once the caller no longer waits for the answer; an approver that polls it ends then."""
+"""An event that is set once the caller no longer waits for the answer. An approver can poll it, to end early."""
 MAX_HANGING = 8
-"""After so many questions whose approver never returned, no more are asked."""
+"""With this many questions from which the approver has never returned, no further question is asked."""
 _ANSWERS = get_args(Answer)
 _WITHIN: ContextVar["tuple[Question, ...]"] = ContextVar("_WITHIN", default=())
-"""The questions that the present code is to answer."""
+"""The questions that the current code is answering."""
 
 
 class Question:
-    """One call of an approver, with the asker's context variables, in a daemon thread: its caller can stop waiting."""
+    """One call of an approver in a daemon thread, so that its caller can give up; has the asker's context variables."""
 
     def __init__(self, approver: Approver, request: ApprovalRequest, deadline: float) -> None:
         self.request = request
         self.deadline = deadline
-        """A moment of `time.monotonic`."""
+        """On `time.monotonic`'s clock, in seconds."""
         self._approver = approver
         self._abandoned = threading.Event()
         self._given: Any = None
@@ -58,7 +58,7 @@ class Question:
         self._wake: Callable[[], object] = bool
 
     def start(self, done: Callable[[], object]) -> None:
-        """Start the thread, which calls *done* at its end; `withdraw` does as well."""
+        """Start the thread. It calls *done* at its end, and so does `withdraw`."""
         self.wake_by(done)
         context = contextvars.copy_context()
         context.run(ABANDONED.set, self._abandoned)
@@ -82,17 +82,17 @@ class Question:
                 self._close_unawaited()
 
     def _close_unawaited(self) -> None:
-        """Close a coroutine that the approver has returned and that nobody awaits: Python warns of one."""
+        """Close a coroutine that the approver has returned and that will not be awaited: Python would warn about it."""
         if iscoroutine(self._given):
             self._given.close()
             self._given = None
 
     def answer(self) -> Any:
-        """What the approver has returned, which may have to be awaited. Whoever takes it awaits it; it is given once.
+        """Return what the approver has returned, once. If it is awaitable, the caller must await it.
 
         Raises:
-            TimeoutError: It still runs.
-            BaseException: What it raised.
+            TimeoutError: The approver still runs.
+            BaseException: The approver's exception.
         """
         with self._lock:
             if not self._ended:
@@ -103,7 +103,7 @@ class Question:
             return given
 
     def wake_by(self, wake: Callable[[], object]) -> None:
-        """Have `withdraw` call *wake* from now on; at once, if that has happened already."""
+        """Let `withdraw` call *wake* from now on. If the question is withdrawn already, call *wake* at once."""
         with self._lock:
             self._wake = wake
             late = self._abandoned.is_set()
@@ -111,7 +111,7 @@ class Question:
             wake()
 
     def withdraw(self) -> None:
-        """Release the caller that waits, without an answer."""
+        """Release the waiting caller without an answer."""
         with self._lock:
             self._abandoned.set()
             wake = self._wake
@@ -121,7 +121,7 @@ class Question:
         """Notify the approver that the caller no longer waits.
 
         Returns:
-            Its thread, if it still runs.
+            The approver's thread, if it still runs.
         """
         with self._lock:
             self._abandoned.set()
@@ -130,7 +130,7 @@ class Question:
 
 
 class Verdict(NamedTuple):
-    """The end of a question: whether the call may run, and the answer, if there was one."""
+    """The result of a question: whether the call may run, and the answer, if there was one."""
 
     outcome: Literal["allow", "deny"]
     reason: str | None = None
@@ -138,13 +138,13 @@ class Verdict(NamedTuple):
     message: str | None = None
     """For the model; None if allowed."""
     answer: Answer | None = None
-    """What was answered, if that was an answer. `allow_always` only where it was offered."""
+    """The answer, if there was a valid one. `allow_always` only if it was offered."""
     approver: str | None = None
-    """Who says to have answered."""
+    """The name that the approver gives for the person who answered."""
 
 
 class ApproverPrompt:
-    """The way to the approver of one toolbox. Any thread or task may ask at any time."""
+    """Asks the approver of one toolbox. Thread-safe."""
 
     def __init__(self, approver: Approver | None, settings: Approvals, loop: LoopThread) -> None:
         self._approver = approver
@@ -157,10 +157,10 @@ class ApproverPrompt:
         self._lock = threading.Lock()
 
     async def ask(self, request: ApprovalRequest) -> Verdict:
-        """Ask.
+        """Ask the approver about *request*.
 
-        A synchronous approver runs in a thread of its own. An asynchronous one runs on the event loop of the caller,
-        or on the toolbox's for synchronous callers.
+        A synchronous approver runs in a thread of its own. An asynchronous approver runs on the event loop of the
+        caller, or on the toolbox's loop for synchronous callers.
         """
         question = self._question(request)
         if isinstance(question, Verdict):
@@ -172,7 +172,7 @@ class ApproverPrompt:
                 if isawaitable(given):
                     given = await wait_for(self._awaited(given, question))
             return self._judged(given, question)
-        except BaseException as error:  # noqa: BLE001 - `_failed` raises what is the caller's
+        except BaseException as error:  # noqa: BLE001 - `_failed` raises the caller's cancellation again
             return self._failed(error)
         finally:
             self._leave(question)
@@ -190,7 +190,7 @@ class ApproverPrompt:
                 return _unavailable(f"The approver has never returned from {MAX_HANGING} earlier questions.")
             if self._closed:
                 return _unavailable("The toolbox was closed.")
-            if not self._open.isdisjoint(_WITHIN.get()):  # It would be asked about asking, without end.
+            if not self._open.isdisjoint(_WITHIN.get()):  # The approver would be asked about its own asking, endlessly.
                 return _unavailable("An approver is not asked about its own calls.")
             question = Question(self._approver, request, monotonic() + self._settings.timeout_s)
             self._open.add(question)
@@ -205,7 +205,7 @@ class ApproverPrompt:
             question.withdraw()
 
     def _leave(self, question: Question) -> None:
-        """The caller no longer waits; an approver that still runs may find out, and is counted."""
+        """Stop waiting. An approver that still runs is notified, and counted as hanging."""
         thread = question.abandon()
         with self._lock:
             self._open.discard(question)
@@ -223,7 +223,7 @@ class ApproverPrompt:
         return _unavailable(f"The approver raised {type(error).__name__}.")
 
     def _judged(self, given: Any, question: Question) -> Verdict:
-        """What an answer amounts to; one that comes too late is none."""
+        """Turn an answer into a verdict. A late answer counts as none."""
         if monotonic() > question.deadline:
             raise TimeoutError
         if given is None:
@@ -238,7 +238,7 @@ class ApproverPrompt:
         if word == "deny":
             return Verdict("deny", Reason.APPROVAL_DENIED, message, word, approver)
         if word == "allow_always" and not question.request.always:
-            word = "allow_once"  # What was not offered is not kept; this one call was agreed to all the same.
+            word = "allow_once"  # It was not offered, so it is not saved; but this one call was approved.
         return Verdict("allow", None, None, word, approver)
 
     def may_answer(self, approver: str | None, agent: str | None) -> bool:
@@ -252,7 +252,7 @@ class ApproverPrompt:
 
 @contextmanager
 def _within(question: Question) -> Generator[None]:
-    """Mark what runs in here, and all threads and tasks that it starts, as part of answering *question*."""
+    """Mark the code in the `with` block, and the threads and tasks that it starts, as part of answering *question*."""
     token = _WITHIN.set((*_WITHIN.get(), question))
     try:
         yield
@@ -261,7 +261,7 @@ def _within(question: Question) -> Generator[None]:
 
 
 def _is_well_formed(answer: ApprovalAnswer) -> bool:
-    """Whether it is what the types say: an approver is foreign code."""
+    """Whether the answer has the declared types: an approver is foreign code."""
     word, *texts = answer
     return isinstance(word, str) and word in _ANSWERS and all(isinstance(text, str | None) for text in texts)
 
@@ -271,16 +271,16 @@ def _unavailable(message: str) -> Verdict:
 
 
 class Cancelled(Exception):
-    """An approver ended as cancelled, or would have ended the process; no caller had asked for that."""
+    """An approver cancelled itself, or tried to exit the process, although no caller had cancelled the question."""
 
 
 async def _until(question: Question, awaitable: Awaitable[Any]) -> Any:
-    """Await what an approver has returned, but no longer than *question* has time.
+    """Await an approver's awaitable until the deadline of *question*.
 
     Raises:
-        TimeoutError: The time is up, or the question withdrawn. What was awaited is cancelled, and left behind if it
-            does not obey.
-        Cancelled: It cancelled itself.
+        TimeoutError: The time is up, or the question was withdrawn. The awaitable is cancelled, and abandoned if it
+            does not end.
+        Cancelled: The awaitable cancelled itself.
     """
     loop = asyncio.get_running_loop()
     withdrawn = asyncio.Event()
@@ -304,11 +304,11 @@ async def _until(question: Question, awaitable: Awaitable[Any]) -> Any:
 async def _contained(awaitable: Awaitable[Any]) -> Any:
     try:
         return await awaitable
-    except SystemExit as error:  # In a task it would end the loop, and all that runs there.
+    except SystemExit as error:  # In a task it would end the loop, and everything that runs on it.
         raise Cancelled from error
 
 
 def _look_away(task: "asyncio.Task[Any]") -> None:
-    """Take what an abandoned task raises: asyncio complains otherwise."""
+    """Retrieve the exception of an abandoned task: asyncio would log it otherwise."""
     if not task.cancelled():
         task.exception()

@@ -1,8 +1,8 @@
-"""Text that a person decides by: nothing in it is unseen, moves the cursor, or passes for something else.
+"""Makes text safe to decide by: nothing in it is invisible, moves the cursor, or looks like something else.
 
-Every character that shows no mark of its own, or changes what others look like, is written out. Secrets are masked, and
-each mask says how much it hides. The scrubber takes for a quoted password what a shell takes for a command. So a mask
-must never hide what could be code: such a call is not shown at all, and cannot be approved.
+Every character that is invisible, or that changes how others look, is written as an escape. Secrets are masked, and
+each mask gives the length of the hidden text. The scrubber may take for a quoted password what a shell would run as a
+command. So a mask must never hide text that could be code: such a call is not shown at all, and cannot be approved.
 """
 
 import json
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
 else:
     cells = lazy("rich.cells")
 
-# Source: Unicode 16.0, DerivedCoreProperties.txt, Default_Ignorable_Code_Point; of it what `str.isprintable` takes for
-# printable. U+2800 is a Braille pattern without dots.
+# Source: Unicode 16.0, DerivedCoreProperties.txt, Default_Ignorable_Code_Point: those of its characters that
+# `str.isprintable` accepts. U+2800 is a Braille pattern without dots.
 _INVISIBLE = (
     frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0")
     | frozenset(map(chr, range(0xFE00, 0xFE10)))
     | frozenset(map(chr, range(0xE0100, 0xE01F0)))
 )
-# Letters of scripts that run from right to left, and numbers in them: terminals move what is between them.
+# Letters of scripts that run from right to left, and their numbers: terminals reorder the text between them.
 _TURNING = frozenset({"R", "AL", "AN"})
 MAX_BLANKS = 8
-"""How many blanks in a row are shown as blanks; more are counted, because a screenful of them hides what follows."""
+"""A longer run of blanks is replaced by its length, because a screenful of blanks would hide the text after it."""
 MAX_MARKS = 2
-"""How many marks (accents, vowels) may be on one letter; more are noise in which anything can hide."""
+"""How many marks (accents, vowels) one letter may have. Further marks are escaped: text could hide in such noise."""
 _MARKS = frozenset({"Mn", "Me"})
 _WORD = re.compile(r"[\w.,:/@%+=-]+")
 _MANY_BLANKS = re.compile(f" {{{MAX_BLANKS + 1},}}")
@@ -40,19 +40,19 @@ CODE_ARGUMENTS = frozenset({
     "new_text", "old", "old_string", "old_text", "patch", "program", "replacement", "script", "source", "sql", "stdin",
     "template",
 })  # fmt: skip
-"""Names of arguments whose text is run, or written where it may be run."""
+"""Names of arguments whose text may be run, or written to a file that may be run."""
 _CODE = frozenset(";|&$(){}<>'\"`\\")
 
 
 def visible(text: str) -> str:
-    r"""*text* in one line, with what cannot be seen written as Python does: `\n`, `\x1b`, `\u202e`.
+    r"""Return *text* in one line, with invisible characters as Python's escapes: `\n`, `\x1b`, `\u202e`.
 
-    More than `MAX_BLANKS` blanks become their number.
+    A run of more than `MAX_BLANKS` blanks is replaced by its length.
     """
     if text.isascii() and text.isprintable():
         return _counted(text)
     shown: list[str] = []
-    marks = MAX_MARKS  # One at the beginning would change what is before it.
+    marks = MAX_MARKS  # A mark at the beginning would change the character before the text.
     for character in text:
         marks = marks + 1 if unicodedata.category(character) in _MARKS else 0
         shown.append(character if marks <= MAX_MARKS and _is_seen(character) else ascii(character)[1:-1])
@@ -60,12 +60,12 @@ def visible(text: str) -> str:
 
 
 def as_text(value: Any) -> str:
-    """An argument as a person reads it: text as it is, all else as JSON."""
+    """Return an argument as a person reads it: text as it is, anything else as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def one_line(args: Mapping[str, Any]) -> str:
-    """Arguments in one line, `path=notes.md count=3`, text in quotes where it does not end with the word."""
+    """Return arguments in one line, `path=notes.md count=3`; a text that is more than one word is quoted."""
     return visible(" ".join(f"{name}={_one_word(as_text(value))}" for name, value in args.items()))
 
 
@@ -84,13 +84,13 @@ def _counted(text: str) -> str:
 
 
 def block(text: str, width: int, margin: str) -> Iterator[str]:
-    r"""Break *text* into lines that a terminal does not break again, each behind *margin*.
+    r"""Break *text* into lines that fit the terminal, each with a margin before it.
 
     Args:
-        text: Any text; its own line breaks are kept, and shown as `\n` in their place.
-        width: Of the terminal, in cells.
-        margin: What no line of the text can forge, because every line begins with it, or with a colon in its place
-            where a line goes on: else one with a backslash and an `n` in it would look like two.
+        text: Any text; its own line breaks are kept, and shown as `\n` where they are.
+        width: The terminal's width, in cells.
+        margin: Begins each line of the text, so that no text can forge it. A continued line begins with a colon
+            instead; without that, one line that contains a backslash and an `n` would look like two lines.
     """
     room = max(8, width - len(margin) - 1)
     going_on = ": ".rjust(len(margin))
@@ -104,7 +104,7 @@ def block(text: str, width: int, margin: str) -> Iterator[str]:
 
 
 def _end_of_line(text: str, start: int, room: int, width_of: Callable[[str], int]) -> int:
-    """Where a line that begins at *start* ends: behind a word, or where the room ends for a word that is too long."""
+    """Return the end of the line that begins at *start*: after a word, or within a word that is wider than *room*."""
     used, behind_word = 0, start
     for index in range(start, len(text)):
         used += width_of(text[index])
@@ -116,25 +116,25 @@ def _end_of_line(text: str, start: int, room: int, width_of: Callable[[str], int
 
 
 class Hidden(Exception):
-    """A mask would hide from the person what could be code; the text says where."""
+    """A mask would hide text from the person that could be code; the exception's text says where."""
 
 
 class ShownCall(NamedTuple):
-    """What a person sees of a call."""
+    """A call as a person sees it."""
 
     args: dict[str, Any]
     commands: tuple[str, ...]
     is_masked: bool
-    """Whether anything of it is hidden."""
+    """Whether any part of it is masked."""
 
 
 def shown_call(args: Mapping[str, Any], commands: Sequence[str], *, runs_arguments: bool) -> ShownCall:
-    """Mask the secrets of a call by `[12 characters masked]`.
+    """Replace each secret of a call by a mask such as `[12 characters masked]`.
 
     Args:
-        args: Of JSON types.
-        commands: What the call would run, each in normal form.
-        runs_arguments: Any argument may be code, as those of a tool of kind `bash` are.
+        args: The arguments, JSON types only.
+        commands: The commands that the call would run, in normal form.
+        runs_arguments: Whether any argument may be code, as for a tool of kind `bash`.
 
     Raises:
         Hidden: A mask could hide code, or the name of an argument.
@@ -166,7 +166,7 @@ class _Masks:
             return [self._value(item, masked, name) for item, masked in zip(value, scrubbed, strict=True)]
         if value == scrubbed:
             return value
-        whole = json.dumps(value, ensure_ascii=False)  # a number, or what nests too deep to be looked into
+        whole = json.dumps(value, ensure_ascii=False)  # a number, or a value that is nested too deeply to compare
         return self._text(whole, MASK, name)
 
     def _text(self, text: str, scrubbed: str, name: str) -> str:
@@ -183,15 +183,15 @@ class _Masks:
 
 
 def _require_same_names(given: Mapping[str, Any], scrubbed: Mapping[str, Any]) -> None:
-    """Two names that are masked would look like one, and the value of one of them would be lost."""
+    """Raise if a name would be masked: two masked names would be equal, and one of their values would be lost."""
     if list(given) != list(scrubbed):
         raise Hidden("The name of an argument looks like a secret and would be masked.")
 
 
 def _announced(text: str, scrubbed: str, name: str) -> tuple[str, str]:
-    """*scrubbed* with the length of what each mask hides, and all that is hidden.
+    """Return *scrubbed* with the length of the hidden text in each mask, and all hidden text.
 
-    Which of several equal characters a mask hides does not matter: all masks together hide the same ones.
+    If equal pieces make the position of a mask ambiguous, that does not matter: all masks together hide the same text.
     """
     first, *others = scrubbed.split(MASK)
     last = others[-1] if others else ""

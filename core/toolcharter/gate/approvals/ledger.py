@@ -1,6 +1,6 @@
-"""What an approval is of: the call that a person is asked about, its digest, and a ledger that uses each approval once.
+"""What an approval is bound to: the call and its digest; and a ledger that redeems each approval at most once.
 
-Pending approvals live in memory: a restart forgets them, and the calls have to be asked about again.
+Pending approvals are in memory: a restart forgets them, and then the person is asked again.
 """
 
 import json
@@ -20,23 +20,23 @@ from toolcharter.gate.tool import BuiltTool
 from toolcharter.policy.rule_input import RuleInput
 
 MAX_PENDING = 1024
-"""How many approvals a ledger holds; one more voids the oldest."""
+"""How many pending approvals a ledger holds; each further one voids the oldest."""
 
 
 class Scope(NamedTuple):
     """What the approvals of one toolbox are bound to."""
 
     profile: str
-    """The name of its profile."""
+    """The profile's name."""
     digest: str
     """SHA-256 of the effective profile."""
     workspace: Path
     runners: Runners
-    """Where its programs run."""
+    """The runner of its programs."""
 
 
 class AskedCall(Protocol):
-    """The tool and the caller of a call that a person is asked about: a `CallPipeline`."""
+    """The pipeline of a call that a person is asked about: the part of `CallPipeline` that approvals use."""
 
     @property
     def tool(self) -> BuiltTool:
@@ -44,32 +44,32 @@ class AskedCall(Protocol):
         ...
 
     def rule_input(self, ctx: CallContext, /) -> tuple[RuleInput, CommandAnalysis]:
-        """The call as rules see it, and what is understood of its commands."""
+        """Return the call as rules see it, and the analysis of its commands."""
         ...
 
     def confine(self, ctx: CallContext, /) -> None:
-        """Refuse the call if its commands lead elsewhere than they seem to."""
+        """Refuse the call if its commands do not do on disk what their text says."""
 
     async def dry_run(self, ctx: CallContext, /) -> CallContext | None:
-        """What the body itself checks; None if it is not staged."""
+        """Run the body's own checks; None if the tool is not staged."""
         ...
 
 
 def digest_of(
     tool: str, args: Mapping[str, Any], workspace: Path, profile_digest: str, commands: Sequence[str] = ()
 ) -> str:
-    """SHA-256 of all that an approval is of, in hexadecimal.
+    """Return the SHA-256 of everything that an approval is bound to, in hexadecimal.
 
     Args:
         tool: The canonical name.
         args: The validated arguments, JSON types only. The order of keys does not count; `1`, `1.0` and `true` differ.
         workspace: The folder that the call runs in.
-        profile_digest: Of the profile that the call was decided by.
-        commands: What the call would run, in normal form and in order.
+        profile_digest: The digest of the profile that decided the call.
+        commands: The commands that the call would run, in normal form and in order.
 
     Raises:
         TypeError: The arguments are no JSON.
-        ValueError: They hold a number that JSON does not have.
+        ValueError: The arguments contain a number that JSON does not have.
     """
     return _digest(
         {
@@ -83,18 +83,18 @@ def digest_of(
 
 
 def digest_of_arguments(args: Mapping[str, Any], commands: Sequence[str] = ()) -> str:
-    """SHA-256 of the arguments and the commands alone; the parameters and errors of `digest_of`."""
+    """Return the SHA-256 of the arguments and the commands only; parameters and errors are those of `digest_of`."""
     return _digest({"args": _json(args), "commands": list(commands)})
 
 
 def _digest(parts: Mapping[str, Any]) -> str:
-    # Not orjson: it writes NaN as null, and refuses what a path that is no UTF-8 turns into.
+    # Not orjson: it writes NaN as null, and rejects the text that a path in other encodings than UTF-8 becomes.
     text = json.dumps(parts, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return sha256(text.encode()).hexdigest()
 
 
 def _json(value: Any) -> Any:
-    """*value* as `json` writes it without loss: it would make text of keys, so that `{1: 0}` were `{"1": 0}`."""
+    """Prepare *value* for `json` without loss. Raises for keys that are no text, which `json` would turn into text."""
     if isinstance(value, Mapping):
         if not all(isinstance(key, str) for key in value):
             raise TypeError("the keys of JSON are text")
@@ -110,7 +110,7 @@ class _Pending:
 
 
 class Ledger:
-    """Approvals that were asked for and not used yet. Any thread may use it at any time."""
+    """The approvals that were requested and not redeemed yet. Thread-safe."""
 
     def __init__(self, *, clock: Callable[[], float] = monotonic, limit: int = MAX_PENDING) -> None:
         self._clock = clock
@@ -119,14 +119,14 @@ class Ledger:
         self._lock = threading.Lock()
 
     def open(self, digest: str, expires_at: float) -> str:
-        """Begin to wait for an answer.
+        """Open a pending approval.
 
         Args:
-            digest: What is asked about, from `digest_of`.
-            expires_at: When the approval is void, a moment of the ledger's clock.
+            digest: The digest of the call, from `digest_of`.
+            expires_at: When the approval becomes void, on the ledger's clock.
 
         Returns:
-            A token that cannot be guessed, for `answer` and `redeem`.
+            An unguessable token for `answer` and `redeem`.
         """
         token = secrets.token_urlsafe(16)
         with self._lock:
@@ -143,10 +143,10 @@ class Ledger:
             del self._pending[next(iter(self._pending))]
 
     def answer(self, token: str, answer: Literal["allow", "deny"]) -> bool:
-        """Record an answer. A denial is final: it also takes back what was allowed and not used.
+        """Record an answer. A denial is final: it also revokes an approval that was not redeemed yet.
 
         Returns:
-            Whether anybody still waits for it.
+            Whether the approval was still pending and had not expired.
         """
         with self._lock:
             pending = self._pending.get(token)
@@ -159,14 +159,15 @@ class Ledger:
             return True
 
     def redeem(self, token: str, digest: str) -> bool:
-        """Use an approval up, whatever comes of it.
+        """Redeem an approval. It is used up, whatever the result.
 
         Args:
             token: From `open`.
-            digest: Of the call that is about to run.
+            digest: The digest of the call that is about to run.
 
         Returns:
-            Whether that call may run: it is the one asked about, was allowed, in time, and never before.
+            Whether the call may run: it is the approved call, the approval has not expired, and was not redeemed
+            before.
         """
         with self._lock:
             pending = self._pending.pop(token, None)

@@ -1,7 +1,8 @@
-"""Approvals that were kept: one YAML list for each profile, in a folder of the user that no tool can write to.
+"""Saved approvals: one YAML list for each profile, in a folder of the user that no tool can write to.
 
-Each is of one call, and turns `ask` into `allow` for that call alone, until it expires. The file is the user's:
-comments stay, entries may be removed by hand.
+Each approval is for one call, and turns `ask` into `allow` for this call only, until it expires. The file belongs to
+the
+user: comments stay, and the user may remove entries by hand.
 """
 
 import json
@@ -29,42 +30,42 @@ _KEYS = (*_TEXTS, *_OPTIONAL)
 
 
 class Binding(NamedTuple):
-    """What an approval is of. It holds for a call only if all of this is the same."""
+    """What an approval is bound to. It is valid for a call only if all of these values are the same."""
 
     tool: str
     """The tool's canonical name."""
     args: str
     """SHA-256 of the validated arguments and of the commands, from `digest_of_arguments`."""
     workspace: str
-    """The folder, without links."""
+    """The real path of the workspace."""
     profile_digest: str
     runner: str
-    """Where the tool's programs run; empty if nowhere."""
+    """The runner of the tool's programs; empty if they run nowhere."""
     agent: str | None = None
-    """Which agent calls: what one was granted, another was not."""
+    """The calling agent: an approval for one agent is none for another agent."""
     user: str | None = None
-    """For which user it calls."""
+    """The user that the agent works for."""
     code: str | None = None
-    """The fingerprint of a tool that was discovered."""
+    """The fingerprint of a discovered tool."""
     tenant: str | None = None
-    """Whose call it is, where several share a service."""
+    """The tenant of the call, if several tenants share a service."""
 
     @property
     def call(self) -> tuple[str | None, ...]:
-        """The fields by which a person recognises the same call."""
+        """The fields that identify the same call to a person."""
         return self.tool, self.args, self.workspace, self.agent, self.user, self.tenant
 
 
 class Kept(NamedTuple):
-    """One approval that was kept."""
+    """One saved approval."""
 
     bound: Binding
     shows: str
-    """The call in one line, as a person reads it; only `bound` counts."""
+    """The call in one line, for people to read; only `bound` is compared."""
     profile: str
     """The profile's name."""
     by: str | None
-    """Who gave it, if that is known."""
+    """The person who gave it; None if unknown."""
     at: datetime
     until: datetime
     place: str = ""
@@ -72,38 +73,38 @@ class Kept(NamedTuple):
 
     @property
     def id(self) -> str:
-        """Its id, which stays the same as long as none of its fields changes."""
+        """The approval's identifier, a hash of its fields."""
         parts = [*self.bound, *self[1:4], written(self.at), written(self.until)]
         return sha256(json.dumps(parts).encode()).hexdigest()[:12]
 
     def holds(self, workspace: Path, now: datetime) -> bool:
-        """Whether it counts in *workspace* at *now*."""
+        """Whether it is valid in *workspace* at *now*."""
         return self.bound.workspace == str(workspace.resolve()) and now < self.until
 
 
 def load(folder: Path, profile: str, workspace: Path, now: datetime) -> tuple[Kept, ...]:
-    """Read the approvals that hold.
+    """Read the valid approvals.
 
     Args:
         folder: From `state_path`.
         profile: The profile's name.
         workspace: The folder that tools can write to.
-        now: With its time zone.
+        now: The current time, with its time zone.
 
     Returns:
-        Those of this profile and workspace that have not expired, in the order of the file.
+        The approvals of this profile and workspace that have not expired, in the order of the file.
 
     Raises:
-        ConfigurationError: The file is broken, or another user could have written it. None of it counts.
+        ConfigurationError: The file is broken, or another user could have written it. Then no approval counts.
     """
     return tuple(kept for kept in _entries(folder, profile, workspace) if kept.holds(workspace, now))
 
 
 def entries(folder: Path, profile: str | None = None) -> tuple[Kept, ...]:
-    """Read all that is kept, of one profile or of each, expired ones too.
+    """Read all saved approvals, including expired ones, of one profile or of all profiles.
 
     Raises:
-        ConfigurationError: As `load`; of several files with the faults of all.
+        ConfigurationError: As for `load`; it lists the faults of all files.
     """
     names = [profile] if profile is not None else _profiles(folder)
     found: list[Kept] = []
@@ -119,11 +120,11 @@ def entries(folder: Path, profile: str | None = None) -> tuple[Kept, ...]:
 
 
 def keep(folder: Path, kept: Kept, workspace: Path) -> None:
-    """Add *kept* to the file of its profile. All or nothing, even if another process writes there at the same time.
+    """Add *kept* to the file of its profile, atomically, even if another process writes there at the same time.
 
     Args:
         folder: From `state_path`; made if it is missing.
-        kept: What to add; its place does not matter.
+        kept: The approval; its `place` is ignored.
         workspace: The folder that tools can write to.
 
     Raises:
@@ -146,13 +147,13 @@ def keep(folder: Path, kept: Kept, workspace: Path) -> None:
 
 
 def forget(folder: Path, profile: str, ids: Collection[str]) -> int:
-    """Remove the approvals of a profile that *ids* name.
+    """Remove the approvals of a profile whose identifiers are in *ids*.
 
     Returns:
-        How many there were.
+        How many were removed.
 
     Raises:
-        ConfigurationError: As `keep`.
+        ConfigurationError: As for `keep`.
     """
     count = 0
 
@@ -172,7 +173,7 @@ def _change(
     workspace: Path | None,
     change: Callable[[str, tuple[Kept, ...]], tuple[str, list[str]]],
 ) -> None:
-    """Replace the file's text by what *change* makes of it, if it then holds just the entries that it should."""
+    """Replace the file's text by the result of *change*, after checking that this has exactly the returned entries."""
     state = _state(folder, workspace)
     name = _file_of(folder, profile)
     try:
@@ -233,10 +234,10 @@ def _require_only(ids: list[str], held: tuple[Kept, ...]) -> None:
 
 
 def _read(text: str, file: Path) -> tuple[Kept, ...]:
-    """Read the list.
+    """Parse the list.
 
     Raises:
-        ConfigurationError: With each fault at its place.
+        ConfigurationError: It lists each fault with its place.
     """
     if saved_yaml.is_blank(text):
         return ()
@@ -265,7 +266,7 @@ def _entry(item: Node, index: int, profile: str, faults: list[Fault]) -> Kept | 
 
 
 def _problems(given: Mapping[str, Any], profile: str) -> Iterator[tuple[str, str]]:
-    """What is wrong with an entry, and how to write it."""
+    """Yield each fault of an entry, and how to fix it."""
     if "rule" in given:
         yield (
             "it was kept by an earlier version, as a rule that covers more than what a person agreed to.",
@@ -303,5 +304,5 @@ def _moment(text: str) -> datetime:
 
 
 def written(moment: datetime) -> str:
-    """*moment* as a file has it, in whole seconds."""
+    """Format *moment* for the file: UTC, in whole seconds."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,4 +1,4 @@
-"""A block list of YAML as its user wrote it: entries are added and cut out, and every other byte stays."""
+"""Adds and removes entries of a YAML block list, and leaves every other byte as the user wrote it."""
 
 from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -15,12 +15,12 @@ else:
 
 
 def is_blank(text: str) -> bool:
-    """Whether there is nothing but comments."""
+    """Whether *text* has only comments."""
     return all(line.strip() in {"", "---"} or line.lstrip().startswith("#") for line in text.splitlines())
 
 
 def appended(text: str, entry: Mapping[str, str]) -> str:
-    """*text*, which holds a comment at least, with *entry* at its end, a line for each key.
+    """Append *entry* to *text*, with a line for each key. *text* must not be empty, but may be only a comment.
 
     Raises:
         UnsafeState: The list is not written as a block.
@@ -32,7 +32,7 @@ def appended(text: str, entry: Mapping[str, str]) -> str:
 
 
 def without(text: str, gone: Collection[int]) -> str:
-    """*text* without the entries whose indices *gone* holds.
+    """Return *text* without the entries whose indices are in *gone*.
 
     Raises:
         UnsafeState: The list is not written as a block.
@@ -45,7 +45,7 @@ def without(text: str, gone: Collection[int]) -> str:
 
 
 def _items(text: str) -> Iterator[tuple[int, int, int]]:
-    """Each entry's indentation, and where its first line begins and its last one ends."""
+    """Yield for each entry its indentation, the start of its first line and the end of its last line."""
     content = [token for token in yaml.scan(text, Loader=yaml.SafeLoader) if isinstance(token, _content(yaml))]
     if not isinstance(content[0], yaml.BlockEntryToken):
         raise UnsafeState("is not written as a block list", "Begin each entry on a line of its own, with '- '.")
@@ -61,7 +61,7 @@ def _items(text: str) -> Iterator[tuple[int, int, int]]:
 
 
 def _content(yaml: Any) -> tuple[type, ...]:
-    """The tokens of something written, unlike the end of a block."""
+    """The types of tokens that have text in the file, unlike the end of a block."""
     return (
         yaml.BlockEntryToken,
         yaml.KeyToken,
@@ -89,7 +89,7 @@ def _line_end(text: str, token: Any) -> int:
 
 
 def _flow(value: str) -> str:
-    """*value* in one line, in double quotes: what no quote can hold is written as an escape."""
+    """Write *value* as YAML in one line, in double quotes, with escapes where they are needed."""
 
     class Quoting(yaml.SafeDumper):
         def represent_str(self, data: str) -> Any:

@@ -1,7 +1,7 @@
-"""Ask the person at the terminal, on the terminal itself: standard input may be a pipe of calls.
+"""Asks the person at the terminal, on the terminal itself, because standard input may be a pipe of calls.
 
-The terminal stays in its own mode, and is read only when a whole line waits there: a question that is given up, because
-its time is over or its caller has gone, takes nothing that was typed for another program.
+The terminal keeps its mode, and is read only when a whole line waits there. So a question that ends without an answer,
+because its time is up or its caller no longer waits, takes no input that was typed for another program.
 """
 
 import os
@@ -27,7 +27,7 @@ else:
     rich_text = lazy("rich.text")
 
 POLL_S = 0.05
-"""How soon a question ends that its caller has given up, in seconds."""
+"""The interval at which a question polls whether its caller still waits, in seconds."""
 _MARGIN = "  | "
 _KEYS: dict[str, Answer] = {
     "o": "allow_once",
@@ -38,14 +38,14 @@ _KEYS: dict[str, Answer] = {
     "": "deny",
 }
 _TURN = threading.Lock()
-"""A process has one terminal, however many toolboxes."""
+"""Held while a question is on the terminal: a process has one terminal, but may have many toolboxes."""
 
 
 class TerminalApprover:
     """Shows the whole call and waits for a key and Enter. Enter alone denies.
 
     Args:
-        name: Who sits there; default: the user's login name.
+        name: The name of the person at the terminal; by default the user's login name.
         terminal: The terminal's device.
     """
 
@@ -54,7 +54,7 @@ class TerminalApprover:
         self._path = terminal
 
     def __call__(self, request: ApprovalRequest) -> ApprovalAnswer | None:
-        """Ask; None if there is no terminal, or it is another process's turn there.
+        """Ask. Returns None if there is no terminal, or if another process is in its foreground.
 
         Raises:
             TimeoutError: No answer came in time, or the caller no longer waits.
@@ -71,7 +71,7 @@ class TerminalApprover:
                 with suppress(OSError):
                     _tell(terminal, "\nNo longer asked.\n")
                 raise
-            except (OSError, termios.error):  # The terminal has gone, or is none.
+            except (OSError, termios.error):  # The terminal was closed, or the file is no terminal.
                 return None
             finally:
                 os.close(terminal)
@@ -80,7 +80,7 @@ class TerminalApprover:
         if not _is_ours(terminal):
             return None
         show(request, terminal)
-        # What was typed before the question could be read is no answer to it.
+        # Input that was typed before the question was shown is no answer to it.
         termios.tcflush(terminal, termios.TCIFLUSH)
         choices = "[o] allow once, " + ("[a] allow always, " if request.always else "") + "[d] deny"
         while True:
@@ -95,7 +95,7 @@ class TerminalApprover:
 
 
 def _help(request: ApprovalRequest, *, is_always: bool) -> str:
-    """The line for an answer such as `yes`, which does not say for how long: which answers do."""
+    """The line after an answer that is not accepted, such as `yes`: it lists the possible answers."""
     if is_always:
         return f"This call cannot be allowed always. {visible(request.why_not_always or '')}\n"
     always = ", or a and Enter to allow it from now on" if request.always else ""
@@ -109,21 +109,21 @@ def show(request: ApprovalRequest, terminal: int) -> None:
     with open(terminal, "w", closefd=False, errors="backslashreplace") as stream:
         console = rich_console.Console(file=stream, force_terminal=True, width=width, emoji=False)
         for style, line in [("bold", "\nA tool call waits for you"), *lines]:
-            # `Text` is no markup; soft wrapping cuts nothing off, and `block` leaves nothing to wrap.
+            # `Text` is not read as markup. Soft wrapping cuts nothing off, and `block` leaves nothing to wrap.
             console.print(rich_text.Text(line, style), soft_wrap=True, highlight=False)
 
 
 def _arguments(request: ApprovalRequest, width: int) -> Iterator[tuple[str, str]]:
-    """What comes first may scroll away: the last line says how much there is.
+    """Yield the lines of arguments and commands. The last line gives their number, because the first may scroll away.
 
-    Names too may be the model's, where a tool takes any.
+    The names of arguments may also be the model's, if a tool accepts any.
     """
     count = 0
     parts = [("argument ", name, as_text(value)) for name, value in request.args.items()]
     total = len(request.commands)
     parts += [("runs ", f"command {number} of {total}", text) for number, text in enumerate(request.commands, 1)]
     for kind, name, value in parts:
-        # A name is one line, or its second would look like another argument.
+        # A name is one line, because a second line would look like another argument.
         for style, text, margin in (("bold", visible(name), kind), ("", value, _MARGIN)):
             for line in block(text, width, margin):
                 count += 1
@@ -162,20 +162,20 @@ def _turn(deadline: float) -> Generator[None]:
 
 
 def _require(deadline: float) -> None:
-    """Go on only as long as the caller waits for the answer."""
+    """Raise `TimeoutError` if the caller no longer waits for the answer."""
     abandoned = ABANDONED.get()
     if monotonic() > deadline or (abandoned is not None and abandoned.is_set()):
         raise TimeoutError
 
 
 def _line(terminal: int, deadline: float) -> str | None:
-    """The next line that is typed; nothing at the end of input, None if the terminal is no longer ours."""
+    """Read the next typed line; empty at the end of input, None if another process is now in the foreground."""
     typed = b""
     while not typed.endswith((b"\n", b"\r")):
         _require(deadline)
         if not select.select([terminal], [], [], POLL_S)[0]:
             continue
-        # Again: the caller may have gone, or this process been stopped, in the meantime.
+        # Check again: the caller may have left, or this process may have been stopped, in the meantime.
         _require(deadline)
         if not _is_ours(terminal):
             return None
@@ -187,7 +187,7 @@ def _line(terminal: int, deadline: float) -> str | None:
 
 
 def _is_ours(terminal: int) -> bool:
-    """Whether this process may read there: one in the background would be stopped for it."""
+    """Whether this process is in the foreground of the terminal: the system stops a background process that reads."""
     return os.tcgetpgrp(terminal) == os.getpgrp()
 
 
