@@ -1,1 +1,1 @@
-"""From a profile to the tools of a toolbox."""
+"""Builds the tools of a toolbox from a profile."""

@@ -1,6 +1,6 @@
-"""Collects what the gate executes or believes besides its own code: profiles, policies, event files, the user's state.
+"""Collects the files that the gate executes or trusts, in addition to its own code.
 
-`Inventory` keeps what of it lies in the workspace.
+These are profiles, policies, event files and the user's state. `Inventory` holds those that lie in the workspace.
 """
 
 import glob
@@ -35,10 +35,10 @@ else:
 
 PROFILES = "profiles"
 _ELSEWHERE = "Name a place elsewhere."
-# A profile without parents, or with parents by bare names on the line of the key: these are found in folders that are
-# protected anyway. Any other way to write them is read as YAML.
+# `extends` with bare names on the line of the key: profiles with these names are found in folders that are protected
+# anyway. A profile that writes `extends` in any other way is parsed as YAML.
 _EXTENDS_NAMES = re.compile(rb"^extends:[ ]*\[[\w ,-]*\][ ]*$", re.MULTILINE)
-# Of a repository: what git reads its settings from, and the programs that it runs. The rest is content.
+# The parts of a repository that git reads settings from, or runs as programs. The rest is content.
 _OF_GIT = ("config", "config.worktree", "hooks", "info")
 
 
@@ -50,18 +50,18 @@ def inventory_of(
     environ: Mapping[str, str],
     believed_by_host: Iterable[Path] = (),
 ) -> Inventory:
-    """The inventory of one toolbox.
+    """Make the inventory of one toolbox.
 
     Args:
-        workspace: Its real path.
-        code: Where the gate's code lies.
-        files: The profile's own file and those that it extends.
-        sinks: Where events go.
-        environ: The environment.
-        believed_by_host: What else the host of the toolbox executes or believes, whether it is there or not.
+        workspace: Real path of the workspace.
+        code: The places of the gate's code.
+        files: The profile's own file and the files that it extends.
+        sinks: The destinations of events.
+        environ: The environment variables.
+        believed_by_host: Further files that the host of the toolbox executes or trusts, whether they exist or not.
 
     Raises:
-        ConfigurationError: Events would be written to a file that the gate executes or believes.
+        ConfigurationError: Events would be written to a file that the gate executes or trusts.
     """
     policies = [*_policies(workspace, environ), *files]
     believed = [*policies, *_profiles(workspace, tuple(files)), *_settings_of_repositories(workspace), *_state(environ)]
@@ -86,10 +86,10 @@ def inventory_of(
 
 
 def existing_folder(workspace: str | Path) -> Path:
-    """The real path of a workspace.
+    """Return the real path of a workspace.
 
     Raises:
-        ConfigurationError: It is no folder, or none that the process may enter.
+        ConfigurationError: It is no folder, or the process may not enter it.
     """
     with suppress(OSError, ValueError):
         root = Path(os.path.realpath(workspace, strict=True))
@@ -105,10 +105,10 @@ def existing_folder(workspace: str | Path) -> Path:
 def require_state_outside(
     workspace: Path, tools: Mapping[str, ToolPolicy], extensions: Mapping[str, ToolPolicy]
 ) -> None:
-    """Refuse policies that keep state in the workspace, where tools could write what is believed later.
+    """Raise if a policy keeps state in the workspace, where tools could write what the plugin later trusts.
 
     Raises:
-        ConfigurationError: With each of these places.
+        ConfigurationError: It lists each of these places.
     """
     faults = [
         Fault(
@@ -127,10 +127,10 @@ def require_state_outside(
 
 
 def require_store_outside(workspace: Path, places: Iterable[Path]) -> None:
-    """Refuse a host's store in the workspace, where tools could write what the host believes, or read what it keeps.
+    """Raise if a host's store lies in the workspace, where tools could write what the host trusts, or read its records.
 
     Raises:
-        ConfigurationError: With each of these places.
+        ConfigurationError: It lists each of these places.
     """
     faults = [
         Fault(
@@ -144,7 +144,7 @@ def require_store_outside(workspace: Path, places: Iterable[Path]) -> None:
 
 
 def _policies(workspace: Path, environ: Mapping[str, str]) -> Iterator[Path]:
-    """The ceilings. The folder comes first: as a link it must not be replaced either."""
+    """Yield the files of the ceilings, and first their folder in the workspace, which must not be replaced either."""
     policy = workspace / WORKSPACE_POLICY
     yield policy.parent
     yield policy
@@ -154,14 +154,14 @@ def _policies(workspace: Path, environ: Mapping[str, str]) -> Iterator[Path]:
 
 
 def _settings_of_repositories(workspace: Path) -> Iterator[Path]:
-    """Where Mercurial and Jujutsu read which programs to run. Git's are guarded wherever they lie."""
+    """Yield the settings of Mercurial and Jujutsu, which name programs to run. Those of git are guarded everywhere."""
     for settings in (Path(".hg", "hgrc"), Path(".jj", "repo", "config.toml")):
         if (workspace / settings.parent).is_dir():
             yield workspace / settings
 
 
 def _profiles(workspace: Path, files: tuple[Path, ...]) -> Iterator[Path]:
-    """Where the next start may find a profile by its name: folders, files in them that lead elsewhere, and parents."""
+    """Yield where the next start may find a profile by its name: folders, the files in them, and their parents."""
     for folder in (*_folders_of_names(workspace), shipped_profiles()):
         if not _concerns(folder, workspace):
             continue
@@ -173,9 +173,9 @@ def _profiles(workspace: Path, files: tuple[Path, ...]) -> Iterator[Path]:
 
 
 def _family(files: tuple[Path, ...]) -> Iterator[Path]:
-    """A profile and all that it extends, and what would be found before one of them.
+    """Yield a profile and its parents, and the files that would be found before one of them.
 
-    `extends` looks beside its own file first.
+    `extends` first searches the folder of its own file.
     """
     yield from files
     names = {file.stem + suffix for file in files for suffix in SUFFIXES}
@@ -183,7 +183,7 @@ def _family(files: tuple[Path, ...]) -> Iterator[Path]:
 
 
 def _folders_of_names(workspace: Path) -> Iterator[Path]:
-    """`profiles` in the workspace, in the current folder, and in each folder between the two."""
+    """Yield the folder `profiles` in the workspace, in the current folder, and in each folder between the two."""
     current = Path.cwd()
     lower, upper = (current, workspace) if current.is_relative_to(workspace) else (workspace, current)
     if not lower.is_relative_to(upper):
@@ -204,7 +204,7 @@ def _profiles_in(folder: Path) -> list[Path]:
 
 
 def _parents(file: Path) -> Iterator[Path]:
-    """What a profile extends by path, and what that extends."""
+    """Yield the files that a profile extends, directly or not; none if it names its parents by bare names."""
     try:
         text = read_bytes(str(file))
         if text.count(b"extends") == len(_EXTENDS_NAMES.findall(text)):
@@ -212,7 +212,7 @@ def _parents(file: Path) -> Iterator[Path]:
         composer = Composer(())
         composer.read(str(file))
     except Unusable:
-        return  # The start that names it says what is wrong with it.
+        return  # A start with this profile reports the fault.
     yield from map(Path, composer.files)
 
 
@@ -221,13 +221,13 @@ def _concerns(folder: Path, workspace: Path) -> bool:
 
 
 def _state(environ: Mapping[str, str]) -> Iterator[Path]:
-    """Where approvals, records of processes and locks are kept, also by a later start that has no `HOME`."""
+    """Yield the folders of approvals, process records and locks; also the folder of a later start without `HOME`."""
     named = {"XDG_STATE_HOME": environ.get("XDG_STATE_HOME", "")}
     yield from (folder for folder in (state_path("", environ), state_path("", named)) if folder is not None)
 
 
 def _files_of(sinks: Iterable[SinkLike]) -> Iterator[tuple[str, str]]:
-    """URL and path of each sink that is a file."""
+    """Yield the URL and the path of each sink that is a file."""
     for sink in sinks:
         if isinstance(sink, str) and sink.startswith("file:"):
             path = sink.partition(":")[2].partition("?")[0]
@@ -237,14 +237,14 @@ def _files_of(sinks: Iterable[SinkLike]) -> Iterator[tuple[str, str]]:
 
 
 def _rotated(file: str) -> str:
-    """A glob for what log rotation makes of *file*: `NAME.1`, `NAME.2.gz`, `NAME-20261123`."""
+    """Return a glob for the names that log rotation gives to *file*: `NAME.1`, `NAME.2.gz`, `NAME-20261123`."""
     return f"{glob.escape(PurePosixPath(file).name)}[.-]*"
 
 
 def _require_harmless(
     workspace: Path, written: Mapping[str, tuple[str, ...]], trusted: list[str], policies: list[Path]
 ) -> None:
-    """Refuse sinks that would write into what the gate executes or believes. Events may lie in `.toolcharter`."""
+    """Raise if a sink would write to a file that the gate executes or trusts. Event files may lie in `.toolcharter`."""
     files = {name for path in policies for name in names_of(str(path))}
     own = names_of(str(workspace / WORKSPACE_POLICY.parent))
     places = make_inventory(workspace, (name for name in trusted if name not in own)).places
@@ -267,14 +267,14 @@ def _require_harmless(
 
 
 def other_names(workspace: Path, believed: Iterable[Path]) -> Iterator[str]:
-    """Absolute paths in *workspace* of files that *believed* files, or files in *believed* folders, are hard links to.
+    """Yield the absolute paths of other hard links in *workspace* to files of *believed* or of its folders.
 
-    What is written to one name of a file is written to all. Tools make no hard links to what is protected; installers
-    and people do, before. A sandbox holds paths, not files.
+    A write to one name of a file changes it under all its names. Tools cannot make hard links to protected files, but
+    installers and people may have made some before. A sandbox protects paths, not files.
 
     Args:
-        workspace: A real path. Its repository's settings and hooks are believed, too.
-        believed: Files and folders, there or not.
+        workspace: Real path of the workspace. The settings and hooks of its repository are trusted, too.
+        believed: Files and folders, whether they exist or not.
     """
     git = workspace / ".git"
     wanted: set[Inode] = set()

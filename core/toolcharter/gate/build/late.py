@@ -1,4 +1,4 @@
-"""What discoverers get once a toolbox is there: the runner, the network guard, the scrubber, and a bell."""
+"""The runtime of discoverers once a toolbox is built: runner, network guard, scrubber, and announcements."""
 
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -49,11 +49,11 @@ else:
     transport = lazy("toolcharter.guards.network.transport")
 
 _GATHERS_S = 0.05
-"""How long a session waits after an announcement for others that come with it, in seconds."""
+"""How long a session debounces announcements, in seconds."""
 
 
 class LateRuntime:
-    """What all discoverers of a toolbox, or of a session, share of their `DiscoveryRuntime`."""
+    """The parts of `DiscoveryRuntime` that all discoverers of a toolbox, or of a session, share."""
 
     def __init__(self, state: ToolboxState, *, is_live: bool) -> None:
         self.is_live = is_live
@@ -74,7 +74,7 @@ class LateRuntime:
         limits: "ProcessLimits | None" = None,
         network: bool = False,
     ) -> Running:
-        """Start a program as `ToolRuntime.spawn` does for unbounded tools, its standard error dropped."""
+        """Start a program as `ToolRuntime.spawn` does for unbounded tools. Its standard error is dropped."""
         state = self._state
         governed = GovernedRunner(
             partial(state.runners.runner_for, bounded=False),
@@ -87,17 +87,17 @@ class LateRuntime:
         return governed.spawn(argv, env=env, limits=limits, network=network, drops_errors=True)
 
     def transport(self, policy: NetworkPolicy, /, *, limits: HttpLimits | None = None) -> "httpx.AsyncBaseTransport":
-        """For an `httpx.AsyncClient`, under the network guard."""
+        """Return a transport for an `httpx.AsyncClient`, under the network guard."""
         self._require_open()
         return transport.AsyncGuardedTransport(lambda: self._state.client.lines(policy, limits, inf))
 
     def of(self, distribution: str) -> "ExtensionRuntime":
-        """The runtime of the extensions of *distribution*."""
+        """Return the runtime of the extensions of *distribution*."""
         with self._lock:
             return self._of.setdefault(distribution, ExtensionRuntime(self, distribution))
 
     def access_of(self, distribution: str) -> "store_view.Access":
-        """Whose records an extension of *distribution* reads and writes: the tenant's that the toolbox was built for."""
+        """Return the access of *distribution* to its records, for the tenant that the toolbox was built for."""
         scope = store_engine.Scope(self._state.opened_for.tenant, distribution)
         return store_view.Access(lambda: scope, lambda: store_view.TIMEOUT_S, lambda: None)
 
@@ -107,15 +107,15 @@ class LateRuntime:
         return self._state.store.handle
 
     def agents_for(self, caller: Caller, /) -> "Agents":
-        """Starts agents for *caller*, beside calls."""
+        """Starts agents for *caller*, outside calls."""
         return agents.AgentLauncher(self._state, caller, None)
 
     def inbox_for(self, caller: Caller, /) -> "Inbox":
-        """What sessions are told in their next turn."""
+        """Leaves notices for sessions of *caller*'s tenant."""
         return agents.SessionInbox(self._state, caller)
 
     def tools_for(self, caller: Caller, /) -> "ToolboxView":
-        """The present tools, as *caller* may use them."""
+        """The current tools, as *caller* may use them."""
         if self._state.view is None:
             raise Denied(Reason.NOT_AVAILABLE, "The toolbox is not there yet.")
         return self._state.view(caller)
@@ -132,7 +132,7 @@ class LateRuntime:
         engine.remember(tuple(values))
 
     def announce(self) -> None:
-        """Say that there may be other tools now; a thread of its own looks again."""
+        """Report that there may be other tools now. A thread of its own runs the discoverers again."""
         self._has_rung.set()
         with self._lock:
             if self._answering is None or self._is_answered or self._state.calls.closed:
@@ -141,13 +141,13 @@ class LateRuntime:
         threading.Thread(target=self._answer, name="toolcharter-discovery", daemon=True).start()
 
     def wait(self, timeout_s: float) -> bool:
-        """Wait for the next announcement that has not been answered yet; returns whether one came."""
+        """Wait up to *timeout_s* seconds for an unhandled announcement; returns whether there was one."""
         has_rung = self._has_rung.wait(timeout_s)
         self._has_rung.clear()
         return has_rung
 
     def answer_with(self, look: Callable[[], object]) -> None:
-        """Call *look* after announcements, also after those that have been made already; never twice at a time."""
+        """Call *look* after each announcement, including earlier ones, but never twice at the same time."""
         self._answering = look
         if self._has_rung.is_set():
             self.announce()
@@ -194,7 +194,7 @@ class ExtensionRuntime:
         return self.shared.store.view(self.shared.access_of(self._distribution))
 
     def secret(self, text: str, /) -> str:
-        """What *text* stands for: the secret that `secret:NAME` names, or itself."""
+        """Return the secret NAME if *text* is `secret:NAME`, else *text* itself."""
 
         def secrets_of() -> "Store":
             return secrets.secrets_of(self.shared.store.view, self.shared.access_of(self._distribution))
@@ -203,15 +203,15 @@ class ExtensionRuntime:
 
 
 def discover_late(plan: Plan, state: ToolboxState, runtime: LateRuntime | None) -> Plan:
-    """*plan* with what the objects of its extensions find, now that there is a toolbox; *state* is made to fit.
+    """Run the discoverers of the extensions' objects, and update *state*. Returns the plan with the tools they found.
 
     Args:
-        plan: Whose tools.
-        state: Of the toolbox.
-        runtime: What may be used to start and ask; None where nothing may.
+        plan: The plan.
+        state: The state of the toolbox.
+        runtime: The runtime for the discoverers; None if they must start nothing.
 
     Raises:
-        ConfigurationError: A discoverer failed, or a tool that it declares cannot be.
+        ConfigurationError: A discoverer failed, or a tool that it declares is not possible.
     """
     if not state.discoverers:
         return plan

@@ -1,4 +1,4 @@
-"""`build_tools`: from a profile to a toolbox, or to every fault at once."""
+"""`build_tools`: builds a toolbox from a profile, or reports every fault at once."""
 
 import os
 from collections.abc import Callable, Generator, Iterable, Mapping
@@ -79,18 +79,17 @@ def build_tools(
     """Build the tools of *profile* for *workspace*.
 
     Args:
-        profile: A path, or the name of a profile in `./profiles`, among those that ship with the
-            core, or in a plugin.
+        profile: A path, or the name of a profile in `./profiles`, in the core or in a plugin.
         workspace: The folder that the tools may touch.
-        caller: Who calls through the toolbox; `Toolbox.for_caller` gives views for others.
-        events: Where events go: URLs (`stderr:`, `file:PATH`, `structlog:`), functions that take
-            each event as a dictionary, or sinks. Standard error by default.
-        approver: Whom to ask about calls that need a person: a function that takes an
-            `ApprovalRequest`, such as `TerminalApprover()`. By default the profile's extension
-            that answers, if there is one; else such calls are denied.
+        caller: Who calls through the toolbox; `Toolbox.for_caller` returns views for other callers.
+        events: The destinations of events: URLs (`stderr:`, `file:PATH`, `structlog:`), functions
+            that take each event as a dictionary, or sinks. Standard error by default.
+        approver: Answers for calls that need a person's approval: a function that takes an
+            `ApprovalRequest`, such as `TerminalApprover()`. By default the extension of the profile
+            that implements `answer_approval`; if there is none, such calls are denied.
 
     Raises:
-        ConfigurationError: With every fault of the profile and the installation; nothing is built.
+        ConfigurationError: It lists every fault of the profile and the installation; nothing is built.
     """
     return build_toolbox(profile, workspace=workspace, caller=caller, events=events, approver=approver)
 
@@ -105,16 +104,16 @@ def build_toolbox(
     last_approver: "Approver | None" = None,
     strict: bool = False,
 ) -> Toolbox:
-    """The same, for programs of our own.
+    """Build a toolbox as `build_tools` does, for toolcharter's own programs.
 
     Args:
-        profile: As for `build_tools`, and so are the others that are not named here.
-        workspace: As above.
-        caller: As above.
-        events: As above.
-        approver: As above.
-        last_approver: Whom to ask if there is neither an *approver* nor an extension that answers.
-        strict: As tests want it: a tool that breaks its own spec raises.
+        profile: As for `build_tools`.
+        workspace: As for `build_tools`.
+        caller: As for `build_tools`.
+        events: As for `build_tools`.
+        approver: As for `build_tools`.
+        last_approver: The approver if there is neither an *approver* nor an extension that answers.
+        strict: For tests: a tool that breaks its own spec raises.
     """
     with plan_for(profile, workspace, events) as (planned, sinks, seen):
         plan, state = open_state(planned, workspace, sinks, approver, last_approver, strict=strict, seen=seen)
@@ -125,9 +124,10 @@ def build_toolbox(
 def plan_for(
     profile: str | Path, workspace: str | Path, events: SinkLike | Iterable[SinkLike]
 ) -> Generator[tuple[Plan, list[SinkLike], Survey]]:
-    """The plan of a profile for a workspace, the sinks that *events* means, and what was found on the disk for both.
+    """Yield the plan of a profile for a workspace, the list of sinks in *events*, and the survey of the disk.
 
-    Until the end of the block no import of the gate comes from the workspace; a toolbox opened in it goes on with that.
+    Within the `with` block no module of the gate is imported from the workspace. A toolbox that is opened in the block
+    keeps this up until it closes.
     """
     sinks = (list(events) or ["stderr:"]) if isinstance(events, Iterable) and not isinstance(events, str) else [events]
     schemes = (sink.partition(":")[0] for sink in sinks if isinstance(sink, str))
@@ -153,14 +153,14 @@ def open_toolbox(
     """Build the tools of *plan* and open its sinks.
 
     Args:
-        plan: Whose tools.
-        workspace: As for `build_toolbox`, and so are the others that are not named here.
-        caller: As above.
-        sinks: Where events go.
-        approver: As above.
-        strict: As above.
-        framed: Write `toolbox.open` and `toolbox.close` around the events of the calls. Tests and trials are about
-            calls alone.
+        plan: The plan.
+        workspace: As for `build_toolbox`.
+        caller: As for `build_toolbox`.
+        sinks: The destinations of events.
+        approver: As for `build_toolbox`.
+        strict: As for `build_toolbox`.
+        framed: Whether to write `toolbox.open` and `toolbox.close` around the events of the calls. Tests and trials
+            need only the events of calls.
     """
     plan, state = open_state(plan, workspace, sinks, approver, strict=strict)
     return _opened(plan, state, caller, framed=framed)
@@ -191,7 +191,11 @@ def open_state(
     believed: Iterable[Path] = (),
     seen: Survey | None = None,
 ) -> tuple[Plan, ToolboxState]:
-    """All of a toolbox but its tools: what a reload leaves as it is. *seen* was found on the disk for a plan made just now."""
+    """Open everything of a toolbox except its tools; a reload keeps this state.
+
+    *believed* are files and folders that the host executes or trusts. *seen* is the survey of the disk, if it was made
+    just now. Returns the plan under the ceilings of *workspace*, and the state.
+    """
     root = existing_folder(workspace)
     sinks = tuple(sinks)
     require_state_outside(root, plan.policies, plan.extensions)
@@ -304,7 +308,7 @@ def _approval_service(
 
 
 def _session(state: ToolboxState, plan: Plan, read_roots: tuple[Path, ...]) -> "s4_session.SessionStage | None":
-    """The guards that remember, on paths of their own: they look between calls, when no deadline runs."""
+    """Return the session guards. They have paths of their own, because they also read files outside calls."""
     if plan.profile.session_guards == SessionGuards():
         return None
     paths = WorkspacePaths(state.workspace, read_roots=read_roots, inventory=state.inventory, hidden=state.hidden)
@@ -323,15 +327,15 @@ def build_tools_into(
     """Build the tools of *plan*.
 
     Args:
-        state: The toolbox's own base.
-        plan: Whose tools.
+        state: The toolbox's own state.
+        plan: The plan.
         caller: Who calls.
-        base: What outlives the toolbox, and holds the tools of plugins; by default *state*.
-        kept: Tools that are built already.
+        base: The state that outlives the toolbox and holds the tools of plugins; by default *state*.
+        kept: Tools that are already built.
     """
     base = base or state
     if state.policy.may_ask:
-        state.approval.refresh()  # approvals that were kept and cannot be read stop the start
+        state.approval.refresh()  # unreadable saved approvals stop the start-up
     base.facts |= plan.facts
     tools: dict[str, BuiltTool] = {}
     names = {name.lower(): name for name in plan.loaded.specs}

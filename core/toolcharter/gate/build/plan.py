@@ -1,4 +1,4 @@
-"""`Plan`: a profile whose plugins are loaded and whose names and policies are valid; all but the toolbox itself."""
+"""`Plan`: a profile whose plugins are loaded and whose names and policies are valid; the last step before a toolbox."""
 
 import json
 import os
@@ -46,30 +46,30 @@ else:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Plan:
-    """A profile whose tools are loaded and whose policies are valid: all but the toolbox itself."""
+    """A profile whose tools are loaded and whose policies are valid, ready for a toolbox."""
 
     profile: Profile
     loaded: Loaded
     policies: Mapping[str, ToolPolicy]
     extensions: Mapping[str, Any]
     ceilings: tuple[Ceiling, ...] = ()
-    """What else holds: the administrator's file, the workspace's, the environment."""
+    """The ceilings from the administrator's file, the workspace's file and the environment."""
     workspace: Path | None = None
-    """The workspace whose file is among them; None if no workspace was asked."""
+    """The workspace whose file is among the ceilings; None if the plan was made without a workspace."""
     files: tuple[Path, ...] = ()
-    """The profile's own file and those that it extends."""
+    """The profile's own file and the files that it extends."""
     tool_rules: Mapping[str, tuple[Rule, ...]] = field(default_factory=dict)
-    """By tool of kind `bash`, the `allow` of its own policy: rules that permit this tool's commands and no other's."""
+    """The `allow` rules in the policies of tools of kind `bash`, by tool. They only permit this tool's commands."""
     discovered: Discovered = NOTHING
-    """What its discoverers have added to the tools that are loaded."""
+    """The tools that discoverers have added to the loaded tools."""
     index: Installed | None = None
-    """What is installed, as it was listed for the plan."""
+    """The installed plugins, as they were listed for the plan."""
     store_url: str = field(default="", repr=False)
-    """Of the store that the profile names; it may hold a password."""
+    """The URL of the store that the profile names; it may contain a password."""
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of what the profile permits, with the versions of what is loaded."""
+        """SHA-256 of what the profile permits, and of the versions of the loaded distributions."""
         policies, extensions = _dumped(self.policies), _dumped(self.extensions)
         return self.profile.digest(
             policies, extensions, self.loaded.distributions, self.ceilings, self.discovered.fingerprints
@@ -77,38 +77,38 @@ class Plan:
 
     @cached_property
     def allowance(self) -> "Allowance":
-        """What the profile permits whoever sees all tools."""
+        """What the profile permits a caller that sees all tools."""
         policies, extensions = _dumped(self.policies), _dumped(self.extensions)
         return self.profile.allowance(policies, extensions, self.ceilings, self.discovered.fingerprints)
 
     @property
     def may_ask(self) -> bool:
-        """Whether a mode or a rule may have a person asked."""
+        """Whether a mode or a rule may require a person's approval."""
         held: tuple[Profile | Ceiling, ...] = (self.profile, *self.ceilings)
         return any(one.ask or one.mode == "ask" for one in held)
 
     @cached_property
     def universe(self) -> ToolCatalog:
-        """What rules and availability can name."""
+        """The names that rules and availability can use."""
         return universe_of(self.profile, self.specs, self.discovered.later)
 
     @cached_property
     def facts(self) -> Mapping[str, ToolFacts]:
-        """What policy knows of each tool."""
+        """The facts about each tool that rules use."""
         return facts_for(self.universe, self.specs)
 
     @property
     def store_place(self) -> str:
-        """Where the profile names its store."""
+        """The place where the profile names its store."""
         return "" if self.profile.store is None else self.profile.store.place
 
     @property
     def specs(self) -> list[ToolSpec[Any]]:
-        """Those of the listed tools, in the profile's order, and of those that were discovered."""
+        """The specs of the listed tools, in the profile's order, and of the discovered tools."""
         return [tool.spec for tool in self.loaded.specs.values()]
 
     def limits_for(self, tool: str) -> Limits:
-        """The limits of *tool*: the smallest that the profile and the ceilings write."""
+        """Return the limits of *tool*: for each, the smallest value in the profile and the ceilings."""
         names = (tool, *(alias for alias, name in self.loaded.aliases.items() if name == tool))
         limits = self.profile.limits_for(*names)
         for ceiling in self.ceilings:
@@ -116,10 +116,10 @@ class Plan:
         return limits
 
     def within(self, workspace: Path) -> "Plan":
-        """The same plan under the ceilings that hold in *workspace*, with the tools that are discovered there.
+        """Return the plan for *workspace*: under its ceilings, and with the tools that are discovered there.
 
         Raises:
-            ConfigurationError: With every fault of every ceiling and discoverer.
+            ConfigurationError: It lists every fault of every ceiling and discoverer.
         """
         if self.workspace == workspace:
             return self
@@ -146,12 +146,12 @@ def plan_profile(
 
     Args:
         profile: As for `build_tools`.
-        workspace: Real path of the folder whose own file tightens the profile.
-        schemes: Event sinks that an extension has to open.
-        index: What is installed; default `installed()`.
+        workspace: Real path of the workspace, whose own file may tighten the profile.
+        schemes: The schemes of event sinks that plugins open.
+        index: The installed plugins; by default `installed()`.
 
     Raises:
-        ConfigurationError: With every fault that can be found at once.
+        ConfigurationError: It lists every fault that can be found at once.
     """
     index = index or installed()
     source = read_profile(profile, search=profile_folders(index))
@@ -198,7 +198,7 @@ def plan_profile(
 
 
 def _channels(profile: Profile, ceilings: Iterable[Ceiling]) -> dict[str, str]:
-    """The channels that notifications name, each with the place of the first entry that does."""
+    """Return the channels that notifications name, each with the place of the first entry that names it."""
     entries = [*profile.notify, *(entry for ceiling in ceilings for entry in ceiling.notify)]
     return {entry.deliver: entry.place for entry in reversed(entries) if entry.deliver != "log"}
 
@@ -206,7 +206,7 @@ def _channels(profile: Profile, ceilings: Iterable[Ceiling]) -> dict[str, str]:
 def _with_channels_of_tools(
     loaded: Loaded, policies: Mapping[str, Any], source: ProfileSource, index: Installed, faults: list[Fault]
 ) -> Loaded:
-    """*loaded* with the plugins of the channels on which tools may deliver messages; what cannot be used goes to *faults*."""
+    """Add the plugins of the tools' channels to *loaded*. Faults of channels go to *faults*."""
     named = [
         (one, source.places.of("tools", name))
         for name, policy in policies.items()
@@ -223,7 +223,7 @@ def _with_channels_of_tools(
 
 
 def _store_url(profile: Profile, faults: list[Fault]) -> str:
-    """The URL of the profile's store; empty if it names none, or what is wrong went to *faults*."""
+    """Return the URL of the profile's store; empty if it names none, or if it has a fault, which goes to *faults*."""
     try:
         return "" if profile.store is None else profile.store.resolved(os.environ)
     except ConfigurationError as error:
@@ -232,7 +232,7 @@ def _store_url(profile: Profile, faults: list[Fault]) -> str:
 
 
 def _placed(error: ConfigurationError, source: ProfileSource) -> Iterator[Fault]:
-    """The faults of a discovery, those that name a key of the profile with its place."""
+    """Yield the faults of a discovery. A fault that names a key of the profile gets the key's place."""
     for fault in error.faults:
         keys = fault.path.split(".")
         yield fault if fault.place or not fault.path else replace(fault, place=source.places.of(*keys))
@@ -245,8 +245,8 @@ def _policies(
     loaded: Mapping[str, LoadedTool] | Mapping[str, LoadedExtension],
     faults: list[Fault],
 ) -> Iterator[tuple[str, Any]]:
-    """The valid policies of the profile's tools or extensions; of the others, what is wrong goes to *faults*."""
-    # Where the parser refused a value there is a substitute, which the author did not write.
+    """Yield the valid policies of the profile's tools or extensions. Faults of the others go to *faults*."""
+    # A value that the parser has refused is replaced by a substitute, which the author did not write.
     refused = {fault.place for fault in source.faults}
     for name, one in loaded.items():
         try:
@@ -254,7 +254,7 @@ def _policies(
         except ValidationError as error:
             found = wording.faults_of(error, source.places, (key, name), one.spec.policy)
             faults.extend(fault for fault in found if fault.place not in refused)
-        except PydanticUserError as error:  # pydantic looks at the fields only now: `ToolPolicy` defers it
+        except PydanticUserError as error:  # pydantic examines the fields only now, because `ToolPolicy` defers it
             what = (
                 f"the policy of {name!r} has a field that pydantic cannot read: {error.message.partition(chr(10))[0]}"
             )
@@ -266,7 +266,7 @@ def _policies(
 def _tool_rules(
     source: ProfileSource, loaded: Loaded, policies: Mapping[str, Any], faults: list[Fault]
 ) -> Iterator[tuple[str, tuple[Rule, ...]]]:
-    """The rules in the policies of tools of kind `bash`; what cannot be read goes to *faults*."""
+    """Yield the rules in the policies of tools of kind `bash`. Faults of rules go to *faults*."""
     for name, policy in policies.items():
         written = getattr(policy, "allow", ())
         if loaded.specs[name].spec.kind == "bash" and isinstance(written, tuple) and written:
@@ -276,7 +276,7 @@ def _tool_rules(
 
 
 def _command_rule(text: str, place: str, faults: list[Fault]) -> Rule | None:
-    """A rule on commands, or None."""
+    """Parse a rule on commands. Returns None for a fault, which goes to *faults*."""
     try:
         rule = parse_rule(text, place)
     except RuleError as error:
@@ -291,9 +291,9 @@ def _command_rule(text: str, place: str, faults: list[Fault]) -> Rule | None:
 def _faults_of_what_loads(
     source: ProfileSource, profile: Profile, ceilings: Sequence[Ceiling], index: Installed
 ) -> list[Fault]:
-    """What is wrong with names, limits and policies, as far as it can be said while some plugins do not load."""
+    """Return the faults of names, limits and policies that can be found although some plugins do not load."""
     faults, specs, aliases = list[Fault](), list[ToolSpec[Any]](), list[str]()
-    # What a plugin that does not load would provide is not known; a name that nothing provides brings nothing.
+    # A plugin that does not load might provide further names; a name that no plugin provides does not.
     all_known = True
     for name in profile.tools:
         try:
@@ -319,7 +319,7 @@ def _faults_of_what_loads(
 
 
 def _extension_places(source: ProfileSource, profile: Profile) -> dict[str, str]:
-    """Where each extension is written, or `runner`, which names one."""
+    """Return the place of each extension in the profile, or that of `runner`, which may name an extension."""
     places = source.places
     return {
         name: places.of("extensions", name) if name in profile.extensions else places.of("runner")
@@ -328,16 +328,16 @@ def _extension_places(source: ProfileSource, profile: Profile) -> dict[str, str]
 
 
 def _with_digest(plan: Plan) -> Plan:
-    """*plan*, whose digest is made here already: a policy that JSON cannot hold stops the start as a fault."""
+    """Compute the digest of *plan* now, so that a policy that is no JSON stops the start-up as a fault."""
     try:
-        _ = plan.digest  # The plan keeps it.
+        _ = plan.digest  # The plan caches it.
     except (ValueError, TypeError) as error:
         raise PluginError(_unwritable(plan)) from error
     return plan
 
 
 def _unwritable(plan: Plan) -> Iterator[Fault]:
-    """The fields of policies that are not JSON: defaults, for a profile writes nothing else."""
+    """Yield a fault for each field of a policy that is no JSON: a default, as a profile's own values are JSON."""
     owned: list[tuple[LoadedTool | LoadedExtension, Any]] = [
         *((plan.loaded.specs[name], policy) for name, policy in plan.policies.items()),
         *((plan.loaded.extension_specs[name], policy) for name, policy in plan.extensions.items()),
@@ -359,16 +359,16 @@ def _dumped(policies: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 def with_discovered(
     plan: Plan, workspace: Path | None, installed: Iterable[str], late: "discover.Late | None" = None
 ) -> Plan:
-    """*plan* with the tools that its discoverers find now, in place of those that they had found.
+    """Run the discoverers of *plan*, and replace the discovered tools by those that they find now.
 
     Args:
-        plan: Whose extensions are asked.
-        workspace: Where to look.
+        plan: The plan.
+        workspace: The workspace to search.
         installed: The names of all installed tools.
         late: The objects of the extensions, once they are built.
 
     Raises:
-        ConfigurationError: A discoverer failed, or a declared tool cannot be.
+        ConfigurationError: A discoverer failed, or a declared tool is not possible.
     """
     if not has_discoverers(plan.loaded) and not (late and late.discoverers):
         return plan

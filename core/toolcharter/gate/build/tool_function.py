@@ -1,4 +1,4 @@
-"""What a constructor returned, taken apart: the function, its parameters, its documentation, the schema of its `data`."""
+"""Inspects the function that a tool's constructor returned: its parameters, documentation, and the schema of `data`."""
 
 import inspect
 import sys
@@ -27,11 +27,11 @@ _NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONL
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ToolFunction:
-    """A tool's function with all that its signature and docstring say."""
+    """A tool's function, with the contents of its signature and docstring."""
 
     call: Callable[..., Any]
     parameters: Mapping[str, inspect.Parameter]
-    """By name; annotations are resolved. Empty if the spec brings a JSON Schema."""
+    """By name, with resolved annotations. Empty if the spec has a JSON Schema."""
     returns: Any
     is_async: bool
 
@@ -42,7 +42,7 @@ class ToolFunction:
 
     @property
     def description(self) -> str:
-        """The description given to Strands' `@tool`, else the docstring up to its first section."""
+        """The description that Strands' `@tool` was given, else the docstring up to its first section."""
         described = getattr(self.call, "tool_spec", None)
         if isinstance(described, Mapping) and isinstance(described.get("description"), str):
             return str(described["description"])
@@ -51,7 +51,7 @@ class ToolFunction:
 
     @property
     def argument_descriptions(self) -> dict[str, str]:
-        """Texts in `Annotated` types, then the docstring's `Args:` section."""
+        """The description of each argument: the text in its `Annotated` type, else that in the docstring's `Args:`."""
         texts = {item.arg_name: item.description or "" for item in self._docstring.params}
         for name, parameter in self.parameters.items():
             notes = (note for note in getattr(parameter.annotation, "__metadata__", ()) if isinstance(note, str))
@@ -60,11 +60,10 @@ class ToolFunction:
 
 
 def inspect_function(spec: ToolSpec[Any], built: object) -> ToolFunction:
-    """Look at what *spec*'s constructor returned.
+    """Inspect the object that *spec*'s constructor returned.
 
     Raises:
-        SpecError: It is no function, one whose arguments cannot be given by name, or one that cannot run as the
-            spec says.
+        SpecError: It is no function, its arguments cannot be given by name, or it cannot run as the spec says.
     """
     if not callable(built):
         raise SpecError(f"ToolSpec {spec.name!r}: its constructor returned {built!r}, not a function")
@@ -94,7 +93,7 @@ def inspect_function(spec: ToolSpec[Any], built: object) -> ToolFunction:
 
 
 def _layers(built: Any) -> Iterator[Any]:
-    """*built* and what lies below: decorators (Strands' `@tool` sets `__wrapped__` too), partials, `__call__`."""
+    """Yield *built* and the callables within it: under decorators (as Strands' `@tool`), partials and `__call__`."""
     layer, seen = built, set[int]()
     while id(layer) not in seen:
         seen.add(id(layer))
@@ -106,9 +105,9 @@ def _layers(built: Any) -> Iterator[Any]:
 
 
 def readable(annotation: Any) -> Any:
-    """*annotation* with each `typing.TypedDict` in it replaced by an equal one that pydantic can read.
+    """Replace each `typing.TypedDict` in *annotation* by an equal type that pydantic can read.
 
-    One that contains itself stays as it is, and pydantic will say what to do. Goes when Python 3.11 does.
+    A type that contains itself is left as it is, and pydantic's error says what to do. Only needed for Python 3.11.
 
     Source: https://errors.pydantic.dev/2/u/typed-dict-version
     """
@@ -146,7 +145,7 @@ def _converted(annotation: Any) -> Any:
 
 
 def output_schema(spec: ToolSpec[Any], function: ToolFunction) -> dict[str, Any] | None:
-    """The JSON Schema of a tool's `data`, from its spec or its function's return type; None if the tool says nothing about its `data`.
+    """Return the JSON Schema of a tool's `data`, from its spec or its function's return type; None if neither has one.
 
     Raises:
         SpecError: The declared type has no schema.
@@ -164,5 +163,5 @@ def output_schema(spec: ToolSpec[Any], function: ToolFunction) -> dict[str, Any]
 
 @lru_cache(maxsize=256)
 def _schema_of(declared: Any) -> dict[str, Any]:
-    """Remembered: each toolbox that holds results against it would have pydantic build the type's validator anew."""
+    """Return the schema of *declared*. Cached, because pydantic would build the validator again for each toolbox."""
     return TypeAdapter(readable(declared)).json_schema()
