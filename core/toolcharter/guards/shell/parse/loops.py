@@ -1,23 +1,22 @@
-"""Parses loops, and unrolls a loop over literal words: its commands appear once for each value of the variable.
+"""Parses loops, and unrolls a loop over texts and globs: its commands appear once for each value of the variable.
 
 If the values are not certain, the words with the variable stay unknown. Source: POSIX.1-2024, shell command language,
 2.9.4; bash(1), "Looping Constructs" and "Word Splitting".
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from toolcharter._lazy import lazy
-from toolcharter.guards.shell.arrays import Arrays
 from toolcharter.guards.shell.assignments import is_own
-from toolcharter.guards.shell.nodes import ENDLESS, MAX_COMMANDS, Command, Part, Word
+from toolcharter.guards.shell.nodes import ENDLESS, Command, Word
 from toolcharter.guards.shell.parse.conditionals import ELSEWHERE, branching, holds_found
 from toolcharter.guards.shell.parse.cwd import Flow, Folders
 from toolcharter.guards.shell.parse.expansions import compute, read_arithmetic
 from toolcharter.guards.shell.parse.scanner import Scanner
-from toolcharter.guards.shell.parse.word_parts import MARK, made_of
+from toolcharter.guards.shell.parse.turns import are_texts, values_of, written_out
+from toolcharter.guards.shell.parse.word_parts import MARK
 from toolcharter.guards.shell.parse.words import read_words
 from toolcharter.guards.shell.setters import set_by
 from toolcharter.guards.shell.settled import Value
@@ -35,12 +34,6 @@ _COUNT = re.compile(r"\$\{#\w+\[@\]\}")
 # A number of five digits or more: no harmless loop has that many turns.
 _MANY = re.compile(r"[0-9]{5}")
 _MANY_WORDS = re.compile(r"\{-?[0-9]+\.\.-?[0-9]{5}|[\"]?(?:\$\(|`)[ \t]*(?:seq|jot)\b[^|;)`]*[0-9]{5}")
-MAX_VALUES = 16
-"""The most values of one loop that is unrolled."""
-_MOST = MAX_COMMANDS - 10
-"""The most commands of a line up to the end of an unrolled loop; ten are left for the rest of the line."""
-# Neither blanks nor globs, tildes or braces: without quotes, bash makes the same word of them.
-_PLAIN = re.compile(r"[A-Za-z0-9_@%+=:,./-]+")
 # Programs that may set a loop variable: the first when they run in the loop, the second also when they run before it.
 _SETTERS = frozenset({"read", "mapfile", "readarray", "printf", "getopts", "let", "export", "readonly", "unset"})
 _ALTERERS = frozenset({"eval", "source", ".", "trap", "declare", "typeset", "local"})
@@ -180,7 +173,7 @@ def _for_parts(scanner: Scanner) -> bool:
         scanner.patterns[name] = words[0].pattern
     values = values_of(words)
     if values:
-        scanner.loops[name] = values
+        scanner.loops[name] = tuple(one.text for one in values if one.text is not None) if are_texts(values) else ()
     if value is not None:
         scanner.put(name, value)
         scanner.set_names |= {name}
@@ -194,7 +187,8 @@ def _for_parts(scanner: Scanner) -> bool:
     is_certain = name in scanner.loops and _is_certain(scanner, start)
     comes_back = (is_certain or name not in scanner.entered) and _ends_in(scanner, folders, start)
     _leave(scanner, name, start, is_certain=is_certain)
-    written = written_out(scanner.commands, start, name, values if is_certain else (), scanner.arrays)
+    is_held = value is not None and not are_texts(values)
+    written = written_out(scanner, start, name, values if is_certain else (), is_held=is_held)
     scanner.commands[start:] = written
     return comes_back
 
@@ -270,12 +264,6 @@ def _any_runs(commands: Iterable[Command], names: frozenset[str]) -> bool:
     return any(one.program is not None and (one.program.text is None or one.program.text in names) for one in commands)
 
 
-def values_of(words: Sequence[Word]) -> tuple[str, ...]:
-    """The values of a loop over *words*; empty if they are not known, or are too many."""
-    texts = tuple(dict.fromkeys(word.text for word in words if word.text is not None))
-    return texts if len(texts) <= MAX_VALUES and all(word.is_literal for word in words) else ()
-
-
 def stays(body: Sequence[Command], commands: Sequence[Command]) -> bool:
     """Whether no command in *body*, the last ones of *commands*, gives the variable of the loop another value."""
     if _any_runs([one for one in body if not _looks_up(one)], _HIDERS) or any(
@@ -295,82 +283,3 @@ def _prints(command: Command) -> bool:
     """Whether *command* is `printf` without an option: `-v` would set a variable."""
     words = command.words[:2]
     return [word.text for word in words[:1]] == ["printf"] and not (words[-1].text or "-").startswith("-")
-
-
-def written_out(
-    commands: Sequence[Command], start: int, name: str, values: Sequence[str], arrays: Arrays
-) -> list[Command]:
-    """Unroll a loop: repeat its body for each of *values*.
-
-    Args:
-        commands: All commands so far; the body begins at *start*.
-        start: A position.
-        name: The variable of the loop.
-        values: Its values; empty if they are not known.
-        arrays: The arrays of the line, whose elements the body may look up by the variable.
-
-    Returns:
-        The commands of all turns; those of the body without the variable's values if it cannot be unrolled.
-    """
-    body = commands[start:]
-    if not any(_holds(word, name) for command in body for word in (*command.words, *command.inputs)):
-        return list(body)
-    if not values or start + len(body) * len(values) > _MOST:
-        return [_without(command, name) for command in body]
-    return [
-        _with(command, partial(_filled, name=name, value=value, arrays=arrays), name, start, turn * len(body))
-        for turn, value in enumerate(values)
-        for command in body
-    ]
-
-
-def _holds(word: Word, name: str) -> bool:
-    return any(_is_of(part, name) for part in word.parts)
-
-
-def _is_of(part: Part, name: str) -> bool:
-    """Whether *part* is the variable *name*, or an element with that variable as its key: `${m[$k]}`."""
-    return part.name == name or part.name.startswith(f"{name}[")
-
-
-def _unknown(word: Word, name: str) -> Word:
-    return word._replace(parts=()) if _holds(word, name) else word
-
-
-def _without(command: Command, name: str) -> Command:
-    command = command.with_inputs(lambda word: _unknown(word, name))
-    return command._replace(words=tuple(_unknown(word, name) for word in command.words))
-
-
-def _with(command: Command, fill: Callable[[Word], Word], name: str, start: int, offset: int) -> Command:
-    first, rest = command.words[:1], command.words[1:]
-    command = command.with_inputs(fill)
-    return command._replace(
-        # The name of a program stays unknown.
-        words=(*(_unknown(word, name) for word in first), *map(fill, rest)),
-        stdin_from=_moved(command.stdin_from, start, offset),
-        substitutes=_moved(command.substitutes, start, offset),
-    )
-
-
-def _moved(positions: Sequence[int], start: int, offset: int) -> tuple[int, ...]:
-    return tuple(one + offset if one >= start else one for one in positions)
-
-
-def _filled(word: Word, name: str, value: str, arrays: Arrays) -> Word:
-    """*word* with *value* in place of the variable *name*."""
-    if not _holds(word, name):
-        return word
-    texts = [
-        (value if part.name == name else arrays.looked_up(part.name[len(name) + 1 : -1], value))
-        if _is_of(part, name)
-        else ""
-        for part in word.parts
-    ]
-    given = tuple(zip(word.parts, texts, strict=True))
-    if any(_is_of(part, name) and not part.is_quoted and not _PLAIN.fullmatch(text) for part, text in given):
-        return word._replace(parts=())
-    parts = tuple(Part(text) if _is_of(part, name) else part for part, text in given)
-    if any(part.name for part in parts):
-        return word._replace(parts=parts)
-    return made_of(parts, [part.text for part in parts])

@@ -1,4 +1,4 @@
-"""Loops over literal words are judged turn by turn, as bash runs them."""
+"""Loops over texts and globs are judged turn by turn, as bash runs them."""
 
 import subprocess
 
@@ -7,8 +7,9 @@ from tests.rows import each_row
 
 from toolcharter.guards.shell.analyse import analyse
 from toolcharter.guards.shell.nodes import Command, Redirection
-from toolcharter.guards.shell.parse.loops import MAX_VALUES, stays
+from toolcharter.guards.shell.parse.loops import stays
 from toolcharter.guards.shell.parse.script import parse
+from toolcharter.guards.shell.parse.turns import MAX_VALUES
 from toolcharter.guards.shell.parse.word_parts import literal
 
 WS = "/home/dev/ws"
@@ -74,7 +75,6 @@ def test_its_words_are_those_of_the_turn(line: str, expected: list[str]) -> None
         'while read -r f; do cat "$f"; done',
         'for f in a "$x"; do cat "$f"; done',
         'for f in a $(ls); do cat "$f"; done',
-        'for f in a *; do cat "$f"; done',
         'for f in a ~; do cat "$f"; done',
         'for f; do cat "$f"; done',
         'for f in a b; do f=x; cat "$f"; done',
@@ -117,6 +117,39 @@ def test_what_may_have_another_value_is_unknown(line: str) -> None:
 
     assert commands
     assert all(word.text is None for one in commands for word in one.words[1:])
+
+
+@each_row(
+    ("line", "expected"),
+    [
+        ('for f in *.md src/*.py; do wc "$f"; done', ["*.md", "src/*.py"]),
+        ('for f in *.{md,txt}; do wc "$f"; done', ["*.md", "*.txt"]),
+        ('for f in a *; do wc "$f"; done', ["a", "*"]),
+        ('for f in * * a; do wc "x/$f.bak"; done', ["x/*.bak", "x/a.bak"]),
+        ('for f in a *; do wc <"$f"; done', ["a", "*"]),
+        ("for f in a *; do wc $f; done", ["a", None]),
+        ('for f in a *; do wc "${f%.md}"; done', [None]),
+        ('for f in a *; do f=x; wc "$f"; done', [None]),
+        ('for f in a *; do read f; wc "$f"; done', [None]),
+        ('for f in a * ~; do wc "$f"; done', [None]),
+        ('for f in * a "$x"; do wc "$f"; done', [None]),
+        ('for d in *; do for f in "$d" a *; do wc "$f"; done; done', [None]),
+        (f'for f in {" ".join(f"{one}*" for one in range(17))}; do wc "$f"; done', [None]),
+    ],
+)
+def test_a_loop_over_globs_is_judged_glob_by_glob(line: str, expected: list[str | None]) -> None:
+    """The names for which each stands are looked at, and what is a text is one."""
+    commands = [one for one in parse(line).commands if one.words and one.words[0].text == "wc"]
+    read = [[*one.words[1:], *one.inputs][0] for one in commands]
+
+    assert [one.pattern or one.text for one in read] == expected
+
+
+def test_what_a_loop_over_globs_has_for_certain_may_be_shown() -> None:
+    """Also where its turns are too many, or not certain."""
+    line = 'for f in *.md a; do while read -r l; do echo "$f: $l"; done <a; cat "$f"; done'
+
+    assert [[need.form for need in one.needs] for one in analyse([line], WS).commands] == [[], [], [], ['"$f"']]
 
 
 def test_the_program_of_a_loop_is_unknown() -> None:
