@@ -105,6 +105,8 @@ class Word(NamedTuple):
     named_by: str = ""
     """The program that its names come from, such as `docker` or `git`, if no such name can be an option or a glob; if it
     `splits`, it becomes one word or none."""
+    place: str = ""
+    """The path that it is, if it is the folder that the line runs in or lies below it: `"$PWD/a.md"`, `"$(pwd)"`."""
 
     def is_name_for(self, kind: str, argument: str) -> bool:
         """Whether a role of this *kind* and *argument* accepts every name that the word may be."""
@@ -118,6 +120,11 @@ class Word(NamedTuple):
     def is_top(self) -> bool:
         """Whether it is the top of the repository, or empty."""
         return self.text is None and (self.named_by == TOP or TOP_OF_REPOSITORY.fullmatch(self.form) is not None)
+
+    @property
+    def placed(self) -> "Word":
+        """The same word as one text, if it is the path of a `place`."""
+        return Word(self.form, self.place, prefix=self.place) if self.place else self
 
     @property
     def is_literal(self) -> bool:

@@ -101,7 +101,7 @@ def _assigned(scanner: Scanner, command: Command) -> None:
         if form in scanner.arrays.pending:
             elements.assigned(scanner, name, form)
             continue
-        found = value_of(scanner, value, adds=not form.startswith(f"{name}="))
+        found = value_of(scanner, value.placed, adds=not form.startswith(f"{name}="))
         if found is None or not is_own(name):
             continue
         scanner.put(name, found)

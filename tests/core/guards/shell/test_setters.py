@@ -80,7 +80,7 @@ NOT_SHOWN = [
     'PATH=$TOKEN; echo "$PATH"',
     'echo "${HOME:-$TOKEN}"',
     'echo "${PIPESTATUS[x]}"',
-    "echo $PWD",
+    "PWD=x; echo $PWD",
     "echo $HOME/*",
     "IFS=/; echo $HOME",
     "HOME='/etc/*'; echo $HOME",

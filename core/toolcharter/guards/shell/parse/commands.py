@@ -209,6 +209,7 @@ def _flow(scanner: Scanner, words: Sequence[Word]) -> Flow:
     if not moves(words):
         return Flow(here, here)
     scanner.moves += 1
+    words = [word.placed for word in words]
     if (scanner.branches and not _enters_each_time(scanner, words)) or "CDPATH" in scanner.values:
         scanner.here = ()
         return Flow((), ())

@@ -4,6 +4,7 @@ Source: bash(1), "PARAMETERS".
 """
 
 import re
+from posixpath import join, normpath
 
 from toolcharter.guards.shell.nodes import LOGIN
 from toolcharter.guards.shell.parse.scanner import Scanner
@@ -14,6 +15,13 @@ _ELSE_NUMBER = re.compile(r":?-[0-9]{1,9}")
 _USUAL = {"HOME": ("~",), "PWD": (".",)}
 """The values of variables before the line assigns to them."""
 _NUMBERS = frozenset("#?$")
+# What may set `PWD`, give a name another meaning, or lead elsewhere by letters that the line does not show.
+_UNPLACED = re.compile(
+    r"(?<![$\w{])PWD|(?<!\$)\{PWD|CDPATH|IFS|(?<![\w-])(?:printf[ \t]+-|eval|source|alias|enable|builtin|command|declare"
+    r"|typeset|export|readonly|local|read|mapfile|readarray|getopts|unset|trap)(?![\w-])"
+)
+_MOVES = re.compile(r"\b(?:cd|pushd|popd)\b")
+_PLAIN = re.compile(r"[A-Za-z0-9_@%+=:,./-]+")
 SHOWN = frozenset(
     {
         *("HOME", "PWD", "OLDPWD", "USER", "LOGNAME", "UID", "EUID", "PPID", "SHELL", "HOSTNAME", "PATH"),
@@ -52,12 +60,29 @@ def parameter(scanner: Scanner, name: str, *, quoted: bool) -> Piece:
             prefix=listed.prefix,
             listed=listed.pattern,
         )
+    place = place_of(scanner) if name == "PWD" and is_output else ""
+    splits = splits and not is_plain(place)
     # The folder that the line runs in: a path that begins with a slash.
-    named_by = "place" if name == "PWD" and is_output and quoted else ""
+    named_by = "place" if name == "PWD" and is_output and not splits else ""
     if name in _LOGIN and is_output and not quoted and "IFS" not in scanner.source:
         named_by = LOGIN
     piece = Piece("", quoted, is_known=False, splits=splits, hints=hints, pattern=pattern, named_by=named_by)
-    return piece._replace(name=known, is_output=is_output)
+    return piece._replace(name=known, is_output=is_output, place=place)
+
+
+def place_of(scanner: Scanner) -> str:
+    """The path of the folder in which a command runs that is read now; empty if it may run in another one."""
+    if len(scanner.here) != 1 or not scanner.workspace or _UNPLACED.search(scanner.source):
+        return ""
+    # In a loop, a later turn may begin elsewhere.
+    if scanner.branches and _MOVES.search(scanner.source):
+        return ""
+    return normpath(join(scanner.workspace, scanner.here[0]))
+
+
+def is_plain(place: str) -> bool:
+    """Whether bash makes one word of *place* without quotes, too."""
+    return _PLAIN.fullmatch(place) is not None
 
 
 def hints_of(scanner: Scanner, name: str) -> tuple[str, ...]:

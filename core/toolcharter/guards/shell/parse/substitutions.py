@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from toolcharter._lazy import lazy
 from toolcharter.guards.shell.counted import prints_number
 from toolcharter.guards.shell.nodes import Command, Word
+from toolcharter.guards.shell.parse.parameters import is_plain, place_of
 from toolcharter.guards.shell.parse.scanner import Scanner
 from toolcharter.guards.shell.parse.source import counts_processors, tells_date
 from toolcharter.guards.shell.parse.word_parts import Piece
@@ -38,7 +39,17 @@ def substituted(scanner: Scanner, positions: range, *, quoted: bool) -> Piece:
     if is_whole and (text := _part_of_path(scanner, positions)) is not None:
         return Piece(text, quoted)
     named_by = _names_of(scanner.commands, positions) if "IFS" not in scanner.source else ""
-    return Piece("", quoted, is_known=False, splits=not quoted, is_output=True, is_number=is_number, named_by=named_by)
+    place = _place(scanner, positions)
+    splits = not (quoted or is_plain(place))
+    piece = Piece("", quoted, is_known=False, splits=splits, is_output=True, is_number=is_number, named_by=named_by)
+    return piece._replace(place=place)
+
+
+def _place(scanner: Scanner, positions: range) -> str:
+    """The path that `pwd` prints; empty if the commands are others."""
+    if len(positions) != 1 or scanner.functions or scanner.commands[positions.start].form != "pwd":
+        return ""
+    return place_of(scanner)
 
 
 def _part_of_path(scanner: Scanner, positions: range) -> str | None:

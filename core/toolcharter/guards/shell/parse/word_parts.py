@@ -53,6 +53,8 @@ class Piece(NamedTuple):
     """The beginning of all names that `listed` matches."""
     listed: str | None = None
     """A glob that matches an unknown piece if it is a whole word: `.` for all names below."""
+    place: str = ""
+    """The path of the folder that an unknown piece is, if that is known."""
 
 
 class Mode(NamedTuple):
@@ -173,9 +175,18 @@ def _unknown(pieces: Sequence[Piece], source: str, mode: Mode, bare: str) -> Wor
     prefix = _prefix(pieces, mode, pattern)
     word = Word(source, None, pattern, prefix, splits or has_glob, hints, parts, is_output, is_number)
     whose = [piece.named_by for piece in pieces if not piece.is_known]
+    if not (is_open or pattern) and (place := _place(whole)):
+        word = word._replace(place=place)
     if whose[0] and len(set(whose)) == 1 and not (has_glob or tilde):
         return word._replace(named_by=named_by(whose[0], [piece.text for piece in whole]))
     return word
+
+
+def _place(pieces: Sequence[Piece]) -> str:
+    """The path that *pieces* are, if the first is a folder, and text stands behind it."""
+    behind = "".join(piece.text for piece in pieces[1:])
+    is_path = behind[:1] in {"", "/"} and all(piece.is_known for piece in pieces[1:])
+    return pieces[0].place + behind if pieces[0].place and is_path else ""
 
 
 def named_by(whose: str, texts: Sequence[str]) -> str:

@@ -90,7 +90,7 @@ def read(command: Command, *, workspace: str, tables: Tables = CORE) -> Reading:
 
 
 def _program(command: Command, asking: RequirementCollector, tables: Tables) -> Reading:
-    program, words = command.words[0], command.words[1:]
+    program, words = command.words[0], tuple(word.placed for word in command.words[1:])
     entry = tables.find(table_name(program))
     if program.text is None:
         asking.need(program, "names the program, and cannot be determined")
@@ -354,7 +354,7 @@ def _is_ordinary_redirection(redirection: Redirection) -> bool:
 
 
 def _read_input(redirection: Redirection, asking: RequirementCollector) -> None:
-    target = redirection.target
+    target = None if redirection.target is None else redirection.target.placed
     if target is None or redirection.descriptor not in {"", "0"} or (target.text is None and target.splits):
         _need_redirection(redirection, asking, "reads what cannot be determined")
     elif target.text == "-":
