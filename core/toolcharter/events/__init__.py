@@ -1,1 +1,1 @@
-"""The events of a call: their contract, the lines they become, and the sinks they go to."""
+"""The events of a call: their contract, their lines, and the sinks that write them."""

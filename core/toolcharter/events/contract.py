@@ -1,12 +1,13 @@
-"""The event contract: which events a call leaves, with which fields, in which order.
+"""The event contract: which events a call emits, with which fields, in which order.
 
-`events/lines.py`, `gate/stages/s9_record.py`, `gate/stages/s5_approval.py` and `gate/state.py` write the fields in the same order
-by hand, because a loop over the names here would cost a part of every call; `tests/core/events/test_lines.py` and `tests/core/gate/test_events_of_a_call.py` compare.
+`events/lines.py`, `gate/stages/s9_record.py`, `gate/stages/s5_approval.py` and `gate/state.py` write the fields in this
+order by hand, because a loop over these names would slow down every call. `tests/core/events/test_lines.py` and
+`tests/core/gate/test_events_of_a_call.py` compare the order.
 
 Two events frame those of the calls: `toolbox.open` comes before the first of them, `toolbox.close` after the last.
 
-A call has two halves. The first (`before`, `policy.before`) is written ahead of the body, so that
-a crash cannot hide a call; the second (`policy.deny`, `after`) when its outcome is known.
+The events of a call have two halves. The first half (`before`, `policy.before`) is written before the body runs, so
+that a crash cannot hide a call; the second half (`policy.deny`, `after`) is written when the outcome is known.
 """
 
 BEFORE = "hook.tool.before"
@@ -42,10 +43,10 @@ BASE_FIELDS = (
     "plugin",
     "args",
 )
-"""On every event, in this order; on the two of a toolbox, those of a call are null."""
+"""On every event, in this order. On the two events of a toolbox, the fields of a call are null."""
 
 RARE_BASE_FIELDS = ("tenant", "channel", "chat", "peer", "agent_type")
-"""On every event of a caller that has it, in this order before `session`."""
+"""On every event of a caller for which they are set, in this order, before `session`."""
 
 OPEN_FIELDS = ("files", "workspace", "versions", "host", "hidden_from_programs")
 """Added by `toolbox.open`."""
@@ -81,9 +82,9 @@ RARE_FIELDS = ("fault", "abandoned")
 """Added by `hook.tool.after` only when they are set."""
 
 LEVELS = {"ok": "info", "denied": "warning", "error": "error"}
-"""The level of `hook.tool.after` by outcome; `hook.policy.deny` is a warning, the rest info."""
+"""The level of `hook.tool.after` by outcome. `hook.policy.deny` is a warning, all other events are info."""
 
 MAX_FIELD_CHARS = 400
-"""Longer strings in `args`, `fields` and `message` are cut, so that a line stays one that people can read."""
+"""Longer strings in `args`, `fields` and `message` are truncated, so that people can still read the line."""
 
 CUT_NOTICE = "...<truncated>"

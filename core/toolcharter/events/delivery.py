@@ -1,6 +1,6 @@
-"""`DeliveryQueue`: a bounded queue and the thread that delivers its items, so that offering one never waits.
+"""`DeliveryQueue`: a bounded queue and a thread that delivers its items, so that offering an item never waits.
 
-What is not delivered is counted; nothing is raised.
+Items that are not delivered are counted as lost; nothing is raised.
 """
 
 import threading
@@ -12,15 +12,15 @@ from toolcharter.api.channel import Pause, Sender
 from toolcharter.errors import NotDelivered
 
 QUEUE_MAX = 1000
-"""How many items may wait in one lane."""
+"""How many items may wait in one queue."""
 LINGER_S = 5.0
-"""How long a thread waits for the next item before it ends, in seconds: a lane need not be closed."""
+"""How long an idle thread waits for the next item before it ends, in seconds. So a queue need not be closed."""
 
 T = TypeVar("T")
 
 
 class Losses:
-    """How much was lost, and why the last of it."""
+    """The number of lost items, and the error of the last loss."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -28,14 +28,14 @@ class Losses:
         self.last_error: BaseException | None = None
 
     def add(self, count: int, error: BaseException) -> None:
-        """Count *count* more."""
+        """Count *count* more lost items."""
         with self._lock:
             self.count += count
-            self.last_error = error.with_traceback(None)  # its frames would keep what they were about alive
+            self.last_error = error.with_traceback(None)  # its frames would keep their objects alive
 
 
 class DeliveryQueue(Generic[T]):
-    """The way to one destination: a slow one holds up no other."""
+    """The queue of one destination, so that a slow destination does not delay another."""
 
     def __init__(
         self,
@@ -56,11 +56,11 @@ class DeliveryQueue(Generic[T]):
         self._queue: deque[T] = deque()
         self._in_hand = False
         self._worker: threading.Thread | None = None
-        """None: nothing waits and nothing is in hand."""
+        """None: no item waits or is being delivered."""
         self._closing = False
 
     def offer(self, item: T) -> None:
-        """Have *item* delivered soon, or count it as lost."""
+        """Queue *item* for delivery, or count it as lost. Never waits."""
         with self._changed:
             if self._closing:
                 self._losses.add(1, NotDelivered("closed"))
@@ -76,7 +76,7 @@ class DeliveryQueue(Generic[T]):
         worker = threading.Thread(target=self._work, name="toolcharter-notify", daemon=True)
         try:
             worker.start()
-        except RuntimeError as error:  # no thread is left, or the interpreter is about to end
+        except RuntimeError as error:  # no further thread can be started, or the interpreter shuts down
             self._queue.clear()
             self._losses.add(1, error)
         else:
@@ -89,7 +89,7 @@ class DeliveryQueue(Generic[T]):
                 if sender is None:
                     sender = self._open()
                 sender.send(item, self._pause)
-            except BaseException as error:  # noqa: BLE001 - a logging handler is the user's code; the next item is not
+            except BaseException as error:  # noqa: BLE001 - a logging handler is the user's code; deliver the next item
                 self._lose_in_hand(error)
         if sender is not None:
             sender.close()
@@ -107,11 +107,11 @@ class DeliveryQueue(Generic[T]):
 
     def _lose_in_hand(self, error: BaseException) -> None:
         with self._changed:
-            if not self._given_up.is_set():  # else it is counted already
+            if not self._given_up.is_set():  # else `close` has counted it
                 self._losses.add(1, error)
 
     def close(self, timeout_s: float) -> None:
-        """Wait until everything is delivered; what is not after *timeout_s* seconds is lost."""
+        """Wait until all items are delivered. Items that are left after *timeout_s* seconds are lost."""
         with self._changed:
             self._closing = True
             self._changed.notify_all()

@@ -1,4 +1,4 @@
-"""`Emitter`: hands each half of a call to every sink, and knows what was lost."""
+"""`Emitter`: writes each half of a call's events to every sink, and counts losses."""
 
 import threading
 from collections.abc import Sequence
@@ -9,8 +9,8 @@ from toolcharter.api.extension import Sink
 class Emitter:
     """The sinks of one toolbox.
 
-    Losses are counted per sink and never raised; whether a call may go on without its events is
-    for the gate to say, by the profile's `events: {required: ...}`.
+    Losses are counted per sink and never raised. The gate decides whether a call may continue
+    without its events, by the profile's `events: {required: ...}`.
     """
 
     def __init__(self, sinks: Sequence[Sink]) -> None:
@@ -24,18 +24,18 @@ class Emitter:
 
     @property
     def lost(self) -> int:
-        """How many event lines some sink did not take."""
+        """How many event lines a sink could not write."""
         return self._lost
 
     @property
     def last_error(self) -> Exception | None:
-        """Why the last of them was lost."""
+        """Why the last lost event line was lost."""
         return self._last_error
 
     def begin_with(self, preface: bytes) -> None:
-        """Have *preface* written together with the first lines that are taken, and never if there are none."""
+        """Write *preface* together with the first lines that a sink accepts; never, if there are none."""
         self._preface = preface
-        # Shadows the method until the preface is written: afterwards no call pays for it.
+        # Shadows the method until the preface is written, so that later calls cost nothing.
         self.__dict__["emit"] = self._emit_first
 
     @property
@@ -50,17 +50,17 @@ class Emitter:
             taken = False
             try:
                 taken = Emitter.emit(self, self._preface + lines)
-            except BaseException:  # an interrupt, after which some sink may have taken it
+            except BaseException:  # an interrupt: a sink may have written the preface
                 taken = True
                 raise
             finally:
-                # Of several sinks, those that took it must not get it again.
+                # A sink that has written the preface must not get it again because another sink failed.
                 if taken or self._write_to_only is None:
                     del self.__dict__["emit"]
         return taken
 
     def emit(self, lines: bytes) -> bool:
-        """Hand *lines* to every sink; false if one of them did not take them."""
+        """Write *lines* to every sink. Returns False if a sink failed."""
         if self._write_to_only is not None:
             try:
                 self._write_to_only(lines)
@@ -82,9 +82,9 @@ class Emitter:
         return False
 
     def close(self) -> None:
-        """Close every sink; an error while closing counts as a loss."""
+        """Close every sink. An error while closing counts as one lost line."""
         for sink in self._sinks:
             try:
                 sink.close()
-            except Exception as error:  # noqa: BLE001 - the others must be closed too
+            except Exception as error:  # noqa: BLE001 - the other sinks must be closed, too
                 self._lose(b"\n", error)

@@ -1,4 +1,4 @@
-"""Reads event files line by line: plain, rotated, compressed, or standard input; a long file in little memory."""
+"""Reads event files line by line, in little memory: plain, rotated or compressed files, or standard input."""
 
 import io
 import re
@@ -24,9 +24,9 @@ else:
     lzma = lazy("lzma")
 
 LONGEST_LINE = 1 << 24
-"""In bytes. A longer line is handed on in pieces, none of which is an event."""
+"""In bytes. A longer line is returned in pieces, none of which is an event."""
 XZ_MEMORY = 1 << 28
-"""In bytes. A file that says it needs more to be decompressed is not read: its first bytes could ask for gigabytes."""
+"""The memory limit of decompression, in bytes. A file that requires more is not read; it could ask for gigabytes."""
 STANDARD_INPUT = "-"
 _STEP = 2000
 _BLOCK = 1 << 16
@@ -39,31 +39,32 @@ class EventLine(NamedTuple):
 
     file: str
     number: int
-    """From 1 on."""
+    """Counts from 1."""
     raw: bytes
 
 
 def event_lines(files: Sequence[str], on_progress: Callable[[int], object] | None = None) -> Iterator[EventLine]:
-    """The lines of all *files* in their order, whether or not they are events.
+    """Yield the lines of all *files* in order, whether they are events or not.
 
     Args:
-        files: Paths; `-` is standard input. What ends in .gz, .bz2 or .xz is decompressed, never more than is asked for.
-        on_progress: Is told now and then how many more bytes of the files have been read, compressed ones as they lie.
+        files: Paths; `-` is standard input. Files that end in .gz, .bz2 or .xz are decompressed as they are read.
+        on_progress: Called from time to time with the number of bytes read since its last call; of compressed files,
+            the compressed bytes count.
 
     Raises:
         ConfigurationError: A file is missing, damaged, or compressed in a way that Python does not read.
     """
     for name in files:
-        file_size(name)  # All faults of names before the first line.
+        file_size(name)  # Raises for a file that cannot be read, before the first line is yielded.
     for name in files:
         yield from _lines_of(name, on_progress)
 
 
 def file_size(name: str) -> int:
-    """How many bytes a file has as it lies; 0 for standard input.
+    """Return the size of a file on disk in bytes; 0 for standard input.
 
     Raises:
-        ConfigurationError: It cannot be read.
+        ConfigurationError: The file cannot be read.
     """
     if name == STANDARD_INPUT:
         return 0
@@ -79,14 +80,14 @@ def file_size(name: str) -> int:
 
 
 def with_rotated(name: str) -> list[str]:
-    """*name* behind the files that log rotation has made of it, the oldest first.
+    """Return the rotated files of the event file *name*, the oldest first, and then *name* itself.
 
-    They lie beside it: `name.2.gz`, `name.1`, or `name-20261123.gz`.
+    Rotated files lie in the same folder: `name.2.gz`, `name.1`, or `name-20261123.gz`.
     """
     path = Path(name)
     begins = (f"{path.name}.", f"{path.name}-")
     beside = [other.name for other in path.parent.glob("*") if other.name.startswith(begins)]
-    if not beside:  # as for most: a toolbox asks this of each file that it writes to
+    if not beside:  # the usual case: a toolbox calls this for each file that it writes to
         return [name]
     form = re.compile(rf"{re.escape(path.name)}(?:\.(\d{{1,4}})|[.-](\d{{4}}-?\d\d-?\d\d[\d-]*)){_PACKED}")
     found = [match for other in beside if (match := form.fullmatch(other))]
@@ -96,12 +97,12 @@ def with_rotated(name: str) -> list[str]:
 
 
 def is_compressed(name: str) -> bool:
-    """Whether its lines are not in the file as they are."""
+    """Whether the file is compressed, by its name."""
     return Path(name).suffix in {".gz", ".bz2", ".xz"}
 
 
 def unreadable(name: str, what: str, fix: str = "") -> ConfigurationError:
-    """Why an event file cannot be read."""
+    """Return the error for an event file that cannot be read."""
     return ConfigurationError([Fault(name, "", what, fix)])
 
 
@@ -133,7 +134,7 @@ def _plain(name: str, file: BinaryIO) -> BinaryIO | io.BufferedIOBase:
 
 
 class _Xz(io.RawIOBase):
-    """What the streams of an .xz file hold. `lzma.open` knows no limit of memory."""
+    """Decompresses the streams of an .xz file with a memory limit, which `lzma.open` does not have."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -144,11 +145,11 @@ class _Xz(io.RawIOBase):
         self._stream = lzma.LZMADecompressor(memlimit=XZ_MEMORY)
 
     def readable(self) -> bool:
-        """For `BufferedReader`."""
+        """Return True, for `BufferedReader`."""
         return True
 
     def readinto(self, buffer: "WriteableBuffer") -> int:
-        """Decompress no more than *buffer* holds."""
+        """Decompress no more than fits into *buffer*."""
         view = memoryview(buffer)
         while True:
             if self._stream.eof:
@@ -166,7 +167,7 @@ class _Xz(io.RawIOBase):
                 return len(found)
 
     def _next_stream(self, rest: bytes) -> bytes:
-        """What follows *rest* behind the zeros that may stand between streams; empty at the end."""
+        """Skip the zeros that may follow a stream. Returns the beginning of the next stream; empty at the end."""
         while not (rest := rest.lstrip(b"\0")):
             if not (rest := self._file.read(_BLOCK)):
                 return b""

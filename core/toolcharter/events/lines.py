@@ -1,7 +1,7 @@
-"""Turn what is known about a call into its event lines: bytes spliced into templates.
+"""Turns the facts about a call into its event lines, by splicing bytes into templates.
 
-Encoding whole dictionaries would cost four times as much per event; what is constant
-for a tool, a caller and a profile is encoded once, what is constant for a call once per call.
+Encoding whole dictionaries would cost four times as much per event. Fields that are constant for
+a tool, a caller and a profile are encoded once; fields that are constant for a call, once per call.
 """
 
 from collections.abc import Callable, Mapping
@@ -25,20 +25,20 @@ from toolcharter.events.contract import (
 )
 
 MAX_CALLERS = 256
-"""How many callers' fields are remembered."""
+"""How many callers' encoded fields are cached."""
 MAX_VERDICTS = 256
-"""How many denials are remembered as they are encoded."""
+"""How many encoded denials are cached."""
 
 
 class Clock:
-    """UTC timestamps with milliseconds; each part is formatted once and kept as long as it holds."""
+    """UTC timestamps with milliseconds. Each part is formatted once, and cached until it changes."""
 
     def __init__(self) -> None:
         self._second = (-1, b"")
         self._moment = (-1, b"")
 
     def now(self) -> bytes:
-        """The present moment as `2026-11-21T10:15:37.042Z`."""
+        """The current time as `2026-11-21T10:15:37.042Z`."""
         millisecond = time_ns() // 1_000_000
         known, text = self._moment
         if millisecond != known:
@@ -79,13 +79,13 @@ _NO_CALL = b'"action":null,"plugin":null,"args":null,'
 
 
 class LineFormat:
-    """The lines of one profile's events; `for_tool` binds a tool and a caller.
+    """The format of one profile's event lines; `for_tool` binds a tool and a caller.
 
     Args:
-        profile: Its name.
-        digest: Of what it permits.
-        runner: Where its programs run; None if it names no runner.
-        scrub: Masks the secrets in what is known of a caller.
+        profile: The profile's name.
+        digest: The profile's digest.
+        runner: The profile's runner; None if it names none.
+        scrub: Masks secrets in the fields of a caller.
     """
 
     def __init__(self, profile: str, digest: str, runner: str | None = None, scrub: Callable[[str], str] = str) -> None:
@@ -97,14 +97,14 @@ class LineFormat:
         self._clock = Clock()
 
     def approval(self, event: str, tail: bytes, fields: Mapping[str, Any]) -> bytes:
-        """`hook.approval.request` or `hook.approval.decision`, with *fields* as the contract names them."""
+        """Return `hook.approval.request` or `hook.approval.decision`, with *fields* in the contract's order."""
         closing = b"," + orjson.dumps(cut(dict(fields)))[1:]
         return b"".join(
             (_head(event, "info"), self._clock.now(), b'","seq":', b"%d" % next(self._seq), tail, closing, b"\n")
         )
 
     def frame(self, event: str, caller: Caller, fields: Mapping[str, Any]) -> bytes:
-        """`toolbox.open` or `toolbox.close`, with *fields* as the contract names them."""
+        """Return `toolbox.open` or `toolbox.close`, with *fields* in the contract's order."""
         base = b',"call_id":null,"parent_id":null%snull,%s' % (self._who(caller), _NO_CALL)
         return b"".join(
             (
@@ -118,11 +118,11 @@ class LineFormat:
         )
 
     def for_tool(self, tool: str, plugin: str | None, caller: Caller) -> "ToolLines":
-        """The format of one tool's events as *caller* leaves them."""
+        """Return the format of one tool's events for *caller*."""
         return ToolLines(self._who(caller) + _json(tool), _json(plugin), self._seq, self._clock)
 
     def _who(self, caller: Caller) -> bytes:
-        """The fields from `session` up to the name of the tool; remembered, for a caller has many tools."""
+        """Return the fields from `session` up to the name of the tool. Cached, because a caller has many tools."""
         known = self._callers.get(caller)
         if known is None:
             names = (caller.session, caller.agent, caller.user, caller.project, caller.group, caller.provider)
@@ -139,7 +139,7 @@ class LineFormat:
 
 
 class ToolLines:
-    """Everything that is constant for one tool and one caller, encoded."""
+    """The event lines of one tool and one caller, with their constant fields encoded."""
 
     __slots__ = ("_clock", "_plugin", "_seq", "_who")
 
@@ -150,7 +150,7 @@ class ToolLines:
         self._clock = clock
 
     def tail(self, call_id: str, parent_id: str | None, action: str | None, args: bytes) -> bytes:
-        """The base fields of one call after `seq`; the same for all of its events."""
+        """Return the base fields of one call after `seq`, which are the same for all of its events."""
         parent = b"null" if parent_id is None else _json(parent_id)
         doing = b"null" if action is None else _json(action)
         return b"".join(
@@ -158,31 +158,31 @@ class ToolLines:
         )
 
     def before(self, tail: bytes) -> bytes:
-        """`hook.tool.before` alone: all that precedes the outcome of a malformed call."""
+        """Return `hook.tool.before` alone, the only event before the outcome of a malformed call."""
         return b"".join((_BEFORE, self._clock.now(), b'","seq":', b"%d" % next(self._seq), tail, b"}\n"))
 
     def first_half(self, tail: bytes) -> bytes:
-        """`hook.tool.before` and `hook.policy.before`."""
+        """Return `hook.tool.before` and `hook.policy.before`."""
         now = self._clock.now() + b'","seq":'
         first, second = b"%d" % next(self._seq), b"%d" % next(self._seq)
         return b"".join((_BEFORE, now, first, tail, b"}\n", _POLICY_BEFORE, now, second, tail, b"}\n"))
 
     def deny(self, tail: bytes, verdict: bytes) -> bytes:
-        """`hook.policy.deny`; *verdict* from `verdict_fields`."""
+        """Return `hook.policy.deny`; *verdict* is from `verdict_fields`."""
         return b"".join((_POLICY_DENY, self._clock.now(), b'","seq":', b"%d" % next(self._seq), tail, verdict, b"}\n"))
 
     def after_ok(self, tail: bytes, elapsed_ms: float, output_chars: int) -> bytes:
-        """`hook.tool.after` of a call that is ok and has nothing to add."""
+        """Return `hook.tool.after` of a call that is ok and sets no unusual field."""
         closing = _PLAIN_OK % (elapsed_ms, output_chars)
         return b"".join((_AFTER_OK, self._clock.now(), b'","seq":', b"%d" % next(self._seq), tail, closing))
 
     def after_denied(self, tail: bytes, verdict: bytes, elapsed_ms: float, output_chars: int) -> bytes:
-        """`hook.tool.after` of a call that is denied and has nothing to add; *verdict* from `verdict_fields`."""
+        """Return `hook.tool.after` of a denied call that sets no unusual field; *verdict* is from `verdict_fields`."""
         closing = _PLAIN_DENIED % (verdict, elapsed_ms, output_chars)
         return b"".join((_AFTER_DENIED, self._clock.now(), b'","seq":', b"%d" % next(self._seq), tail, closing))
 
     def after(self, tail: bytes, outcome: str, fields: Mapping[str, Any]) -> bytes:
-        """`hook.tool.after` with *fields* as the contract names them after `outcome`."""
+        """Return `hook.tool.after`, with the contract's fields after `outcome` in *fields*, in its order."""
         status = b"ok" if outcome == "ok" else b"error"
         closing = b',"status":"%s","outcome":"%s",' % (status, outcome.encode()) + orjson.dumps(fields)[1:]
         return b"".join(
@@ -191,7 +191,7 @@ class ToolLines:
 
 
 def verdict_fields(reason: str, message: str | None, rule: RuleRef | None, stage: str | None) -> bytes:
-    """The fields that `hook.policy.deny` adds, encoded. Remembered: what is denied once is often tried again."""
+    """Return the encoded fields that `hook.policy.deny` adds. Cached, because a denied call is often tried again."""
     return _verdict(reason, cut(message), rule, stage)
 
 
@@ -201,12 +201,12 @@ def _verdict(reason: str, message: str | None, rule: RuleRef | None, stage: str 
 
 
 def rule_field(rule: RuleRef | None) -> dict[str, str] | None:
-    """A rule as events show it."""
+    """Return a rule as events show it."""
     return None if rule is None else {"text": rule.text, "source": rule.source}
 
 
 def cut(value: Any) -> Any:
-    """Cut every string in *value*, a JSON value, at the contract's limit."""
+    """Truncate every string in *value*, a JSON value, to the contract's limit."""
     if isinstance(value, str):
         return value if len(value) <= MAX_FIELD_CHARS else value[:MAX_FIELD_CHARS] + CUT_NOTICE
     if isinstance(value, dict):
@@ -217,7 +217,7 @@ def cut(value: Any) -> Any:
 
 
 def shape(value: Any) -> Any:
-    """What is left of *value* when a profile says `events: {args: shape}`: types and lengths."""
+    """Replace values by their types and lengths, for a profile that says `events: {args: shape}`."""
     if isinstance(value, dict):
         return {key: shape(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

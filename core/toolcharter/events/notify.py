@@ -1,7 +1,7 @@
-"""`Notifier`: informs people about calls, after the call and without delaying it.
+"""`Notifier`: notifies people about calls, after the call and without delaying it.
 
-What a profile, its parents and the ceilings ask for is united here; whether a rule matches a call is for the caller to
-say. Each destination (the log of each file that asks, each URL) has a queue and a thread of its own.
+It combines the `notify` entries of a profile, its parents and the ceilings; the caller decides whether a rule matches a
+call. Each destination (the log for each file that has entries, each URL) has a queue and a thread of its own.
 """
 
 import json
@@ -21,11 +21,11 @@ from toolcharter.profile.settings import Notify, Outcome
 
 LOGGER = "toolcharter.notify"
 LOG = "log"
-"""The one delivery that needs no channel of a plugin."""
+"""The only delivery that needs no channel of a plugin."""
 DRAIN_S = 5.0
-"""How long `close` waits for what is under way, in seconds."""
+"""How long `close` waits for pending deliveries, in seconds."""
 NOT_JUDGED = "(could not be judged)"
-"""In place of the rule where matching failed: better one notification too many."""
+"""Replaces the text of the rule if matching failed: one notification too many is better than none."""
 
 
 OpenChannel = Callable[[Notify], Channel]
@@ -37,24 +37,24 @@ Raises:
 
 
 class Wanted(NamedTuple):
-    """One notification that a call shall have."""
+    """A notification to send about a call."""
 
     entry: Notify
     match: str
     """The text of the rule that matches."""
     number: int
-    """Which of the notifier's entries it is, from 1."""
+    """The number of the entry in the notifier, from 1."""
 
 
 class Destination(NamedTuple):
-    """What has a queue and a thread of its own."""
+    """A destination of notifications, which has a queue and a thread of its own."""
 
     channel: str
     """`LOG`, or the name of the channel."""
     url: str
     """Empty for the log."""
     file: str
-    """For the log, the file that asked: one noisy file cannot crowd out another's entries."""
+    """For the log, the file of the entry. Each file has a queue, so that it cannot crowd out another's entries."""
 
 
 class LogSender:
@@ -64,14 +64,14 @@ class LogSender:
         self._logger = logging.getLogger(LOGGER)
 
     def send(self, item: Deliverable, _pause: Pause) -> None:
-        """Log one record; the attribute `notification` has all that a channel would be given."""
+        """Log one record. Its attribute `notification` has the payload that a channel would get."""
         told = item.fields.get
         if isinstance(item, Message):
             text, values = "message to %r from agent %r: %r", [item.to, told("agent"), item.text]
         else:
             text = "%r: tool %r, action %r, outcome %r, reason %r, call %r"
             values = [item.match, *map(told, ("tool", "action", "outcome", "reason", "call_id"))]
-        # One name, which no field of an event can clash with.
+        # A single name, so that no field of an event can clash with an attribute of the record.
         self._logger.warning(text, *values, extra={"notification": item.payload()})
 
     def close(self) -> None:
@@ -81,10 +81,10 @@ class LogSender:
 class Notifier:
     """The notifications of one toolbox.
 
-    Losses are counted and never raised. A fork's child begins anew: what waits in the parent is the parent's to deliver.
+    Losses are counted and never raised. A forked child starts with empty queues: the parent delivers its own items.
 
     Raises:
-        ConfigurationError: With the faults of every channel that cannot be opened.
+        ConfigurationError: It lists the faults of every channel that cannot be opened.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class Notifier:
         pause: Pause | None = None,
     ) -> None:
         self.entries = _unique(entries)
-        """What is delivered: identical entries of a profile, its parents and the ceilings are one."""
+        """The entries without duplicates: equal entries of a profile, its parents and the ceilings count once."""
         self._openers = _openers(self.entries, open_channel)
         numbered = [*enumerate(self.entries, 1)]
         self._by_outcome = {
@@ -110,32 +110,33 @@ class Notifier:
 
     def _begin(self) -> None:
         self._losses = Losses()
-        # Calls may share an identifier, and a caller who chooses it must not have a notification taken for a repetition.
+        # Part of each delivery's identifier: calls may share an identifier, and a caller who chooses one must not be
+        # able to make a receiver take a notification for a repetition.
         self._run, self._offered = os.urandom(6).hex(), count(1)
         self._lanes = {lane: self._open_lane(opener, self._losses) for lane, opener in self._openers.items()}
 
     def renew(self) -> None:
-        """In a fork's child: queues and threads are the parent's, and perhaps so is who held a lock."""
+        """Replace queues, threads and locks in a forked child, where those of the parent do not work."""
         if not self._closed:
             self._begin()
 
     @property
     def lost(self) -> int:
-        """How many notifications did not arrive, as far as is known."""
+        """How many notifications were lost, as far as is known."""
         return self._losses.count
 
     @property
     def last_error(self) -> BaseException | None:
-        """Why the last of them was lost."""
+        """Why the last lost notification was lost."""
         return self._losses.last_error
 
     def wanting(self, outcome: Outcome, matched: Callable[[Notify], str | None]) -> list[Wanted]:
-        """Find the notifications that a call shall have.
+        """Return the notifications to send about a call.
 
         Args:
-            outcome: Of the call.
-            matched: The text of the entry's first rule that matches the call, or None. It is asked only of entries
-                that want *outcome*; what it raises counts as a match.
+            outcome: The outcome of the call.
+            matched: Returns the text of an entry's first rule that matches the call, or None. Called only for entries
+                that want *outcome*; an exception counts as a match.
         """
         found = []
         for number, entry in self._by_outcome[outcome]:
@@ -145,17 +146,17 @@ class Notifier:
         return found
 
     def offer(self, wanted: Wanted, fields: Mapping[str, Any]) -> None:
-        """Have one notification delivered, soon and once; never waits, never raises.
+        """Queue one notification for delivery. Never waits and never raises.
 
         Args:
             wanted: From `wanting`.
-            fields: Of the call's closing event, scrubbed; not to be changed from now on.
+            fields: The scrubbed fields of the call's closing event. The caller must not change them any more.
         """
         delivery = f"{fields.get('call_id')}-{wanted.number}-{self._run}-{next(self._offered)}"
         self._lanes[_lane(wanted.entry)].offer(Notification(fields, wanted.match, delivery))
 
     def close(self, timeout_s: float = DRAIN_S) -> None:
-        """Deliver what is under way; what is not delivered after *timeout_s* seconds counts as lost."""
+        """Deliver what is queued. Notifications that are not delivered within *timeout_s* seconds count as lost."""
         self._closed = True
         end = monotonic() + timeout_s
         for lane in self._lanes.values():
@@ -165,7 +166,7 @@ class Notifier:
 def _asked(matched: Callable[[Notify], str | None], entry: Notify) -> str | None:
     try:
         return matched(entry)
-    except Exception:  # noqa: BLE001 - the call is over: what cannot be judged must neither end it again nor be hushed up
+    except Exception:  # noqa: BLE001 - the call has ended: a failed match must not raise, nor drop the notification
         return NOT_JUDGED
 
 
@@ -178,10 +179,10 @@ def _lane(entry: Notify) -> Destination:
 def _openers(
     entries: Iterable[Notify], open_channel: OpenChannel
 ) -> dict[Destination, Callable[[], Sender[Notification]]]:
-    """For each destination, what its thread opens.
+    """Return for each destination the function by which its thread opens a sender.
 
     Raises:
-        ConfigurationError: With the faults of every channel that cannot be opened.
+        ConfigurationError: It lists the faults of every channel that cannot be opened.
     """
     openers: dict[Destination, Callable[[], Sender[Notification]]] = {}
     faults: list[Fault] = []
@@ -197,7 +198,7 @@ def _openers(
 
 
 def _unique(entries: Iterable[Notify]) -> tuple[Notify, ...]:
-    """*entries* without repetitions; the first of each stays."""
+    """Remove duplicates from *entries*; the first of equal entries stays."""
     found: dict[Hashable, Notify] = {}
     for entry in entries:
         found.setdefault(_identity(entry), entry)
@@ -205,7 +206,8 @@ def _unique(entries: Iterable[Notify]) -> tuple[Notify, ...]:
 
 
 def _identity(entry: Notify) -> Hashable:
-    # Rules of one text differ if their conditions do; the reason they would deny with does not matter here.
+    # Rules with the same text differ if their conditions differ. The reason that a rule would deny with does not
+    # matter.
     rules = frozenset((rule.text, json.dumps(rule.when, sort_keys=True, default=dict)) for rule in entry.match)
     destination = (entry.deliver, None if entry.deliver == LOG else entry.url)
     return rules, destination, frozenset(entry.outcomes)

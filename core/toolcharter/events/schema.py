@@ -58,7 +58,7 @@ FORMS: dict[str, dict[str, Any]] = {
     "fault": {"type": "array", "items": TEXT, "minItems": 1},
     "abandoned": {"const": True},
 }
-"""What a field's value looks like; a field that is not here is a text or null."""
+"""The schema of each field. A field that is not listed is text or null."""
 
 ADDED: dict[str, tuple[str, ...]] = {
     contract.TOOLBOX_OPEN: contract.OPEN_FIELDS,
@@ -68,13 +68,13 @@ ADDED: dict[str, tuple[str, ...]] = {
     contract.AFTER: contract.AFTER_FIELDS,
     contract.TOOLBOX_CLOSE: contract.CLOSE_FIELDS,
 }
-"""The fields that an event has beside those of all events."""
+"""The fields of each event, in addition to the base fields."""
 
 RARE = {contract.AFTER: contract.RARE_FIELDS}
 
 
 def event_schema() -> dict[str, Any]:
-    """The schema of one event line, whichever event it is."""
+    """Return the schema of an event line of any event."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "An event line of toolcharter",
@@ -83,7 +83,7 @@ def event_schema() -> dict[str, Any]:
 
 
 def schema_of(event: str) -> dict[str, Any]:
-    """The schema of the lines of one event."""
+    """Return the schema of the lines of one event."""
     required = (*contract.BASE_FIELDS, *ADDED.get(event, ()))
     names = (*required, *contract.RARE_BASE_FIELDS, *RARE.get(event, ()))
     return {

@@ -1,7 +1,7 @@
-"""Where event lines go: descriptors, files, structlog, Python callables.
+"""The core's event sinks: descriptors, files, structlog, Python callables.
 
-A sink takes whole lines. It never waits longer than `STALL_S` for a slow reader, never tears a
-line that it can help, and raises what went wrong: counting and refusing is the emitter's part.
+A sink takes whole lines. It never waits longer than `STALL_S` for a slow reader, avoids torn lines,
+and raises its errors. The emitter counts losses, and the gate decides whether to refuse a call.
 """
 
 import errno
@@ -30,9 +30,9 @@ else:
 STALL_S = 1.0
 """How long a write may wait for the reader of a pipe, or for another writer to end its line, in seconds."""
 LOOK_S = 0.001
-"""How long a file sink writes on before it looks whether its file has been renamed or removed, in seconds."""
+"""The interval at which a file sink checks whether its file was renamed or removed, in seconds."""
 TORN_S = 0.05
-"""How long a file has to end without the end of a line before that line counts as torn, in seconds."""
+"""A last line without an end counts as torn if the file does not grow for this time, in seconds."""
 GROUP_SYNC_S = 0.01
 """With `sync=group`, the longest time between a write and its `fdatasync`, in seconds."""
 
@@ -44,12 +44,12 @@ CORE_SCHEMES = ("stderr", "file", "structlog")
 
 
 def open_sink(sink: SinkLike, extension: Callable[[str], Sink]) -> Sink:
-    """Make a sink of what a user names one by.
+    """Open the sink that a user has named.
 
     Args:
         sink: A URL (`stderr:`, `file:PATH?sync=group`, `structlog:`, or an extension's), a
             function that takes each event as a dictionary, or a ready sink.
-        extension: Opens the schemes that core does not know, or refuses them.
+        extension: Opens URLs with schemes that the core does not have, or raises.
 
     Raises:
         ConfigurationError: The URL is malformed, its file not writable, or *sink* is neither a URL, a function nor a sink.
@@ -73,14 +73,14 @@ def open_sink(sink: SinkLike, extension: Callable[[str], Sink]) -> Sink:
 
 
 class DescriptorSink:
-    """Lines to an open descriptor, such as standard error, which stays open."""
+    """Writes lines to an open descriptor, such as standard error, and never closes it."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
         self._lock = threading.Lock()
         self._torn = False
         self._look_again = inf
-        """From when on, by `time.monotonic`, the next write has to look whether its file has been replaced."""
+        """When a write must next check whether its file was replaced, on `time.monotonic`'s clock."""
         try:
             # A reader at the other end may stop reading; a file on a disk cannot.
             self._may_stall = not stat.S_ISREG(os.fstat(descriptor).st_mode)
@@ -88,9 +88,9 @@ class DescriptorSink:
             self._may_stall = True
 
     def write(self, lines: bytes) -> None:
-        """Write *lines*, to a file with one system call; after a torn line, begin on a fresh one."""
+        """Write *lines*, to a file with one system call. After a torn line, begin on a new line."""
         if self._may_stall or self._torn or monotonic() >= self._look_again:
-            with self._lock:  # more than one system call
+            with self._lock:  # because of several system calls
                 self._follow()
                 self._write_all(b"\n" + lines if self._torn else lines)
             return
@@ -114,7 +114,7 @@ class DescriptorSink:
         self._torn = False
 
     def _follow(self) -> None:
-        """Go on in another file where there is one."""
+        """Switch to a new file if the current one was replaced."""
 
     def _wait_for_reader(self, give_up: float) -> None:
         poll = select.poll()
@@ -127,10 +127,10 @@ class DescriptorSink:
 
 
 class FileSink(DescriptorSink):
-    """Lines appended to a file, each half of a call with one `O_APPEND` write.
+    """Appends lines to a file, each half of a call with one `O_APPEND` write.
 
-    A written line survives the death of the process. Where the file has been renamed or removed, as log rotation does,
-    the next line goes into a new file of the same name; that is looked at every `LOOK_S` seconds at most.
+    A written line survives a crash of the process. If the file was renamed or removed, as by log rotation, the next
+    line goes to a new file of the same name. The sink checks that at most every `LOOK_S` seconds.
     """
 
     def __init__(self, path: Path) -> None:
@@ -138,7 +138,7 @@ class FileSink(DescriptorSink):
         self._place = os.path.abspath(path)  # noqa: PTH100 - text; and the process may change its folder
         super().__init__(_opened(path))
         self._has_looked = False
-        """Whether it is known how the file ends that others may have written to before."""
+        """Whether the sink has checked if the existing file ends with a torn line."""
         if not self._may_stall:
             os.set_blocking(self._descriptor, True)
             self._look_again = 0.0
@@ -150,9 +150,7 @@ class FileSink(DescriptorSink):
             is_there = os.path.samestat(os.stat(self._place), os.fstat(self._descriptor))  # noqa: PTH116 - the path is text
         except FileNotFoundError:
             is_there = False
-        except (
-            PermissionError
-        ):  # The process has given up rights since it opened the file, which it may still write to.
+        except PermissionError:  # The process has dropped rights since it opened the file, but may still write to it.
             is_there = True
         if is_there:
             if not self._has_looked:
@@ -165,7 +163,7 @@ class FileSink(DescriptorSink):
                 raise OSError(errno.EINVAL, "the file of the event stream was replaced by what is no file", self._place)
             os.set_blocking(replacement, True)
             self._leave()
-            # Keeps the number, which other threads may be about to write to.
+            # Keep the descriptor's number, because other threads may be about to write to it.
             os.dup2(replacement, self._descriptor, inheritable=False)
         finally:
             os.close(replacement)
@@ -173,19 +171,19 @@ class FileSink(DescriptorSink):
         self._look_again = monotonic() + LOOK_S
 
     def _leave(self) -> None:
-        """Finish what concerns the file that was replaced."""
+        """Finish the work on the file that was replaced."""
 
     def close(self) -> None:
         """Close the file."""
         with self._lock:
             self._look_again = inf
             descriptor = self._descriptor
-            self._descriptor = -1  # a late line must not land in whatever file gets the number next
+            self._descriptor = -1  # a late line must not go to another file that gets this number
             os.close(descriptor)
 
 
 class _SyncedFileSink(FileSink):
-    """Lines that the disk confirms, so that the file has to be on one."""
+    """Writes lines that the disk confirms; refuses a pipe or a device, which has no disk."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
@@ -195,7 +193,7 @@ class _SyncedFileSink(FileSink):
 
 
 class EachSyncedFileSink(_SyncedFileSink):
-    """Every line reaches the disk before the call goes on: it survives the death of the machine."""
+    """Writes each line to the disk before the call continues, so that it survives a crash of the machine."""
 
     def write(self, lines: bytes) -> None:
         """Append *lines* and wait for the disk."""
@@ -204,7 +202,7 @@ class EachSyncedFileSink(_SyncedFileSink):
 
 
 class GroupSyncedFileSink(_SyncedFileSink):
-    """Lines reach the disk in groups: the machine's death costs at most the last `GROUP_SYNC_S` seconds."""
+    """Writes lines to the disk in groups: a crash of the machine loses at most the last `GROUP_SYNC_S` seconds."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
@@ -217,13 +215,13 @@ class GroupSyncedFileSink(_SyncedFileSink):
         os.fdatasync(self._descriptor)
 
     def write(self, lines: bytes) -> None:
-        """Append *lines* and have them flushed soon; raises what the last flush met."""
+        """Append *lines*, to be flushed soon. Raises the error of the last flush."""
         super().write(lines)
         failed, self._failed = self._failed, None
         if failed is not None:
             raise failed
         with self._lock:
-            if self._flusher is None or not self._flusher.is_alive():  # not alive: we are a fork's child
+            if self._flusher is None or not self._flusher.is_alive():  # not alive in a forked child
                 self._flusher = threading.Thread(target=self._flush, name="toolcharter-sync", daemon=True)
                 self._flusher.start()
         self._dirty.set()
@@ -239,7 +237,7 @@ class GroupSyncedFileSink(_SyncedFileSink):
             sleep(GROUP_SYNC_S)
 
     def close(self) -> None:
-        """Flush what is left and close the file."""
+        """Flush the remaining lines and close the file."""
         self._closing = True
         self._dirty.set()
         if self._flusher is not None:
@@ -260,7 +258,7 @@ _FILE_SINKS = {"none": FileSink, "group": GroupSyncedFileSink, "each": EachSynce
 
 
 class FunctionSink:
-    """Each event as a dictionary of its own to a Python function."""
+    """Calls a Python function with each event as a new dictionary."""
 
     def __init__(self, function: EventFunction) -> None:
         self._function = function
@@ -271,43 +269,43 @@ class FunctionSink:
             self._function(orjson.loads(line))
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: there is nothing to release."""
 
 
 class StructlogSink:
-    """Each event through `structlog.get_logger("toolcharter")`, as the user has configured it.
+    """Logs each event through `structlog.get_logger("toolcharter")`, as the user has configured it.
 
-    Source: structlog's own advice for libraries; nothing is configured here.
+    Configures nothing itself. Source: structlog's advice for libraries.
     """
 
     def __init__(self) -> None:
         self._logger: Any = structlog.get_logger("toolcharter")
 
     def write(self, lines: bytes) -> None:
-        """Log each line at its level; `event` is the message, the other fields are key-values."""
+        """Log each line at its level; `event` is the message, the other fields are key-value pairs."""
         for line in lines.splitlines():
             fields: dict[str, Any] = orjson.loads(line)
             event, level = fields.pop("event"), fields.pop("level")
             getattr(self._logger, level)(event, **fields)
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: there is nothing to release."""
 
 
 def _opened(path: str | Path) -> int:
-    # O_NONBLOCK: a named pipe without a reader is refused, not waited for.
+    # O_NONBLOCK: opening a named pipe without a reader fails instead of waiting.
     return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
 
 
 def _is_torn(path: str) -> bool:
-    """Whether a file's last line has no end, since a process was killed in the middle of it or the disk was full.
+    """Whether a file's last line has no end, because a process was killed while writing it or the disk was full.
 
-    The kernel shows a long write page by page, so another process may just be writing that line: a file that still
-    changes is looked at again, for `STALL_S` at most.
+    The kernel makes a long write visible page by page, so another process may just be writing that line. While the file
+    still grows, check again, for `STALL_S` at most.
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-    except OSError:  # It may be written and not read.
+    except OSError:  # The process may write to the file, but not read it.
         return False
     try:
         seen, give_up = -1, monotonic() + STALL_S
