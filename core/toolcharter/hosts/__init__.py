@@ -1,6 +1,6 @@
-"""For hosts: frameworks, servers and agents that hand a profile's tools to a model. `open_host` begins.
+"""For hosts: frameworks, servers and agents that offer a profile's tools to a model. Begin with `open_host`.
 
-A host gets schemas in its model's format, makes calls by name, and may put tools that are not ours behind the same gate.
+A host gets schemas in its model's format, makes calls by name, and may put tools of its own behind the same gate.
 """
 
 from toolcharter.events.emitter import Emitter

@@ -1,4 +1,4 @@
-"""Actions that a model without tool calls writes into its text, as JSON objects in prose, tags or code fences."""
+"""Parses actions that a model without tool calls writes into its text: JSON objects in prose, tags or code fences."""
 
 import json
 import re
@@ -8,14 +8,14 @@ from typing import Any, Literal, NamedTuple
 ActionKind = Literal["tool", "execute_code", "patch", "update_plan", "enter_plan_mode", "finalize_task", "done"]
 
 MAX_CHARS = 1_000_000
-"""Of a longer text nothing is read."""
+"""A longer text is not parsed, in characters."""
 MAX_ACTIONS = 100
-"""Of a text with more actions, or with more faults, none is read."""
+"""A text with more actions, or with more faults, gives no actions."""
 
 _OBJECT = re.compile(r'\{(?=\s*["}])')
 _STRING_OR_BRACE = re.compile(r'"(?:[^"\\]|\\.)*"?|[{}]', re.DOTALL)
 _SAID = ("message", "summary", "text", "content", "response", "answer")
-"""Fields under which models say that they are done, and what they have done."""
+"""Fields in which models write their final message, when they are done."""
 _FLAT_TOOLS = frozenset(
     [
         "read",
@@ -31,37 +31,38 @@ _FLAT_TOOLS = frozenset(
         "delegate_to_agent",
     ]
 )
-"""Tools whose arguments may stand beside `type`, instead of in `args`."""
+"""Tools whose arguments may be next to `type`, instead of in `args`."""
 
 
 class ModelAction(NamedTuple):
-    """One thing that the model wants done."""
+    """One action that the model requests."""
 
     kind: ActionKind
     tool: str | None
-    """The tool's name as the model wrote it, for `tool` and `execute_code`; the toolbox knows its aliases."""
+    """For `tool` and `execute_code`, the tool's name as the model wrote it; the toolbox resolves aliases."""
     args: Mapping[str, Any]
-    """The tool's arguments. For `patch` `diff`, for `update_plan` `plan_text` and `items`, for `enter_plan_mode` `reason`, for
-    `finalize_task` `packet`, for `done` `message`; a text that the model left out is None."""
+    """The arguments of `tool` and `execute_code`. Other actions have fields: `patch` has `diff`, `update_plan` has
+    `plan_text` and `items`, `enter_plan_mode` has `reason`, `finalize_task` has `packet`, `done` has `message`. A text
+    that the model omitted is None."""
 
 
 class ParsedActions(NamedTuple):
-    """What a text asks for."""
+    """The actions in a text."""
 
     actions: tuple[ModelAction, ...]
     """In the order of the text."""
     text: str
     """The prose before the first JSON object; the whole text if there is none."""
     faults: tuple[str, ...]
-    """What was meant as an action and is none, each with `LINE:COLUMN`: to be told to the model."""
+    """The malformed actions, each with `LINE:COLUMN`, as sentences for the model."""
 
 
 class _Malformed(Exception):
-    """An object that is no action; its text says why."""
+    """An object is no valid action; the exception's text says why."""
 
 
 def parse_actions(text: str) -> ParsedActions:
-    """Read the actions in what a model has written.
+    """Parse the actions in a model's text.
 
     Args:
         text: Prose, tags and code fences around any number of JSON objects, such as
@@ -69,8 +70,8 @@ def parse_actions(text: str) -> ParsedActions:
             `{"type": "execute_code", "language": "python", "code": "..."}` or `{"type": "done", "message": "..."}`.
 
     Returns:
-        The actions, in order. Nothing is mended: of a broken object no part is read, and what is no action is told.
-        Objects that name neither an action nor a tool are data, and left out.
+        The actions, in order. Nothing is repaired: no part of a broken object is used, and each malformed action is a
+        fault. Objects that name neither an action nor a tool are data, and are left out.
 
     Source: linggen, `src/engine/actions.rs`, and its page on tools, which has `execute_code`.
     """
@@ -97,7 +98,7 @@ def parse_actions(text: str) -> ParsedActions:
 
 
 def _objects(text: str) -> Iterator[tuple[int, dict[str, Any] | _Malformed]]:
-    """Each outermost JSON object and where it begins; one that is broken ends at its last brace, or with the text."""
+    """Yield each outermost JSON object with its start. A broken object ends at its closing brace, or with the text."""
     end = 0
     while (begun := _OBJECT.search(text, end)) is not None:
         start = begun.start()
@@ -135,10 +136,10 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_once, parse_constant=_no_constant
 
 
 def _action(found: Mapping[str, Any]) -> ModelAction | None:
-    """What *found* asks for; None if it is data.
+    """Return the action in *found*; None if it is data.
 
     Raises:
-        _Malformed: It names an action or a tool, and is not of its form.
+        _Malformed: It names an action or a tool, but does not have the form of that action.
     """
     kind = found.get("type")
     tool = found.get("tool", found.get("name") if "args" in found or "tool_args" in found or _is_done(found) else None)
@@ -194,7 +195,7 @@ _FORMS: Mapping[str, Mapping[str, tuple[str, bool]]] = {
     "enter_plan_mode": {"reason": ("a text", False)},
     "finalize_task": {"packet": ("an object", True)},
 }
-"""The fields of each action that is no tool's: of which type, and whether it has to be there."""
+"""The fields of each action that is no tool call, each with its type and whether it is required."""
 
 
 def _fields(found: Mapping[str, Any], kind: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""`open_sinks`: the event sinks of a host that writes events of its own beside those of its toolboxes."""
+"""`open_sinks`: opens event sinks for a host that writes events of its own, in addition to those of its toolboxes."""
 
 from collections.abc import Iterable
 
@@ -9,10 +9,10 @@ from toolcharter.loader.select import sink_need
 
 
 def open_sinks(sinks: Iterable[SinkLike]) -> Emitter:
-    """Open *sinks*, as `build_tools` takes them under `events`; whoever opens them closes the emitter.
+    """Open *sinks*, as `build_tools` takes them under `events`. The caller must close the emitter.
 
     Raises:
-        ConfigurationError: No plugin opens one of them, or it cannot be opened.
+        ConfigurationError: A sink cannot be opened, or no plugin opens it.
     """
     sinks = tuple(sinks)
     schemes = dict.fromkeys(sink.partition(":")[0] for sink in sinks if isinstance(sink, str))

@@ -1,4 +1,4 @@
-"""Tools that are not ours behind the gate: a framework's own, or what another program runs itself."""
+"""Foreign tools behind the gate: tools of a framework, or tools that another program runs itself."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
@@ -24,13 +24,13 @@ from toolcharter.gate.toolbox import Toolbox
 from toolcharter.policy.rule_input import facts_of
 
 Body = Callable[[dict[str, Any]], Any]
-"""Does what the call is for, with its validated arguments; returns text, JSON data or a `ToolResult`, or raises."""
+"""Does the work of a call, given its validated arguments. Returns text, JSON data or a `ToolResult`, or raises."""
 AsyncBody = Callable[[dict[str, Any]], Awaitable[Any]]
 
 PLUGIN = "host"
-"""What events name as the plugin of a tool that is not ours."""
+"""The plugin that events name for a foreign tool."""
 MAX_KNOWN = 1000
-"""For how many foreign tools pipelines are kept."""
+"""How many pipelines of foreign tools are cached."""
 _OPEN = {"type": "object"}
 _BODY: ContextVar[Callable[[dict[str, Any]], Any]] = ContextVar("body")
 
@@ -52,7 +52,7 @@ class ForeignTools:
         kind: Kind,
         **ids: str | None,
     ) -> ToolResult:
-        """One governed call with *body*, which runs in a thread of its own, so that it can be given up at its deadline."""
+        """Call a tool with *body*, which runs in a thread of its own, so that it can be abandoned at its deadline."""
         pipeline = self._pipeline(name, parameters, kind, is_async=False)
         token = _BODY.set(body)
         try:
@@ -69,7 +69,7 @@ class ForeignTools:
         kind: Kind,
         **ids: str | None,
     ) -> ToolResult:
-        """The same with an asynchronous body, which is cancelled at its deadline."""
+        """Call a tool with an asynchronous body, which is cancelled at its deadline."""
         pipeline = self._pipeline(name, parameters, kind, is_async=True)
         token = _BODY.set(body)
         try:
@@ -78,7 +78,7 @@ class ForeignTools:
             _BODY.reset(token)
 
     async def arefuse(self, name: str, args: Mapping[str, Any], why: str, **ids: str | None) -> ToolResult:
-        """A call that ends where its arguments are read, before any rule is looked at or any person asked."""
+        """Make a call that fails when its arguments are read, before any rule is evaluated or any person is asked."""
         ours = self.toolbox.built_tool(name)
         tool = _not_ours(self.toolbox, name, None, "custom", is_async=True) if ours is None else ours
         return await self.toolbox.pipeline_for(replace(tool, reader=_Refusing(tool, why))).acall(args, **ids)
@@ -86,15 +86,15 @@ class ForeignTools:
     async def adecide(
         self, name: str, args: Mapping[str, Any], parameters: Mapping[str, Any] | None, kind: Kind
     ) -> Decision:
-        """What the gate would say of a call; nothing is executed, counted or logged."""
+        """Return what the gate would decide about a call. Runs, counts and logs nothing."""
         return (await adry_run(self._pipeline(name, parameters, kind, is_async=True), args)).decision
 
     def isolated(self, name: str) -> CallPipeline | None:
-        """The stages of the tool *name* with its body in a thread of its own; None if it needs none."""
+        """Return a pipeline of the tool *name* with its body in a thread of its own; None if it needs no thread."""
         if name not in self._isolated:
             tool = self.toolbox.built_tool(name)
             if tool is None:
-                return None  # not kept: a model may invent any number of names
+                return None  # not cached: a model may invent any number of names
             alone = not (tool.function.is_async or tool.spec.isolate)
             self._isolated[name] = (
                 self.toolbox.pipeline_for(replace(tool, spec=replace(tool.spec, isolate=True))) if alone else None
@@ -104,7 +104,7 @@ class ForeignTools:
     def _pipeline(self, name: str, parameters: Mapping[str, Any] | None, kind: Kind, *, is_async: bool) -> CallPipeline:
         known = self._known.get((name, kind, is_async))
         if known is None or known[0] != parameters:
-            parameters = deepcopy(parameters)  # what is judged by does not change with the host's copy
+            parameters = deepcopy(parameters)  # the host may change its own copy later
             ours = self.toolbox.built_tool(name)
             tool = (
                 _not_ours(self.toolbox, name, parameters, kind, is_async=is_async)
@@ -118,13 +118,13 @@ class ForeignTools:
 
 
 class _Refusing(ArgumentReader):
-    """Reads the arguments for events, and takes none."""
+    """Reads the arguments for the events, and then refuses them."""
 
     def __init__(self, tool: BuiltTool, why: str) -> None:
         super().__init__(tool.spec, tool.function)
 
         def refuse(raw: bytes) -> dict[str, Any]:
-            del raw  # Whatever they are.
+            del raw  # Not needed: all arguments are refused.
             raise InvalidArguments(why)
 
         self.validate = refuse
@@ -133,7 +133,7 @@ class _Refusing(ArgumentReader):
 def _not_ours(
     toolbox: Toolbox, name: str, parameters: Mapping[str, Any] | None, kind: Kind, *, is_async: bool
 ) -> BuiltTool:
-    """A tool of which the profile knows at most the name: it declares no capabilities, so a rule has to allow it."""
+    """Build a tool that no plugin provides. It declares no capabilities, so that a rule must allow it."""
     spec = ToolSpec(
         name, ToolPolicy, _never_built, kind=kind, parameters=parameters or _OPEN, isolate=not is_async, safety="high"
     )
@@ -153,7 +153,7 @@ def _not_ours(
 
 
 def _checked_by_ours(toolbox: Toolbox, ours: BuiltTool, *, is_async: bool) -> BuiltTool:
-    """One of our tools with another body: its arguments, rules and own checks are ours, the work is the host's."""
+    """Build a copy of the profile's tool *ours* with a body of the host; its arguments, rules and own checks stay."""
     name = ours.spec.name
 
     def run(**values: Any) -> Any:
@@ -174,7 +174,7 @@ def _checked_by_ours(toolbox: Toolbox, ours: BuiltTool, *, is_async: bool) -> Bu
 
 
 def _raise_refusal(decision: Decision) -> None:
-    """Raise what the tool's own checks have against a call that policy lets through."""
+    """Raise the denial or error of the tool's own checks, for a call that policy lets through."""
     if decision.tool_checks == "denied":
         raise Denied(decision.reason or "", decision.message, hint=decision.hint)
     if decision.tool_checks == "error":

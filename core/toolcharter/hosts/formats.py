@@ -1,4 +1,4 @@
-"""The tools of a host in the format of each model's interface."""
+"""Formats the tools of a host for each model's API."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -6,7 +6,7 @@ from copy import deepcopy
 from typing import Any, Literal, NamedTuple, get_args
 
 Format = Literal["openai", "openai-chat", "anthropic", "mcp", "json"]
-"""`openai` is that of the Responses interface, `openai-chat` that of Chat Completions; `json` is our own."""
+"""`openai` is for the Responses API, `openai-chat` for Chat Completions; `json` is toolcharter's own format."""
 FORMATS: tuple[str, ...] = get_args(Format)
 REFUSAL: dict[str, Any] = {
     "title": "Refusal",
@@ -21,7 +21,7 @@ REFUSAL: dict[str, Any] = {
     },
     "required": ["outcome", "reason", "message", "hint", "retryable"],
 }
-"""JSON Schema of `HostResult.structured` for a call that has not succeeded."""
+"""JSON Schema of `HostResult.structured` for a call that was denied or failed."""
 
 
 class HostTool(NamedTuple):
@@ -34,7 +34,7 @@ class HostTool(NamedTuple):
     output_schema: dict[str, Any] | None
     """JSON Schema of the structured result; None if the tool does not declare it."""
     capabilities: tuple[str, ...] | None
-    """What the tool may touch, sorted; None if it does not declare it."""
+    """The tool's capabilities, sorted; None if it does not declare them."""
     safety: str
     """`low`, `medium` or `high`."""
     kind: str
@@ -42,23 +42,23 @@ class HostTool(NamedTuple):
 
     @property
     def reads_only(self) -> bool:
-        """Whether it declares that it changes nothing: every capability ends in `:read`."""
+        """Whether it declares only capabilities that end in `:read`, so that it changes nothing."""
         return self.capabilities is not None and all(word.rpartition(":")[2] == "read" for word in self.capabilities)
 
     @property
     def reaches_out(self) -> bool:
-        """Whether it may reach the network, or does not declare what it may touch."""
+        """Whether it may reach the network, or does not declare its capabilities."""
         return self.capabilities is None or any(word.partition(":")[0] in {"net", "proc"} for word in self.capabilities)
 
 
 def formatted(tools: Iterable[HostTool], form: Format, *, strict: bool = False) -> list[dict[str, Any]]:
-    """*tools* as the interface *form* wants them.
+    """Format *tools* for the API *form*.
 
     Args:
-        tools: In the order in which the model shall see them.
+        tools: The tools, in the order for the model.
         form: One of `FORMATS`.
-        strict: For OpenAI's: write schemas for its strict mode, in which every argument is required. Arguments with a
-            default become nullable; the gate drops nulls, so that the default holds.
+        strict: For OpenAI's formats: write schemas for strict mode, in which every argument is required. Arguments with
+            a default become nullable; the gate drops nulls, so that the default applies.
 
     Raises:
         ValueError: *form* is none of `FORMATS`.
@@ -79,9 +79,9 @@ def formatted(tools: Iterable[HostTool], form: Format, *, strict: bool = False) 
 
 
 def arguments_of(text: str) -> Any:
-    """The arguments that a model wrote as JSON *text*; the text itself if it is none, which the gate refuses.
+    """Parse the arguments that a model wrote as JSON. If *text* is no JSON, return it unchanged; the gate refuses it.
 
-    Nothing at all counts as no arguments.
+    A blank text means no arguments.
     """
     if not text.strip():
         return {}
@@ -114,10 +114,10 @@ def _mcp(tool: HostTool) -> dict[str, Any]:
 
 
 def structured_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """What `structured` may be for a tool whose data are of *schema*: the data, under `result` if they are no object, or a refusal.
+    """Return the schema of `HostResult.structured` for a tool whose data has *schema*.
 
-    Clients of MCP check results that are errors, too: without the second a refusal would be a fault of the server to
-    them, and the model would never read its reason.
+    It permits the data, under `result` if it is no object, or a refusal. MCP clients also validate error results:
+    without the refusal they would take a denial for a fault of the server, and the model would never read the reason.
     """
     own = dict(schema)
     shared: dict[str, Any] = {key: own.pop(key) for key in ("$defs", "definitions") if key in own}
@@ -128,7 +128,7 @@ def structured_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def strict_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """*schema* for OpenAI's strict mode: objects are closed, and what may be absent may be null instead.
+    """Convert *schema* for OpenAI's strict mode: objects are closed, and optional properties become nullable.
 
     Source: OpenAI "Structured model outputs", "Supported schemas".
     """
@@ -158,5 +158,5 @@ def _closed(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _nullable(schema: dict[str, Any]) -> dict[str, Any]:
-    schema.pop("default", None)  # not among what strict mode knows
+    schema.pop("default", None)  # strict mode does not support it
     return {"anyOf": [schema, {"type": "null"}]}

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from toolcharter.api.explanation import Explanation
 
 MAX_CALLERS = 256
-"""For how many callers the pipelines of foreign tools are kept."""
+"""For how many callers the pipelines of foreign tools are cached."""
 
 
 def open_host(
@@ -40,16 +40,17 @@ def open_host(
     Args:
         profile: As for `build_tools`.
         workspace: The folder that the tools may touch.
-        caller: Who calls, unless a call says otherwise.
+        caller: Who calls, unless a call names another caller.
         events: As for `build_tools`.
-        approver: Whom to ask about calls that need a person. By default the profile's extension that answers; if
-            there is none, such a call returns with a `PendingApproval`, which `Host.answer` redeems.
-        state_key: What signs the states of pending approvals: 32 random bytes that several processes share.
-        believed: Files and folders that the host itself executes or believes, such as its settings, whether they are
-            there or not: they are in the inventory, and no tool changes them (`protected_path`).
+        approver: Answers for calls that need a person's approval. By default the extension of the profile that
+            implements `answer_approval`; if there is none, such a call returns with a `PendingApproval`, which
+            `Host.answer` redeems.
+        state_key: Signs the states of pending approvals: 32 random bytes that several processes may share.
+        believed: Files and folders that the host itself executes or trusts, such as its settings, whether they exist or
+            not. They are in the inventory, and no tool can change them (`protected_path`).
 
     Raises:
-        ConfigurationError: With every fault of the profile and the installation; nothing is built.
+        ConfigurationError: It lists every fault of the profile and the installation; nothing is built.
     """
     pending = PendingApprovals(state_key)
     live = open_live(
@@ -65,7 +66,7 @@ def open_host(
 
 
 class Host:
-    """The tools of one profile, by name, for any number of callers. Safe from many threads and tasks; close it."""
+    """The tools of one profile, by name, for any number of callers. Safe for many threads and tasks. Must be closed."""
 
     def __init__(self, toolbox: LiveToolbox, pending: PendingApprovals, caller: Caller) -> None:
         self._live = toolbox
@@ -75,7 +76,7 @@ class Host:
 
     @classmethod
     def over(cls, toolbox: LiveToolbox, *, caller: Caller | None = None, state_key: bytes | None = None) -> Self:
-        """A host over a toolbox that is open already, whose approvals are answered by the toolbox's own approver.
+        """Make a host of a toolbox that is already open. The toolbox's own approver answers its approvals.
 
         Args:
             toolbox: Closing the host closes it.
@@ -91,24 +92,24 @@ class Host:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the effective profile; the same as on every event."""
+        """SHA-256 of the effective profile, as on every event."""
         return self._live.current.digest
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """The files that the profile was read from, its own first; ceilings are not among them."""
+        """The files that the profile was read from, its own file first, without those of ceilings."""
         return self._live.current.files
 
     def tools(self, caller: Caller | None = None) -> list[HostTool]:
-        """The tools that *caller* sees, in the profile's order, which never varies."""
+        """Return the tools that *caller* sees, always in the profile's order."""
         return [described(tool) for tool in self._view(caller).values()]
 
     def has(self, name: str) -> bool:
-        """Whether *name* means one of the profile's tools: in upper or lower case, and as an alias, too."""
+        """Whether *name* is the name or an alias of one of the profile's tools, ignoring case."""
         return self._live.current.built_tool(name) is not None
 
     def schemas(self, form: Format, *, caller: Caller | None = None, strict: bool = False) -> list[dict[str, Any]]:
-        """The same in the format of a model's interface; see `formatted`."""
+        """Return the tools that *caller* sees in the format of a model's API; see `formatted`."""
         return formatted(self.tools(caller), form, strict=strict)
 
     def call(
@@ -120,14 +121,14 @@ class Host:
         parent_id: str | None = None,
         caller: Caller | None = None,
     ) -> HostResult:
-        """One governed call.
+        """Call a tool through the gate.
 
         Args:
-            name: As the model wrote it; a name that the profile does not have is denied as `unknown_tool`.
+            name: As the model wrote it. A name that the profile does not have is denied with `unknown_tool`.
             args: As the model wrote them.
             call_id: The host's own identifier of the call.
-            parent_id: That of the call which made this one.
-            caller: Who calls, if it is not the host's own caller.
+            parent_id: The identifier of the call that made this one.
+            caller: Who calls; by default the host's own caller.
         """
         with asking() as asked:
             result = self._present(caller, lambda box: box.call(name, args, call_id=call_id, parent_id=parent_id))
@@ -142,9 +143,9 @@ class Host:
         parent_id: str | None = None,
         caller: Caller | None = None,
     ) -> HostResult:
-        """The same from asynchronous code; a synchronous body runs in a thread of its own.
+        """Call a tool through the gate from asynchronous code. A synchronous body runs in a thread of its own.
 
-        Cancelling the task ends the call, which leaves its closing events.
+        Cancelling the task ends the call, which still writes its closing events.
         """
         while True:
             present = self._live.current
@@ -168,24 +169,24 @@ class Host:
         parent_id: str | None = None,
         caller: Caller | None = None,
     ) -> HostResult:
-        """One governed call of a tool that is not ours: all stages, with *body* in place of a tool's function.
+        """Call a tool of the host's own through the gate: all stages, with *body* in place of a tool's function.
 
-        A name that the profile has is that tool: its schema, its rules and its own checks hold, and only the work is
-        *body*'s. Any other tool declares no capabilities, so in the default mode the profile has to allow it by name
+        If the profile has a tool of this name, the tool's schema, rules and own checks apply, and *body* replaces only
+        its work. Any other tool declares no capabilities, so in the default mode the profile must allow it by name
         (`missing_ok: [NAME]` and a rule such as `allow: ["custom:NAME"]`).
 
         Args:
             name: The tool's name: letters, digits, `_` and `-`.
             args: As the model wrote them.
-            body: Takes the validated arguments; runs in a thread of its own, and is given up at its deadline.
-            parameters: JSON Schema of the arguments; without it any are taken. Not used for a name of ours.
+            body: Takes the validated arguments. It runs in a thread of its own, and is abandoned at its deadline.
+            parameters: JSON Schema of the arguments; by default any are accepted. Ignored for a tool of the profile.
             kind: `custom` or `mcp`.
             call_id: As for `call`.
             parent_id: As for `call`.
             caller: As for `call`.
 
         Raises:
-            SpecError: *name* is no name of a tool, or *parameters* no schema.
+            SpecError: *name* is not valid as a tool's name, or *parameters* is no schema.
         """
         with asking() as asked:
             result = self._present(
@@ -208,7 +209,7 @@ class Host:
         parent_id: str | None = None,
         caller: Caller | None = None,
     ) -> HostResult:
-        """The same from asynchronous code with an asynchronous body, which is cancelled at its deadline."""
+        """`govern` from asynchronous code. The body is asynchronous, and is cancelled at its deadline."""
         while True:
             present = self._live.current
             try:
@@ -229,9 +230,9 @@ class Host:
         call_id: str | None = None,
         caller: Caller | None = None,
     ) -> HostResult:
-        """Leave the events of a call that the host itself refuses, since it cannot read it: `invalid_arguments`.
+        """Record a call that the host itself refuses with `invalid_arguments`, because it cannot parse the call.
 
-        No rule is looked at, and no person is asked. *why* is for the model; the rest is as for `govern`.
+        Writes the call's events, but evaluates no rule and asks no person. The model gets *why*.
         """
         result = await self._kept(caller).arefuse(name, args, why, call_id=call_id)
         return self._answered(result, {}, name, args, caller, "custom")
@@ -245,13 +246,13 @@ class Host:
         kind: Kind | None = None,
         caller: Caller | None = None,
     ) -> Decision:
-        """What a call would meet; nothing is executed, counted or logged.
+        """Return what the gate would decide about a call. Runs, counts and logs nothing.
 
         Args:
             name: As for `call`.
             args: As for `call`.
             parameters: As for `govern`.
-            kind: `custom` or `mcp` for a tool that is not ours, of which `govern` would make the call.
+            kind: `custom` or `mcp` for a tool of the host's own, which `govern` would call.
             caller: As for `call`.
         """
         toolbox = self._view(caller)
@@ -260,7 +261,7 @@ class Host:
         return await self._kept(caller).adecide(name, args, parameters, kind)
 
     async def aexplain(self, name: str, args: Mapping[str, Any], *, caller: Caller | None = None) -> "Explanation":
-        """Why a call would be decided as it is, stage by stage; nothing is executed, counted or logged."""
+        """Explain the decision about a call, stage by stage. Runs, counts and logs nothing."""
         return await self._view(caller).aexplain(name, args)
 
     def answer(
@@ -272,20 +273,21 @@ class Host:
         body: Body | None = None,
         parameters: Mapping[str, Any] | None = None,
     ) -> HostResult:
-        """Make the call of a pending approval again, with a person's answer. Every rule is asked anew.
+        """Make the call of a pending approval again, with a person's answer. All rules are evaluated again.
 
-        If tool, arguments, workspace, profile or the reason for asking are no longer those that the person was shown, the
-        answer does not count, and the result is another pending approval.
+        If the tool, the arguments, the workspace, the profile or the reason for asking differ from what the person was
+        shown, the answer does not count, and the result is another pending approval.
 
         Args:
-            state: Of the `PendingApproval`.
-            answer: What the person said.
-            of: Name and arguments of the call, where the client sends them again: they have to be those of the state.
-            body: That of `govern`, for a tool that is not ours.
+            state: The state of the `PendingApproval`.
+            answer: The person's answer.
+            of: Name and arguments of the call, if the client sends them again: they must be those of the state.
+            body: The body for `govern`, for a tool of the host's own.
             parameters: As for `govern`.
 
         Raises:
-            StateRejected: *state* is not of this host, has expired, was answered before, or is of another call; or *body* is missing.
+            StateRejected: *state* was not made by this host, has expired, was answered before, or is for another call; or
+                *body* is missing.
         """
         question, call_id = self._redeemed(state, answer, of, has_body=body is not None)
         tool, args, caller = question.tool, question.args, question.caller
@@ -306,7 +308,7 @@ class Host:
         body: AsyncBody | None = None,
         parameters: Mapping[str, Any] | None = None,
     ) -> HostResult:
-        """The same from asynchronous code."""
+        """`answer` from asynchronous code."""
         question, call_id = self._redeemed(state, answer, of, has_body=body is not None)
         tool, args, caller = question.tool, question.args, question.caller
         try:
@@ -320,14 +322,14 @@ class Host:
             self._pending.forget(question, call_id)
 
     def subscribe(self, subscriber: Callable[["Host"], None]) -> Callable[[], None]:
-        """Have *subscriber* called after each reload that has changed the tools; returns what ends that."""
+        """Call *subscriber* after each reload that has changed the tools. Returns a function that unsubscribes it."""
         return self._live.subscribe(lambda _: subscriber(self))
 
     def close(self) -> None:
-        """Let calls under way end, close what tools hold, and flush the sinks.
+        """Wait for calls under way, close the tools' resources, and flush the sinks.
 
         Raises:
-            ExceptionGroup: What tools raised while they closed; everything is closed all the same.
+            ExceptionGroup: The exceptions of tools that failed to close. Everything else is closed nevertheless.
         """
         self._live.close()
 
@@ -346,7 +348,7 @@ class Host:
     async def _in_a_thread(
         self, caller: Caller | None, name: str, args: Mapping[str, Any], call_id: str | None, parent_id: str | None
     ) -> ToolResult:
-        """One call whose synchronous body leaves the event loop alone, and is given up when the task is cancelled."""
+        """Call a tool. A synchronous body does not block the event loop, and is abandoned if the task is cancelled."""
         foreign = self._kept(caller)
         pipeline = foreign.isolated(name)
         if pipeline is None:
@@ -363,7 +365,7 @@ class Host:
                     raise
 
     def _kept(self, caller: Caller | None) -> ForeignTools:
-        """The present tools of *caller*, whose pipelines are made once."""
+        """Return the current tools of *caller*, with cached pipelines."""
         present, who = self._live.current, caller or self._caller
         known = self._foreign.get(who)
         if known is None or known[0] is not present:

@@ -1,4 +1,4 @@
-"""The network guard for a host's own requests: those that no call of a tool makes, such as for keys that sign tokens."""
+"""The network guard for a host's own requests, outside tool calls: for example for keys that sign tokens."""
 
 from math import inf
 from typing import TYPE_CHECKING
@@ -19,21 +19,21 @@ else:
 
 
 def open_http() -> Http:
-    """HTTP to public addresses, and to those that a policy names: what tools have as `rt.http`, bound to no call."""
+    """Return HTTP for public addresses and those that a policy names: `rt.http` of tools, but bound to no call."""
     client = network_client.Client()
     return GovernedHttp(lambda: client, lambda: None, lambda: inf)
 
 
 async def require_public(url: str, policy: NetworkPolicy, *, timeout_s: float = 5.0) -> str:
-    """Judge a URL that somebody registers: its text, and each address that its name leads to now. Nothing is connected.
+    """Check the text of a URL that is being registered, and each address of its host. Does not connect.
 
-    Whoever requests it later judges it again, as `open_http` does: a name may lead elsewhere by then.
+    Later requests must check the URL again, as those of `open_http` do, because the name may have other addresses then.
 
     Returns:
         The URL in its normal form, without its fragment.
 
     Raises:
-        Denied: As `Http.check`, and `private_address` for what the name leads to.
+        Denied: As for `Http.check`, and `private_address` for an address of the host.
         ToolError: `host_not_found`, `timed_out`.
     """
     parsed = parse_url(url)

@@ -1,4 +1,4 @@
-"""Approvals that a host answers later: a question becomes a signed state, and the state redeems one answer once."""
+"""Approvals that a host answers later: each question becomes a signed state, and a state can be redeemed once."""
 
 import hashlib
 import hmac
@@ -24,9 +24,9 @@ MAX_REDEEMED = 100_000
 """How many redeemed states are remembered; each is forgotten once it has expired."""
 
 Asked = dict[str, ApprovalRequest]
-"""What one call of a host has asked, by the identifiers of the gate's calls in it."""
+"""The questions of one call of a host, by the identifiers of the gate's calls in it."""
 _ASKED: ContextVar[Asked | None] = ContextVar("asked", default=None)
-"""That of the call that the present code belongs to: hosts number their calls, and two may bear the same number."""
+"""The questions of the current call. Kept per context, because a host may give two calls the same identifier."""
 
 
 class StateRejected(ToolcharterError):
@@ -34,43 +34,43 @@ class StateRejected(ToolcharterError):
 
 
 class PendingApproval(NamedTuple):
-    """A call that waits for a person, and what redeems it."""
+    """A call that waits for a person's approval, and the state that redeems it."""
 
     state: str
-    """Hand it back to `Host.answer`; signed, so that a client can keep it but not change it."""
+    """Pass it to `Host.answer`. It is signed, so that a client can store it, but cannot change it."""
     request: ApprovalRequest
     expires_at: float
     """Seconds since the epoch."""
 
     @property
     def has_expired(self) -> bool:
-        """Whether an answer comes too late, so that the call has to be made again."""
+        """Whether an answer would be too late, so that the call must be made again."""
         return self.expires_at < time.time()
 
     def is_same_question(self, other: "PendingApproval") -> bool:
-        """Whether *other* asks the same: about the same call, for the same reason, in the same words."""
+        """Whether *other* is the same question: about the same call, with the same reason and message."""
         return _digest_of(self.request) == _digest_of(other.request)
 
 
 class Question(NamedTuple):
-    """What a state says."""
+    """The content of a state."""
 
     tool: str
     args: Mapping[str, Any]
     caller: Caller
     kind: Kind | None
-    """`custom` or `mcp` for a tool that is not ours; its body has to be handed in again."""
+    """`custom` or `mcp` for a host's own tool, whose body must be passed again; else None."""
     digest: str
-    """From `_digest_of`: it binds tool, arguments, workspace, profile, and why a person was asked."""
+    """From `_digest_of`. It is bound to tool, arguments, workspace, profile, and why a person was asked."""
     nonce: str
     expires_at: float
 
 
 class PendingApprovals:
-    """The approver of a host: it answers no question at once, and leaves each to the call that asks it.
+    """The approver of a host that answers later: it records each question for the call that asks it.
 
     Args:
-        key: Signs states. Servers that answer each other's states share it; by default this process has its own.
+        key: Signs states. Servers that redeem each other's states must share it; by default each process has its own.
     """
 
     def __init__(self, key: bytes | None = None) -> None:
@@ -80,7 +80,7 @@ class PendingApprovals:
         self._lock = threading.Lock()
 
     def __call__(self, request: ApprovalRequest) -> ApprovalAnswer | None:
-        """Answer what was granted for this very call; note anything else as asked."""
+        """Return the answer that was granted for exactly this call. Otherwise record the question, and return None."""
         with self._lock:
             answer = self._granted.pop((request.call_id, _digest_of(request)), None)
         asked = _ASKED.get()
@@ -91,7 +91,7 @@ class PendingApprovals:
     def pending(
         self, request: ApprovalRequest | None, tool: str, args: Mapping[str, Any], caller: Caller, kind: Kind | None
     ) -> PendingApproval | None:
-        """What a call that has asked *request* waits for; None if no person was asked."""
+        """Return the pending approval for the question *request* of a call; None if no person was asked."""
         if request is None:
             return None
         expires_at = time.time() + MAX_AGE_S
@@ -100,10 +100,11 @@ class PendingApprovals:
         return PendingApproval(self._signed(question), request, expires_at)
 
     def redeem(self, state: str, of: tuple[str, Mapping[str, Any]] | None, *, has_body: bool) -> Question:
-        """Read *state* and use it up.
+        """Verify *state* and redeem it.
 
         Raises:
-            StateRejected: It is not ours, has expired, or was redeemed before.
+            StateRejected: It was not made with this key, is for another call, has expired or was redeemed before, or a
+                body is missing.
         """
         question = self._read(state)
         if question.kind is not None and not has_body:
@@ -124,12 +125,12 @@ class PendingApprovals:
         return question
 
     def grant(self, question: Question, call_id: str, answer: ApprovalAnswer) -> None:
-        """Answer the question of the call *call_id*, which is about to be made again, if its digest is the same."""
+        """Grant *answer* to the call *call_id*, which the host makes again, if its question has the same digest."""
         with self._lock:
             self._granted[call_id, question.digest] = answer
 
     def forget(self, question: Question, call_id: str) -> None:
-        """Take back what `grant` has granted and no call has used."""
+        """Revoke an answer of `grant` that the call has not used."""
         with self._lock:
             self._granted.pop((call_id, question.digest), None)
 
@@ -145,7 +146,7 @@ class PendingApprovals:
             body = urlsafe_b64decode(state.partition(".")[0])
         except ValueError:
             raise StateRejected("This is no state of a pending approval.") from None
-        # The texts, since decoding passes over what is no Base64, so that one state would have many forms.
+        # Compare the texts, because decoding ignores characters that are no Base64: one state would have many forms.
         if not hmac.compare_digest(state.encode(errors="replace"), self._written(body).encode()):
             raise StateRejected("The state was not made by this host, or was changed.")
         said: dict[str, Any] = json.loads(body)
@@ -158,7 +159,7 @@ class PendingApprovals:
 
 @contextmanager
 def asking() -> Generator[Asked]:
-    """Collects what the one call that is made within asks: by the gate in this task or thread, and in threads that it starts."""
+    """Collect the questions of the call in the `with` block: of this task or thread, and of threads that it starts."""
     asked: Asked = {}
     token = _ASKED.set(asked)
     try:
@@ -168,7 +169,7 @@ def asking() -> Generator[Asked]:
 
 
 def _caller(said: Mapping[str, Any]) -> Caller:
-    """The caller that a state names, with the delegation of an agent that another one has started."""
+    """Return the caller that a state names, with its delegation if another agent has started it."""
     given = said["delegation"]
     if given is None:
         return Caller(**said)
@@ -178,7 +179,7 @@ def _caller(said: Mapping[str, Any]) -> Caller:
 
 
 def _digest_of(request: ApprovalRequest) -> str:
-    """SHA-256 of what a person is asked, and why: a check may have another question about the same call by now."""
+    """Return the SHA-256 of a question and its reason: a check may later ask another question about the same call."""
     asked = json.dumps((request.digest, request.reason, request.message))
     return hashlib.sha256(asked.encode()).hexdigest()
 

@@ -1,4 +1,4 @@
-"""What a host hands to its model: the result of a call, and a tool as it is shown."""
+"""The values that a host passes to its model: the result of a call, and the description of a tool."""
 
 from typing import Any, NamedTuple
 
@@ -9,21 +9,21 @@ from toolcharter.hosts.pending import PendingApproval
 
 
 class HostResult(NamedTuple):
-    """What a host hands to its model."""
+    """The result of a call, for the model."""
 
     text: str
     structured: dict[str, Any] | None
-    """The tool's data, under `result` if it is no object; for a refusal or an error its `outcome`, `reason`, `message`,
-    `hint` and whether it is `retryable`. None if the tool gave text alone."""
+    """The tool's data, under `result` if it is no object. For a denial or an error: `outcome`, `reason`, `message`,
+    `hint` and `retryable`. None if the tool returned only text."""
     is_error: bool
     result: ToolResult
-    """All of it."""
+    """The complete result."""
     pending: PendingApproval | None = None
-    """Set if the call waits for a person; the result then says `approval_unavailable`."""
+    """Set if the call waits for a person's approval. The result then has the reason `approval_unavailable`."""
 
 
 def described(tool: Tool) -> HostTool:
-    """A toolbox's *tool* as a host shows it."""
+    """Describe a toolbox's *tool* for a host."""
     declared = tool.capabilities
     return HostTool(
         tool.name,
@@ -37,7 +37,7 @@ def described(tool: Tool) -> HostTool:
 
 
 def structured(result: ToolResult) -> dict[str, Any] | None:
-    """What `HostResult.structured` holds."""
+    """Return the value of `HostResult.structured`."""
     if result.outcome != "ok":
         return {
             "outcome": result.outcome,
