@@ -61,7 +61,7 @@ LINES = (
     "cp evil/*.py ./",
 )
 TOLD = (
-    "sys.path names '.': programs may write modules there; what is installed is hidden there by 'turtle'; "
+    "sys.path contains '.': programs may write modules there; installed modules are hidden there by 'turtle'; "
     "start with python -P, or an installed command"
 )
 Call = tuple[str, dict[str, Any]]

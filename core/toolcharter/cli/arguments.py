@@ -48,7 +48,7 @@ def parse_object(text: str) -> dict[str, Any]:
     except orjson.JSONDecodeError as error:
         raise click.UsageError(f"--args is not JSON: {error}.") from error
     if not isinstance(value, dict):
-        raise click.UsageError("--args is JSON but no object.")
+        raise click.UsageError("--args is JSON, but not an object.")
     return value
 
 

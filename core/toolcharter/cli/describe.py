@@ -44,7 +44,7 @@ def close_faults(place: str, group: ExceptionGroup[Exception]) -> Iterator[Fault
     """Yield a fault for each exception that tools raised while their toolbox closed."""
     for error in group.exceptions:
         what = f"closing a tool failed: {type(error).__name__}: {error}"
-        yield Fault(place, "", what, "The plugin's author has to mend what it gives to `rt.on_close`.")
+        yield Fault(place, "", what, "The plugin's author has to fix the function that it passes to `rt.on_close`.")
 
 
 def ordered(words: Collection[str] | None) -> list[str] | None:

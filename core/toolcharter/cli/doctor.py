@@ -119,7 +119,9 @@ def examine(profile: str, workspace: Path, caller: Caller | None, events: Sequen
         yield from map(_of_imports, inventory.importing)
         yield from _runner(plan(), loaded, RunnerScope(workspace, inventory.places))
         if not os.access(workspace, os.W_OK):
-            yield Finding("workspace", "takes new files", "note", "no: nothing can be made or changed in this folder")
+            yield Finding(
+                "workspace", "takes new files", "note", "no: no file can be created or changed in this folder"
+            )
         yield from _refused(plan(), workspace, caller, sinks)
         yield from _reached(plan(), workspace, caller)
         yield from map(_of_sink, sinks)
@@ -148,8 +150,8 @@ def _notes(plan: Plan, *, has_approver: bool) -> Iterator[Finding]:
 def _of_imports(folder: ImportFolder) -> Finding:
     """Report a folder that Python imports from before toolcharter's code runs, although programs may write there."""
     where = "/".join(folder.folder) or "."
-    there = f"; what is installed is hidden there by {', '.join(map(repr, folder.taken))}" if folder.taken else ""
-    detail = f"sys.path names {where!r}: programs may write modules there{there}; start with python -P, or an installed command"
+    there = f"; installed modules are hidden there by {', '.join(map(repr, folder.taken))}" if folder.taken else ""
+    detail = f"sys.path contains {where!r}: programs may write modules there{there}; start with python -P, or an installed command"
     return Finding("workspace", "is imported from", "note", detail)
 
 
@@ -162,7 +164,7 @@ def _runner(plan: Plan, loaded: Loaded, scope: RunnerScope) -> Iterator[Finding]
     try:
         runner = runners.runner_for(bounded=False)
         ended = runner.run(Job((_HARMLESS,), env=CLEAN_ENVIRONMENT, expires=monotonic() + _RUN_S, read_only=True))
-        said: tuple[Result, str] = "ok", "contains programs" if runner.is_sandbox else "runs them, and contains nothing"
+        said: tuple[Result, str] = "ok", "runs it in a sandbox" if runner.is_sandbox else "runs it without a sandbox"
         if ended.timed_out or ended.exit_code:
             why = f"ended with {ended.exit_code}" if ended.exit_code and not ended.timed_out else "did not end in time"
             said = "failed", f"the program {_HARMLESS!r} {why}"
@@ -222,12 +224,12 @@ def _judged(
     if passed:
         return "failed", "the call reached the tool, although a rule denies it"
     if names == (BEFORE, AFTER) and seen[-1]["reason"] == Reason.INVALID_ARGUMENTS:
-        return "ok", "invalid_arguments: no sample fits the tool's schema, so that its arguments were refused"
+        return "ok", "invalid_arguments: no sample fits the tool's schema, so its arguments were refused"
     if names != DENIED_CALL:
-        return "failed", f"the call left the events {', '.join(names) or 'none'}; expected: {', '.join(DENIED_CALL)}"
+        return "failed", f"the call wrote the events {', '.join(names) or 'none'}; expected: {', '.join(DENIED_CALL)}"
     last = seen[-1]
     said = f"{last['outcome']} at stage {last['stage']}: {last['reason']}"
-    return ("ok", said) if expected(last) else ("failed", f"not for the expected cause: {said}")
+    return ("ok", said) if expected(last) else ("failed", f"not for the expected reason: {said}")
 
 
 def _by_the_rule(after: Mapping[str, Any]) -> bool:
@@ -321,7 +323,7 @@ def _passed(seen: Sequence[Mapping[str, Any]], entries: int) -> tuple[Result, st
     if entries != 1 and last.get("stage") in {"arguments", "floor"}:
         return "not tried", f"no sample fits: {said}"
     if names != PASSED_CALL:
-        return "failed", f"the call left the events {', '.join(names) or 'none'}; expected: {', '.join(PASSED_CALL)}"
+        return "failed", f"the call wrote the events {', '.join(names) or 'none'}; expected: {', '.join(PASSED_CALL)}"
     if entries != 1 or last["reason"] != _ENTERED:
         return "failed", f"the call entered the tool {entries} times, not once; it ended as {said}"
     return "ok", "reached: a stand-in was entered, once"

@@ -71,7 +71,7 @@ class EventCheck:
             return
         name = event.get("event") if isinstance(event, dict) else None
         if not isinstance(name, str) or name not in self._validators:
-            yield f"no event of toolcharter: {name!r}"
+            yield f"not an event of toolcharter: {name!r}"
             return
         faults = [_worded(error) for error in self._validators[name].iter_errors(event)]
         yield from faults

@@ -30,7 +30,7 @@ def moment_of(_: click.Context, __: click.Parameter, given: str | None) -> datet
         return _in_utc(datetime.fromisoformat(given))
     except (ValueError, OverflowError):
         raise click.BadParameter(
-            f"{given!r} is no time. Write 2026-11-24, 2026-11-24T10:15 or 2026-11-24T10:15:30+01:00, "
+            f"{given!r} is not a time. Write 2026-11-24, 2026-11-24T10:15 or 2026-11-24T10:15:30+01:00, "
             "or how long ago it was: 90s, 15m, 2h, 7d."
         ) from None
 

@@ -26,7 +26,7 @@ def names(function: F) -> F:
         is_eager=True,
         expose_value=False,
         callback=_note_rotated,
-        help="Read what log rotation made of each FILE first: FILE.2.gz, FILE.1, FILE-20261123.xz.",
+        help="First read the rotated files of each FILE: FILE.2.gz, FILE.1, FILE-20261123.xz.",
     )
     argument = click.argument("files", nargs=-1, required=True, metavar="FILE...", callback=_all_of)
     return rotated(argument(function))

@@ -37,7 +37,7 @@ th, td { text-align: left; padding: .25rem .9rem .25rem 0; border-bottom: 1px so
 td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; } td { overflow-wrap: anywhere; }
 """
 _HEADINGS = {
-    "denials": "What was denied, why, by which rule, for whom",
+    "denials": "Denied calls, by reason, rule and caller",
     "approvals": "Who approved what",
     "errors": "What failed",
     "slowest": "The slowest calls",
@@ -63,7 +63,7 @@ def page_of(summary: Mapping[str, Any], files: Sequence[str], top: int) -> str:
         f"<figure><figcaption>{escape(caption)}</figcaption>{chart}</figure>"
         for caption, chart in (
             ("Calls over time", _columns(summary["over_time"], _span_label)),
-            ("Latency: calls up to so many milliseconds", _columns(summary["histogram"], _border_label)),
+            ("Latency: calls by upper limit in milliseconds", _columns(summary["histogram"], _border_label)),
             ("Calls by tool", _bars([(row["tool"], row) for row in summary["tools"]])),
             ("Denials by reason", _bars([(row["reason"], {"denied": row["count"]}) for row in summary["reasons"]])),
             ("Calls by profile", _bars([(row["profile"], row) for row in summary["profiles"]])),
@@ -90,7 +90,7 @@ def _numbers(summary: Mapping[str, Any]) -> str:
         facts["deny rate"] = f"{outcomes.get('denied', 0) / calls:.1%}"
         facts |= {name.replace("_ms", ", ms"): value for name, value in summary["latency"].items()}
     if summary["unreadable_lines"]:
-        facts["lines that are no events"] = summary["unreadable_lines"]
+        facts["lines that are not events"] = summary["unreadable_lines"]
     return (
         '<div class="numbers">'
         + "".join(f"<div><b>{_text(v)}</b>{_text(k)}</div>" for k, v in facts.items())
@@ -175,7 +175,7 @@ def _text(value: Any) -> str:
 
 
 def _caller(row: Mapping[str, Any]) -> str:
-    return " for ".join(str(row[fact]) for fact in ("agent", "user") if row[fact]) or "(nobody named)"
+    return " for ".join(str(row[fact]) for fact in ("agent", "user") if row[fact]) or "(unnamed caller)"
 
 
 def _span_label(row: Mapping[str, Any]) -> str:

@@ -68,7 +68,7 @@ class Pairs:
         if self._warnings > MOST_WARNINGS:
             return
         where = (
-            "No toolbox.open in the files says in which workspace calls were made"
+            "No toolbox.open in the files names the workspace of these calls"
             if recorded is None
             else f"The recorded workspace {in_one_line(recorded)} does not exist"
         )

@@ -48,9 +48,9 @@ def parse(line: bytes, number: int) -> Line:
     except orjson.JSONDecodeError as error:
         # An error at the line end belongs to this line, not to column 1 of the next.
         column = min(error.pos, len(error.doc.rstrip("\r\n"))) + 1
-        return Line(None, "", {}, f"line {number}, column {column}: no JSON: {error.msg}.")
+        return Line(None, "", {}, f"line {number}, column {column}: not JSON: {error.msg}.")
     if not isinstance(record, dict):
-        return Line(None, "", {}, f"line {number}: JSON, but no object.")
+        return Line(None, "", {}, f"line {number}: JSON, but not an object.")
     fault = _fault(record)
     said = None if fault is None else f"line {number}: {fault}"
     return Line(_shown(record.get("id")), record.get("tool", ""), record.get("args", {}), said, read_trace(record))

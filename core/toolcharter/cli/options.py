@@ -63,7 +63,8 @@ caller = click.option(
     multiple=True,
     metavar="FACT=VALUE",
     callback=_caller,
-    help="Who calls: agent, provider, group, session, user, project, tenant, channel, chat, peer, agent_type or depth; repeatable.",
+    help="A fact about the caller: agent, provider, group, session, user, project, tenant, channel, chat, peer, "
+    "agent_type or depth; repeatable.",
 )
 
 
@@ -89,7 +90,7 @@ def workspace(function: F, *, expose: bool = True) -> F:
         default=".",
         metavar="DIR",
         expose_value=expose,
-        help="The folder that tools may touch; default: the current one." if expose else "Accepted, not needed here.",
+        help="The folder that tools may touch; default: the current one." if expose else "Accepted, but ignored.",
     )(function)
 
 
@@ -101,5 +102,5 @@ def _events(function: F, *, expose: bool = True) -> F:
         expose_value=expose,
         help="Where events go: stderr:, file:PATH, structlog:; repeatable; default: stderr:."
         if expose
-        else "Accepted, not needed here.",
+        else "Accepted, but ignored.",
     )(function)

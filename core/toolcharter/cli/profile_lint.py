@@ -151,7 +151,7 @@ def _unrun(plan: "Plan", places: "Places") -> Iterator[Fault]:
     unbounded = sorted(spec.name for spec in plan.specs if spec.kind in {"bash", "cli"})
     if plan.profile.runner is None and unbounded:
         names = ", ".join(map(repr, unbounded))
-        what = f"the profile names no runner, so that nothing that {names} would start can run."
+        what = f"the profile names no runner, so the programs that {names} would start cannot run."
         yield Fault(places.of("tools", unbounded[0]), "runner", what, "Write `runner: bwrap`, or `runner: host`.")
 
 
@@ -176,7 +176,7 @@ def _unanswered(plan: "Plan", places: "Places") -> Iterator[Fault]:
             "no extension of the profile answers: calls that wait for a person are denied with 'approval_unavailable', "
             "unless the program that builds the tools passes an approver or `toolcharter` has a terminal to ask at."
         )
-        yield Fault(places.of(key), key, what, "List an extension such as `approver`, or see to one of the others.")
+        yield Fault(places.of(key), key, what, "List an extension such as `approver`, or provide one of the others.")
 
 
 def _seen(plan: "Plan", places: "Places", workspace: Path) -> Iterator[Fault]:
@@ -185,7 +185,7 @@ def _seen(plan: "Plan", places: "Places", workspace: Path) -> Iterator[Fault]:
         return
     place = places.of("hidden")
     if plan.profile.runner == model.HOST and plan.profile.hidden != DEFAULT_HIDDEN:
-        what = "`runner: host` hides nothing: programs see these files, and only tools are refused them."
+        what = "`runner: host` hides nothing: programs can read these files; only tools cannot."
         yield Fault(place, "hidden", what, "Choose a runner that is a sandbox, such as `bwrap`.")
     held = history.hidden_in_git(workspace, hidden.HiddenNames(plan.profile.hidden))
     if held.names:
@@ -193,7 +193,7 @@ def _seen(plan: "Plan", places: "Places", workspace: Path) -> Iterator[Fault]:
         what = f"git holds hidden files of this workspace, and programs that run git can read them there: {listed}."
         yield Fault(place, "hidden", what, "Replace the credentials in them, and take the files out of the history.")
     if not held.is_whole:
-        what = f"git could not list what it holds of this workspace within {history.PATIENCE_S} seconds; hidden files may be among it."
+        what = f"git could not list its files of this workspace within {history.PATIENCE_S} seconds; some may be hidden ones."
         yield Fault(place, "hidden", what, "Look with `git log --all --name-only`.")
 
 
@@ -203,7 +203,7 @@ def _needless(plan: "Plan", places: "Places", tools: Collection[str]) -> Iterato
     known = set(map(names.same_tool, named))
     for index, name in enumerate(plan.profile.missing_ok):
         if names.same_tool(name) not in known:
-            what = f"the profile names no tool {name!r}, so nothing is excepted."
+            what = f"the profile names no tool {name!r}, so this entry has no effect."
             fix = did_you_mean(name, named | set(tools)) or "Remove it, or list the tool."
             yield Fault(places.of("missing_ok", index), f"missing_ok.{index}", what, fix)
 

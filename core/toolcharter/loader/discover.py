@@ -174,7 +174,7 @@ def _ask(
         what = f"the hook discover_tools returned {type(answer).__name__}, not a Discovery."
         raise PluginError([Fault(owner, "", what, "Write: return Discovery(...)")])
     faults = [
-        Fault(owner, "", f"the discovered tool {_shown(spec)} {what}.", "The plugin's author has to mend it.")
+        Fault(owner, "", f"the discovered tool {_shown(spec)} {what}.", "The plugin's author has to fix it.")
         for spec in (*answer.declared, *answer.found)
         for what in _offences(spec)
     ]
@@ -196,4 +196,4 @@ def _offences(spec: object) -> Iterator[str]:
     if not spec.fingerprint:
         yield "has no fingerprint"
     if any(field.is_required() for field in spec.policy.model_fields.values()):
-        yield "has a policy that a profile would have to write"
+        yield "has a policy with required fields"

@@ -167,7 +167,7 @@ def _hook_faults(manager: PluginManager, plugin: object, owner: str, hooks: tupl
                 owner,
                 "",
                 f"{attribute!r} wraps the hook {hook!r}.",
-                "Write a plain function: hooks are called straight.",
+                "Write a plain function: hooks are called directly.",
             )
         else:
             yield from _signature_faults(getattr(plugin, attribute), hook, owner)

@@ -369,7 +369,7 @@ def _build(spec: ExtensionSpec[Any], owner: str, workspace: Path, policy: Extens
         return spec.build(workspace, policy)
     except Exception as error:
         what = f"building the extension {spec.name!r} failed: {cause(error)}"
-        raise PluginError([Fault(owner, "", what, "Mend its settings in the profile, or take it out.")]) from error
+        raise PluginError([Fault(owner, "", what, "Correct its settings in the profile, or take it out.")]) from error
 
 
 def _checks(manager: PluginManager, settings: Mapping[str, ExtensionPolicy] = _NOTHING) -> tuple[Check, ...]:

@@ -159,6 +159,6 @@ def program_files_of(plugin: PluginModule, manager: PluginManager, others: tuple
     except Exception as error:
         what = f"the hook register_programs: {cause(error)}"
         raise PluginError(
-            [Fault(plugin.entry.owner, "", what, "The plugin's author has to mend its tables.")]
+            [Fault(plugin.entry.owner, "", what, "The plugin's author has to fix its tables.")]
         ) from error
     return files

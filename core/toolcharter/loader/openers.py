@@ -72,7 +72,7 @@ def open_sink(openers: Openers, url: str) -> "Sink":
     try:
         sink = opener.function(url)
     except Exception as error:
-        fix = "Mend the URL, or start what listens there."
+        fix = "Correct the URL, or start the server behind it."
         raise PluginError([Fault(opener.owner, "", f"{place}: {cause(error)}", fix)]) from error
     if not (callable(getattr(sink, "write", None)) and callable(getattr(sink, "close", None))):
         what = f"{place}: the hook open_sink returned {type(sink).__name__}, which has no write and close."
@@ -142,14 +142,14 @@ def open_channel(openers: Openers, name: str, url: str, place: str) -> "Channel"
     try:
         channel = opener.function(url)
     except ValueError as error:
-        fix = "Write such as `https://example.org/hook`." if name == "webhook" else "Mend the URL."
+        fix = "Write a URL such as `https://example.org/hook`." if name == "webhook" else "Correct the URL."
         raise PluginError([Fault(place, "notify.url", f"{error}.".replace(url or _HIDDEN, _HIDDEN), fix)]) from error
     except Exception as error:
         what = f"the hook open_channel of {opener.owner} raised {cause(error)}".replace(url or _HIDDEN, _HIDDEN)
-        raise PluginError([Fault(place, "notify.url", what, "Mend the URL, or install another version.")]) from error
+        raise PluginError([Fault(place, "notify.url", what, "Correct the URL, or install another version.")]) from error
     if not callable(getattr(channel, "connect", None)):
         what = f"the hook open_channel of {opener.owner} returned {type(channel).__name__}, which has no connect."
-        raise PluginError([Fault(place, "notify.deliver", what, "The plugin's author has to mend it.")])
+        raise PluginError([Fault(place, "notify.deliver", what, "The plugin's author has to fix it.")])
     opened: Channel = channel
     return opened
 
@@ -186,14 +186,14 @@ def _open_by_scheme(openers: Openers, url: str, place: str, noun: str, parts: It
         opened = opener.function(url)
     except ValueError as error:
         what = f"the URL of the {noun} '{scheme}:' cannot be used: {cause(error)}".replace(url, _HIDDEN)
-        raise PluginError([Fault(place, noun, what, "Mend the URL.")]) from None
+        raise PluginError([Fault(place, noun, what, "Correct the URL.")]) from None
     except Exception as error:
         what = f"the hook open_{noun} of {opener.owner} raised {cause(error)}".replace(url, _HIDDEN)
-        raise PluginError([Fault(place, noun, what, "Mend the URL, or install another version.")]) from error
+        raise PluginError([Fault(place, noun, what, "Correct the URL, or install another version.")]) from error
     missing = [name for name in parts if not callable(getattr(opened, name, None))]
     if missing:
         what = f"the hook open_{noun} of {opener.owner} returned {type(opened).__name__}, which has no {missing[0]}."
-        raise PluginError([Fault(place, noun, what, "The plugin's author has to mend it.")])
+        raise PluginError([Fault(place, noun, what, "The plugin's author has to fix it.")])
     return opened
 
 
@@ -210,8 +210,8 @@ def read_roots_of(manager: PluginManager, built: object, owner: str) -> tuple[Pa
         roots = tuple(map(Path, function()))
     except Exception as error:
         what = f"the hook read_roots: {cause(error)}"
-        raise PluginError([Fault(owner, "", what, "Mend the extension's settings in the profile.")]) from error
+        raise PluginError([Fault(owner, "", what, "Correct the extension's settings in the profile.")]) from error
     if relative := [str(root) for root in roots if not root.is_absolute()]:
-        what = f"the hook read_roots: {relative[0]!r} is no absolute path"
-        raise PluginError([Fault(owner, "", what, "Mend the extension's settings in the profile.")])
+        what = f"the hook read_roots: {relative[0]!r} is not an absolute path"
+        raise PluginError([Fault(owner, "", what, "Correct the extension's settings in the profile.")])
     return roots

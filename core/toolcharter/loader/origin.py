@@ -38,7 +38,7 @@ def origin_faults(entry: EntryPoint) -> Iterator[Fault]:
         yield Fault(
             entry.owner,
             "",
-            f"the entry point {entry.name!r} names {entry.module!r}, which is no module.",
+            f"the entry point {entry.name!r} names {entry.module!r}, which is not a module.",
             f'Write {entry.name} = "package_name" under [project.entry-points."{entry.group}"].',
         )
         return

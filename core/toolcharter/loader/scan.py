@@ -98,7 +98,7 @@ class Installed:
         full = {entry.distribution for entry in self.entry_points}
         short = {name.removeprefix("toolcharter-") for name in full}
         return [
-            f"{RESTRICTION} names {name!r}, but no installed distribution is named so. {errors.did_you_mean(name, full | short)}"
+            f"{RESTRICTION} names {name!r}, but no installed distribution has it. {errors.did_you_mean(name, full | short)}"
             for name in sorted((self.permitted or frozenset()) - full - short)
         ]
 

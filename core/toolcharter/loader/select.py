@@ -183,7 +183,7 @@ def _unknown(need: Need, index: Installed) -> Fault:
         known = f"A sink is stderr:, structlog:, file:PATH such as file:events.jsonl, or an extension's URL. {known}"
     if need.noun == RUNNER and need.name in _RUNNERS:
         known = (
-            f"Install the distribution {_RUNNERS[need.name]}, or name another runner: `runner: host` contains nothing."
+            f"Install the distribution {_RUNNERS[need.name]}, or name another runner: `runner: host` is not a sandbox."
         )
     if need.noun == STORE and need.name in _STORES:
         known = f"Install the distribution {_STORES[need.name]}."
@@ -233,7 +233,7 @@ def _pin_faults(name: str, specifier: str, place: str, versions: Mapping[str, Co
     try:
         wanted = specifiers.SpecifierSet(specifier)
     except specifiers.InvalidSpecifier:
-        yield Fault(place, path, f"{specifier!r} is no version specifier.", "Write one such as '>=1,<2'.")
+        yield Fault(place, path, f"{specifier!r} is not a version specifier.", "Write one such as '>=1,<2'.")
         return
     if found is None:
         near = did_you_mean(normalise(name), versions)
@@ -242,7 +242,7 @@ def _pin_faults(name: str, specifier: str, place: str, versions: Mapping[str, Co
     for version in sorted(found or ()):
         if not _fits(version, wanted):
             what = f"version {version} of {normalise(name)} is installed, but the profile asks for {specifier!r}."
-            yield Fault(place, path, what, "Install one that fits, or mend the pin.")
+            yield Fault(place, path, what, "Install one that fits, or correct the pin.")
 
 
 def _fits(version: str, wanted: "SpecifierSet") -> bool:

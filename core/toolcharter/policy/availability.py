@@ -88,7 +88,7 @@ class Hidden(NamedTuple):
     """The entry's `file:line:column`."""
 
 
-_NOT_LEFT = Hidden("tools", "what the agent that started this one has left it", None, "")
+_NOT_LEFT = Hidden("tools", "the tools that the agent which started this one left to it", None, "")
 
 
 class _Who(NamedTuple):
@@ -347,11 +347,9 @@ def _circle_faults(universe: ToolCatalog, place_of: PlaceOf) -> Iterator[Fault]:
     # The profile's own lists come first: each circle contains one of them, and is reported at its place.
     graph = {key: every[key] for key in own} | every
     for circle in _circles(graph):
-        what = f"these lists are made of each other: {_arrows(circle)}."
+        what = f"these lists contain each other: {_arrows(circle)}."
         path = own[circle[0]]
-        yield Fault(
-            place_of(*path), dotted(path), what, "A list that bears a shipped name cannot name the shipped one."
-        )
+        yield Fault(place_of(*path), dotted(path), what, "A list with a shipped name cannot contain the shipped list.")
 
 
 def _arrows(circle: Sequence[str]) -> str:

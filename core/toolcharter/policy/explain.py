@@ -94,9 +94,9 @@ def _matching(
         if matcher.denies(view.facts, subject):
             rule = matcher.rule
             notes.append(_note(rule, said, decides=rule is deciding))
-            what = f"take the {word} rule {rule.text!r} at {rule.source} away, or narrow it"
+            what = f"remove the {word} rule {rule.text!r} at {rule.source}, or narrow it"
             changes.append(_owned(what, owners[ordinal] if ordinal < len(owners) else PROFILE))
-    of_ceilings = f", {len(owners)} of them of ceilings" if owners else ""
+    of_ceilings = f", {len(owners)} of them from ceilings" if owners else ""
     return _Told(f"{word} rules: {len(matchers)}{of_ceilings}", tuple(notes), tuple(changes))
 
 
@@ -119,7 +119,7 @@ def _capability(view: ToolPolicyView, subject: RuleInput) -> _Told:
     words = "undeclared" if declared is None else ", ".join(sorted(declared)) or "none"
     level = safety_of(view.facts, subject.action)
     bounds = view.policy.bounds.bounds
-    sources = ", ".join(map(_lists_of, bounds)) or "nobody"
+    sources = ", ".join(map(_lists_of, bounds)) or "nothing"
     changes = (_owned(what, one.source) for one in bounds for what in _opening(one, view.facts, subject.action))
     return _Told(f"capabilities: {words}; safety {level!r}; bounded by: {sources}", (), tuple(changes))
 
@@ -137,7 +137,7 @@ def _opening(one: CapabilityLimit, facts: ToolFacts, action: str | None) -> Iter
     declared = facts.capabilities_of(action)
     refused = one.refused(declared)
     if refused and declared is None:
-        yield "the plugin's author has to declare what the tool touches, or `capabilities` has to be open to all"
+        yield "the plugin's author has to declare what the tool touches, or `capabilities` has to permit everything"
         return
     lacking = [word for word in refused if one.allow is not None and not any(glob.matches(word) for glob in one.allow)]
     closed = [word for word in refused if any(glob.matches(word) for glob in one.deny)]
@@ -170,7 +170,7 @@ def _closing(view: ToolPolicyView, subject: RuleInput, decision: Decision) -> It
     """Yield the changes by which an allowed call would be denied."""
     if decision.rule is not None:
         rule = decision.rule
-        yield f"take the allow rule {rule.text!r} at {rule.source} away, and others that cover the call"
+        yield f"remove the allow rule {rule.text!r} at {rule.source}, and others that cover the call"
     rules = naming_rules(view.facts, subject)
     if rules:
         either = "or add" if decision.rule is not None else "add"
@@ -185,10 +185,10 @@ def _permitting(view: ToolPolicyView, subject: RuleInput) -> Iterator[str]:
     elif subject.refusal is None:
         yield "no allow rule can name this call"
     else:
-        yield "no allow rule covers what cannot be understood"
+        yield "no allow rule covers a call that cannot be parsed"
     for mode, source, verdict in view.permissions(covered=False):
         if verdict != "allow" and source != PROFILE:
-            yield f"the mode {mode!r}, which asks for a rule or a person, is set by {_ceiling(source)}"
+            yield f"the mode {mode!r}, which requires a rule or a person, is set by {_ceiling(source)}"
 
 
 def standing(matcher: Matcher, facts: ToolFacts, subject: RuleInput) -> str | None:
@@ -209,7 +209,7 @@ def standing(matcher: Matcher, facts: ToolFacts, subject: RuleInput) -> str | No
         return lacking
     partly = {
         "bash": f"covers {touched} of {len(subject.commands)} commands",
-        "cap": "covers only a part of what the action touches",
+        "cap": "covers only some of the action's capabilities",
     }
     return partly.get(prefix, "matches a command, but does not name the tool")
 

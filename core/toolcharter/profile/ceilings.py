@@ -24,7 +24,7 @@ ALLOWED_PERMS = "ALLOWED_TOOL_PERMS"
 WORKSPACE_POLICY = Path(".toolcharter", "policy.yaml")
 """The workspace's own file, relative to its root."""
 
-_WORKSPACE_FIX = "Mend the file, or remove it."
+_WORKSPACE_FIX = "Correct the file, or remove it."
 
 
 def read_ceilings(workspace: Path | None, environ: Mapping[str, str]) -> tuple[tuple[Ceiling, ...], list[Fault]]:
@@ -48,7 +48,7 @@ def _of_administrator(environ: Mapping[str, str], faults: list[Fault]) -> Ceilin
     if file is None:
         return None
     if not os.path.isabs(file):
-        what = f"{file!r} is no absolute path." if file else "the variable is set and names no file."
+        what = f"{file!r} is not an absolute path." if file else "the variable is set, but empty."
         faults.append(Fault(ADMIN_POLICY, "", what, "Give the absolute path of a YAML file, or unset the variable."))
         return None
     found: list[Fault] = []

@@ -63,7 +63,7 @@ class Composer:
         if real in self.chain:
             raise self._cycle(real, file)
         if len(self.chain) >= MAX_CHAIN:
-            raise Unusable(f"more than {MAX_CHAIN} profiles extend each other.", "Put some of them together.")
+            raise Unusable(f"more than {MAX_CHAIN} profiles extend each other.", "Merge some of them.")
         place = own_place(file)
         if place not in self.trees:
             content = read_bytes(file)

@@ -161,7 +161,7 @@ class _Inspection:
         if isinstance(schema, bool):
             return
         if not isinstance(schema, Mapping):
-            raise ConditionError(f"{schema!r} is no JSON Schema", f"Write a mapping such as {{const: {schema!r}}}.")
+            raise ConditionError(f"{schema!r} is not a JSON Schema", f"Write a mapping such as {{const: {schema!r}}}.")
         for keyword, value in schema.items():
             if keyword not in KEYWORDS:
                 raise ConditionError(f"unknown keyword {keyword!r}", did_you_mean(keyword, KEYWORDS))
@@ -183,13 +183,13 @@ class _Inspection:
         if found is None or not isinstance(self._definitions, Mapping) or found[1] not in self._definitions:
             known = self._definitions if isinstance(self._definitions, Mapping) else {}
             names = ", ".join(repr(f"#/$defs/{name}") for name in sorted(known)) or "none; write one under `$defs`"
-            raise ConditionError(f"the reference {reference!r} leads nowhere", f"References there can be: {names}.")
+            raise ConditionError(f"the reference {reference!r} names no schema", f"Possible references: {names}.")
         return self._definitions[found[1]]
 
 
 def _explained(error: Any) -> ConditionError:
     if error.message.endswith('is not a "regex"'):
-        what = f"the pattern {error.instance!r} cannot be read, is too large, or not matched in linear time"
+        what = f"the pattern {error.instance!r} is invalid, is too large, or cannot be matched in linear time"
         return ConditionError(what, "Patterns have no look-around and no back-references.")
     where = ".".join(map(str, error.instance_path))
     return ConditionError(f"{where}: {error.message.splitlines()[0].partition('. ')[0]}")

@@ -109,7 +109,7 @@ def _known(one: "ErrorDetails", path: KeyPath, places: Places, model: Any) -> Fa
         own = _form(model, location[:-1])
         if own is None or path[-1] not in own.misplaced:
             return unknown_key(places.of(*path), path, _keys(model, location[:-1]))
-        what = f"the key {path[-1]!r} has no place here."
+        what = f"the key {path[-1]!r} does not belong here."
         return Fault(places.of(*path), dotted(path), what, own.misplaced[str(path[-1])])
     if one["type"] == FAULT:
         at = (*path, context["key"]) if context["key"] else path

@@ -42,11 +42,11 @@ _VERSION = r"v?[0-9]+(?:\.[0-9]+)*(?:[a-z]+[0-9]*)?"
 # Source: PEP 440, "Version specifiers", only operators and separators.
 _CLAUSE = r"\s*(?:===|~=|[=!<>]=|<|>)\s*[^\s,]+\s*"
 _CLAUSES = rf"[\s,]*{_CLAUSE}(?:,(?:{_CLAUSE}|\s*))*"
-_RULE = Words("a rule", "Write such as 'git:push' or 'bash:git log *'.")
+_RULE = Words("a rule", "Write a rule such as 'git:push' or 'bash:git log *'.")
 _RULE_SCHEMA = {"type": "string", "pattern": whole(PATTERN)}
 _STORE_URL = r"[a-z][a-z0-9+.-]*:[\s\S]*"
 _VARIABLE = r"[A-Za-z_][A-Za-z0-9_]*"
-_STORE_FIX = "Write such as `sqlite:`, or `{env: NAME}` for the variable that holds a URL with a password."
+_STORE_FIX = "Write a URL such as `sqlite:`, or `{env: NAME}` for the variable that holds a URL with a password."
 _DEPTH = Words("a depth", "Write a number, or comparisons such as '>=1' or '>=1,<3'.")
 
 
@@ -229,8 +229,8 @@ class StoreUrl(NamedTuple):
             return self.url
         url = environ.get(self.env, "")
         if not is_store_url(url):
-            what = f"the variable {self.env!r} is not set." if not url else f"the variable {self.env!r} holds no URL."
-            raise ConfigurationError([Fault(self.place, "store", what, "Set it to such as `sqlite:`.")])
+            what = f"the variable {self.env!r} {'does not hold a URL' if url else 'is not set'}."
+            raise ConfigurationError([Fault(self.place, "store", what, "Set it to a URL such as `sqlite:`.")])
         return url
 
     def written(self) -> str | dict[str, str]:

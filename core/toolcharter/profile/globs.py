@@ -100,12 +100,10 @@ def _literals(text: str, escapable: str) -> list[str]:
 
 def _escaped(character: str, escapable: str) -> str:
     if not character:
-        raise GlobError(r"'\': nothing stands behind the last backslash; write '\\'")
+        raise GlobError(r"'\': nothing follows the last backslash; write '\\'")
     if character not in escapable:
         *others, last = map("'{}'".format, escapable)
         # Not `repr` of the whole text: it doubles backslashes, which would confuse a message about backslashes.
         shown = repr(character)[1:-1]
-        raise GlobError(
-            rf"'\{shown}': only {', '.join(others)} and {last} can stand behind a backslash; write '\\{shown}'"
-        )
+        raise GlobError(rf"'\{shown}': only {', '.join(others)} and {last} can follow a backslash; write '\\{shown}'")
     return character

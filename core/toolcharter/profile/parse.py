@@ -111,7 +111,7 @@ class _Builder:
         if isinstance(value, str) and (found := _UNSTORABLE.search(value)):
             self.fault(
                 place,
-                f"the text holds the character U+{ord(found[0]):04X}, which no tool can take.",
+                f"the text holds the character U+{ord(found[0]):04X}, which no tool accepts.",
                 "Remove its escape sequence.",
             )
             value = ""
@@ -162,7 +162,7 @@ class _Builder:
             self.anchors[name] = (Node(None, place), 1, 1)
         known = self.anchors[name]
         if known is None:
-            self.stop(place, f"the alias '*{name}' stands inside what it names.", "Write the value out.")
+            self.stop(place, f"the alias '*{name}' is inside the value that it names.", "Write the value out.")
         node, size, height = known
         self.grow(size, place)
         self.check_depth(height, place)
@@ -208,14 +208,14 @@ class _Builder:
             pass  # Reported already.
         elif not isinstance(name, str):
             quoted = "Quote it to make it text." if not isinstance(name, list | dict) else "Write a name."
-            self.fault(key.place, f"a key must be text; here stands {described(name)}.", quoted)
+            self.fault(key.place, f"a key must be text, not {described(name)}.", quoted)
         elif name == "<<":
             self.fault(key.place, "the merge key '<<' is not allowed.", "Share whole profiles with `extends`.")
         elif name in value:
             self.fault(
                 key.place,
-                f"the key {shortened(name)} stands twice; first at {value[name].place}.",
-                "Remove one of the two, or put their values together.",
+                f"the key {shortened(name)} occurs twice; first at {value[name].place}.",
+                "Remove one of the two, or merge their values.",
             )
         else:
             frame.is_key_good = True

@@ -87,7 +87,7 @@ def parse_rule(text: str, source: str = "", **long_form: Any) -> Rule:
         subject, args = _selectors(rest)
         if _HOLLOW.search(subject):
             what = f"in {subject!r}, a name or an action is empty, or has a blank at its end."
-            raise RuleError(what, "Write such as 'git:push'; commands stand behind 'bash:'.")
+            raise RuleError(what, "Write a rule such as 'git:push'; a command follows 'bash:'.")
         glob = parse_glob(subject).folded()
     except GlobError as error:
         raise RuleError(f"{error}.") from error
@@ -106,16 +106,16 @@ def _split(text: str) -> tuple[str, str]:
     if not colon:
         if prefix == "*":
             return "", text
-        raise RuleError(f"{text!r} is a prefix and nothing behind it.", f"Write '{prefix}:*' for all of them.")
+        raise RuleError(f"{text!r} is a prefix with nothing after it.", f"Write '{prefix}:*' for all of them.")
     if not rest:
-        raise RuleError(f"nothing stands behind '{prefix}:'.", f"Write '{prefix}:*' for all of them.")
+        raise RuleError(f"nothing follows '{prefix}:'.", f"Write '{prefix}:*' for all of them.")
     return prefix, rest
 
 
 def _check_name(text: str, prefix: str, name: str) -> None:
     """Refuse a name that no tool's name could match: a rule that never matches protects nothing."""
     if not prefix and name.lower() in RULE_PREFIXES - {"*"}:
-        raise RuleError(f"no tool is named {name!r}: it is a prefix.", f"Write '{name}:' and a pattern behind it.")
+        raise RuleError(f"no tool is named {name!r}: it is a prefix.", f"Write '{name}:' and a pattern after it.")
     if not _NAME_PART.fullmatch(name):
         is_command = " " in name.strip()
         words = text.partition(" ")[2] if text.lower().startswith("bash ") else text
@@ -129,14 +129,12 @@ def _selectors(rest: str) -> tuple[str, tuple[tuple[str, Glob], ...]]:
     if not parenthesis:
         return rest, ()
     if not subject:
-        raise RuleError("no tool stands before the parenthesis.", "Write `*(argument=glob)` for all tools.")
+        raise RuleError("there is no tool before the parenthesis.", "Write `*(argument=glob)` for all tools.")
     found = _BARE_PARENTHESIS.search(inside)
     if found is None:
         raise RuleError("the parenthesis is never closed.", "Write `tool(argument=glob)`.")
     if found.end() != len(inside) or found[0].endswith("("):
-        what = (
-            "a parenthesis stands within another." if found[0].endswith("(") else "text stands behind the parenthesis."
-        )
+        what = "a parenthesis is inside another." if found[0].endswith("(") else "there is text after the parenthesis."
         raise RuleError(what, r"Write `\(` and `\)` for those that belong to a glob.")
     return subject, tuple(map(_selector, _parts(inside[:-1])))
 
@@ -150,5 +148,5 @@ def _parts(inside: str) -> list[str]:
 def _selector(part: str) -> tuple[str, Glob]:
     name, equals, glob = part.strip().partition("=")
     if not equals or not re.fullmatch(r"[^\W\d]\w*|[A-Za-z0-9_.-]+", name.strip()):
-        raise RuleError(f"{part.strip()!r} is no condition on an argument.", "Write `tool(argument=glob)`.")
+        raise RuleError(f"{part.strip()!r} is not a condition on an argument.", "Write `tool(argument=glob)`.")
     return name.strip(), parse_glob(glob.strip(), also_escaped=",()")

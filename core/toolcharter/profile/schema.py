@@ -103,7 +103,7 @@ class ProfileLimits(NamedTuple):
         Annotated[
             str,
             Field(pattern=whole(rf"(?:redis|rediss|unix)://.+|{SECRET_REFERENCE}")),
-            Words("a URL", "Write such as `redis://127.0.0.1:6379/0`, or `secret:NAME` where it has a password."),
+            Words("a URL", "Write a URL such as `redis://127.0.0.1:6379/0`, or `secret:NAME` if it has a password."),
         ]
         | None
     ) = None
@@ -205,7 +205,7 @@ class ProfileFile(NamedTuple):
         Annotated[
             str,
             Field(pattern=whole(NAME)),
-            Words("the name of a runner", "Runners: 'host', which contains nothing, and those of plugins."),
+            Words("the name of a runner", "Runners: 'host', which is not a sandbox, and those of plugins."),
         ]
         | None
     ) = None

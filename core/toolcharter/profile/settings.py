@@ -134,7 +134,7 @@ def _hidden_glob(text: str, _: Reading) -> HiddenGlob:
 def _hides_something(globs: tuple[HiddenGlob, ...]) -> tuple[HiddenGlob, ...]:
     """Refuse a list of exceptions alone: it replaces the default and would hide nothing."""
     if globs and all(one.glob.startswith("!") and one.containing is None for one in globs):
-        what = "only exceptions are listed: this list replaces the default, so that nothing would be hidden."
+        what = "only exceptions are listed: this list replaces the default, so nothing would be hidden."
         raise fault(what, "List what to hide, too; or write [] to hide nothing.")
     return globs
 
@@ -309,7 +309,7 @@ class SessionGuards(NamedTuple):
 
 
 _Patterns = Annotated[tuple[RuleText, ...], OneOrMore(Words("a list of patterns such as ['git:push']")), _MATCH]
-_URL = Words("a URL", "Write such as `https://example.org/hook`.")
+_URL = Words("a URL", "Write a URL such as `https://example.org/hook`.")
 _WEBHOOK = "webhook"
 _CHANNEL = Words("'log', 'webhook' or the name of a plugin's channel", NAME_FIX)
 _CHANNEL_SCHEMA = WithJsonSchema({"anyOf": [{"enum": [LOG, _WEBHOOK]}, {"type": "string", "pattern": whole(NAME)}]})
@@ -356,7 +356,7 @@ def _notify(text: str, reading: Reading) -> Notify:
 
 
 # A repository that could name a URL would receive every call with its arguments.
-_LOG_ONLY = "A workspace's file may only log: its author must not be told of calls. The administrator's file may."
+_LOG_ONLY = "A workspace's file may only log: its author must not receive calls. The administrator's file may."
 
 
 @form(

@@ -108,6 +108,6 @@ def _parted(text: str, name: str) -> tuple[str, str]:
     """Split *text* into the front matter, with each line at its line number in the file, and the text below it."""
     found = _FRONT_MATTER.match(text)
     if found is None:
-        fix = "Let the first line be `---`, and end the settings by another such line."
+        fix = "Begin the file with a line `---`, and end the settings with another such line."
         raise ConfigurationError([Fault(f"{name}:1:1", "", "the file has no front matter.", fix)])
     return f"\n{found[1]}", text[found.end() :].strip()

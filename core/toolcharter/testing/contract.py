@@ -284,7 +284,7 @@ def too_open(spec: ToolSpec[Any] | ExtensionSpec[Any], excused: Mapping[str, str
     for name, default in _defaults(spec).items():
         opens = name.startswith(OPENING) and (default or default is None) and not _only_reads(spec, default)
         if (opens or (name.startswith(("enforce", "require")) and default is False)) and not excused.get(name):
-            faults.append(f"the default of `{name}` is {default!r}, which lets more through than the least")
+            faults.append(f"the default of `{name}` is {default!r}, which permits more than necessary")
     return faults
 
 

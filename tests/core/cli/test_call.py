@@ -85,7 +85,7 @@ def test_json_shows_every_field(run) -> None:
     [
         pytest.param(["word"], "'word' is not of the form key=value.", id="no-equals"),
         pytest.param(["=hi"], "'=hi' is not of the form key=value.", id="no-key"),
-        pytest.param(["--args", "[1]"], "--args is JSON but no object.", id="no-object"),
+        pytest.param(["--args", "[1]"], "--args is JSON, but not an object.", id="no-object"),
         pytest.param(
             ["--args", "{"], "--args is not JSON: unexpected end of data: line 1 column 2 (char 1).", id="no-json"
         ),

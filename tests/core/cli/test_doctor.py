@@ -86,19 +86,19 @@ def test_a_broken_gate_is_found_and_no_body_is_entered(run, desk, site, monkeypa
         pytest.param(
             "toolcharter.events.lines.ToolLines.deny",
             lambda *_: b"",
-            f"the call left the events hook.tool.before, hook.policy.before, hook.tool.after; expected: {FOUR}",
+            f"the call wrote the events hook.tool.before, hook.policy.before, hook.tool.after; expected: {FOUR}",
             id="an event is missing",
         ),
         pytest.param(
             "toolcharter.events.sinks.FunctionSink.write",
             lambda *_: None,
-            f"the call left the events none; expected: {FOUR}",
+            f"the call wrote the events none; expected: {FOUR}",
             id="no events",
         ),
         pytest.param(
             "toolcharter.policy.evaluate.denied_by",
             lambda *_: Decision("deny", "mode", "odd"),
-            "not for the expected cause: denied at stage mode: odd",
+            "not for the expected reason: denied at stage mode: odd",
             id="another stage decides",
         ),
     ],
@@ -116,7 +116,7 @@ def test_an_unknown_name_that_is_not_told_is_found(run, monkeypatch) -> None:
     """It has to read as unknown."""
     monkeypatch.setattr("toolcharter.gate.toolbox.unknown_tool", lambda *_: Decision("deny", "deny", "odd"))
 
-    told = "not for the expected cause: denied at stage deny: odd"
+    told = "not for the expected reason: denied at stage deny: odd"
     assert findings(run(*DOCTOR))[1] == ("an unknown name", MUST_NOT, "failed", told)
 
 
@@ -221,7 +221,7 @@ def test_a_tool_that_no_sample_fits(run, desk, site) -> None:
     result = run(*DOCTOR)
 
     refused, _, arrived = findings(result)
-    no_sample = "invalid_arguments: no sample fits the tool's schema, so that its arguments were refused"
+    no_sample = "invalid_arguments: no sample fits the tool's schema, so its arguments were refused"
     assert refused == ("tool echo", MUST_NOT, "ok", no_sample)
     assert arrived == (
         "tool echo",
@@ -358,7 +358,7 @@ NO_BOX = "raise Denied('sandbox_unavailable', 'There is no box.')"
 @pytest.mark.parametrize(
     ("body", "result", "detail"),
     [
-        (ENDED.format(code=0, late=False), "ok", "contains programs"),
+        (ENDED.format(code=0, late=False), "ok", "runs it in a sandbox"),
         (ENDED.format(code=127, late=False), "failed", "the program 'true' ended with 127"),
         (ENDED.format(code=-9, late=True), "failed", "the program 'true' did not end in time"),
         (NO_BOX, "failed", "sandbox_unavailable: There is no box."),
@@ -395,5 +395,5 @@ def test_the_host_is_told_to_contain_nothing(run, desk) -> None:
     (desk / "demo.yaml").write_text(PROFILE + CASES)
     untold = [one for one in findings(run(*DOCTOR)) if one[0].startswith("runner")]
 
-    assert told == [("runner host", "runs a program", "ok", "runs them, and contains nothing")]
+    assert told == [("runner host", "runs a program", "ok", "runs it without a sandbox")]
     assert untold == []

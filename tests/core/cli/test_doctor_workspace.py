@@ -23,6 +23,6 @@ def test_a_workspace_that_cannot_be_written_is_noted(run, desk, monkeypatch, *, 
     ended = run("doctor", "--profile", "./demo.yaml", "--json")
 
     told = [list(one.values()) for one in json.loads(ended.stdout)["findings"] if "workspace" in one.values()]
-    note = ["workspace", "takes new files", "note", "no: nothing can be made or changed in this folder"]
+    note = ["workspace", "takes new files", "note", "no: no file can be created or changed in this folder"]
     assert told == ([] if is_writable else [note])
     assert ended.exit_code == 0

@@ -55,7 +55,9 @@ def test_an_age_is_counted_back_from_now(given: str, age: timedelta) -> None:
 @pytest.mark.parametrize("given", ["", "yesterday", "15", "15 m", "-5m", "1w", "999999999d", "2026-13-01", "\u0661m"])
 def test_what_is_no_time_is_told_with_the_ways_to_write_one(given: str) -> None:
     """An age that reaches behind all calendars is none, either."""
-    with pytest.raises(click.BadParameter, match=r"is no time. Write 2026-11-24, .* or how long ago it was: 90s, 15m"):
+    with pytest.raises(
+        click.BadParameter, match=r"is not a time. Write 2026-11-24, .* or how long ago it was: 90s, 15m"
+    ):
         read(given)
 
 

@@ -211,7 +211,7 @@ def test_a_workspace_that_is_not_there_is_told_and_replaced(run, desk, tmp_path,
     here = run("events", "diff", "./demo.yaml", "./demo.yaml", "e.jsonl")
     named = run("events", "diff", "./demo.yaml", "./demo.yaml", "e.jsonl", "--workspace", ".")
 
-    what = f"The recorded workspace {gone} does not exist" if opens else "No toolbox.open in the files says"
+    what = f"The recorded workspace {gone} does not exist" if opens else "No toolbox.open in the files names"
     assert (here.stderr.count("\n"), here.stderr.startswith(f"toolcharter: {what}")) == (1, True)
     assert ("decided in the current folder" in here.stderr, named.stderr) == (True, "")
 

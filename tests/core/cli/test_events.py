@@ -63,8 +63,8 @@ def test_an_empty_line_is_no_fault(run, recorded) -> None:
     ("change", "faults"),
     [
         pytest.param(lambda ls: [*ls[:1], "{\n", *ls[1:]], ["2: not JSON: "], id="no-json"),
-        pytest.param(lambda ls: ["[1]\n", *ls], ["1: no event of toolcharter: None"], id="no-object"),
-        pytest.param(lambda ls: ['{"event":"x"}\n', *ls], ["1: no event of toolcharter: 'x'"], id="another-event"),
+        pytest.param(lambda ls: ["[1]\n", *ls], ["1: not an event of toolcharter: None"], id="no-object"),
+        pytest.param(lambda ls: ['{"event":"x"}\n', *ls], ["1: not an event of toolcharter: 'x'"], id="another-event"),
         pytest.param(
             lambda ls: [ls[0], ls[1].replace('"seq":2', '"seq":"2"'), *ls[2:]],
             ["2: seq: ", "3: call 'c': hook.policy.before without hook.tool.before"],
@@ -118,7 +118,7 @@ def test_stats_answer_what_was_denied_why_and_for_whom(run, recorded) -> None:
     assert (found["calls"], found["outcomes"]) == (3, {"ok": 1, "denied": 1, "error": 1})
     assert len(found["slowest"]) == 3
     plain = run("events", "stats", "events.jsonl").stdout
-    assert plain.startswith("3 calls, 1 ok, 1 denied, 1 error; 0 lines that are no events\n")
+    assert plain.startswith("3 calls, 1 ok, 1 denied, 1 error; 0 lines that are not events\n")
     assert "\n1      word_not_allowed  0.3333\n" in plain
     assert "approvals:" not in plain
 
@@ -293,7 +293,7 @@ def test_the_page_stands_alone_and_runs_nothing_of_the_events(run, desk) -> None
     assert [text.text for text in charts[2].iter("text")][:2] == [bad[:27].replace("\x1b", "\\x1b") + "\u2026", "3"]
     assert re.findall(r"<script|https?:|\x1b|\bsrc=", page) == []
     assert "<td>&lt;script&gt;alert(1)&lt;/script&gt;\\x1b[31m</td>" in page
-    assert ("1 more rows" in page, "<b>1</b>lines that are no events" in page) == (True, True)
+    assert ("1 more rows" in page, "<b>1</b>lines that are not events" in page) == (True, True)
 
 
 def test_the_page_of_nothing_says_so(run, desk) -> None:

@@ -45,12 +45,12 @@ def test_each_stage_is_shown_in_a_plain_tree(run, desk, rules) -> None:
         "    hint: Do not repeat the call; take another way, or ask the user.",
         "    rule: echo(word=n*)  ./demo.yaml:8:5: matches; decides",
         '    rule: echo when {"times":{"minimum":3}}  ./demo.yaml:9:5: matches; does not decide',
-        "    to change it: take the deny rule 'echo(word=n*)' at ./demo.yaml:8:5 away, or narrow it",
-        "    to change it: take the deny rule 'echo' at ./demo.yaml:9:5 away, or narrow it",
+        "    to change it: remove the deny rule 'echo(word=n*)' at ./demo.yaml:8:5, or narrow it",
+        "    to change it: remove the deny rule 'echo' at ./demo.yaml:9:5, or narrow it",
         "  availability: would pass",
         "    looked at: the entries of `availability` for this caller",
         "  capability: would pass",
-        "    looked at: capabilities: text; safety 'low'; bounded by: nobody",
+        "    looked at: capabilities: text; safety 'low'; bounded by: nothing",
         "  ask: would pass",
         "    looked at: ask rules: 0",
         "  mode: would allow",
@@ -169,7 +169,7 @@ def test_each_command_is_told_with_what_it_needs(run, site, desk) -> None:
         "    no star in a rule covers this: -o is an option that a rule has to mention",
         "    has to lie in the workspace: a, b",
         "  command: polish x (in sh): covered by no allow rule; this decides",
-        "    this program is not known: a rule has to mention each of its options",
+        "    this program is unknown: a rule has to mention each of its options",
     ]
 
 

@@ -8,16 +8,16 @@ from .conftest import QUIET, ended, events_in, lines_of
 
 KNOWN = "Known keys: 'tool', 'args', 'id', 'traceparent', 'tracestate'."
 FAULTS = [
-    pytest.param(b"nonsense", None, "line 2, column 1: no JSON: invalid literal, expected 'null'.", id="no-json"),
-    pytest.param(b'{"id": 7,', None, "line 2, column 10: no JSON: unexpected end of data.", id="cut-off"),
+    pytest.param(b"nonsense", None, "line 2, column 1: not JSON: invalid literal, expected 'null'.", id="no-json"),
+    pytest.param(b'{"id": 7,', None, "line 2, column 10: not JSON: unexpected end of data.", id="cut-off"),
     pytest.param(
         b'{"id": 7, "args": {"path": "a" "b"}}',
         None,
-        "line 2, column 32: no JSON: unexpected character, expected ',' or '}'.",
+        "line 2, column 32: not JSON: unexpected character, expected ',' or '}'.",
         id="in-the-middle",
     ),
-    pytest.param(b"", None, "line 2, column 1: no JSON: input data is empty.", id="empty"),
-    pytest.param(b"[1]", None, "line 2: JSON, but no object.", id="no-object"),
+    pytest.param(b"", None, "line 2, column 1: not JSON: input data is empty.", id="empty"),
+    pytest.param(b"[1]", None, "line 2: JSON, but not an object.", id="no-object"),
     pytest.param(b'{"id": 7}', 7, "line 2: no tool: write its name under the key 'tool'.", id="no-tool"),
     pytest.param(
         b'{"id": 7, "tool": 1}', 7, "line 2: no tool: write its name under the key 'tool'.", id="tool-no-text"

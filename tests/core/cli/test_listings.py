@@ -208,11 +208,11 @@ def test_needless_exceptions_are_warned_of(run, desk) -> None:
         [],
         [
             (
-                "./p.yaml:4:27: missing_ok.2: the profile names no tool 'eco', so nothing is excepted. "
+                "./p.yaml:4:27: missing_ok.2: the profile names no tool 'eco', so this entry has no effect. "
                 "Did you mean 'echo'?"
             ),
             (
-                "./p.yaml:4:32: missing_ok.3: the profile names no tool 'zzz', so nothing is excepted. "
+                "./p.yaml:4:32: missing_ok.3: the profile names no tool 'zzz', so this entry has no effect. "
                 "Remove it, or list the tool."
             ),
         ],
@@ -227,10 +227,10 @@ def test_needless_exceptions_are_warned_of(run, desk) -> None:
             "dmo,zzz",
             [
                 (
-                    "Warning: TOOLCHARTER_PLUGINS names 'dmo', but no installed distribution is named so. "
+                    "Warning: TOOLCHARTER_PLUGINS names 'dmo', but no installed distribution has it. "
                     "Did you mean 'demo'?"
                 ),
-                "Warning: TOOLCHARTER_PLUGINS names 'zzz', but no installed distribution is named so.",
+                "Warning: TOOLCHARTER_PLUGINS names 'zzz', but no installed distribution has it.",
             ],
             id="misspelt",
         ),

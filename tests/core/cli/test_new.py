@@ -69,7 +69,7 @@ def test_bad_name_is_refused(run, name) -> None:
     """A name must fit tools, distributions and modules."""
     result = run("new", "--", name)
 
-    rule = "is no name for a tool: a letter, then up to 63 letters, digits, '_' or '-'; best in snake_case."
+    rule = "is no valid tool name: a letter, then up to 63 letters, digits, '_' or '-'; best in snake_case."
     assert (result.stderr.splitlines()[-1], result.exit_code) == (f"Error: {name!r} {rule}", 2)
 
 

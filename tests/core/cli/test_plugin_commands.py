@@ -87,7 +87,7 @@ def test_a_command_of_toolcharter_is_never_replaced(run: Callable[..., Result], 
     assert '"$schema"' in run("schema").stdout
     assert "The command 'schema' is toolcharter's own, and acme-schema 1.0 claims it, too" in run("--help").stdout
     checked = run("plugins", "--check")
-    assert "acme-schema 1.0: the command 'schema' is one of toolcharter itself." in checked.stderr
+    assert "acme-schema 1.0: the command 'schema' is toolcharter's own." in checked.stderr
     assert checked.exit_code == 2
 
 

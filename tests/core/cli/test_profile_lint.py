@@ -22,7 +22,7 @@ availability:
 """
 WARNINGS = [
     (
-        "./p.yaml:5:5: allow: 'bash:ls *' can never match: no tool of the profile of kind 'bash' gives commands. "
+        "./p.yaml:5:5: allow: 'bash:ls *' can never match: no tool of the profile of kind 'bash' has commands. "
         "List such a tool under `tools`, or remove the rule."
     ),
     (
@@ -33,8 +33,8 @@ WARNINGS = [
         "./p.yaml:8:5: deny: 'echo(wrd=*)' can never match: no argument of 'echo' is named 'wrd'. "
         "Did you mean 'word'? Arguments: 'count', 'loud', 'ratio', 'tags', 'times', 'word'."
     ),
-    "./p.yaml:10:21: notify: 'echo:x' can never match: no action of 'echo' is of that name. Actions: none.",
-    "./p.yaml:12:5: availability.0: no caller matches its `for`. Remove it, or mend it.",
+    "./p.yaml:10:21: notify: 'echo:x' can never match: no action of 'echo' has that name. Actions: none.",
+    "./p.yaml:12:5: availability.0: no caller matches its `for`. Remove it, or correct it.",
 ]
 
 
@@ -90,7 +90,7 @@ def test_names_that_may_come_later_are_left_alone(run, desk) -> None:
 
     result = run("profiles", "--check", "./p.yaml")
 
-    what = "deny: 'echo:x' can never match: no action of 'echo' is of that name. Actions: none."
+    what = "deny: 'echo:x' can never match: no action of 'echo' has that name. Actions: none."
     assert (result.stderr, result.exit_code) == (f"Warning: ./p.yaml:4:42: {what}\n", 0)
 
 
@@ -105,7 +105,7 @@ def test_exceptions_that_something_needs_are_no_finding(run, desk) -> None:
 
     assert [line.partition(" Did")[0] for line in result.stderr.splitlines()] == [
         (
-            "Warning: ./p.yaml:3:42: missing_ok.6: the profile names no tool 'f', so nothing is excepted. "
+            "Warning: ./p.yaml:3:42: missing_ok.6: the profile names no tool 'f', so this entry has no effect. "
             "Remove it, or list the tool."
         )
     ]
@@ -131,7 +131,7 @@ def test_what_ceilings_take_away_is_told(run, desk, monkeypatch) -> None:
         ),
         (
             f"Warning: ./p.yaml:3:9: allow: {admin} takes 'echo(word=h*)' away: "
-            f"all that it would allow is denied by 'echo(word=*)' ({admin}:1:8)."
+            f"every call that it would allow is denied by 'echo(word=*)' ({admin}:1:8)."
         ),
         (
             f"Warning: ./p.yaml:4:1: limits.calls_per_hour: {desk}/.toolcharter/policy.yaml permits no more than 9; "
@@ -145,7 +145,7 @@ def test_what_ceilings_take_away_is_told(run, desk, monkeypatch) -> None:
 UNANSWERED = (
     "no extension of the profile answers: calls that wait for a person are denied with 'approval_unavailable', unless "
     "the program that builds the tools passes an approver or `toolcharter` has a terminal to ask at. "
-    "List an extension such as `approver`, or see to one of the others."
+    "List an extension such as `approver`, or provide one of the others."
 )
 
 
@@ -198,7 +198,7 @@ def test_an_unknown_word_of_the_environment_is_a_fault(run, desk, monkeypatch, p
 
 
 CLOSING = "closing a tool failed: RuntimeError: stuck"
-MEND = "The plugin's author has to mend what it gives to `rt.on_close`."
+MEND = "The plugin's author has to fix the function that it passes to `rt.on_close`."
 
 
 def test_a_tool_that_raises_while_it_closes_is_a_fault(run, desk) -> None:

@@ -44,7 +44,7 @@ def test_plugins_that_do_not_load_are_told(run, site, monkeypatch) -> None:
     result = run("schema")
 
     told = result.stderr.splitlines()
-    assert told[0] == "Warning: TOOLCHARTER_PLUGINS names 'zzz', but no installed distribution is named so."
+    assert told[0] == "Warning: TOOLCHARTER_PLUGINS names 'zzz', but no installed distribution has it."
     assert told[1].startswith("Warning: broken: importing 'broken' failed: ModuleNotFoundError")
     assert (list(json.loads(result.stdout)["properties"]["tools"]["properties"]), result.exit_code) == (["echo"], 0)
 

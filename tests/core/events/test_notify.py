@@ -254,9 +254,9 @@ def test_urls_that_cannot_be_used() -> None:
 
     assert str(caught.value) == (
         "p.yaml:3:5: notify.url: the URL is not `http://HOST/...` or `https://HOST/...`.\n"
-        "Write such as `https://example.org/hook`.\n"
+        "Write a URL such as `https://example.org/hook`.\n"
         "p.yaml:7:5: notify.url: the URL holds a blank, a control character or a backslash.\n"
-        "Write such as `https://example.org/hook`."
+        "Write a URL such as `https://example.org/hook`."
     )
 
 

@@ -81,7 +81,7 @@ def test_an_allowed_call_in_full(make_toolbox, events) -> None:
             Step("floor", "what the call would run: no commands", "pass"),
             Step("deny", "deny rules: 0", "pass"),
             Step("availability", "the entries of `availability` for this caller", "pass"),
-            Step("capability", "capabilities: text; safety 'low'; bounded by: nobody", "pass"),
+            Step("capability", "capabilities: text; safety 'low'; bounded by: nothing", "pass"),
             Step("ask", "ask rules: 0", "pass"),
             Step(
                 "mode",

@@ -132,20 +132,20 @@ def test_a_plugin_that_opens_no_channel(site, load) -> None:
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        ("raise ValueError('no host')", "notify.url: no host.\nMend the URL."),
-        ("raise ValueError('no host in ' + url)", "notify.url: no host in (the URL).\nMend the URL."),
+        ("raise ValueError('no host')", "notify.url: no host.\nCorrect the URL."),
+        ("raise ValueError('no host in ' + url)", "notify.url: no host in (the URL).\nCorrect the URL."),
         (
             "raise OSError(url)",
             (
                 "notify.url: the hook open_channel of acme-wire 1.0 raised OSError: (the URL)\n"
-                "Mend the URL, or install another version."
+                "Correct the URL, or install another version."
             ),
         ),
         (
             "return None",
             (
                 "notify.deliver: the hook open_channel of acme-wire 1.0 returned NoneType, which has no connect.\n"
-                "The plugin's author has to mend it."
+                "The plugin's author has to fix it."
             ),
         ),
     ],

@@ -116,7 +116,7 @@ def test_without_extend_only_declared_tools_exist() -> None:
         pytest.param(5, "5 is no ToolSpec", id="no-spec"),
         pytest.param(tool("t", kind="builtin"), "'t' is of kind 'builtin', not one of cli, custom, mcp", id="kind"),
         pytest.param(tool("t", fingerprint=None), "'t' has no fingerprint", id="fingerprint"),
-        pytest.param(tool("t", policy=Needy), "'t' has a policy that a profile would have to write", id="policy"),
+        pytest.param(tool("t", policy=Needy), "'t' has a policy with required fields", id="policy"),
     ],
 )
 def test_what_may_not_be_offered(spec: Any, what: str) -> None:
@@ -126,7 +126,7 @@ def test_what_may_not_be_offered(spec: Any, what: str) -> None:
             asked(answer)
 
         assert str(caught.value) == (
-            f"toolcharter-x 2.0: the discovered tool {what}.\nThe plugin's author has to mend it."
+            f"toolcharter-x 2.0: the discovered tool {what}.\nThe plugin's author has to fix it."
         )
 
 

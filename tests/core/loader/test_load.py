@@ -94,12 +94,12 @@ def test_all_broken_plugins_are_told_at_once_with_the_first_cause(site, load) ->
         ),
         pytest.param(
             "@hookimpl(wrapper=True)\ndef check_call(call): yield",
-            "'check_call' wraps the hook 'check_call'.\nWrite a plain function: hooks are called straight.",
+            "'check_call' wraps the hook 'check_call'.\nWrite a plain function: hooks are called directly.",
             id="wrapper",
         ),
         pytest.param(
             "@hookimpl(hookwrapper=True)\ndef check_call(call): yield",
-            "'check_call' wraps the hook 'check_call'.\nWrite a plain function: hooks are called straight.",
+            "'check_call' wraps the hook 'check_call'.\nWrite a plain function: hooks are called directly.",
             id="old-wrapper",
         ),
     ],
@@ -288,7 +288,7 @@ def test_a_checks_policy_reaches_its_check(site, load, tmp_path) -> None:
         pytest.param(
             "1 / 0",
             "building the extension 'rules' failed: ZeroDivisionError: division by zero\n"
-            "Mend its settings in the profile, or take it out.",
+            "Correct its settings in the profile, or take it out.",
             id="raises",
         ),
         pytest.param(
@@ -360,7 +360,7 @@ def test_a_plugin_in_a_role_it_does_not_play_is_refused(site, load, needs, sourc
     [
         pytest.param(
             "raise OSError('refused')",
-            "acme-wire 1.0: event sink 'wire:': OSError: refused\nMend the URL, or start what listens there.",
+            "acme-wire 1.0: event sink 'wire:': OSError: refused\nCorrect the URL, or start the server behind it.",
             id="raises",
         ),
         pytest.param(
@@ -432,7 +432,7 @@ def test_tables_that_cannot_be_used_stop_the_start(site, load, extra, cause) -> 
 
     assert message.startswith("acme-git 1.0: the hook register_programs: ")
     assert cause in message
-    assert message.endswith("The plugin's author has to mend its tables.")
+    assert message.endswith("The plugin's author has to fix its tables.")
 
 
 @pytest.mark.parametrize("name", ["ls", "frob"])

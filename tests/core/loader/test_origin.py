@@ -152,7 +152,7 @@ def test_an_entry_point_that_names_no_module_is_refused(site, load, value) -> No
         load("greet")
 
     assert str(raised.value) == (
-        f"acme-greet 1.0: the entry point 'greet' names {value!r}, which is no module.\n"
+        f"acme-greet 1.0: the entry point 'greet' names {value!r}, which is not a module.\n"
         'Write greet = "package_name" under [project.entry-points."toolcharter"].'
     )
 

@@ -55,7 +55,7 @@ def test_unknown_extensions_and_sinks_are_told_in_the_same_breath(load) -> None:
     [
         (
             "bwrap",
-            "Install the distribution toolcharter-bwrap, or name another runner: `runner: host` contains nothing.",
+            "Install the distribution toolcharter-bwrap, or name another runner: `runner: host` is not a sandbox.",
         ),
         ("bwarp", "Installed extensions: none."),
     ],
@@ -195,7 +195,7 @@ def test_metadata_that_a_build_left_in_the_source_of_an_editable_install_is_its_
             "acme-git",
             ">=2,<3",
             "version 1.0 of acme-git is installed, but the profile asks for '>=2,<3'.\n"
-            "Install one that fits, or mend the pin.",
+            "Install one that fits, or correct the pin.",
             id="unmet",
         ),
         pytest.param(
@@ -207,7 +207,7 @@ def test_metadata_that_a_build_left_in_the_source_of_an_editable_install_is_its_
         pytest.param(
             "acme-git",
             "about 1",
-            "'about 1' is no version specifier.\nWrite one such as '>=1,<2'.",
+            "'about 1' is not a version specifier.\nWrite one such as '>=1,<2'.",
             id="invalid",
         ),
     ],
@@ -232,7 +232,7 @@ def test_a_pin_on_a_plugin_without_a_proper_version_does_not_hold(site, load) ->
 
     assert str(raised.value) == (
         "p.yaml:9:13: plugins.acme-git: version new of acme-git is installed, but the profile asks for '>=1'.\n"
-        "Install one that fits, or mend the pin."
+        "Install one that fits, or correct the pin."
     )
 
 

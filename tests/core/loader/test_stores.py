@@ -50,19 +50,19 @@ def test_a_store_is_found_by_its_scheme(site, load) -> None:
         pytest.param(
             "    @hookimpl\n    def open_store(url):\n        raise ValueError(f'no such place: {url}')\n",
             "p.yaml:9:8: store: the URL of the store 'wire:' cannot be used: ValueError: no such place: (the URL)\n"
-            "Mend the URL.",
+            "Correct the URL.",
             id="cannot-be-used",
         ),
         pytest.param(
             "    @hookimpl\n    def open_store(url):\n        raise OSError(url)\n",
             "p.yaml:9:8: store: the hook open_store of acme-wire 1.0 raised OSError: (the URL)\n"
-            "Mend the URL, or install another version.",
+            "Correct the URL, or install another version.",
             id="raises",
         ),
         pytest.param(
             "    @hookimpl\n    def open_store(url):\n        return object()\n",
             "p.yaml:9:8: store: the hook open_store of acme-wire 1.0 returned object, which has no keeps_state_in.\n"
-            "The plugin's author has to mend it.",
+            "The plugin's author has to fix it.",
             id="returns-no-engine",
         ),
     ],
@@ -129,13 +129,13 @@ def test_a_bus_is_found_by_its_scheme_and_gets_its_url(site, index) -> None:
         pytest.param(
             "    @hookimpl\n    def open_bus(url):\n        raise ValueError(f'no such place: {url}')\n",
             "bus 'wire:': bus: the URL of the bus 'wire:' cannot be used: ValueError: no such place: (the URL)\n"
-            "Mend the URL.",
+            "Correct the URL.",
             id="cannot-be-used",
         ),
         pytest.param(
             "    @hookimpl\n    def open_bus(url):\n        return object()\n",
             "bus 'wire:': bus: the hook open_bus of acme-wire 1.0 returned object, which has no publish.\n"
-            "The plugin's author has to mend it.",
+            "The plugin's author has to fix it.",
             id="returns-no-bus",
         ),
     ],

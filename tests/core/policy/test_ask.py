@@ -188,7 +188,7 @@ def test_the_explanation_names_each_ask_rule_and_who_can_change_it() -> None:
     owner = "that is for the ceiling '/etc/admin.yaml', which only its owner can change"
     assert step == Step(
         "ask",
-        "ask rules: 3, 1 of them of ceilings",
+        "ask rules: 3, 1 of them from ceilings",
         "ask",
         view.decide(NOTHING),
         decides=True,
@@ -197,8 +197,8 @@ def test_the_explanation_names_each_ask_rule_and_who_can_change_it() -> None:
             RuleNote("git", "p.yaml:1:5", "matches"),
         ),
         changes=(
-            f"take the ask rule 'g*' at /etc/admin.yaml:1:5 away, or narrow it: {owner}",
-            "take the ask rule 'git' at p.yaml:1:5 away, or narrow it",
+            f"remove the ask rule 'g*' at /etc/admin.yaml:1:5, or narrow it: {owner}",
+            "remove the ask rule 'git' at p.yaml:1:5, or narrow it",
         ),
     )
 
@@ -211,7 +211,7 @@ def test_the_explanation_tells_of_an_ask_rule_that_a_mode_overrules() -> None:
 
     said = "matches, but a mode denies the call, which no allow rule covers"
     assert step == Step(
-        "ask", "ask rules: 1, 1 of them of ceilings", "pass", rules=(RuleNote("deploy", "a:1:5", said),)
+        "ask", "ask rules: 1, 1 of them from ceilings", "pass", rules=(RuleNote("deploy", "a:1:5", said),)
     )
 
 

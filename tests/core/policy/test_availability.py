@@ -258,7 +258,7 @@ def test_a_started_agent_sees_what_it_was_left() -> None:
     plan = AvailabilityPlan([BASE], universe())
     child = Caller(delegation=Delegation(NOBODY, ("BASH", "Grep", "read_file", "MCP__gh__issue")))
     narrowed, denied = Hidden("tools", "[grep]", "base", "p.yaml:1:1"), Hidden("deny", "bash", "base", "p.yaml:1:1")
-    not_left = Hidden("tools", "what the agent that started this one has left it", None, "")
+    not_left = Hidden("tools", "the tools that the agent which started this one left to it", None, "")
     every = AvailabilityPlan([], universe())
 
     assert plan.of(child) == dict.fromkeys(TOOLS, narrowed) | {"bash": denied, "grep": None}
@@ -487,9 +487,9 @@ def test_circles_of_lists_are_told() -> None:
         groups={"c": ("toolset:a",), "fs": ("group:goclaw",)},
     )
 
-    fix = "A list that bears a shipped name cannot name the shipped one."
+    fix = "A list with a shipped name cannot contain the shipped list."
     assert sorted(told) == sorted(
-        f"p.yaml:{'/'.join(path)}: {'.'.join(path)}: these lists are made of each other: {circle}.\n{fix}"
+        f"p.yaml:{'/'.join(path)}: {'.'.join(path)}: these lists contain each other: {circle}.\n{fix}"
         for path, circle in [
             (("groups", "c"), "group:c -> toolset:a -> toolset:b -> group:c"),
             (("toolsets", "self"), "toolset:self -> toolset:self"),

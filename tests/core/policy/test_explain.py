@@ -165,7 +165,7 @@ def test_every_stage_in_full() -> None:
         "floor": Step("floor", "what the call would run: 'wc -l'", "pass"),
         "deny": Step(
             "deny",
-            "deny rules: 2, 1 of them of ceilings",
+            "deny rules: 2, 1 of them from ceilings",
             "deny",
             denied,
             decides=True,
@@ -174,12 +174,12 @@ def test_every_stage_in_full() -> None:
                 RuleNote("bash:*-l*", "p.yaml:1:5", "matches"),
             ),
             changes=(
-                f"take the deny rule 'bash:wc*' at /etc/admin.yaml:2:5 away, or narrow it: {owner}",
-                "take the deny rule 'bash:*-l*' at p.yaml:1:5 away, or narrow it",
+                f"remove the deny rule 'bash:wc*' at /etc/admin.yaml:2:5, or narrow it: {owner}",
+                "remove the deny rule 'bash:*-l*' at p.yaml:1:5, or narrow it",
             ),
         ),
         "availability": Step("availability", "the entries of `availability` for this caller", "pass"),
-        "capability": Step("capability", "capabilities: proc:exec; safety 'high'; bounded by: nobody", "pass"),
+        "capability": Step("capability", "capabilities: proc:exec; safety 'high'; bounded by: nothing", "pass"),
         "ask": Step("ask", "ask rules: 0", "pass"),
         "mode": Step(
             "mode",
@@ -193,7 +193,7 @@ def test_every_stage_in_full() -> None:
                 ),
             ),
             changes=(
-                "take the allow rule 'bash:wc *' at p.yaml:1:5 away, and others that cover the call",
+                "remove the allow rule 'bash:wc *' at p.yaml:1:5, and others that cover the call",
                 "or add a deny rule such as 'bash:wc -l'",
             ),
         ),
@@ -206,9 +206,9 @@ def test_every_stage_in_full() -> None:
         pytest.param(GIT, RuleInput("push"), "git:push", "covers the call", id="covers"),
         pytest.param(GIT, RuleInput("push"), "git:log", None, id="another action"),
         pytest.param(GIT, RuleInput(), "git(path=a)", "names it, but asks for other arguments", id="arguments"),
-        pytest.param(GIT, RuleInput(), "cap:net", "covers only a part of what the action touches", id="capabilities"),
+        pytest.param(GIT, RuleInput(), "cap:net", "covers only some of the action's capabilities", id="capabilities"),
         pytest.param(
-            ToolFacts("git"), RuleInput(), "cap:*", "covers only a part of what the action touches", id="undeclared"
+            ToolFacts("git"), RuleInput(), "cap:*", "covers only some of the action's capabilities", id="undeclared"
         ),
         pytest.param(
             BASH, RuleInput(commands=("ls", "wc", "ls")), "bash:ls", "covers 2 of 3 commands", id="some commands"
@@ -260,7 +260,7 @@ def test_what_an_allow_rule_has_to_say(facts, subject, text, said) -> None:
             (
                 "add an allow rule such as 'git:push'",
                 (
-                    "the mode 'restrict', which asks for a rule or a person, is set by the ceiling 'admin.yaml', "
+                    "the mode 'restrict', which requires a rule or a person, is set by the ceiling 'admin.yaml', "
                     "which only its owner can change"
                 ),
             ),
@@ -292,7 +292,7 @@ def test_what_an_allow_rule_has_to_say(facts, subject, text, said) -> None:
             BASH,
             RuleInput(refusal=Refusal(Reason.NOT_UNDERSTOOD, "Odd.")),
             {},
-            ("no allow rule covers what cannot be understood",),
+            ("no allow rule covers a call that cannot be parsed",),
             id="not understood",
         ),
         pytest.param(GIT, RuleInput("push"), {}, ("add a deny rule such as 'git:push'",), id="allowed"),
@@ -320,7 +320,7 @@ def test_what_would_change_the_last_word(facts, subject, policy, changes) -> Non
         pytest.param(
             ToolFacts("x"),
             Capabilities(("fs:*",)),
-            ("the plugin's author has to declare what the tool touches, or `capabilities` has to be open to all",),
+            ("the plugin's author has to declare what the tool touches, or `capabilities` has to permit everything",),
             id="undeclared",
         ),
     ],
@@ -449,7 +449,7 @@ def test_what_the_capability_stage_looked_at(declared, words) -> None:
     held = explain(Policy(bounds=bounds).for_tool(ToolFacts("x", capabilities=declared)), RuleInput())
 
     level = "high" if declared is None else "low"
-    assert by_stage(free)["capability"].looked_at == f"capabilities: {words}; safety {level!r}; bounded by: nobody"
+    assert by_stage(free)["capability"].looked_at == f"capabilities: {words}; safety {level!r}; bounded by: nothing"
     assert by_stage(held)["capability"].looked_at == (
         f"capabilities: {words}; safety 'high'; "
         "bounded by: profile (max_safety: high), a.yaml (allow: [*], deny: [q, r])"
@@ -469,7 +469,7 @@ def test_each_word_that_a_bound_refuses_is_told_where_it_is_refused() -> None:
     )
 
 
-@pytest.mark.parametrize(("ceilings", "end"), [((), ""), (("a.yaml",), ", 1 of them of ceilings")])
+@pytest.mark.parametrize(("ceilings", "end"), [((), ""), (("a.yaml",), ", 1 of them from ceilings")])
 def test_how_many_deny_rules_there_are(ceilings, end) -> None:
     """And how many of them are of ceilings."""
     rules = (parse_rule("git", "p.yaml:1:1"),)

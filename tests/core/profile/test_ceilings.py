@@ -19,8 +19,8 @@ from .random_profiles import CEILINGS, as_yaml
 
 NAMED = f"{ADMIN_POLICY} names this file."
 GIVE = f"Give the path of a file that can be read, or unset the variable. {NAMED}"
-MEND = "Mend the file, or remove it."
-LOG_ONLY = "A workspace's file may only log: its author must not be told of calls. The administrator's file may."
+MEND = "Correct the file, or remove it."
+LOG_ONLY = "A workspace's file may only log: its author must not receive calls. The administrator's file may."
 TIGHTEN = "A ceiling can only tighten: deny, ask, mode, capabilities, limits, notify. Write it in a profile."
 unreadable = pytest.mark.skipif(os.geteuid() == 0, reason="root may read every file")
 
@@ -133,16 +133,16 @@ def test_a_blank_list_is_no_restriction(text) -> None:
 def test_a_broken_list_is_refused() -> None:
     """An escape that means nothing would match less than it looks like."""
     assert told(None, ALLOWED_TOOL_PERMS=r"fs,n\et") == [
-        rf"{ALLOWED_PERMS}: '\e': only '*' and '\' can stand behind a backslash; write '\\e'."
+        rf"{ALLOWED_PERMS}: '\e': only '*' and '\' can follow a backslash; write '\\e'."
     ]
 
 
 @pytest.mark.parametrize(
     ("value", "what"),
     [
-        pytest.param("", "the variable is set and names no file.", id="empty"),
-        pytest.param("admin.yaml", "'admin.yaml' is no absolute path.", id="relative"),
-        pytest.param("~/admin.yaml", "'~/admin.yaml' is no absolute path.", id="home"),
+        pytest.param("", "the variable is set, but empty.", id="empty"),
+        pytest.param("admin.yaml", "'admin.yaml' is not an absolute path.", id="relative"),
+        pytest.param("~/admin.yaml", "'~/admin.yaml' is not an absolute path.", id="home"),
     ],
 )
 def test_the_variable_must_name_an_absolute_path(workspace, value, what) -> None:
@@ -252,24 +252,24 @@ def test_all_faults_of_all_files_come_at_once(workspace, put, admin) -> None:
     counted = "Write it in a profile: a ceiling says how many calls, not where they are counted."
 
     assert told(workspace, TOOLCHARTER_ADMIN_POLICY=file, ALLOWED_TOOL_PERMS="\\") == [
-        f"{file}:1:1: profile: the key 'profile' has no place here.\n{TIGHTEN} {NAMED}",
+        f"{file}:1:1: profile: the key 'profile' does not belong here.\n{TIGHTEN} {NAMED}",
         (
             f"{file}:2:10: notify.0: `deliver: webhook` and `url` belong together.\n"
             f"Write both, or neither for the log. {NAMED}"
         ),
-        f"{file}:3:10: limits.store: the key 'store' has no place here.\n{counted} {NAMED}",
-        f"{own}:1:1: allow: the key 'allow' has no place here.\n{TIGHTEN}",
-        f"{own}:2:1: tools: the key 'tools' has no place here.\n{TIGHTEN}",
+        f"{file}:3:10: limits.store: the key 'store' does not belong here.\n{counted} {NAMED}",
+        f"{own}:1:1: allow: the key 'allow' does not belong here.\n{TIGHTEN}",
+        f"{own}:2:1: tools: the key 'tools' does not belong here.\n{TIGHTEN}",
         (
             f"{own}:3:1: mod: unknown key 'mod'.\n"
             "Did you mean 'mode'? Known keys: 'ask', 'capabilities', 'deny', 'limits', 'mode', 'notify'."
         ),
         f"{own}:4:8: deny.0: no tool's name can match 'git push'.\nFor a command write 'bash:git push'.",
-        f"{own}:5:10: limits.per: the key 'per' has no place here.\n{counted}",
+        f"{own}:5:10: limits.per: the key 'per' does not belong here.\n{counted}",
         f"{own}:5:33: limits.timeout_s: expected seconds above 0 and up to 604800, found the number 0.",
         f"{own}:6:30: notify.0.deliver: expected one of 'log', found the text 'webhook'.\n{LOG_ONLY}",
-        f"{own}:6:39: notify.0.url: the key 'url' has no place here.\n{LOG_ONLY}",
-        rf"{ALLOWED_PERMS}: '\': nothing stands behind the last backslash; write '\\'.",
+        f"{own}:6:39: notify.0.url: the key 'url' does not belong here.\n{LOG_ONLY}",
+        rf"{ALLOWED_PERMS}: '\': nothing follows the last backslash; write '\\'.",
     ]
 
 

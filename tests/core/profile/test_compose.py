@@ -241,7 +241,7 @@ def test_a_cycle_is_refused_with_its_chain(write, files, fault) -> None:
             [
                 (
                     f"p{MAX_CHAIN - 1}.yaml:2:11: extends.0: more than {MAX_CHAIN} profiles extend each other.\n"
-                    "Put some of them together."
+                    "Merge some of them."
                 )
             ],
             id="one past it",

@@ -4,10 +4,10 @@ import pytest
 
 from toolcharter.profile.read import load_profile
 
-RULES = "Write such as 'git:push' or 'bash:git log *'."
+RULES = "Write a rule such as 'git:push' or 'bash:git log *'."
 NOT_SAID = "Remove it: a call that is allowed has no reason and no message. Write it beside a rule of `deny` or `ask`."
 MATCH = "the key is missing.\nWrite `match: 'git:push'`; '*' matches every call."
-GLOB = r"""'\d': only '*' and '\' can stand behind a backslash; write '\\d'."""
+GLOB = r"""'\d': only '*' and '\' can follow a backslash; write '\\d'."""
 TOGETHER = "`deliver: webhook` and `url` belong together.\nWrite both, or neither for the log."
 DEPTH = "Write a number, or comparisons such as '>=1' or '>=1,<3'."
 LISTED = "expected a tool's name or glob, 'group:NAME' or 'toolset:NAME', found"
@@ -75,7 +75,7 @@ missing_ok: [x, "group:y", "group:mcp:z", "toolset:w"]
                 f"2:32: deny.3.rule: expected a rule, found nothing.\n{RULES}",
                 (
                     "2:42: deny.4.rule: in 'git:', a name or an action is empty, or has a blank at its end.\n"
-                    "Write such as 'git:push'; commands stand behind 'bash:'."
+                    "Write a rule such as 'git:push'; a command follows 'bash:'."
                 ),
                 "2:50: deny.4.text: unknown key 'text'.\nKnown keys: 'message', 'reason', 'rule', 'when'.",
             ],
@@ -101,10 +101,10 @@ missing_ok: [x, "group:y", "group:mcp:z", "toolset:w"]
         pytest.param(
             "allow: [{rule: git, when: {a: ^x, b: {patern: x}, '': {}, c: {pattern: '(?=x)'}, d: {type: 5}}}]",
             [
-                "2:31: allow.0.when.a: '^x' is no JSON Schema.\nWrite a mapping such as {const: '^x'}.",
+                "2:31: allow.0.when.a: '^x' is not a JSON Schema.\nWrite a mapping such as {const: '^x'}.",
                 "2:38: allow.0.when.b: unknown keyword 'patern'.\nDid you mean 'pattern'?",
                 "2:51: allow.0.when.: '' cannot be the name of an argument.\nWrite the name of one of the tool's arguments.",
-                "2:62: allow.0.when.c: the pattern '(?=x)' cannot be read, is too large, or not matched in linear time.\nPatterns have no look-around and no back-references.",
+                "2:62: allow.0.when.c: the pattern '(?=x)' is invalid, is too large, or cannot be matched in linear time.\nPatterns have no look-around and no back-references.",
                 "2:85: allow.0.when.d: type: 5 is not valid under any of the schemas listed in the 'anyOf' keyword.\nWrite a JSON Schema of draft 2020-12.",
             ],
             id="conditions",
@@ -112,8 +112,8 @@ missing_ok: [x, "group:y", "group:mcp:z", "toolset:w"]
         pytest.param(
             "allow: [{rule: git, reason: x, message: y}]",
             [
-                f"2:21: allow.0.reason: the key 'reason' has no place here.\n{NOT_SAID}",
-                f"2:32: allow.0.message: the key 'message' has no place here.\n{NOT_SAID}",
+                f"2:21: allow.0.reason: the key 'reason' does not belong here.\n{NOT_SAID}",
+                f"2:32: allow.0.message: the key 'message' does not belong here.\n{NOT_SAID}",
             ],
             id="reason of an allow",
         ),
@@ -206,7 +206,7 @@ missing_ok: [x, "group:y", "group:mcp:z", "toolset:w"]
             "limits: {per: tool, store: 'http://h', calls_per_minute: 1.5, agents: {'a\\d': {}, a: {timeout_s: 1}}}",
             [
                 "2:15: limits.per: expected one of 'session', 'agent', found the text 'tool'.",
-                "2:28: limits.store: expected a URL, found the text 'http://h'.\nWrite such as `redis://127.0.0.1:6379/0`, or `secret:NAME` where it has a password.",
+                "2:28: limits.store: expected a URL, found the text 'http://h'.\nWrite a URL such as `redis://127.0.0.1:6379/0`, or `secret:NAME` if it has a password.",
                 "2:58: limits.calls_per_minute: expected a whole number above 0, found the number 1.5.",
                 (
                     r"2:72: limits.agents.a\d: 'a\\d' cannot be the name of an agent."
@@ -231,7 +231,7 @@ missing_ok: [x, "group:y", "group:mcp:z", "toolset:w"]
                 "2:58: notify.4.outcomes: the list is empty.\nWrite a list of outcomes such as [denied].",
                 f"2:63: notify.5: {TOGETHER}",
                 f"2:93: notify.6: {TOGETHER}",
-                "2:156: notify.7.url: expected a URL, found the text 'ftp://h'.\nWrite such as `https://example.org/hook`.",
+                "2:156: notify.7.url: expected a URL, found the text 'ftp://h'.\nWrite a URL such as `https://example.org/hook`.",
                 "2:168: notify.8: `deliver: mail` and `url` belong together.\nWrite both, or neither for the log.",
                 (
                     "2:215: notify.9.deliver: expected 'log', 'webhook' or the name of a plugin's channel, found the text 'a b'.\n"

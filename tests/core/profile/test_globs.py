@@ -84,19 +84,17 @@ def test_parts_are_the_literals_between_the_stars(text, parts) -> None:
 @each_row(
     ("text", "also_escaped", "message"),
     [
-        pytest.param(
-            r"a\d", "", r"'\d': only '*' and '\' can stand behind a backslash; write '\\d'", id="unknown escape"
-        ),
+        pytest.param(r"a\d", "", r"'\d': only '*' and '\' can follow a backslash; write '\\d'", id="unknown escape"),
         pytest.param(
             r"a\d",
             ",)",
-            r"'\d': only '*', '\', ',' and ')' can stand behind a backslash; write '\\d'",
+            r"'\d': only '*', '\', ',' and ')' can follow a backslash; write '\\d'",
             id="more escapes",
         ),
-        pytest.param("\\\n", "", r"'\\n': only '*' and '\' can stand behind a backslash; write '\\\n'", id="one line"),
-        pytest.param(r"a\,", "", r"'\,': only '*' and '\' can stand behind a backslash; write '\\,'", id="comma"),
-        pytest.param("a\\", "", r"'\': nothing stands behind the last backslash; write '\\'", id="at the end"),
-        pytest.param(r"\\" + "\\", "", r"'\': nothing stands behind the last backslash; write '\\'", id="odd number"),
+        pytest.param("\\\n", "", r"'\\n': only '*' and '\' can follow a backslash; write '\\\n'", id="one line"),
+        pytest.param(r"a\,", "", r"'\,': only '*' and '\' can follow a backslash; write '\\,'", id="comma"),
+        pytest.param("a\\", "", r"'\': nothing follows the last backslash; write '\\'", id="at the end"),
+        pytest.param(r"\\" + "\\", "", r"'\': nothing follows the last backslash; write '\\'", id="odd number"),
     ],
 )
 def test_other_escapes_are_errors(text, also_escaped, message) -> None:

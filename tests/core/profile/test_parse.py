@@ -146,8 +146,8 @@ def test_a_file_that_cannot_be_read_to_its_end_is_one_fault(text, faults) -> Non
             {"a": 1, "b": 2},
             [
                 (
-                    "p.yaml:3:1: the key 'a' stands twice; first at p.yaml:1:1.\nRemove one of the two, or put their values "
-                    "together."
+                    "p.yaml:3:1: the key 'a' occurs twice; first at p.yaml:1:1.\nRemove one of the two, or "
+                    "merge their values."
                 )
             ],
             id="duplicate key",
@@ -157,8 +157,8 @@ def test_a_file_that_cannot_be_read_to_its_end_is_one_fault(text, faults) -> Non
             {"x": {"y": [1, {"b": 1}]}},
             [
                 (
-                    "p.yaml:1:19: x.y.1: the key 'b' stands twice; first at p.yaml:1:13.\nRemove one of the two, or put their "
-                    "values together."
+                    "p.yaml:1:19: x.y.1: the key 'b' occurs twice; first at p.yaml:1:13.\nRemove one of the two, or "
+                    "merge their values."
                 )
             ],
             id="duplicate key below",
@@ -173,9 +173,9 @@ def test_a_file_that_cannot_be_read_to_its_end_is_one_fault(text, faults) -> Non
             "5: a\ntrue: b\n~: c\n",
             {},
             [
-                "p.yaml:1:1: a key must be text; here stands the number 5.\nQuote it to make it text.",
-                "p.yaml:2:1: a key must be text; here stands true.\nQuote it to make it text.",
-                "p.yaml:3:1: a key must be text; here stands nothing.\nQuote it to make it text.",
+                "p.yaml:1:1: a key must be text, not the number 5.\nQuote it to make it text.",
+                "p.yaml:2:1: a key must be text, not true.\nQuote it to make it text.",
+                "p.yaml:3:1: a key must be text, not nothing.\nQuote it to make it text.",
             ],
             id="scalars as keys",
         ),
@@ -183,10 +183,10 @@ def test_a_file_that_cannot_be_read_to_its_end_is_one_fault(text, faults) -> Non
             "? [a, b]\n: {c: 1, c: 2}\nd: 1\n",
             {"d": 1},
             [
-                "p.yaml:1:3: a key must be text; here stands a list.\nWrite a name.",
+                "p.yaml:1:3: a key must be text, not a list.\nWrite a name.",
                 (
-                    "p.yaml:2:10: the key 'c' stands twice; first at p.yaml:2:4.\nRemove one of the two, or put their "
-                    "values together."
+                    "p.yaml:2:10: the key 'c' occurs twice; first at p.yaml:2:4.\nRemove one of the two, or "
+                    "merge their values."
                 ),
             ],
             id="list as key",
@@ -219,9 +219,7 @@ def test_a_file_that_cannot_be_read_to_its_end_is_one_fault(text, faults) -> Non
         pytest.param(
             'a: "x\\0y"\n',
             {"a": ""},
-            [
-                "p.yaml:1:4: a: the text holds the character U+0000, which no tool can take.\nRemove its escape sequence."
-            ],
+            ["p.yaml:1:4: a: the text holds the character U+0000, which no tool accepts.\nRemove its escape sequence."],
             id="escaped NUL",
         ),
         pytest.param(
@@ -246,10 +244,7 @@ def test_anchors_share_values_and_keys() -> None:
 
     assert got == {"a": {"k": [1]}, "name": 2, "b": [{"k": [1]}, 2]}
     assert faults == [
-        (
-            "p.yaml:5:1: the key 'name' stands twice; first at p.yaml:2:3.\nRemove one of the two, or put their values "
-            "together."
-        )
+        ("p.yaml:5:1: the key 'name' occurs twice; first at p.yaml:2:3.\nRemove one of the two, or merge their values.")
     ]
 
 
@@ -257,7 +252,7 @@ def test_an_alias_inside_what_it_names_is_refused() -> None:
     """A value that contains itself has no end."""
     assert read("a: &x [1, *x]\n") == (
         None,
-        ["p.yaml:1:11: a.1: the alias '*x' stands inside what it names.\nWrite the value out."],
+        ["p.yaml:1:11: a.1: the alias '*x' is inside the value that it names.\nWrite the value out."],
     )
 
 
@@ -342,9 +337,7 @@ def test_depth_is_limited(text, faults) -> None:
         ),
         pytest.param(
             'a: "\\ud800"\n',
-            [
-                "p.yaml:1:4: a: the text holds the character U+D800, which no tool can take.\nRemove its escape sequence."
-            ],
+            ["p.yaml:1:4: a: the text holds the character U+D800, which no tool accepts.\nRemove its escape sequence."],
             id="half a character",
         ),
         pytest.param(

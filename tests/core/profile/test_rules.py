@@ -83,7 +83,7 @@ def test_the_long_form_keeps_what_stands_beside_the_rule() -> None:
 NAMES = "Names have letters, digits, '_' and '-'."
 CONDITION = "Write `tool(argument=glob)`."
 HOLLOW = "a name or an action is empty, or has a blank at its end."
-SUCH_AS = "Write such as 'git:push'; commands stand behind 'bash:'."
+SUCH_AS = "Write a rule such as 'git:push'; a command follows 'bash:'."
 PARENTHESES = r"Write `\(` and `\)` for those that belong to a glob."
 
 
@@ -117,13 +117,13 @@ PARENTHESES = r"Write `\(` and `\)` for those that belong to a glob."
         pytest.param(
             "read_file (path=x)", "no tool's name can match 'read_file '.", NAMES, id="blank before selectors"
         ),
-        pytest.param("Mcp", "'Mcp' is a prefix and nothing behind it.", "Write 'mcp:*' for all of them.", id="prefix"),
-        pytest.param("cap:", "nothing stands behind 'cap:'.", "Write 'cap:*' for all of them.", id="nothing behind"),
-        pytest.param("*:", "nothing stands behind '*:'.", "Write '*:*' for all of them.", id="nothing behind a star"),
+        pytest.param("Mcp", "'Mcp' is a prefix with nothing after it.", "Write 'mcp:*' for all of them.", id="prefix"),
+        pytest.param("cap:", "nothing follows 'cap:'.", "Write 'cap:*' for all of them.", id="nothing behind"),
+        pytest.param("*:", "nothing follows '*:'.", "Write '*:*' for all of them.", id="nothing behind a star"),
         pytest.param(
             "bash(command=*rm*)",
             "no tool is named 'bash': it is a prefix.",
-            "Write 'bash:' and a pattern behind it.",
+            "Write 'bash:' and a pattern after it.",
             id="bash takes no selectors",
         ),
         pytest.param(
@@ -151,30 +151,28 @@ PARENTHESES = r"Write `\(` and `\)` for those that belong to a glob."
         ),
         pytest.param("t(a=b", "the parenthesis is never closed.", CONDITION, id="not closed"),
         pytest.param(r"t(a=b\)", "the parenthesis is never closed.", CONDITION, id="the closing one is escaped"),
-        pytest.param("t(a=b) c", "text stands behind the parenthesis.", PARENTHESES, id="text behind"),
-        pytest.param("t(a=b)(c=d)", "text stands behind the parenthesis.", PARENTHESES, id="two pairs"),
-        pytest.param("t(a=f(x))", "a parenthesis stands within another.", PARENTHESES, id="nested"),
-        pytest.param("t(a=f(x)", "a parenthesis stands within another.", PARENTHESES, id="one too few"),
+        pytest.param("t(a=b) c", "there is text after the parenthesis.", PARENTHESES, id="text behind"),
+        pytest.param("t(a=b)(c=d)", "there is text after the parenthesis.", PARENTHESES, id="two pairs"),
+        pytest.param("t(a=f(x))", "a parenthesis is inside another.", PARENTHESES, id="nested"),
+        pytest.param("t(a=f(x)", "a parenthesis is inside another.", PARENTHESES, id="one too few"),
         pytest.param(
             "mcp:(a=b)",
-            "no tool stands before the parenthesis.",
+            "there is no tool before the parenthesis.",
             "Write `*(argument=glob)` for all tools.",
             id="no tool",
         ),
-        pytest.param("t()", "'' is no condition on an argument.", CONDITION, id="no condition"),
-        pytest.param("t(,)", "'' is no condition on an argument.", CONDITION, id="a comma alone"),
-        pytest.param("t(a=b,)", "'' is no condition on an argument.", CONDITION, id="a comma at the end"),
-        pytest.param("t(a)", "'a' is no condition on an argument.", CONDITION, id="no glob"),
-        pytest.param("t(a=b,=c)", "'=c' is no condition on an argument.", CONDITION, id="no name"),
+        pytest.param("t()", "'' is not a condition on an argument.", CONDITION, id="no condition"),
+        pytest.param("t(,)", "'' is not a condition on an argument.", CONDITION, id="a comma alone"),
+        pytest.param("t(a=b,)", "'' is not a condition on an argument.", CONDITION, id="a comma at the end"),
+        pytest.param("t(a)", "'a' is not a condition on an argument.", CONDITION, id="no glob"),
+        pytest.param("t(a=b,=c)", "'=c' is not a condition on an argument.", CONDITION, id="no name"),
         pytest.param(
-            "t(a=b, c d=e)", "'c d=e' is no condition on an argument.", CONDITION, id="no name of an argument"
+            "t(a=b, c d=e)", "'c d=e' is not a condition on an argument.", CONDITION, id="no name of an argument"
         ),
-        pytest.param(
-            r"bash:ls \d", r"'\d': only '*' and '\' can stand behind a backslash; write '\\d'.", "", id="escape"
-        ),
+        pytest.param(r"bash:ls \d", r"'\d': only '*' and '\' can follow a backslash; write '\\d'.", "", id="escape"),
         pytest.param(
             r"t(a=\d)",
-            r"'\d': only '*', '\', ',', '(' and ')' can stand behind a backslash; write '\\d'.",
+            r"'\d': only '*', '\', ',', '(' and ')' can follow a backslash; write '\\d'.",
             "",
             id="escape in a selector",
         ),

@@ -95,7 +95,7 @@ hidden: [.env, "!.env.example", "..x", "config/**/*.pem", {glob: "*.key", contai
             "profile: p\nrunner: [bwrap]",
             [
                 (
-                    "2:9: runner: expected the name of a runner, found a list.\nRunners: 'host', which contains nothing, "
+                    "2:9: runner: expected the name of a runner, found a list.\nRunners: 'host', which is not a sandbox, "
                     "and those of plugins."
                 )
             ],
@@ -196,7 +196,7 @@ hidden: [.env, "!.env.example", "..x", "config/**/*.pem", {glob: "*.key", contai
             "profile: p\nhidden: ['!.env.example', '!*.pub']",
             [
                 (
-                    "2:9: hidden: only exceptions are listed: this list replaces the default, so that nothing would be hidden.\n"
+                    "2:9: hidden: only exceptions are listed: this list replaces the default, so nothing would be hidden.\n"
                     "List what to hide, too; or write [] to hide nothing."
                 )
             ],

@@ -41,13 +41,13 @@ def test_a_variable_holds_the_url() -> None:
     assert store.without_password() == store.written() == {"env": "STORE"}
 
 
-@pytest.mark.parametrize(("environ", "what"), [({}, "is not set"), ({"STORE": SECRET}, "holds no URL")])
+@pytest.mark.parametrize(("environ", "what"), [({}, "is not set"), ({"STORE": SECRET}, "does not hold a URL")])
 def test_a_variable_without_a_url_stops_the_start(environ: dict[str, str], what: str) -> None:
     """What it holds is not shown."""
     with pytest.raises(ConfigurationError) as refused:
         StoreUrl("", "STORE", "p.yaml:3:1").resolved(environ)
 
-    assert str(refused.value) == f"p.yaml:3:1: store: the variable 'STORE' {what}.\nSet it to such as `sqlite:`."
+    assert str(refused.value) == f"p.yaml:3:1: store: the variable 'STORE' {what}.\nSet it to a URL such as `sqlite:`."
 
 
 @pytest.mark.parametrize("text", ["", "sqlite", "/x", "Sqlite:", "1:", ":", "é:", "a b:"])

@@ -152,7 +152,7 @@ def test_defaults_must_be_closed(
     told = too_open(spec_of(capabilities=capabilities), excused)
 
     assert [line.split("`")[1] for line in told] == open_fields
-    assert told[0] == "the default of `allow_push` is True, which lets more through than the least"
+    assert told[0] == "the default of `allow_push` is True, which permits more than necessary"
 
 
 def test_defaults_must_not_contradict_each_other() -> None:
@@ -291,6 +291,6 @@ def test_an_extension_whose_default_opens_something_is_told(site: Path) -> None:
     install_plugin(site, "acme-watch", source, "watchman", group="toolcharter.extensions")
     (subject,) = extension_subjects(["acme-watch"])
 
-    told = "the default of `allowed_tools` is ['*'], which lets more through than the least"
+    told = "the default of `allowed_tools` is ['*'], which permits more than necessary"
     assert too_open(subject.spec, {}) == [told]
     assert too_open(subject.spec, {"allowed_tools": "a watchman who stops nobody is useless"}) == []

@@ -137,7 +137,7 @@ def test_a_bad_plugin_breaks_every_clause(stranger, install) -> None:
         "acme-bad 1.0: bad: the README's table of reasons has no row for `odd`",
         "acme-bad 1.0: bad: no table with a `default` column in the README has a row for the field `allow_all`",
         "acme-bad 1.0: bad: no table with a `default` column in the README has a row for the field `limit`",
-        "acme-bad 1.0: bad: the default of `allow_all` is True, which lets more through than the least",
+        "acme-bad 1.0: bad: the default of `allow_all` is True, which permits more than necessary",
         "acme-bad 1.0: bad: importing it: prints 'hello\\n'",
     ]
     assert [line for line in expected if line not in ran.stdout.splitlines()] == []

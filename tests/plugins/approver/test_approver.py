@@ -536,7 +536,7 @@ def test_a_token_or_secret_that_is_missing_stops_the_start(setting, what, value,
     assert str(refused.value) == (
         "toolcharter-approver 0.1.0: building the extension 'approver' failed: "
         f"ValueError: the environment variable 'BOT_VALUE' holds no {what}\n"
-        "Mend its settings in the profile, or take it out."
+        "Correct its settings in the profile, or take it out."
     )
 
 

@@ -415,7 +415,7 @@ def test_a_token_that_is_missing_stops_the_start(value, toolbox_for, monkeypatch
     assert str(raised.value) == (
         "toolcharter-principles 0.1.0: building the extension 'principles' failed: "
         "ValueError: the environment variable 'PRINCIPLES_TOKEN' holds no token\n"
-        "Mend its settings in the profile, or take it out."
+        "Correct its settings in the profile, or take it out."
     )
 
 

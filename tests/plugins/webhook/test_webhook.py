@@ -456,7 +456,7 @@ def test_a_url_that_cannot_be_used_stops_the_start(build, tmp_path) -> None:
 
     assert str(caught.value) == (
         f"{tmp_path}/told.yaml:4:15: notify.url: the URL's host or port cannot be read.\n"
-        "Write such as `https://example.org/hook`."
+        "Write a URL such as `https://example.org/hook`."
     )
 
 

@@ -29,9 +29,9 @@ else:
 @click.command("approvals")
 @click.argument("action", type=click.Choice(["list", "forget"]))
 @click.argument("ids", nargs=-1, metavar="[ID]...")
-@click.option("--all", "everything", is_flag=True, help="Forget all that 'list' would show.")
-@click.option("--profile", "-p", metavar="PROFILE", help="Only those of the profile of this name or path.")
-@click.option("--workspace", metavar="DIR", help="Only those for this folder; default: for all.")
+@click.option("--all", "everything", is_flag=True, help="Forget all approvals that 'list' would show.")
+@click.option("--profile", "-p", metavar="PROFILE", help="Only approvals of this profile, by name or path.")
+@click.option("--workspace", metavar="DIR", help="Only approvals for this folder; default: for all folders.")
 @options.json_output
 @options.events_unused
 def command(
@@ -42,9 +42,9 @@ def command(
     workspace: str | None,
     as_json: bool,
 ) -> None:
-    """List the approvals that were kept, or forget some.
+    """List the saved approvals, or forget some.
 
-    They were given with "allow always", each for one call in one folder.
+    A user gave them with "allow always", each for one call in one folder.
     'forget' takes the IDs that 'list' shows.
     """
     folder = _folder()

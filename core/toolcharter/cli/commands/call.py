@@ -39,8 +39,8 @@ def command(
 ) -> None:
     """Make one governed call of TOOL.
 
-    KEY=VALUE is read by the tool's schema: numbers, booleans and JSON where it wants them; text
-    stays text. Repeat a key, or give JSON, for a list. Exit status 1 if the call was denied or failed.
+    VALUE is converted to the type that the tool's schema asks for: a number, a boolean, JSON or
+    text. Repeat a key, or give JSON, for a list. Exit status 1 if the call was denied or failed.
     """
     given = Given(tool, words, text, profile, workspace)
     with opened_live(profile, workspace, events, caller, quiet_for_people=True) as live:

@@ -25,11 +25,11 @@ else:
 @options.caller
 @options.place
 def command(profile: str, caller: "Caller | None", workspace: str, events: Sequence[str]) -> None:
-    """Decide the calls that standard input names; run none of them.
+    """Decide the calls on standard input; run none of them.
 
-    One JSON object a line, {"tool": ..., "args": {...}, "id": ...}; for each one line of output,
-    in order and at once: id, outcome, reason, stage, rule and tool_checks. Exit status 0 if every
-    line got an answer.
+    Each line is one JSON object, {"tool": ..., "args": {...}, "id": ...}. It is answered at once by
+    one line with id, outcome, reason, stage, rule and tool_checks. Exit status 0 if every line got
+    an answer.
     """
     malformed = call.Decision("error", "arguments", "invalid_arguments")
 

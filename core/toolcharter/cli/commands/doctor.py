@@ -31,11 +31,11 @@ def command(
     workspace: str,
     events: Sequence[str],
 ) -> None:
-    """Prove that the gate is in front of every tool, and that the sinks write.
+    """Prove that the gate governs every tool, and that the sinks write.
 
-    For each tool: one call that must not pass, with all its events, and one that must arrive: a dry
-    run, or a call of a stand-in. Tools that only read files are called. Nothing changes; events go
-    to the sinks that --events names, and to no others. Exit status 1 if anything failed.
+    For each tool, it makes one call that must not pass, and checks all its events, and one call that
+    must arrive: a dry run, or a call of a stand-in. Tools that only read files are called. Nothing is
+    changed. Events go only to the sinks that --events names. Exit status 1 if a check failed.
     """
     findings = list(doctor.examine(profile, inventory.existing_folder(workspace), caller, events))
     failed = any(finding.result == "failed" for finding in findings)

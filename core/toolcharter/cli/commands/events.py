@@ -38,10 +38,10 @@ TABLES = ("tools", "profiles", "callers", "reasons", "denials", "errors", "appro
 @click.group("events")
 @options.place_unused
 def command() -> None:
-    """Read event files: check them, count what they say.
+    """Check, show, count and compare the events in files.
 
     FILE may be compressed: .gz, .bz2 and .xz are read; '-' is standard input.
-    --rotated reads the files that log rotation has left beside it, too.
+    --rotated also reads the files that log rotation has left beside it.
     """
 
 
@@ -56,8 +56,8 @@ def print_schema() -> None:
 def check(files: Sequence[str]) -> None:
     """Check each line, and the order of each call's lines.
 
-    Exit status 1 if a line is no event, or if a call's events are out of order
-    or have no end.
+    Exit status 1 if a line is not an event, or if a call's events are out of
+    order or incomplete.
     """
     checked = event_check.EventCheck()
     faults = 0
@@ -78,18 +78,18 @@ def check(files: Sequence[str]) -> None:
     "--lines",
     "-n",
     type=click.IntRange(0),
-    help="How many to show at first; default: 10, or all with --since or --call-id.",
+    help="How many events to show first; default: 10, or all with --since or --call-id.",
 )
-@click.option("--no-follow", is_flag=True, help="End then; without it, show what comes, as it comes.")
+@click.option("--no-follow", is_flag=True, help="Exit then, instead of waiting for new events.")
 @click.option("--json", "as_json", is_flag=True, help="Print the events as JSON lines.")
 @event_choice.filters("event", "outcome", "reason", "rule", *event_choice.OF_CALLS)
 def tail(files: Sequence[str], lines: int | None, no_follow: bool, as_json: bool, **filters: Any) -> None:
-    """Show the last events, and those to come until it is interrupted.
+    """Show the last events, and new ones until it is interrupted.
 
-    Of each call what came of it, and what a person was asked; --event '*' shows
-    all, and so does --call-id of its calls. The last FILE is followed through
-    log rotation. A field that is null matches no GLOB; a rule is matched by its
-    text.
+    By default it shows the result of each call, and the questions to people and
+    their answers. --event '*' shows all events, and --call-id all events of its
+    calls. The last FILE is followed through log rotation. A field that is null
+    matches no GLOB; a rule is matched by its text.
     """
     by_call = filters["call_id"] is not None
     wanted = event_tail.wanted_by(event_choice.chosen_by(**filters), whole=by_call or filters["event"] is not None)
@@ -134,7 +134,7 @@ def stats(files: Sequence[str], as_json: bool, html: str | None, top: int, **fil
     """Count calls, denials, approvals and latencies.
 
     Percentiles are right to within 1% of their value. --json has all rows.
-    A field that is null matches no GLOB; a call counts by when it ended.
+    A field that is null matches no GLOB; the time of a call is when it ended.
     """
     counted = event_stats.EventStats(event_choice.chosen_by(**filters))
     for line in event_files.lines_of(files):
@@ -146,7 +146,7 @@ def stats(files: Sequence[str], as_json: bool, html: str | None, top: int, **fil
         print_json(summary)
     elif html is None:
         outcomes = "".join(f", {count} {outcome}" for outcome, count in summary["outcomes"].items())
-        click.echo(f"{summary['calls']} calls{outcomes}; {summary['unreadable_lines']} lines that are no events")
+        click.echo(f"{summary['calls']} calls{outcomes}; {summary['unreadable_lines']} lines that are not events")
         _print_tables(summary, TABLES, top)
 
 
@@ -171,11 +171,11 @@ def diff(
     top: int,
     **filters: Any,
 ) -> None:
-    """Decide recorded calls by two profiles; tell what would change.
+    """Decide recorded calls by two profiles; show what would change.
 
     Nothing is run. A call whose arguments were masked, cut or left out in its
-    event is counted as undecidable. A field that is null matches no GLOB; a
-    call counts by when it began. Exit status 1 if a call would be decided
+    event is counted as undecidable. A field that is null matches no GLOB; the
+    time of a call is when it began. Exit status 1 if a call would be decided
     differently.
     """
     with event_workspaces.Pairs(profile_a, profile_b, workspace) as toolboxes:

@@ -36,11 +36,11 @@ def command(
     workspace: str,
     events: Sequence[str],
 ) -> None:
-    """Explain what a call of TOOL would meet, stage by stage; run nothing.
+    """Explain how a call of TOOL would be decided, stage by stage; run nothing.
 
-    Each stage shows what it looked at and said, the rule that decides and where it is, those
-    that matched and lost, and what would have to change. Arguments as for 'call'. Exit status 0,
-    whatever the outcome.
+    Each stage shows its input and its verdict, the deciding rule and its place, other rules that
+    matched, and what would have to change. Arguments are given as for 'call'. Exit status 0 for
+    every outcome.
     """
     given = Given(tool, words, text, profile, workspace)
     with opened(profile, workspace, events, caller) as toolbox:
@@ -71,7 +71,7 @@ def _command(note: "CommandNote") -> Branch:
     inside = f" (in {', '.join(note.within)})" if note.within else ""
     details = [Branch(f"no star in a rule covers this: {need}") for need in note.needs]
     details += [Branch(f"has to lie in the workspace: {', '.join(note.confined)}")] if note.confined else []
-    details += [] if note.is_known else [Branch("this program is not known: a rule has to mention each of its options")]
+    details += [] if note.is_known else [Branch("this program is unknown: a rule has to mention each of its options")]
     text = f"command: {note.form}{inside}: {note.said}" + ("; this decides" if note.decides else "")
     return Branch(text, "bold" if note.decides else "", tuple(details))
 

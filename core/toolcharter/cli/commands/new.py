@@ -34,7 +34,7 @@ _TAKEN = frozenset({"build", "ctx", "policy", "rt", "subject", "workspace", *key
 def command(tool: str, directory: str | None) -> None:
     """Write the skeleton of a plugin for one tool.
 
-    A distribution with policy, reasons, README and tests; install it with pip, and go on from there.
+    It is a distribution with policy, reasons, README and tests. Install it with pip, then edit it.
     """
     _require_usable(tool)
     values = _values(tool)
@@ -57,7 +57,7 @@ def _core() -> str:
 def _require_usable(tool: str) -> None:
     if not _NAME.fullmatch(tool):
         raise click.UsageError(
-            f"{tool!r} is no name for a tool: a letter, then up to 63 letters, digits, '_' or '-'; best in snake_case."
+            f"{tool!r} is no valid tool name: a letter, then up to 63 letters, digits, '_' or '-'; best in snake_case."
         )
     if tool.lower() in words.RULE_PREFIXES:
         raise click.UsageError(f"{tool!r} is a prefix of the rule language ({', '.join(sorted(words.RULE_PREFIXES))}).")

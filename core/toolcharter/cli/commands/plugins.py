@@ -23,13 +23,15 @@ else:
 
 
 @click.command("plugins")
-@click.option("--check", is_flag=True, help="Build each tool once, too; report problems; exit status 2 for one.")
+@click.option(
+    "--check", is_flag=True, help="Also build each tool once; report problems; exit status 2 if there are any."
+)
 @options.json_output
 @options.place_unused
 def command(check: bool, as_json: bool) -> None:
-    """List what is installed: versions, tools, capabilities, reasons.
+    """List the installed plugins: versions, tools, capabilities, reasons.
 
-    Every trusted plugin is imported for it; no profile is read.
+    This imports every trusted plugin, and reads no profile.
     """
     index = scan.installed()
     warn(index.unmatched())
@@ -49,7 +51,7 @@ def command(check: bool, as_json: bool) -> None:
 
 
 def _hidden_commands(plugin: "PluginInfo") -> list[str]:
-    return [f"the command {name!r} is one of toolcharter itself." for name in plugin.commands if name in COMMANDS]
+    return [f"the command {name!r} is toolcharter's own." for name in plugin.commands if name in COMMANDS]
 
 
 def _described(plugin: "PluginInfo") -> dict[str, Any]:

@@ -42,10 +42,15 @@ class _Row(NamedTuple):
     "--check", is_flag=True, help="Load and build each; report faults and warnings; exit status 2 for a fault."
 )
 @click.option(
-    "--all", "everywhere", is_flag=True, help="With --check: also judge what is installed, where ./profiles has some."
+    "--all",
+    "everywhere",
+    is_flag=True,
+    help="With --check: also check installed profiles, even if ./profiles has some.",
 )
-@click.option("--strict", is_flag=True, help="Check; exit status 1 if there are warnings and no fault.")
-@click.option("--show", is_flag=True, help="Print each instead, as YAML: with all that it extends, without defaults.")
+@click.option("--strict", is_flag=True, help="Check; exit status 1 if there are only warnings.")
+@click.option(
+    "--show", is_flag=True, help="Print each profile as YAML instead, merged with its parents, without defaults."
+)
 @options.json_output
 @options.place
 def command(
@@ -58,9 +63,10 @@ def command(
     workspace: str,
     events: Sequence[str],  # noqa: ARG001 - nothing is called, so nothing is logged
 ) -> None:
-    """List the profiles that a name finds, or those given by name or path.
+    """List the profiles that can be named, or those given by name or path.
 
-    Looked up in ./profiles, among the ready ones and in plugins. --check judges those in ./profiles, if there are any.
+    Names are looked up in ./profiles, among the ready profiles and in plugins. If ./profiles has any, --check checks
+    only those.
     """
     if show:
         _show(chosen or [row.place for row in _findable()], as_json=as_json)

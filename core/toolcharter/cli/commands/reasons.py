@@ -42,7 +42,10 @@ class _Row(NamedTuple):
 @click.command("reasons")
 @click.argument("tool", required=False)
 @click.option(
-    "--profile", "-p", metavar="PROFILE", help="Only what can happen under this profile, with its rules' own."
+    "--profile",
+    "-p",
+    metavar="PROFILE",
+    help="Only reasons that can occur under this profile, including those of its rules.",
 )
 @options.json_output
 @options.workspace
@@ -50,7 +53,7 @@ class _Row(NamedTuple):
 def command(tool: str | None, profile: str | None, as_json: bool, workspace: str) -> None:
     """Explain the reasons for which calls are denied or fail.
 
-    All of them, or those of TOOL alone. A tool's own are explained by the table in its README.
+    It lists all reasons, or only those of TOOL. The explanations of a tool's own reasons are from its README.
     """
     own = list(_of_plugins())
     ruled: list[_Row] = []

@@ -26,10 +26,10 @@ else:
 @options.place
 @ended_by_signals()
 def command(profile: str, caller: "Caller | None", workspace: str, events: Sequence[str]) -> None:
-    """Make the calls that standard input names.
+    """Make the calls on standard input.
 
-    One JSON object a line, {"tool": ..., "args": {...}, "id": ...}; for each one line of output,
-    in order and at once: its id and all fields of the result. Exit status 0 if every line got an answer.
+    Each line is one JSON object, {"tool": ..., "args": {...}, "id": ...}. It is answered at once by
+    one line with its id and all fields of the result. Exit status 0 if every line got an answer.
     """
     names = [field.name for field in fields(call.ToolResult)]
 

@@ -24,13 +24,13 @@ else:
     type=click.Choice(["workspace", "admin"]),
     is_flag=False,
     flag_value="workspace",
-    help="That of the workspace's or the administrator's file instead; default: the workspace's.",
+    help="Print that of a workspace's or an administrator's file instead; default: workspace.",
 )
 @options.place_unused
 def command(ceiling: Literal["workspace", "admin"] | None) -> None:
     """Print the JSON Schema of a profile, for editors.
 
-    With the policies of all that is installed: every trusted plugin is imported for it.
+    It has the policies of all installed tools and extensions: every trusted plugin is imported.
     """
     if ceiling is not None:
         print_json(json_schema.ceiling_schema(ceiling))

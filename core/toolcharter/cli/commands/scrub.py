@@ -27,9 +27,9 @@ _PIECE = 1 << 18
 def command(ctx: click.Context, jsonl: bool) -> None:
     """Mask the secrets in standard input.
 
-    A line is let through at once, unless a key or a block in it waits for the next; with --jsonl each
-    line is answered at once, and may name more secrets as "values": [...], which are masked from then
-    on. The values of environment variables such as API_TOKEN are masked as well.
+    A line is written at once, unless a key or a block in it may continue in the next. With --jsonl,
+    each line is answered at once, and may name more secrets as "values": [...], which are masked from
+    then on. The values of environment variables such as API_TOKEN are masked as well.
     """
     if ctx.args:
         raise click.UsageError(f"It reads standard input: write toolcharter scrub < {quote(ctx.args[0])}.")

@@ -41,8 +41,8 @@ def command(
     """Test profiles by their own cases.
 
     PATHS are profiles, by path or name, and folders of profiles; default: ./profiles. Each case is
-    a decision; nothing is executed. Ends with the declared reasons that no case has shown. Exit
-    status 1 if a case fails.
+    a decision; nothing is executed. The output ends with the declared reasons that no case has
+    shown. Exit status 1 if a case fails.
     """
     coverage = testing_coverage.ReasonCoverage()
     tested = profile_cases.run_profiles(paths, workspace, coverage)

@@ -94,7 +94,7 @@ def _denied(rules: RulesReview, ceiling: Ceiling) -> Iterator[Finding]:
         deciding = [above.first(rule, tool, "deny") for tool in needy]
         if needy and all(deciding) and not rules.may_come(rule.rule):
             by = rules_named(deciding)
-            what = f"{ceiling.name} takes {rule.rule.text!r} away: all that it would allow is denied by {by}."
+            what = f"{ceiling.name} takes {rule.rule.text!r} away: every call that it would allow is denied by {by}."
             yield Finding("ceiling", rule.rule.source, "allow", what)
 
 
@@ -105,7 +105,7 @@ def _asked(subject: Reviewed, ceiling: Ceiling) -> Iterator[Finding]:
         rule = DenyRules(rules, tool.facts).on_every_call()
         if rule is not None:
             name = tool.facts.name
-            what = f"{ceiling.name} has a person asked before each call of it, by {rules_named([rule])}."
+            what = f"{ceiling.name} asks a person before each call of it, by {rules_named([rule])}."
             yield Finding("ceiling", subject.place_of("tools", name), f"tools.{name}", what)
 
 

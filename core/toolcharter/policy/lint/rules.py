@@ -65,7 +65,7 @@ def review(subject: Reviewed) -> Iterator[Finding]:
     yield from RulesReview(subject).findings()
     yield from _of_tools(subject)
     for index, entry, what in idle_entries(subject.profile.availability):
-        yield Finding("never_matters", entry.place, f"availability.{index}", what, "Remove it, or mend it.")
+        yield Finding("never_matters", entry.place, f"availability.{index}", what, "Remove it, or correct it.")
 
 
 def listed(names: Iterable[str]) -> str:
@@ -149,7 +149,7 @@ class RulesReview:
             for other, glob in rule.args:
                 if other == name and not glob.matches(text):
                     what = f"{rule.text!r} can never match: {name!r} cannot be both {text!r} and {glob.text!r}."
-                    fix = "Write two rules for one or the other."
+                    fix = "Write two rules instead."
                     yield Finding("never_matches", rule.source, path, what, fix)
                     return
 
@@ -161,11 +161,11 @@ class RulesReview:
         if not acting:
             known = sorted({action for tool in named for action in tool.named_actions})
             fix = f"{_nearest(rule.rule, known)} Actions: {listed(known) or 'none'}.".lstrip()
-            return f"no action of {names(named)} is of that name.", fix
+            return f"no action of {names(named)} has that name.", fix
         lacking = [name for name in rule.asked if all(name in rule.lacks(tool) for tool in acting)]
         arguments = sorted({name for tool in acting for name in tool.arguments or ()})
         if not lacking:
-            return f"none of {names(acting)} has all the arguments that it asks for.", ""
+            return f"none of {names(acting)} has all the arguments that the rule needs.", ""
         fix = f"{did_you_mean(lacking[0], arguments)} Arguments: {listed(arguments) or 'none'}.".lstrip()
         return f"no argument of {names(acting)} is named {lacking[0]!r}.", fix
 
@@ -173,7 +173,7 @@ class RulesReview:
         known = [name for tool in self.tools for name in (tool.facts.name, *tool.facts.aliases)]
         name = literal_name(rule)
         if rule.prefix == "bash":
-            what = "of kind 'bash' gives commands" if sense == "allow" else "gives commands"
+            what = "of kind 'bash' has commands" if sense == "allow" else "has commands"
             return f"no tool of the profile {what}.", "List such a tool under `tools`, or remove the rule."
         if rule.prefix in _KINDS and all(tool.facts.kind != rule.prefix for tool in self.tools):
             return f"no tool of the profile is of kind {rule.prefix!r}.", "List one under `tools`, or remove the rule."
@@ -197,7 +197,9 @@ class RulesReview:
         if not needy:
             yield self._idle(rule, *(self._why_free(covered) if covered else _why_uncovering(rule, reached)))
         elif all(deciding := [self.deny.first(rule, tool, "deny") for tool in needy]):
-            yield self._idle(rule, f"all that it would allow is denied by {rules_named(deciding)}.", "Remove it.")
+            yield self._idle(
+                rule, f"every call that it would allow is denied by {rules_named(deciding)}.", "Remove it."
+            )
         else:
             yield from self._repeated(rule, "allow", ordinal, needy)
             yield from self._always_asked(rule, needy)
@@ -210,14 +212,14 @@ class RulesReview:
         """Report rules of `ask` whose calls are all denied by `deny` before."""
         deciding = [self.deny.first(rule, tool, "deny") for tool in self.tools if rule.reaches(tool, "deny")]
         if deciding and all(deciding):
-            what = f"all that a person would be asked about is denied by {rules_named(deciding)}."
+            what = f"every call that a person would be asked about is denied by {rules_named(deciding)}."
             yield self._idle(rule, what, "Remove it.", "ask")
 
     def _always_asked(self, rule: Reaching, needy: Sequence[ToolSignature]) -> Iterator[Finding]:
         """Report rules of `allow` whose calls all ask a person nevertheless."""
         deciding = [self.ask.first(rule, tool, "deny") for tool in needy]
         if all(deciding):
-            what = f"all that {rule.rule.text!r} would allow waits for a person, by {rules_named(deciding)}."
+            what = f"every call that {rule.rule.text!r} would allow waits for a person, by {rules_named(deciding)}."
             fix = "`ask` comes before `allow`: narrow the ask rule, or remove this one."
             yield Finding("asked", rule.rule.source, "allow", what, fix)
 
@@ -239,14 +241,14 @@ class RulesReview:
 
     def _repeated(self, rule: Reaching, path: str, ordinal: int, tools: Sequence[ToolSignature]) -> Iterator[Finding]:
         coverers, done = {
-            "deny": (self.deny, "denies is denied"),
-            "ask": (self.ask, "asks about is asked about"),
-            "allow": (self.allow, "allows is allowed"),
+            "deny": (self.deny, "denies is already denied"),
+            "ask": (self.ask, "asks about is already asked about"),
+            "allow": (self.allow, "allows is already allowed"),
         }[path]
         sense: Sense = "allow" if path == "allow" else "deny"
         earlier = [coverers.first(rule, tool, sense, before=ordinal) for tool in tools]
         if earlier and all(earlier):
-            yield self._idle(rule, f"all that it {done} before, by {rules_named(earlier)}.", "Remove it.", path)
+            yield self._idle(rule, f"every call that it {done} by {rules_named(earlier)}.", "Remove it.", path)
 
     # -- doubtful
 

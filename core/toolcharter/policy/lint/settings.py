@@ -29,9 +29,7 @@ def _untold(subject: Reviewed) -> Iterator[Finding]:
     for tool in subject.tools:
         if tool.facts.kind == "bash" and not tool.gives_commands:
             name = tool.facts.name
-            what = (
-                "it runs commands, and its spec has no `invocation` that names them: no rule on commands can see them."
-            )
+            what = "it runs commands, but its spec has no `invocation` that declares them, so no rule can match them."
             fix = "The plugin's author has to add it."
             yield Finding("risky", subject.place_of("tools", name), f"tools.{name}", what, fix)
 
@@ -42,9 +40,9 @@ def _evaluated(subject: Reviewed) -> Iterator[Finding]:
         for argument in tool.evaluated:
             what = (
                 f"a shell or an interpreter gets its argument {argument!r} as code, or a program starts it: "
-                "who calls it writes programs."
+                "its callers write programs."
             )
-            fix = "Give the program a file or words, or let `ask` mode have each call looked at."
+            fix = "Give the program a file or words, or choose the mode `ask`, so that a person sees each call."
             yield Finding("risky", subject.place_of("tools", name), f"tools.{name}", what, fix)
 
 
@@ -60,7 +58,7 @@ def _warnings(subject: Reviewed, memory: SessionGuards) -> Iterator[Finding]:
     )
     for keys, (warn, deny), late in rows:
         if warn is not None and deny is not None and warn >= deny + late:
-            what = f"`warn` is {warn} and `deny` is {deny}: the call is refused before anybody is warned."
+            what = f"`warn` is {warn} and `deny` is {deny}: the call is refused before any warning."
             place = subject.place_of("session_guards", *keys, "warn")
             yield Finding(
                 "never_matters", place, f"session_guards.{'.'.join(keys)}.warn", what, "Let `warn` be less than `deny`."

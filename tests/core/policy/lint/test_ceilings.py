@@ -133,7 +133,7 @@ def test_allow_rules_that_a_ceiling_takes_are_told() -> None:
 
     found = taken(profile, ceiling, pending=["later"]), taken(profile, ceiling)
 
-    what = "admin takes 'bash:git push *' away: all that it would allow is denied by 'bash:git p*' (admin:2:5)."
+    what = "admin takes 'bash:git push *' away: every call that it would allow is denied by 'bash:git p*' (admin:2:5)."
     assert found == ([], [Finding("ceiling", "p:1:5", "allow", what)])
 
 
@@ -153,7 +153,7 @@ def test_tools_that_a_ceiling_has_people_asked_about_are_told() -> None:
 
     found = taken(Profile("p", allow=rules("p", "bash:rm *")), ceiling)
 
-    what = "admin has a person asked before each call of it, by 'read*' (admin:2:5)."
+    what = "admin asks a person before each call of it, by 'read*' (admin:2:5)."
     assert found == [Finding("ceiling", "p:tools:read_file", "tools.read_file", what)]
 
 

@@ -112,9 +112,9 @@ def never(text: str, what: str, fix: str, path: str = "deny") -> list[Finding]:
             id="group",
         ),
         pytest.param(
-            "enum:of", "no action of 'enum' is of that name.", "Did you mean 'off'? Actions: 'off', 'on'.", id="action"
+            "enum:of", "no action of 'enum' has that name.", "Did you mean 'off'? Actions: 'off', 'on'.", id="action"
         ),
-        pytest.param("cat:*", "no action of 'read_file' is of that name.", "Actions: none.", id="no-actions"),
+        pytest.param("cat:*", "no action of 'read_file' has that name.", "Actions: none.", id="no-actions"),
         pytest.param(
             "read_file(pth=*secret*)",
             "no argument of 'read_file' is named 'pth'.",
@@ -161,7 +161,7 @@ def test_rule_that_can_never_match_is_told_with_the_reason(rule, what, fix) -> N
             (READ,),
             "bash:*sudo*",
             "deny",
-            "no tool of the profile gives commands.",
+            "no tool of the profile has commands.",
             "List such a tool under `tools`, or remove the rule.",
             id="no-commands",
         ),
@@ -169,7 +169,7 @@ def test_rule_that_can_never_match_is_told_with_the_reason(rule, what, fix) -> N
             (CLI._replace(gives_commands=True),),
             "bash:ls",
             "allow",
-            "no tool of the profile of kind 'bash' gives commands.",
+            "no tool of the profile of kind 'bash' has commands.",
             "List such a tool under `tools`, or remove the rule.",
             id="allow-is-for-kind-bash",
         ),
@@ -187,7 +187,7 @@ def test_rule_that_can_never_match_is_told_with_the_reason(rule, what, fix) -> N
             (READ, GIT._replace(facts=GIT.facts._replace(aliases=("grad",)))),
             "*r*(path=a, remote=b)",
             "deny",
-            "none of 'read_file', 'git' has all the arguments that it asks for.",
+            "none of 'read_file', 'git' has all the arguments that the rule needs.",
             "",
             id="never-together",
         ),
@@ -206,7 +206,7 @@ def test_rule_that_can_never_match_is_told_with_the_reason(rule, what, fix) -> N
             (ENUM._replace(actions=frozenset({"set", "get", "add", "put", "list", "drop"})),),
             "enum:zzz",
             "deny",
-            "no action of 'enum' is of that name.",
+            "no action of 'enum' has that name.",
             "Actions: 'add', 'drop', 'get', 'list', 'put', 'set'.",
             id="actions-in-order",
         ),
@@ -317,19 +317,19 @@ def test_ask_rules_are_judged_like_denials() -> None:
             "never_matters",
             "ask:2:5",
             "ask",
-            "'git:push' has no effect: all that a person would be asked about is denied by 'git:push' (deny:1:5).",
+            "'git:push' has no effect: every call that a person would be asked about is denied by 'git:push' (deny:1:5).",
             "Remove it.",
         ),
         *idle(
             "read_file(path=a)",
-            "all that it asks about is asked about before, by 'read_file' (ask:3:5).",
+            "every call that it asks about is already asked about by 'read_file' (ask:3:5).",
             "Remove it.",
             line=4,
             path="ask",
         ),
         *idle(
             "read_file(max_bytes=9)",
-            "all that it asks about is asked about before, by 'read_file' (ask:3:5).",
+            "every call that it asks about is already asked about by 'read_file' (ask:3:5).",
             "Remove it.",
             line=5,
             path="ask",
@@ -342,7 +342,7 @@ def test_ask_rules_are_judged_like_denials() -> None:
 
 def test_allow_after_which_a_person_is_asked_all_the_same_is_told() -> None:
     """One that the ask rules cover wholly; it is not said to do nothing, for what it covers is confined."""
-    what = "all that 'bash:git push *' would allow waits for a person, by 'bash:git p*' (ask:1:5)."
+    what = "every call that 'bash:git push *' would allow waits for a person, by 'bash:git p*' (ask:1:5)."
     fix = "`ask` comes before `allow`: narrow the ask rule, or remove this one."
 
     assert said([BASH], allow=["bash:git push *", "bash:git *"], ask=["bash:git p*"]) == [
@@ -366,17 +366,17 @@ def test_a_rule_taken_from_one_tool_keeps_its_effect_on_others(deny, ask, allow)
 def test_a_rule_is_held_against_the_tools_that_it_reaches_alone() -> None:
     """That other tools are not denied, or not asked about, gives it no effect."""
     by = "by 'group:fs' (deny:1:5)."
-    asked = f"all that a person would be asked about is denied {by}"
+    asked = f"every call that a person would be asked about is denied {by}"
 
     assert said(deny=["group:fs"], ask=["read_file"]) == idle("read_file", asked, "Remove it.", path="ask")
     assert said(deny=["group:fs", "read_file"]) == idle(
-        "read_file", f"all that it denies is denied before, {by}", "Remove it.", line=2, path="deny"
+        "read_file", f"every call that it denies is already denied {by}", "Remove it.", line=2, path="deny"
     )
 
 
 def test_a_glob_over_names_denies_tools_of_every_kind() -> None:
     """What only in `allow` needs the tool's own name."""
-    what = "all that it denies is denied before, by 'mcp__*' (deny:1:5)."
+    what = "every call that it denies is already denied by 'mcp__*' (deny:1:5)."
 
     assert said(deny=["mcp__*", "mcp__jira__find"]) == idle("mcp__jira__find", what, "Remove it.", line=2, path="deny")
 
@@ -558,7 +558,7 @@ def test_allow_that_deny_takes_back_is_told(deny, allow, by) -> None:
     """A denial of every call that a rule could allow."""
     found = said(deny=[deny], allow=[allow], mode="restrict")
 
-    assert found == idle(allow, f"all that it would allow is denied by {by}.", "Remove it.")
+    assert found == idle(allow, f"every call that it would allow is denied by {by}.", "Remove it.")
 
 
 @each_row(
@@ -590,7 +590,7 @@ def test_conditions_are_the_same_if_they_are_the_same_json() -> None:
     found = said(deny=when)
 
     assert found == idle(
-        "git", "all that it denies is denied before, by 'git' (deny:1:5).", "Remove it.", line=3, path="deny"
+        "git", "every call that it denies is already denied by 'git' (deny:1:5).", "Remove it.", line=3, path="deny"
     )
 
 
@@ -603,15 +603,18 @@ def test_repeated_rules_are_told_with_those_in_front() -> None:
     )
 
     assert [(one.place, one.what) for one in found] == [
-        ("deny:3:5", "'git:pull' has no effect: all that it denies is denied before, by 'git:p*' (deny:2:5)."),
+        ("deny:3:5", "'git:pull' has no effect: every call that it denies is already denied by 'git:p*' (deny:2:5)."),
         (
             "allow:3:5",
-            "'bash:ls -l*' has no effect: all that it allows is allowed before, by 'bash:ls *' (allow:1:5).",
+            "'bash:ls -l*' has no effect: every call that it allows is already allowed by 'bash:ls *' (allow:1:5).",
         ),
-        ("allow:4:5", "'cap:fs:read' has no effect: all that it allows is allowed before, by 'cap:fs:*' (allow:2:5)."),
+        (
+            "allow:4:5",
+            "'cap:fs:read' has no effect: every call that it allows is already allowed by 'cap:fs:*' (allow:2:5).",
+        ),
         (
             "allow:5:5",
-            "'bash:ls -a*' has no effect: all that it allows is allowed before, by 'bash:ls *' (allow:1:5).",
+            "'bash:ls -a*' has no effect: every call that it allows is already allowed by 'bash:ls *' (allow:1:5).",
         ),
     ]
 
@@ -622,8 +625,11 @@ def test_allow_repeats_only_what_permits() -> None:
 
     assert [(one.place, one.what) for one in found] == [
         ("allow:1:5", "'d*' has no effect: a glob allows no unbounded tool, such as 'deploy'."),
-        ("allow:3:5", "'cli:*' has no effect: all that it allows is allowed before, by 'deploy' (allow:2:5)."),
-        ("allow:6:5", "'mcp:jira:find' has no effect: all that it allows is allowed before, by 'mcp:*' (allow:5:5)."),
+        ("allow:3:5", "'cli:*' has no effect: every call that it allows is already allowed by 'deploy' (allow:2:5)."),
+        (
+            "allow:6:5",
+            "'mcp:jira:find' has no effect: every call that it allows is already allowed by 'mcp:*' (allow:5:5).",
+        ),
     ]
 
 
@@ -631,7 +637,7 @@ def test_several_rules_may_cover_one_together() -> None:
     """Each tool that a rule concerns has a rule in front of its own."""
     found = said([READ, OPEN], deny=["open", "read_file", "*"])
 
-    what = "all that it denies is denied before, by 'read_file' (deny:2:5) and 'open' (deny:1:5)."
+    what = "every call that it denies is already denied by 'read_file' (deny:2:5) and 'open' (deny:1:5)."
     assert found == idle("*", what, "Remove it.", line=3, path="deny")
 
 
@@ -912,7 +918,7 @@ def entry(line: int, **fields: Any) -> Availability:
 def test_availability_that_does_nothing_is_told(entries, whats) -> None:
     """Simple cases only; the first of several reasons."""
     assert said((), availability=tuple(entries)) == [
-        Finding("never_matters", f"p:{line}:3", f"availability.{line - 1}", what, "Remove it, or mend it.")
+        Finding("never_matters", f"p:{line}:3", f"availability.{line - 1}", what, "Remove it, or correct it.")
         for line, what in whats.items()
     ]
 

@@ -49,7 +49,7 @@ def said(*tools: ToolSignature, pending: tuple[str, ...] = (), **settings: Any) 
 )
 def test_a_warning_that_never_comes_is_told(key, warn, deny, is_told) -> None:
     """A call is refused before it is warned of; the message on a result comes before the next call is refused."""
-    what = f"`warn` is {warn} and `deny` is {deny}: the call is refused before anybody is warned."
+    what = f"`warn` is {warn} and `deny` is {deny}: the call is refused before any warning."
     path = f"session_guards.{key}.warn"
     told = Finding("never_matters", path.replace(".", ":"), path, what, "Let `warn` be less than `deny`.")
 
@@ -208,7 +208,7 @@ def test_a_tool_whose_commands_nobody_tells_is_told(kind, gives, is_told) -> Non
     """Its kind says that it runs commands, and no rule ever sees one."""
     found = said(ToolSignature(ToolFacts("sh", kind), gives_commands=gives))
 
-    what = "it runs commands, and its spec has no `invocation` that names them: no rule on commands can see them."
+    what = "it runs commands, but its spec has no `invocation` that declares them, so no rule can match them."
     told = Finding("risky", "tools:sh", "tools.sh", what, "The plugin's author has to add it.")
     assert found == ([told] if is_told else [])
 
@@ -223,8 +223,8 @@ def test_an_argument_that_is_run_as_code_is_told() -> None:
             "tools:awk",
             "tools.awk",
             f"a shell or an interpreter gets its argument {argument!r} as code, or a program starts it: "
-            "who calls it writes programs.",
-            "Give the program a file or words, or let `ask` mode have each call looked at.",
+            "its callers write programs.",
+            "Give the program a file or words, or choose the mode `ask`, so that a person sees each call.",
         )
         for argument in ("program", "source")
     ]
@@ -251,7 +251,7 @@ def test_globs_that_contradict_each_other_are_told(text, what, place) -> None:
     )
     found = [one for one in review(Reviewed(Profile("p", **settings), TOOLS, pending=("later",))) if one.path == place]
 
-    fix = "Write two rules for one or the other."
+    fix = "Write two rules instead."
     told = Finding("never_matches", "p:1:1", place, f"{text!r} can never match: {what}", fix)
     assert found == ([] if what is None else [told])
 
@@ -261,4 +261,4 @@ def test_of_texts_that_contradict_each_other_one_pair_is_told() -> None:
     found = list(RulesReview._contradictory("deny", parse_rule("git(p=a, p=b, p=c)", "p:1:1")))
 
     what = "'git(p=a, p=b, p=c)' can never match: 'p' cannot be both 'a' and 'b'."
-    assert found == [Finding("never_matches", "p:1:1", "deny", what, "Write two rules for one or the other.")]
+    assert found == [Finding("never_matches", "p:1:1", "deny", what, "Write two rules instead.")]
