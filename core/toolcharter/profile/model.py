@@ -54,11 +54,11 @@ class Limits(NamedTuple):
     """The limits of one call; None for a limit that the profile does not set."""
 
     timeout_s: Seconds | None = None
-    """After so many seconds the call ends with `timed_out`; a call within a call, with the one that made it at the latest."""
+    """After so many seconds the call ends with `timed_out`. A nested call ends no later than the call that made it."""
     max_output_chars: Count | None = None
     """Longer text for the model is cut, with a notice."""
     truncate: Truncate | None = None
-    """Which part of a text that is too long is kept."""
+    """Which part of a longer text is kept."""
 
     def within(self, outer: "Limits") -> "Limits":
         """Combine both: the smaller of each number, and this `truncate` before that of *outer*."""

@@ -107,7 +107,7 @@ class ProfileLimits(NamedTuple):
         ]
         | None
     ) = None
-    """Where several processes share their counts; without it each counts its own. `secret:NAME` of the store holds the URL."""
+    """Where processes share their counts; without it, each counts alone. `secret:NAME`: the URL is a secret of the store."""
 
 
 def _case(read: "CaseEntry") -> Case:
@@ -125,17 +125,17 @@ class CaseEntry(NamedTuple):
     """A call, and the decision that the profile must make about it."""
 
     tool: Annotated[AnyText, Needed("Write `tool: NAME`.")]
-    """The tool to call; an unknown one is a fine case."""
+    """The tool to call; it may be unknown."""
     expect: Annotated[Verdict, Needed(f"Write one of {', '.join(get_args(Verdict))}.")]
-    """What must become of the call."""
+    """The decision that the call must get."""
     args: Annotated[Mapping[str, Any], mapping("a mapping of arguments")] = _NOTHING
     """Its arguments; {} by default."""
     reason: Reason | None = None
-    """For which reason."""
+    """The reason that the decision must have."""
     stage: Stage | None = None
-    """Where it must be decided."""
+    """The stage that must decide the call."""
     name: AnyText | None = None
-    """What the test runner shows."""
+    """The name that the test runner shows."""
     place: str = ""
 
 
@@ -151,7 +151,7 @@ class ProfileFile(NamedTuple):
     ]
     """The name that events show."""
     description: AnyText | None = None
-    """For people."""
+    """A description for people."""
     extends: Annotated[
         tuple[
             Annotated[
@@ -163,20 +163,20 @@ class ProfileFile(NamedTuple):
         ],
         listed("a list of profiles"),
     ] = ()
-    """Parents: names, or paths of .yaml files seen from this file. They count from left to right, then the child."""
+    """Parents: names, or paths of .yaml files relative to this file. They apply from left to right, then the child."""
     mode: Mode = "policy"
-    """What runs without a rule: see the table of modes."""
+    """Which calls run without a rule: see the table of modes."""
     tools: Annotated[
         Mapping[str, Annotated[dict[str, Any], mapping("a mapping with the tool's policy")]],
         Names(Words("a mapping from tools to their policies", "Write each tool as a key: `git: {}`.")),
     ] = _NOTHING
-    """The tools there are, each with its policy; {} takes the defaults, which let the least through."""
+    """The available tools, each with its policy; {} means the defaults, which permit the least."""
     deny: DenyRules = ()
-    """Rules that forbid; none can be undone."""
+    """Rules that forbid calls; no other rule undoes them."""
     ask: AskRules = ()
-    """Rules that have a person asked in every mode, whatever `allow` says."""
+    """Rules for calls about which a person is asked in every mode, even if `allow` covers them."""
     allow: AllowRules = ()
-    """Rules that permit what needs one; `mode` says what does."""
+    """Rules that permit calls which need one; `mode` decides which calls do."""
     capabilities: Capabilities = Capabilities()
     """What the tools may touch."""
     availability: Annotated[tuple[Availability, ...], listed("a list of entries")] = ()
@@ -188,11 +188,11 @@ class ProfileFile(NamedTuple):
     approvals: Approvals = Approvals()
     """How people are asked."""
     session_guards: SessionGuards = SessionGuards()
-    """What is remembered of a session's calls."""
+    """Guards that remember a session's calls."""
     limits: ProfileLimits = ProfileLimits()
-    """What one call may take, and how many calls there may be."""
+    """How long a call may take, how much it may return, and how many calls there may be."""
     notify: Notifications = ()
-    """Whom to notify of which calls, after the call."""
+    """Which calls to report after they end, and where."""
     extensions: Annotated[
         Mapping[str, Annotated[dict[str, Any], mapping("a mapping with the extension's policy")]],
         Names(
@@ -209,7 +209,7 @@ class ProfileFile(NamedTuple):
         ]
         | None
     ) = None
-    """Where programs run: `host`, or an extension such as `bwrap`. Without it, `bash` and its like run nothing."""
+    """Where programs run: `host`, or an extension such as `bwrap`. Without it, tools such as `bash` run nothing."""
     hidden: HiddenGlobs = DEFAULT_HIDDEN
     """Files that no tool reads or changes and no program in a sandbox sees. Without it: files of credentials; see below."""
     store: StoreSetting | None = None
@@ -224,11 +224,11 @@ class ProfileFile(NamedTuple):
             same=canonical,
         ),
     ] = _NOTHING
-    """Versions of distributions; a start with any other is refused."""
+    """Accepted versions of distributions; with any other version, the start is refused."""
     events: Events = Events()
     """How much events show, and whether calls need them."""
     cases: Annotated[tuple[CaseEntry, ...], listed("a list of cases")] = ()
-    """Calls, and what must become of them; `toolcharter test` checks."""
+    """Calls, each with the expected decision; `toolcharter test` checks them."""
     missing_ok: Annotated[
         tuple[
             Annotated[
@@ -240,7 +240,7 @@ class ProfileFile(NamedTuple):
         ],
         listed("a list of names of tools"),
     ] = ()
-    """Names that nothing may provide yet."""
+    """Names of tools and groups that need not exist yet."""
 
     def made(self) -> Profile:
         """Return the profile that the file defines."""
@@ -258,15 +258,15 @@ _ELSEWHERE = {name: _TIGHTEN_FIX for name in ProfileFile._fields if name not in 
 
 class _Tightening(NamedTuple):
     deny: DenyRules = ()
-    """Rules that forbid; none can be undone."""
+    """Rules that forbid calls; no other rule undoes them."""
     ask: AskRules = ()
-    """Rules that have a person asked in every mode, whatever `allow` says."""
+    """Rules for calls about which a person is asked in every mode, even if `allow` covers them."""
     mode: Mode | None = None
-    """What runs without a rule: see the table of modes."""
+    """Which calls run without a rule: see the table of modes."""
     capabilities: Capabilities = Capabilities()
     """What the tools may touch."""
     limits: CeilingLimits = CeilingLimits()
-    """What one call may take, and how many calls there may be."""
+    """How long a call may take, how much it may return, and how many calls there may be."""
 
     def made(self, name: str, notify: Notifications) -> Ceiling:
         """Return the ceiling that the file *name* defines."""
@@ -281,7 +281,7 @@ class CeilingFile(NamedTuple):
 
     tightening: Annotated[_Tightening, INLINE] = _Tightening()
     notify: Notifications = ()
-    """Whom to notify of which calls, after the call."""
+    """Which calls to report after they end, and where."""
 
 
 @form("a mapping of keys such as `deny` and `mode`", misplaced=_ELSEWHERE)
@@ -290,4 +290,4 @@ class WorkspaceFile(NamedTuple):
 
     tightening: Annotated[_Tightening, INLINE] = _Tightening()
     notify: WorkspaceNotifications = ()
-    """Whom to notify of which calls, after the call."""
+    """Which calls to report after they end, and where."""

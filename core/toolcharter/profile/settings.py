@@ -52,9 +52,9 @@ class Capabilities(NamedTuple):
     """What the tools of a profile may touch. Patterns are exact or hold `*`; upper and lower case differ."""
 
     allow: CapabilityGlobs | None = None
-    """All that an action declares must be here. Absent: no restriction; []: nothing."""
+    """An action may declare only these capabilities. Absent: no restriction; []: nothing."""
     deny: CapabilityGlobs = ()
-    """None of what an action declares may be here."""  # An action that declares nothing counts as declaring all.
+    """An action may declare none of these capabilities."""  # An action that declares nothing counts as declaring all.
     max_safety: Safety | None = None
     """The highest safety level that a tool may have."""
 
@@ -86,13 +86,13 @@ class Availability(NamedTuple):
     """Which tools some callers see. Entries are names, globs, `group:NAME` and `toolset:NAME`."""
 
     callers: Annotated[CallerPattern, Written("for")] = CallerPattern()
-    """Which callers the entry is for; all of them without it."""
+    """Which callers the entry is for; without it, all callers."""
     tools: ToolGlobs | None = None
-    """All that these callers see. Absent: no restriction; []: nothing; ['*']: all."""
+    """The only tools that these callers see. Absent: no restriction; []: no tools; ['*']: all tools."""
     deny: ToolGlobs = ()
-    """What these callers never see."""
+    """Tools that these callers never see."""
     also_allow: ToolGlobs = ()
-    """Undoes narrowing by `tools`, never a deny."""
+    """Tools that these callers see even if `tools` of an entry leaves them out; `deny` still hides them."""
     name: EntryName | None = None
     """A name, by which another entry can replace this one."""
     replaces: Annotated[EntryName, Words("the `name` of another entry")] | None = None
@@ -171,7 +171,7 @@ class Approvals(NamedTuple):
     timeout_s: Seconds = 120.0
     """How long to wait for an answer, in seconds; 120 by default."""
     approvers: Annotated[tuple[CallerGlob, ...], listed("a list of names")] | None = None
-    """Who may answer; anybody but the caller by default."""
+    """Who may answer; by default, anyone except the caller."""
     always: Flag = True
     """Whether 'allow always' is offered; true by default."""
     keep_days: Annotated[float, Field(gt=0, le=_YEARS), Words(f"days above 0 and up to {_YEARS}")] = 30.0
@@ -215,7 +215,7 @@ class ReadBeforeWrite(NamedTuple):
     writes: ToolNames = ("write_file", "edit_file")
     """Tools that change a file."""
     argument: Annotated[str, Field(pattern=whole(SOME)), Words("the name of an argument")] = "path"
-    """Their argument that holds the path."""
+    """The argument of these tools that holds the path."""
 
 
 @form("a mapping", empty="Write `warn: 3`, `deny: 5` or both.")
@@ -223,9 +223,9 @@ class Repeats(NamedTuple):
     """Identical calls, or identical results, one after the other in a session; None is off."""
 
     warn: Count | None = None
-    """From this one in a row on, the model is warned."""
+    """From this many in a row on, the model is warned."""
     deny: Count | None = None
-    """From this one in a row on, the call is refused with `repeated_call`."""
+    """From this many in a row on, the call is refused with `repeated_call`."""
 
 
 @form("a mapping", empty="Write `warn: 8`, `deny: 12`, or `exploring: {deny: 36}`.")
@@ -233,11 +233,11 @@ class ReadStreak(NamedTuple):
     """Calls that read, with none between that changes something; None is off."""
 
     warn: Count | None = None
-    """From this one on, who reads the same again and again is warned."""
+    """From this many reads on, a model that reads the same again and again is warned."""
     deny: Count | None = None
-    """From this one on, it is refused with `repeated_call`."""
+    """From this many reads on, such a read is refused with `repeated_call`."""
     exploring: Repeats = Repeats()
-    """The same for who reads something new with more than 6 of 10 reads."""
+    """The same limits for a model of whose reads more than 6 in 10 read something new."""
 
 
 @form("a mapping", empty="Write `seconds: 30`.")
@@ -245,7 +245,7 @@ class CachedReads(NamedTuple):
     """Reads that are answered from a cache; None is off."""
 
     seconds: Seconds | None = None
-    """How long an answer holds; every call that may have effects ends it before."""
+    """How long a cached answer is valid; a call that may have effects invalidates it before."""
 
 
 @form("a mapping")
@@ -257,7 +257,7 @@ class DependsOn(NamedTuple):
     needs: Annotated[MatchRule, Needed("Write the pattern of the call that has to come first.")]
     """The call that must have succeeded in the session."""
     message: AnyText | None = None
-    """The model's text otherwise."""
+    """The model's text if the earlier call is missing."""
     args: ArgumentNames = ()
     """Arguments that must have the same values in both calls, such as a handle."""
 
@@ -277,9 +277,9 @@ class AfterCall(NamedTuple):
     """A message to the model after the result of a call."""
 
     match: Annotated[MatchRule, _MATCH]
-    """The calls to speak about."""
+    """The calls after which the model reads the message."""
     message: Annotated[AnyText, Needed("Write what the model is to read.")]
-    """What the model reads behind the result."""
+    """The text that the model reads after the result."""
     outcomes: _Outcomes = ("ok",)
     """After which outcomes; ok by default."""
 
@@ -303,9 +303,9 @@ class SessionGuards(NamedTuple):
     no_progress: Repeats = Repeats()
     """The same call with the same result, several times among the latest 30 calls."""
     read_streak: ReadStreak = ReadStreak()
-    """Reads without end, with no change between them."""
+    """Many reads with no change between them."""
     cached_reads: CachedReads = CachedReads()
-    """The same read once more, answered from memory."""
+    """Repeated reads, which are answered from a cache."""
 
 
 _Patterns = Annotated[tuple[RuleText, ...], OneOrMore(Words("a list of patterns such as ['git:push']")), _MATCH]
@@ -340,7 +340,7 @@ class Notify(NamedTuple):
     """Which calls cause a notification, and where it goes, after the call."""
 
     match: _Patterns
-    """Which calls, as rules say it."""
+    """Which calls, as patterns of rules."""
     deliver: Annotated[str, Field(pattern=whole(NAME)), _CHANNEL_SCHEMA, _CHANNEL] = LOG
     """How to notify: by a line in the log, or through a plugin's channel such as `webhook`, which sends it to `url`."""
     url: Annotated[str, Field(pattern=whole(r"[A-Za-z][A-Za-z0-9+.-]*:[\s\S]+")), _URL] | None = None
@@ -368,7 +368,7 @@ class WorkspaceNotify(NamedTuple):
     """The notifications that a workspace's own file may ask for."""
 
     match: _Patterns
-    """Which calls, as rules say it."""
+    """Which calls, as patterns of rules."""
     deliver: Annotated[Literal["log"], Words("one of 'log'", _LOG_ONLY)] = "log"
     """How to notify: by a line in the log."""
     outcomes: _Outcomes = ("ok", "error", "denied")
