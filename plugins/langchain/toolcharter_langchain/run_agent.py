@@ -24,7 +24,7 @@ class LangChainPolicy(ExtensionPolicy):
     """Which model runs agents."""
 
     model: str
-    """The model of agents that name none, as `init_chat_model` names models."""
+    """The model for agents that name no model, in the notation of `init_chat_model`."""
 
 
 class LangChainAgents:

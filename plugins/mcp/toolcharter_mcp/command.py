@@ -26,7 +26,7 @@ MIN_TOKEN = 16
 @click.option("--events", multiple=True, metavar="URL", help="Where events go; repeatable. Default: standard error.")
 @click.option("--agent", metavar="NAME", help="The name of the calling agent, for rules and events.")
 @click.option("--http", "address", metavar="[HOST:]PORT", help="Serve streamable HTTP there instead of stdio.")
-@click.option("--token-file", type=click.Path(path_type=Path), help=f"Holds the token of HTTP; else ${TOKEN}.")
+@click.option("--token-file", type=click.Path(path_type=Path), help=f"The file with the token for HTTP; default: ${TOKEN}.")
 @click.option("--host-name", "names", multiple=True, metavar="NAME", help="A name that HTTP clients use; repeatable.")
 def command(
     profile: str,
@@ -39,8 +39,8 @@ def command(
 ) -> None:
     """Serve the tools of a profile over MCP.
 
-    On standard input and output, for a client that starts the server; with --http, for clients on the network, which
-    have to send `Authorization: Bearer TOKEN`. Where a call needs a person, the client asks its user.
+    The server uses standard input and output, for the client that starts it. With --http, it serves clients on the
+    network, which have to send `Authorization: Bearer TOKEN`. If a call needs a person, the client asks its user.
     """
     place = None if address is None else _place(address, token_file, names)
     with open_host(profile, workspace=workspace, events=events, caller=Caller(agent=agent)) as host:

@@ -28,45 +28,45 @@ class BridgeReason(StrEnum):
 
 
 class Secret(ToolPolicy):
-    """A value that stands in no file: it is taken from the environment of the gate, and masked wherever it appears."""
+    """A value that is in no file: it is read from the gate's environment, and masked wherever it appears."""
 
     env: VariableName
-    """The variable that holds it."""
+    """The environment variable that holds the value."""
     prefix: str = ""
-    """What stands before it, such as `Bearer ` in a header."""
+    """The text before the value, such as `Bearer ` in a header."""
 
 
 class ServerPolicy(ToolPolicy):
     """One MCP server."""
 
     transport: Transport | None = None
-    """`stdio` for one with a command, `streamable-http` or `sse` for one with a URL; by default the first two."""
+    """`stdio` for a server with a command, `streamable-http` (the default) or `sse` for a server with a URL."""
     command: str | None = Field(default=None, min_length=1)
     """The program of a `stdio` server: a bare name or an absolute path outside the workspace. It runs on the profile's
     runner."""
     args: tuple[str, ...] = ()
-    """Its arguments."""
+    """The program's arguments."""
     env: dict[VariableName, str | Secret] = Field(default_factory=dict)
-    """All that it gets beside a clean environment: texts, `{env: NAME}` for a value out of the gate's environment, or
-    `secret:NAME` for a secret of the store."""
+    """The variables that the program gets in addition to a clean environment: texts, `{env: NAME}` for a value of the
+    gate's environment, or `secret:NAME` for a secret of the store."""
     network: bool = False
-    """Whether it may reach the network, where the runner's own policy grants that, too."""
+    """Whether the program may use the network, if the runner's policy grants it, too."""
     url: str | None = Field(default=None, pattern=r"^https?://[^\s]+$")
     """The address of a remote server."""
     headers: dict[str, str | Secret] = Field(default_factory=dict)
-    """Headers of each request: texts, `{env: NAME, prefix: "Bearer "}`, or `secret:NAME`; the secret is the whole value."""
+    """Headers of each request: texts, `{env: NAME, prefix: "Bearer "}`, or `secret:NAME` for the whole value."""
     allowed_private: tuple[str, ...] = ()
-    """As for tools that fetch: addresses that are not public and may be reached all the same, such as `127.0.0.1`."""
+    """Addresses that are not public but may be reached, such as `127.0.0.1`, as for tools that fetch."""
     enabled: bool = True
     """Whether the server is started, or reached, at all."""
     allow: tuple[str, ...] | None = None
-    """The only tools that exist, by their own or their full names; all, if it is not written."""
+    """The only tools of the server that exist, by their own or their full names; absent: all."""
     deny: tuple[str, ...] = ()
-    """Tools that do not exist; wins over `allow`."""
+    """Tools of the server that do not exist, even if `allow` names them."""
     capabilities: tuple[str, ...] | None = None
-    """What its tools touch, if you know; undeclared tools count as the worst."""
+    """What the server's tools touch, if you know it; absent: the worst is assumed."""
     safety: Literal["low", "medium", "high"] = "high"
-    """How much harm a wrong call of one can do."""
+    """How much harm a wrong call of a tool can do."""
     timeout_s: float = Field(default=60.0, gt=0, le=3600)
     """How long one call may take, in seconds."""
     connect_timeout_s: float = Field(default=30.0, gt=0, le=600)
@@ -130,37 +130,37 @@ class McpBridgePolicy(DiscovererPolicy):
     servers: dict[ServerName, ServerPolicy] = Field(default_factory=dict)
     """The servers, by the name that their tools bear: `mcp__NAME__TOOL`."""
     registered: bool = False
-    """Whether servers exist besides that are registered in the profile's store while it is in use. Only callers to whose
-    agent or user a grant in the store opens such a server may use its tools."""
+    """Whether the profile also has the servers that are registered in its store while it is in use. A caller may use
+    the tools of such a server only if a grant in the store opens it to the caller's agent or user."""
     trust: Literal["ask", "first"] = "ask"
-    """Whether a person has to agree to each tool before its first call (`ask`), or what is seen first is trusted
-    (`first`). In both, a tool that changes is asked about again."""
+    """Whether a person has to agree to each tool before its first call (`ask`), or each tool is trusted as it is first
+    seen (`first`). In both cases, a person is asked about a tool that has changed."""
     wait_s: float = Field(default=30.0, ge=0, le=600)
-    """How long a toolbox that never changes, or a single command, waits for servers to say what they have, in seconds."""
+    """How long a toolbox that never changes, or a single command, waits for servers to list their tools, in seconds."""
     search_above: int = Field(default=40, ge=0)
-    """With more tools than this, a session offers `mcp_search` instead, and the tools that it has found."""
+    """With more tools than this, a session offers `mcp_search` instead of them, and the tools that it has found."""
     max_tools: int = Field(default=200, ge=0)
-    """How many tools one server may have; the rest is left out."""
+    """How many tools one server may have; further tools are left out."""
     max_schema_bytes: int = Field(default=32_768, ge=2)
-    """How large the schema of one tool may be, as JSON."""
+    """How large the schema of one tool may be, in bytes of JSON."""
     max_description_chars: int = Field(default=2_000, ge=0)
     """A longer description is cut."""
     max_message_bytes: int = Field(default=4_000_000, ge=1024)
-    """How large one message of a server may be; a larger one ends the connection."""
+    """How large one message of a server may be, in bytes; a larger message ends the connection."""
     max_output_chars: int = Field(default=100_000, ge=1)
-    """How much text of one result is kept."""
+    """How much text of one result is kept, in characters."""
     mark_output: bool = True
-    """Whether results stand between two lines that say whose text it is, and that it is no instruction."""
+    """Whether results are put between two lines that name the server and say that the text is no instruction."""
     health_s: float = Field(default=30.0, gt=0, le=3600)
-    """How often a server is asked whether it is there, in seconds."""
+    """How long a server may be silent before it is pinged, and how long its answer may take, in seconds."""
     backoff_s: float = Field(default=2.0, gt=0, le=600)
-    """The wait before the first attempt to reconnect, in seconds; it doubles with each."""
+    """The wait before the first attempt to reconnect, in seconds; it doubles with each attempt."""
     max_backoff_s: float = Field(default=60.0, gt=0, le=3600)
-    """The longest such wait, in seconds."""
+    """The longest of these waits, in seconds."""
     attempts: int = Field(default=10, ge=1)
-    """How many attempts there are before the slow ones."""
+    """How many attempts use these waits; later attempts use `slow_retry_s`."""
     slow_retry_s: float = Field(default=300.0, gt=0, le=86_400)
-    """The wait before each attempt after those, in seconds."""
+    """The wait before each later attempt, in seconds."""
 
     def delay(self, attempt: int) -> float:
         """Return how long to wait before reconnection attempt *attempt*, counted from 1, in seconds."""

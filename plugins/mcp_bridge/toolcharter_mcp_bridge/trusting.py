@@ -14,7 +14,7 @@ from toolcharter_mcp_bridge.trust import difference
 )
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def trust(profile: str, workspace: str, yes: bool) -> None:  # noqa: FBT001 - an option
-    """Start the MCP servers of a profile, show what is new or changed of their tools, and agree to it."""
+    """Start the MCP servers of a profile, show their new and changed tools, and agree to them."""
     with looked_at() as bridges, open_live(profile, workspace=workspace, events=None) as live:
         live.settle()
         for line in live.reload().notes:

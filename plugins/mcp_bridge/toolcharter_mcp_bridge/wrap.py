@@ -45,15 +45,16 @@ class Wrapped(NamedTuple):
 @click.command("mcp.wrap")
 @click.argument("client", type=click.Choice(sorted(CLIENTS)))
 @click.option(
-    "--file", "given", type=click.Path(path_type=Path), help="The settings; default: where the client has them."
+    "--file", "given", type=click.Path(path_type=Path), help="The settings file; default: the client's own."
 )
 @click.option("--project", type=click.Path(path_type=Path), default=".", help="The client's project; default: here.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def wrap(client: str, given: Path | None, project: Path, yes: bool) -> None:  # noqa: FBT001 - an option
-    """Put one governed entry in the place of all MCP servers of CLIENT.
+    """Replace all MCP servers of CLIENT by one governed entry.
 
-    The servers are started once, to see their tools. A profile permits those that say they only read, and asks about the
-    rest. The profile and the change are shown first; the settings are kept, and `unwrap` restores them.
+    The servers are started once to list their tools. The new profile allows the tools that say that they only read,
+    and asks about all others. The profile and the change are shown first. The old settings are kept, and `unwrap`
+    restores them.
     """
     kind, file = CLIENTS[client], _file(client, given, project)
     text, place = _text(file), _place(client, file)
@@ -112,11 +113,11 @@ def _show_and_ask(
 @click.command("mcp.unwrap")
 @click.argument("client", type=click.Choice(sorted(CLIENTS)))
 @click.option(
-    "--file", "given", type=click.Path(path_type=Path), help="The settings; default: where the client has them."
+    "--file", "given", type=click.Path(path_type=Path), help="The settings file; default: the client's own."
 )
 @click.option("--project", type=click.Path(path_type=Path), default=".", help="The client's project; default: here.")
 def unwrap(client: str, given: Path | None, project: Path) -> None:
-    """Give CLIENT its MCP servers back, as they were before `wrap`; what else has changed since stays."""
+    """Restore the MCP servers that CLIENT had before `wrap`; other changes since then are kept."""
     kind, file = CLIENTS[client], _file(client, given, project)
     place, text = _place(client, file), _text(file)
     try:

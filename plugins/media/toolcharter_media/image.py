@@ -38,11 +38,11 @@ def build(workspace: Path, policy: ImagePolicy, rt: ToolRuntime) -> Callable[...
     """Make the tool for one policy."""
 
     def image(prompt: str, aspect_ratio: Ratio = "1:1") -> str:
-        """Generate an image: makes a file in the workspace, whose path stands behind `MEDIA:` in the result.
+        """Generate an image: make a file in the workspace, whose path follows `MEDIA:` in the result.
 
         Args:
-            prompt: What is to be seen.
-            aspect_ratio: Width to height; a provider that has no such size takes the nearest.
+            prompt: What the image should show.
+            aspect_ratio: Width to height; a provider without such a size uses the nearest.
         """
         ctx = rt.start(TOOL, aspect_ratio=aspect_ratio)
         order = asking.in_order(policy.providers, "")

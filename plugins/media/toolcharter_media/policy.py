@@ -84,22 +84,23 @@ class SpeechReason(StrEnum):
 
 
 class Provider(BaseModel):
-    """Who is asked. Their `name`, which the two kinds of them have, says which protocol is spoken."""
+    """A provider to ask. Its `name`, which both subclasses define, determines the protocol."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     url: str = ""
-    """Where its protocol begins, such as `https://api.openai.com/v1`; by default the provider's own."""
+    """The base URL of the API, such as `https://api.openai.com/v1`; by default the provider's own."""
     key: str = ""
     """`secret:NAME`; by default the key is read from `key_env`."""
     key_env: str = ""
-    """The environment variable that holds the key; without a `url` by default the usual one, such as `OPENAI_API_KEY`."""
+    """The environment variable that holds the key. Without `url`, its default is the provider's, such as
+    `OPENAI_API_KEY`."""
     model: str = ""
-    """The model that is asked; by default the one of the README's table."""
+    """The model to use; by default the model in the README's table."""
     cost: Cost | None = None
-    """What one request costs, in the unit of `max_cost`."""
+    """The cost of one request, or of 1,000 characters of speech, in the unit of `max_cost`."""
     allowed_private: tuple[str, ...] = ()
-    """As of any `NetworkPolicy`: where the provider may listen though it is not public."""
+    """Addresses of the provider that may be reached although they are not public, as in any `NetworkPolicy`."""
 
     @field_validator("key")
     @classmethod
@@ -175,7 +176,7 @@ class Provider(BaseModel):
 
 
 class Painter(Provider):
-    """Who makes pictures."""
+    """A provider of pictures."""
 
     name: Literal["openai", "gemini", "openrouter"]
 
@@ -191,13 +192,13 @@ class Painter(Provider):
 
 
 class Speaker(Provider):
-    """Who speaks."""
+    """A provider of speech."""
 
     name: Literal["openai", "elevenlabs", "edge", "minimax"]
     models: tuple[str, ...] = ()
     """Other models that a call may ask for."""
     voice: str = ""
-    """The voice that speaks; by default the one of the README's table."""
+    """The voice to use; by default the voice in the README's table."""
     voices: tuple[str, ...] = ()
     """Other voices that a call may ask for; `*` for any."""
 
@@ -231,17 +232,17 @@ class MediaPolicy(ToolPolicy):
     """What both tools may spend and write."""
 
     folder: str = "media"
-    """Where the files go, relative to the workspace."""
+    """The folder for the files, relative to the workspace."""
     max_chars: Count = 4_000
-    """How long a text or a prompt may be."""
+    """How long a text or a prompt may be, in characters."""
     max_bytes: Annotated[int, Field(ge=1, le=100_000_000)] = 10_000_000
-    """How large a file may be."""
+    """How large a file may be, in bytes."""
     timeout_s: Annotated[float, Field(gt=0, le=600)] = 60.0
-    """How long one provider may take, in seconds; less where the call's time is shared with those after it."""
+    """How long one provider may take, in seconds; less if further providers need a share of the call's time."""
     max_calls: Annotated[int, Field(ge=0)] = 10
     """How many calls one session may make."""
     max_cost: Cost | None = None
-    """What the calls of one session may cost together; needs `cost` of each provider."""
+    """The maximum cost of all calls of one session; it needs the `cost` of each provider."""
 
 
 def checked(policy: MediaPolicy, providers: tuple[Provider, ...]) -> None:
@@ -258,7 +259,7 @@ class ImagePolicy(MediaPolicy):
     """How far one profile lets `image` go."""
 
     providers: tuple[Painter, ...] = ()
-    """Who is asked, in this order; nobody by default."""
+    """The providers to ask, in this order; none by default."""
 
     @model_validator(mode="after")
     def _is_consistent(self) -> Self:
@@ -270,9 +271,9 @@ class SpeechPolicy(MediaPolicy):
     """How far one profile lets `tts` go."""
 
     providers: tuple[Speaker, ...] = ()
-    """Who is asked, in this order; nobody by default."""
+    """The providers to ask, in this order; none by default."""
     max_seconds: Annotated[float, Field(gt=0)] = 600.0
-    """How long the speech may be."""
+    """How long the speech may be, in seconds."""
 
     @model_validator(mode="after")
     def _is_consistent(self) -> Self:

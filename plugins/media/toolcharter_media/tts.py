@@ -45,13 +45,13 @@ def build(workspace: Path, policy: SpeechPolicy, rt: ToolRuntime) -> Callable[..
     """Make the tool for one policy."""
 
     def tts(text: str, voice: str = "", model: str = "", provider: str = "") -> str:
-        """Speak a text: makes an MP3 file in the workspace, whose path stands behind `MEDIA:` in the result.
+        """Speak a text: make an MP3 file in the workspace, whose path follows `MEDIA:` in the result.
 
         Args:
-            text: What is said.
+            text: The text to speak.
             voice: A voice of the provider; by default the profile's.
             model: A model of the provider; by default the profile's.
-            provider: Who is asked first; by default the first that the profile names. If it fails, others are asked.
+            provider: The provider to ask first; by default the profile's first. If it fails, others are asked.
         """
         ctx = rt.start(TOOL, voice=voice, model=model, provider=provider)
         order = asking.in_order(policy.providers, provider)

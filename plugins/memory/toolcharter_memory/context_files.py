@@ -22,12 +22,13 @@ _FOLDERS = frozenset({"memory", "memory/daily", "memory/world"})
 
 
 class ContextFilesPolicy(KeepingPolicy, ExtensionPolicy):
-    """What one profile lets file tools write of what is kept in the store."""
+    """How far one profile lets file tools write to files in the store."""
 
     max_bytes: int = 262_144
     """The most that one call writes, in bytes of UTF-8."""
     allow_agent_files: bool = False
-    """Whether callers without a user, or without an `agent_type`, may write the context files that all users of the agent read."""
+    """Whether callers without a user, or without an `agent_type`, may write the context files that all users of the
+    agent read."""
 
 
 class ContextFiles:

@@ -35,19 +35,20 @@ _PAGE = 1_000
 
 
 class KeepingPolicy(EmbeddingPolicy):
-    """What one profile lets be written into a memory."""
+    """What one profile lets agents write to a memory."""
 
     unattended: bool = False
-    """Whether what is written as `untrusted` is kept without a person's word. It is shown as untrusted data with every hit;
-    yet a page that orders to remember is obeyed if the model obeys it."""
+    """Whether `untrusted` text is written without asking a person. Every hit shows it as untrusted data; yet a web page
+    that orders the model to remember something succeeds if the model obeys."""
     trust: Trust = "untrusted"
-    """How what is written is marked. `trusted` is for agents that read nothing of strangers: no pages, no mails, no tools that bring some."""
+    """How written text is marked. `trusted` is for agents that read no text of strangers: no web pages, no mails, and
+    no tools that return such text."""
     max_bytes: Annotated[int, Field(ge=1, le=500_000)] = 32_768
     """The most that one call writes, in bytes of UTF-8."""
     max_document_bytes: Annotated[int, Field(ge=1, le=500_000)] = 262_144
     """How large a document may become, in bytes of UTF-8."""
     max_documents: Annotated[int, Field(ge=1, le=100_000)] = 1_000
-    """How many documents a memory may have: that of an agent for a user, and that of a user's world files."""
+    """How many documents one memory may have. An agent's memory for a user and a user's world files are separate."""
 
     def asks_about(self, path: str) -> Ask | None:
         """Ask a person about a write to *path*, unless the policy waives it: a web page may have ordered the write."""

@@ -30,20 +30,20 @@ _PORTS = {"https": 443, "http": 80}
 
 
 class Embeddings(BaseModel):
-    """Who makes vectors of texts."""
+    """The endpoint that makes vectors of texts."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     url: str
-    """Where the protocol begins, such as `https://api.openai.com/v1`; `/embeddings` is added."""
+    """The base URL of the API, such as `https://api.openai.com/v1`; `/embeddings` is added."""
     model: str
-    """As the endpoint calls it."""
+    """The model's name at the endpoint."""
     key: str = ""
-    """`secret:NAME`, sent as `Authorization: Bearer`; empty for an endpoint that wants none."""
+    """`secret:NAME`, sent as `Authorization: Bearer`; empty for an endpoint that needs no key."""
     dimensions: Annotated[int, Field(ge=1, le=MAX_DIMENSIONS)] | None = None
-    """How many numbers a vector shall have, for models that let that be chosen."""
+    """How many numbers a vector has, for models that support a choice."""
     allowed_private: tuple[str, ...] = ()
-    """As of any `NetworkPolicy`: where the endpoint may listen though it is not public."""
+    """Addresses of the endpoint that may be reached although they are not public, as in any `NetworkPolicy`."""
 
     @field_validator("key")
     @classmethod
@@ -78,10 +78,10 @@ class Embeddings(BaseModel):
 
 
 class EmbeddingPolicy(ToolPolicy):
-    """What one profile says of vectors."""
+    """One profile's settings for vectors."""
 
     embeddings: Embeddings | None = None
-    """Who makes vectors, so that texts are found by their meaning; without it by their words alone."""
+    """The endpoint for vectors, by which texts are found by meaning; without it, they are found only by words."""
 
 
 def embed(rt: ToolRuntime, settings: Embeddings, texts: Sequence[str]) -> list[Vector]:

@@ -42,9 +42,9 @@ class MemoryPolicy(KeepingPolicy):
     """What one profile lets `memory` do."""
 
     allowed_actions: tuple[Action, ...] = ("recall", "remember", "reflect", "update_world")
-    """What it may be used for."""
+    """The actions that the tool may be used for."""
     max_recall_bytes: Annotated[int, Field(ge=1_000, le=1_000_000)] = 49_152
-    """The most that `recall` gives of the texts, in bytes of UTF-8."""
+    """How much text `recall` returns at most, in bytes of UTF-8."""
 
 
 class MemoryReason(StrEnum):
@@ -76,11 +76,11 @@ def build(workspace: Path, policy: MemoryPolicy, rt: ToolRuntime) -> Callable[..
         """Remember things beyond this conversation, and recall them.
 
         Args:
-            action: `recall` gives what is known of the world, the long-term memory and the notes of the last days.
-                `remember` adds a note to today's. `reflect` writes the long-term memory (MEMORY.md) anew. `update_world`
-                writes what is known of one topic anew, for all agents.
+            action: `recall` returns the world files, the long-term memory and the notes of the last days. `remember`
+                adds a note to today's notes. `reflect` replaces the long-term memory (MEMORY.md). `update_world`
+                replaces the world file of one topic, for all agents.
             content: The text to write, in Markdown; for `remember`, `reflect` and `update_world`.
-            topic: What `update_world` writes about: a word of small letters, digits, `-` and `_`.
+            topic: The topic for `update_world`: a word of lower-case letters, digits, `-` and `_`.
             days: How many days `recall` goes back, today included.
         """
         ctx = rt.start("memory", action=action)

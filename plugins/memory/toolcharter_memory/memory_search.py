@@ -21,7 +21,7 @@ class MemorySearchPolicy(EmbeddingPolicy):
     max_results: Annotated[int, Field(ge=1, le=50)] = 20
     """The most hits that a call may ask for."""
     min_score: Annotated[float, Field(ge=0, le=1)] = 0.0
-    """Hits below are never shown; a call may ask for more."""
+    """Hits with a lower score are never shown; a call may require a higher score."""
 
 
 class MemorySearchData(TypedDict):
@@ -45,7 +45,7 @@ def build(workspace: Path, policy: MemorySearchPolicy, rt: ToolRuntime) -> Calla
         Args:
             query: A few words, or a question.
             maxResults: How many hits at most.
-            minScore: Leave out hits that fit less well, from 0 to 1.
+            minScore: Leave out hits with a lower score, from 0 to 1.
         """
         ctx = rt.start("memory_search", query=query)
         if not query.strip() or len(query) > MAX_QUERY_CHARS:

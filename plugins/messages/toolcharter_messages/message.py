@@ -71,15 +71,17 @@ def build(_workspace: Path, policy: MessagePolicy, rt: ToolRuntime) -> Callable[
         forward: bool = False,  # noqa: FBT001, FBT002 - passed by name
         forward_reason: str = "",
     ) -> str:
-        """Send a file to the current chat, or a message to another one. Text for the current chat is your reply: just write it.
+        """Send a file to the current chat, or a message to another chat.
+
+        Text for the current chat is your reply: just write it.
 
         Args:
             action: send.
-            message: The text. `MEDIA:path` sends a file of the workspace with it; a path with blanks stands in quotes.
-            channel: Which channel; by default the current one.
-            target: Which chat of it; by default the current one.
+            message: The text. `MEDIA:path` sends a file of the workspace with it; quote a path with blanks.
+            channel: The channel; by default the current channel.
+            target: The chat in the channel; by default the current chat.
             forward: True only if the user asked for a message to another chat.
-            forward_reason: What the user has said that asks for it.
+            forward_reason: The user's words that ask for it.
         """
         ctx = rt.start("message", action=action)
         route, parts = route_of(policy, rt.caller, channel, target), parts_of(message)

@@ -18,11 +18,11 @@ class Way(ToolPolicy):
     deliver: str = "log"
     """`log`, or a plugin that delivers: `smtp`, `local`, `webhook`."""
     url: str = ""
-    """For that plugin; `secret:NAME` for one that the caller's tenant keeps."""
+    """The URL for that plugin, or `secret:NAME` for a secret of the caller's tenant."""
     targets: tuple[str, ...] = ()
-    """Globs over the targets that may be written to beside the current chat."""
+    """Globs for the chats that may get messages, in addition to the current chat."""
     unattended: bool = False
-    """Whether messages to these targets need no person's word."""
+    """Whether messages to these chats are sent without asking a person."""
 
     def reaches(self, target: str) -> bool:
         """Return whether messages to *target* are allowed."""
@@ -33,15 +33,15 @@ class MessagePolicy(ToolPolicy):
     """How far one profile lets `message` go."""
 
     channels: Mapping[str, Way] = {}
-    """The channels by the names that callers and calls have for them; none by default."""
+    """The channels, by the names that callers and calls use; none by default."""
     max_chars: Count = 10_000
-    """How long a text may be."""
+    """How long a text may be, in characters."""
     max_files: Annotated[int, Field(ge=0)] = 5
     """How many files one message may take."""
     max_file_bytes: Count = 10_000_000
-    """How large each of them may be."""
+    """How large each file may be, in bytes."""
     protected: tuple[str, ...] = (".git", ".env", ".env.*", ".toolcharter")
-    """Name globs, without case, for any part of a path: no such file is sent."""
+    """Globs for names, without case: a file is not sent if any part of its path matches."""
 
     def delivers_on(self) -> Iterable[ChannelUrl]:
         """Return the channels, so that their plugins are loaded."""

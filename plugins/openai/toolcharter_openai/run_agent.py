@@ -16,16 +16,16 @@ from toolcharter.hosts import arguments_of, described
 
 
 class OpenAIAgentsPolicy(ExtensionPolicy):
-    """Which model runs agents, and where it is."""
+    """Which model runs agents, and at which API."""
 
     model: str
-    """The model of agents that name none."""
+    """The model for agents that name no model."""
     base_url: str = ""
-    """Where the interface is; OpenAI's own by default."""
+    """The base URL of the API; OpenAI's own by default."""
     key_env: str = Field(default="OPENAI_API_KEY", pattern="^[A-Za-z_][A-Za-z0-9_]*$")
     """The environment variable that holds the key."""
     use_responses: bool = True
-    """Whether it is the Responses interface; else Chat Completions."""
+    """Whether to use the Responses API; otherwise Chat Completions."""
 
 
 class OpenAIAgents:

@@ -15,9 +15,9 @@ class PrinciplesPolicy(CheckPolicy):
     """Which service is asked, and how."""
 
     url: str
-    """Where the service listens: `https://HOST:PORT`; without a path, `/action` is added."""
+    """The service's URL: `https://HOST:PORT`; without a path, `/action` is added."""
     action_prefix: str = "invoke_tool:"
-    """Stands before the tool's name in the question's `action`."""
+    """The text before the tool's name in the question's `action`."""
     token_env: str | None = Field(default=None, pattern="^[A-Za-z_][A-Za-z0-9_]*$")
     """The environment variable that holds a token, sent as `Authorization: Bearer`."""
 

@@ -18,28 +18,28 @@ TERMINAL = "linux"
 
 
 class ProcessPolicy(ToolPolicy):
-    """How far one profile lets `background_process` go, beside its `bash:` rules."""
+    """How far one profile lets `background_process` go, in addition to its `bash:` rules."""
 
     allow_input: bool = False
     """Whether `write` and `send_keys` may be used. No rule sees what they send, and a shell or an interpreter runs it."""
     max_processes: Count = 8
     """How many processes one session may have at a time."""
     max_runtime_s: Seconds | None = 3600.0
-    """A process is ended after so many seconds; absent: with its session."""
+    """How long a process may run, in seconds; absent: until its session is over."""
     session_timeout_s: Seconds | None = 3600.0
-    """A session that has not used the tool for so many seconds is over and its processes end; absent: they live on
-    until the toolbox closes, which nothing survives."""
+    """How long a session may not use the tool before it counts as over and its processes end, in seconds; absent: they
+    run until the toolbox closes."""
     on_close: Literal["end", "keep"] = "end"
-    """What becomes of processes when their session is over, or its toolbox, or the harness: they end, or go on until
-    their own end, `kill` or the end of `max_runtime_s`, which then has to be set."""
+    """Whether processes end when their session, its toolbox or the harness ends (`end`), or run on until they end
+    themselves, are killed or have run for `max_runtime_s`, which then has to be set (`keep`)."""
     max_log_bytes: Annotated[int, Field(ge=4096)] = 1_000_000
-    """Kept on disk of what a process prints, in bytes: the latest."""
+    """How much of a process's latest output is kept on disk, in bytes."""
     max_records: Count = 50
-    """How many ended processes of a workspace are remembered."""
+    """How many ended processes of a workspace are recorded."""
     max_watches: Count = 10
     """How many watches there may be on one process."""
     tell_in_inbox: bool = False
-    """Whether what watches see, and the end of each process, is left in the session's inbox, instead of coming with its
+    """Whether the notices of watches and of each process's end go to the session's inbox, instead of coming with its
     next call."""
     state_dir: Path | None = None
     """Absolute folder for logs and records, outside the workspace; absent: `toolcharter/processes` in the user's
@@ -49,11 +49,11 @@ class ProcessPolicy(ToolPolicy):
     environment: Mapping[str, str] = {}
     """Variables that processes see: fixed values, or `secret:NAME` for a secret of the store."""
     network: bool = False
-    """Whether processes may reach the network, where the runner's policy grants that, too."""
+    """Whether processes may use the network, if the runner's policy grants it, too."""
     max_memory_bytes: Count | None = 4 * 1024**3
-    """What one process and all that it starts may take, in bytes; absent: no limit."""
+    """How much memory one process and all that it starts may use, in bytes; absent: no limit."""
     max_children: Count | None = 256
-    """How many programs there may be at a time; absent: no limit."""
+    """How many programs may run at a time in one process and all that it starts; absent: no limit."""
 
     def never_works(self, place: ProgramPlace) -> Iterator[str]:
         """Report `network: true` if the runner does not grant the network."""

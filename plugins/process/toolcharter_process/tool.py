@@ -33,7 +33,7 @@ def build(workspace: Path, policy: ProcessPolicy, rt: ToolRuntime) -> Callable[.
         rows: Size = 24,
         columns: Size = 80,
     ) -> str:
-        """Start a command that goes on between calls, on a terminal of its own, and look after it.
+        """Start a command that keeps running between calls, on its own terminal, and manage it.
 
         Args:
             action: spawn (command; pattern to watch for from the start; rows, columns); list; status (handle);
@@ -41,13 +41,13 @@ def build(workspace: Path, policy: ProcessPolicy, rt: ToolRuntime) -> Callable[.
                 (handle, keys); write (handle, text); kill (handle; signal, else it is ended); watch (handle; pattern
                 for lines, else for its end); unwatch (handle; watch, else all).
             command: A line for bash; each command in it must be allowed by the profile.
-            handle: Which process, as spawn and list name it.
+            handle: The process's handle, from spawn or list.
             text: What to type; end it with a line break to enter it.
             keys: Names of keys such as Enter, Up, C-c.
             signal: Send this one signal only.
             lines: How many of the last lines to show.
-            pattern: A regular expression (RE2) to find in a line. What is found comes as `notices` with a later call.
-            watch: Which watch, as watch names it.
+            pattern: A regular expression (RE2) to find in a line. Matches come as `notices` with a later call.
+            watch: The watch's name, from watch.
             rows: Height of the terminal.
             columns: Width of the terminal.
         """

@@ -16,7 +16,7 @@ class PydanticAIPolicy(ExtensionPolicy):
     """Which model runs agents."""
 
     model: str
-    """The model of agents that name none, as Pydantic AI names models."""
+    """The model for agents that name no model, in Pydantic AI's notation."""
 
 
 class PydanticAIAgents:

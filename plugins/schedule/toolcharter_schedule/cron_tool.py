@@ -44,7 +44,7 @@ class When(TypedDict):
 
 
 class Wish(TypedDict):
-    """A job as `add` takes it."""
+    """A job for `add`."""
 
     name: str
     schedule: When
@@ -57,7 +57,7 @@ class Wish(TypedDict):
 
 
 class Patch(TypedDict, total=False):
-    """What `update` changes."""
+    """The fields that `update` changes."""
 
     name: str
     schedule: When
@@ -244,18 +244,18 @@ def build(
         includeDisabled: bool = False,  # noqa: FBT001, FBT002, N803 - as above
         limit: Limit = 20,
     ) -> str:
-        """Manage jobs that run at a time, at an interval or by cron. Each acts for its creator, with their rights at most.
+        """Manage jobs that run at a time, at an interval or by cron. Each acts with at most the rights of its creator.
 
         Args:
             action: status; list (includeDisabled); add (job); update (jobId, patch); remove (jobId);
                 run (jobId, runMode); runs (jobId, limit).
-            job: What add makes: name, schedule, message; deliver, channel, to (where the answer goes, else to this
-                conversation), agentId, deleteAfterRun. A schedule is {kind: at, atMs}, {kind: every, everyMs} or
-                {kind: cron, expr, tz}.
-            jobId: Which job, as add and list name it.
+            job: The job that add makes: name, schedule, message; deliver, channel, to (where the answer goes; by
+                default to this conversation), agentId, deleteAfterRun. A schedule is {kind: at, atMs}, {kind: every,
+                everyMs} or {kind: cron, expr, tz}.
+            jobId: The job's identifier, from add or list.
             patch: What update changes: fields of job, or disabled.
             runMode: due runs a job only if its time has come, force runs it now.
-            includeDisabled: Whether list shows jobs that run no more.
+            includeDisabled: Whether list shows stopped jobs, too.
             limit: How many runs to show.
         """
         ctx = rt.start("cron", action=action)

@@ -20,24 +20,24 @@ class JobsPolicy(ToolPolicy):
     """The settings that both tools share."""
 
     allow_tasks: bool = False
-    """Whether a job may have an agent do something; if not, it delivers a fixed text."""
+    """Whether a job may give an agent a task; otherwise it only delivers a fixed text."""
     task_deny: tuple[str, ...] = NEVER_IN_A_TASK
     """Tools that the agent of a task never gets, whatever its creator could use."""
     max_jobs: Count = 20
-    """How many jobs one user of one agent may have that are still to run."""
+    """How many active jobs one user of one agent may have."""
     max_chars: Count = 4_000
-    """How long the text of a job may be."""
+    """How long the text of a job may be, in characters."""
     least_interval_s: Seconds = 60.0
     """The least time between two runs of a job, in seconds."""
     max_ahead_s: Seconds = 366 * 86_400.0
     """How far ahead the first run of a job may be, in seconds."""
     grace_s: Seconds = 3_600.0
-    """How late a run may begin, in seconds, as after a downtime. Later than that it is recorded as `missed`."""
+    """How late a run may begin, for example after downtime, in seconds. A later run is recorded as `missed`."""
     unattended: bool = False
-    """Whether jobs are made, changed and run at once without a person's word. With it, a page that orders to schedule is
-    obeyed if the model obeys it."""
+    """Whether jobs are made, changed and run at once without asking a person. Then a web page that orders a job
+    succeeds if the model obeys."""
     timezone: str = "UTC"
-    """The zone of expressions of cron that name none."""
+    """The time zone of cron expressions that name no zone."""
 
     @field_validator("timezone")
     @classmethod
@@ -57,17 +57,17 @@ class SchedulePolicy(JobsPolicy):
     """How far one profile lets `schedule` go."""
 
     allowed_actions: tuple[ScheduleAction, ...] = ("list", "cancel")
-    """What may be done; a person agrees to each `create`, unless `unattended` says otherwise."""
+    """The allowed actions; a person has to agree to each `create`, unless `unattended` is true."""
 
 
 class CronPolicy(JobsPolicy):
     """How far one profile lets `cron` go."""
 
     allowed_actions: tuple[CronAction, ...] = ("status", "list", "runs")
-    """What may be done; a person agrees to each `add`, `update` and `run`, unless `unattended` says otherwise."""
+    """The allowed actions; a person has to agree to each `add`, `update` and `run`, unless `unattended` is true."""
     deliver_to: tuple[str, ...] = ()
-    """Globs over `CHANNEL:TO` beside the creator's own chat to which results may go; the tool `message` has to let them
-    pass, too."""
+    """Globs for `CHANNEL:TO`, the chats that may get results in addition to the creator's own chat. The tool `message`
+    has to allow them, too."""
     agents: tuple[str, ...] = ()
     """Other agents that may be named as `agentId`."""
 
@@ -76,7 +76,7 @@ class SchedulerPolicy(ExtensionPolicy):
     """How the jobs of one profile are run."""
 
     look_s: Annotated[float, Field(gt=0, le=60)] = 1.0
-    """How often is looked for what is due, in seconds."""
+    """How often the store is polled for due jobs, in seconds."""
     concurrent: Count = 4
     """How many jobs run at once in one toolbox."""
     task_timeout_s: Annotated[float, Field(gt=0, le=86_400)] = 600.0
@@ -84,9 +84,9 @@ class SchedulerPolicy(ExtensionPolicy):
     max_iterations: Count = 20
     """How often the model of a task may be asked."""
     heartbeat_s: Annotated[float, Field(ge=60, le=31 * 86_400)] | None = None
-    """How often an agent does what HEARTBEAT.md says, in seconds; None: never."""
+    """How often an agent follows HEARTBEAT.md, in seconds; None: never."""
     heartbeat_agents: tuple[str, ...] = ()
-    """Which agents do; empty: the one that the session was opened for."""
+    """The agents that follow it; empty: the agent that the session was opened for."""
 
     def takes_orders_from(self) -> tuple[str, ...]:
         """Return HEARTBEAT.md, if an agent follows it."""

@@ -38,20 +38,20 @@ def build(
         process_handle: str = "",
         schedule_id: str = "",
     ) -> str:
-        """Deliver a message, or have a task done, later: once, or again and again only if the user asked for that.
+        """Deliver a message or run a task later. Repeat it only if the user asked for that.
 
         Args:
             action: create (one of at, every_seconds, cron; one of message, task); list; cancel (schedule_id).
-            at: Once, at a time as ISO 8601 writes it: `2026-01-30T16:00:00Z`.
-            every_seconds: Again and again, at this interval in seconds.
-            cron: Again and again, by five fields of cron: `0 9 * * MON-FRI`.
-            message: A text to deliver as it is; no model is asked.
-            task: What an agent shall do with its tools; what it answers is delivered.
-            max_retries: How often a run that failed is tried again.
-            retry_delay_ms: How long to wait before the first of these, in milliseconds; twice as long before each other.
-            max_retry_delay_ms: How long to wait at most, in milliseconds.
+            at: Once, at a time in ISO 8601: `2026-01-30T16:00:00Z`.
+            every_seconds: Repeatedly, at this interval in seconds.
+            cron: Repeatedly, by the five fields of a cron expression: `0 9 * * MON-FRI`.
+            message: A text to deliver unchanged; no model is asked.
+            task: A task for an agent with its tools; its answer is delivered.
+            max_retries: How often a failed run is retried.
+            retry_delay_ms: The wait before the first retry, in milliseconds; it doubles with each retry.
+            max_retry_delay_ms: The longest wait before a retry, in milliseconds.
             process_handle: A process of `background_process`; when it has ended, the schedule is cancelled.
-            schedule_id: Which schedule, as create and list name it.
+            schedule_id: The schedule's identifier, from create or list.
         """
         ctx = rt.start("schedule", action=action)
         require_allowed(action, policy.allowed_actions)

@@ -19,22 +19,23 @@ class ScriptedCall(BaseModel):
 
 
 class ScriptedRun(BaseModel):
-    """What an agent does if it is the one and was asked this."""
+    """What an agent does if its name and its message match."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     agent: str = "*"
-    """Glob over the agent's name, upper and lower case apart."""
+    """A glob for the agent's name; upper and lower case differ."""
     message: str = "*"
-    """Glob over what it is asked, over several lines, too."""
+    """A glob for the message to the agent; `*` also matches line breaks."""
     calls: tuple[ScriptedCall, ...] = ()
-    """Made one after the other, each counted as one question to a model."""
+    """The calls that the agent makes, one after the other. Each counts as one request to a model."""
     answer: str = "{results}"
-    """What it answers; `{results}` stands for the texts of its calls, one below the other, `{message}` for what it was asked."""
+    """The agent's answer. `{results}` becomes the texts of its calls, one below the other, `{message}` the message to
+    it."""
 
 
 class ScriptedPolicy(ExtensionPolicy):
-    """The script: of several runs that fit, the first counts."""
+    """The script: if several runs match, the first counts."""
 
     runs: tuple[ScriptedRun, ...]
-    """An agent that none of them fits fails with `tool_error`."""
+    """The runs. An agent that matches none of them fails with `tool_error`."""

@@ -15,7 +15,7 @@ Line = Annotated[str, Field(pattern=r"\S")]
 
 
 class BashPolicy(ShellPolicy):
-    """How far one profile lets `bash` go, beside its `bash:` rules."""
+    """How far one profile lets `bash` go, in addition to its `bash:` rules."""
 
     allow: tuple[str, ...] = ()
     """More rules that allow commands of this tool, as in the profile's `allow`; the gate reads them from here."""
@@ -48,7 +48,7 @@ def build(workspace: Path, policy: BashPolicy, rt: ToolRuntime) -> Callable[...,
 
         Args:
             command: The line, as bash reads it.
-            timeout_ms: End it after so many milliseconds; the profile sets the longest.
+            timeout_ms: End it after this many milliseconds; the profile sets the maximum.
             stdin: Text for the standard input of its commands, if the profile lets calls give one.
         """
         ctx = rt.start("bash", command=command)

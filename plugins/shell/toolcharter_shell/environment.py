@@ -37,13 +37,13 @@ class ShellPolicy(ToolPolicy):
     """How far one profile lets programs go that its rules allow."""
 
     default_timeout_s: Seconds = 30.0
-    """How long a program may take where the call does not say, in seconds."""
+    """How long a program may take if the call sets no timeout, in seconds."""
     max_host_timeout_s: Seconds = 60.0
-    """The longest that a call may ask for where the runner contains nothing, in seconds."""
+    """The longest timeout that a call may set if the runner is no sandbox, in seconds."""
     max_sandbox_timeout_s: Seconds = 300.0
-    """The longest that a call may ask for in a sandbox, in seconds."""
+    """The longest timeout that a call may set in a sandbox, in seconds."""
     max_output_bytes: Annotated[int, Field(ge=1, le=50_000_000)] = 1_000_000
-    """Kept of each of the two streams, in bytes."""
+    """How much of each of the two output streams is kept, in bytes."""
     env_names: tuple[str, ...] = ()
     """Variables of the harness that programs see."""
     environment: Mapping[str, str] = {}
@@ -51,11 +51,11 @@ class ShellPolicy(ToolPolicy):
     path: tuple[Path, ...] = ()
     """Absolute folders outside the workspace whose programs may be used, too; the system's are found first."""
     network: bool = False
-    """Whether programs may reach the network, where the runner's policy grants that, too."""
+    """Whether programs may use the network, if the runner's policy grants it, too."""
     max_memory_bytes: Count | None = 4 * 1024**3
-    """What the programs may take, in bytes; absent: no limit."""
+    """How much memory the programs of a call may use, in bytes; absent: no limit."""
     max_processes: Count | None = 256
-    """How many there may be at a time; absent: no limit."""
+    """How many processes a call may have at a time; absent: no limit."""
 
     @field_validator("env_names", "environment")
     @classmethod

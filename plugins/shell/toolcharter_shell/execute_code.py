@@ -19,12 +19,12 @@ INTERPRETERS: Mapping[str, tuple[str, ...]] = {"python": ("python3", "-"), "java
 
 
 class ExecuteCodePolicy(ShellPolicy):
-    """How far one profile lets `execute_code` go, beside its `bash:` rules."""
+    """How far one profile lets `execute_code` go, in addition to its `bash:` rules."""
 
     languages: tuple[Language, ...] = ("python", "bash", "javascript")
     """The languages that may be used."""
     max_code_chars: Annotated[int, Field(ge=1)] = 100_000
-    """Characters of code that one call may give."""
+    """How long the code of one call may be, in characters."""
 
     def never_works(self, place: ProgramPlace) -> Iterator[str]:
         """Report a runner that is no sandbox."""
@@ -55,9 +55,9 @@ def build(workspace: Path, policy: ExecuteCodePolicy, rt: ToolRuntime) -> Callab
         """Run code in a sandbox, in the workspace; what it prints is the result.
 
         Args:
-            language: What the code is written in.
+            language: The language of the code.
             code: The whole program. It has no input.
-            timeout_ms: End it after so many milliseconds; the profile sets the longest.
+            timeout_ms: End it after this many milliseconds; the profile sets the maximum.
         """
         ctx = rt.start("execute_code", language=language)
         if not rt.is_sandboxed:

@@ -19,30 +19,30 @@ class SkillsReason(StrEnum):
 
 
 class SkillsPolicy(DiscovererPolicy, CheckPolicy):
-    """Where skills lie, and which of them an agent has."""
+    """Where skills are, and which of them an agent has."""
 
     workspace_folders: tuple[str, ...] = ("skills",)
     """Folders of skills, relative to the workspace."""
     project_folders: tuple[str, ...] = (".agents/skills",)
-    """The same, of the project's own agents, relative to the workspace; behind those."""
+    """Folders of skills for the project's own agents, relative to the workspace; searched after those."""
     personal_folders: tuple[str, ...] = ()
-    """Folders of the user, such as `~/.agents/skills`; behind those of the workspace."""
+    """Folders of the user, such as `~/.agents/skills`; searched after those of the workspace."""
     global_folders: tuple[str, ...] = ()
-    """Folders of the machine; behind those of the user."""
+    """Folders of the machine; searched after those of the user."""
     agents_write: bool = False
-    """Whether tools may write to the folders of the workspace; then a person is asked before each use of a skill in them."""
+    """Whether tools may write to the workspace's folders; then a person is asked before each use of a skill in them."""
     built_in: bool = True
-    """Whether the skills that come with this plugin are there; behind all others."""
+    """Whether this plugin's own skills are available; searched after all others."""
     allow: tuple[str, ...] | None = None
-    """Which skills there are, by name: absent all, `[]` none, `["*"]` all."""
+    """The names of the available skills; absent or `["*"]`: all, `[]`: none."""
     agents: dict[str, tuple[str, ...]] = Field(default_factory=dict)
-    """The same for one agent, by its name; it has what both lists name."""
+    """The same for single agents, by the agent's name. An agent has the skills that both lists name."""
     max_skills: Annotated[int, Field(ge=0, le=10_000)] = 500
-    """How many folders of a tier are looked at."""
+    """How many entries of each folder of skills are read."""
     max_files: Annotated[int, Field(ge=1, le=10_000)] = 500
     """How many files one skill may have."""
     max_bytes: Annotated[int, Field(ge=1, le=1_000_000_000)] = 8_000_000
-    """How large they may be together, in bytes."""
+    """How large the files of one skill may be together, in bytes."""
 
     @field_validator("workspace_folders", "project_folders")
     @classmethod

@@ -21,7 +21,7 @@ class SkillGetPolicy(ToolPolicy):
     """How much one profile lets `skill_get` answer."""
 
     max_bytes: Annotated[int, Field(ge=1, le=1_000_000)] = 65_536
-    """The most of a skill's text, in bytes of UTF-8."""
+    """How much of a skill's text is returned at most, in bytes of UTF-8."""
 
 
 class SkillGetReason(StrEnum):
@@ -53,7 +53,7 @@ def build(workspace: Path, policy: SkillGetPolicy, rt: ToolRuntime) -> Callable[
         """Read one skill. It says how to do something, and permits nothing: each step needs its own permission.
 
         Args:
-            name: As `skills` or `skill_search` gives it.
+            name: The skill's name, from `skills` or `skill_search`.
         """
         ctx = rt.start("skill_get", name=name)
         extension: Skills = rt.extension("skills")

@@ -39,11 +39,11 @@ def build(workspace: Path, policy: SkillSearchPolicy, rt: ToolRuntime) -> Callab
     def skill_search(
         query: Annotated[str, Field(max_length=MAX_QUERY)], max_results: Annotated[int, Field(ge=1, le=50)] = 5
     ) -> str:
-        """Search the skills there are by what they are for.
+        """Search the available skills by their purpose.
 
         Args:
-            query: Some words of what is to be done.
-            max_results: How many skills at most.
+            query: A few words about the task.
+            max_results: How many skills to return at most.
         """
         ctx = rt.start("skill_search", query=query)
         if not words(query):

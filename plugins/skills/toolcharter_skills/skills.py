@@ -56,7 +56,7 @@ def build(workspace: Path, policy: SkillsToolPolicy, rt: ToolRuntime) -> Callabl
     """Bind `skills` to one toolbox."""
 
     def skills(reload: bool = False) -> str:  # noqa: FBT001, FBT002 - a model passes it by name
-        """List the skills there are: instructions for tasks. Read one with skill_get before you follow it.
+        """List the available skills: instructions for tasks. Read a skill with skill_get before you follow it.
 
         Args:
             reload: Look at the folders of skills again.

@@ -38,16 +38,17 @@ else:
 
 
 class StrandsPolicy(ExtensionPolicy):
-    """Which model runs agents, and where it is."""
+    """Which model runs agents, and at which API."""
 
     model: str
-    """The model of agents that name none."""
+    """The model for agents that name no model."""
     provider: Literal["bedrock", "openai"] = "bedrock"
-    """Amazon Bedrock, with the credentials that boto3 finds, or what speaks OpenAI's Chat Completions (extra `openai`)."""
+    """Amazon Bedrock, with the credentials that boto3 finds; or OpenAI's Chat Completions, also of other servers (extra
+    `openai`)."""
     base_url: str = ""
-    """Where the interface is; the provider's own by default."""
+    """The base URL of the API; the provider's own by default."""
     region: str = ""
-    """Bedrock's region; the one that boto3 finds by default."""
+    """Bedrock's region; by default the region that boto3 finds."""
     key_env: str = Field(default="OPENAI_API_KEY", pattern="^[A-Za-z_][A-Za-z0-9_]*$")
     """The environment variable that holds OpenAI's key."""
 

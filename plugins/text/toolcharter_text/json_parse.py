@@ -24,7 +24,7 @@ class JsonParsePolicy(TextPolicy):
     max_depth: Annotated[int, Field(ge=1, le=200)] = 100
     """The most levels of arrays and objects in a document."""
     max_steps: Count = 500_000
-    """The most nodes, comparisons and verdicts that a query may take."""
+    """The most nodes, comparisons and filter results that a query may take."""
     max_results: Count = 1000
     """The most nodes one call returns; a call may ask for fewer."""
     max_result_bytes: Count = 65_536

@@ -27,7 +27,7 @@ class WebPolicy(NetworkPolicy):
     max_bytes: Annotated[int, Field(ge=1, le=10_000_000)] = 1_000_000
     """The most that is read of an answer, in bytes, after decompression."""
     max_text_bytes: Annotated[int, Field(ge=1)] = 50_000
-    """The most that the model is shown of it, in bytes of UTF-8."""
+    """The most that the model is shown of an answer, in bytes of UTF-8."""
 
     def limits(self) -> HttpLimits:
         """Return the limits of one request."""

@@ -20,9 +20,9 @@ class WebToolPolicy(WebPolicy):
     """How far one profile lets `web` go."""
 
     allowed_actions: tuple[Action, ...] = ("search", "fetch")
-    """What it may be used for."""
+    """The actions that the tool may be used for."""
     provider: Provider = "brave"
-    """Who is asked: `brave`, with a key in `BRAVE_API_KEY`, or `duckduckgo`."""
+    """The search provider: `brave`, with a key in `BRAVE_API_KEY`, or `duckduckgo`."""
 
 
 class WebToolReason(StrEnum):
@@ -65,7 +65,7 @@ def build(
         """Search the web, or fetch a page as Markdown.
 
         Args:
-            action: `search` needs a query, `fetch` a URL. May be left out where one of the two is given.
+            action: `search` needs a query, `fetch` a URL. May be left out if only one of the two is given.
             query: What to search for.
             url: The page, absolute, http or https.
             count: How many results a search returns.
