@@ -9,7 +9,7 @@ import orjson
 
 Strategy = Literal["head", "tail", "both"]
 
-_MAX_JOINED = 32  # How many characters the cut may move: a text that consists of accents only is cut, too.
+_MAX_JOINED = 32  # How many characters the cut may move. So even a text that consists of accents only is cut.
 _JOINERS = frozenset({"\u200d", "\ufe0e", "\ufe0f"})  # Zero-width joiner and the two variation selectors.
 _OPENINGS = {"}": "{", "]": "["}
 _MOST_BLOCKS = 16

@@ -24,7 +24,7 @@ class TimedStream(httpcore.NetworkStream):
         self._budget = budget
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        """What has arrived."""
+        """Return the bytes that have arrived."""
         data = self._inner.read(max_bytes, self._budget.left())
         self._budget.spend(len(data))
         return data
@@ -44,7 +44,7 @@ class TimedStream(httpcore.NetworkStream):
         server_hostname: str | None = None,
         timeout: float | None = None,
     ) -> "TimedStream":
-        """The same stream under TLS."""
+        """Return the same stream under TLS."""
         return TimedStream(self._inner.start_tls(ssl_context, server_hostname, self._budget.left()), self._budget)
 
 
@@ -56,7 +56,7 @@ class AsyncTimedStream(httpcore.AsyncNetworkStream):
         self._budget = budget
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        """What has arrived."""
+        """Return the bytes that have arrived."""
         data = await self._inner.read(max_bytes, self._budget.left())
         self._budget.spend(len(data))
         return data
@@ -76,6 +76,6 @@ class AsyncTimedStream(httpcore.AsyncNetworkStream):
         server_hostname: str | None = None,
         timeout: float | None = None,
     ) -> "AsyncTimedStream":
-        """The same stream under TLS."""
+        """Return the same stream under TLS."""
         inner = await self._inner.start_tls(ssl_context, server_hostname, self._budget.left())
         return AsyncTimedStream(inner, self._budget)

@@ -103,7 +103,7 @@ def behind_link(path: str) -> ToolError:
 
 
 def hard_link(path: str) -> Denied:
-    """The refusal to write a file with hard links, which may lie anywhere."""
+    """The refusal to write a file that has other hard links, which may lie anywhere."""
     what = f"{shown(path)} has other names (hard links), and what is written to one is written to all."
     return Denied("hard_link", what, hint="Write a new file, or have the link broken by a person.")
 

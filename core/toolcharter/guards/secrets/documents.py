@@ -72,7 +72,7 @@ def _yaml_module() -> Any:
 
 
 def _yaml(masked: str) -> str:
-    """Quote each plain scalar of *masked* whose mask YAML would read as a list. Text that is not YAML stays as it is."""
+    """Quote each plain scalar of *masked* whose mask YAML would read as a list. Text that is not YAML is not changed."""
     module = _yaml_module()
     word = _BARE
     while word in masked.replace(_MASK, ""):

@@ -129,7 +129,8 @@ _IDENTIFIER_KEY = re.compile(rb"(?i)(?:session_?(?:key|id)|primary_?key)[^A-Za-z
 _PART_OF_IDENTIFIER = re.compile(rb"-?\d{1,19}|[A-Za-z0-9_.@+-]{1,128}")
 _SHORT_PART = re.compile(rb"[A-Za-z0-9_.@+-]{1,8}")
 _MOST_PARTS = 6
-"""Of toolcharter's session keys, `agent:ada:telegram:group:g1`. Parts of at most eight letters each are no secret."""
+"""The most parts of a session key of toolcharter, `agent:ada:telegram:group:g1`. So few parts of up to eight letters
+cannot hold a secret."""
 _LONGEST_WORD = 20
 _PUBLIC_KEY = re.compile(
     rb"(?:sk-)?(?:ssh|ecdsa-sha2)-[a-z0-9@.-]{1,40}[ \t]+AAAA[A-Za-z0-9+/]+={0,3}(?:[ \t]+[\w.@+-]+)?\s*"

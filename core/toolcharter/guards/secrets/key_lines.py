@@ -47,7 +47,7 @@ _MOST_READABLE = 0.6
 _READABLE = frozenset(range(0x20, 0x7F))
 _FEWEST_KINDS = 0.75
 """The least number of different bytes, as a share of those that random bytes of this length would have."""
-# Names, extensions, signature algorithms, times, URLs: they occur in certificates, requests and signatures, not in keys.
+# Names, extensions, signature algorithms, times, URLs: certificates, requests and signatures contain them, keys do not.
 _LETTERS = re.compile(rb"([A-Za-z0-9+/]+)={0,2}(?:\\{1,2}n)?[\"',+\\ \t]*\Z")
 _MIXED = re.compile(rb"(?=[^A-Z]*[A-Z])(?=[^a-z]*[a-z])(?=[^0-9]*[0-9])")
 _PUBLIC = re.compile(

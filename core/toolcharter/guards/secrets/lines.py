@@ -62,7 +62,7 @@ def _alone(text: bytes) -> tuple[Span, ...] | None:
 
 
 def _below(data: bytes, start: int, single: dict[tuple[bytes, bytes], bool]) -> Iterator[Span]:
-    """Find the values in the lines below the key at *start*. *single* caches verdicts on lone lines, by key and line."""
+    """Find the values in the lines below the key at *start*. *single* caches verdicts on lone lines by key and line."""
     end = data.index(b"\n", start) + 1
     head = data[start:end]
     opening = _opening_of(head)

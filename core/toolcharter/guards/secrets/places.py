@@ -158,7 +158,7 @@ def _input(user: str) -> str:
 def _given(program: str, user: str) -> str:
     """The input that is passed to *program*.
 
-    In the alternative with `<<<`, nothing precedes *program*: it would be tried from every position to the line's end.
+    In the alternative with `<<<`, no pattern precedes *program*. It would be tried from each position to the line's end.
     """
     echoed = rf"\b(?:echo|printf)[ \t]+(?:-[neE]+[ \t]+)?{_input(user)}[ \t]*\|[^\r\n|]*?{program}"
     return rf"{echoed}|{program}[^\r\n|]*<<<[ \t]*{_input(user)}"

@@ -77,7 +77,7 @@ def _matched(family: int, judge: Judge) -> Callable[[bytes], Iterator[Span]]:
 
 
 def _placed(data: bytes) -> Iterator[Span]:
-    """Find the values beside a key. Each match is checked with the bytes around it, in case a line begins or ends there."""
+    """Find the values beside a key. Each match is checked with the byte before and after it, which may end a line."""
     remembered = _Remembered(judged.placed)
     for start, end in engine.finder(Family.PLACED)(data):
         front = data[start - 1 : start] if start else b"\n"
