@@ -93,7 +93,7 @@ def test_a_tool_reaches_the_network_through_the_gate(world: World, tmp_path, way
         "private_address",
         (
             "ERROR: denied_by_policy reason=private_address\n"
-            "The name 'inside.example' leads to an address that is not a public one.\n"
+            "The name 'inside.example' leads to an address that is not public.\n"
             f"Hint: {inside.hint}"
         ),
     )

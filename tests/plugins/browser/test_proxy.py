@@ -159,7 +159,7 @@ def test_a_name_is_looked_up_once_for_each_connection(build_proxy: Callable[...,
 
     assert (done, refused, also_refused, listener.connections) == (DONE, FORBIDDEN, FORBIDDEN, 1)
     assert [(one.reason, one.message) for one in proxy.take_refusals()] == [
-        ("private_address", "The name 'rebind.example' leads to an address that is not a public one.")
+        ("private_address", "The name 'rebind.example' leads to an address that is not public.")
     ]
     for connection in (first, second, third):
         connection.close()
@@ -359,7 +359,7 @@ def test_look_ups_that_hang_are_bounded_in_number(
         return []
 
     proxy = build_proxy(hang, timeout_s=0.05)
-    too_many, said = "Too many look-ups of names are under way.", list[str | None]()
+    too_many, said = "Too many DNS lookups are running.", list[str | None]()
     # On a busy machine the time of one may be over before its look-up has begun.
     while too_many not in said and len(said) < 30:
         connection, code = asked(proxy, f"slow{len(said)}.example", 80)

@@ -206,7 +206,7 @@ class ComputePool:
             self._renew()
         while not self._turns.acquire(timeout=max(0.0, min(_BEAT_S, expires - time.monotonic()))):
             if time.monotonic() >= expires or not is_wanted():
-                raise _late("the next parser that is free")
+                raise _late("a free parser")
 
     def _worker(self) -> Worker:
         with self._lock:

@@ -108,7 +108,7 @@ def _sendable(answer: dict[str, Any]) -> bytes:
     except MemoryError:
         return frame({"memory": True, "worn": True})
     except (TypeError, ValueError, RecursionError) as error:
-        return frame({"raised": f"the function returned what is not JSON: {error}"[:500], "worn": True})
+        return frame({"raised": f"the function returned a value that is not JSON: {error}"[:500], "worn": True})
 
 
 def _limit(cpu_s: int, memory_bytes: int) -> None:

@@ -38,7 +38,9 @@ class Body:
         try:
             plain = self._unpack(data, self._room + 1)
         except zlib.error as error:
-            raise ToolError(f"The answer does not unpack: {error}.", reason=GuardReason.INVALID_RESPONSE) from error
+            raise ToolError(
+                f"The answer cannot be decompressed: {error}.", reason=GuardReason.INVALID_RESPONSE
+            ) from error
         self.truncated = len(plain) > self._room
         kept = plain[: self._room]
         self._room -= len(kept)
@@ -51,7 +53,7 @@ def _unpacker(encoding: str) -> Callable[[bytes, int], bytes]:
         return lambda data, most: data[:most]
     if encoding not in _FORMS:
         # Shortened: the text is untrusted.
-        message = f"The answer is encoded as {encoding[:32]!r}, which was not asked for."
+        message = f"The answer is encoded as {encoding[:32]!r}, which was not requested."
         raise ToolError(message, reason=GuardReason.INVALID_RESPONSE)
     return _Inflater(_FORMS[encoding]).unpack
 

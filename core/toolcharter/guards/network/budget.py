@@ -53,7 +53,7 @@ class Budget:
 
 def _require(left: int) -> None:
     if left < 0:
-        raise ToolError("The host sends more than the limit.", reason=GuardReason.RESPONSE_TOO_LARGE)
+        raise ToolError("The host sent more than the limit allows.", reason=GuardReason.RESPONSE_TOO_LARGE)
 
 
 def out_of_time() -> ToolError:

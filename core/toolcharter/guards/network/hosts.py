@@ -53,7 +53,7 @@ Host = str | IPv4Address | IPv6Address
 
 def refused(what: str) -> Denied:
     """The denial of a URL that must be written differently."""
-    return Denied(GuardReason.URL_NOT_UNDERSTOOD, what, hint="Write the URL plainly: https://host/path, escaped.")
+    return Denied(GuardReason.URL_NOT_UNDERSTOOD, what, hint="Write the URL as https://host/path, percent-encoded.")
 
 
 def parse_host(text: str) -> Host:
@@ -111,7 +111,7 @@ def _to_ascii(text: str) -> str:
     lower = text.lower()
     try:
         if idna.uts46_remap(lower, std3_rules=True, transitional=False) != lower:
-            raise refused(f"{text[:_SHOWN]!r} holds letters that are written otherwise in a host name.")
+            raise refused(f"{text[:_SHOWN]!r} contains letters that are written differently in a host name.")
         encoded: bytes = idna.encode(lower)
     except UnicodeError:  # IDNAError is one
         raise refused(f"{text[:_SHOWN]!r} is no host name.") from None

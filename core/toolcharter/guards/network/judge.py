@@ -20,7 +20,7 @@ def judge_url(url: Url, policy: NetworkPolicy) -> None:
     """
     if isinstance(url.host, str):
         if is_internal(url.host) and url.host not in policy.allowed_private:
-            raise _private(f"The name {url.host!r} is one of an internal network.", "this name and its address")
+            raise _private(f"The name {url.host!r} belongs to an internal network.", "this name and its address")
     else:
         judge_address(url.host, policy)
     host = url.host_text
@@ -60,7 +60,7 @@ def judge_answers(name: str, answers: Iterable[str], policy: NetworkPolicy) -> t
         try:
             judge_address(address, policy)
         except Denied:
-            what = f"The name {name!r} leads to an address that is not a public one."
+            what = f"The name {name!r} leads to an address that is not public."
             raise _private(what, "the name and every address that it leads to") from None  # does not reveal the address
     return addresses
 

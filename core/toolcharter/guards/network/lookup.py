@@ -80,7 +80,7 @@ def _begin(resolve: Resolve, name: str, port: int) -> "Future[Sequence[str]]":
     """Look *name* up in a thread that does not keep the process alive."""
     slots = _slots
     if not slots.acquire(blocking=False):
-        message = "Too many look-ups of names are under way."
+        message = "Too many DNS lookups are running."
         raise ToolError(message, reason=GuardReason.HOST_NOT_FOUND, retryable=True)
     future: Future[Sequence[str]] = Future()
     future.set_running_or_notify_cancel()

@@ -98,7 +98,7 @@ def _check_characters(text: str) -> None:
     if len(text) > MAX_URL:
         raise refused(f"The URL is longer than {MAX_URL} characters.")
     if not text.isprintable() or " " in text or "\\" in text:
-        raise refused("The URL holds a blank, a backslash, a control character or one that cannot be seen.")
+        raise refused("The URL contains a blank, a backslash, a control character or an invisible character.")
 
 
 def _parse_rest(scheme: str, text: str) -> Url:

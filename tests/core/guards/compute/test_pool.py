@@ -214,8 +214,8 @@ def test_errors_of_a_tool_arrive_whole(ask: Ask) -> None:
     [
         ("fail", (), "strangers:fail failed: KeyError: 'of a stranger'"),
         ("missing", (), "strangers:missing failed: AttributeError: module 'strangers' has no attribute 'missing'"),
-        ("no_json", (), "the function returned what is not JSON"),
-        ("nested", (100_000,), "the function returned what is not JSON"),
+        ("no_json", (), "the function returned a value that is not JSON"),
+        ("nested", (100_000,), "the function returned a value that is not JSON"),
     ],
 )
 def test_other_errors_are_unexpected(ask: Ask, function: str, args: tuple[Any, ...], said: str) -> None:

@@ -126,7 +126,7 @@ def test_a_resolver_that_hangs_is_left(world: World, fetch, monkeypatch) -> None
     reasons = [error_of(fetch) for _ in range(3)]
     over.set()
 
-    assert reasons == [TIMED_OUT, TIMED_OUT, ("host_not_found", "Too many look-ups of names are under way.")]
+    assert reasons == [TIMED_OUT, TIMED_OUT, ("host_not_found", "Too many DNS lookups are running.")]
 
 
 def test_a_host_that_does_not_take_the_request_is_left(world: World, fetch) -> None:
@@ -259,10 +259,12 @@ def test_encodings(world: World, fetch, encoding: str, packed: bytes) -> None:
 @pytest.mark.parametrize(
     ("encoding", "packed", "message"),
     [
-        pytest.param("br", b"x", "The answer is encoded as 'br', which was not asked for.", id="unknown"),
-        pytest.param("gzip, gzip", b"x", "The answer is encoded as 'gzip, gzip', which was not asked for.", id="twice"),
-        pytest.param("gzip", b"hello", "The answer does not unpack: Error -3 while decompressing", id="no gzip"),
-        pytest.param("deflate", b"\x78hello", "The answer does not unpack: Error -3 while decompressing", id="broken"),
+        pytest.param("br", b"x", "The answer is encoded as 'br', which was not requested.", id="unknown"),
+        pytest.param("gzip, gzip", b"x", "The answer is encoded as 'gzip, gzip', which was not requested.", id="twice"),
+        pytest.param("gzip", b"hello", "The answer cannot be decompressed: Error -3 while decompressing", id="no gzip"),
+        pytest.param(
+            "deflate", b"\x78hello", "The answer cannot be decompressed: Error -3 while decompressing", id="broken"
+        ),
     ],
 )
 def test_what_does_not_unpack_is_an_error(world: World, fetch, encoding: str, packed: bytes, message: str) -> None:
@@ -280,7 +282,7 @@ def test_an_encoding_in_two_lines_is_one(world: World, fetch) -> None:
     world.put("example.com", HEAD + b"Content-Encoding: gzip\r\n" * 2 + b"\r\n" + packed)
 
     encoded = error_of(fetch, limits=HttpLimits())
-    assert encoded == ("invalid_response", "The answer is encoded as 'gzip, gzip', which was not asked for.")
+    assert encoded == ("invalid_response", "The answer is encoded as 'gzip, gzip', which was not requested.")
 
 
 @pytest.mark.parametrize("form", ["gzip", "deflate"])

@@ -124,7 +124,7 @@ def test_an_opened_name_opens_no_address() -> None:
     policy = NetworkPolicy(allowed_private=("wiki.intranet", "10.1.2.0/24"))
 
     assert list(map(str, judge_answers("wiki.intranet", ["10.1.2.3", "10.1.2.3"], policy))) == ["10.1.2.3"]
-    with pytest.raises(Denied, match=r"The name 'wiki\.intranet' leads to an address that is not a public one\."):
+    with pytest.raises(Denied, match=r"The name 'wiki\.intranet' leads to an address that is not public\."):
         judge_answers("wiki.intranet", ["10.1.2.3", "10.1.3.3"], policy)
 
 
