@@ -15,8 +15,8 @@ _BY_ERRNO = {
     errno.ENXIO: ("not_regular", "is not a regular file"),
     errno.ENODEV: ("not_regular", "is not a regular file"),
     errno.ENAMETOOLONG: ("invalid_path", "has a name that is too long"),
-    errno.EINVAL: ("invalid_path", "is no name this file system knows"),
-    errno.EILSEQ: ("invalid_path", "is no name this file system knows"),
+    errno.EINVAL: ("invalid_path", "is not a valid name on this file system"),
+    errno.EILSEQ: ("invalid_path", "is not a valid name on this file system"),
     errno.EACCES: ("read_failure", "may not be read"),
     errno.EPERM: ("read_failure", "may not be read"),
 }
@@ -30,7 +30,7 @@ _BY_ERRNO_OF_WRITES = {
     errno.EFBIG: ("write_failure", "cannot be written: it would be larger than files may be; it is unchanged"),
     errno.EBUSY: ("write_failure", "is a mount point or in use by the system"),
     errno.EXDEV: ("write_failure", "cannot be moved to another file system; write a copy and delete this one"),
-    errno.EINVAL: ("invalid_path", "cannot be moved there: a folder does not fit into itself"),
+    errno.EINVAL: ("invalid_path", "cannot be moved there: a folder cannot be inside itself"),
     errno.EEXIST: ("path_exists", "exists already"),
     errno.ENOTEMPTY: ("not_empty", "is a folder that is not empty"),
 }
@@ -83,7 +83,7 @@ def read_only(path: str) -> Denied:
 
 def shadows(path: str) -> Denied:
     """The refusal of a file that Python would import at its next start instead of an installed module."""
-    what = f"{shown(path)} is protected: at its next start Python would import it in the place of what is installed."
+    what = f"{shown(path)} is protected: at its next start, Python would import it instead of an installed module."
     return Denied(
         Reason.PROTECTED_PATH, what, hint="Choose another name, or a folder from which Python does not import."
     )
@@ -97,15 +97,15 @@ def in_repository(path: str) -> Denied:
 
 def behind_link(path: str) -> ToolError:
     """The error for a link that is named with a slash at its end, where the call would act on the link itself."""
-    what = f"{shown(path)} ends in a slash, and what lies there is a link"
-    hint = "Leave the slash out to mean the link, or name the folder by its own path."
+    what = f"{shown(path)} ends in a slash, but is a link"
+    hint = "Leave the slash out to act on the link, or name the folder by its own path."
     return ToolError(f"{what}.", reason="not_directory", hint=hint)
 
 
 def hard_link(path: str) -> Denied:
     """The refusal to write a file that has other hard links, which may lie anywhere."""
-    what = f"{shown(path)} has other names (hard links), and what is written to one is written to all."
-    return Denied("hard_link", what, hint="Write a new file, or have the link broken by a person.")
+    what = f"{shown(path)} has other names (hard links), and writing to one of them changes them all."
+    return Denied("hard_link", what, hint="Write a new file, or ask the user to break the link.")
 
 
 def no_folder(path: str) -> ToolError:
@@ -115,24 +115,26 @@ def no_folder(path: str) -> ToolError:
 
 def nowhere(path: str) -> ToolError:
     """The error for a virtual folder, in which no program can be started."""
-    return ToolError(f"{shown(path)} lies on no disk; programs see the disk alone.", reason="path_not_found")
+    return ToolError(
+        f"{shown(path)} is virtual and not on the disk; programs see only the disk.", reason="path_not_found"
+    )
 
 
 def virtual(path: str, why: str) -> ToolError:
     """The error for an operation that a virtual file does not support."""
-    what = f"{shown(path)} lies on no disk: {why}."
+    what = f"{shown(path)} is virtual and not on the disk: {why}."
     return ToolError(what, reason="virtual_path", hint="Read, write, edit or delete it as a file.")
 
 
 def holds_virtual(path: str) -> ToolError:
     """The error for a folder that holds virtual files."""
-    what = f"{shown(path)} holds files that lie on no disk: it can be neither moved nor deleted."
+    what = f"{shown(path)} contains virtual files, which are not on the disk: it can be neither moved nor deleted."
     return ToolError(what, reason="virtual_path", hint="Delete or write its files one by one.")
 
 
 def route_failed(path: str, why: str) -> ToolError:
     """The error for a path about which an extension fails to give information."""
-    return ToolError(f"What lies at {shown(path)} cannot be told: {why}.", reason="route_failed")
+    return ToolError(f"{shown(path)} cannot be accessed: {why}.", reason="route_failed")
 
 
 def exists(path: str) -> ToolError:

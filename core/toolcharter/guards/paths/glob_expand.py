@@ -163,7 +163,7 @@ def _names(paths: Folders, folder: str, budget: Iterator[int]) -> list[_Name]:
             for entry, _ in zip(entries, budget, strict=False)
         ]
         if next(budget, None) is None:
-            message = f"The globs of the command look at more than {MAX_NAMES:,} names."
+            message = f"The globs of the command have to be compared with more than {MAX_NAMES:,} names."
             raise Denied(Reason.NOT_UNDERSTOOD, message)
         return found
 

@@ -320,12 +320,14 @@ def _locked(path: str, lease: Lease) -> Denied:
 
 
 def _busy(kind: int) -> Denied:
-    who = "others are writing in it" if kind == fcntl.LOCK_EX else "another process keeps its folder locked (flock)"
-    message = f"There was no turn in the workspace in time: {who}."
+    who = (
+        "other calls are writing in it" if kind == fcntl.LOCK_EX else "another process keeps its folder locked (flock)"
+    )
+    message = f"The workspace could not be locked in time: {who}."
     return Denied(GuardReason.LOCKS_UNAVAILABLE, message, hint="Try again later.")
 
 
 def _unusable(error: Exception) -> NoReturn:
-    hint = "Try again later; if it stays so, an operator may delete the file while no agent is at work."
-    message = f"The file of locks cannot be used: {error}."
+    hint = "Try again later. If the error persists, the operator may delete the file while no agent is at work."
+    message = f"The lock file cannot be used: {error}."
     raise Denied(GuardReason.LOCKS_UNAVAILABLE, message, hint=hint) from error

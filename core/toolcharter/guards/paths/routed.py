@@ -133,7 +133,7 @@ class RoutedPaths:
             answer = self._route(path)
         if answer is None or isinstance(answer, VirtualFile | VirtualFolder):
             return answer
-        raise faults.route_failed(path, f"its extension answered {type(answer).__name__}")
+        raise faults.route_failed(path, f"its extension returned {type(answer).__name__}")
 
     def shows(self, path: str) -> bool:
         """Whether a virtual file at *path* is neither hidden nor protected."""
@@ -279,7 +279,7 @@ class RoutedFolder(_Held):
         """
         for count, name in enumerate(self._virtual("", self._answer, 0)):
             if count >= MAX_BELOW:
-                raise faults.route_failed(self.path, f"its extension names more than {MAX_BELOW} files")
+                raise faults.route_failed(self.path, f"its extension lists more than {MAX_BELOW} files")
             yield name
 
     def close(self) -> None:
@@ -380,7 +380,7 @@ def _content(path: str, plan: Plan, file: VirtualFile) -> bytes:
     with _told(path):
         data = file.read()
     if not isinstance(data, bytes):
-        raise faults.route_failed(path, f"its extension read {type(data).__name__}, not bytes")
+        raise faults.route_failed(path, f"its extension returned {type(data).__name__}, not bytes")
     if any(text in data for text in plan.conditions):
         raise faults.hidden(path)
     return data
@@ -390,7 +390,7 @@ def _entries(path: str, folder: VirtualFolder) -> list[Entry]:
     with _told(path):
         found = list(folder.entries())
     if not all(isinstance(one, Entry) for one in found):
-        raise faults.route_failed(path, "its extension lists something else than entries")
+        raise faults.route_failed(path, "its extension lists objects other than entries")
     return found
 
 

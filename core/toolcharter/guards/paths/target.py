@@ -59,7 +59,7 @@ def unwatched(touched: Sequence[Touched], *, alone: bool) -> AbstractContextMana
 
 
 def _refuse() -> None:
-    raise ToolError("These paths are for looking only.", reason="write_failure")
+    raise ToolError("These paths can only be read.", reason="write_failure")
 
 
 LOOKING = WriteGuard(_refuse, no_leases, unwatched)
@@ -107,7 +107,7 @@ class WriteTarget(Handle):
                     for count, name in enumerate(_names(fd, "", 0)):
                         self._tick()
                         if count >= MAX_BELOW or name.count("/") >= MAX_DEPTH:
-                            raise faults.unwritable(self.path, "holds too much to be looked through")
+                            raise faults.unwritable(self.path, "contains too many names to be searched")
                         yield name
                 finally:
                     os.close(fd)

@@ -102,7 +102,7 @@ class GovernedRunner:
         )
         runner = self._runner()
         if image and not getattr(runner, "takes_images", False):
-            what = f"The runner {runner.name!r} makes no containers, so it runs no image."
+            what = f"The runner {runner.name!r} does not run containers, so it cannot use an image."
             raise Denied(Reason.SANDBOX_UNAVAILABLE, what, hint="Write `runner: docker` into the profile.")
         return _completed(job, runner.run(job), time.monotonic() - started)
 
@@ -217,7 +217,7 @@ def _no_runner() -> Denied:
     return Denied(
         Reason.SANDBOX_UNAVAILABLE,
         "The profile names no runner, and nothing runs on the host unless the profile says so.",
-        hint="Write `runner: bwrap` or `runner: docker` into the profile, or `runner: host`, which contains nothing.",
+        hint="Write `runner: bwrap` or `runner: docker` into the profile, or `runner: host`, which is no sandbox.",
     )
 
 
@@ -228,7 +228,7 @@ def _opener(runner: ProgramRunner) -> Callable[[], ProgramRunner] | None:
 
 def _vector(argv: Sequence[str]) -> tuple[str, ...]:
     if not argv:
-        raise ToolError("There is no program in an empty argument vector.", reason=PROGRAM_NOT_FOUND)
+        raise ToolError("The argument vector is empty, so it names no program.", reason=PROGRAM_NOT_FOUND)
     return tuple(argv)
 
 

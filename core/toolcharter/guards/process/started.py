@@ -281,7 +281,7 @@ def begin(launch: Launch, streams: tuple[int, int, int]) -> Started:
 
 def _require_started(said: bytes) -> None:
     if len(said) != STARTED.size:
-        raise OSError(errno.ECHILD, "what was to start it was killed")
+        raise OSError(errno.ECHILD, "the process that starts programs was killed")
     number = STARTED.unpack(said)[0]
     if number:
         raise OSError(number, os.strerror(number))

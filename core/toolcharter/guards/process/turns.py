@@ -34,7 +34,7 @@ class Turns:
         """
         while not self._free.acquire(timeout=max(0.0, min(_BEAT_S, job.expires - time.monotonic()))):
             if time.monotonic() >= job.expires or not (job.is_wanted is None or job.is_wanted()):
-                message = "So many programs run that there was no time left to start another."
+                message = "Too many programs were running, and none ended in time to start another."
                 raise ToolError(message, reason=Reason.TIMED_OUT, retryable=True)
         try:
             yield

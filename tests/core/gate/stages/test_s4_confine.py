@@ -255,7 +255,7 @@ def test_one_call_has_one_budget_of_names(objection: Objection, monkeypatch: pyt
         DiskPreconditions(tuple(PathAccess("*" + "?" * n, is_pattern=True, folders=("sub/deep",)) for n in range(9)))
     ) == (
         "not_understood",
-        "The globs of the command look at more than 8 names.",
+        "The globs of the command have to be compared with more than 8 names.",
     )
 
 

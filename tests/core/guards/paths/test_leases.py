@@ -147,7 +147,7 @@ def test_write_waits_no_longer_than_its_call_may_last(made: Made, workspace: Pat
 
     assert (caught.value.reason, caught.value.message) == (
         "locks_unavailable",
-        "There was no turn in the workspace in time: another process keeps its folder locked (flock).",
+        "The workspace could not be locked in time: another process keeps its folder locked (flock).",
     )
     assert 0.1 <= took < 30
 
@@ -161,7 +161,7 @@ def test_call_with_much_time_does_not_wait_for_ever(made: Made, workspace: Path,
 
     assert (caught.value.reason, caught.value.message) == (
         "locks_unavailable",
-        "There was no turn in the workspace in time: others are writing in it.",
+        "The workspace could not be locked in time: other calls are writing in it.",
     )
 
 

@@ -206,7 +206,7 @@ def test_one_call_looks_at_so_many_names(
     assert sorted(expand(paths, ".", "*")) == ["*", "a", "b", "d"]
     with pytest.raises(Denied, match="not_understood"):
         expand(paths, ".", "**/x")
-    assert caught.value.message == "The globs of the command look at more than 5 names."
+    assert caught.value.message == "The globs of the command have to be compared with more than 5 names."
 
 
 @each_row(

@@ -217,8 +217,8 @@ def test_link_behind_a_slash_is_told(openers, tree: Path) -> None:
         writable(tree, openers).open_place("in_dir/", "delete")
 
     assert (caught.value.message, caught.value.hint) == (
-        "'in_dir/' ends in a slash, and what lies there is a link.",
-        "Leave the slash out to mean the link, or name the folder by its own path.",
+        "'in_dir/' ends in a slash, but is a link.",
+        "Leave the slash out to act on the link, or name the folder by its own path.",
     )
 
 

@@ -195,7 +195,7 @@ def test_folders_show_both(routed: Routed, workspace: Path) -> None:
         assert list(folder.entries()) == [Entry("v_b.md", "file", 3)]
         assert not folder.is_on_disk()
         assert folder.hidden() == ()
-        with pytest.raises(ToolError, match="programs see the disk alone") as caught:
+        with pytest.raises(ToolError, match="programs see only the disk") as caught:
             folder.fileno()
     assert caught.value.reason == "path_not_found"
 
