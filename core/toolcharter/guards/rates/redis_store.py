@@ -220,7 +220,7 @@ def _hashed(key: str) -> str:
 
 def _unavailable(error: Exception) -> Unavailable:
     # Without the error's text, which contains the server's name.
-    return Unavailable(f"The store of the rate limits gives no answer ({type(error).__name__}), so no call is let in.")
+    return Unavailable(f"The rate limit store does not answer ({type(error).__name__}), so no call is allowed.")
 
 
 def _client(url: str, timeout_s: float) -> "redis.Redis":
@@ -232,7 +232,7 @@ def _client(url: str, timeout_s: float) -> "redis.Redis":
                 Fault(
                     "limits.store",
                     "",
-                    "counts are to be kept in a Redis, and the library for it is not installed.",
+                    "the counts are kept in a Redis, but the library for it is not installed.",
                     "Install toolcharter with its extra: toolcharter[redis].",
                 )
             ]
@@ -241,8 +241,8 @@ def _client(url: str, timeout_s: float) -> "redis.Redis":
         pool = pools.from_url(url, **_options(timeout_s))
     except ValueError:
         # Without the URL and the library's message: both may contain a password.
-        fix = "Write such as redis://127.0.0.1:6379/0, a password with %2F for a slash."
-        raise ConfigurationError([Fault("limits.store", "", "no URL of a Redis that can be read.", fix)]) from None
+        fix = "Write a URL such as redis://127.0.0.1:6379/0; in a password, write a slash as %2F."
+        raise ConfigurationError([Fault("limits.store", "", "this is not a valid URL of a Redis.", fix)]) from None
     return redis.Redis.from_pool(pool)
 
 

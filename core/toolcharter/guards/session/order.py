@@ -62,7 +62,7 @@ class OrderGuard(SessionGuard[Recent[Need], Place]):
             if need not in state:
                 entry = self._entries[need[0]]
                 same = f" with the same {', '.join(map(repr, entry.args))}" if entry.args else ""
-                ours = f"{call.tool!r} needs an earlier call that matches {entry.needs.text!r}{same} and ends well."
+                ours = f"{call.tool!r} needs an earlier, successful call that matches {entry.needs.text!r}{same}."
                 return Deny(Reason.PRECONDITION_FAILED, entry.message or ours)
         return None
 
@@ -143,7 +143,7 @@ class ReadsGuard(SessionGuard[Recent[Hashable], Sights]):
         unknown = [path for path, sight in facts if sight is not None and sight not in state]
         if not unknown:
             return None
-        message = f"This session has not read {', '.join(map(repr, unknown))} as it is now; read it first."
+        message = f"This session has not read the current version of {', '.join(map(repr, unknown))}; read it first."
         return self._object(message, f"Call {' or '.join(map(repr, self._settings.reads))}, then repeat this call.")
 
     def _object(self, message: str, hint: str) -> Deny | str:

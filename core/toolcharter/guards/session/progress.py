@@ -63,7 +63,7 @@ def _same(state: deque[tuple[bytes, bytes]], call: bytes) -> int:
 
 
 def _answered(call: Call, number: int) -> str:
-    return f"{call.tool!r} was called {number} times with the same arguments and answered the same each time"
+    return f"{call.tool!r} was called {number} times with the same arguments and returned the same result each time"
 
 
 @dataclass(slots=True)
@@ -112,9 +112,11 @@ class ReadStreakGuard(SessionGuard[Reading, Step]):
         different = state.different + (facts.reads not in state.seen)
         circles = different <= DIFFERENT * number
         warn, deny = (self._settings.warn, self._settings.deny) if circles else self._settings.exploring
-        said = f"This is read {number} without a change between, and {different} of them are different ones"
+        said = f"This is read {number} without a change in between, and {different} of these reads are different"
         if deny is not None and number >= deny:
-            hint = "Write down what you found, or do what it is for." if not circles else "Use what you have read."
+            hint = (
+                "Write down what you found, or continue with your task." if not circles else "Use what you have read."
+            )
             return Deny(Reason.REPEATED_CALL, f"{said}.", hint)
         if warn is not None and number >= warn:
             return f"{said}; use what you have read before you read on."

@@ -52,7 +52,7 @@ class RepeatsGuard(SessionGuard[Streak, bytes]):
         if deny is not None and number >= deny:
             return Deny(Reason.REPEATED_CALL, f"{said}.", "Do something else first, or change the arguments.")
         if warn is not None and number >= warn:
-            return f"{said}; it will hardly answer anything new."
+            return f"{said}; it will hardly return anything new."
         return None
 
     def count(self, state: Streak, facts: bytes) -> None:
@@ -159,7 +159,7 @@ class DuplicatesGuard(SessionGuard[Done, Marks]):
         """Deny a call that was ok before, if nothing can have changed since."""
         if state.running or not any(key in state.calls for key in facts.keys):
             return None
-        message = f"{call.tool!r} was called like this before; its result is already there, further up."
+        message = f"{call.tool!r} was called like this before; you already have the result, further up."
         return Deny(Reason.REPEATED_CALL, message, "Use the earlier result.")
 
     def enter(self, state: Done, facts: Marks, *, has_effects: bool) -> Marks:

@@ -47,7 +47,7 @@ class TestRates:
         refused = toolbox.call("echo", {})
 
         assert (refused.reason, refused.retryable) == ("rate_limited", False)
-        assert refused.message == "calls_per_session is 1; no more in this session."
+        assert refused.message == "calls_per_session is 1; no more calls in this session."
 
     def test_subagents_called_from_a_body_count_for_their_parent(self, make_toolbox) -> None:
         """A call below a call has the keys of the caller at the top, whatever it calls itself."""

@@ -60,7 +60,7 @@ REFUSALS = [
     pytest.param(
         "calls_per_session",
         86_400.0,
-        Refused("calls_per_session 2", None, "calls_per_session is 2; no more in this session."),
+        Refused("calls_per_session 2", None, "calls_per_session is 2; no more calls in this session."),
         id="session",
     ),
 ]
@@ -336,10 +336,7 @@ def test_limit_that_is_full_of_sessions_refuses_new_ones_until_some_are_over(clo
 
     full = take(Keys("s3", "main"))
 
-    message = (
-        "calls_per_minute counts the calls of 2 sessions already and forgets none that may still call; "
-        "try again in 100 s."
-    )
+    message = "calls_per_minute counts the calls of 2 sessions and has no room for another; try again in 100 s."
     assert (known, full) == ([None, None, None], Refused("calls_per_minute 2", 100.0, message))
     assert (take(Keys("s1", "main")) is None, take(Keys("s2", "main")) is None) == (False, True)
     clock.now += 40

@@ -116,7 +116,7 @@ def test_session_has_a_plain_count_that_ends_after_a_week(make, server) -> None:
 
     answers = [take(KEYS), take(KEYS), take(KEYS), take(Keys("s2", "main"))]
 
-    no_more = Refused("calls_per_session 2", None, "calls_per_session is 2; no more in this session.")
+    no_more = Refused("calls_per_session 2", None, "calls_per_session is 2; no more calls in this session.")
     assert answers == [None, None, no_more, None]
     with server.client() as client:
         lives = [client.ttl(name) for name in client.scan_iter()]
@@ -245,7 +245,7 @@ async def test_server_killed_in_the_middle_denies_until_it_is_back(make, server)
     await asyncio.to_thread(limits.close)
 
     assert before == [None, None]
-    gone = Unavailable("The store of the rate limits gives no answer (ConnectionError), so no call is let in.")
+    gone = Unavailable("The rate limit store does not answer (ConnectionError), so no call is allowed.")
     assert during == [gone, gone]
     assert [type(answer) for answer in after] == [type(None), type(None), Refused]
 
@@ -292,7 +292,7 @@ def test_synchronous_refusal_leaves_nothing_counted_in_earlier_stores(make, serv
         pytest.param("right", None, id="right"),
         pytest.param(
             "wrong",
-            Unavailable("The store of the rate limits gives no answer (AuthenticationError), so no call is let in."),
+            Unavailable("The rate limit store does not answer (AuthenticationError), so no call is allowed."),
             id="wrong",
         ),
     ],
@@ -413,9 +413,7 @@ async def test_server_that_answers_nonsense_denies(listen, total, reply: bytes, 
 
     for answer in answers:
         assert isinstance(answer, Unavailable)
-        assert re.fullmatch(
-            r"The store of the rate limits gives no answer \(\w+\), so no call is let in\.", answer.message
-        )
+        assert re.fullmatch(r"The rate limit store does not answer \(\w+\), so no call is allowed\.", answer.message)
 
 
 async def test_server_that_drips_is_left_by_asynchronous_code(listen, total) -> None:
@@ -454,8 +452,8 @@ def test_url_that_cannot_be_read_is_an_error_of_the_profile(total, url: str) -> 
         RateLimits([total(calls_per_hour=1, store=url)])
 
     assert str(raised.value) == (
-        "limits.store: no URL of a Redis that can be read.\n"
-        "Write such as redis://127.0.0.1:6379/0, a password with %2F for a slash."
+        "limits.store: this is not a valid URL of a Redis.\n"
+        "Write a URL such as redis://127.0.0.1:6379/0; in a password, write a slash as %2F."
     )
 
 
@@ -467,7 +465,7 @@ def test_missing_library_is_an_error_that_names_the_extra(total, monkeypatch) ->
         RateLimits([total(calls_per_hour=1, store="redis://127.0.0.1")])
 
     assert str(raised.value) == (
-        "limits.store: counts are to be kept in a Redis, and the library for it is not installed.\n"
+        "limits.store: the counts are kept in a Redis, but the library for it is not installed.\n"
         "Install toolcharter with its extra: toolcharter[redis]."
     )
 

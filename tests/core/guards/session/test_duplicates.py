@@ -10,7 +10,7 @@ from toolcharter.profile.settings import SkipDuplicate
 RECALL = SkipDuplicate(parse_rule("memory:recall"), ("days",))
 DENIED = Deny(
     "repeated_call",
-    "'memory' was called like this before; its result is already there, further up.",
+    "'memory' was called like this before; you already have the result, further up.",
     "Use the earlier result.",
 )
 

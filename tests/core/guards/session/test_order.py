@@ -8,7 +8,7 @@ from toolcharter.profile.rules import parse_rule
 from toolcharter.profile.settings import DependsOn
 
 PUSH = DependsOn(parse_rule("git:push"), parse_rule("run_tests"))
-OURS = "'git' needs an earlier call that matches 'run_tests' and ends well."
+OURS = "'git' needs an earlier, successful call that matches 'run_tests'."
 
 
 def test_call_without_the_earlier_one_is_denied(make_agent) -> None:
@@ -94,7 +94,7 @@ def test_both_calls_share_the_arguments_that_the_profile_names(make_agent, earli
     """Who looks at one process may not type into another."""
     agent = make_agent(depends_on=(HANDLE,))
     agent("process", action="capture", **earlier)
-    message = "'process' needs an earlier call that matches 'process:capture' with the same 'handle' and ends well."
+    message = "'process' needs an earlier, successful call that matches 'process:capture' with the same 'handle'."
 
     told = agent("process", action="send_keys", handle="a", keys="ls")
 

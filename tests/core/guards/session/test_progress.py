@@ -14,7 +14,7 @@ from toolcharter.profile.settings import ReadStreak, Repeats
 
 
 def same(number: int) -> str:
-    return f"'build' was called {number} times with the same arguments and answered the same each time"
+    return f"'build' was called {number} times with the same arguments and returned the same result each time"
 
 
 def test_the_same_answer_is_warned_of_and_then_refused(make_agent) -> None:

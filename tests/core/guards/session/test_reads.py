@@ -15,7 +15,7 @@ STRICT = ReadBeforeWrite("strict")
 
 
 def said(*paths):
-    return f"This session has not read {', '.join(map(repr, paths))} as it is now; read it first."
+    return f"This session has not read the current version of {', '.join(map(repr, paths))}; read it first."
 
 
 def denied(*paths):

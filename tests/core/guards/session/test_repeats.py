@@ -5,7 +5,7 @@ import pytest
 from toolcharter.api.call import Deny
 from toolcharter.profile.settings import Repeats
 
-WARNED = "NOTE: This is call {} in a row of 'grep' with the same arguments; it will hardly answer anything new."
+WARNED = "NOTE: This is call {} in a row of 'grep' with the same arguments; it will hardly return anything new."
 
 
 def denied(number):

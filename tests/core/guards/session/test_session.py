@@ -18,7 +18,7 @@ SETTINGS = {
     "same_result": Repeats(warn=2, deny=9),
     "after_call": (AfterCall(EDIT, "Run the tests."),),
 }
-REPEATED = "NOTE: This is call {} in a row of 'edit_file' with the same arguments; it will hardly answer anything new."
+REPEATED = "NOTE: This is call {} in a row of 'edit_file' with the same arguments; it will hardly return anything new."
 
 
 @pytest.mark.parametrize("name", SETTINGS)
@@ -40,8 +40,8 @@ def test_guards_object_and_speak_in_one_order(make_agent) -> None:
     """What must come first, then what need not come again; then the result's own notes, then the profile's."""
     seen = {"f": 1}
     agent = make_agent(**SETTINGS, identify=seen.get)
-    unread = "This session has not read 'f' as it is now; read it first."
-    again = "'edit_file' was called like this before; its result is already there, further up."
+    unread = "This session has not read the current version of 'f'; read it first."
+    again = "'edit_file' was called like this before; you already have the result, further up."
 
     told = [agent("edit_file", path="f")]
     agent("plan")
