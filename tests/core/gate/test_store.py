@@ -234,7 +234,7 @@ def test_secrets_of_the_callers_tenant(with_store: Callable[..., Toolbox], engin
         "denied",
         "store_unavailable",
         "The store has no secret 'key'.",
-        "An operator keeps it with: toolcharter store secret put key",
+        "The operator can add it with: toolcharter store secret put key",
     )
 
 

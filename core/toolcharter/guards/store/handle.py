@@ -131,7 +131,9 @@ class StoreHandle:
         name = f"{model.__module__}.{model.__qualname__}"
         first = self._models.setdefault((distribution, model.store_kind.name), name)
         if first != name:
-            raise SpecError(f"the kind {model.store_kind.name!r} of {distribution} is that of {first}, not of {name}")
+            raise SpecError(
+                f"the kind {model.store_kind.name!r} of {distribution} belongs to the model {first}, not to {name}"
+            )
 
     def close(self) -> None:
         """Release the engine. Later uses are refused."""

@@ -43,7 +43,7 @@ class _Checked:
                 return method(*args, **named)
             except (TypeError, ValueError, AttributeError, LookupError) as error:
                 raise StoreUnavailable(
-                    f"The store holds what no engine has written: {type(error).__name__}."
+                    f"The store contains data that no engine has written: {type(error).__name__}."
                 ) from error
 
         return use
@@ -116,7 +116,7 @@ def _document(record: StoreRecord, kind: RecordKind) -> str:
     if len(document.encode()) > MAX_DOCUMENT_BYTES:
         refuse(f"A record of the kind {kind.name!r} is larger than {MAX_DOCUMENT_BYTES} bytes.")
     if read != record:
-        raise SpecError(f"{type(record).__name__}: a record that was read again is not what was written")
+        raise SpecError(f"{type(record).__name__}: a record differs after it was written and read again")
     return document
 
 
@@ -134,10 +134,10 @@ def stored(
     try:
         data = from_json(document)
         if not isinstance(data, dict) or tuple(data.get(name) for name in kind.key) != row.key:
-            unreadable(kind, row.key, "it does not hold its own key")
+            unreadable(kind, row.key, "it does not contain its own key")
         if kind.secret:
             if not all(map(is_secret, map(data.get, kind.secret))):
-                unreadable(kind, row.key, "what is secret in it is neither text nor a mapping of it")
+                unreadable(kind, row.key, "a secret field is neither text nor a mapping of texts")
             data = seals.unsealed(kind, row.key, data)
             secrets.extend(texts_of(kind, data))
             document = to_json(data)
@@ -147,7 +147,7 @@ def stored(
     except ValueError:
         unreadable(kind, row.key, "it is not JSON")
     if any(getattr(record, name) != value for name, value in where.items()):
-        unreadable(kind, row.key, "its index says what it does not")
+        unreadable(kind, row.key, "its index does not match its content")
     return Stored(record, row.version, row.seq)
 
 
@@ -174,7 +174,9 @@ def _changed(kind: RecordKind, data: dict[str, Any], change: Change) -> dict[str
     for field in kind.secret:
         value = data.get(field)
         if not is_secret(value):
-            raise SpecError(f"the secret field {field!r} of the kind {kind.name!r} is neither text nor a mapping of it")
+            raise SpecError(
+                f"the secret field {field!r} of the kind {kind.name!r} is neither text nor a mapping of texts"
+            )
         if isinstance(value, str):
             data[field] = change(field, value)
         elif isinstance(value, dict):
@@ -190,9 +192,11 @@ def require_key(kind: RecordKind, key: tuple[Any, ...]) -> tuple[str, ...]:
         ToolError: A part is empty or not text, or all parts together are too long.
     """
     if len(key) != len(kind.key):
-        raise SpecError(f"the key of the kind {kind.name!r} is {', '.join(kind.key)}: {len(kind.key)} texts")
+        raise SpecError(f"the key of the kind {kind.name!r} has the parts {', '.join(kind.key)}")
     if not all(isinstance(part, str) and part and is_plain(part) for part in key):
-        refuse(f"The key of a record of the kind {kind.name!r} is text that is not empty, without NUL.")
+        refuse(
+            f"Each part of the key of a record of the kind {kind.name!r} must be text that is not empty, without NUL."
+        )
     if sum(map(len, key)) > MAX_KEY_CHARS:
         refuse(f"The key of a record of the kind {kind.name!r} is longer than {MAX_KEY_CHARS} characters.")
     return tuple(str.__str__(part) for part in key)
@@ -213,11 +217,13 @@ def require_indexed(kind: RecordKind, name: str, value: Any) -> str | int | bool
     if name not in kind.indexed:
         raise SpecError(f"{name!r} is no indexed field of the kind {kind.name!r}: {', '.join(kind.indexed) or 'none'}")
     if not isinstance(value, str | int | None):
-        raise SpecError(f"the indexed field {name!r} holds text, whole numbers, yes or no, or nothing")
+        raise SpecError(f"the indexed field {name!r} must hold text, a whole number, a boolean or null")
     if isinstance(value, str) and (len(value) > MAX_INDEXED_CHARS or not is_plain(value)):
-        refuse(f"The field {name!r} of the kind {kind.name!r} holds up to {MAX_INDEXED_CHARS} characters without NUL.")
+        refuse(
+            f"The field {name!r} of the kind {kind.name!r} may hold up to {MAX_INDEXED_CHARS} characters without NUL."
+        )
     if isinstance(value, int) and not -_INT64 <= value < _INT64:
-        refuse(f"The field {name!r} of the kind {kind.name!r} holds whole numbers of 64 bits.")
+        refuse(f"The field {name!r} of the kind {kind.name!r} must be a whole number of 64 bits.")
     return str.__str__(value) if isinstance(value, str) else value
 
 
@@ -228,7 +234,7 @@ def is_plain(text: str) -> bool:
 
 def _searched(kind: RecordKind, name: str, value: Any) -> str:
     if not isinstance(value, str | None):
-        raise SpecError(f"the full-text field {name!r} of the kind {kind.name!r} holds text")
+        raise SpecError(f"the full-text field {name!r} of the kind {kind.name!r} must hold text")
     return (value or "").replace("\0", " ")
 
 
@@ -252,7 +258,7 @@ def json_text(item: Any) -> str:
         text = _ENCODER.encode(item)
         size = len(text.encode())
     except (TypeError, ValueError, RecursionError) as error:
-        raise SpecError(f"an item of a list is JSON: {type(error).__name__}") from error
+        raise SpecError(f"an item of a list must be JSON: {type(error).__name__}") from error
     if size > MAX_DOCUMENT_BYTES:
         refuse(f"An item of a list is larger than {MAX_DOCUMENT_BYTES} bytes.")
     return text

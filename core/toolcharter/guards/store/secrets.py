@@ -28,7 +28,7 @@ def secret_value(open_store: Callable[[], Store], text: str) -> str:
         raise StoreUnavailable(f"The reference to a secret cannot be read: {error}.") from None
     found = open_store().get(SecretRecord, name)
     if found is None:
-        hint = f"An operator keeps it with: toolcharter store secret put {name}"
+        hint = f"The operator can add it with: toolcharter store secret put {name}"
         raise StoreUnavailable(f"The store has no secret {name!r}.", hint=hint)
     return found.record.value
 
@@ -43,4 +43,4 @@ def secrets_of(view: Callable[[Access], BoundStore], access: Access) -> Store:
 
 
 def _refuse() -> None:
-    raise StoreUnavailable("Secrets are only read here.")
+    raise StoreUnavailable("Secrets can only be read here.")

@@ -120,7 +120,7 @@ class BoundTransaction:
         if order and order not in kind.indexed:
             raise SpecError(f"{order!r} is no indexed field of the kind {kind.name!r}")
         if not isinstance(after, str) or len(after) > _MAX_CURSOR_CHARS or not is_plain(after):
-            refuse("`after` is what the page before gave.")
+            refuse("`after` must be the cursor that the page before returned.")
         wanted = require_where(kind, where)
         rows, following = self._rows.page(
             kind.name, where=wanted, order=order, descending=descending, after=after, limit=_limit(limit)
@@ -146,7 +146,7 @@ class BoundTransaction:
             raise SpecError(f"the kind {kind.name!r} has no full-text field")
         words = re.findall(r"\w+", text)
         if len(words) > MAX_WORDS or len(text) > MAX_DOCUMENT_BYTES:
-            refuse(f"A search has up to {MAX_WORDS} words.")
+            refuse(f"A search may have up to {MAX_WORDS} words.")
         checked, most = require_where(kind, where), _limit(limit)
         if not words:
             return ()
@@ -177,7 +177,7 @@ class BoundTransaction:
 
     def _open(self, *, writes: bool = False) -> None:
         if self.is_over:
-            raise ToolError("the transaction is over: its reads and writes belong into its function")
+            raise ToolError("the transaction is over: read and write only within its function")
         if writes:
             self._within.require_writable()
 
@@ -340,7 +340,7 @@ class BoundStore:
         scope, timeout_s = require_scope(self._access.scope()), self._access.timeout_s()
         engine = self._opened.engine(timeout_s)
         if id(engine) in _WITHIN.get():
-            raise ToolError("the store was used within its own transaction: use what the function is handed")
+            raise ToolError("the store was used within its own transaction: use the function's argument instead")
         return engine, scope, timeout_s
 
 
@@ -367,33 +367,33 @@ def require_scope(scope: Scope) -> Scope:
         StoreUnavailable: A name is not valid.
     """
     if scope.tenant and TENANT.fullmatch(scope.tenant) is None:
-        message = "The tenant's name is none that a store can keep records for: letters, digits, '_' and '-', up to 64."
+        message = "The tenant's name is not valid in a store: use up to 64 letters, digits, '_' and '-'."
         raise StoreUnavailable(message)
     if DISTRIBUTION.fullmatch(scope.distribution) is None:
-        raise StoreUnavailable(f"{scope.distribution!r} is no normalised name of a distribution.")
+        raise StoreUnavailable(f"{scope.distribution!r} is not the normalised name of a distribution.")
     return scope
 
 
 def require_name(name: str) -> str:
     """Return *name*, if it is valid for a list, a lease or a holder."""
     if not isinstance(name, str) or not name or len(name) > MAX_KEY_CHARS or not is_plain(name):
-        refuse(f"A name in a store is text of 1 to {MAX_KEY_CHARS} characters without NUL.")
+        refuse(f"A name in a store must be text of 1 to {MAX_KEY_CHARS} characters without NUL.")
     return name
 
 
 def _version(expected: int | None) -> int | None:
     if expected is not None and (type(expected) is not int or expected < 0):
-        raise SpecError(f"{expected!r} is no version: 0 for none, else what `put` gave")
+        raise SpecError(f"{expected!r} is not a version: 0 for no record, else the version that `put` returned")
     return expected
 
 
 def _limit(limit: int) -> int:
     if type(limit) is not int or not 1 <= limit <= MAX_PAGE:
-        refuse(f"A limit is a whole number from 1 to {MAX_PAGE}.")
+        refuse(f"A limit must be a whole number from 1 to {MAX_PAGE}.")
     return limit
 
 
 def _ttl(ttl_s: float) -> float:
     if not isfinite(ttl_s) or not 0 < ttl_s <= MAX_TTL_S:
-        refuse(f"A lease lasts more than 0 and up to {MAX_TTL_S:g} seconds.")
+        refuse(f"A lease must last more than 0 and up to {MAX_TTL_S:g} seconds.")
     return float(ttl_s)

@@ -241,7 +241,7 @@ def test_one_kind_is_one_model(store: Store, engine: MemoryEngine) -> None:
 
     store.put(Note(id="a"))
 
-    with pytest.raises(SpecError, match="the kind 'note' of acme-notes is that of"):
+    with pytest.raises(SpecError, match="the kind 'note' of acme-notes belongs to the model"):
         store.get(Other, "a")
     assert StoreHandle(lambda: engine).bound("acme", "acme-others").get(Other, "a") is None
 
