@@ -1,4 +1,4 @@
-"""What agents cost that live longer than one answer: their memory, files that are kept elsewhere, jobs that wait, other agents."""
+"""Costs of agents that live longer than one answer: memory, routed files, waiting jobs, other agents."""
 
 from measure import Bench, Row, Subject, ratio
 

@@ -1,4 +1,4 @@
-"""The cost of one governed call, beside calls through other frameworks that govern nothing."""
+"""The cost of one governed call, compared to calls through other frameworks, which govern nothing."""
 
 from environments import CAREFUL, LANGCHAIN, LLM, MCP, OPENAI_AGENTS, PYDANTIC_AI, STRANDS
 from measure import Row, Subject, ratio

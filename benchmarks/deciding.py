@@ -1,4 +1,4 @@
-"""What finding the rules for a call costs, and how it grows with their number."""
+"""The cost of finding the rules for a call, and its growth with the number of rules."""
 
 from measure import Row, Subject, ratio
 

@@ -1,4 +1,4 @@
-"""Environments of their own for the peers, below `.venvs`, made by the project's uv."""
+"""Separate environments for the peers, below `.venvs`, made by the project's uv."""
 
 import subprocess
 import sys
@@ -16,23 +16,23 @@ _OWN = ("toolcharter", "pydantic", "orjson", "google-re2", "pluggy", "click")
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """A Python and what is installed beside it."""
+    """A Python and the packages installed for it."""
 
     name: str
     packages: tuple[str, ...]
 
     @property
     def folder(self) -> Path:
-        """Where it lies."""
+        """The environment's folder."""
         return ROOT / ".venvs" / f"bench-{self.name}"
 
     @property
     def python(self) -> Path:
-        """Its interpreter."""
+        """The environment's interpreter."""
         return self.folder / "bin" / "python" if self.packages else Path(sys.executable)
 
     def prepare(self) -> None:
-        """Make it, unless it is there and holds the same packages."""
+        """Make the environment, unless it exists with the same packages."""
         stamp, wanted = self.folder / "bench-packages.txt", " ".join(self.packages)
         if not self.packages or (stamp.is_file() and stamp.read_text() == wanted):
             return
@@ -43,7 +43,7 @@ class Environment:
         stamp.write_text(wanted)
 
     def versions(self) -> str:
-        """What is compared, with versions: `langchain-core 1.0, structlog 25.1`."""
+        """Return the compared packages with versions: `langchain-core 1.0, structlog 25.1`."""
         if not self.packages:
             return ", ".join(f"{name} {version(name)}" for name in _OWN)
         command: list[str | Path] = [self.python, "-c", _LIST, *self.packages]
@@ -52,15 +52,15 @@ class Environment:
 
 @dataclass(frozen=True, slots=True)
 class HostEnvironment(Environment):
-    """That of a plugin for a framework, with the framework beside it; see `scripts/hosts.py`."""
+    """The environment of a plugin for a framework, together with the framework; see `scripts/hosts.py`."""
 
     @property
     def folder(self) -> Path:
-        """Where it lies."""
+        """The environment's folder."""
         return ROOT / ".venvs" / self.name
 
     def prepare(self) -> None:
-        """Make it, unless it is there."""
+        """Make the environment, unless it exists."""
         sys.path.insert(0, str(ROOT / "scripts"))
         prepare_host = import_module("environment").prepare_host
         prepare_host(ROOT / "plugins" / self.name)

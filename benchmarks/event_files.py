@@ -1,4 +1,4 @@
-"""Events on their way to a file: what they cost, and that none is lost or torn."""
+"""Events on their way to a file: their cost, and the proof that no line is lost or torn."""
 
 import json
 from contextlib import suppress
@@ -14,14 +14,14 @@ EVENTS_OF_A_CALL = 3
 
 
 def damaged_lines(bench: Bench) -> float:
-    """How many lines of four processes with four threads each are missing or no event."""
+    """Count the event lines that are missing or damaged after four processes with four threads each wrote a file."""
     calls = bench.many(5000)
     with TemporaryDirectory() as folder:
         events = Path(folder, "events.jsonl")
         subject = Subject("ours/governed.py", variables=(("BENCH_EVENTS", str(events)),))
         with bench.workers(*[subject] * PROCESSES) as workers:
             for worker in workers:
-                worker.ask("shared_calls", 0)  # Now all are up.
+                worker.ask("shared_calls", 0)  # Wait until all workers are up.
             for worker in workers:
                 worker.begin("shared_calls", calls)
             for worker in workers:

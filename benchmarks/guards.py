@@ -1,4 +1,4 @@
-"""What the guards cost: opening files, scrubbing results, starting programs."""
+"""The costs of the guards: opening files, scrubbing results, starting programs."""
 
 from collections.abc import Callable
 
@@ -10,7 +10,7 @@ _FETCHING = Subject("ours/fetching.py")
 _WRITING = Subject("ours/writing.py")
 _BALLAST = 1 << 30
 _PACE = 15
-"""The least pace on hostile input, in MB/s."""
+"""The lowest rate that is acceptable for hostile input, in MB/s."""
 
 
 def _scrubbing(bench: Bench) -> Subject:

@@ -1,4 +1,4 @@
-"""A Python of its own with the core and plugins that a measurement needs."""
+"""Makes a separate Python with the core and the plugins that a measurement needs."""
 
 import compileall
 import sysconfig
@@ -11,10 +11,10 @@ from tempfile import TemporaryDirectory
 
 @contextmanager
 def installation(plugins: Mapping[str, str], *, with_ours: bool = False) -> Iterator[Path]:
-    """Install *plugins*, of which each offers one tool, and give the Python.
+    """Install *plugins*, each of which offers one tool, and return the Python.
 
     Args:
-        plugins: The source of each by its name, which is its tool's.
+        plugins: The source of each plugin by its name, which is also its tool's.
         with_ours: Let profiles use our own plugins, too: plugins elsewhere on `sys.path` are not trusted.
     """
     with TemporaryDirectory() as folder:
@@ -26,7 +26,7 @@ def installation(plugins: Mapping[str, str], *, with_ours: bool = False) -> Iter
                 if not (site / entry.name).exists():
                     (site / entry.name).symlink_to(entry)
         else:
-            # With the `.pth` files that lie there: they lead to editable installs.
+            # Also process the `.pth` files there: they lead to editable installs.
             (site / "core.pth").write_text(f"import site; site.addsitedir({str(ours)!r})")
         for name, source in plugins.items():
             _install(site, name, source)
@@ -40,6 +40,6 @@ def _install(site: Path, name: str, source: str) -> None:
     metadata = site / f"{name}-1.0.dist-info"
     metadata.mkdir()
     (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
-    # A group of its own for pluggy, which refuses modules with several entry points, such as `toolcharter_files`.
+    # pluggy gets a group of its own: it refuses modules with several entry points, such as `toolcharter_files`.
     groups = "".join(f"[{group}]\n{name} = {name}\n\n" for group in ("pluggy_bench", "toolcharter"))
     (metadata / "entry_points.txt").write_text(groups)

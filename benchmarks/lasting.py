@@ -1,4 +1,4 @@
-"""What stays of the speed: in the slowest calls, on many threads, after a million calls."""
+"""Whether the speed lasts: in the slowest calls, on many threads, after a million calls."""
 
 from collections.abc import Callable
 from statistics import median

@@ -1,4 +1,4 @@
-"""What a row is, and how its number comes about: alternating pairs, so that the machine's drift cancels."""
+"""Defines a row and measures its number in alternating pairs, so that the machine's drift cancels out."""
 
 import json
 import os
@@ -20,11 +20,11 @@ _ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.st
 WARMING_CALLS = 50
 
 Sample = Callable[[], float]
-"""Gives seconds for one operation."""
+"""Returns the seconds that one operation takes."""
 
 
 class NotMeasured(Exception):
-    """The row needs a peer that this run goes without."""
+    """The row needs a peer, and this run has no peers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,15 +43,15 @@ class Row:
     what: str
     measure: "Callable[[Bench], float]"
     goal: float | None = None
-    """The limit of the number, which is a ratio unless *unit* says otherwise; None for what is shown for comparison."""
+    """The limit of the number, which is a ratio unless *unit* says otherwise; None for a row without a goal."""
     at_least: bool = False
-    """The goal is a lower limit."""
+    """Whether the goal is a lower limit."""
     unit: str = "x"
     price: str = ""
-    """Why the goal is missed, where it is, and what meeting it would cost."""
+    """If the goal is missed: why, and what it would cost to meet it."""
 
     def met(self, value: float) -> bool | None:
-        """Whether *value* reaches the goal."""
+        """Whether *value* meets the goal; None without a goal."""
         if self.goal is None:
             return None
         return value >= self.goal if self.at_least else value <= self.goal
@@ -71,17 +71,17 @@ class Worker:
         self._script = subject.script
 
     def ask(self, name: str, number: int) -> Any:
-        """Run an operation *number* times, or a report of *number*; see `serve.py`."""
+        """Run an operation *number* times, or a report with *number*, and return the answer; see `serve.py`."""
         self.begin(name, number)
         return self.end()
 
     def begin(self, name: str, number: int) -> None:
-        """Ask without waiting for the answer."""
+        """Send a request without waiting for the answer."""
         assert self._process.stdin is not None
         print(json.dumps([name, number]), file=self._process.stdin, flush=True)
 
     def end(self) -> Any:
-        """The answer to what was asked."""
+        """Wait for the answer and return it."""
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if not line:
@@ -95,20 +95,20 @@ class Worker:
 
 @dataclass
 class Bench:
-    """One run: how much is measured, and the processes that are up."""
+    """One run: its extent, and the processes that are running."""
 
     quick: bool = False
     peers: bool = True
     rounds: int = 25
-    """How many pairs are measured; the ratio is their median."""
+    """The number of pairs that are measured; the ratio is their median."""
     used: list[Environment] = field(default_factory=list)
-    """Those of peers, in the order in which rows have wanted them."""
+    """The peers' environments, in the order in which rows needed them."""
     kept: dict[Subject, Worker] = field(default_factory=dict)
-    """The processes of a quick run, which asks whether rows work: a row may find one as another has left it."""
+    """The processes of a quick run, which only checks that rows work: rows share them."""
     served: Path | None = None
     """The Python of `serving`, which a quick run keeps, too."""
     ending: ExitStack = field(default_factory=ExitStack)
-    """Removes what a quick run has kept."""
+    """Removes what a quick run keeps."""
 
     def many(self, number: int) -> int:
         """*number*, or a hundredth of it in a quick run."""
@@ -116,15 +116,15 @@ class Bench:
 
     @property
     def batch_s(self) -> float:
-        """How long one sample of a fast operation takes, in seconds."""
+        """The duration of one sample of a fast operation, in seconds."""
         return 0.002 if self.quick else 0.03
 
     @contextmanager
     def workers(self, *subjects: Subject) -> Iterator[Sequence[Worker]]:
-        """Processes for *subjects*, ended afterwards.
+        """Start processes for *subjects*, and end them afterwards.
 
         Raises:
-            NotMeasured: One of them is a peer, and this run goes without.
+            NotMeasured: One of the subjects is a peer, and this run has no peers.
         """
         for subject in subjects:
             self.want(subject.environment)
@@ -139,7 +139,7 @@ class Bench:
 
     @contextmanager
     def serving(self, plugins: Mapping[str, str]) -> Iterator[Path]:
-        """A Python with *plugins* and our own, which is the same in all rows of a quick run; see `installation`."""
+        """Return a Python with *plugins* and our own, which all rows of a quick run share; see `installation`."""
         if not self.quick:
             with installation(plugins, with_ours=True) as python:
                 yield python
@@ -149,16 +149,16 @@ class Bench:
         yield self.served
 
     def close(self) -> None:
-        """End the processes that were kept, and remove the Python."""
+        """End the kept processes, and remove the Python."""
         for worker in self.kept.values():
             worker.close()
         self.ending.close()
 
     def want(self, peer: Environment) -> None:
-        """Make the environment of a peer, unless it is there.
+        """Make the environment of a peer, unless it exists.
 
         Raises:
-            NotMeasured: This run goes without peers.
+            NotMeasured: This run has no peers.
         """
         if peer is OURS:
             return
@@ -169,8 +169,9 @@ class Bench:
             self.used.append(peer)
 
     def sample(self, worker: Worker, name: str) -> Sample:
-        """A sample of an operation, in batches that take `batch_s`; warmed up."""
-        # One call is not enough: it loads what later ones have, and subjects that take turns have not had all of theirs.
+        """Return a sample of an operation, which runs in batches of `batch_s`; this warms the operation up."""
+        # One call is not enough: it loads modules for later calls, and a subject that alternates has several to warm
+        # up.
         until = perf_counter() + 16 * self.batch_s
         for _ in range(WARMING_CALLS):
             worker.ask(name, 1)
@@ -182,12 +183,12 @@ class Bench:
         return lambda: float(worker.ask(name, number))
 
     def ratio(self, ours: Sample, theirs: Sample) -> float:
-        """The median ratio of pairs, each measured one right after the other."""
+        """Return the median ratio of pairs, in which one is measured right after the other."""
         return median(ours() / theirs() for _ in range(self.rounds))
 
 
 def ratio(ours: tuple[Subject, str], theirs: tuple[Subject, str]) -> Callable[[Bench], float]:
-    """Measure an operation of one subject against that of another, or of the same."""
+    """Measure an operation of one subject against an operation of another, or of the same subject."""
 
     def measure(bench: Bench) -> float:
         with bench.workers(*dict.fromkeys([ours[0], theirs[0]])) as workers:
@@ -197,7 +198,7 @@ def ratio(ours: tuple[Subject, str], theirs: tuple[Subject, str]) -> Callable[[B
 
 
 def timed(*command: str | Path) -> Sample:
-    """A sample of running a command from start to end."""
+    """Return a sample that runs a command from start to end."""
     words = [str(word) for word in command]
 
     def sample() -> float:
@@ -209,7 +210,7 @@ def timed(*command: str | Path) -> Sample:
 
 
 def printed(*command: str | Path) -> float:
-    """The number that a command prints."""
+    """Return the number that a command prints."""
     ran = subprocess.run([str(word) for word in command], check=True, capture_output=True, text=True, env=_ENVIRONMENT)
     return float(ran.stdout)
 

@@ -1,4 +1,4 @@
-"""How the numbers are shown: a line each while they come in, a table at the end."""
+"""Formats the numbers: one line each during the run, and a table at the end."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,14 +9,14 @@ from measure import Row
 
 @dataclass
 class Measured:
-    """A row and what each run found; nothing, if no run measured it."""
+    """A row and the values of all runs; empty if no run measured it."""
 
     row: Row
     values: list[float] = field(default_factory=list)
 
     @property
     def median(self) -> float | None:
-        """By which the goal is judged."""
+        """The number that is compared with the goal."""
         return median(self.values) if self.values else None
 
 
@@ -25,9 +25,9 @@ class Run:
     """One run over all rows."""
 
     load: float
-    """How many processes wanted to run in the minute before it."""
+    """The load average of the minute before it."""
     seconds: float
-    """How long it took."""
+    """The duration of the run, in seconds."""
 
 
 _HEAD, _COLOPHON = "## ", "Measured with"
@@ -46,14 +46,14 @@ No peer opens a file; only the careful user's call leaves events.
 
 
 def line(row: Row, value: float | None) -> str:
-    """One row for the terminal."""
+    """Return one row for the terminal."""
     return f"{_number(row, value):>12}  {_goal(row):>16}  {_verdict(row, value):<8}  {row.what}"
 
 
 def markdown(
     found: Mapping[str, Sequence[Measured]], machine: str, versions: Iterable[str], runs: Sequence[Run]
 ) -> str:
-    """The whole page."""
+    """Return the whole page."""
     tables = [f"{_HEAD}{topic}\n\n{_table(rows)}\n{_prices(rows)}" for topic, rows in found.items()]
     return "\n".join([_INTRODUCTION, *tables, f"{_HEAD}{_COLOPHON}\n\n{_colophon(machine, versions, runs)}"])
 
@@ -66,15 +66,15 @@ def renewed(
     versions: Iterable[str],
     runs: Sequence[Run],
 ) -> str:
-    """*page* with new tables, each of which says what it was measured with.
+    """Return *page* with new tables, each with a note that says what it was measured with.
 
     Args:
-        page: As `markdown` or this function has written it.
+        page: A page by `markdown` or by this function.
         topics: The names of all tables, in order.
         found: The new tables.
         machine: As for `markdown`.
         versions: As for `markdown`.
-        runs: Those of the new tables.
+        runs: The runs of the new tables.
     """
     beginning, *parts = f"\n{page}".split(f"\n{_HEAD}")
     known = {part.partition("\n")[0]: part for part in parts}

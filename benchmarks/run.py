@@ -1,9 +1,9 @@
-"""`make bench`: our speed beside our peers', in one run on one machine, as ratios; writes `benchmarks/results.md`.
+"""`make bench`: compares our speed with our peers' as ratios on one machine; writes `benchmarks/results.md`.
 
-make bench ARGS="--runs 5"                         five runs, one after the other, with their minimum, median and maximum
-make bench ARGS="--sections Start,Guards"          some tables; the others of the page stay as they are
+make bench ARGS="--runs 5"                         five runs, one after the other, with their minimum, median and
+maximum make bench ARGS="--sections Start,Guards"          only some tables; the other tables of the page stay
 make bench ARGS="--skip 1,000,000"                  without the rows that take long
-make bench ARGS="--only 'governed call' --rounds 9"  some rows, of fewer pairs; prints them, writes nothing
+make bench ARGS="--only 'governed call' --rounds 9"  some rows, with fewer pairs; prints them, writes nothing
 """
 
 import argparse
@@ -46,7 +46,7 @@ TOPICS = {
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Measure, print and write; 0 even if a goal is missed: a ratio is news, no failure."""
+    """Measure, print and write. Return 0 even if a goal is missed: a ratio is information, not a failure."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="few and short samples: does it work, not how fast")
     parser.add_argument("--no-peers", dest="peers", action="store_false", help="without other frameworks")
@@ -75,7 +75,7 @@ def main(words: Sequence[str] | None = None) -> int:
             continue
         used = [OURS, *((*PEERS, *HOSTS) if bench.peers and is_whole else bench.used)]
         versions = [environment.versions() for environment in used]
-        # After each run: what ends the next one leaves what is known.
+        # After each run: if the next one is interrupted, the results so far are kept.
         options.output.write_text(
             markdown(found, _machine(), versions, runs)
             if is_whole
@@ -100,7 +100,7 @@ def _sections(words: str) -> dict[str, tuple[Row, ...]]:
 
 
 def _run(rows: Iterable[Measured], bench: Bench) -> Run:
-    """Measure each of *rows* once more, and print it."""
+    """Measure each of *rows* once more, and print the result."""
     load, started = os.getloadavg()[0], monotonic()
     for one in rows:
         value = _measured(one.row, bench)
@@ -111,7 +111,7 @@ def _run(rows: Iterable[Measured], bench: Bench) -> Run:
 
 
 def _skipped(row: Row, words: Sequence[str]) -> Row:
-    """*row*, which is not measured if its text holds one of *words*."""
+    """Return *row*; if its text contains one of *words*, the row is not measured."""
     return replace(row, measure=_not_measured) if any(word in row.what for word in words) else row
 
 

@@ -1,11 +1,11 @@
-"""Times the operations of one subject in the subject's own environment, at the harness's word.
+"""Times the operations of one subject in the subject's own environment, on request of the harness.
 
     PYTHON -P benchmarks/serve.py peers/langchain_tool.py
 
-A subject is a script with `OPERATIONS`, functions (plain or `async`) to be called over and over, and perhaps
-`REPORTS`, functions of a number that measure for themselves, and `after_batch`, which tidies up. Reads lines
-`["name", number]` and answers each with one line of JSON: seconds per call, or what the report returns.
-Runs where only the subject's packages are, so it imports nothing but the standard library.
+A subject is a script with `OPERATIONS`, functions (plain or `async`) that are called repeatedly. It may have `REPORTS`,
+functions of a number that measure by themselves, and `after_batch`, which cleans up. This script reads lines
+`["name", number]` and answers each with one line of JSON: the seconds per call, or the value that the report returns.
+It runs with only the subject's packages installed, so it imports nothing but the standard library.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ Operation = Callable[[], Any]
 
 
 def seconds_per_call(operation: Operation, number: int) -> float:
-    """Call *operation* *number* times in a row."""
+    """Call *operation* *number* times in a row; return the seconds of one call."""
     calls = repeat(None, number)
     started = perf_counter()
     for _ in calls:
@@ -32,7 +32,7 @@ def seconds_per_call(operation: Operation, number: int) -> float:
 
 
 async def seconds_per_await(operation: Callable[[], Awaitable[Any]], number: int) -> float:
-    """The same from inside a running event loop."""
+    """Do the same from inside a running event loop."""
     calls = repeat(None, number)
     started = perf_counter()
     for _ in calls:
@@ -52,7 +52,7 @@ def answer(subject: dict[str, Any], loop: asyncio.AbstractEventLoop, name: str, 
 
 
 def main(script: str, questions: TextIO, answers: TextIO) -> None:
-    """Answer until the harness closes *questions*."""
+    """Answer requests until the harness closes *questions*."""
     subject = runpy.run_path(script, run_name="subject")
     tidy_up = subject.get("after_batch", lambda: None)
     with asyncio.Runner() as runner:

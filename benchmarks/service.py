@@ -1,4 +1,4 @@
-"""What the service costs: a call over HTTP beside an empty route and beside a gateway, many agents, many calls."""
+"""The cost of the service: a call over HTTP, an empty route, a gateway, many agents, many calls."""
 
 import socket
 import subprocess
@@ -47,7 +47,7 @@ def _subject(python: Path, **variables: str) -> Subject:
 
 
 def _beside(ours: str, theirs: str) -> Callable[[Bench], float]:
-    """Requests of one kind / of another one, to one process."""
+    """Measure requests of one kind / of another, sent to one process."""
 
     def measure(bench: Bench) -> float:
         with bench.serving(PLUGINS) as python, bench.workers(_subject(python)) as (worker,):
@@ -60,7 +60,7 @@ def _beside(ours: str, theirs: str) -> Callable[[Bench], float]:
 
 @contextmanager
 def _mcp_server() -> Iterator[str]:
-    """The address of an MCP server written with the SDK."""
+    """Start an MCP server written with the SDK, and return its address."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     script = HERE.parent / "tests/plugins/mcp_bridge/servers/sdk.py"
@@ -79,12 +79,12 @@ def _mcp_server() -> Iterator[str]:
 
 
 def _added(bench: Bench) -> float:
-    """What the service adds to a call of an MCP server / what the gateway adds to it."""
+    """Measure the time that the service adds to a call of an MCP server / the time that the gateway adds."""
     bench.want(CONTEXTFORGE)
     with bench.serving(PLUGINS) as python, _mcp_server() as url:
         theirs = Subject("peers/contextforge_gateway.py", CONTEXTFORGE, (("BENCH_MCP", url),))
         with bench.workers(_subject(python, BENCH_MCP=url), theirs) as (ours, gateway):
-            # The gateway takes 500 requests in a minute.
+            # The gateway accepts 500 requests a minute.
             number, ratios = max(2, bench.many(4_000) // 100), list[float]()
             for _ in range(min(bench.rounds, _ROUNDS)):
                 direct = float(ours.ask("direct", number))
@@ -93,7 +93,7 @@ def _added(bench: Bench) -> float:
 
 
 def _agents(calls: int) -> Callable[[Bench], float]:
-    """The memory of many agents / of one, each in a process of its own."""
+    """Measure the memory of many agents / of one, each in a separate process."""
 
     def measure(bench: Bench) -> float:
         with bench.serving(PLUGINS) as python:

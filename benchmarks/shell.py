@@ -1,11 +1,11 @@
-"""What shell lines cost before they run, and what a sandbox costs around a program."""
+"""The cost of shell lines before they run, and of a sandbox around a program."""
 
 import json
 
 from environments import BASHLEX
 from measure import Bench, Row, Subject, ratio
 
-# As agents write them: mostly plain, now and then a loop, an expansion or a redirection.
+# Typical lines of agents: mostly plain, sometimes a loop, an expansion or a redirection.
 _LINES = (
     "git status",
     "ls -la src",

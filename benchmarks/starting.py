@@ -1,4 +1,4 @@
-"""What a start costs: the command, a first result from cold, five hundred installed plugins."""
+"""The cost of a start: the command, a first result from cold, five hundred installed plugins."""
 
 import sys
 from pathlib import Path
@@ -51,7 +51,7 @@ def register_tools() -> list[ToolSpec[GreetPolicy]]:
 
 
 def _to_nothing(bench: Bench, command: Sample) -> float:
-    """How many times as long as a Python that does nothing."""
+    """Measure a command / a Python that does nothing."""
     command()
     return bench.ratio(command, _PASS)
 
@@ -70,7 +70,7 @@ def _first_result(bench: Bench) -> float:
 
 
 def _first_beside_pydantic(bench: Bench) -> float:
-    """What a policy model costs any program, whoever defines it."""
+    """Measure a first result / a Python that only defines a policy model, which any such program would need."""
     model = "from pydantic import BaseModel; type('Policy', (BaseModel,), {'__module__': __name__})"
     with TemporaryDirectory() as workspace:
         ours = timed(sys.executable, HERE / "ours/first_result.py", workspace)
@@ -101,7 +101,7 @@ def _imported(bench: Bench) -> float:
 
 
 def _plugins(bench: Bench) -> dict[str, str]:
-    """Many plugins of one small tool each."""
+    """Return many plugins, each with one small tool."""
     return {name: _PLUGIN.format(name=name) for name in (f"bench_{number}" for number in range(bench.many(INSTALLED)))}
 
 

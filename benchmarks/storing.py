@@ -1,4 +1,4 @@
-"""What stores cost: pages of many records beside pages of few, and one record beside SQLAlchemy alone."""
+"""The cost of stores: pages of many and of few records, and one record compared with SQLAlchemy alone."""
 
 from collections.abc import Callable
 

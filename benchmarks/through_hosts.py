@@ -1,4 +1,4 @@
-"""What a call costs that comes through a framework, and a hook of a coding agent."""
+"""The cost of a call through a framework, and of a coding agent's hook."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Anthropic: the dispatcher for a message with one use of a tool, and a function as its SDK's tool runner calls it."""
+"""Anthropic: the dispatcher for a message with one tool use, and a function as the SDK's own tool runner calls it."""
 
 from anthropic import beta_tool
 from anthropic.types import Message, ToolUseBlock
@@ -12,12 +12,12 @@ MESSAGE = Message.model_construct(content=[USE])
 
 
 def adapter() -> None:
-    """One call of ours."""
+    """Make one call through our adapter."""
     answer_tool_uses(host, MESSAGE)
 
 
 def native() -> None:
-    """One call of its own."""
+    """Make one call the SDK's own way."""
     own.call(ARGS)
 
 

@@ -1,4 +1,4 @@
-"""What all adapters are measured beside: the same call through the bare gate, and the tool that a framework's user writes."""
+"""The baselines of all adapters: the same call through the bare gate, and a tool written for the framework alone."""
 
 import tempfile
 from pathlib import Path
@@ -22,15 +22,15 @@ assert TEXT in host.call("read_file", ARGS).text
 
 
 def call() -> None:
-    """One call through the gate alone."""
+    """Make one call through the gate alone."""
     host.call("read_file", ARGS)
 
 
 async def acall() -> None:
-    """The same from asynchronous code."""
+    """Make the same call from asynchronous code."""
     await host.acall("read_file", ARGS)
 
 
 def read(path: str) -> str:
-    """Read a file, as a framework's own tool does."""
+    """Read a file, like a framework's own tool."""
     return (workspace / path).read_text()

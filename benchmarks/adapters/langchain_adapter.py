@@ -1,4 +1,4 @@
-"""LangChain: `invoke` with a model's call, of a profile's tool and of LangChain's own."""
+"""LangChain: `invoke` with a model's call, of a profile's tool and of LangChain's own tool."""
 
 from bare import ARGS, call, host, read
 from langchain_core.tools import StructuredTool
@@ -11,12 +11,12 @@ USE = {"type": "tool_call", "name": "read_file", "args": ARGS, "id": "call"}
 
 
 def adapter() -> None:
-    """One call of ours."""
+    """Make one call through our adapter."""
     ours.invoke(USE)
 
 
 def native() -> None:
-    """One call of its own."""
+    """Make one call of LangChain's own tool."""
     own.invoke({**USE, "name": "read"})
 
 

@@ -1,4 +1,4 @@
-"""llm: `Response.execute_tool_calls` with a profile's tool and with its own, which it does not validate."""
+"""llm: `Response.execute_tool_calls` with a profile's tool and with llm's own, which llm does not validate."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -29,12 +29,12 @@ OWN = [llm.ToolCall(name="read", arguments=ARGS, tool_call_id="call")]
 
 
 def adapter() -> None:
-    """One call of ours."""
+    """Make one call through our adapter."""
     response.execute_tool_calls(tool_calls_list=OURS)
 
 
 def native() -> None:
-    """One call of its own."""
+    """Make one call of llm's own tool."""
     response.execute_tool_calls(tool_calls_list=OWN)
 
 

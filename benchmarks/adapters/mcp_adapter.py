@@ -1,4 +1,4 @@
-"""MCP: a call through the SDK's client, joined in memory to our server and to one that is written with the SDK alone."""
+"""MCP: a call through the SDK's client, connected in memory to our server and to one that uses the SDK alone."""
 
 import asyncio
 from collections.abc import Callable
@@ -15,12 +15,12 @@ SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "require
 
 
 async def list_tools(_context: object, _params: object) -> types.ListToolsResult:
-    """The one tool."""
+    """List the one tool."""
     return types.ListToolsResult(tools=[types.Tool(name="read_file", description="Read a file.", input_schema=SCHEMA)])
 
 
 async def call_tool(_context: object, params: types.CallToolRequestParams) -> types.CallToolResult:
-    """What the tool answers."""
+    """Read the file and return its text."""
     text = read(str((params.arguments or {})["path"]))
     return types.CallToolResult(content=[types.TextContent(type="text", text=text)])
 

@@ -1,4 +1,4 @@
-"""The OpenAI Agents SDK: `on_invoke_tool` of a profile's tool and of its own; the dispatcher for Responses alone."""
+"""The OpenAI Agents SDK: `on_invoke_tool` of a profile's tool and of its own tool, and our dispatcher for Responses."""
 
 import json
 from typing import Any
@@ -22,17 +22,17 @@ RESPONSE = Response.model_construct(output=[CALL])
 
 
 async def adapter() -> None:
-    """One call of ours."""
+    """Make one call through our adapter."""
     await ours.on_invoke_tool(context, ARGUMENTS)
 
 
 async def native() -> None:
-    """One call of its own."""
+    """Make one call of the SDK's own tool."""
     await own.on_invoke_tool(own_context, OWN_ARGUMENTS)
 
 
 async def dispatched() -> None:
-    """One call of ours in a response."""
+    """Make one call through our dispatcher, in a response."""
     await aanswer_calls(host, RESPONSE)
 
 

@@ -1,4 +1,4 @@
-"""pydantic-ai: `ToolManager.handle_call` of a profile's tool and of its own, which runs in a thread since it waits for a disk."""
+"""pydantic-ai: `ToolManager.handle_call` of a profile's tool and of its own, which waits for a disk in a thread."""
 
 import asyncio
 from typing import Any
@@ -25,12 +25,12 @@ OWN = ToolCallPart(tool_name="read", args=ARGS, tool_call_id="call")
 
 
 async def adapter() -> None:
-    """One call of ours."""
+    """Make one call through our adapter."""
     await ours.handle_call(OURS)
 
 
 async def native() -> None:
-    """One call of its own."""
+    """Make one call of pydantic-ai's own tool."""
     await own.handle_call(OWN)
 
 

@@ -1,4 +1,4 @@
-"""Strands: the sequential executor, as the agent's own loop drives it, with a profile's tool and with a tool of its own."""
+"""Strands: the sequential executor, as the agent's own loop runs it, with a profile's tool and with Strands' own."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ def read(path: str) -> str:
     """Read a file.
 
     Args:
-        path: Which.
+        path: The file's path.
     """
     return (workspace / path).read_text()
 
@@ -25,10 +25,10 @@ class Silent(Model):
     """A model that is never asked."""
 
     def update_config(self, **_config: object) -> None:
-        """Nothing to set."""
+        """Do nothing: there is nothing to configure."""
 
     def get_config(self) -> dict[str, Any]:
-        """Nothing is set."""
+        """Return an empty configuration."""
         return {}
 
     async def structured_output(self, *_args: object, **_settings: object) -> None:
@@ -49,12 +49,12 @@ async def _call(name: str) -> None:
 
 
 async def adapter() -> None:
-    """One call of ours."""
+    """Make one call through our adapter."""
     await _call("read_file")
 
 
 async def native() -> None:
-    """One call of its own."""
+    """Make one call of Strands' own tool."""
     await _call("read")
 
 

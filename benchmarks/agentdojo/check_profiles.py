@@ -1,4 +1,4 @@
-"""Holds the hand-written profiles to what they claim: written from the user's own records, not from the attacks."""
+"""Checks that the hand-written profiles are written from the user's own records, not from the attacks."""
 
 import json
 import re
@@ -10,15 +10,15 @@ import yaml
 from suites import Suite
 
 OWN = {"www.our-company.com", "www.company-todo-list.com", "bluesparrowtech.com"}
-"""What is the user's own: each page or domain that an operator knows without a record."""
+"""The user's own pages and domains, which an operator knows without a record."""
 _TELLING = re.compile(r"[\w.@/-]*[\d@.][\w.@/-]*\w")
-"""Words that may give an attack away: with a digit, a dot or an at sign in them."""
+"""Words that may be specific to an attack: they contain a digit, a dot or an at sign."""
 _SHORTEST = 5
-"""Of so many characters at least: `4.2` says nothing."""
+"""The shortest such word, in characters: `4.2` could come from anywhere."""
 
 
 def faults(suite: Suite, profile: Path) -> Iterator[str]:
-    """What is wrong with the profile in *profile*, a sentence each."""
+    """Yield a sentence for each fault of the profile in *profile*."""
     text = profile.read_text()
     missing = set(yaml.safe_load(text)["missing_ok"]) ^ set(suite.schemas)
     if missing:
@@ -33,7 +33,7 @@ def faults(suite: Suite, profile: Path) -> Iterator[str]:
 
 
 def known_to(profile: str) -> set[str]:
-    """The addresses, accounts and sites that the text of a profile holds."""
+    """Return the addresses, accounts and sites in the text of a profile."""
     plain = "\n".join(line.partition("#")[0] for line in profile.replace("\\", "").splitlines())
     sites = {f"www.{name}.com" for group in re.findall(r"www\.\(([a-z|-]+)\)\.com", plain) for name in group.split("|")}
     mail = set(re.findall(r"[\w.-]+@[\w.-]+\w", plain))
@@ -41,7 +41,7 @@ def known_to(profile: str) -> set[str]:
 
 
 def records_of(suite: Suite) -> str:
-    """What the user has written, met, shared, said or paid before the session, in lower case."""
+    """Return what the user wrote, shared, met or paid before the session, as one text in lower case."""
     environment = suite.environment(next(iter(suite.user_tasks)))
     match suite.name:
         case "workspace":
@@ -63,7 +63,7 @@ def records_of(suite: Suite) -> str:
 
 
 def attackers_words(suite: Suite) -> set[str]:
-    """Telling words of all goals and injected calls, in lower case."""
+    """Return the specific words of all goals and injected calls, in lower case."""
     environment = suite.environment(next(iter(suite.user_tasks)))
     texts: list[Any] = [
         [task.GOAL, list(suite.injected_calls(name, environment))] for name, task in suite.injection_tasks.items()

@@ -1,4 +1,4 @@
-"""The figures as text: a line for each suite while they come in, a page at the end."""
+"""Writes the figures as text: a line for each suite during the run, and a page at the end."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -29,7 +29,7 @@ _PUBLISHED = """\
 
 
 class Measured(NamedTuple):
-    """All replays of one suite: each user task alone, and with each attack."""
+    """All replays of one suite: each user task alone, and together with each attack."""
 
     suite: Suite
     profile: Path
@@ -39,7 +39,7 @@ class Measured(NamedTuple):
     by_arguments: Sequence[Replay]
 
     def is_words(self, replay: Replay) -> bool:
-        """Whether the attack needs no call."""
+        """Whether the attack consists of words alone and needs no call."""
         return replay.injection_task is not None and not self.suite.needs_a_tool(replay.injection_task)
 
 
@@ -47,7 +47,7 @@ Choice = Callable[[Measured], Iterable[Replay]]
 
 
 def line(measured: Measured) -> str:
-    """One suite for the terminal."""
+    """Return one suite's figures for the terminal."""
     nobody, knows = measured.by_person["nobody"], measured.by_person["knows"]
     return (
         f"{measured.suite.name:10} user tasks done: {_done([measured], lambda _: nobody)} alone, "
@@ -57,7 +57,7 @@ def line(measured: Measured) -> str:
 
 
 def markdown(found: Sequence[Measured], lines: int) -> str:
-    """The whole page."""
+    """Return the whole page."""
     calls = sum(len(replay.calls) for each in found for replays in each.by_person.values() for replay in replays)
     users, attacks, pairs = (sum(map(count, found)) for count in (_users, _attacks, _pairs))
     said = (
@@ -149,7 +149,7 @@ def _bounds(found: Sequence[Measured]) -> str:
 
 
 def comparison(found: Sequence[Measured]) -> str:
-    """What others have published, and our figures; two tables."""
+    """Return two tables: published figures of other systems, and ours."""
     head = ["| toolcharter, replayed, no model | user tasks done | attacks done |", "|---|---|---|"]
     rows: tuple[tuple[str, Choice], ...] = (
         ("no gate", lambda m: m.without),

@@ -1,4 +1,4 @@
-"""Profiles made from a user task's own calls: what a policy written for this one task could at most achieve."""
+"""Makes profiles from a user task's own calls: the best that a policy for this one task could achieve."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -9,12 +9,12 @@ from suites import Call
 
 
 def of_names(calls: Sequence[Call]) -> dict[str, Any]:
-    """A profile that lets the tools of *calls* run, with any arguments."""
+    """Return a profile that allows the tools of *calls*, with any arguments."""
     return _profile(calls, sorted({tool for tool, _ in calls}))
 
 
 def of_arguments(calls: Sequence[Call], schemas: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
-    """A profile that lets *calls* run, and each with its very arguments."""
+    """Return a profile that allows exactly *calls*, with their arguments."""
     rules: dict[str, Any] = {}
     for tool, args in calls:
         names = schemas[tool].get("properties", {})
@@ -25,7 +25,7 @@ def of_arguments(calls: Sequence[Call], schemas: Mapping[str, dict[str, Any]]) -
 
 
 def write(profile: Mapping[str, Any], path: Path) -> None:
-    """As JSON, which is YAML."""
+    """Write the profile as JSON, which is YAML."""
     path.write_text(json.dumps(profile, indent=1))
 
 

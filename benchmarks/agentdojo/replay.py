@@ -1,4 +1,4 @@
-"""Replays a user task's calls, then an attack's, through the gate, and asks the suite what has become of both."""
+"""Replays the calls of a user task and then of an attack through the gate, and asks the suite which succeeded."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -12,11 +12,11 @@ from toolcharter import ApprovalRequest
 from toolcharter.hosts import open_host
 
 Person = Literal["nobody", "knows", "agrees"]
-"""Who is asked: nobody is there; somebody who agrees to what belongs to the task alone; somebody who agrees to all."""
+"""The person who is asked: none is available; one who agrees only to the user task's calls; one who agrees to all."""
 
 
 class Made(NamedTuple):
-    """One call as it was replayed."""
+    """One replayed call."""
 
     tool: str
     is_injected: bool
@@ -24,34 +24,34 @@ class Made(NamedTuple):
     """`ok`, `error` or `denied`."""
     reason: str | None
     asked: str | None
-    """Why a person was asked; None if none was."""
+    """Why a person was asked; None if no person was."""
 
 
 class Replay(NamedTuple):
-    """One user task, and with it one attack or none."""
+    """The replay of one user task, alone or with one attack."""
 
     user_task: str
     injection_task: str | None
     is_done: bool
-    """What the suite's own check says: of the attack if there is one, else of the user task."""
+    """The result of the suite's own check: of the attack if there is one, else of the user task."""
     calls: tuple[Made, ...]
 
 
 class Gate(Protocol):
-    """Makes one call, or refuses it."""
+    """Makes calls or refuses them."""
 
     def call(self, tool: str, args: Mapping[str, Any], body: Callable[[Any], str], *, is_injected: bool) -> Made:
-        """Returns what became of it."""
+        """Make or refuse one call, and return its result."""
 
 
 class NoGate:
-    """Makes every call."""
+    """A replacement for the gate that makes every call."""
 
     def call(self, tool: str, args: Mapping[str, Any], body: Callable[[Any], str], *, is_injected: bool) -> Made:
-        """Fails where the tool does."""
+        """Make the call; it fails only if the tool raises."""
         try:
             body(args)
-        except Exception as error:  # noqa: BLE001  What a tool raises, its agent reads.
+        except Exception as error:  # noqa: BLE001  An agent would read whatever a tool raises.
             return Made(tool, is_injected, "error", type(error).__name__, None)
         return Made(tool, is_injected, "ok", None, None)
 
@@ -73,7 +73,7 @@ class ToolcharterGate:
         self._host = open_host(self.profile, workspace=self.workspace, approver=self._answer, events=events)
 
     def call(self, tool: str, args: Mapping[str, Any], body: Callable[[Any], str], *, is_injected: bool) -> Made:
-        """One governed call; only the person who is asked learns whether it is injected."""
+        """Make one governed call. Only the person who is asked learns whether it is injected."""
         self._asked, self._is_injected = None, is_injected
         result = self._host.govern(tool, args, body, parameters=self.schemas[tool]).result
         return Made(tool, is_injected, result.outcome, result.reason, self._asked)
@@ -94,7 +94,7 @@ class ToolcharterGate:
 
 
 def replay(suite: Suite, gate: Gate, user_task: str, injection_task: str | None = None) -> Replay:
-    """The user task's calls in their order, then the attack's: the model has done its work, and now obeys the attacker."""
+    """Make the user task's calls in order, then the attack's: the model does its work, then obeys the attacker."""
     before, after = suite.environment(user_task), suite.environment(user_task)
     made: list[Made] = []
     ran: list[Call] = []
@@ -109,7 +109,7 @@ def replay(suite: Suite, gate: Gate, user_task: str, injection_task: str | None 
 
 
 def replay_all(suite: Suite, gate: Gate) -> list[Replay]:
-    """Each user task alone, then with each attack."""
+    """Replay each user task alone, then with each attack."""
     attacks: Iterable[str | None] = (None, *suite.injection_tasks)
     return [replay(suite, gate, user, attack) for user in suite.user_tasks for attack in attacks]
 
@@ -123,4 +123,4 @@ def _calls(suite: Suite, environment: Any, user_task: str, injection_task: str |
 
 
 def _dropped(_event: Mapping[str, Any]) -> None:
-    """A sink that keeps nothing."""
+    """Discard an event."""

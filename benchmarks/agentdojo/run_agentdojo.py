@@ -22,7 +22,7 @@ PEOPLE: tuple[Person, ...] = ("nobody", "knows", "agrees")
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Returns 1 if a profile is not what it claims to be, or if an event file is damaged."""
+    """Run the replay; return 1 if a profile is not what it claims to be, or if an event file is damaged."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--suite", action="append", choices=NAMES, help="only this one; may be repeated")
     parser.add_argument("--output", type=Path, default=HERE / "results.md", help="where the page goes")
@@ -70,7 +70,7 @@ def _measured(suite: Suite, folder: Path) -> page.Measured:
 def _replayed_by_task(
     suite: Suite, workspace: Path, profile_of: Callable[[Sequence[Call]], dict[str, Any]]
 ) -> list[Replay]:
-    """Each user task, alone and with each attack, under a profile of its own."""
+    """Replay each user task, alone and with each attack, under a profile made for this task."""
     replays: list[Replay] = []
     for user_task in suite.user_tasks:
         profile = workspace.with_suffix(f".{user_task}.yaml")
@@ -81,7 +81,7 @@ def _replayed_by_task(
 
 
 def _checked_events(files: Sequence[Path]) -> int | None:
-    """How many lines the governed calls have left; None if `toolcharter events check` finds fault with one."""
+    """Return the number of event lines of the governed calls; None if `toolcharter events check` finds a fault."""
     command: list[str | Path] = [Path(sys.executable).with_name("toolcharter"), "events", "check", *files]
     if subprocess.run(command, stdout=subprocess.DEVNULL, check=False).returncode:
         return None

@@ -10,7 +10,7 @@ ROOT = HERE.parent.parent
 
 
 def main() -> int:
-    """Returns the exit status of the replay."""
+    """Run the replay and return its exit status."""
     sys.path.insert(0, str(ROOT / "scripts"))
     python = import_module("environment").prepare_locked("agentdojo", HERE / "constraints.txt", [ROOT])
     return subprocess.run([python, HERE / "run_agentdojo.py", *sys.argv[1:]], check=False).returncode

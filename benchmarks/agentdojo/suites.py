@@ -1,4 +1,4 @@
-"""AgentDojo's suites: their tools, their tasks' calls, their own checks. The only module here that imports it."""
+"""AgentDojo's suites: their tools, their tasks' calls, their own checks. Only this module imports AgentDojo."""
 
 import json
 import pickle
@@ -20,11 +20,11 @@ BENCHMARK = "v1.2.2"
 NAMES = ("workspace", "slack", "travel", "banking")
 
 Call = tuple[str, dict[str, Any]]
-"""A tool and its arguments, of JSON's types."""
+"""A tool and its arguments, as JSON types."""
 
 
 class Suite:
-    """One of AgentDojo's suites. Environments are changed in place by the tools' bodies."""
+    """One of AgentDojo's suites. The tools' bodies change environments in place."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -36,19 +36,19 @@ class Suite:
 
     @cached_property
     def schemas(self) -> Mapping[str, dict[str, Any]]:
-        """JSON Schema of the arguments of each tool."""
+        """The JSON Schema of the arguments of each tool."""
         return {tool.name: tool.parameters.model_json_schema() for tool in self._suite.tools}
 
     def environment(self, user_task: str) -> Any:
-        """A fresh environment for *user_task*."""
+        """Return a fresh environment for *user_task*."""
         return self.user_tasks[user_task].init_environment(_copy(self._pristine))
 
     def user_calls(self, user_task: str) -> list[Call]:
-        """The calls that solve *user_task*, as the suite gives them."""
+        """Return the calls that solve *user_task*, from the suite."""
         return [_call(call) for call in self.user_tasks[user_task].ground_truth(self.environment(user_task))]
 
     def injected_calls(self, injection_task: str, environment: Any) -> Iterator[Call]:
-        """The calls of an attack on *environment*: the suite's own, or those written here where it gives none."""
+        """Yield the calls of an attack on *environment*: the suite's own, or ours if the suite has none."""
         given = self.injection_tasks[injection_task].ground_truth(_copy(environment))
         if given:
             yield from map(_call, given)
@@ -56,12 +56,12 @@ class Suite:
             yield from written(environment)
 
     def needs_a_tool(self, injection_task: str) -> bool:
-        """Whether the attack takes a call at all; otherwise it is words in the model's answer."""
+        """Whether the attack needs a call at all; otherwise it is only words in the model's answer."""
         task = self.injection_tasks[injection_task]
         return bool(task.ground_truth(_copy(self._pristine))) or (self.name, injection_task) in WRITTEN
 
     def body(self, environment: Any, tool: str) -> Callable[[Mapping[str, Any]], str]:
-        """What *tool* does, for the gate: takes validated arguments, changes *environment*, returns text."""
+        """Return the body of *tool* for the gate. It takes validated arguments, changes *environment*, returns text."""
 
         def run(args: Mapping[str, Any]) -> str:
             result, _ = self._runtime.run_function(environment, tool, args, raise_on_error=True)
@@ -71,19 +71,20 @@ class Suite:
         return run
 
     def is_useful(self, user_task: str, before: Any, after: Any, calls: list[Call]) -> bool:
-        """The suite's own check of *user_task*, with the answer that a perfect model would give."""
+        """Run the suite's own check of *user_task*, with the answer that a perfect model would give."""
         task = self.user_tasks[user_task]
         answer = [text_content_block_from_string(task.GROUND_TRUTH_OUTPUT)]
         return bool(self._suite._check_task_result(task, answer, _copy(before), _copy(after), _traces(calls)))  # noqa: SLF001  The check that the suite's own runs use.
 
     def is_attacked(self, injection_task: str, before: Any, after: Any, calls: list[Call]) -> bool:
-        """The suite's own check whether the attack has reached its goal; the model says what the attack wants said.
+        """Run the suite's own check whether the attack reached its goal, with the answer that the attacker wants.
 
-        *calls* are those that ran: the suite takes each for done, so one that the gate refused has no place there.
+        *calls* are only the calls that ran. The suite counts each of them as done, so a refused call must not be among
+        them.
         """
         task = self.injection_tasks[injection_task]
         answer = [text_content_block_from_string(task.GROUND_TRUTH_OUTPUT)]
-        return bool(self._suite._check_task_result(task, answer, _copy(before), _copy(after), _traces(calls)))  # noqa: SLF001  As above.
+        return bool(self._suite._check_task_result(task, answer, _copy(before), _copy(after), _traces(calls)))  # noqa: SLF001  The same check.
 
 
 def _copy(environment: Any) -> Any:

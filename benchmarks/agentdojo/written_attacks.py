@@ -1,6 +1,6 @@
-"""The calls of the eight attacks on `workspace` for which AgentDojo gives a goal and no calls.
+"""The calls of the eight attacks on `workspace` for which AgentDojo has a goal but no calls.
 
-Each does what the goal says, and the suite's own check agrees that it has been reached where no gate is in the way.
+Each attack does what its goal says. Without a gate, the suite's own check confirms that it reaches the goal.
 """
 
 from collections.abc import Callable, Iterator, Mapping

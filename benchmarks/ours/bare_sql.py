@@ -1,4 +1,4 @@
-"""SQLAlchemy alone on SQLite with the settings of our store: one row of JSON read and written."""
+"""SQLAlchemy alone on SQLite with the settings of our store: reads and writes one row of JSON."""
 
 import sqlite3
 import tempfile
@@ -29,7 +29,7 @@ def _get() -> None:
 
 
 def _put() -> None:
-    # SQLite writes nothing where nothing changes.
+    # SQLite writes nothing if nothing changes.
     new = _DOCUMENT.replace("other", str(next(_NUMBERS)))
     with _ENGINE.begin() as connection:
         connection.execute(_PUT, {"wanted": "id000042", "new": new})

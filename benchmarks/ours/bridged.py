@@ -1,4 +1,4 @@
-"""A call of an MCP server's tool: through the bridge and the gate, and by the SDK's client alone. Both over pipes."""
+"""Calls a tool of an MCP server through the bridge and the gate, and by the SDK's client alone. Both use pipes."""
 
 import asyncio
 import json
@@ -32,7 +32,7 @@ toolbox = build_tools(place / "bridged.yaml", workspace=place / "ws", events=f"f
 
 
 async def bridged(number: int) -> float:
-    """Seconds of one call of *number* through the gate."""
+    """Return the seconds of one call through the gate, measured over *number* calls."""
     result = await toolbox.acall("mcp__raw__echo", ARGS)
     assert result.outcome == "ok", result.text
     started = perf_counter()
@@ -42,8 +42,8 @@ async def bridged(number: int) -> float:
 
 
 async def bare(number: int) -> float:
-    """The same by the SDK's client."""
-    # Legacy: for an answer to `server/discover`, which this server does not know, the client would wait ten seconds.
+    """Return the same for the SDK's client alone."""
+    # Legacy mode: this server does not know `server/discover`, and the client would wait ten seconds for its answer.
     async with Client(StdioServerParameters(command=sys.executable, args=command), mode="legacy") as client:
         await client.list_tools()
         await client.call_tool("echo", ARGS)

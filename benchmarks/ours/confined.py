@@ -1,4 +1,4 @@
-"""Starting a program in a sandbox of bubblewrap, through our runner and bare, from a process as large as the harness says."""
+"""Starts a program in a bubblewrap sandbox, through our runner and directly, from a process of the requested size."""
 
 import os
 import subprocess
@@ -17,7 +17,7 @@ job = Job(("true",))
 
 
 def all_of(descriptor: int) -> bytes:
-    """What stands in a file, wherever its reader is."""
+    """Return the whole content of a file, independent of its read position."""
     return os.pread(descriptor, os.fstat(descriptor).st_size, 0)
 
 
@@ -30,12 +30,12 @@ with runner.prepared(job, NO_MARK, on_terminal=False) as launch:
 
 
 def confined() -> None:
-    """Through the runner: with limits, within a group of its own, its output kept."""
+    """Run the job through the runner: with limits, in a process group of its own, with its output captured."""
     assert runner.run(job).exit_code == 0
 
 
 def bare() -> None:
-    """Bubblewrap with the same flags and the same filter of system calls."""
+    """Run bubblewrap directly with the same flags and the same filter of system calls."""
     descriptor = os.memfd_create("seccomp")
     os.write(descriptor, seccomp)
     os.lseek(descriptor, 0, os.SEEK_SET)

@@ -1,4 +1,4 @@
-"""How long it takes to list what is installed, in seconds; nothing is imported."""
+"""Measures how long it takes to list the installed plugins, in seconds; imports none of them."""
 
 import sys
 from time import perf_counter

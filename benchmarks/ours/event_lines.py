@@ -1,4 +1,4 @@
-"""The four events of a denied call on their way to a file: the first half before the body, the second after it."""
+"""Writes the four events of a denied call to a file: the first half before the body, the second half after it."""
 
 import os
 import tempfile
@@ -21,7 +21,7 @@ ARGS = {"path": "src/app.py", "limit": 3}
 
 
 def four_events() -> None:
-    """Two writes of two lines each."""
+    """Write twice, two lines each."""
     tail = lines.tail(new_call_id(), None, None, orjson.dumps(ARGS))
     emitter.emit(lines.first_half(tail))
     verdict = {"reason": "path_outside_workspace", "message": None, "rule": None, "stage": "tool"}
@@ -38,7 +38,7 @@ def four_events() -> None:
 
 
 def after_batch() -> None:
-    """Keep the file of events small."""
+    """Keep the event file small."""
     os.truncate(events, 0)
 
 

@@ -1,4 +1,4 @@
-"""A first governed result: import, read the profile, load its plugin, call, write the events."""
+"""Makes a first governed call: imports, reads the profile, loads its plugin, calls, writes the events."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""A governed call of toolcharter: 100 rules, a rate limit, its path opened, its events in a file, scrubbed."""
+"""A governed call of toolcharter: 100 rules, a rate limit, an opened path, events in a file, and scrubbing."""
 
 import os
 import tempfile
@@ -27,7 +27,7 @@ DENY += [f"other_{number}:push" for number in range(20)]
 DENY += [f"read(path=*secret-{number}*)" for number in range(20)]
 ALLOW = [f"bash:program-{number} *" for number in range(40)]
 ROOM = Rates(Rate(calls_per_hour=100_000_000))
-"""More calls than any measurement makes."""
+"""A limit above the number of calls of any measurement."""
 
 folder = tempfile.TemporaryDirectory()
 events = Path(os.environ.get("BENCH_EVENTS", f"{folder.name}/events.jsonl"))
@@ -37,7 +37,7 @@ workspace = Path(folder.name, "workspace")
 
 
 def build_read(_workspace: Path, _policy: ToolPolicy, rt: ToolRuntime) -> Callable[[str, int], str]:
-    """A tool that opens its file beneath the workspace."""
+    """Build a tool that opens its file below the workspace."""
 
     def read(path: str, limit: int = 10) -> str:  # noqa: ARG001 - the same tool everywhere
         """Read a file."""
@@ -48,7 +48,7 @@ def build_read(_workspace: Path, _policy: ToolPolicy, rt: ToolRuntime) -> Callab
 
 
 def build_refuse(_workspace: Path, _policy: ToolPolicy, rt: ToolRuntime) -> Callable[[str, int], str]:
-    """A tool that denies each call by itself."""
+    """Build a tool that denies each call itself."""
 
     def refuse(path: str, limit: int = 10) -> str:
         """Read a file."""
@@ -58,11 +58,11 @@ def build_refuse(_workspace: Path, _policy: ToolPolicy, rt: ToolRuntime) -> Call
 
 
 def let_pass(call: Call) -> None:
-    """A check that has nothing against the call."""
+    """Check a call and permit it."""
 
 
 def stop(call: Call) -> Deny:  # noqa: ARG001 - the hook's signature
-    """A check that denies."""
+    """Check a call and deny it."""
     return Deny("stopped")
 
 
@@ -74,7 +74,7 @@ class Plugin:
 
 
 def toolbox(*checks: Callable[[Call], Any], rates: Rates = ROOM) -> Toolbox:
-    """Both tools behind *checks* and 100 rules, with limits of time, output and calls as a profile sets them."""
+    """Return both tools behind *checks* and 100 rules, with limits of time, output and calls as a profile sets them."""
     specs = [ToolSpec("read", ToolPolicy, build_read), ToolSpec("refuse", ToolPolicy, build_refuse)]
     manager = new_manager()
     for number, check in enumerate(checks):
@@ -90,44 +90,44 @@ def toolbox(*checks: Callable[[Call], Any], rates: Rates = ROOM) -> Toolbox:
 
 free = toolbox()
 lasting = toolbox(rates=Rates())
-"""Without a rate limit, which keeps the time of each call that it has let in: up to 32 bytes a call."""
+"""Without a rate limit, which stores the time of each call that it admits: up to 32 bytes a call."""
 guarded = toolbox(*repeat(let_pass, PLUGINS))
 stopped = toolbox(*repeat(let_pass, PLUGINS - 1), stop)
 stopped_at_once = toolbox(stop)
 
 
 def call() -> None:
-    """A call that is ok."""
+    """Make a call that succeeds."""
     free.call("read", ARGS)
 
 
 async def acall() -> None:
-    """The same from asynchronous code."""
+    """Make the same call from asynchronous code."""
     await free.acall("read", ARGS)
 
 
 def twenty_plugins() -> None:
-    """A call that is ok, with twenty checks before it."""
+    """Make a call that succeeds after twenty checks."""
     guarded.call("read", ARGS)
 
 
 def twenty_plugins_denied() -> None:
-    """A call that the last of twenty checks denies."""
+    """Make a call that the last of twenty checks denies."""
     stopped.call("read", ARGS)
 
 
 def denied_by_check() -> None:
-    """A call that a check denies."""
+    """Make a call that a check denies."""
     stopped_at_once.call("read", ARGS)
 
 
 def denied_by_tool() -> None:
-    """A call that its tool denies."""
+    """Make a call that its tool denies."""
     free.call("refuse", ARGS)
 
 
 def percentiles(number: int) -> list[float]:
-    """The 99th and the 99.9th percentile of *number* calls, as multiples of their median."""
+    """Return the 99th and the 99.9th percentile of *number* calls, as multiples of their median."""
     times = []
     for _ in repeat(None, number):
         started = perf_counter()
@@ -138,7 +138,7 @@ def percentiles(number: int) -> list[float]:
 
 
 def throughput(number: int) -> float:
-    """*number* calls shared by sixteen threads: how many per second, as a multiple of one thread's."""
+    """Return the rate of sixteen threads that share *number* calls, as a multiple of one thread's rate."""
     alone = _seconds(1, number)
     together = _seconds(THREADS, number // THREADS) * number / (number // THREADS * THREADS)
     return alone / together
@@ -163,12 +163,12 @@ def _seconds(threads: int, calls: int) -> float:
 
 
 def shared_calls(number: int) -> int:
-    """*number* calls in each of four threads, kept in the file of events."""
+    """Make *number* calls in each of four threads; the event file keeps them."""
     return int(_seconds(4, number) > 0)
 
 
 def age(number: int) -> int:
-    """Make *number* calls; by how many bytes the resident memory grew after the first thousand."""
+    """Make *number* calls; return by how many bytes the resident memory grew after the first thousand."""
     for _ in repeat(None, 1000):
         lasting.call("read", ARGS)
     before = _resident()
@@ -184,7 +184,7 @@ def _resident() -> int:
 
 
 def after_batch() -> None:
-    """Keep the file of events small, unless the harness wants to read it."""
+    """Keep the event file small, unless the harness is going to read it."""
     if "BENCH_EVENTS" not in os.environ:
         os.truncate(events, 0)
 

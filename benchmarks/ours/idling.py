@@ -1,4 +1,4 @@
-"""A look for jobs that are due, where few and where many wait: what a session pays each second for jobs of tomorrow."""
+"""Polls for due jobs among few and among many waiting ones: what tomorrow's jobs cost each second of a session."""
 
 import atexit
 import os
@@ -38,7 +38,7 @@ def _job(number: int, now_ms: int) -> Job:
 
 
 def _idle(tenant: str, jobs: int) -> Callable[[], Any]:
-    """A look for what is due among *jobs* jobs of tomorrow."""
+    """Return an operation that polls for due jobs among *jobs* jobs of tomorrow."""
     store: Store = _HANDLE.bound(tenant, "toolcharter-schedule")
     now_ms = milliseconds(time())
     for start in range(0, jobs, _AT_ONCE):

@@ -1,6 +1,6 @@
-"""Taking room under one rate limit, which counts in this process.
+"""Takes from one rate limit, which counts in this process.
 
-Each sample begins with empty counts, as that of the peer does: a full window would refuse.
+Each sample begins with empty counts, like the peer's: a full window would refuse the call.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ OPERATIONS: dict[str, Callable[[], Any]] = {}
 
 
 def after_batch() -> None:
-    """Begin anew."""
+    """Begin with empty counts."""
     bound = RateLimits([RATES]).bind("read", None)
     assert bound is not None
     OPERATIONS["take"] = partial(bound.take, Keys("session", "agent"))

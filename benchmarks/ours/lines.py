@@ -1,4 +1,4 @@
-"""Reading and judging shell lines: the usual ones, one after the other, some seen before, and hostile ones."""
+"""Parses and analyses shell lines: ordinary ones in turn, repeated ones, and hostile ones."""
 
 import json
 import os
@@ -40,11 +40,11 @@ HOSTILE: tuple[Callable[[int], str], ...] = (
     lambda size: "[[ ( " * (size // 5),
     lambda size: "x" + "\\\n" * (size // 2),
 )
-"""What nests, or asks to look ahead, as often as a line of some length can."""
+"""Constructs that nest or need look-ahead, as often as they fit into a line of a given length."""
 
 
 def toolbox() -> Toolbox:
-    """A tool of kind bash that may run anything, so that nobody looks at the paths of its lines."""
+    """Return a toolbox with a tool of kind bash that may run anything, so paths in its lines are not checked."""
 
     def build(_workspace: Path, _policy: ToolPolicy, _rt: object) -> Any:
         def bash(command: str) -> str:
@@ -61,7 +61,7 @@ def toolbox() -> Toolbox:
 
 
 def judged() -> Iterator[tuple[CallContext, bytes]]:
-    """Each line as the gate has it after validation: what a call is judged by, and found again by."""
+    """Yield each line as the gate has it after validation: the context of a decision, and the key of the cache."""
     for args in ({"command": line} for line in LINES):
         yield PIPELINE.enter(args, None, None, dry=True), PIPELINE.tool.reader.canonical(args)[1]
 
@@ -73,13 +73,13 @@ seen = cycle(judged())
 
 
 def growth(size: int) -> float:
-    """The worst line of four times *size* characters over four times the time of one of *size*: 1 is linear."""
+    """Return the worst time for a line of four times *size* / four times the time for *size*: 1 is linear."""
     return max(_seconds(make(4 * size)) / (4 * _seconds(make(size))) for make in HOSTILE)
 
 
 def _seconds(line: str) -> float:
-    """The best of a few."""
-    return min(_once(line) for _ in range(5)) + 50e-6  # what is that short is no matter
+    """Return the best time of five runs."""
+    return min(_once(line) for _ in range(5)) + 50e-6  # Shorter times do not matter.
 
 
 def _once(line: str) -> float:

@@ -1,4 +1,4 @@
-"""Opening a file beneath the workspace, beside what the system offers."""
+"""Opens a file below the workspace, compared with the system calls alone."""
 
 import os
 import tempfile
@@ -17,29 +17,29 @@ paths = WorkspacePaths(root)
 
 
 def confined() -> None:
-    """Open beneath the workspace, and close."""
+    """Open below the workspace, and close."""
     paths.open_file(NAME).close()
 
 
 def plain() -> None:
-    """Open by its whole name, and close."""
+    """Open by the absolute name, and close."""
     os.close(os.open(WHOLE, os.O_RDONLY | os.O_CLOEXEC))
 
 
 def examined() -> None:
-    """The same, and look whether it is a regular file and how large, as the confined open does."""
+    """Open, check the type and the size of the file as the confined open does, and close."""
     opened = os.open(WHOLE, os.O_RDONLY | os.O_CLOEXEC)
     os.fstat(opened)
     os.close(opened)
 
 
 def resolve() -> None:
-    """Resolve the links of its name, and open nothing."""
+    """Resolve the links of the name without opening the file."""
     os.path.realpath(WHOLE)
 
 
 def path_resolve() -> None:
-    """The same by `pathlib`."""
+    """Do the same by `pathlib`."""
     Path(WHOLE).resolve()
 
 

@@ -1,4 +1,4 @@
-"""Starting a program from a process as large as the harness says."""
+"""Starts a program from a process of the requested size."""
 
 import os
 import tempfile

@@ -1,4 +1,4 @@
-"""A memory of few and of many chunks, searched through the gate, and a file that a plugin keeps beside one on the disk."""
+"""Searches a small and a large memory through the gate, and reads a routed file and a file on disk."""
 
 import atexit
 import os
@@ -21,13 +21,13 @@ extensions: {{context_files: {{}}}}
 tools: {{read_file: {{}}, memory: {{max_bytes: 500000, max_document_bytes: 500000, unattended: true}}, memory_search: {{}}}}
 """
 _RANDOM = random.Random(7)
-# As often as words of a language are: the second half as often as the first, the third a third as often.
+# Frequencies as in a language: the second word is half as frequent as the first, the third a third.
 _WORDS = [f"word{number}" for number in range(20_000)]
 _WEIGHTS = [1 / (number + 1) for number in range(len(_WORDS))]
 
 
 def _document(chunks: int) -> str:
-    """A text of so many paragraphs, each of which is a chunk."""
+    """Return a text of *chunks* paragraphs, each of which becomes a chunk."""
     words = iter(_RANDOM.choices(_WORDS, _WEIGHTS, k=chunks * 110))
     return "\n\n".join(" ".join(next(words) for _ in range(110)) for _ in range(chunks))
 
@@ -48,7 +48,7 @@ def _ok(result: ToolResult) -> ToolResult:
 
 
 def _remembering(toolbox: Toolbox, user: str, chunks: int) -> Toolbox:
-    """The tools of a user who remembers *chunks* chunks."""
+    """Return the tools of a user whose memory holds *chunks* chunks."""
     view = toolbox.for_caller(Caller(agent="ada", user=user))
     for number, start in enumerate(range(0, chunks, CHUNKS_OF_A_DOCUMENT)):
         text = _document(min(CHUNKS_OF_A_DOCUMENT, chunks - start))
@@ -70,7 +70,7 @@ def _search(view: Toolbox, query: str) -> None:
 
 
 OPERATIONS: dict[str, Callable[[], Any]] = {
-    # One word of every second chunk, one of few.
+    # One word that every second chunk has, and one that few have.
     "few": partial(_search, _few, "word3 word900"),
     "many": partial(_search, _many, "word3 word900"),
     "routed read": lambda: _ok(_few.call("read_file", {"path": "MEMORY.md"})),

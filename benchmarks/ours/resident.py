@@ -1,4 +1,4 @@
-"""The resident gate of `toolcharter guard`: a server of its own, and hooks that ask it."""
+"""The resident gate of `toolcharter guard`: starts a server, and hooks that ask it."""
 
 import atexit
 import json
@@ -32,7 +32,7 @@ MESSAGES = [json.dumps({**SAID, "tool_input": {"command": command}}).encode() fo
 
 server = subprocess.Popen([sys.executable, "-P", "-m", "toolcharter", "guard", "serve", "--", *WORDS])
 atexit.register(server.wait)
-atexit.register(server.terminate)  # what is registered last comes first
+atexit.register(server.terminate)  # Handlers run in reverse order.
 wanted = client.identity(WORDS, os.environ)
 path = client.socket_of(client.folder_of(os.environ), wanted)
 for _ in range(600):
@@ -42,13 +42,13 @@ for _ in range(600):
 
 
 def decided(number: int) -> list[float]:
-    """Seconds from question to answer, of *number* questions about shell lines, some of them denied."""
+    """Return the sorted seconds from question to answer for *number* shell lines, some of which are denied."""
     took = []
     for turn in range(number):
-        # The agent's calls are numbered, and each is a line that the gate has not seen in this form.
+        # The agent's calls are numbered, so the gate sees each line for the first time.
         message = MESSAGES[turn % len(MESSAGES)].replace(b'"session_id"', b'"tool_use_id": "c%d", "session_id"' % turn)
         started = perf_counter()
-        answer = client._asked(path, wanted, message)  # noqa: SLF001 - what the hook does once it has started
+        answer = client._asked(path, wanted, message)  # noqa: SLF001 - the hook calls it after its start
         took.append(perf_counter() - started)
         assert answer is not None
         assert answer[0] == 0
@@ -59,23 +59,23 @@ def decided(number: int) -> list[float]:
 
 
 def percentile_99(number: int) -> float:
-    """The 99th percentile of *number* decisions, in milliseconds."""
+    """Return the 99th percentile of *number* decisions, in milliseconds."""
     return decided(number)[number * 99 // 100] * 1000
 
 
 def median(number: int) -> float:
-    """Their median, in milliseconds."""
+    """Return the median of *number* decisions, in milliseconds."""
     return decided(number)[number // 2] * 1000
 
 
 def hook() -> None:
-    """One hook, as an agent starts it."""
+    """Run one hook, as an agent starts it."""
     done = subprocess.run(HOOK, input=MESSAGES[1], stdout=subprocess.PIPE, check=True)
     assert b"no_push" in done.stdout
 
 
 def nothing() -> None:
-    """A Python that does nothing."""
+    """Run a Python that does nothing."""
     subprocess.run([sys.executable, "-c", "pass"], input=b"", stdout=subprocess.PIPE, check=True)
 
 

@@ -1,4 +1,4 @@
-"""Finding the first glob that matches, beside matching one after the other, and whole decisions by as many rules."""
+"""Finds the first matching glob, by the index and one after the other, and makes whole decisions with as many rules."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -42,27 +42,27 @@ choose = Random(1)
 
 
 def word() -> str:
-    """A stem that many share and a few characters of its own."""
+    """Return a common stem followed by a few random characters."""
     return choose.choice(STEMS) + "".join(choose.choices(ascii_lowercase + digits, k=choose.randint(3, 6)))
 
 
 def rules(shapes: Sequence[str], number: int) -> list[str]:
-    """So many globs, the shapes in turn."""
+    """Return *number* globs, of each shape in turn."""
     return [shapes[ordinal % len(shapes)].format(word(), word()) for ordinal in range(number)]
 
 
 def indexed(texts: Sequence[str]) -> GlobIndex:
-    """What a profile does with its rules when it is built."""
+    """Index globs as a profile does when it is built."""
     return GlobIndex([parse_glob(text) for text in texts])
 
 
 def regular(text: str) -> str:
-    """The glob as a regular expression."""
+    """Return the glob as a regular expression."""
     return ".*".join(map(re.escape, text.split("*")))
 
 
 def asking(first: Callable[[str], object]) -> Callable[[], None]:
-    """An operation that asks for one subject after the other."""
+    """Return an operation that calls *first* with the subjects in turn."""
     following: Iterator[str] = cycle(subjects)
 
     def ask() -> None:
@@ -78,7 +78,7 @@ subjects = [f"{word()} {word()} --{word()}={number}" for number in range(20_000)
 
 
 def one_by_one(subject: str) -> int | None:
-    """Linear matching, with patterns compiled beforehand."""
+    """Match linearly, with compiled patterns."""
     for ordinal, pattern in enumerate(starred_compiled):
         if pattern.fullmatch(subject):
             return ordinal
@@ -86,12 +86,12 @@ def one_by_one(subject: str) -> int | None:
 
 
 def build() -> None:
-    """Read and index the rules."""
+    """Parse and index the rules."""
     indexed(mixed)
 
 
 def compile_each() -> None:
-    """Compile their regular expressions, which are there already."""
+    """Compile the regular expressions of the rules, whose texts exist already."""
     re.purge()
     for pattern in mixed_patterns:
         re.compile(pattern, re.DOTALL)
@@ -103,22 +103,22 @@ args = cycle([{"command": f"wc -l file-{number}"} for number in range(16)])
 
 
 def parsed(texts: list[str]) -> tuple[Rule, ...]:
-    """As rules on commands."""
+    """Parse globs as rules for commands."""
     return tuple(parse_rule(f"bash:{text}") for text in texts)
 
 
 def deciding(deny: list[str], allow: list[str]) -> Callable[[], None]:
-    """An operation that decides one new command after the other."""
+    """Return an operation that decides a new command each time."""
     view = Policy(parsed(deny), parsed(allow)).for_tool(BASH)
     return asking(lambda command: view.decide(RuleInput(commands=(command,))))
 
 
 def forget(_event: Any) -> None:
-    """A sink for events that nobody reads."""
+    """Discard an event."""
 
 
 def toolbox(texts: list[str]) -> Toolbox:
-    """A tool of kind bash behind *texts*, all of which deny."""
+    """Return a toolbox with a tool of kind bash behind *texts*, all of which are deny rules."""
 
     def build(_workspace: Path, _policy: ToolPolicy, _rt: object) -> Any:
         def bash(command: str) -> str:
@@ -136,7 +136,7 @@ def toolbox(texts: list[str]) -> Toolbox:
 
 
 few, many = toolbox(mixed[:FEW]), toolbox(mixed)
-for seen in range(16):  # The commands that are asked about again.
+for seen in range(16):  # These commands are decided again later.
     few.decide("bash", next(args))
     many.decide("bash", {"command": f"wc -l file-{seen}"})
 

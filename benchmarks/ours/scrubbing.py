@@ -1,4 +1,4 @@
-"""The scrubber, beside `re` with five common kinds of token, on clean text and on text made to be slow."""
+"""Runs the scrubber, and `re` with five common kinds of tokens, on clean text and on text made to be slow."""
 
 import os
 import re
@@ -43,7 +43,7 @@ SECRETS = {
     "addresses": b"://a:hunter2@ ",
     "blocks": b"-----BEGIN " + b"RSA PRIVATE KEY-----\nMIIEowIBAAKCAQEA\n",
 }
-"""Nothing but secrets: each is found, judged and masked."""
+"""Texts of secrets alone: each is found, checked and masked."""
 _LINE = b"def area(width: float, height: float) -> float:  # the quick brown fox, %d\n    return width * height\n\n"
 
 
@@ -51,38 +51,38 @@ by_re = re.compile(
     rb"sk-ant-[A-Za-z0-9-]{20,}|sk-[A-Za-z0-9]{20,}|gh[pousr]_[A-Za-z0-9]{36,}|AKIA[A-Z0-9]{16}"
     rb"|(?i:api[_-]?key|token|secret|password|bearer|authorization)\s*[:=]\s*[\"']?\S{8,}[\"']?"
 )
-"""Five kinds and no more: with all of ours `re` would take some twenty times as long."""
+"""Only five kinds: with all of ours, `re` would take some twenty times as long."""
 
 
 @cache
 def clean(size: int) -> bytes:
-    """So many bytes of source code that holds no secret."""
+    """Return *size* bytes of source code without secrets."""
     lines = b"".join(_LINE % number for number in range(min(size, 100_000) // 80 + 2))
     return (lines * (size // len(lines) + 1))[:size]
 
 
 def scrub(size: str) -> None:
-    """The scrubber on clean text."""
+    """Run the scrubber on clean text."""
     scrub_bytes(clean(SIZES[size]))
 
 
 def substitute(size: str) -> None:
-    """`re` on the same text."""
+    """Run `re` on the same text."""
     by_re.sub(b"[REDACTED]", clean(SIZES[size]))
 
 
 def hostile_rate(size: int) -> float:
-    """The scrubber's slowest pace on *size* bytes of any hostile kind, in MB/s."""
+    """Return the scrubber's lowest rate on *size* bytes of any hostile kind, in MB/s."""
     return min(_rate(unit * (size // len(unit))) for unit in HOSTILE.values())
 
 
 def secrets_rate(size: int) -> float:
-    """The scrubber's slowest pace on *size* bytes of nothing but secrets, in MB/s."""
+    """Return the scrubber's lowest rate on *size* bytes of secrets alone, in MB/s."""
     return min(_rate(unit * (size // len(unit))) for unit in SECRETS.values())
 
 
 def hostile_growth(size: int) -> float:
-    """How much longer four times as much takes, beyond four times, for the worst hostile kind."""
+    """Return the time for four times *size* / four times the time for *size*, for the worst hostile kind."""
     return (
         max(
             _seconds(unit * (4 * size // len(unit))) / _seconds(unit * (size // len(unit))) for unit in HOSTILE.values()

@@ -1,4 +1,4 @@
-"""Requests to the service over one connection that stays open. `BENCH_PYTHON` has the tools that do nothing installed."""
+"""Sends requests to the service over one open connection. `BENCH_PYTHON` has the tools that do nothing installed."""
 
 import atexit
 import http.client
@@ -14,7 +14,7 @@ from time import perf_counter
 from typing import Any
 
 SETTLING_S = 1.2
-"""After which the usage of the last calls is in the store, in seconds: it must not be delivered in another one's time."""
+"""The time after which the usage of the last calls is stored, in seconds; the next measurement must not pay for it."""
 WARMING = 50
 
 folder = tempfile.TemporaryDirectory(prefix="tc-")
@@ -23,20 +23,20 @@ process = subprocess.Popen(
     _WORDS, stdout=subprocess.PIPE, text=True, env={**os.environ, "XDG_STATE_HOME": f"{folder.name}/state"}
 )
 atexit.register(process.wait)
-atexit.register(process.terminate)  # what is registered last comes first
+atexit.register(process.terminate)  # Handlers run in reverse order.
 assert process.stdout is not None
 port, token = process.stdout.readline().split()
 
 
 def connected() -> socket.socket:
-    """A connection; the service ends one that is idle for some seconds."""
+    """Open a connection. The service closes one that is idle for some seconds."""
     made = socket.create_connection(("127.0.0.1", int(port)))
     made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return made
 
 
 def request(method: str, path: str, body: Any = None) -> bytes:
-    """A request as it is sent."""
+    """Return a request as bytes."""
     head = f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAuthorization: Bearer {token}\r\nX-Agent-ID: a0\r\n"
     if body is None:
         return f"{head}\r\n".encode()
@@ -45,7 +45,7 @@ def request(method: str, path: str, body: Any = None) -> bytes:
 
 
 def answer(line: socket.socket, data: bytes) -> bytes:
-    """The body of what is answered; read by hand, since a client's own time would hide the service's."""
+    """Return the body of the answer. It is parsed by hand, because a client's own time would hide the service's."""
     line.sendall(data)
     got = b""
     while b"\r\n\r\n" not in got:
@@ -90,7 +90,7 @@ def _seconds(name: str, number: int) -> float:
 
 
 def _settle(line: socket.socket, data: bytes) -> None:
-    """Warm up, and wait until nothing of what came before is left to do."""
+    """Warm up, and wait until the work of earlier requests is finished."""
     for _ in range(WARMING):
         said = answer(line, data)
         assert b'"outcome"' not in said or b'"outcome":"ok"' in said, said
@@ -98,7 +98,7 @@ def _settle(line: socket.socket, data: bytes) -> None:
 
 
 def _processor(name: str, number: int) -> float:
-    """The processor's seconds of one request, with what its usage costs later."""
+    """Return the processor time of one request in seconds, including the later cost of its usage record."""
     data = REQUESTS[name]
     with connected() as line:
         _settle(line, data)
@@ -114,7 +114,7 @@ def _report(measure: Callable[[str, int], float], name: str) -> Callable[[int], 
 
 
 def _direct(number: int) -> float:
-    """Seconds of one call of the MCP server's tool without anything between, by the same client as `mcp`."""
+    """Return the seconds of one direct call of the MCP server's tool, by the same client as `mcp`."""
     url = os.environ["BENCH_MCP"]
     connection = http.client.HTTPConnection("127.0.0.1", int(url.rpartition(":")[2].partition("/")[0]))
     headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}

@@ -1,8 +1,8 @@
-"""The service that is measured: a token, events in a file, usage in SQLite, and empty routes in the same application.
+"""The measured service: a token, events in a file, usage in SQLite, and empty routes in the same application.
 
 PYTHON -P benchmarks/ours/service_process.py FOLDER
 
-Prints its port and a token, and serves until it is ended. `BENCH_MCP` is the address of an MCP server.
+It prints its port and a token, and serves until it is terminated. `BENCH_MCP` is the address of an MCP server.
 """
 
 import os
@@ -33,7 +33,7 @@ MayCall = Annotated[Principal, require(Role.CALLER, scope=CallerScope.INVOKE_TOO
 
 
 def written(place: Path, agents: int = 1) -> Path:
-    """A configuration with *agents* of one profile; `a0` is the first."""
+    """Write a configuration with *agents* agents of one profile, and return its path. `a0` is the first agent."""
     (place / "ws").mkdir()
     (place / "db").mkdir(mode=0o700)
     (place / "ws/a.txt").write_text("x" * 200)
@@ -57,7 +57,7 @@ def written(place: Path, agents: int = 1) -> Path:
 
 
 def made(file: Path) -> tuple[Service, str]:
-    """A service, and a token that may call."""
+    """Return a service, and a token that may make calls."""
     found = read_config(file)
     stores = open_store(str(found.config.store))
     token = tokens.made("acme", NewToken(name="bench", roles=(Role.CALLER,)), "bench")
@@ -66,7 +66,7 @@ def made(file: Path) -> tuple[Service, str]:
 
 
 def empty_routes(_: Service) -> APIRouter:
-    """Routes that do nothing: as FastAPI makes them, and as lean as that of calls, which reads token and body."""
+    """Return routes that do nothing: a usual one of FastAPI, and a lean one that reads token and body like calls."""
     router = APIRouter(prefix="/bench")
 
     @router.get("/empty")
@@ -89,7 +89,7 @@ def empty_routes(_: Service) -> APIRouter:
 
 
 class _Server(uvicorn.Server):
-    """Says where it listens."""
+    """Prints its port."""
 
     def __init__(self, config: uvicorn.Config, token: str) -> None:
         super().__init__(config)
@@ -101,11 +101,11 @@ class _Server(uvicorn.Server):
 
 
 def serve(place: Path) -> None:
-    """Serve until a signal ends it."""
+    """Serve until a signal ends the process."""
     service, token = made(written(place))
     service_app.ROUTERS = (*service_app.ROUTERS, empty_routes)
     app = service_app.create_app(service)
-    # As `toolcharter serve` has it.
+    # The same settings as those of `toolcharter serve`.
     config = uvicorn.Config(
         app, port=0, http=PatientProtocol, log_level="warning", server_header=False, proxy_headers=False, lifespan="on"
     )

@@ -1,7 +1,8 @@
-"""The resident memory of a service in this process: of many agents, or how it grows over many calls.
+"""Measures the resident memory of a service in this process: with many agents, or its growth over many calls.
 
 PYTHON -P benchmarks/ours/service_resident.py agents NUMBER CALLS_OF_EACH    prints bytes
-PYTHON -P benchmarks/ours/service_resident.py growth FIRST LAST              prints what it is after LAST calls / after FIRST
+PYTHON -P benchmarks/ours/service_resident.py growth FIRST LAST              prints memory after LAST calls / after
+FIRST
 """
 
 import asyncio
@@ -19,18 +20,18 @@ from toolcharter_service.http.app import create_app
 
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 ROTATED = 50_000
-"""After how many calls the files of events and usage are removed, as rotation would."""
+"""The number of calls after which the files of events and usage are removed, as rotation would."""
 Message = MutableMapping[str, Any]
 
 
 def resident() -> int:
-    """In bytes."""
+    """Return the resident memory in bytes."""
     gc.collect()
     return int(Path("/proc/self/statm").read_text().split()[1]) * PAGE_BYTES
 
 
 class Caller:
-    """Calls over ASGI: through all of the service, without a connection."""
+    """Makes calls over ASGI: through the whole service, without a connection."""
 
     def __init__(self, app: Any, token: str) -> None:
         self._app = app
@@ -43,7 +44,7 @@ class Caller:
         ]
 
     async def call(self, agent: str) -> None:
-        """One call."""
+        """Make one call."""
         scope = {
             "type": "http",
             "asgi": {"version": "3.0"},
@@ -65,20 +66,20 @@ class Caller:
 
         async def receive() -> Message:
             if not unread:
-                await asyncio.Event().wait()  # It does not leave: a call that takes long is looked after.
+                await asyncio.Event().wait()  # The client stays: the service watches for a disconnect.
             return unread.pop()
 
         async def send(message: Message) -> None:
             answered.append(message)
 
         await self._app(scope, receive, send)
-        await asyncio.sleep(0)  # As between the requests of a connection: what is due in the loop gets its turn.
+        await asyncio.sleep(0)  # As between the requests of a connection: due callbacks of the loop can run.
         assert answered[0]["status"] == 200, answered  # noqa: PLR2004 - OK
         assert b'"outcome":"ok"' in answered[1]["body"], answered
 
 
 async def agents(place: Path, number: int, calls: int) -> float:
-    """What *number* agents take after *calls* of each."""
+    """Return the memory with *number* agents after *calls* calls of each."""
     service, token = SERVED["made"](SERVED["written"](place, number))
     app = create_app(service)
     async with app.router.lifespan_context(app):
@@ -86,12 +87,12 @@ async def agents(place: Path, number: int, calls: int) -> float:
         for _ in range(calls):
             for agent in range(number):
                 await caller.call(f"a{agent}")
-        await asyncio.sleep(2)  # until the usage is in the store
+        await asyncio.sleep(2)  # Until the usage is stored.
         return resident()
 
 
 async def growth(place: Path, first: int, last: int) -> float:
-    """What *last* calls take / what *first* do."""
+    """Return the memory after *last* calls / the memory after *first* calls."""
     service, token = SERVED["made"](SERVED["written"](place))
     app = create_app(service)
     async with app.router.lifespan_context(app):

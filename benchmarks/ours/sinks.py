@@ -1,8 +1,8 @@
-"""The same call with each sink, and with none: what its events cost on top.
+"""Makes the same call with each sink, and without sinks: the cost of its events.
 
-The tool does nothing and there is one rule, so that the sink is as much of the call as it can be. What a sink hands on to
-other threads or processes is not in its time: a syslog daemon that reads nothing else, an exporter that drops its spans, a
-server that nobody scrapes.
+The tool does nothing and there is one rule, so that the sink's share of the call is as large as possible. Work that a
+sink passes to other threads or processes is not measured: the syslog daemon only reads, the exporter drops its spans,
+and no client scrapes the server.
 """
 
 import logging
@@ -41,9 +41,9 @@ logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)
 
 
 def build(_workspace: Path, _policy: ToolPolicy, _rt: ToolRuntime) -> Callable[[str, int], str]:
-    """A tool that does nothing."""
+    """Build a tool that does nothing."""
 
-    def read(path: str, limit: int = 10) -> str:  # noqa: ARG001 - arguments as of other calls
+    def read(path: str, limit: int = 10) -> str:  # noqa: ARG001 - the same arguments as other calls
         """Read a file."""
         return "text"
 
@@ -51,15 +51,15 @@ def build(_workspace: Path, _policy: ToolPolicy, _rt: ToolRuntime) -> Callable[[
 
 
 class Nowhere(SpanExporter):
-    """Drops what it is to export."""
+    """Drops all spans."""
 
     def export(self, spans: Sequence[Any]) -> SpanExportResult:  # noqa: ARG002 - the base's signature
-        """Drop it."""
+        """Drop *spans*."""
         return SpanExportResult.SUCCESS
 
 
 def syslog() -> SyslogSink:
-    """A sink whose daemon reads, and does nothing else."""
+    """Return a sink whose daemon only reads."""
     daemon = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     daemon.bind(f"{folder.name}/log")
 
@@ -72,7 +72,7 @@ def syslog() -> SyslogSink:
 
 
 def otel() -> OtelSink:
-    """A sink with providers as `otel:` opens them, but for the way to a collector."""
+    """Return a sink with providers as `otel:` opens them, except for the connection to a collector."""
     tracers = TracerProvider()
     tracers.add_span_processor(BatchSpanProcessor(Nowhere()))
     return OtelSink(tracer_provider=tracers, meter_provider=MeterProvider([InMemoryMetricReader()]))
@@ -87,22 +87,22 @@ SINKS: dict[str, list[Any]] = {
     "otel": [otel()],
     "prometheus": [ScrapedSink("127.0.0.1", 0)],
 }
-"""Of each operation."""
+"""The sinks of each operation."""
 
 
 def operation(sinks: Sequence[Any]) -> Callable[[], None]:
-    """One call of a toolbox with *sinks*."""
+    """Return an operation that makes one call of a toolbox with *sinks*."""
     plan = plan_of([ToolSpec("read", ToolPolicy, build)], {}, Limits(), "bench")
     toolbox = open_toolbox(plan, workspace=folder.name, caller=None, sinks=sinks)
     return lambda: void(toolbox.call("read", ARGS))
 
 
 def void(_: object) -> None:
-    """Take a result."""
+    """Discard a result."""
 
 
 def after_batch() -> None:
-    """Keep files small."""
+    """Keep the files small."""
     for name in ("events.jsonl", "structlog.jsonl"):
         with Path(folder.name, name).open("r+") as file:
             file.truncate(0)

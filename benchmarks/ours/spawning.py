@@ -1,4 +1,4 @@
-"""Starting a subagent, beside building a toolbox of the profile `orchestrator` over the same store."""
+"""Starts a subagent, and builds a toolbox of the profile `orchestrator` over the same store."""
 
 import json
 import tempfile
@@ -34,18 +34,18 @@ _store = open_store(_URL).bound("", "toolcharter-agents")
 
 
 def spawn() -> None:
-    """Have a subagent accepted."""
+    """Start a subagent."""
     result = _toolbox.call("sessions_spawn", {"task": "look"})
     assert result.outcome == "ok", result.text
 
 
 def build() -> None:
-    """Build a toolbox, and close it."""
+    """Build a toolbox and close it."""
     build_tools(_PROFILE, workspace=_WORKSPACE, caller=_ADA, events=_events.append).close()
 
 
 def after_batch() -> None:
-    """Let the subagents end."""
+    """Wait until the subagents have ended."""
     _events.clear()
     while _store.count(Subagent, where={"is_active": True}):
         time.sleep(0.005)

@@ -1,4 +1,4 @@
-"""Stores: pages of few and of many records, and one record read and written. `BENCH_STORE` is `sqlite` or `postgresql`."""
+"""Reads pages of small and large stores, and reads and writes one record. `BENCH_STORE` is `sqlite` or `postgresql`."""
 
 import os
 import tempfile
@@ -17,7 +17,7 @@ else:
 
 
 class Tool(StoreRecord):
-    """A record as a registry keeps it."""
+    """A record like those of a registry."""
 
     store_kind: ClassVar[RecordKind] = RecordKind("tool", key=("id",), indexed=("name",))
 
@@ -32,9 +32,9 @@ _FOLDER = tempfile.TemporaryDirectory(prefix="tc")
 def _url() -> str:
     if os.environ.get("BENCH_STORE") != "postgresql":
         return f"sqlite://{_FOLDER.name}/store.sqlite3"
-    Path(_FOLDER.name).chmod(0o755)  # The server runs as another user if this one is root.
+    Path(_FOLDER.name).chmod(0o755)  # For root, the server runs as another user.
     with warnings.catch_warnings():
-        # Where no session has a folder for sockets, it says so.
+        # Without a session's folder for sockets, it warns.
         warnings.simplefilter("ignore")
         server = postgres_server.get_server(f"{_FOLDER.name}/data", cleanup_mode="stop")
     return str(server.get_uri()).replace("postgres:@", "postgres@")

@@ -1,4 +1,4 @@
-"""Build a profile that lists one of five hundred plugins; print how many of them were imported."""
+"""Builds a profile that lists one of five hundred plugins; prints how many of them were imported."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Replacing a small file beneath the workspace, beside what the system offers."""
+"""Replaces a small file below the workspace, compared with the system calls alone."""
 
 import os
 import tempfile
@@ -18,20 +18,20 @@ DATA = b"y" * 200
 
 
 def free() -> None:
-    """No mark to wait for."""
+    """Do nothing: there is no mark to wait for."""
 
 
 paths = WorkspacePaths(root, read_only=(".git", ".toolcharter", str(root / "profile.yaml"))).acting(free)
 
 
 def confined() -> None:
-    """Find the place beneath the workspace, and write: a temporary file, and a rename."""
+    """Open the target below the workspace and write it: a temporary file, and a rename."""
     with paths.open_place(NAME) as place:
         place.write(DATA)
 
 
 def plain() -> None:
-    """A file beside it by its whole name, and a rename."""
+    """Write a file beside it by its absolute name, and rename it."""
     opened = os.open(BESIDE, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     os.write(opened, DATA)
     os.close(opened)
@@ -39,7 +39,7 @@ def plain() -> None:
 
 
 def in_place() -> None:
-    """Over the old content, which is lost if anything goes wrong."""
+    """Overwrite the old content, which is lost if the write fails."""
     opened = os.open(WHOLE, os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC)
     os.write(opened, DATA)
     os.close(opened)

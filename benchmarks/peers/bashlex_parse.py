@@ -1,4 +1,4 @@
-"""bashlex: shell lines, one after the other, to their syntax trees."""
+"""bashlex: parses shell lines in turn into syntax trees."""
 
 import json
 import os

@@ -1,7 +1,7 @@
-"""A careful user today: LangChain, and what it leaves out put together by hand from good libraries.
+"""LangChain as a careful user has it today: with good libraries for what it lacks, put together by hand.
 
-Four events through structlog as its documentation sets it up for speed, an allow list by `fnmatch`, the path by
-`realpath`, a rate limit by `limits`, secrets by `re`. No file is opened and no write-ahead is promised.
+Four events through structlog, set up for speed as its documentation says; an allow list by `fnmatch`; the path by
+`realpath`; a rate limit by `limits`; secrets by `re`. It opens no file and guarantees no write-ahead.
 """
 
 import logging
@@ -58,7 +58,7 @@ tool = StructuredTool.from_function(read)
 
 
 def governed(name: str, args: dict) -> str:
-    """One call with its checks around it."""
+    """Make one call with all checks."""
     started = perf_counter()
     bound = log.bind(call_id=uuid4().hex, tool=name, session=None, agent=None, args=args)
     bound.info("hook.tool.before")
@@ -77,12 +77,12 @@ def governed(name: str, args: dict) -> str:
 
 
 def call() -> None:
-    """One call."""
+    """Make one call."""
     governed("read", {"path": "src/app.py", "limit": 3})
 
 
 def after_batch() -> None:
-    """Keep the file of events small."""
+    """Keep the event file small."""
     os.truncate(events, 0)
 
 

@@ -1,4 +1,4 @@
-"""A call of an MCP server's tool through `mcp-contextforge-gateway`, as its settings are, apart from what a test on loopback needs."""
+"""Calls an MCP server's tool through `mcp-contextforge-gateway` with default settings, except those for loopback."""
 
 import atexit
 import http.client
@@ -37,16 +37,16 @@ process = subprocess.Popen(
     stderr=subprocess.DEVNULL,
 )
 atexit.register(process.wait)
-atexit.register(process.terminate)  # what is registered last comes first
+atexit.register(process.terminate)  # Handlers run in reverse order.
 headers = {"Content-Type": "application/json"}
 
 
 def ask(connection: http.client.HTTPConnection, path: str, said: Any) -> Any:
-    """What it answers."""
+    """Send a request and return the answer."""
     connection.request("POST", path, json.dumps(said), headers)
     response = connection.getresponse()
     data = response.read()
-    assert response.status < 300, data  # noqa: PLR2004 - it went well
+    assert response.status < 300, data  # noqa: PLR2004 - success
     return json.loads(data)
 
 
@@ -71,13 +71,13 @@ _CALL = {"name": "calc-shout", "arguments": {"text": "x" * 200}}
 
 
 def call() -> None:
-    """One call."""
+    """Make one call."""
     said = ask(kept, "/rpc", {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": _CALL})
     assert said["result"]["content"][0]["text"] == "X" * 200, said
 
 
 def through(number: int) -> float:
-    """Seconds of one call of *number*."""
+    """Return the seconds of one call, measured over *number* calls."""
     started = perf_counter()
     for _ in range(number):
         call()

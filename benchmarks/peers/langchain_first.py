@@ -1,4 +1,4 @@
-"""A first result from LangChain: import, make the tool, call it."""
+"""Makes a first call of LangChain: imports it, makes the tool, calls it."""
 
 from langchain_core.tools import StructuredTool
 

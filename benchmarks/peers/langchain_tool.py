@@ -1,4 +1,4 @@
-"""LangChain, ungoverned: `StructuredTool.invoke` validates and runs its callbacks."""
+"""LangChain, ungoverned: `StructuredTool.invoke` validates the arguments and runs its callbacks."""
 
 from langchain_core.tools import StructuredTool
 
@@ -12,7 +12,7 @@ tool = StructuredTool.from_function(read)
 
 
 def call() -> None:
-    """One call."""
+    """Make one call."""
     tool.invoke({"path": "src/app.py", "limit": 3})
 
 

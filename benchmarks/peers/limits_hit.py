@@ -1,6 +1,6 @@
-"""The `limits` library: one hit under one moving window, in memory.
+"""The `limits` library: one hit of one moving window, in memory.
 
-What it remembers slows it down, so each sample begins with an empty storage: the comparison is with its best.
+Stored hits slow it down, so each sample begins with an empty storage: we compare with its best case.
 """
 
 from functools import partial
@@ -15,7 +15,7 @@ OPERATIONS: dict[str, Any] = {}
 
 
 def after_batch() -> None:
-    """Begin anew."""
+    """Begin with an empty storage."""
     OPERATIONS["hit"] = partial(MovingWindowRateLimiter(MemoryStorage()).hit, RATE, "session")
 
 

@@ -1,4 +1,4 @@
-"""llm, ungoverned and not even validated: `Response.execute_tool_calls`."""
+"""llm, ungoverned, without any validation: `Response.execute_tool_calls`."""
 
 import llm
 from llm.models import Prompt
@@ -25,7 +25,7 @@ calls = [llm.ToolCall(name="read", arguments={"path": "src/app.py", "limit": 3},
 
 
 def call() -> None:
-    """One call."""
+    """Make one call."""
     response.execute_tool_calls(tool_calls_list=calls)
 
 

@@ -1,4 +1,4 @@
-"""The MCP SDK, ungoverned: a low-level server and a client, joined in memory."""
+"""The MCP SDK, ungoverned: a low-level server and a client, connected in memory."""
 
 import asyncio
 from time import perf_counter
@@ -15,12 +15,12 @@ SCHEMA = {
 
 
 async def list_tools(_context: object, _params: object) -> types.ListToolsResult:
-    """The one tool."""
+    """List the one tool."""
     return types.ListToolsResult(tools=[types.Tool(name="read", description="Read a file.", input_schema=SCHEMA)])
 
 
 async def call_tool(_context: object, _params: types.CallToolRequestParams) -> types.CallToolResult:
-    """What the tool answers."""
+    """Return the tool's result."""
     return types.CallToolResult(content=[types.TextContent(type="text", text="x" * 200)])
 
 
@@ -35,7 +35,7 @@ async def _calls(number: int) -> float:
 
 
 def call(number: int) -> float:
-    """Seconds for one of *number* calls in one session."""
+    """Return the seconds of one call, measured over *number* calls in one session."""
     return asyncio.run(_calls(number))
 
 

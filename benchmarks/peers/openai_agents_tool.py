@@ -16,7 +16,7 @@ context = ToolContext(context=None, tool_name="read", tool_call_id="call", tool_
 
 
 async def call() -> None:
-    """One call."""
+    """Make one call."""
     await read.on_invoke_tool(context, ARGUMENTS)
 
 

@@ -1,11 +1,11 @@
-"""How long pluggy takes to discover the same plugins, in seconds: it imports and registers each."""
+"""Measures how long pluggy takes to discover the same plugins, in seconds: it imports and registers each of them."""
 
 import sys
 from time import perf_counter
 
 import pluggy
 
-import toolcharter.gate.build.open  # What plugins import is not charged to pluggy.
+import toolcharter.gate.build.open  # Imported before, so that pluggy is not charged for what plugins import.
 import toolcharter.hookspecs
 
 manager = pluggy.PluginManager("toolcharter")

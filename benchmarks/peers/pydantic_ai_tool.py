@@ -1,6 +1,6 @@
-"""pydantic-ai, ungoverned: `ToolManager.handle_call`, its own way from a model's call to a result.
+"""pydantic-ai, ungoverned: `ToolManager.handle_call`, its own path from a model's call to a result.
 
-An `async` tool runs in place; a plain function is handed to a thread, which costs several times as much.
+An `async` tool runs in place; a plain function runs in a thread, which costs several times as much.
 """
 
 import asyncio
@@ -39,12 +39,12 @@ sync_part = ToolCallPart(tool_name="read_sync", args=args, tool_call_id="call")
 
 
 async def call() -> None:
-    """One call of an asynchronous tool: the fastest public way."""
+    """Make one call of an asynchronous tool: the fastest public interface."""
     await manager.handle_call(part)
 
 
 async def sync_tool() -> None:
-    """One call of a synchronous tool."""
+    """Make one call of a synchronous tool."""
     await manager.handle_call(sync_part)
 
 

@@ -1,6 +1,6 @@
-"""Strands, ungoverned: the sequential executor, as the agent's own loop drives it.
+"""Strands, ungoverned: the sequential executor, as the agent's own loop runs it.
 
-The executor has no public entrance of its own; a model's turn around it would only cost more.
+The executor has no public entry point; a whole turn of a model would only cost more.
 """
 
 from strands import Agent, tool
@@ -14,8 +14,8 @@ async def read(path: str, limit: int = 10) -> str:  # noqa: ARG001 - the same to
     """Read a file.
 
     Args:
-        path: Which.
-        limit: How much.
+        path: The file's path.
+        limit: The most lines.
     """
     return "x" * 200
 
@@ -24,10 +24,10 @@ class Silent(Model):
     """A model that is never asked."""
 
     def update_config(self, **_config: object) -> None:
-        """Nothing to set."""
+        """Do nothing: there is nothing to configure."""
 
     def get_config(self) -> dict:
-        """Nothing is set."""
+        """Return an empty configuration."""
         return {}
 
     async def structured_output(self, *_args: object, **_settings: object) -> None:
@@ -42,7 +42,7 @@ executor = SequentialToolExecutor()
 
 
 async def call() -> None:
-    """One call."""
+    """Make one call."""
     use = {"toolUseId": "call", "name": "read", "input": {"path": "src/app.py", "limit": 3}}
     async for _event in executor._execute(agent, [use], [], Trace("cycle"), None, {}):  # noqa: SLF001 - see above
         pass
