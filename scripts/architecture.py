@@ -1,6 +1,6 @@
-"""What docs/architecture.md shows of the code: the core's folders, a figure of their imports, the gate's layers, every module.
+"""Makes parts of docs/architecture.md from code: the core's folders, their imports, the gate's layers, every module.
 
-`scripts/tables.py` writes it into the page. Sources are read as text; nothing of the core is imported.
+`scripts/tables.py` writes them into the page. Sources are parsed as text; nothing of the core is imported.
 """
 
 import ast
@@ -13,23 +13,23 @@ from pages import ROOT
 
 CORE = ROOT / "core/toolcharter"
 Arrows = dict[str, set[str]]
-"""By part of the core, the parts that it imports."""
+"""For each part of the core, the parts that it imports."""
 
 
 def contract(name: str) -> list[list[str]]:
-    """The layers of an import contract of `pyproject.toml`, the top one first; those of one row may not import each other."""
+    """Return the layers of an import contract in `pyproject.toml`, top first. Parts of a row are independent."""
     settings: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
     found = next(each for each in settings["contracts"] if each["name"] == name)
     return [row.split(" | ") for row in found["layers"]]
 
 
 def parts() -> list[str]:
-    """The folders and modules right below `toolcharter/`, in the order of the layers."""
+    """Return the folders and modules directly below `toolcharter/`, in the order of the layers."""
     return [part for row in contract("Imports go one way") for part in row]
 
 
 def arrows() -> Arrows:
-    """Which part imports which, for any purpose: at run time, later, or for types."""
+    """Return which part imports which, for any purpose: at run time, lazily, or for types."""
     known = set(parts())
     found: Arrows = {part: set() for part in parts()}
     for path in CORE.rglob("*.py"):
@@ -53,7 +53,7 @@ def _imported(tree: ast.Module) -> Iterator[str]:
 
 
 def shortest(found: Mapping[str, set[str]]) -> Arrows:
-    """*found*, which has no circle, without the arrows whose end is also reached by way of another arrow."""
+    """Return *found*, which has no circle, without arrows whose end can also be reached through another arrow."""
     reached: Arrows = {}
 
     def reach(part: str) -> set[str]:
@@ -68,7 +68,7 @@ def shortest(found: Mapping[str, set[str]]) -> Arrows:
 
 
 def figure() -> str:
-    """The imports between the parts of the core, as a figure that GitHub draws."""
+    """Return the imports between the parts of the core as a figure that GitHub draws."""
     lines = ["```mermaid", "flowchart TD", "    plugins([plugins]) --> root([toolcharter])"]
     lines += [
         f"    {part} --> {other}"
@@ -79,7 +79,7 @@ def figure() -> str:
 
 
 def folders() -> str:
-    """Each part of the core: what it imports, and what its first line says."""
+    """Return a table with the imports and the first line of each part of the core."""
     found = arrows()
     rows = ["| part | imports | what it is |", "|---|---|---|"]
     for part in parts():
@@ -91,14 +91,14 @@ def folders() -> str:
 
 
 def gate_layers() -> str:
-    """The layers inside the gate, as import-linter holds them."""
+    """Return the layers inside the gate, as import-linter checks them."""
     rows = contract("Inside the gate, imports go one way")
     lines = [" | ".join(name.removeprefix("toolcharter.gate.") for name in row) for row in rows]
     return "\n".join(["```text", *lines, "```"])
 
 
 def modules() -> str:
-    """Every module of the core, the plugins, the scripts and the benchmarks, by its folder, with what its first line says."""
+    """Return the first line of every module of the core, the plugins, the scripts and the benchmarks, by folder."""
     packages = sorted(path.parent for path in ROOT.glob("plugins/*/toolcharter_*/__init__.py"))
     tops = [
         CORE,
@@ -111,7 +111,7 @@ def modules() -> str:
 
 
 def _listed(top: Path) -> str:
-    """A list that is folded until a reader opens it: the page stays short, and a search in its text finds each line."""
+    """Return a collapsed list: the page stays short, and a text search still finds each line."""
     found = top.glob("*.py") if top == CORE else top.rglob("*.py")
     paths = sorted(path for path in found if "versions" not in path.parts)
     names = [path.relative_to(top).as_posix() for path in paths]

@@ -1,12 +1,13 @@
-"""A storm over the service: everything that it stands on is killed, stopped, paused and filled while clients call.
+"""A storm over the service: everything it depends on is killed, stopped, paused and filled while clients call.
 
-    python scripts/chaos_service.py                                   100,000 calls of 200 clients; writes tests/chaos_service.md
-    python scripts/chaos_service.py --clients 10 --calls 1000 --short  a few faults; writes nothing
-    python scripts/chaos_service.py --minutes 30 --record              begins no call after so long; the page says how many it were
+    python scripts/chaos_service.py                                   100,000 calls of 200 clients; writes
+    tests/chaos_service.md python scripts/chaos_service.py --clients 10 --calls 1000 --short  a few faults; writes
+    nothing python scripts/chaos_service.py --minutes 30 --record              starts no call after that time; the page
+    has their number
 
-PostgreSQL, NATS, two `toolcharter serve`, a `toolcharter worker` and MCP servers run as processes of their own. Each call
-leaves a mark outside the service, by which it is seen whether it has run, and how often. Prints what is not as promised, and
-ends with status 1 if there is anything.
+PostgreSQL, NATS, two `toolcharter serve`, a `toolcharter worker` and MCP servers run as separate processes. Each call
+leaves a mark outside the service, which shows whether it ran, and how often. The script prints everything that breaks a
+promise, and then ends with status 1.
 """
 
 import argparse
@@ -40,7 +41,7 @@ Faults = list[tuple[str, Callable[[], None]]]
 
 
 def faults_of(world: World, restoring: Restoring, *, is_short: bool) -> Faults:
-    """What happens, each with its name."""
+    """Return the faults, each with its name."""
     stop_s = 2.0 if is_short else 6.0
     once: Faults = [
         ("kill -9 of the first service", lambda: world.kill(0)),
@@ -68,7 +69,7 @@ def faults_of(world: World, restoring: Restoring, *, is_short: bool) -> Faults:
 
 
 async def storm_over(storm: Storm, faults: Faults, clients: int) -> None:
-    """Have *clients* call while *faults* happen, one after the other, spread over all calls."""
+    """Run *clients* clients while *faults* happen one after the other, spread over all calls."""
 
     async def happen() -> None:
         for number, (name, fault) in enumerate(faults):
@@ -85,9 +86,9 @@ async def storm_over(storm: Storm, faults: Faults, clients: int) -> None:
 
 
 def settle(world: World) -> None:
-    """Wait until everything has recovered by itself, and nothing is on its way any more."""
+    """Wait until all processes have recovered by themselves, and no work is pending."""
     world.until_ready(SETTLES_S)
-    # Questions of processes that are gone are ended by the others, and usage waits to be delivered.
+    # Other processes end the approvals of processes that are gone, and pending usage is still being delivered.
     seen: list[object] = []
 
     def is_still() -> bool:
@@ -100,7 +101,7 @@ def settle(world: World) -> None:
 
 
 def page(storm: Storm, evidence: Evidence, told: str, findings: list[str], seed: int) -> str:
-    """The page of a run."""
+    """Return the page of a run."""
     calls = storm.calls
     by_kind = Counter(call.kind for call in calls)
     ended = Counter((call.kind, call.state or call.outcome or "no answer") for call in calls)
@@ -144,7 +145,7 @@ def _end(number: int, _: object) -> None:
 
 
 def main() -> int:
-    """Raise the storm that the command line asks for; the exit status."""
+    """Run the storm that the command line asks for; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--clients", type=int, default=200)
     parser.add_argument("--calls", type=int, default=FULL)

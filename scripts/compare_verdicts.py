@@ -1,14 +1,14 @@
-"""Write down how command lines are judged, and compare it with what another checkout has written.
+"""Writes how the gate judges command lines, and compares that with the file of another checkout.
 
     python scripts/compare_verdicts.py --write before.jsonl      in the one checkout
     python scripts/compare_verdicts.py --against before.jsonl    in the other
 
-Lines come from the corpora of the checkout that writes: the text files and the tables of the shell guard's tests, and the
-samples in `tests/data/cases`. The one that compares judges the lines that the file holds, under the rules that
-the file holds. Of each line it compares the decision in the mode `dangerous`, which shows the floor; the decision in the
-mode `policy` under one rule with a star for each program that lines begin with; and the commands in their normal forms,
-each with what a rule would have to mention. Prints a hash for each corpus and each difference; the exit status is 1 if there
-is one.
+The lines come from the corpora of the checkout that writes: the text files and the tables of the shell guard's tests,
+and the samples in `tests/data/cases`. The other checkout judges the lines in the file under the rules in the file. For
+each line, the script compares the decision in the mode `dangerous`, which shows the floor; the decision in the mode
+`policy` with one starred rule for each program that begins a line; and the commands in their normal forms, each with
+the words that a rule would have to mention. It prints a hash for each corpus, and each difference. The exit status is 1
+if there is one.
 """
 
 import argparse
@@ -38,7 +38,7 @@ Line = tuple[str, str]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Do what the command line says; returns the exit status."""
+    """Do what the command line asks for; return the exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--write", type=Path, metavar="FILE", help="write how this checkout judges its corpora")
@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def corpora(root: Path = ROOT, samples: Path = SAMPLES) -> Iterator[Line]:
-    """Each line of each corpus once, in a fixed order; the lines of test tables are all their texts."""
+    """Yield each line of each corpus once, in a fixed order. From test modules, it yields all texts."""
     tests = root / GUARD_TESTS
     for file in sorted(tests.rglob("*.txt")):
         texts = (line for line in file.read_text().splitlines() if line and not line.startswith(("#", "[")))
@@ -70,12 +70,12 @@ def corpora(root: Path = ROOT, samples: Path = SAMPLES) -> Iterator[Line]:
 
 
 def _of(corpus: str, texts: Iterable[str]) -> Iterator[Line]:
-    # Two halves of a surrogate pair become one character in the file.
+    # Two halves of a surrogate pair would become one character in the file.
     yield from ((corpus, text) for text in dict.fromkeys(texts) if json.loads(json.dumps(text)) == text)
 
 
 def _texts(source: str) -> Iterator[str]:
-    """The texts in a test module that are no docstring and no name: any text can be judged as a line."""
+    """Yield the texts in a test module except docstrings: any text can be judged as a line."""
     tree = ast.parse(source)
     documentation = {
         id(node.body[0].value)
@@ -90,7 +90,7 @@ def _texts(source: str) -> Iterator[str]:
 
 
 def _commands(value: Any) -> Iterator[str]:
-    """The command lines anywhere in a row of samples."""
+    """Yield the command lines in a row of samples, at any depth."""
     if isinstance(value, Mapping):
         for key, inner in value.items():
             if key in {"cmd", "command"} and isinstance(inner, str):
@@ -103,14 +103,14 @@ def _commands(value: Any) -> Iterator[str]:
 
 
 def rules_for(lines: Iterable[Line]) -> list[str]:
-    """A rule of `allow` for each program that a line begins with; the texts of test modules are often no lines."""
+    """Return an `allow` rule for each program that begins a line; lines from test modules are left out."""
     words = (line.split(maxsplit=1)[:1] for corpus, line in lines if not corpus.endswith(".py"))
     programs = sorted({word for found in words for word in found if _PROGRAM.fullmatch(word)})
     return [f"bash:{program}{rest}" for program in programs for rest in ("", " *")]
 
 
 def judged(lines: Iterable[Line], rules: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """How this checkout judges *lines*, in an empty workspace."""
+    """Yield how this checkout judges *lines*, in an empty workspace."""
     with tempfile.TemporaryDirectory() as top:
         workspace = Path(top, "workspace")
         workspace.mkdir()
@@ -145,7 +145,7 @@ def _write(file: Path, rules: Sequence[str], verdicts: Iterable[Mapping[str, Any
 
 
 def read(file: Path) -> tuple[list[str], list[dict[str, Any]]]:
-    """The rules and the verdicts that a checkout has written."""
+    """Read the rules and the verdicts that a checkout has written."""
     head, *verdicts = (json.loads(line) for line in file.read_text().splitlines())
     return head["allow"], verdicts
 
@@ -158,7 +158,7 @@ def _summarise(verdicts: Iterable[Mapping[str, Any]]) -> None:
 
 
 def report(before: Iterable[Mapping[str, Any]], after: Iterable[Mapping[str, Any]]) -> int:
-    """Print each line that is judged otherwise, and how; 1 if there is one."""
+    """Print each line that is judged differently, and how; return 1 if there is one."""
     changed = 0
     for old, new in zip(before, after, strict=True):
         differing = [key for key in ("floor", "rules", "forms") if old[key] != new[key]]

@@ -1,13 +1,13 @@
-"""Fuzz the MCP bridge: servers that send anything, one that hangs, one that floods, one that dies again and again.
+"""Fuzz the MCP bridge with servers that send anything, one that hangs, one that floods, and one that dies repeatedly.
 
     python scripts/fuzz_mcp.py                              a million messages; writes tests/fuzz_mcp.md
     python scripts/fuzz_mcp.py --messages 20000 --seed 7    writes nothing
-    python scripts/fuzz_mcp.py --minutes 5 --record         ends after so long; the page says how many messages it were
+    python scripts/fuzz_mcp.py --minutes 5 --record         ends after that time; the page has the number of messages
 
-The fuzzed servers speak over real pipes. They answer the bridge's requests with messages that are right, nearly right, or
-nothing of the kind: values of other types, lost and doubled keys, deep and long values, numbers of other requests, bytes that
-are no text, lines that break off. A finding is an exception that nobody expects, or memory, descriptors or threads that
-grow. Prints each, and ends with status 1 if there is one. The same seed makes the same messages.
+The fuzzed servers speak over real pipes. They answer the bridge's requests with messages that are right, nearly right,
+or arbitrary: values of other types, lost and doubled keys, deep and long values, ids of other requests, bytes that are
+not text, lines that break off. A finding is an unexpected exception, or growth of memory, descriptors or threads. The
+script prints each finding, and ends with status 1 if there is one. The same seed makes the same messages.
 """
 
 import argparse
@@ -46,15 +46,15 @@ ENDS = {
     "TimeoutError": "too slow",
 }
 STORM = 200
-"""How often a server dies and is started again."""
+"""How often a server dies and is restarted."""
 MOST_GROWTH_KB = 96_000
-"""How much the process may grow after its first tenth, in KiB: what one server may have at most at a time, and slack."""
+"""How much the process may grow after its first tenth, in KiB: the most that one server may use at once, and slack."""
 _LONGEST_LINE = 250_000
-"""In bytes: more than the bridge takes."""
+"""In bytes: more than the bridge accepts."""
 _BROKEN_BYTE, _BROKEN_OFF = 0.05, 0.08
-"""Of the lines, those with another byte, and with those the ones that end too early."""
+"""Shares of the lines: those with a changed byte; and those together with the lines that break off."""
 _LOST, _DOUBLED = 0.15, 0.25
-"""Of the changes of an object, those that lose a key, and with those the ones that double one."""
+"""Shares of the changes of an object: those that lose a key; and those together with the ones that double a key."""
 WORDS = ("", "a", "id", "\u202e", "x" * 5_000, "\x00", "mcp__x__y", "../..", "<<<end", "\ud83d\ude00", "null", "bash")
 NUMBERS = (0, -1, 1, 2**31, 2**63, 10**40, 1e308, -0.0)
 
@@ -70,13 +70,13 @@ class Messages:
         return self._rng.random() < share
 
     def answers(self, request: Mapping[str, Any]) -> bytes:
-        """What the server sends when it is asked for something: several messages, the right one among them or not."""
+        """Return the server's answer to a request: several messages, possibly with the right one."""
         rng, lines = self._rng, list[bytes]()
         for _ in range(rng.randrange(1, 100)):
             lines.append(self._line(self._unasked() if self._often(0.6) else self._right(request)))
         if self._often(0.9):
             lines.append(json.dumps(self._right(request)).encode())
-        lines = [line[:_LONGEST_LINE] for line in lines]  # they are this process's memory, too
+        lines = [line[:_LONGEST_LINE] for line in lines]  # They are part of this process's memory, too.
         self.count += len(lines)
         return b"\n".join(lines) + b"\n"
 
@@ -132,7 +132,7 @@ class Messages:
         return b"["
 
     def _mutated(self, value: Any) -> Any:
-        """*value* with one part of it replaced, lost or doubled."""
+        """Return *value* with one part replaced, lost or doubled."""
         rng = self._rng
         if isinstance(value, dict) and value and self._often(0.85):
             key = rng.choice([*value])
@@ -164,7 +164,7 @@ class Messages:
 
 
 class Piped:
-    """The end of a program that there is not: satisfies what `StdioLink` needs of `Running`."""
+    """The pipes of a program that does not exist; it has all that `StdioLink` needs of `Running`."""
 
     exit_code = lost = None
 
@@ -175,30 +175,30 @@ class Piped:
             os.set_blocking(one, False)
 
     def fileno(self) -> int:
-        """What the bridge reads."""
+        """Return the descriptor that the bridge reads."""
         return self._read
 
     def read(self, max_bytes: int) -> bytes:
-        """What the server has sent."""
+        """Return what the server has sent."""
         with suppress(BlockingIOError):
             return os.read(self._read, max_bytes)
         return b""
 
     def write(self, data: bytes) -> int:
-        """Send to the server what fits."""
+        """Send as much to the server as the pipe accepts."""
         with suppress(BlockingIOError):
             return os.write(self._write, data)
         return 0
 
     def wait(self, timeout_s: float) -> int | None:  # noqa: ARG002 - as `Running` has it
-        """It never ends by itself."""
+        """Return None: it never ends by itself."""
         return self.exit_code
 
     def resize(self, size: TerminalSize) -> None:
-        """It has no terminal."""
+        """Do nothing: it has no terminal."""
 
     def signal(self, number: int) -> None:
-        """It is no process."""
+        """Do nothing: it is not a process."""
 
     def close(self) -> None:
         """Close both pipes."""
@@ -206,7 +206,7 @@ class Piped:
             os.close(one)
 
     async def serve(self, messages: Messages) -> None:
-        """Be the server: answer each request."""
+        """Act as the server: answer each request."""
         rest = b""
         while True:
             await asyncio.sleep(0)
@@ -225,7 +225,7 @@ class Piped:
 
 
 class FuzzedServer(Server):
-    """A server whose program there is not."""
+    """A server without a program."""
 
     messages: Messages
     piped: Piped | None = None
@@ -239,7 +239,7 @@ class FuzzedServer(Server):
         return link
 
     async def once(self) -> str:
-        """One connection: greeting, listing, a few calls; how it ended."""
+        """Make one connection: initialize, list, a few calls. Return how it ended."""
         connection = asyncio.ensure_future(self._connected())
         try:
             while not connection.done() and self._session is None:  # noqa: ASYNC110 - an attempt that fails sets no event
@@ -264,12 +264,12 @@ class FuzzedServer(Server):
 
 
 async def fuzz(wanted: int, seed: int, until: float, findings: list[str]) -> tuple[Messages, Counter[str], int]:
-    """Connections to fuzzed servers, until *wanted* messages were sent; with what the process grew by, in KiB."""
+    """Connect to fuzzed servers until *wanted* messages were sent; also return the growth of the process, in KiB."""
     messages, ends, base = Messages(random.Random(seed)), Counter[str](), 0
     policy = McpBridgePolicy.from_profile(
         {"servers": {"fuzz": {"command": "none", "timeout_s": 0.03, "connect_timeout_s": 0.1}}, "health_s": 0.1}
     )
-    unused = cast("DiscoveryRuntime", None)  # a fuzzed server starts no program
+    unused = cast("DiscoveryRuntime", None)  # A fuzzed server starts no program.
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(lambda _, context: findings.append(f"in the event loop: {context.get('exception')!r}"))
     while messages.count < wanted and time.monotonic() < until:
@@ -285,12 +285,12 @@ async def fuzz(wanted: int, seed: int, until: float, findings: list[str]) -> tup
 
 
 def memory() -> int:
-    """The most that the process ever had, in KiB."""
+    """Return the process's peak memory, in KiB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 def real(findings: list[str]) -> Mapping[str, str]:
-    """A hang, a flood and a storm of reconnections, from real programs beside one that works."""
+    """Check a hang, a flood and a storm of reconnections by real programs, together with a server that works."""
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder).resolve()
         os.environ["XDG_STATE_HOME"] = str(place / "state")
@@ -365,7 +365,7 @@ CHECKS: Mapping[str, Callable[[LiveToolbox, list[str]], str]] = {
 
 
 def main() -> int:
-    """Run; the exit status."""
+    """Run the fuzzer; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--messages", type=int, default=FULL)
     parser.add_argument("--minutes", type=float, default=120.0)

@@ -1,18 +1,18 @@
-"""Fuzz the service: what schemathesis makes of its OpenAPI document, put together anew again and again, and asked.
+"""Fuzz the service with cases that schemathesis makes from its OpenAPI document, recombined again and again.
 
     python scripts/fuzz_service.py                            a million requests; writes tests/fuzz_service.md
     python scripts/fuzz_service.py --requests 2000 --seed 7   writes nothing
-    python scripts/fuzz_service.py --minutes 10 --record      ends after so long; the page says how many requests it were
+    python scripts/fuzz_service.py --minutes 10 --record      ends after that time; the page has the number of requests
 
-Schemathesis makes right and wrong cases of each operation, which are taken apart: paths, queries, headers, bodies.
-Requests recombine them, change values and bytes by chance, and use what answers have named: tokens, users, servers, calls,
-approvals are made, read, changed, answered and deleted. The whole application answers in process, over SQLite, with two
-tenants and a token for each role; some requests have no token, or a wrong one.
+Schemathesis makes right and wrong cases of each operation. The script takes them apart: paths, queries, headers,
+bodies. Requests recombine these parts, change values and bytes at random, and use values from answers: tokens, users,
+servers, calls and approvals are made, read, changed, answered and deleted. The whole application answers in this
+process, over SQLite, with two tenants and a token for each role; some requests have no token, or a wrong one.
 
-A finding is an answer of 500 and above, a status or a body that the document does not say, an answer to nobody or to a
-role that the route is not for, or a body that tells of the service's inside. Each kind is printed once with a line of curl;
-then the exit status is 1. Each process writes to `--state` what it has done after each store that it has filled, so that a
-run that was ended goes on with the same `--seed` and `--state`.
+A finding is an answer of 500 and above, a status or a body that the document does not describe, an answer without a
+token or to a role that the route is not for, or a body that reveals internals of the service. The script prints each
+kind once with a curl command; the exit status is then 1. After each store that it has filled, each process writes its
+results to `--state`, so that an interrupted run continues with the same `--seed` and `--state`.
 """
 
 import argparse
@@ -41,45 +41,45 @@ from service_fuzz.world import Request, Who, World, scope_of, world  # noqa: E40
 REPORT = ROOT / "tests" / "fuzz_service.md"
 FULL = 1_000_000
 CHUNK = 20_000
-"""Requests to one store; then comes an empty one."""
+"""The requests to one store; the next ones get an empty store."""
 
 
 @dataclass
 class Run:
-    """What was asked, and what came of it."""
+    """The requests and their results."""
 
     statuses: Counter[str] = field(default_factory=Counter)
-    """By operation and status."""
+    """The counts by operation and status."""
     findings: dict[str, str] = field(default_factory=dict)
 
     @property
     def total(self) -> int:
-        """How many requests."""
+        """The number of requests."""
         return self.statuses.total()
 
     def add(self, other: dict[str, Any]) -> None:
-        """Add what a process has written."""
+        """Add the results that a process has written."""
         self.statuses.update(other["statuses"])
         self.findings = {**other["findings"], **self.findings}
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What one process is to do."""
+    """The work of one process."""
 
     seed: int
     worker: int
     chunks: tuple[tuple[int, int], ...]
-    """Number and size of each."""
+    """The number and the size of each chunk."""
     examples: int
     until: float
     state: Path
     at_once: int
-    """Requests under way."""
+    """The number of concurrent requests."""
 
 
 def work(plan: Plan) -> None:
-    """Fill one store after the other, and note each."""
+    """Fill one store after the other, and write the results of each."""
     logging.disable(logging.CRITICAL)
     pools: dict[str, Parts] | None = None
     for number, size in plan.chunks:
@@ -113,7 +113,7 @@ async def _one(asked: World, judge: Judge, maker: Maker, run: Run) -> None:
     label, who, request = maker.next()
     path = scope_of(request)["path"]
     place = f"{label} counting"
-    run.statuses[place] += 1  # Until it is answered: others under way count it.
+    run.statuses[place] += 1  # Until the answer arrives, concurrent tasks count the request, too.
     answer = await asked.ask(request)
     run.statuses[place] -= 1
     found = judge.operation(request.method, path)
@@ -127,7 +127,7 @@ async def _one(asked: World, judge: Judge, maker: Maker, run: Run) -> None:
 
 
 def curl(request: Request, who: Who) -> str:
-    """A line that asks the same, of a service at its own port."""
+    """Return a curl command for the same request to a service at its own port."""
     words = [f"curl -s -X {request.method} 'http://127.0.0.1:8081{request.target.decode('ascii')}'"]
     for name, value in request.headers:
         shown = f"Bearer ${who.name}".encode() if name == b"authorization" else value
@@ -142,7 +142,7 @@ def _quoted(text: bytes) -> str:
 
 
 def report(run: Run, number: int, speed: float) -> str:
-    """The page of a run."""
+    """Return the page of a run."""
     by_operation: dict[str, Counter[str]] = {}
     for place, count in run.statuses.items():
         label, _, status = place.rpartition(" ")
@@ -165,7 +165,7 @@ def report(run: Run, number: int, speed: float) -> str:
 
 
 def plans(options: argparse.Namespace, until: float) -> list[Plan]:
-    """What each process is to do of what is not done yet."""
+    """Divide the remaining work among the processes."""
     before = written(options.state, options.seed)
     left, began = max(0, options.requests - before.total), len(list(options.state.glob(f"{options.seed}.*.json")))
     size = max(1, min(CHUNK, -(-left // options.processes)))
@@ -185,7 +185,7 @@ def plans(options: argparse.Namespace, until: float) -> list[Plan]:
 
 
 def written(state: Path, number: int) -> Run:
-    """What runs with the seed *number* have written into the folder *state*."""
+    """Read the results that runs with the seed *number* have written into the folder *state*."""
     run = Run()
     for file in sorted(state.glob(f"{number}.*.json")):
         run.add(json.loads(file.read_text()))
@@ -193,7 +193,7 @@ def written(state: Path, number: int) -> Run:
 
 
 def main() -> int:
-    """Fuzz as the command line says; the exit status."""
+    """Fuzz as the command line asks; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--requests", type=int, default=FULL)
     parser.add_argument("--minutes", type=float, default=600.0)

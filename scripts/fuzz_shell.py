@@ -1,14 +1,14 @@
-"""Fuzz the shell guard: what the sample policy allows is run under bash, traced, and held to what the policy grants.
+"""Fuzz the shell guard: lines that the sample policy allows run under bash, traced, and are compared with the policy.
 
     python scripts/fuzz_shell.py --minutes 30              writes tests/fuzz_shell.md if it is a full run
     python scripts/fuzz_shell.py --judged 2000 --seed 7    writes nothing
 
-Lines come from a grammar over the tables of programs and from mutations of the samples; all that was allowed is mutated
+Lines come from a grammar over the tables of programs and from mutations of the samples; allowed lines are mutated
 further. Each allowed line runs in bubblewrap without a network on a fresh copy of the samples' folders. It may start
-allowed programs only, change nothing but what git and pytest keep, read nothing outside of the workspace, print no
-secret, connect to nothing; and each command that bash runs must be one that the guard has seen, word for word. Prints
-each finding, shrunk, and ends with status 1 if there is one. The same seed makes the same lines, as long as the guard
-says the same of them.
+only allowed programs, change only files that git and pytest keep, read nothing outside of the workspace, print no
+secret, and connect to nothing; and the guard must have seen each command that bash runs, word for word. The script
+prints each finding, shrunk, and ends with status 1 if there is one. The same seed makes the same lines, as long as the
+guard judges them in the same way.
 """
 
 import argparse
@@ -40,35 +40,35 @@ from toolcharter.guards.process.programs import SEARCH_FOLDERS  # noqa: E402 - a
 
 REPORT = ROOT / "tests" / "fuzz_shell.md"
 FULL = (100_000, 10_000)
-"""Judged and executed lines of a run that is recorded."""
+"""The judged and the executed lines that a run needs to be recorded."""
 _MAX_FINDINGS = 40
 _SETTERS = tuple(f"bash:{name} *" for name in ("read", "mapfile", "readarray", "shopt"))
-"""Rules beside those of the samples: for loops over names, which they have none of."""
+"""Rules in addition to those of the samples, which have none for loops over names."""
 _TREE = re.compile(r"/\S*?fuzz-shell-\w+/tree")
-"""Where the samples' folders lie during a run: a path of the machine, which no page shows."""
+"""The path of the samples' folders during a run. It is a path of this machine, so no page shows it."""
 
 
 class Finding(NamedTuple):
-    """A line that was allowed and should not have been."""
+    """A line that was allowed although it should not have been."""
 
     line: str
-    """Shrunk."""
+    """The shrunk line."""
     what: tuple[str, ...]
 
 
 class Count(NamedTuple):
-    """What one worker has done."""
+    """The results of one worker."""
 
     reasons: Counter[str]
     executed: int
     unfinished: int
     vectors: int
-    """Commands that bash ran and that were compared with the guard's."""
+    """The number of commands that bash ran and that were compared with the guard's."""
     findings: tuple[Finding, ...]
 
 
 class Work(NamedTuple):
-    """What one worker is to do."""
+    """The task of one worker."""
 
     seed: int
     judged: int
@@ -90,7 +90,7 @@ class Bench:
         self.sandbox = stack.enter_context(Sandbox(tree.root, place))
 
     def run(self, line: str) -> tuple[Observed, list[str], int]:
-        """Run *line*: what was seen, what of it is not granted, how many commands were compared."""
+        """Run *line*; return what was observed, the violations, and the number of compared commands."""
         observed = self.sandbox.run(line)
         found = violations(observed, self.rights)
         ran = list(vectors(observed.xtrace)) if observed.is_finished else []
@@ -100,7 +100,7 @@ class Bench:
         return observed, found, len(ran)
 
     def shrink(self, line: str, what: Sequence[str]) -> Finding:
-        """The shortest line with a violation of the same kind."""
+        """Return the shortest line with a violation of the same kind."""
         kind = kind_of(what[0])
 
         def still(shorter: str) -> bool:
@@ -113,17 +113,17 @@ class Bench:
 
 
 def kind_of(what: str) -> str:
-    """The first words of a violation, by which two are the same."""
+    """Return the first words of a violation, by which violations are grouped."""
     return " ".join(what.split()[:2])
 
 
 def is_runnable(line: str) -> bool:
-    """Whether *line* can be handed to a program at all."""
+    """Whether *line* can be passed to a program at all."""
     return "\0" not in line and not any("\ud800" <= sign <= "\udfff" for sign in line)
 
 
 def work(task: Work) -> Count:
-    """Judge and run lines until the numbers or the time are reached."""
+    """Judge and run lines until the numbers or the time limit are reached."""
     with tempfile.TemporaryDirectory(prefix="fuzz-shell-") as folder, ExitStack() as stack:
         root, place = Path(folder).resolve() / "tree", Path(folder).resolve() / "sandbox"
         root.mkdir()
@@ -165,7 +165,7 @@ def _lines(bench: Bench, seed: int) -> Lines:
 
 
 def main() -> int:
-    """Fuzz as asked; the number of findings, at most 1."""
+    """Fuzz as the command line asks; return 1 if there are findings."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--minutes", type=float, default=30, help="stop after so long at the latest")
     parser.add_argument("--judged", type=int, default=FULL[0] + FULL[0] // 10, help="lines to judge")
@@ -188,13 +188,13 @@ def main() -> int:
 
 
 def is_full(counts: Sequence[Count]) -> bool:
-    """Whether enough was judged and run to record it."""
+    """Whether enough lines were judged and run to record the run."""
     judged, executed = (sum(count.reasons.total() for count in counts), sum(count.executed for count in counts))
     return judged >= FULL[0] and executed >= FULL[1]
 
 
 def report(seed: int, counts: Sequence[Count]) -> str:
-    """The page that records a run."""
+    """Return the page that records a run."""
     return "\n".join(_report(seed, counts)) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""Lock, check and test the plugins for frameworks, each beside its framework in an environment of its own.
+"""Lock, check and test the plugins for frameworks, each together with its framework in a separate environment.
 
     python scripts/hosts.py test [NAME ...] [-- PYTEST_ARGUMENT ...]
     python scripts/hosts.py lowest [NAME ...] [-- PYTEST_ARGUMENT ...]
@@ -6,8 +6,8 @@
     python scripts/hosts.py lock [NAME ...]
 
 A NAME is a folder below `plugins`; without one, all of them. The environments are `.venvs/NAME`, made from
-`plugins/NAME/constraints.txt`, which `lock` writes; `lowest` makes `.venvs/NAME-lowest`, where all that the plugin itself
-depends on is as old as it says that it may be. Exit status: 0 if all went well, else 1.
+`plugins/NAME/constraints.txt`, which `lock` writes. `lowest` makes `.venvs/NAME-lowest`, with the oldest versions of
+the plugin's own dependencies that it permits. Exit status: 0 if all went well, else 1.
 """
 
 import os
@@ -24,7 +24,7 @@ from environment import HOST_TOOLS, ROOT, VENV, hosts, prepare_host, run
 
 
 def main(arguments: list[str]) -> int:
-    """Do what the first argument says; returns the exit status."""
+    """Do what the first argument asks for; return the exit status."""
     if not arguments or arguments[0] not in {"test", "lowest", "lint", "lock"}:
         print(__doc__)
         return 2
@@ -36,7 +36,8 @@ def main(arguments: list[str]) -> int:
             _lock(folder)
         return 0
     do = {"lint": _lint, "test": _test, "lowest": _lowest}[work]
-    # Tests wait for programs and leave a processor idle; linters share what mypy has read of the core, one after the other.
+    # Tests wait for programs and leave a processor idle; linters run one by one, because they share mypy's cache of the
+    # core.
     with ThreadPoolExecutor(2 if work == "test" else 1) as at_a_time:
         said = at_a_time.map(do, chosen, repeat(rest[at + 1 :]))
         outcomes = dict(zip([folder.name for folder in chosen], said, strict=True))
@@ -47,7 +48,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _lock(folder: Path) -> None:
-    """Write `constraints.txt` of the plugin in *folder*: all that its environment holds but our own folders."""
+    """Write `constraints.txt` of the plugin in *folder*: everything in its environment except our own folders."""
     compile_: list[str | Path] = [VENV / "bin" / "uv", "pip", "compile", "--quiet", "--universal", "--generate-hashes"]
     options = ["--python-version", "3.11", "--only-binary=:all:", "--no-header", "--no-annotate", "--all-extras"]
     ours = ["toolcharter", *(f"toolcharter-{name}" for name in HOST_TOOLS)]
@@ -64,7 +65,7 @@ def _test(folder: Path, arguments: list[str]) -> str:
 
 
 def _lowest(folder: Path, arguments: list[str]) -> str:
-    """Nothing is locked here: what the plugin's dependencies depend on is as new as they let it be."""
+    """Test with the oldest dependencies. They are not locked: their own dependencies are as new as they permit."""
     uv, venv = VENV / "bin" / "uv", ROOT / ".venvs" / f"{folder.name}-lowest"
     python = venv / "bin" / "python"
     run(uv, "venv", "--quiet", "--clear", "--python", sys.executable, venv)
@@ -76,7 +77,7 @@ def _lowest(folder: Path, arguments: list[str]) -> str:
 
 
 def lowest_pins(folder: Path) -> list[str]:
-    """What the plugin in *folder* depends on beside our own, extras too, each at the bound that it names."""
+    """Return the dependencies of the plugin in *folder*, except ours, with those of extras, each at its lower bound."""
     project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
     extras: dict[str, list[str]] = project.get("optional-dependencies", {})
     wanted = [*project["dependencies"], *(each for extra in extras.values() for each in extra)]
@@ -88,7 +89,7 @@ def _lint(folder: Path, _arguments: list[str]) -> str:
     python = prepare_host(folder)
     files = [folder / f"toolcharter_{folder.name}", *_tests_of(folder)]
     example = ROOT / "examples" / "hosts" / f"{folder.name}.py"
-    # One cache for all: what they share, the core, is read once.
+    # One cache for all plugins: mypy analyses the core, which they share, only once.
     cache = ROOT / ".mypy_cache" / "hosts"
     mypy: list[str | Path] = [VENV / "bin" / "mypy", "--python-executable", python, "--cache-dir", cache]
     said = _outcome([*mypy, *files, example])
@@ -96,20 +97,20 @@ def _lint(folder: Path, _arguments: list[str]) -> str:
 
 
 def _tests_of(folder: Path) -> list[Path]:
-    """The tests of the plugin in *folder*, and those of the agents that it runs."""
+    """Return the tests of the plugin in *folder*, and of the agents that it runs."""
     named = (ROOT / "tests" / "hosts" / f"test_{folder.name}{part}.py" for part in ("", "_agents"))
     return [file for file in named if file.exists()]
 
 
 def _outcome(command: list[str | Path]) -> str:
     started = time.monotonic()
-    # The programs that wheels of `.venv` bring, such as ripgrep, serve the tools here, too.
+    # Programs from wheels in `.venv`, such as ripgrep, are used by the tools here, too.
     path = os.pathsep.join([os.environ["PATH"], str(VENV / "bin")])
     environment = {**os.environ, "PATH": path}
     ran = subprocess.run(
         command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
     )
-    print(ran.stdout, end="", flush=True)  # At once, since another host may be at work.
+    print(ran.stdout, end="", flush=True)  # At once, because another host may be running.
     said = f"failed ({ran.returncode})" if ran.returncode else "passed"
     return f"{said} in {time.monotonic() - started:.0f} s"
 

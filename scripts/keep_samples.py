@@ -1,10 +1,10 @@
-"""Copy sample files into `tests/data/cases`, with each text in parts that looks like a secret.
+"""Copy sample files into `tests/data/cases`, and split each text that looks like a secret.
 
-    python scripts/keep_samples.py FOLDER            copies anew what `tests/data/cases` has of FOLDER
+    python scripts/keep_samples.py FOLDER            copies again the files of FOLDER that `tests/data/cases` has
     python scripts/keep_samples.py FOLDER NAME...    copies these, such as `seeds/000-notify.jsonl`
 
-A file is JSON, or one JSON object for each line. Texts are cut where the scrubber would mask them, where the row itself
-names its `secrets`, and in addresses of package indexes. `tests/samples.py` joins them.
+A file is JSON, or one JSON object for each line. Texts are split where the scrubber would mask them, where the row
+lists its `secrets`, and in addresses of package indexes. `tests/samples.py` joins the parts.
 """
 
 import argparse
@@ -21,20 +21,20 @@ from toolcharter.guards.secrets.spans import find_spans
 
 KEPT = Path(__file__).resolve().parent.parent / "tests/data/cases"
 PIECE = 8
-"""In characters: what scanners for secrets look for is longer."""
+"""In characters: shorter than anything that scanners for secrets look for."""
 _FIRST = 4
-"""In characters: the prefix by which a provider's keys are known ends up in two parts."""
+"""In characters: it splits the prefix by which a provider's keys are recognised."""
 _KNOWN = re.compile(
     "index-url"
     "|registry=http"
     "|-----(?:BEGIN|END) [A-Z ]+-----"
     r"|\b(?:AKIA|ASIA|AIza|gh[pousr]_|github_pat_|glpat-|xox[a-z]-|sk-|sk_live_|rk_live_|eyJ)[A-Za-z0-9_./+-]{12,}"
 )
-"""Besides what the scrubber finds: prefixes that scanners know, with whatever follows."""
+"""Further texts that scanners know, which the scrubber does not find: prefixes, with the rest of the word."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Do what the command line says; returns the exit status."""
+    """Do what the command line asks for; return the exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("folder", type=Path, metavar="FOLDER", help="where the samples lie")
     parser.add_argument(
@@ -50,14 +50,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def kept(text: str, *, is_table: bool) -> str:
-    """The text of a file of samples as it is stored."""
+    """Return the text of a sample file in the form in which it is stored."""
     if is_table:
         return "".join(f"{json.dumps(in_parts(json.loads(line)))}\n" for line in text.splitlines())
     return f"{json.dumps(in_parts(json.loads(text)), indent=1)}\n"
 
 
 def in_parts(value: Any) -> Any:
-    """*value* with `{"parts": [...]}` for each text in it that has something to hide."""
+    """Return *value* with `{"parts": [...]}` in place of each text that contains something to hide."""
     match value:
         case str():
             return _split(value, _found(value))
@@ -74,13 +74,13 @@ def in_parts(value: Any) -> Any:
 
 
 def _found(text: str) -> list[tuple[int, int]]:
-    """Where *text* has what scanners look for, in characters."""
+    """Return the spans in *text* that scanners would find, in characters."""
     data = text.encode("utf-8", "surrogatepass")
     spans = [match.span() for match in _KNOWN.finditer(text)]
     for start, end in find_spans(data, engine.hinted(data)):
         spans.append((len(data[:start].decode(errors="replace")), len(data[:end].decode(errors="replace"))))
     written = json.dumps(text).encode()
-    # Quotes behind backslashes may look like a secret where the text itself does not.
+    # In JSON, quotes behind backslashes may look like a secret although the text itself does not.
     return spans or [(0, len(text)) for _ in find_spans(written, engine.hinted(written))]
 
 

@@ -1,14 +1,15 @@
-"""Run the test suite on every Python of 3.11 to 3.13 that is present, and say at the end how each went.
+"""Run the test suite on every installed Python from 3.11 to 3.13, and report at the end how each run went.
 
     python3.11 scripts/matrix.py [PYTEST_ARGUMENT ...]
 
 The Python that runs this file tests in `.venv`, each other version in `.venvs/<version>`. `PYTHONS="3.11 3.13"` in the
-environment narrows the choice. The first version runs all tests, the others what depends on the version (`AGAIN`), beside
-it, since many of its tests wait for programs; tests that an argument names run on each. Without arguments the plugins for
-frameworks are tested last, each beside its framework (`scripts/hosts.py`). Exit status: 0 if all passed, else 1.
+environment narrows the choice. The first version runs all tests. The others run the tests that depend on the version
+(`AGAIN`) at the same time, because many tests wait for programs. Tests that an argument names run on each version.
+Without arguments, the plugins for frameworks are tested last, each with its framework (`scripts/hosts.py`). Exit
+status: 0 if all passed, else 1.
 
-Not by nox, which runs one session after the other. Interpreters are not found by `uv python find`, which stops at the first
-shim of pyenv that leads nowhere.
+nox is not used, because it runs one session after the other; nor `uv python find`, because it stops at the first
+dangling shim of pyenv.
 """
 
 import os
@@ -24,13 +25,13 @@ from environment import ROOT, VENV, prepare
 
 _ABSENT = "not present"
 _WORKERS = (os.cpu_count() or 1) + 1
-"""Of the first version: more than there are processors, since many tests wait for programs. The later ones run beside it.
+"""Workers of the first version: more than processors, because many tests wait for programs. Others run beside it.
 
-One more would take a fifth less time on two processors; tests that a busy machine fails now and then have to be found first
-(`make repeats`).
+One more worker would save a fifth of the time on two processors, but tests that sometimes fail on a busy machine have
+to be found first (`make repeats`).
 """
 _NEIGHBOURS = "--dist=worksteal"
-"""Each worker takes tests that stand together, which share services, browsers and databases of their module."""
+"""Each worker takes neighbouring tests, which share services, browsers and databases of their module."""
 SUPPORTED = ("3.11", "3.12", "3.13")
 AGAIN = (
     "tests/core/api",
@@ -53,13 +54,13 @@ AGAIN = (
     ),
     "--deselect=tests/core/api/test_tool_spec.py::test_type_checkers_refuse_a_constructor_for_another_policy",
 )
-"""What depends on the version of Python: annotations, metadata, threads, cancellation, and every plugin by its contract.
-The rest is about other programs than Python, pure, or long, as are the processes that look for side effects of each plugin.
-Since a file is named, no run judges which reasons no test reaches."""
+"""Tests of what depends on the version of Python: annotations, metadata, threads, cancellation, each plugin's contract.
+Other tests are about other programs, pure, or long, like the processes that look for side effects of each plugin.
+Because a file is named, these runs do not report reasons that no test reaches."""
 
 
 def main(arguments: list[str]) -> int:
-    """Test on each version; returns the exit status."""
+    """Test on each version; return the exit status."""
     wanted = os.environ.get("PYTHONS", "").split() or SUPPORTED
     pythons = {version: find(version) for version in wanted}
     present = {version: python for version, python in pythons.items() if python is not None}
@@ -71,12 +72,12 @@ def main(arguments: list[str]) -> int:
 
 
 def run_all(pythons: Mapping[str, Path], arguments: list[str]) -> dict[str, str]:
-    """Test on *pythons*, then the hosts: what came of each, by its name. What runs beside the first is shown behind it."""
+    """Test on *pythons*, then the hosts; return each result by name. Output of parallel runs is shown at the end."""
     if not pythons:
         return {}
     (version, python), *others = pythons.items()
     first = _prepared(version, python)
-    # The workers would each compile all tests at the same time: one process does it while the other environments are made.
+    # Each worker would compile all tests at the same time; one process does that while the other environments are made.
     compiling = None if arguments else _start(_pytest(first, ["-q", "--collect-only"]))
     again = ["-n1", *selection(arguments, is_first=False)]
     commands = {f"Python {other}": _pytest(_prepared(other, python, first), again) for other, python in others}
@@ -102,7 +103,7 @@ def _prepared(version: str, python: Path, first: Path | None = None) -> Path:
 
 
 def _run(command: Sequence[str], *, shown: bool) -> tuple[str, str]:
-    """What came of *command*, and what it has said, unless that is *shown* at once."""
+    """Return the result of *command*, and its output, unless that is *shown* at once."""
     started = time.monotonic()
     running = _start(command, output=None if shown else subprocess.PIPE)
     said, _ = running.communicate()
@@ -119,13 +120,13 @@ def _start(command: Sequence[str], output: int | None = subprocess.DEVNULL) -> "
 
 
 def selection(arguments: list[str], *, is_first: bool) -> list[str]:
-    """What pytest is given: the user's words, behind what this version runs unless they name a place themselves."""
+    """Return pytest's arguments: the user's, after the tests that this version runs unless the user names tests."""
     names_places = any((ROOT / argument.partition("::")[0]).exists() for argument in arguments)
     return [*(() if is_first or names_places else AGAIN), *arguments]
 
 
 def find(version: str) -> Path | None:
-    """An interpreter of *version* (such as `3.12`) that works, or None."""
+    """Return a working interpreter of *version* (such as `3.12`), or None."""
     return next((python for python in _candidates(version) if _works(python, version)), None)
 
 
@@ -141,7 +142,7 @@ def _candidates(version: str) -> Iterator[Path]:
 
 
 def _works(python: Path, version: str) -> bool:
-    # Run it: a name on the PATH may be a shim of pyenv that leads nowhere.
+    # Run it: a name on the PATH may be a dangling shim of pyenv.
     probe = "import ensurepip, sys; print('%d.%d' % sys.version_info[:2])"
     ran = subprocess.run([python, "-c", probe], capture_output=True, text=True, check=False)
     return ran.stdout.strip() == version

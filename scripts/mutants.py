@@ -1,23 +1,23 @@
-"""Mutation testing of `toolcharter.policy`: change one thing at a time, and see whether a test notices.
+"""Mutation testing of `toolcharter.policy`: make one change at a time, and see whether a test fails.
 
     .venv/bin/python scripts/mutants.py                     all modules; writes tests/mutants.md
     .venv/bin/python scripts/mutants.py names lint.rules    these modules; writes nothing
     .venv/bin/python scripts/mutants.py --processes 1       beside other work
-    .venv/bin/python scripts/mutants.py --every 4           a fourth of them, for an estimate; writes nothing
-    .venv/bin/python scripts/mutants.py --again             those that survived the last whole run, after tests for them
+    .venv/bin/python scripts/mutants.py --every 4           a fourth of the mutants, for an estimate; writes nothing
+    .venv/bin/python scripts/mutants.py --again             the survivors of the last whole run, after tests for them
                                                             were added; writes tests/mutants.md
 
-`--again` takes for granted that what was killed still is: it refuses once the modules themselves have changed.
+`--again` assumes that killed mutants are still killed. It refuses to run if the modules themselves have changed.
 
-`trials.py` says how. No file is changed, and random tests draw the same examples each time. Only mutants that the first
-trial has not killed meet the second.
+`trials.py` explains how it works. No file is changed, and random tests draw the same examples each time. Only mutants
+that survive the first trial get the second.
 
-Prints each survivor as a diff and ends with status 1 if the score is too low.
+The script prints each survivor as a diff, and ends with status 1 if the score is too low.
 
-mutmut 3 leaves decorated functions and everything outside of functions alone, and here properties decide and tables
-stand in modules; cosmic-ray changes files in place and starts an interpreter for each mutant.
+Other tools do not fit: mutmut 3 skips decorated functions and code outside of functions, but here properties decide and
+modules hold tables; cosmic-ray changes files in place and starts an interpreter for each mutant.
 
-`tests/equivalent_mutants.toml` names the mutants that no test could notice, each with the reason; they do not count.
+`tests/equivalent_mutants.toml` lists the mutants that no test could detect, each with the reason; they do not count.
 """
 
 import argparse
@@ -40,17 +40,17 @@ from trials import ROOT, SOURCE, TESTS, first_trial, modules, reaching_tests, su
 EQUIVALENT = ROOT / "tests" / "equivalent_mutants.toml"
 REPORT = ROOT / "tests" / "mutants.md"
 _QUICK = 8
-"""So many tests are tried by themselves before the rest."""
+"""The number of tests that are tried first, before the others."""
 _LOADED = ("jsonschema_rs", "pytest_asyncio", "yaml", "toolcharter.profile.schema", "toolcharter.api.tool")
 GOAL = 95.0
-"""Of a hundred mutants so many are killed at least."""
+"""The least percentage of mutants that must be killed."""
 
 
 def _warm_up() -> None:
-    """Load everything but what is tested, so that each fork has it."""
+    """Load everything except the tested modules, so that each fork already has it."""
     for name in _LOADED:
         importlib.import_module(name)
-    # No shrinking: that a test fails is all that counts.
+    # No shrinking: it only matters that a test fails.
     phases = (hypothesis.Phase.explicit, hypothesis.Phase.generate)
     hypothesis.settings.register_profile(
         "mutants", derandomize=True, database=None, deadline=None, phases=phases, max_examples=100
@@ -61,7 +61,7 @@ def _warm_up() -> None:
 
 
 def equivalent() -> dict[tuple[str, tuple[str, ...]], str]:
-    """The reason why no test can notice a mutant, by module and diff."""
+    """Return the reasons why no test can detect a mutant, by module and diff."""
     if not EQUIVALENT.exists():
         return {}
     listed = tomllib.loads(EQUIVALENT.read_text(encoding="utf-8")).get("mutant", [])
@@ -73,15 +73,15 @@ def _key(mutant: Mutant) -> tuple[str, tuple[str, ...]]:
 
 
 def digest() -> str:
-    """Of the modules, as the page of a whole run names them."""
+    """Return the digest of the modules, which the page of a whole run contains."""
     return hashlib.sha256(b"\0".join(file.read_bytes() for file in modules().values())).hexdigest()[:16]
 
 
 def survivors_of(page: str) -> frozenset[str]:
-    """The survivors that *page*, of a whole run, shows, each as it is printed.
+    """Return the survivors on *page*, which a whole run wrote, as they are printed.
 
     Raises:
-        ValueError: The modules have changed since.
+        ValueError: The modules have changed since that run.
     """
     if digest() not in page:
         raise ValueError(f"{REPORT.name} is about other modules than those that are there: run the whole.")
@@ -89,7 +89,7 @@ def survivors_of(page: str) -> frozenset[str]:
 
 
 def main(names: Sequence[str], processes: int, nth: int, *, again: bool = False) -> int:
-    """Try each *nth* of the mutants of the modules with these *names*, or of all; returns the exit status."""
+    """Try each *nth* mutant of the modules with these *names*, or of all; return the exit status."""
     started = time.monotonic()
     chosen = {name: file for name, file in modules().items() if name in names or not names}
     known = equivalent()
@@ -129,7 +129,7 @@ def main(names: Sequence[str], processes: int, nth: int, *, again: bool = False)
 
 
 def _state_of_files() -> dict[Path, int]:
-    """When each file of the core and of its tests was last changed."""
+    """Return the time of the last change of each file of the core and of its tests."""
     return {file: file.stat().st_mtime_ns for folder in (SOURCE.parent, TESTS) for file in folder.rglob("*.py")}
 
 
@@ -138,7 +138,7 @@ def _score(tried: list[Mutant], alive: list[Mutant]) -> float:
 
 
 def _table(tried: list[Mutant], alive: list[Mutant], same: Counter[str]) -> str:
-    """Mutants, equivalent ones, survivors and score by module, in Markdown."""
+    """Return a Markdown table of mutants, equivalent ones, survivors and the score by module."""
     rows = ["| module | mutants | equivalent | survivors | score |", "|---|---|---|---|---|"]
     for module in [*dict.fromkeys(mutant.module for mutant in tried), ""]:
         mine = [mutant for mutant in tried if module in {mutant.module, ""}]

@@ -1,6 +1,6 @@
-"""Which mutants a module has: each is the module with one change, small enough that a test should notice.
+"""Makes the mutants of a module: each is the module with one change, small enough that a test should fail.
 
-Types, decorators, docstrings and `__slots__` are left alone. Nothing is imported or run.
+Types, decorators, docstrings and `__slots__` stay as they are. Nothing is imported or run.
 """
 
 import ast
@@ -41,14 +41,14 @@ class Mutant(NamedTuple):
     line: int
     source: str
     diff: tuple[str, ...]
-    """The lines that differ, as `-old` and `+new`, in the module as `ast.unparse` writes it."""
+    """The lines that differ, as `-old` and `+new`, in the module as `ast.unparse` formats it."""
 
     def __str__(self) -> str:
         return "\n".join((f"core/toolcharter/policy/{self.module.replace('.', '/')}.py:{self.line}", *self.diff))
 
 
 def mutants_of(file: Path, module: str = "") -> Iterator[Mutant]:
-    """All mutants of *module*, by default the file's stem, in the order of its lines, none twice."""
+    """Yield all mutants of *module*, by default the file's stem, in the order of its lines, without duplicates."""
     tree = ast.parse(file.read_text(encoding="utf-8"))
     original = ast.unparse(tree).splitlines()
     seen = {"\n".join(original)}
@@ -68,7 +68,7 @@ Change = Callable[[], Undo]
 
 
 def _changes(parent: ast.AST) -> Iterator[tuple[Any, Change]]:
-    """Each change below *parent*, with its place, as a function that makes it and gives the one that undoes it."""
+    """Yield each change below *parent* with its node: a function that makes the change and returns its reversal."""
     for field, value in ast.iter_fields(parent):
         if not _is_left_alone(parent, field):
             for at, node in enumerate(value) if isinstance(value, list) else ((None, value),):
@@ -78,7 +78,7 @@ def _changes(parent: ast.AST) -> Iterator[tuple[Any, Change]]:
 
 
 def _is_left_alone(parent: ast.AST, field: str) -> bool:
-    """Types, decorators, and what only a type checker reads."""
+    """Whether a field holds types or decorators, or code that only a type checker reads."""
     if isinstance(parent, ast.If) and _is_for_types(parent):
         return field != "orelse"
     if field in {"annotation", "returns", "decorator_list", "bases"}:
@@ -105,7 +105,7 @@ def _replacing(parent: ast.AST, field: str, at: int | None, other: ast.AST) -> C
 
 
 def _others(node: ast.AST, parent: ast.AST) -> Iterator[ast.AST]:
-    """What can stand in the place of *node*."""
+    """Yield the nodes that can replace *node*."""
     for kind, change in _KINDS.items():
         if isinstance(node, kind):
             yield from change(node, parent)

@@ -1,4 +1,4 @@
-"""Read the project's Markdown pages: their fenced blocks, links, table rows and generated parts."""
+"""Parses the project's Markdown pages: their fenced blocks, links, table rows and generated parts."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -19,48 +19,48 @@ class Block(NamedTuple):
 
     language: str
     words: tuple[str, ...]
-    """What follows the language, such as `illustration`."""
+    """The words after the language, such as `illustration`."""
     text: str
     line: int
-    """Of its first line of text, from 1."""
+    """The number of its first line of text, from 1."""
 
     @property
     def file(self) -> str | None:
-        """The path that its first line names as a comment: the block is that file's content."""
+        """The path in the comment of its first line: the block is the content of that file."""
         named = _FILE.match(self.text)
         return named[1] if named else None
 
 
 def pages() -> list[Path]:
-    """README, CONTRIBUTING and everything in docs."""
+    """Return README, CONTRIBUTING and all pages in docs."""
     return [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
 def blocks(text: str) -> Iterator[Block]:
-    """Every fenced block that begins in the first column, in order."""
+    """Yield every fenced block that begins in the first column, in order."""
     for fence in _FENCE.finditer(text):
         line = text.count("\n", 0, fence.start()) + 2
         yield Block(fence["language"], tuple(fence["words"].split()), fence["text"], line)
 
 
 def prose(text: str) -> str:
-    """*text* without its fenced blocks."""
+    """Return *text* without its fenced blocks."""
     return _FENCE.sub("", text)
 
 
 def links(text: str) -> Iterator[str]:
-    """The targets of all links outside of fenced blocks."""
+    """Yield the targets of all links outside of fenced blocks."""
     return (link[1] for link in _LINK.finditer(prose(text)))
 
 
 def anchors(text: str) -> set[str]:
-    """What `#...` may name. Source: GitHub's rule for headings: lower case, spaces to '-', the rest dropped."""
+    """Return the valid `#...` targets. Source: GitHub's rule for headings: lower case, spaces to '-', others gone."""
     headings = re.findall(r"^#+ (.+)$", prose(text), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 def rows(text: str, first_heading: str) -> list[list[str]]:
-    """The rows of all tables whose first column is headed *first_heading*, without the heading."""
+    """Return the rows of all tables whose first column is headed *first_heading*, without the headings."""
     found: list[list[str]] = []
     heading = ""
     for line in prose(text).splitlines():
@@ -76,10 +76,10 @@ def rows(text: str, first_heading: str) -> list[list[str]]:
 
 
 def quoted(cell: str) -> list[str]:
-    """What stands in backticks in *cell*."""
+    """Return the texts in backticks in *cell*."""
     return re.findall(r"`([^`]+)`", cell)
 
 
 def regenerated(text: str, table: Callable[[str], str]) -> str:
-    """*text* with every generated part made anew: `table(name)` gives what stands between its markers."""
+    """Return *text* with every generated part replaced: `table(name)` returns the new text between its markers."""
     return _GENERATED.sub(lambda part: f"<!-- table: {part['name']} -->\n{table(part['name'])}\n<!-- end -->", text)

@@ -1,11 +1,11 @@
-"""Repeat the whole test suite under load, to find what fails or hangs now and then.
+"""Repeat the whole test suite under load, to find tests that sometimes fail or hang.
 
     .venv/bin/python scripts/repeats.py [--times 20] [PYTEST_ARGUMENT ...]
 
-Twice as many tests run at a time as there are processors, and one more, so that each waits for the others. Each repeat
-adds a row to tests/repeats.md as soon as it ends; with arguments for pytest nothing is written. A repeat that takes longer
-than `HANGS_S` hangs and is ended: its row names the tests that had not ended for `SLOW_S`. The whole output of a repeat
-that has failed goes to the standard output. Ends with status 1 if any has.
+It runs twice as many tests at a time as there are processors, and one more, so that each waits for the others. Each
+repeat adds a row to tests/repeats.md as soon as it ends; with arguments for pytest, nothing is written. A repeat that
+takes longer than `HANGS_S` hangs and is interrupted: its row names the tests that had not ended for `SLOW_S`. The whole
+output of a failed repeat is printed. The script ends with status 1 if any repeat failed.
 """
 
 import argparse
@@ -23,20 +23,20 @@ from pages import ROOT
 
 PAGE = ROOT / "tests" / "repeats.md"
 HANGS_S = 3600
-"""How long a repeat may take, in seconds: some six times what it takes alone on two processors."""
+"""The longest time of a repeat, in seconds: some six times its time alone on two processors."""
 SLOW_S = 900
-"""After how long pytest says where a test is, in seconds."""
+"""The time after which pytest prints where a test is, in seconds."""
 WORKERS = 2 * (os.cpu_count() or 1) + 1
 
 
 class Outcome(NamedTuple):
-    """How a repeat has ended."""
+    """The outcome of a repeat."""
 
     passed: int
     failed: tuple[str, ...]
-    """What has failed, by its identifier."""
+    """The identifiers of failed tests."""
     hung: tuple[str, ...]
-    """The functions of tests that had not ended when the repeat was given up; nothing if it has ended by itself."""
+    """The functions of tests that had not ended when the repeat was interrupted; empty if it ended by itself."""
 
     @property
     def row(self) -> str:
@@ -48,7 +48,7 @@ class Outcome(NamedTuple):
 
 
 def main() -> int:
-    """Repeat; 1 if any repeat has found something."""
+    """Repeat the suite; return 1 if any repeat failed."""
     parser = argparse.ArgumentParser(description="Repeat the whole test suite under load.")
     parser.add_argument("--times", type=int, default=20, help="how many repeats")
     asked, words = parser.parse_known_args()
@@ -66,7 +66,7 @@ def main() -> int:
 
 
 def repeat(words: Sequence[str]) -> tuple[str, bool]:
-    """What one run has said, and whether it had to be ended."""
+    """Run the suite once; return its output, and whether it had to be interrupted."""
     options = ["-q", f"-n{WORKERS}", "--dist=worksteal", "-o", f"faulthandler_timeout={SLOW_S}", *words]
     command = [sys.executable, "-m", "pytest", *options]
     with subprocess.Popen(
@@ -75,7 +75,7 @@ def repeat(words: Sequence[str]) -> tuple[str, bool]:
         try:
             return running.communicate(timeout=HANGS_S)[0], False
         except subprocess.TimeoutExpired:
-            running.send_signal(signal.SIGINT)  # Workers that answer remove what they have started.
+            running.send_signal(signal.SIGINT)  # Workers that respond clean up after themselves.
         with suppress(subprocess.TimeoutExpired):
             return running.communicate(timeout=60)[0], True
         os.killpg(running.pid, signal.SIGKILL)
@@ -83,7 +83,7 @@ def repeat(words: Sequence[str]) -> tuple[str, bool]:
 
 
 def outcome_of(output: str, *, has_hung: bool) -> Outcome:
-    """What the output of pytest says of a repeat."""
+    """Parse the output of pytest for a repeat."""
     passed = re.search(r"(\d+) passed", output)
     slow = re.findall(r'File "[^"]*/(tests/[^"]+\.py)", line \d+ in (test_\w+)', output) if has_hung else []
     return Outcome(
@@ -94,7 +94,7 @@ def outcome_of(output: str, *, has_hung: bool) -> Outcome:
 
 
 def _commit() -> str:
-    """That of the tree; with `+` where its files are others."""
+    """Return the commit of the tree; with `+` if files differ from it."""
     git = ["git", "-C", str(ROOT)]
     name = subprocess.run([*git, "rev-parse", "--short=8", "HEAD"], capture_output=True, text=True, check=True).stdout
     changed = subprocess.run(

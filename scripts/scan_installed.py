@@ -1,10 +1,10 @@
-"""Scrub every text file of the packages that are installed beside us, and show what is masked: a measure of false alarms.
+"""Scrub every text file of the packages in this environment, and show the maskings: a measure of false alarms.
 
     .venv/bin/python scripts/scan_installed.py           the packages of this environment
     .venv/bin/python scripts/scan_installed.py FOLDER    another folder
 
-Prints each masking with what stands around it, to be looked at, and a count. Files with a zero byte are no texts. Ends
-with status 1 if more than a hundred are masked. docs/secrets.md tells what they were when they were last looked at.
+It prints each masking with the text around it, to be checked by a person, and a count. Files with a zero byte are not
+text. It ends with status 1 for more than a hundred maskings. docs/secrets.md describes those of the last check.
 """
 
 import sys
@@ -17,9 +17,9 @@ from toolcharter.guards.secrets import engine
 from toolcharter.guards.secrets.spans import find_spans
 
 MOST = 100
-"""So many maskings are looked at one by one."""
+"""The most maskings that a person can check one by one."""
 _AROUND = 90
-"""In bytes: so much of a line is shown in front of a masking."""
+"""The most bytes of a line that are shown before a masking."""
 _BEHIND = 30
 _SHOWN = 150
 
@@ -29,12 +29,12 @@ class Scanned(NamedTuple):
 
     path: str
     size: int
-    """In bytes; 0 if it is no text."""
+    """In bytes; 0 if it is not text."""
     maskings: list[str]
 
 
 def scanned(path: Path) -> Scanned:
-    """What the scrubber would mask in the file at *path*."""
+    """Return the maskings that the scrubber would make in the file at *path*."""
     data = path.read_bytes()
     if b"\0" in data:
         return Scanned(str(path), 0, [])
@@ -55,7 +55,7 @@ def _text(data: bytes) -> str:
 
 
 def main() -> int:
-    """Scan the folder that the command line names, or the packages of this environment."""
+    """Scan the folder that the command line names, or the packages of this environment; return the exit status."""
     root = Path(sys.argv[1] if len(sys.argv) > 1 else sysconfig.get_path("purelib"))
     files = sorted(path for path in root.rglob("*") if path.is_file() and not path.is_symlink())
     size = count = 0

@@ -1,4 +1,4 @@
-"""The tables of the page of the service: its routes, from the OpenAPI document, and the keys of its configuration."""
+"""Makes the tables of the service's page: its routes, from the OpenAPI document, and the keys of its configuration."""
 
 import ast
 import inspect
@@ -27,7 +27,7 @@ def _no_store() -> StoreEngine:
 
 
 def routes() -> str:
-    """Each route of the OpenAPI document: whom it is for, and what it answers."""
+    """Return a table of the routes of the OpenAPI document, with the roles they are for and their answers."""
     config = ServiceConfig.model_validate({"tenants": {"acme": _AGENTS}})
     service = Service(ConfigFile(config), stores=StoreHandle(_no_store))
     app = create_app(service)
@@ -74,7 +74,7 @@ def _required(dependant: Any) -> Iterator[RequireRole]:
 
 
 def _allowed(dependant: Any, answers: Collection[str]) -> tuple[str, str]:
-    """The roles of which one is enough, and the scope that lets who has narrowed itself in."""
+    """Return the roles of which one suffices, and the scopes that a caller with narrowed scopes needs."""
     needed = list(_required(dependant))
     if not needed:
         return "anybody who has signed in" if "401" in answers else "anybody", ""
@@ -87,12 +87,12 @@ def _allowed(dependant: Any, answers: Collection[str]) -> tuple[str, str]:
 
 
 def service_keys() -> str:
-    """The keys of the service's file."""
+    """Return a table of the keys of the service's file."""
     return _table(("key", "default", "meaning"), _keys(ServiceConfig))
 
 
 def worker_keys() -> str:
-    """The keys of a worker's file."""
+    """Return a table of the keys of a worker's file."""
     return _table(("key", "default", "meaning"), _keys(WorkerConfig))
 
 
@@ -112,12 +112,12 @@ def _keys(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, ...]]
 
 
 def _sentence_of(model: type[BaseModel] | None) -> str:
-    """What a model is, for a key that says no more than that it holds one."""
+    """Return the first sentence of a model, for a key without a docstring of its own."""
     return "" if model is None else inspect.cleandoc(model.__doc__ or "").partition("\n\n")[0].replace("\n", " ")
 
 
 def _abouts(model: type[BaseModel]) -> dict[str, str]:
-    """What stands below each field; read as text, so that every Python writes the same."""
+    """Return the docstring of each field. The source is parsed as text, so that every Python writes the same."""
     body = ast.parse(textwrap.dedent(inspect.getsource(model))).body[0]
     assert isinstance(body, ast.ClassDef)
     return {
@@ -129,7 +129,7 @@ def _abouts(model: type[BaseModel]) -> dict[str, str]:
 
 
 def _model_in(annotation: Any) -> type[BaseModel] | None:
-    """The mapping that a key holds, alone or many of; a text that may be a mapping instead counts as a text."""
+    """Return the model that a key holds, alone or in a collection; None for text that may be a mapping instead."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
     parts = get_args(annotation)

@@ -1,10 +1,11 @@
-"""Run many programs on every runner that is present, and prove that nothing of them is left.
+"""Run many programs on every available runner, and prove that they leave nothing behind.
 
     python scripts/soak_runs.py --runs 10000 [--runner host] [--runner bwrap] [--runner docker --image IMAGE]
 
-Programs of all kinds take turns: those that end, that leave daemons behind, that are over their time, that try what is
-protected. Afterwards no process, mount, control group, container, file or descriptor may be there that was not there
-before. Says how the last runs compare with the first; ends with status 1 if anything is left.
+Programs of all kinds take turns: programs that end, leave daemons behind, exceed their time, or try to change protected
+paths. Afterwards there must be no process, mount, control group, container, file or descriptor that was not there
+before. The script compares the time of the last runs with that of the first, and ends with status 1 if anything is
+left.
 """
 
 import argparse
@@ -40,12 +41,12 @@ ENVIRONMENT = {"PATH": "/usr/bin:/bin", "HOME": "/nonexistent"}
 PROTECTED = (".toolcharter", "sub/profile.yaml")
 THREADS = 4
 SETTLE_S = 20.0
-# Processes that are not ours come and go; what ours sleep for is in no other command line.
+# Unrelated processes come and go; no other command line contains this sleeping time.
 NAP = f"6{os.getpid()}"
 DAEMONS = f"setsid sleep {NAP} & env -i setsid sleep {NAP} </dev/null >/dev/null 2>&1 & exit 3"
-# On the host it would succeed.
+# On the host, it would succeed.
 INTRUSION = "mkdir .toolcharter sub/profile.yaml; "
-# Every so many runs, a program of that kind, with the time it gets, in seconds.
+# Every n-th run is a program of that kind; the last number is its time limit, in seconds.
 KINDS: tuple[tuple[int, str, float], ...] = (
     (500, f"trap '' TERM; sleep {NAP}", 0.2),
     (50, DAEMONS, 30),
@@ -56,7 +57,7 @@ Snapshot = Mapping[str, frozenset[str]]
 
 
 def main() -> int:
-    """Soak each runner; the number of those that left something."""
+    """Soak each runner; return the number of runners that left something behind."""
     parser = argparse.ArgumentParser(description="Run many programs and prove that nothing of them is left.")
     parser.add_argument("--runs", type=int, default=10_000, help="programs on each runner")
     parser.add_argument("--runner", action="append", choices=sorted(OPENERS), help="by default all that are present")
@@ -67,12 +68,12 @@ def main() -> int:
 
 
 def is_present(name: str, image: str | None) -> bool:
-    """Whether what a runner needs is installed."""
+    """Whether the programs that a runner needs are installed."""
     return {"host": True, "bwrap": shutil.which("bwrap") is not None, "docker": image is not None}[name]
 
 
 def soak(name: str, runs: int, image: str | None) -> bool:
-    """Run *runs* programs on one runner; whether all is as before."""
+    """Run *runs* programs on one runner; return whether nothing is left behind."""
     with tempfile.TemporaryDirectory() as place:
         workspace = Path(place).resolve() / "workspace"
         workspace.mkdir()
@@ -94,7 +95,7 @@ def soak(name: str, runs: int, image: str | None) -> bool:
 
 
 def timed(runner: ProgramRunner, number: int) -> float | None:
-    """Run program *number*; how long it took, in seconds; None for a refusal, which has to leave nothing either."""
+    """Run program *number*; return its seconds, or None for a refusal, which must not leave anything behind, either."""
     _, script, seconds = next(kind for kind in KINDS if number % kind[0] == 0)
     if not runner.is_sandbox:
         script = script.removeprefix(INTRUSION)
@@ -107,7 +108,7 @@ def timed(runner: ProgramRunner, number: int) -> float | None:
 
 
 def settled(workspace: Path, before: Snapshot) -> list[str]:
-    """What is there that was not there before, once the system has had time to do away with what has ended."""
+    """Return what is left behind, after the system had time to remove what has ended."""
     until = time.monotonic() + SETTLE_S
     while (left := added(before, snapshot(workspace))) and time.monotonic() < until:
         time.sleep(0.2)
@@ -115,7 +116,7 @@ def settled(workspace: Path, before: Snapshot) -> list[str]:
 
 
 def snapshot(workspace: Path) -> Snapshot:
-    """All of which something could be left."""
+    """Return everything of which something could be left behind, by kind."""
     return {
         "process": frozenset(processes()),
         "mount": frozenset(
@@ -129,7 +130,7 @@ def snapshot(workspace: Path) -> Snapshot:
 
 
 def processes() -> Iterator[str]:
-    """Our children and what our programs sleep in, zombies that are not ours aside."""
+    """Yield our children and all processes that run our programs' sleep, except zombies of others."""
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
             continue
@@ -143,35 +144,35 @@ def processes() -> Iterator[str]:
 
 
 def containers() -> list[str]:
-    """Those of docker, if it is there."""
+    """Return docker's containers, if docker is installed."""
     if shutil.which("docker") is None:
         return []
     return subprocess.run(["docker", "ps", "-aq"], capture_output=True, text=True, check=False).stdout.split()
 
 
 def added(before: Snapshot, after: Snapshot) -> list[str]:
-    """What is new, with its kind."""
+    """Return the new items, each with its kind."""
     return [f"{kind} {name}" for kind in after for name in sorted(after[kind] - before[kind])]
 
 
 def describe(left: list[str]) -> str:
-    """How many of each kind, and some of them."""
+    """Return the counts by kind, and some examples."""
     counts = Counter(each.partition(" ")[0] for each in left)
     return ", ".join([*(f"{count} x {kind}" for kind, count in counts.items()), *left[:5]]) or "nothing"
 
 
 def open_host(scope: RunnerScope, _image: str | None) -> ProgramRunner:
-    """The runner that is built in."""
+    """Open the built-in runner."""
     return HostProgramRunner(scope.workspace)
 
 
 def open_bwrap(scope: RunnerScope, _image: str | None) -> ProgramRunner:
-    """With the default policy."""
+    """Open bubblewrap's runner with the default policy."""
     return bwrap_runner.BwrapRunner(scope, bwrap_policy.BwrapPolicy())
 
 
 def open_docker(scope: RunnerScope, image: str | None) -> ProgramRunner:
-    """With the default policy for one image."""
+    """Open docker's runner with the default policy for one image."""
     return docker_runner.Docker(docker_policy.DockerPolicy.model_validate({"image": image})).open_runner(scope)
 
 

@@ -1,11 +1,12 @@
-"""Hold the table of a program against the program's own help: which options take a value, and which it does not know.
+"""Compare a program's table with the program's own help: options that take a value, and options that the table lacks.
 
     python scripts/table_options.py uv pip list -- uv help pip list
     python scripts/table_options.py kubectl get -- kubectl get --help
 
-The words before `--` are the program and its subcommand as the table has them; those behind it print the help. An option
-that takes a value in one of them and none in the other makes the exit status 1: what follows it would be read as another
-word than the program does. Help is written for people, so that each line it prints has to be looked at by one.
+The words before `--` are the program and its subcommand as the table has them; the words after it print the help. If an
+option takes a value according to one of them and none according to the other, the exit status is 1, because the guard
+would read the word after it differently from the program. Help is written for people, so a person has to check each
+line that is printed.
 """
 
 import re
@@ -18,7 +19,7 @@ from toolcharter.guards.shell.programs.table import Table, Takes
 from toolcharter.guards.shell.programs.tables import CORE
 
 ROOT = Path(__file__).resolve().parent.parent
-# What stands behind an option that takes a value: `=X`, ` <x>`, ` [x]`, ` X`, and pflag's names of types.
+# The text after an option that takes a value: `=X`, ` <x>`, ` [x]`, ` X`, and pflag's names of types.
 _VALUE = r"\[?=(?!(?:true|false)\b)[^\s,]+| (?:<[^>]+>|\[[^\]]+\]|\{[^}]+\}|[A-Z][A-Z_0-9|:.=-]*(?=[\s,\]]|$)|(?:string\w*|ints?|uint|duration|list|count|float|format)(?=  |$))"
 _OPTION = re.compile(rf"(?<![\w-])(--?[A-Za-z0-9][\w.-]*)({_VALUE})?")
 _ALIAS = re.compile(r"\[(--?[\w-]+)\]")  # svn: `-r [--revision] ARG`
@@ -26,7 +27,7 @@ _DESCRIPTION = re.compile(r"(?<=\S)(?:  +|\t+)(?=\S)")
 
 
 def main(words: Sequence[str]) -> int:
-    """Print what differs; whether any option is read in another way."""
+    """Print the differences; return 1 if any option is read differently."""
     if "--" not in words:
         sys.stderr.write("usage: table_options.py PROGRAM [SUBCOMMAND ...] -- COMMAND ...\n")
         return 2
@@ -56,7 +57,7 @@ def _help(command: Sequence[str]) -> str:
 
 
 def _listed(text: str) -> Mapping[str, bool]:
-    """The options of lines that begin with one, and whether any spelling of it shows a value."""
+    """Return the options of lines that begin with one, and whether any spelling of the option shows a value."""
     listed: dict[str, bool] = {}
     for line in map(str.strip, text.splitlines()):
         if line.startswith("-"):

@@ -1,9 +1,9 @@
-"""Write the tables that are made from code into the pages, between their markers; `make docs` calls it.
+"""Write the tables that are made from code into the pages, between their markers; `make docs` runs it.
 
     .venv/bin/python scripts/tables.py
 
-A part of a page that begins with `<!-- table: NAME -->` and ends with `<!-- end -->` is replaced. A test fails when a
-page is stale. Code is read as text where its docstrings are wanted, so that every Python writes the same.
+It replaces each part of a page that begins with `<!-- table: NAME -->` and ends with `<!-- end -->`. A test fails if a
+page is stale. For docstrings, code is parsed as text, so that every Python writes the same.
 """
 
 import ast
@@ -30,7 +30,7 @@ Defaults = dict[str, str]
 
 
 def spec_fields() -> str:
-    """Each field of `ToolSpec`, its default, and what it says."""
+    """Return a table of the fields of `ToolSpec`, with defaults and docstrings."""
     defaults = _defaults(tool.ToolSpec.__init__)
     documented = _attributes(_class(tool, "ToolSpec"))
     return _table(
@@ -40,22 +40,22 @@ def spec_fields() -> str:
 
 
 def runtime_members() -> str:
-    """What a constructor's `rt` offers."""
+    """Return a table of the members of a constructor's `rt`."""
     return _members("ToolRuntime", "rt")
 
 
 def context_members() -> str:
-    """What `rt.start` returns."""
+    """Return a table of the members of the object that `rt.start` returns."""
     return _members("ToolContext", "ctx")
 
 
 def paths_members() -> str:
-    """What `rt.paths` offers."""
+    """Return a table of the members of `rt.paths`."""
     return _members("Paths", "rt.paths")
 
 
 def opened_members() -> str:
-    """What `rt.paths` opens."""
+    """Return tables of the members of the objects that `rt.paths` opens."""
     return "\n\n".join(
         (
             _members("OpenFile", "file"),
@@ -67,27 +67,27 @@ def opened_members() -> str:
 
 
 def completed_members() -> str:
-    """What a program that `rt.run` has run leaves."""
+    """Return a table of the members of the result of `rt.run`."""
     return _members("Completed", "completed")
 
 
 def hooks() -> str:
-    """Each hook: its signature, and its docstring."""
+    """Return each hook's signature and docstring."""
     return "\n\n".join(_hook(function) for function in _hook_functions())
 
 
 def reasons() -> str:
-    """The reasons of the core."""
+    """Return a table of the core's reasons."""
     return _reasons(CORE_REASONS)
 
 
 def guard_reasons() -> str:
-    """The reasons of guards."""
+    """Return a table of the guards' reasons."""
     return _reasons(GUARD_REASONS)
 
 
 def tool_reasons() -> str:
-    """What the plugins of this repository say of their own reasons in their READMEs."""
+    """Return a table of the reasons in the READMEs of this repository's plugins."""
     shared = {f"`{reason}`" for reason in (*CORE_REASONS, *GUARD_REASONS)}
     found: list[tuple[str, ...]] = []
     for folder in _plugin_folders():
@@ -99,7 +99,7 @@ def tool_reasons() -> str:
 
 
 def names() -> str:
-    """Every public name of `toolcharter`, with the first line of its docstring."""
+    """Return a table of the public names of `toolcharter`, with the first lines of their docstrings."""
     values = [(name, inspect.getdoc(getattr(toolcharter, name)) or "") for name in toolcharter.__all__]
     said = {
         "Approver": "What `build_tools(approver=...)` takes: asks somebody about an `ApprovalRequest`.",
@@ -112,7 +112,7 @@ def names() -> str:
 
 
 def plugins() -> str:
-    """The plugins of this repository, with what each provides."""
+    """Return a table of this repository's plugins, with what each provides."""
     found: list[tuple[str, ...]] = []
     for folder in _plugin_folders():
         project: dict[str, Any] = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
@@ -124,12 +124,12 @@ def plugins() -> str:
 
 
 def profile_keys() -> str:
-    """Each key of a profile; what stands below them has tables of its own."""
+    """Return a table of the keys of a profile; keys below them have their own tables."""
     return _table(("key", "value", "meaning"), [row[:2] + row[3:] for row in _key_rows(ProfileFile, depth=0)])
 
 
 def _below(*path: str, heading: str = "", depth: int = 0) -> Callable[[], str]:
-    """The table of what may stand below a key of a profile, with defaults."""
+    """Return a function that makes the table of the keys below a key of a profile, with defaults."""
 
     def table() -> str:
         found = list(_key_rows(_form_at(path), depth=depth))
@@ -139,7 +139,7 @@ def _below(*path: str, heading: str = "", depth: int = 0) -> Callable[[], str]:
 
 
 def default_hidden() -> str:
-    """What is hidden where a profile does not say."""
+    """Return a table of the files that are hidden by default."""
     rows = [
         (f"`{one.glob}`", f"that hold `{one.containing}`" if one.containing else "") for one in settings.DEFAULT_HIDDEN
     ]
@@ -147,7 +147,7 @@ def default_hidden() -> str:
 
 
 def secrets() -> str:
-    """Each kind of token that the scrubber knows by its shape."""
+    """Return a table of the kinds of tokens that the scrubber recognises by their form."""
     kinds = sorted(tokens(), key=lambda kind: (kind.provider.lower(), kind.name))
     return _table(("provider", "kind", "source"), [(kind.provider, f"`{kind.name}`", kind.source) for kind in kinds])
 
@@ -187,7 +187,7 @@ TABLES: dict[str, Callable[[], str]] = {
 
 
 def refreshed(text: str) -> str:
-    """*text*, a page, with its tables as the code is now."""
+    """Return *text*, a page, with its tables regenerated from code."""
     return regenerated(text, lambda name: TABLES[name]())
 
 
@@ -210,7 +210,7 @@ def _form_at(path: Sequence[str]) -> Any:
 
 
 def form_below(key: Key) -> Any:
-    """The form of a mapping, of each entry of a list, or of a long form, that a key holds; None if there is none."""
+    """Return the form that a key holds: as a mapping, in a list, or as the long form of a text; None without one."""
     return _form_of(key.annotation)
 
 
@@ -223,13 +223,13 @@ def _form_of(annotation: Any) -> Any:
 
 
 def _parts(annotation: Any) -> tuple[Any, tuple[Any, ...]]:
-    """A type without its metadata, and the metadata, the last first."""
+    """Return a type without its metadata, and the metadata in reverse order."""
     metadata = getattr(annotation, "__metadata__", ())
     return (annotation.__origin__ if metadata else annotation), metadata[::-1]
 
 
 def _key_rows(kind: Any, prefix: str = "", *, depth: int) -> Iterator[tuple[str, ...]]:
-    """A row for each key of a form: its name, what may stand there, its default, what it is for."""
+    """Yield a row for each key of a form: its name, its type, its default and its purpose."""
     about = abouts(kind)
     for name, key in keys_of(kind).items():
         default = "required" if key.fix is not None else _shown_default(key.default)
@@ -291,7 +291,7 @@ def _tree(module: Any) -> ast.Module:
 
 
 def _attributes(node: ast.ClassDef) -> Iterator[tuple[str, str]]:
-    """The annotated attributes of a class, each with the text that stands below it."""
+    """Yield the annotated attributes of a class, each with its docstring."""
     for attribute, below in zip(node.body, node.body[1:], strict=False):
         if isinstance(attribute, ast.AnnAssign) and isinstance(below, ast.Expr):
             text = ast.literal_eval(below.value)
@@ -309,7 +309,7 @@ def _plain(value: Any) -> str:
 
 
 def _members(kind: str, owner: str) -> str:
-    """The attributes and methods of a class of `toolcharter.api`'s modules `runtime` and `paths`, as *owner* has them."""
+    """Return a table of the attributes and methods of a class in `toolcharter.api.runtime` or `paths`, as *owner*'s."""
     node = _class(paths if hasattr(paths, kind) else runtime, kind)
     said = dict(_attributes(node))
     members = [
@@ -330,7 +330,7 @@ def _call(node: ast.FunctionDef | ast.AsyncFunctionDef, owner: str) -> str:
 
 
 def _arguments(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
-    """The names alone, `name=` for those that have a default; types are for the editor to show."""
+    """Return only the names of the arguments, with `name=` for those with a default; editors show the types."""
     given = node.args
     positional = [argument.arg for argument in (*given.posonlyargs, *given.args) if argument.arg != "self"]
     required = len(positional) - len(given.defaults)
@@ -352,7 +352,7 @@ def _hook_functions() -> list[ast.FunctionDef]:
 
 
 def _hook(node: ast.FunctionDef) -> str:
-    """A heading, then the docstring; its sections become paragraphs that begin in bold."""
+    """Return a heading and the docstring; its sections become paragraphs that begin in bold."""
     parts = inspect.cleandoc(ast.get_docstring(node) or "").split("\n\n")
     names = ", ".join(argument.arg for argument in node.args.args)
     quoted = node.returns.value if isinstance(node.returns, ast.Constant) else None

@@ -1,13 +1,13 @@
-"""The two trials of a mutant of `toolcharter.policy`: is there a test that fails?
+"""The two trials of a mutant of `toolcharter.policy`: does any test fail?
 
-First all tests of `tests/core/policy` run once, and it is written down which lines each of them reaches. Of a mutant only
-the tests run that reach the changed statement, the quickest first, and the first failure ends them. Each trial is a fork:
+First, all tests of `tests/core/policy` run once, and the lines that each of them reaches are recorded. For a mutant,
+only the tests run that reach the changed statement, the quickest first, until one fails. Each trial is a fork:
 
-1. Of a process that has collected all tests. The functions of the loaded module get the mutant's code, and the tests run at
-   once.
-2. Of a process that has loaded no module of `toolcharter.policy`. The mutant is imported in the place of its module, and pytest
-   collects the tests anew. Only what is executed while modules are imported and tests collected needs this; if no test
-   reaches the change, those of its own module run.
+1. Of a process that has collected all tests. The functions of the loaded module get the mutant's code, and the tests
+   run at once.
+2. Of a process that has loaded no module of `toolcharter.policy`. The mutant is imported instead of its module, and
+   pytest collects the tests again. Only changes to code that runs while modules are imported or tests are collected
+   need this trial. If no test reaches the change, the tests of its own module run.
 """
 
 import ast
@@ -38,30 +38,30 @@ SOURCE = ROOT / "core" / "toolcharter" / "policy"
 TESTS = ROOT / "tests" / "core" / "policy"
 _UNUSED = ("cacheprovider", "xdist", "anyio", "pytest_cov", "junitxml", "pastebin", "faulthandler")
 _TESTED_WITH = {"toolsets": "availability"}
-"""The module whose tests are those of another, too."""
+"""Modules that are tested by the tests of another module."""
 _OPTIONS = ("-x", "-q", "--assert=plain", *(f"-pno:{plugin}" for plugin in _UNUSED))
 _LIMIT_S = 60
-"""So many seconds of processor time may the tests of one mutant take in the second trial; unhindered, they take a tenth."""
+"""The most seconds of processor time for the tests of one mutant in the second trial; usually they take a tenth."""
 _LONGEST_S = 20 * _LIMIT_S
-"""So long may a trial take on a busy machine."""
+"""The most seconds that a trial may take on a busy machine."""
 _MORE = 10
-"""So many times as long as without a mutant may one test take in the first trial, and a second more: some never end."""
+"""How many times its usual time, and a second more, a test may take in the first trial: some mutants never end."""
 _KILLED, _NOT_IN_PLACE, _BROKEN = 1, 2, 3
-"""How a fork of the first trial ends, if not with 0 for a mutant that survives."""
+"""Exit statuses of a fork in the first trial; 0 means that the mutant survives."""
 
 
 class Reached(NamedTuple):
-    """What one test has done while nothing was changed."""
+    """The lines that one test reaches, and its time, without any mutant."""
 
     test: str
     seconds: float
-    """Of processor time."""
+    """Its processor time."""
     lines: frozenset[tuple[str, int]]
-    """Of the package's modules, by name."""
+    """Lines of the package's modules, each with the module's name."""
 
 
 def survives(mutant: Mutant, tests: Sequence[str]) -> bool:
-    """Whether all of *tests* pass with *mutant* imported in the place of its module."""
+    """Whether all of *tests* pass with *mutant* imported instead of its module."""
 
     def run() -> int:
         sys.meta_path.insert(0, _Importer(mutant))
@@ -71,12 +71,12 @@ def survives(mutant: Mutant, tests: Sequence[str]) -> bool:
 
 
 def _fork(run: Callable[[], int], limit_s: float = _LIMIT_S) -> int:
-    """Start a silent process that ends with what *run* returns, or when its time is over; returns its id."""
+    """Start a silent process that ends with the status of *run*, or when its time is over; return its id."""
     child = os.fork()
     if child == 0:
         status = _BROKEN
         try:
-            # These end it even if nobody waits any more: a mutant may never end by itself.
+            # These signals end it even without a parent that waits: a mutant may never end by itself.
             signal.signal(signal.SIGPROF, signal.SIG_DFL)
             signal.signal(signal.SIGALRM, signal.SIG_DFL)
             signal.setitimer(signal.ITIMER_PROF, limit_s if limit_s < inf else 0)
@@ -95,14 +95,14 @@ def _be_silent() -> None:
 
 
 class _FirstTrial:
-    """A plugin of pytest that tries *mutants* once the tests are collected, instead of running these once."""
+    """A plugin of pytest that, after the collection, tries *mutants* instead of running the tests once."""
 
     def __init__(self, mutants: Sequence[Mutant], processes: int) -> None:
         self.reached: list[Reached] = []
         self.killed: set[int] = set()
         """Indices into *mutants*."""
         self.left: set[int] = set()
-        """Those that need the second trial."""
+        """Indices of mutants that need the second trial."""
         self._mutants = mutants
         self._processes = processes
         self._has_failed = False
@@ -112,7 +112,7 @@ class _FirstTrial:
         self._importing.start()
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
-        """Try them, at most so many at a time as there are processes."""
+        """Try the mutants, at most as many at a time as there are processes."""
         self._importing.stop()
         data = self._importing.get_data()
         early = {(name, line) for name, path in modules().items() for line in data.lines(str(path)) or ()}
@@ -145,7 +145,7 @@ class _FirstTrial:
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
-        """Watch one test with its fixtures."""
+        """Watch one test together with its fixtures."""
         if self._coverage is None:
             limit_s = _MORE * self._seconds.get(item.nodeid, _LIMIT_S) + 1
             signal.setitimer(signal.ITIMER_PROF, limit_s)
@@ -161,7 +161,7 @@ class _FirstTrial:
         self._has_failed |= report.failed
 
     def _watch(self, items: Sequence[pytest.Item]) -> list[Reached]:
-        """What each of *items* reaches, the quickest first; ends everything if one of them fails."""
+        """Return what each of *items* reaches, the quickest first; exit if one of them fails."""
         with tempfile.NamedTemporaryFile() as file:
 
             def run() -> int:
@@ -210,7 +210,7 @@ def _coverage() -> coverage.Coverage:
 
 
 class FirstTrial(NamedTuple):
-    """What the first trial has shown; mutants by their indices."""
+    """The results of the first trial; mutants are given by their indices."""
 
     reached: list[Reached]
     """The quickest test first."""
@@ -220,7 +220,7 @@ class FirstTrial(NamedTuple):
 
 
 def first_trial(mutants: Sequence[Mutant], processes: int) -> FirstTrial:
-    """Try *mutants*, so many at a time as there are *processes*."""
+    """Try *mutants*, at most *processes* at a time."""
     with tempfile.NamedTemporaryFile() as file:
         child = os.fork()
         if child == 0:
@@ -241,9 +241,9 @@ def first_trial(mutants: Sequence[Mutant], processes: int) -> FirstTrial:
 
 
 def put_in_place(mutant: Mutant, functions: Sequence[FunctionType]) -> bool:
-    """Give those of *functions* that are of the mutant's module its code.
+    """Give the mutant's code to those of *functions* that belong to its module.
 
-    False, with nothing changed, if the change is made at import time or is not one of code alone.
+    Return False and change nothing if the change takes effect at import time, or is not only one of code.
     """
     file = modules()[mutant.module]
     if not statement_lines(file.read_text(), mutant.line):
@@ -260,7 +260,7 @@ def put_in_place(mutant: Mutant, functions: Sequence[FunctionType]) -> bool:
 
 
 def _lasting(code: CodeType) -> Iterator[CodeType]:
-    """The code of the functions of a module and of its classes; functions within these are made at each call."""
+    """Yield the code of the functions of a module and its classes, without nested functions, which each call makes."""
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             if constant.co_flags & CO_OPTIMIZED:
@@ -270,19 +270,19 @@ def _lasting(code: CodeType) -> Iterator[CodeType]:
 
 
 def modules() -> dict[str, Path]:
-    """Each module of the package by its name below it."""
+    """Return each module of the package, by its name below the package."""
     files = sorted(SOURCE.rglob("[!_]*.py"))
     return {".".join(file.relative_to(SOURCE).with_suffix("").parts): file for file in files}
 
 
 def _places(mutant: Mutant) -> set[tuple[str, int]]:
-    """The lines of the changed statement; none for what is changed at import time."""
+    """Return the lines of the changed statement; none if the change takes effect at import time."""
     source = modules()[mutant.module].read_text()
     return {(mutant.module, line) for line in statement_lines(source, mutant.line)}
 
 
 def reaching_tests(mutant: Mutant, every: Sequence[Reached]) -> list[str]:
-    """The tests that could notice *mutant*, the quickest first."""
+    """Return the tests that could detect *mutant*, the quickest first."""
     lines = _places(mutant)
     reaching = [one.test for one in every if not lines.isdisjoint(one.lines)]
     if reaching:
@@ -293,9 +293,9 @@ def reaching_tests(mutant: Mutant, every: Sequence[Reached]) -> list[str]:
 
 
 def statement_lines(source: str, line: int) -> range:
-    """The lines of the statement in *source* that holds *line*; of one with a body, those in front of the body.
+    """Return the lines of the statement in *source* that contains *line*; for a statement with a body, those before it.
 
-    Empty for what runs while the module is imported: assignments and signatures outside of functions.
+    Empty for code that runs while the module is imported: assignments and signatures outside of functions.
     """
     found: ast.stmt | None = None
     inside = False
@@ -315,7 +315,7 @@ def statement_lines(source: str, line: int) -> range:
 
 
 class _Importer(MetaPathFinder, Loader):
-    """Finds the mutant where its module is asked for."""
+    """Finds the mutant when its module is imported."""
 
     def __init__(self, mutant: Mutant) -> None:
         self._name = f"toolcharter.policy.{mutant.module}"

@@ -1,4 +1,4 @@
-"""Clients: each makes one call after the other, some with keys, some stored, some that a person has to permit."""
+"""Clients of the storm: each makes calls in turn, some with idempotency keys, some stored, some to be approved."""
 
 import asyncio
 import json
@@ -23,18 +23,18 @@ KINDS = {
     "far": 2,
     "denied": 2,
 }
-"""How often of a hundred calls."""
+"""The share of each kind, in percent."""
 ANSWER_S = 60.0
-"""How long a client waits for an answer."""
+"""How long a client waits for an answer, in seconds."""
 PATIENCE_S = 150.0
-"""How long it goes on to ask for what came of a call."""
+"""How long a client polls for the result of a call, in seconds."""
 LATE = 20
-"""How many ask at once for what came of calls whose clients have gone on."""
+"""How many tasks poll in parallel for stored calls that their clients gave up."""
 APPROVERS = 8
-"""How many answers are given at once: on a busy machine one takes a second."""
+"""How many answers are sent in parallel: on a busy machine, one takes a second."""
 AGAIN_S = 0.5
 IDLE_S = 3.0
-"""After how long a connection is not used again: the service closes it after five seconds."""
+"""The idle time after which a connection is not reused, in seconds: the service closes it after five seconds."""
 _SERVED = frozenset({"done", "cancelled", "lost"})
 
 
@@ -47,7 +47,7 @@ class Reply(NamedTuple):
 
     @property
     def json(self) -> dict[str, Any]:
-        """The body; empty if it is none."""
+        """The body as an object; empty if it is not one."""
         with suppress(ValueError):
             found = json.loads(self.body)
             return found if isinstance(found, dict) else {}
@@ -55,11 +55,11 @@ class Reply(NamedTuple):
 
 
 class Lost(Exception):
-    """The connection was refused, or ended before the answer was there."""
+    """The connection was refused, or ended before the answer was complete."""
 
 
 class Line:
-    """One connection to one service at a time, opened anew where it was lost."""
+    """Connections to the services, each reopened if it was lost."""
 
     def __init__(self, ports: Sequence[int], token: str, pick: random.Random) -> None:
         self._ports, self._token, self._pick = ports, token, pick
@@ -67,7 +67,7 @@ class Line:
         self._used: dict[int, float] = {}
 
     async def ask(self, method: str, path: str, body: object = None, **headers: str) -> Reply:
-        """Ask one of the services, whichever.
+        """Send a request to a random service.
 
         Raises:
             Lost: There is no answer.
@@ -101,7 +101,7 @@ class Line:
             known[1].close()
 
     def close(self) -> None:
-        """Leave all."""
+        """Close all connections."""
         for port in list(self._open):
             self._leave(port)
 
@@ -116,7 +116,7 @@ async def _read(reader: asyncio.StreamReader) -> Reply:
 
 @dataclass
 class Call:
-    """One call, and what its client was told of it."""
+    """One call, and the answers that its client got."""
 
     name: str
     kind: str
@@ -124,22 +124,22 @@ class Call:
     sent: float
     ended: float = 0.0
     status: int = 0
-    """Of the last answer; 0: there was none."""
+    """The status of the last answer; 0 without one."""
     outcome: str = ""
     reason: str = ""
     call_id: str = ""
     state: str = ""
-    """Of a stored call."""
+    """The state of a stored call."""
     faults: list[str] = field(default_factory=list)
 
     @property
     def is_answered(self) -> bool:
-        """Whether its client has the result."""
+        """Whether its client got the result."""
         return self.status == 200 and bool(self.outcome)  # noqa: PLR2004 - OK
 
 
 def _body(call: Call) -> dict[str, Any]:
-    """What a call's request says."""
+    """Return the body of a call's request."""
     if call.kind == "far":
         return {"tool": "bash", "args": {"command": f"echo {call.name} >>marks.txt"}}
     tools = {
@@ -152,39 +152,39 @@ def _body(call: Call) -> dict[str, Any]:
 
 
 class Storm:
-    """What all clients do and are told."""
+    """All clients, and the answers that they got."""
 
     def __init__(self, ports: Sequence[int], tokens: dict[str, str], most: int, seed: int, minutes: float) -> None:
         self.ports, self.tokens, self.most, self.seed = ports, tokens, most, seed
         self._minutes, self._until = minutes, time.monotonic() + 60 * minutes
         self.calls: list[Call] = []
         self.told: Counter[str] = Counter()
-        """Each kind of answer that was not 200 or 202."""
+        """The number of answers other than 200 and 202, by kind."""
         self.ended = 0
         self.took: list[float] = []
-        """How long each call took with all its repetitions, in seconds."""
+        """The duration of each call with all its repetitions, in seconds."""
         self.late = 0
-        """How many stored calls had not ended when their clients went on."""
+        """The number of stored calls that had not ended when their clients gave up."""
         self.is_over = asyncio.Event()
-        """Set when all clients have what they asked for: those who answer and grant may go."""
+        """Set when all clients are finished, so that approvers and administrators may stop."""
         self.answered: dict[str, str] = {}
-        """Approvals whose answer was acknowledged, and the answer."""
+        """Approvals whose answer was acknowledged, with the answer."""
         self.seen: set[str] = set()
-        """Approvals that an approver was shown."""
+        """Approvals that an approver has seen."""
         self.closed: dict[str, list[tuple[float, float]]] = {agent: [] for agent in GRANTED}
-        """From when to when each agent's grant was known to be taken away."""
+        """The intervals in which each agent's grant was known to be revoked."""
 
     @property
     def progress(self) -> float:
-        """How much is done: of the calls or of the time, whichever is more."""
+        """The share that is done, of the calls or of the time, whichever is greater."""
         return max(self.ended / self.most, 1 - (self._until - time.monotonic()) / (60 * self._minutes))
 
     def line(self, who: str, seed: object) -> Line:
-        """A connection of somebody's."""
+        """Return a connection with the token of *who*."""
         return Line(self.ports, self.tokens[who], random.Random(f"{self.seed} {seed}"))
 
     async def run(self, clients: int) -> None:
-        """Make all calls, and wait for those that take longer than a client does."""
+        """Make all calls, and wait for those that take longer than their clients wait."""
         await asyncio.gather(*(self._client(number) for number in range(clients)))
         late = [call for call in self.calls if call.state == "not ended"]
         self.late = len(late)
@@ -235,7 +235,7 @@ class Storm:
             await asyncio.sleep(AGAIN_S)
 
     async def _asked_again(self, line: Line, body: dict[str, Any], headers: dict[str, str]) -> Reply:
-        """The answer to a call with a key, asked for until there is one."""
+        """Repeat a call with a key until there is an answer, and return it."""
         end = time.monotonic() + PATIENCE_S
         while True:
             try:
@@ -252,7 +252,7 @@ class Storm:
             await asyncio.sleep(AGAIN_S)
 
     async def _awaited(self, line: Line, call: Call) -> None:
-        """What came of a stored call."""
+        """Poll for the result of a stored call."""
         end = time.monotonic() + PATIENCE_S
         while time.monotonic() < end:
             with suppress(Lost):
@@ -276,7 +276,7 @@ class Storm:
             self.told[f"{reply.status} {call.reason}"] += 1
 
     async def approve(self) -> None:
-        """Answer whoever waits, those first who have waited longest, until all have ended; one in five is denied."""
+        """Answer waiting approvals, the oldest first, until all clients are finished; deny one in five."""
         lines, pick = self._lines("approver", APPROVERS), random.Random(f"{self.seed} approver")
         while not self.is_over.is_set():
             waiting: list[dict[str, Any]] = []
@@ -308,7 +308,7 @@ class Storm:
                     self.told[f"approver, {reply.status} {reply.json.get('reason')}"] += 1
 
     async def grant(self, agent: str) -> None:
-        """Widen and narrow the grant of *agent*, until all have ended."""
+        """Widen and narrow the grant of *agent* until all clients are finished."""
         line, pick = self.line("admin", agent), random.Random(f"{self.seed} {agent}")
         path = f"/v1/mcp/servers/shared/grants/agent/{agent}"
         while not self.is_over.is_set():
@@ -325,13 +325,13 @@ class Storm:
         line.close()
 
     async def _done(self, line: Line, method: str, path: str, body: object) -> bool:
-        """Whether the administrator knows that it is done."""
+        """Make a request; return whether the administrator knows that it has succeeded."""
         try:
             reply = await line.ask(method, path, body)
         except Lost as lost:
             self.told[f"admin, connection lost ({lost})"] += 1
         else:
-            # Deleted by an attempt whose answer was lost.
+            # Not Found: an earlier attempt, whose answer was lost, has deleted it.
             if reply.status == 200 or (method == "DELETE" and reply.status == 404):  # noqa: PLR2004 - OK, Not Found
                 return True
             self.told[f"admin, {reply.status} {reply.json.get('reason')}"] += 1

@@ -1,4 +1,4 @@
-"""What is left when the storm is over, held against what clients were told."""
+"""Compares the data that the storm leaves behind with the answers that clients got."""
 
 import re
 import shutil
@@ -19,24 +19,24 @@ from toolcharter_service.watch.records import ToolMetrics, is_given_up
 
 R = TypeVar("R", bound=StoreRecord)
 GRANT_S = 1.0
-"""After how long a grant that was taken away is promised to hold nowhere."""
+"""The time after which a revoked grant is promised to apply nowhere, in seconds."""
 _ROW = re.compile(rb"^\[[^\]]+\] (\{.*\})$")
 _NOT_RUN = frozenset({"store_unavailable", "service_stopping", "unauthenticated", "too_many_calls"})
 
 
 class Evidence:
-    """All that is left.
+    """The data that the storm leaves behind.
 
     Args:
-        world: What ran.
-        storm: What clients were told.
+        world: The processes that ran.
+        storm: The answers that clients got.
     """
 
     def __init__(self, world: World, storm: Storm) -> None:
         self._storm = storm
         self._full = world.full
         self.denied_unseen = 0
-        """Calls that were denied while there was no room for their events."""
+        """The number of calls that were denied while there was no room for their events."""
         self.marks: defaultdict[str, list[float]] = defaultdict(list)
         for path in (world.marks, world.far_marks):
             for line in _lines(path):
@@ -50,7 +50,7 @@ class Evidence:
             except orjson.JSONDecodeError:
                 self.torn_events += 1
                 continue
-            # A turn that was given up is told, and is no end of its call.
+            # A turn that was given up has an event, but that does not end its call.
             if event.get("call_id") and not (event["event"] == "hook.tool.after" and is_given_up(event)):
                 self.events[event["event"], event["call_id"]] += 1
         self.rows: Counter[str] = Counter()
@@ -77,13 +77,13 @@ class Evidence:
             self.stored = {each.id: each for each in _all(store, StoredCall)}
 
     def keep(self, world: World) -> None:
-        """Keep events and records beside the marks: the disk and the database of *world* go with it."""
+        """Copy events and records to the folder of the marks: the disk and the database of *world* are removed."""
         shutil.copy(world.events, world.folder / "events.jsonl")
         kept = [each.model_dump_json() for each in (*self.stored.values(), *self.approvals.values())]
         (world.folder / "records.jsonl").write_text("\n".join(kept))
 
     def findings(self) -> Iterator[str]:
-        """Everything that is not as promised."""
+        """Yield everything that breaks a promise."""
         yield from self._twice()
         for call in self._storm.calls:
             yield from self._of_call(call)
@@ -103,7 +103,7 @@ class Evidence:
             yield f"{call.name} ({call.kind}) was stored and never ended"
         if call.status >= 500 and call.status != 503:  # noqa: PLR2004 - what may be answered while a part is away
             yield f"{call.name} ({call.kind}) was answered with {call.status} {call.reason}"
-        # A call that was to be stored may be stored all the same.
+        # A call that should have been stored may be stored although its client was refused.
         refused = call.status == 503 and call.reason in _NOT_RUN and "stored" not in call.kind  # noqa: PLR2004 - likewise
         if has_run and (call.outcome == "denied" or refused):
             yield f"{call.name} ({call.kind}) has run, and was answered with {call.status} {call.reason}"
@@ -117,9 +117,9 @@ class Evidence:
             return
         before, after = (self.events[f"hook.tool.{half}", call.call_id] for half in ("before", "after"))
         if call.outcome == "denied" and (before, after) != (1, 1) and self._was_full(call):
-            self.denied_unseen += 1  # A denial stays one where its events cannot be written; nothing has run.
+            self.denied_unseen += 1  # A denial holds even if its events cannot be written; nothing has run.
             return
-        # A stored call is decided anew if who waited for its approval was killed, or has given it up.
+        # A stored call is decided again if the process that waited for its approval was killed or gave up.
         if after != 1 or before < 1 or (before > 1 and call.kind != "stored asked"):
             yield f"{call.name} ({call.kind}, {call.outcome} {call.reason}) has {before} events before and {after} after"
         if self.rows[call.call_id] != 1:

@@ -1,6 +1,6 @@
-"""An MCP server whose tools leave a mark each: one line, appended to a file, with the name that the call has. Standard library alone.
+"""An MCP server whose tools leave a mark each: a line with the call's name, appended to a file. Standard library only.
 
-Whoever finds a name twice knows that the call ran twice, whatever the service says of it.
+A name that occurs twice proves that the call ran twice, whatever the service reports.
 """
 
 import json
@@ -14,7 +14,7 @@ _SCHEMA = {"type": "object", "properties": {"name": {"type": "string"}}, "requir
 
 
 def result(message: dict[str, Any], marks: int, server: str) -> dict[str, Any] | None:
-    """What a request is answered with; None for what needs no answer."""
+    """Return the result of a request; None if it needs no answer."""
     match message["method"]:
         case "initialize":
             info = {"name": server, "version": "1"}

@@ -1,4 +1,4 @@
-"""`toolcharter store backup` of the store in use, and `restore` into a second one, killed in the middle."""
+"""Runs `toolcharter store backup` of the store in use, and kills a `restore` into a second one in the middle."""
 
 import json
 import random
@@ -9,11 +9,11 @@ from typing import Any
 from chaos.world import PROGRAM, World
 
 TAKES_S = 4.0
-"""Within which time a restore is killed, in seconds."""
+"""The time within which a restore is killed, in seconds."""
 
 
 class Restoring:
-    """Restores into the second store: afterwards it holds the former archive whole, or the new one whole."""
+    """Restores into the second store, which must afterwards hold the whole old content or the whole new one."""
 
     def __init__(self, world: World, pick: random.Random) -> None:
         self._world, self._pick = world, pick
@@ -23,7 +23,7 @@ class Restoring:
         self._before = self._content()
 
     def interrupt(self) -> None:
-        """Back up, begin to restore, kill, and look."""
+        """Back up, start to restore, kill the restore, and check the content."""
         self._number += 1
         archive = str(self._world.folder / f"archive{self._number}")
         self._run(self._world.url, "backup", archive)
@@ -47,7 +47,7 @@ class Restoring:
         self._before = found
 
     def _run(self, url: str, *words: str) -> str:
-        # The database may be away for a while: whoever backs up does it again.
+        # The database may be down for a while: an operator would repeat the backup.
         told = ""
         for _ in range(30):
             ran = subprocess.run(
@@ -69,7 +69,7 @@ class Restoring:
         return {**counts, "items": found["items"]}
 
     def _archived(self, archive: str) -> dict[str, int]:
-        """What the archive holds, by a restore that nobody kills."""
+        """Return the content of the archive, by a restore that is not killed."""
         url = self._world.postgresql.new()
         self._run(url, "restore", archive)
         second, self._world.second_url = self._world.second_url, url

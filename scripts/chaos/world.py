@@ -1,4 +1,4 @@
-"""`World`: PostgreSQL, NATS, two services, a worker and a disk, all real, and what can happen to each of them."""
+"""`World`: PostgreSQL, NATS, two services, a worker and a disk, all real, and the faults of each of them."""
 
 import os
 import resource
@@ -25,24 +25,24 @@ from toolcharter_service.service import DISTRIBUTION
 
 TENANT = "acme"
 GRANTED = tuple(f"g{number}" for number in range(4))
-"""Agents to whom the server `shared` is granted now and then."""
+"""Agents to whom access to the server `shared` is granted and revoked."""
 PROGRAM = Path(sysconfig.get_path("scripts"), "toolcharter")
 STARTS_S = 60.0
 DISK_MB = 1_000
 
 
 class World:
-    """All of it below *folder*; `with running(...)` starts and ends it."""
+    """All processes and files below *folder*; `with running(...)` starts and ends them."""
 
     def __init__(self, folder: Path, postgresql: PostgresqlPlaces, *, keeps_tmpfs: bool) -> None:
         self.folder, self.postgresql = folder, postgresql
         self.nats = NatsServer(folder / "nats")
         self.disk = folder / "disk"
-        """Events and usage lie here."""
+        """Holds events and usage."""
         self.disk.mkdir()
         self.is_mounted = keeps_tmpfs and _mounted(self.disk)
         self.full: list[tuple[float, float]] = []
-        """From when to when there was no room."""
+        """The intervals in which there was no room."""
         self.marks = folder / "marks"
         self.far_marks = folder / "repo" / "marks.txt"
         self.url, self.second_url = postgresql.new(), postgresql.new()
@@ -54,17 +54,17 @@ class World:
 
     @property
     def events(self) -> Path:
-        """The file of both services' events."""
+        """The event file of both services."""
         return self.disk / "events.jsonl"
 
     @property
     def environment(self) -> dict[str, str]:
-        """Of every process."""
+        """The environment of every process."""
         own = {"XDG_STATE_HOME": str(self.disk / "state"), "HOME": str(self.folder), "TOOLCHARTER_STORE_KEY": self._key}
         return {**os.environ, **own}
 
     def start(self) -> None:
-        """Start everything, and wait until it is ready."""
+        """Start all processes, and wait until they are ready."""
         self.nats.start()
         self._write()
         self._fill()
@@ -156,10 +156,10 @@ class World:
             )
 
     def until_ready(self, patience_s: float = STARTS_S) -> None:
-        """Wait until both services say that all their parts are there.
+        """Wait until both services report that all their parts are ready.
 
         Raises:
-            TimeoutError: One does not.
+            TimeoutError: A service does not.
         """
         end, said = time.monotonic() + patience_s, ""
         for port in self.ports:
@@ -176,18 +176,18 @@ class World:
                 time.sleep(0.2)
 
     def kill(self, number: int) -> None:
-        """End a service at once, as the machine's death does, and start it again."""
+        """Kill a service, as a crash of its machine would, and start it again."""
         self._end(self._services[number], signal.SIGKILL)
         time.sleep(1)
         self.start_service(number)
 
     def restart(self, number: int) -> None:
-        """End a service as its operator does, and start it again."""
+        """Terminate a service, as its operator would, and start it again."""
         self._end(self._services[number], signal.SIGTERM)
         self.start_service(number)
 
     def pause(self, number: int, for_s: float) -> None:
-        """Let a service stand still, longer than it counts as alive."""
+        """Suspend a service for longer than its lease lasts."""
         service = self._services[number]
         assert service is not None
         service.send_signal(signal.SIGSTOP)
@@ -195,7 +195,7 @@ class World:
         service.send_signal(signal.SIGCONT)
 
     def kill_worker(self) -> None:
-        """End the worker at once, and start another one."""
+        """Kill the worker, and start another one."""
         self._end(self._worker, signal.SIGKILL)
         self.start_worker()
 
@@ -206,7 +206,7 @@ class World:
         self.postgresql.start()
 
     def pause_postgresql(self, for_s: float) -> None:
-        """Let the database and all its processes stand still."""
+        """Suspend the database with all its processes."""
         server = self.postgresql.server.get_pid()
         assert server is not None
         found = [server, *map(int, Path(f"/proc/{server}/task/{server}/children").read_text().split())]
@@ -225,19 +225,19 @@ class World:
         self.nats.start()
 
     def pause_nats(self, for_s: float) -> None:
-        """Let the bus stand still."""
+        """Suspend the bus."""
         self.nats.pause()
         time.sleep(for_s)
         self.nats.resume()
 
     def fill_disk(self, for_s: float) -> None:
-        """Have the disk full for a while."""
+        """Keep the disk full for a while."""
         since = time.time()
         self._fill_disk(for_s)
         self.full.append((since, time.time()))
 
     def _fill_disk(self, for_s: float) -> None:
-        """Leave no room where events and usage lie: a full disk, or for who may not mount one, files that cannot grow."""
+        """Leave no room for events and usage: by a full disk or, if it may not mount one, by a limit on file sizes."""
         if not self.is_mounted:
             for service in filter(None, self._services):
                 resource.prlimit(service.pid, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
@@ -256,7 +256,7 @@ class World:
         ballast.unlink()
 
     def end(self) -> None:
-        """End everything."""
+        """End all processes."""
         for process in (*self._services, self._worker):
             if process is not None and process.poll() is None:
                 process.send_signal(signal.SIGCONT)
@@ -279,7 +279,7 @@ class World:
 
 @contextmanager
 def running(folder: Path, postgresql: PostgresqlPlaces, *, keeps_tmpfs: bool) -> Generator[World]:
-    """A world that has started."""
+    """Start a world, and end it afterwards."""
     world = World(folder, postgresql, keeps_tmpfs=keeps_tmpfs)
     try:
         world.start()
@@ -289,10 +289,10 @@ def running(folder: Path, postgresql: PostgresqlPlaces, *, keeps_tmpfs: bool) ->
 
 
 def until(is_so: Callable[[], bool], what: str, patience_s: float = STARTS_S) -> None:
-    """Wait for it.
+    """Wait until *is_so* returns true.
 
     Raises:
-        TimeoutError: It did not happen.
+        TimeoutError: It did not return true in time.
     """
     end = time.monotonic() + patience_s
     while not is_so():
@@ -302,7 +302,7 @@ def until(is_so: Callable[[], bool], what: str, patience_s: float = STARTS_S) ->
 
 
 def _mounted(place: Path) -> bool:
-    """Whether *place* is a small disk of its own now; only root can have that."""
+    """Mount a small disk at *place*; return whether that worked, which it does only for root."""
     options = ["-t", "tmpfs", "-o", f"size={DISK_MB}m,mode=0700", "tmpfs", str(place)]
     return os.geteuid() == 0 and subprocess.run(["mount", *options], capture_output=True, check=False).returncode == 0
 

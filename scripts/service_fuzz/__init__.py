@@ -1,1 +1,1 @@
-"""The parts of `scripts/fuzz_service.py`: requests in pools, the service that answers them, and what answers have to be."""
+"""The parts of `scripts/fuzz_service.py`: pools of requests, the service that answers them, checks of answers."""

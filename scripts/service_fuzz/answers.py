@@ -1,4 +1,4 @@
-"""`Judge`: holds an answer against the OpenAPI document, the table of roles, and what no answer may say."""
+"""`Judge`: checks answers against the OpenAPI document, the table of roles, and a list of forbidden texts."""
 
 import json
 import re
@@ -12,7 +12,7 @@ from service_fuzz.world import Answer, Request, Who
 
 OPEN = frozenset({*PUBLIC, "POST /v1/login", "POST /login", "GET /login"})
 BEFORE_ROUTES = {400, 403, 408, 413, 415, 431}
-"""With these a request is refused before anybody asks who sends it."""
+"""The statuses with which a request may be refused before its token is checked."""
 FORBIDDEN = (
     b"Traceback (most recent",
     b'File "/',
@@ -26,7 +26,7 @@ _ROUTING = {"unknown_route", "method_not_allowed"}
 
 
 class Judge:
-    """Knows the document; `faults` says what is wrong with an answer."""
+    """Knows the document; `faults` reports what is wrong with an answer."""
 
     def __init__(self, document: Mapping[str, Any]) -> None:
         self._responses: dict[str, Mapping[str, Any]] = {}
@@ -46,12 +46,12 @@ class Judge:
         self._paths.sort(key=lambda one: one[1].count("{"))
 
     def operation(self, method: str, path: str) -> str | None:
-        """Of which operation a request is, as its decoded path says."""
+        """Return the operation of a request according to its decoded path; None if there is none."""
         found = next((f"{method} {name}" for pattern, name in self._paths if pattern.fullmatch(path)), None)
         return found if found in self._responses else None
 
     def faults(self, request: Request, who: Who, answer: Answer, path: str) -> Iterator[tuple[str, str]]:
-        """What is wrong: a word, and a text."""
+        """Yield the faults of an answer, each as a word and a text."""
         label = self.operation(request.method, path)
         if answer.error is not None:
             yield "raised", f"{type(answer.error).__name__}: {answer.error}"
@@ -90,7 +90,7 @@ class Judge:
 
 
 def reason_of(answer: Answer) -> str:
-    """The stable word of a problem."""
+    """Return the stable word of a problem; empty for other answers."""
     if answer.status < 400 or not answer.body.startswith(b"{"):
         return ""
     try:

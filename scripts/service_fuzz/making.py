@@ -1,4 +1,4 @@
-"""`Maker`: puts requests together from the pools, from what answers have named, and from what was changed by chance."""
+"""`Maker`: makes requests from the pools, from identifiers in answers, and from random changes."""
 
 import json
 import re
@@ -11,7 +11,7 @@ from service_fuzz.pools import JSON, Parts
 from service_fuzz.world import Answer, Request, Who
 
 KEPT = 40
-"""Identifiers of one kind that are remembered; the oldest are deleted through their routes."""
+"""How many identifiers of one kind are remembered; the oldest are deleted through their routes."""
 KINDS = {
     "/v1/calls": "call", "/v1/tokens": "token", "/v1/users": "user", "/v1/sessions": "session", "/v1/secrets": "secret",
     "/v1/approvals": "approval", "/v1/mcp/servers": "server", "/v1/mcp/requests": "request", "/v1/tools/custom": "custom",
@@ -83,11 +83,11 @@ ODD_SEGMENTS = [
     "~",
 ]
 _SENDABLE = re.compile(rb"[^\x00\s]+(?:[ \t]+[^\x00\s]+)*")
-"""Values of headers that the HTTP server lets through."""
+"""Header values that the HTTP server accepts."""
 
 
 class Maker:
-    """Of one run of one process."""
+    """Makes the requests of one process in one run."""
 
     def __init__(self, pools: dict[str, Parts], people: list[Who], own: frozenset[str], random: Random) -> None:
         self._pools, self._people, self._own, self._random = pools, people, own, random
@@ -99,7 +99,7 @@ class Maker:
         self._number = 0
 
     def next(self) -> tuple[str, Who, Request]:
-        """Operation, who asks, and the request."""
+        """Return the operation, the sender and the request."""
         pick = self._random
         if self._doomed and pick.random() < 0.5:
             return self._sweeping(*self._doomed.popleft())
@@ -121,7 +121,7 @@ class Maker:
         )
 
     def learn(self, label: str, who: Who, request: Request, answer: Answer) -> None:
-        """Remember what an answer names, and bodies that were good."""
+        """Remember the identifiers in an answer, and the bodies of successful requests."""
         if not 200 <= answer.status < 300:
             return
         if request.body is not None and len(request.body) < 4_000:

@@ -1,7 +1,7 @@
-"""`Pools`: what schemathesis makes of each operation, right and wrong, as parts that requests are put together from.
+"""`Pools`: schemathesis's cases of each operation, right and wrong, as parts from which requests are made.
 
-Hypothesis needs some ten milliseconds for one case, which is more than the service needs to answer it: cases are made
-once, and taken apart.
+Hypothesis needs some ten milliseconds for a case, which is longer than the service takes to answer it. So cases are
+made once, and taken apart.
 """
 
 import json
@@ -22,20 +22,20 @@ JSON, FORM = b"application/json", b"application/x-www-form-urlencoded"
 
 @dataclass
 class Parts:
-    """Of one operation."""
+    """The parts of one operation's cases."""
 
     method: str
     path: str
     segments: dict[str, list[str]] = field(default_factory=dict)
-    """By parameter, values as they stand in a path."""
+    """Values in the form in which a path has them, by parameter."""
     queries: list[bytes] = field(default_factory=lambda: [b""])
     headers: list[Pairs] = field(default_factory=lambda: [[]])
     bodies: list[tuple[bytes, bytes]] = field(default_factory=list)
-    """Media type, and bytes."""
+    """Media type and bytes."""
 
     @property
     def label(self) -> str:
-        """As the document has it."""
+        """The operation's name in the document."""
         return f"{self.method} {self.path}"
 
     def add(self, case: Any) -> None:

@@ -1,4 +1,4 @@
-"""`World`: a service with two tenants over a store in a folder, asked in process through its whole application."""
+"""`World`: a service with two tenants and a store in a folder; requests go in process through the application."""
 
 import asyncio
 import os
@@ -39,17 +39,17 @@ PATIENCE_S = 60.0
 
 
 class Who(NamedTuple):
-    """Somebody who asks."""
+    """A sender of requests."""
 
     name: str
-    """For a reproduction: `acme/admin`."""
+    """The name in a reproduction: `acme/admin`."""
     tenant: str
     role: str
     headers: tuple[tuple[bytes, bytes], ...]
 
 
 class Request(NamedTuple):
-    """What is sent."""
+    """A request."""
 
     method: str
     target: bytes
@@ -60,23 +60,23 @@ class Request(NamedTuple):
 
 @dataclass
 class Answer:
-    """What came back."""
+    """An answer."""
 
     status: int = 0
     headers: dict[bytes, bytes] = field(default_factory=dict)
     body: bytes = b""
     error: BaseException | None = None
-    """What the application has raised."""
+    """The exception that the application raised."""
 
 
 class World:
-    """Ask it with `ask`."""
+    """The service; `ask` sends it a request."""
 
     def __init__(self, app: Any, people: list[Who], own: frozenset[str], folder: Path) -> None:
         self.app, self.people, self.own, self.folder = app, people, own, folder
 
     async def ask(self, request: Request) -> Answer:
-        """The answer; of a stream its beginning."""
+        """Return the answer; for a stream, its beginning."""
         answer, over = Answer(), asyncio.Event()
         parts = _parts(request)
 
@@ -116,7 +116,7 @@ def _parts(request: Request) -> list[bytes]:
 
 
 def scope_of(request: Request) -> dict[str, Any]:
-    """As uvicorn makes it."""
+    """Return the ASGI scope of a request, as uvicorn makes it."""
     raw, _, query = request.target.partition(b"?")
     headers = list(request.headers)
     if request.body is not None:
@@ -142,7 +142,7 @@ def scope_of(request: Request) -> dict[str, Any]:
 
 
 def nobody_is_reached(name: Any, port: Any, *_: Any, **__: Any) -> list[Any]:
-    """Instead of the resolver: a name below `example.org` has an address that is never dialled, any other one has none."""
+    """Replace the resolver: names below `example.org` get an address that is never dialled, others get none."""
     if str(name).endswith("example.org"):
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("93.184.215.14", port or 0))]
     raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
@@ -150,7 +150,7 @@ def nobody_is_reached(name: Any, port: Any, *_: Any, **__: Any) -> list[Any]:
 
 @asynccontextmanager
 async def world(folder: Path) -> AsyncGenerator[World]:
-    """A service with an empty store that runs."""
+    """Start a service with an empty store, and stop it afterwards."""
     os.environ["XDG_STATE_HOME"] = str(folder / "state")
     os.environ["TOOLCHARTER_STORE_KEY"] = b64encode(bytes(range(32))).decode()
     kept: Callable[..., Any] = socket.getaddrinfo

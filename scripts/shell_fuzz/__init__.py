@@ -1,1 +1,1 @@
-"""The parts of `scripts/fuzz_shell.py`: lines, their judge, the sandbox that runs them, and what was seen there."""
+"""The parts of `scripts/fuzz_shell.py`: lines, their judge, the sandbox that runs them, and its observations."""

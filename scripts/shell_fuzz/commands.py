@@ -1,4 +1,4 @@
-"""Random simple commands of the programs that the sample policy allows, by the tables of their options."""
+"""Makes random simple commands of the programs that the sample policy allows, by the tables of their options."""
 
 from collections.abc import Mapping, Sequence
 from random import Random
@@ -10,13 +10,13 @@ from toolcharter.guards.shell.programs.tables import CORE
 
 _RISKY = frozenset({"write", "program", "code", "script", "chdir", "change", "into", "assignment"})
 _RISK = 0.02
-"""How often something is chosen that the guard should refuse."""
+"""How often a value is chosen that the guard should refuse."""
 _SLOW = frozenset({"pytest", "python"})
 _BUILTINS_ONLY = frozenset({"cd", "true", "false", "pwd"})
 
 
 class Commands:
-    """Makes commands; the same commands for the same *random*."""
+    """Makes commands; the same *random* gives the same commands."""
 
     def __init__(self, programs: Sequence[str], random: Random) -> None:
         self._random = random
@@ -24,7 +24,7 @@ class Commands:
         self._slow = [name for name in programs if name in _SLOW]
 
     def any(self) -> str:
-        """One simple command, as source."""
+        """Return one simple command, as source."""
         random = self._random
         program = random.choice(self._slow if self._slow and self._happens(0.002) else self._programs)
         if program == "git" or self._happens(0.12):
@@ -138,7 +138,7 @@ class Commands:
         )
 
     def _inner(self) -> list[str]:
-        """The command of `xargs` or `find -exec`."""
+        """Return the command of `xargs` or `find -exec`."""
         random = self._random
         program = random.choice(("cat", "wc", "grep", "head", "ls", "echo", "stat", "file", "sed", "basename", "sort"))
         if self._risks():

@@ -1,9 +1,9 @@
-"""Runs one line after the other under strace, inside of the sandbox. Stands alone: no other module is there.
+"""Runs lines under strace inside the sandbox, one after the other. It imports no other module of ours: none is there.
 
     python driver.py ROOT WORKSPACE PRISTINE OUT
 
-Reads a JSON list per line from its input, a text and how many seconds it may take, and answers each with
-`{"status": ..., "changed": [...]}`; what was traced and printed lies in OUT. Afterwards the folders below ROOT are again
+It reads a JSON list per line from its input, with a text and the time limit in seconds, and answers each with
+`{"status": ..., "changed": [...]}`. The trace and the output are in OUT. Afterwards, the folders below ROOT are again
 as in PRISTINE.
 """
 
@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 SECONDS = 2.0
-"""How long a line may take, if nobody says otherwise."""
+"""The default time limit of a line, in seconds."""
 _BYTES = 20_000_000
 _MEMORY = 2 * 1024**3
 _XTRACE = 9
@@ -49,7 +49,7 @@ def main() -> None:
 
 
 def run(line: str, seconds: float, workspace: Path, out: Path) -> int | None:
-    """Run *line* as the shell tool does, but traced; its status, or None if it took too long."""
+    """Run *line* as the shell tool does, but traced; return its status, or None if it took too long."""
     with (
         (out / "stdout").open("wb") as stdout,
         (out / "stderr").open("wb") as stderr,
@@ -84,7 +84,7 @@ def _limit() -> None:
 
 
 def _kill_all() -> None:
-    """End what is left: in a process namespace of our own, that is everything but us and its first process."""
+    """Kill all remaining processes: in a new process namespace, that is all except this one and the first."""
     if os.getpid() < 100:  # noqa: PLR2004 - a namespace that began a moment ago
         try:
             os.kill(-1, signal.SIGKILL)
@@ -93,7 +93,7 @@ def _kill_all() -> None:
 
 
 def state(root: Path) -> State:
-    """What tells that a file has changed, by path."""
+    """Return facts that show whether a file has changed, by path."""
     return {str(path.relative_to(root)): facts for path, facts in _walk(root)}
 
 
@@ -109,7 +109,7 @@ def _walk(folder: Path) -> Iterator[tuple[Path, tuple[int, ...]]]:
 
 
 def restore(root: Path, pristine: Path) -> None:
-    """Make *root* hold what *pristine* holds."""
+    """Make the content of *root* equal to that of *pristine*."""
     for path in root.iterdir():
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)

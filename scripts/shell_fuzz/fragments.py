@@ -1,4 +1,4 @@
-"""What lines are made of: names of the fixture, little programs, and pieces that have got past guards before."""
+"""The parts of lines: names of the fixture, small programs, and fragments that have got past guards before."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""What the gate says of a line under the sample policy, without a toolbox around it."""
+"""Judges a line as the gate does under the sample policy, without a toolbox."""
 
 import re
 from collections.abc import Sequence
@@ -15,12 +15,12 @@ from toolcharter.profile.rules import parse_rule
 
 ALLOWED = "allowed"
 _WRITTEN = frozenset({"local", "return", "mapfile", "readarray", "read", "echo", "printf"})
-"""They are judged as something else, or as one word what is several."""
+"""Commands that the guard judges in another form, or as one word instead of several."""
 _BASH = ToolFacts("bash", "bash", ("exec", "tool_exec"), capabilities=frozenset({"fs:read", "proc:exec"}))
 
 
 class Verdict(NamedTuple):
-    """What becomes of a line."""
+    """The verdict on a line."""
 
     reason: str
     """`allowed`, or the reason of the refusal."""
@@ -45,7 +45,7 @@ class Judge:
         self._lookout = Confinement(workspace)
 
     def verdict(self, line: str) -> Verdict:
-        """Whether *line* may run."""
+        """Return whether *line* may run, and the reason if not."""
         found = analyse_commands((line,), self.workspace)
         subject = RuleInput(None, {"command": line}, found.commands, found.refusal, found.needs, found.unsupported)
         decision = self._view.decide(subject)
@@ -55,7 +55,7 @@ class Judge:
         return Verdict(ALLOWED if denied is None else str(denied.reason))
 
     def is_foreseen(self, argv: Sequence[str], line: str) -> bool:
-        """Whether bash may run *argv* in *line*: with the values and calls that were put in, but for what these are put for."""
+        """Whether bash may run *argv* in *line*: builtins of `_WRITTEN` and functions as written, others as judged."""
         written = parse(line, self.workspace)
         if argv[:1] and (argv[0] in _WRITTEN or argv[0] in written.functions):
             return is_foreseen(argv, [*written.commands, *self._later(written.commands)])
@@ -63,13 +63,13 @@ class Judge:
         return is_foreseen(argv, [*commands, *self._later(commands)])
 
     def _later(self, commands: Sequence[Command]) -> list[Command]:
-        """What `trap` has bash run."""
+        """Return the commands that bash runs later because of `trap`."""
         traps = (one.words[1].text or "" for one in commands if len(one.words) > 1 and one.words[0].text == "trap")
         return [one for text in traps for one in parse(text, self.workspace).commands]
 
 
 def is_foreseen(argv: Sequence[str], commands: Sequence[Command]) -> bool:
-    """Whether bash may run *argv* as one of *commands*: certain words must be equal, others may be what they can be."""
+    """Whether bash may run *argv* as one of *commands*. Known words must be equal; others may have any value."""
     return any(_fits(argv, command.words) for command in commands)
 
 
@@ -88,12 +88,12 @@ def _fits(argv: Sequence[str], words: Sequence[Word]) -> bool:
 
 
 def _may_be(text: str, word: Word) -> bool:
-    if word.form == "-":  # Of `cd -` the guard knows where that leads.
+    if word.form == "-":  # The guard resolves the `-` of `cd -`; bash runs it as written.
         return text == "-"
     return text == word.text if word.text is not None else text.startswith(word.prefix)
 
 
 def program_names(rules: Sequence[str]) -> tuple[str, ...]:
-    """The programs that `bash:` rules name."""
+    """Return the programs that `bash:` rules name."""
     found = (re.match(r"bash:(\S+)", rule) for rule in rules)
     return tuple(dict.fromkeys(match[1] for match in found if match))

@@ -1,4 +1,4 @@
-"""Random lines: commands in all that bash can put around them, and mutations of lines that are known."""
+"""Makes random lines: commands in every construct of bash, and mutations of known lines."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -16,12 +16,12 @@ _SIGNS = " \t\n'\"\\$`;&|<>(){}[]*?!#~=-+/.,:%^@_aexz019"
 
 
 class Lines:
-    """An endless supply of lines, always the same for the same seed and the same answers to `learn`.
+    """An endless supply of lines, which are the same for the same seed and the same calls of `learn`.
 
     Args:
-        seed: Of everything random.
-        programs: What the policy allows.
-        allowed: Lines that it allows, to be mutated most of all.
+        seed: The seed of everything random.
+        programs: The programs that the policy allows.
+        allowed: Lines that it allows; most mutations are of these.
         denied: Lines that it refuses.
     """
 
@@ -42,7 +42,7 @@ class Lines:
         )
 
     def next(self) -> str:
-        """The next line."""
+        """Return the next line."""
         if self._happens(0.5):
             line = self._statement(0)
             if self._happens(0.15):
@@ -52,7 +52,7 @@ class Lines:
         return line[:_MAX_CHARS]
 
     def learn(self, line: str) -> None:
-        """Take a line that was allowed among those that are mutated."""
+        """Add an allowed line to those that are mutated."""
         if len(self._allowed) < _MAX_POOL:
             self._allowed.append(line)
         else:
@@ -168,7 +168,7 @@ class Lines:
         return f"cd {option}{folder}{random.choice((' && ', '; ', chr(10), ' || ', ' | '))}{use}"
 
     def _function(self, depth: int) -> str:
-        """One or two functions, and calls of them in all places."""
+        """Define one or two functions, and call them in various places."""
         random = self.random
         names = ("f", "g") if self._happens(0.3) else ("f",)
         bodies = [self._body(depth, names[:place]) for place in range(len(names))]
@@ -214,7 +214,7 @@ class Lines:
         ).format(call)
 
     def _fed(self, _: int) -> str:
-        """A loop over what a command prints."""
+        """Loop over the output of a command."""
         random = self.random
         printer = random.choice(shapes.PRINTERS)
         body = random.choice(shapes.LOOPED)
@@ -234,7 +234,7 @@ class Lines:
         )
 
     def _array(self, _: int) -> str:
-        """An array of words or globs."""
+        """Use an array of words or globs."""
         random = self.random
         words = " ".join(random.choice((*fragments.GLOBS, *fragments.FILES[:8])) for _ in range(random.randrange(1, 4)))
         use = random.choice(
@@ -251,7 +251,7 @@ class Lines:
         return f"a=({words}); {more}{use}"
 
     def _told(self, depth: int) -> str:
-        """Words of which only what commands print, or what the line has set, tells the rest."""
+        """Use words whose values are known only from the output of commands, or from assignments in the line."""
         random = self.random
         known = random.choice(shapes.TOLD)
         file, folder = random.choice((*fragments.FILES, *fragments.OUTSIDE)), random.choice((*fragments.FOLDERS, ".."))
@@ -312,5 +312,5 @@ class Lines:
             tokens[place] = spell(self.random.choice(self.random.choice(known)), self.random)
 
     def _more(self, tokens: list[str]) -> None:
-        """Options and operands of another command behind this one's."""
+        """Append options and operands of another command."""
         tokens += [" ", *self._commands.any().partition(" ")[2]]

@@ -1,4 +1,4 @@
-"""What a line did that the sample policy does not grant: programs, writes, reads, connections, secrets."""
+"""Finds what a line did that the sample policy does not grant: programs, writes, reads, connections, secrets."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,7 +9,7 @@ from shell_fuzz.sandbox import TOKEN, Observed
 from shell_fuzz.trace import Call, calls, texts
 
 SECRETS = ("SENTINELsecret", "SENTINELkey", "SENTINELaws", "SENTINELnotes", TOKEN)
-"""What lies outside of the workspace of the fixture, and in the environment."""
+"""Secrets outside of the fixture's workspace, and in the environment."""
 _STARTS = frozenset({"execve", "execveat"})
 _OPENS = frozenset({"open", "openat", "openat2"})
 _LOOKS = frozenset(
@@ -36,11 +36,11 @@ _WRITING = re.compile(r"O_(?:WRONLY|RDWR|CREAT|TRUNC|APPEND)")
 _DEVICES = frozenset({"/dev/null", "/dev/tty", "/dev/stdout", "/dev/stderr", "/dev/fd/1", "/dev/fd/2", "/dev/full"})
 _GIT_DATA = re.compile(r"/\.git/(?:index|objects|refs|logs|packed-refs|next-index-\d+|[A-Z_]+)(?:[./].*)?")
 _CACHES = re.compile(r".*/(?:\.pytest_cache|__pycache__|pytest-cache-files-\w+)(?:/.*)?|/tmp(?:/pytest-of-.*|/\w+)?")
-# Here-documents that do not fit into a pipe, what `sort` cannot hold, what `tac` gets through a pipe.
+# Temporary files: here-documents that do not fit into a pipe, data that `sort` cannot hold, piped input of `tac`.
 _TEMPORARY = re.compile(r"/tmp/(?:sh-thd\.\w+|sort\w+|tac\w+)")
 _GIT = ("/usr/lib/git-core/git",)
 _GIT_HELPERS = frozenset({"log", "maintenance", "rev-list", "cat-file", "column", "diff-index", "merge-base"})
-"""What git starts of its own for the subcommands of the policy: `git stash list` is a `git log`, columns are `git column`'s."""
+"""Commands that git starts itself for the policy's subcommands, such as `git log` for `git stash list`."""
 _SYSTEM = re.compile(
     r"/usr/lib(?:64|exec)?(?:/.*)?|/lib(?:64)?(?:/.*)?|/usr/share/(?:locale|i18n|zoneinfo|misc|file|awk|git-core|perl|mime|locale-langpack)(?:/.*)?"
     r"|/etc/(?:ld\.so\.\w+|locale\.alias|localtime|magic(?:\.mime)?(?:\.mgc)?|selinux/config|nsswitch\.conf|inputrc|mime\.types)"
@@ -53,11 +53,11 @@ _IDENTITY = re.compile(
 _ASKS_WHO = frozenset(
     {"bash", "ls", "id", "whoami", "stat", "find", "git", "tar", "tree", "python", "pytest", "du", "test", "date"}
 )
-# What programs take from the user's home of their own; the model does not choose it.
+# Settings in the user's home that programs read by themselves; the model does not choose them.
 _OWN_SETTINGS = re.compile(r"/home/\.(?:gitconfig|magic(?:\.mgc)?|jq|config/git/\w+)")
-# rg(1): ignore files of the folders above, too.
+# rg(1): it also reads ignore files of the folders above.
 _ABOVE = re.compile(r"((?:/[\w-]+)*)/\.(?:git(?:ignore|/info/exclude|/commondir)?|ignore|rgignore)")
-# nss-systemd looks there for users, and on the way through /bin to the shell that it gives to root.
+# nss-systemd looks for users there, and on the way through /bin to root's shell.
 _USERS = re.compile(
     r"/|/(?:etc|run|run/host|usr/local/lib|usr/lib|lib)/userdb(?:/.*)?"
     r"|/(?:etc|run|run/host|usr|usr/local|usr/local/lib|lib|(?:usr/)?s?bin)"
@@ -68,20 +68,20 @@ _NOT_FOUND = re.compile(r"^bash: line \d+: (.*): command not found$", re.MULTILI
 
 
 _UNPACKERS = frozenset({"gzip", "bzip2", "xz", "lzip", "lzma", "lzop", "zstd", "compress"})
-"""What tar starts to list an archive, by its options or its first bytes."""
+"""Programs that tar starts to list an archive, because of its options or the archive's first bytes."""
 _TRANSPARENT = frozenset({"time", "command", "builtin"})
-"""They need no rule beside that of the program that they start, which is looked at when it starts."""
+"""They need no rule of their own: the program that they start needs one, and is checked when it starts."""
 
 
 class Rights(NamedTuple):
-    """What the policy grants."""
+    """The permissions of the policy."""
 
     workspace: str
     programs: frozenset[str]
     folders: tuple[str, ...]
-    """Where programs lie."""
+    """The folders of programs."""
     prefixes: tuple[str, ...] = ()
-    """Of the Python that runs pytest."""
+    """The folders of the Python that runs pytest."""
 
     @property
     def root(self) -> str:
@@ -94,7 +94,7 @@ class Rights(NamedTuple):
 
 
 def violations(observed: Observed, rights: Rights) -> list[str]:
-    """Everything that the policy does not grant, each once."""
+    """Return everything that the policy does not grant, without duplicates."""
     found = [*_of_trace(observed.trace, rights), *_of_files(observed.changed), *_of_output(observed, rights)]
     return list(dict.fromkeys(found))
 
@@ -115,7 +115,7 @@ def _of_output(observed: Observed, rights: Rights) -> Iterator[str]:
 
 
 def _of_trace(trace: str, rights: Rights) -> Iterator[str]:
-    # A child may be heard of before its parent's call has returned.
+    # A child may appear in the trace before its parent's call has returned.
     seen = list(calls(trace, rights.workspace))
     parents = {call.child: call.process for call in seen if call.child}
     programs: dict[int, str] = {}
@@ -134,7 +134,7 @@ def _of_trace(trace: str, rights: Rights) -> Iterator[str]:
 
 
 def _program(process: int, programs: dict[int, str], parents: Mapping[int, int]) -> str:
-    """What runs in *process*: what it has started last, or what the one that began it ran by then."""
+    """Return the program in *process*: the last one it started, or the program of its parent when it was forked."""
     if process not in programs:
         programs[process] = _program(parents[process], programs, parents) if process in parents else "bash"
     return programs[process]
@@ -178,7 +178,7 @@ def _file(call: Call, program: str, rights: Rights) -> Iterator[str]:
 
 
 def _is_foothold(call: Call, program: str) -> bool:
-    """Whether it is opened to count from there, not to list it: libc lists what it has opened as a folder."""
+    """Whether a folder is opened only as a base for paths: to list it, libc would open it with O_DIRECTORY."""
     if "O_PATH" in call.given:
         return program in _ASKS_WHO and _USERS.fullmatch(call.opened or call.paths[0]) is not None
     return call.opened == "/" and "O_DIRECTORY" not in call.given
@@ -196,7 +196,7 @@ def _change(call: Call, program: str, rights: Rights) -> Iterator[str]:
 
 
 def _look(call: Call, program: str, rights: Rights) -> Iterator[str]:
-    """A path outside that exists or not is a fact, too; what programs ask for themselves aside."""
+    """Yield paths outside whose existence the line could learn, except those that programs look up by themselves."""
     if program.startswith(("python", "pytest")):  # They look for modules around their own folders.
         return
     for path in call.paths:
@@ -222,7 +222,7 @@ def _reads_by_nature(path: str, program: str, rights: Rights) -> bool:
     if program == "rg":
         above = _ABOVE.fullmatch(path)
         return above is not None and rights.workspace.startswith(f"{above[1]}/")
-    if program == "bash" and path == f"{rights.root}/home":  # A bare `cd`; what runs there is another matter.
+    if program == "bash" and path == f"{rights.root}/home":  # A bare `cd`; programs there are checked separately.
         return True
     if program == "id" and _USERS.fullmatch(path):
         return True

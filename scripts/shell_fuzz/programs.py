@@ -1,4 +1,4 @@
-"""Little programs of sed, awk and jq: harmless ones, and those that have got past guards before."""
+"""Small programs of sed, awk and jq: harmless ones, and those that have got past guards before."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Where lines run: bubblewrap without a network, with a copy of the folders in the place of the original."""
+"""Runs lines in bubblewrap without a network, on a copy of the folders that replaces the original."""
 
 import json
 import shutil
@@ -17,32 +17,32 @@ _PRISTINE = "/run/pristine"
 
 
 class Observed(NamedTuple):
-    """What a line did."""
+    """The observations of one line's run."""
 
     is_finished: bool
-    """Whether it ended by itself in time."""
+    """Whether it ended in time."""
     changed: tuple[str, ...]
-    """Files that are no longer as before, below the root of all folders."""
+    """Files that have changed, below the root of all folders."""
     trace: str
-    """Of strace."""
+    """The output of strace."""
     xtrace: str
-    """Of `set -x`."""
+    """The output of `set -x`."""
     stdout: str
     stderr: str
 
 
 class Sandbox:
-    """A process that runs lines; one at a time, in folders that are fresh for each.
+    """A process that runs lines one at a time, each in fresh folders.
 
     Args:
-        root: The folders, of which `ws` is the workspace. Are not changed.
-        place: A folder of the sandbox's own, outside of *root*.
+        root: The folders, of which `ws` is the workspace. They are not changed.
+        place: A folder for the sandbox, outside of *root*.
     """
 
     def __init__(self, root: Path, place: Path) -> None:
         self._root, self._place = root, place
         self.seconds = driver.SECONDS
-        """How long a line may take."""
+        """The time limit of a line, in seconds."""
 
     def __enter__(self) -> Self:
         copy, out = self._place / "copy", self._place / "out"
@@ -64,7 +64,7 @@ class Sandbox:
         cast("IO[str]", self._process.stdout).close()
 
     def run(self, line: str) -> Observed:
-        """Run *line*; it must hold no NUL and no lone surrogate."""
+        """Run *line*, which must contain no NUL and no lone surrogate."""
         self._input.write(json.dumps([line, self.seconds]) + "\n")
         self._input.flush()
         answer = json.loads(cast("IO[str]", self._process.stdout).readline())
@@ -93,10 +93,10 @@ class Sandbox:
 
 
 def environment(root: Path) -> dict[str, str]:
-    """The shell's: the tool's, with a home that exists and a secret that nobody may print."""
+    """Return the shell's environment: the tool's, with a home that exists, and a secret that no line may print."""
     home = str(root / "home")
     settings = {"user.name": "dev", "user.email": "dev@example.com"}
     search = ":".join((*SEARCH_FOLDERS, str(Path(sys.prefix, "bin"))))
     fixed = {"PATH": search, "HOME": home, "USER": "dev", "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "GITHUB_TOKEN": TOKEN}
-    fixed["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # Those of the developers look for networks as they are imported.
+    fixed["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # Developers' plugins may access the network on import.
     return {**fixed, **git_overrides(str(root / "ws"), settings)}

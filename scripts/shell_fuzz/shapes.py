@@ -1,9 +1,9 @@
-"""What functions, loops over names and arrays are made of."""
+"""The parts of functions, of loops over names, and of arrays."""
 
 from typing import Final
 
 WORDS: Final = ("'a b'", '"x"', "5", "-n", "-1", "TODO", '"$x"', '"src/$x"', "'*.py'", "--", "it\\'s", "''")
-"""What functions are called with."""
+"""Arguments of function calls."""
 PARAMETERS: Final = (
     *(
         '"$1"',
@@ -22,7 +22,7 @@ PARAMETERS: Final = (
     ),
     *('"$l"', '"x $@"', "$*", '"${1##*/}"', "$((1 + 1))", "$0", '"${3:+-n}"', "a.txt"),
 )
-"""Of functions, and what their words become."""
+"""Parameters in function bodies, and expansions of them."""
 BODIES: Final = (
     *(
         "cat {}",
@@ -47,7 +47,7 @@ BODIES: Final = (
     ),
     *("case {} in a*) ls;; *) pwd;; esac", 'echo "$(wc -l {})"', "set -- {}", "local l", "l={}"),
 )
-"""Statements of functions."""
+"""Statements of function bodies."""
 PRINTERS: Final = (
     *(
         "git ls-files",
@@ -78,7 +78,7 @@ PRINTERS: Final = (
         "printf '%s\\n' a.txt src/app.py",
     ),
 )
-"""What loops run over."""
+"""Commands whose output loops read."""
 LOOPED: Final = (
     *(
         'cat "$f"',
@@ -101,7 +101,7 @@ LOOPED: Final = (
         'cat "${f%.py}.txt"',
     ),
 )
-"""What they do."""
+"""Bodies of these loops."""
 NAMES: Final = (
     "git rev-parse HEAD",
     "git rev-parse --short HEAD",
@@ -187,4 +187,4 @@ TOLD: Final = (
     'x=(FILE TEXT); printf -- \'%s\n\' "${x[@]}"; cat "${x[@]}"',
     "ls -Fiso FOLDER; ls -FL FOLDER; ls -lF FOLDER; tar -xOf data.tar FILE; tar xOf data.tar -C FOLDER",
 )
-"""Lines in which STATEMENT is another line, FILE, FOLDER and TEXT are such, and NAMES is one of those above."""
+"""Lines in which STATEMENT is replaced by a line, FILE, FOLDER and TEXT by such, and NAMES by one of the above."""

@@ -1,4 +1,4 @@
-"""The shortest line that still does what another one did, as far as leaving things out leads."""
+"""Shrinks a line to a shorter one with the same effect, by leaving out parts."""
 
 import re
 from collections.abc import Callable
@@ -8,7 +8,7 @@ _MAX_TRIES = 150
 
 
 def shrunk(line: str, still: Callable[[str], bool]) -> str:
-    """Leave out what can be left out of *line* while *still* holds: runs of tokens, long ones first."""
+    """Leave out runs of tokens of *line*, long ones first, as long as *still* returns true."""
     tokens, tries = _TOKEN.findall(line), 0
     size = max(1, len(tokens) // 2)
     while size:

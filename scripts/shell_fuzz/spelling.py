@@ -1,4 +1,4 @@
-"""One text, spelled as a word of shell source: every way of quoting means the same word to bash."""
+"""Spells a text as a word of shell source, in any way of quoting that means the same to bash."""
 
 import re
 import shlex
@@ -6,12 +6,12 @@ from random import Random
 
 _PLAIN = re.compile(r"[A-Za-z0-9_@%+:,./=-]+")
 _PLAINLY = 0.85
-"""How often a sign is left as it is, where it may be."""
+"""How often a character is left unquoted, if it may be."""
 _MAX_OCTAL = 0o177
 
 
 def spell(text: str, random: Random) -> str:
-    """A word that bash reads as *text*; mostly the plain way."""
+    """Return a word that bash reads as *text*, mostly unquoted."""
     if _PLAIN.fullmatch(text) and random.random() < _PLAINLY:
         return text
     style = random.choice(_STYLES)
@@ -52,7 +52,7 @@ def _escaped(sign: str, random: Random) -> str:
 
 
 def _parts(text: str, random: Random) -> str:
-    """Cut in two, each spelled in its own way."""
+    """Split *text* in two, and spell each part in its own way."""
     if not text:
         return "''"
     cut = random.randrange(len(text) + 1)

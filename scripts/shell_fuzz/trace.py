@@ -1,4 +1,4 @@
-"""What `strace -f -y` has written, as calls with absolute paths."""
+"""Parses the output of `strace -f -y` into calls with absolute paths."""
 
 import re
 from collections.abc import Iterator
@@ -23,18 +23,18 @@ class Call(NamedTuple):
     process: int
     name: str
     paths: tuple[str, ...]
-    """Absolute, without `.` and `..` as far as they can be told by letters."""
+    """Absolute, without `.` and `..` as far as that is possible without the disk."""
     given: str
-    """All arguments, as strace shows them."""
+    """All arguments, as strace prints them."""
     succeeded: bool
     opened: str | None = None
-    """Where a file that was opened really lies."""
+    """The real path of an opened file."""
     child: int = 0
-    """The process that was begun."""
+    """The process that was started."""
 
 
 class _Folders:
-    """Where each process stands, for those calls that do not say."""
+    """The current folder of each process, for calls that do not contain it."""
 
     def __init__(self, start: str) -> None:
         self._start = start
@@ -48,7 +48,7 @@ class _Folders:
 
 
 def calls(text: str, start: str) -> Iterator[Call]:
-    """The calls of a trace that began in the folder *start*, but for those that every program makes."""
+    """Yield the calls of a trace that began in the folder *start*, except calls that every program makes."""
     begun: dict[int, str] = {}
     folders = _Folders(start)
     for line in text.splitlines():
@@ -64,7 +64,7 @@ def calls(text: str, start: str) -> Iterator[Call]:
             rest = begun.pop(process, f"{resumed[1]}(") + resumed[2]
         if not any(mark in rest for mark in _DULL):
             yield from _call(process, rest, folders)
-    # What never ended was tried all the same.
+    # Calls that never returned were tried, too.
     for process, rest in begun.items():
         yield from _call(process, f"{rest}) = ?", folders)
 
@@ -106,12 +106,12 @@ def _paths(name: str, given: str, process: int, folders: _Folders) -> Iterator[s
 
 
 def texts(given: str) -> tuple[str, ...]:
-    """All quoted texts among some arguments."""
+    """Return all quoted texts in a call's arguments."""
     return tuple(unescaped(match[1]) for match in _TEXT.finditer(given))
 
 
 def unescaped(text: str) -> str:
-    """A text of strace's without its escapes."""
+    """Return a text from strace without its escapes."""
     raw = _ESCAPE.sub(_sign, text)
     return raw.encode("latin-1", "replace").decode(errors="replace") if "\\" in text else raw
 

@@ -1,4 +1,4 @@
-"""What `set -x` has written, as the argument vectors of the commands that bash has run."""
+"""Parses the output of `set -x` into the argument vectors of the commands that bash ran."""
 
 import re
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ _LETTERS = {"n": "\n", "t": "\t", "r": "\r", "v": "\v", "f": "\f", "a": "\a", "b
 
 
 def vectors(text: str) -> Iterator[tuple[str, ...]]:
-    """The commands with a program, in the order in which they ran; assignments and the heads of compounds are none."""
+    """Yield the commands with a program, in order of execution, without assignments and heads of compound commands."""
     position = 0
     while match := _RECORD.match(text, position):
         position = match.end()
@@ -24,7 +24,7 @@ def vectors(text: str) -> Iterator[tuple[str, ...]]:
 
 
 def _words(text: str, position: int) -> tuple[list[str], int]:
-    """The words up to the end of a record, and where the next begins."""
+    """Return the words up to the end of a record, and the position of the next record."""
     words: list[str] = []
     while position < len(text):
         if text[position] == "\n":
@@ -39,7 +39,7 @@ def _words(text: str, position: int) -> tuple[list[str], int]:
 
 
 def unquoted(word: str) -> str:
-    """A word as bash prints it, without its quotes."""
+    """Return a word that bash has printed, without its quotes."""
     return "".join(_text(match) for match in _PART.finditer(word))
 
 
