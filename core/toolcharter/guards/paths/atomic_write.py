@@ -15,7 +15,7 @@ from toolcharter.guards.paths.openat2 import rename_new
 CHUNK_BYTES = 1 << 20
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _OLD = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-_RIGHTS = 0o777  # as with every program, a write clears set-user-ID, set-group-ID and the sticky bit
+_RIGHTS = 0o777  # without set-user-ID and set-group-ID, which every program's write clears, and the sticky bit
 
 
 class Changed(Exception):

@@ -1,8 +1,9 @@
 """Guards against loops that are not calls repeated in a row: the same results again and again, and endless reading.
 
 `no_progress` counts how often a call had the same result among the session's latest calls, with any calls in between.
-A call that polls a build starts again when its result changes. `read_streak` counts calls that read, until a call
-changes something. Programs and tools of other servers neither count nor end a streak: their effects are unknown.
+Only equal results count together: a call that polls a build gets another result at some point. `read_streak` counts
+calls that read, until a call changes something. Programs and tools of other servers neither count nor end a streak,
+since their effects are unknown.
 
 Source: GoClaw, internal/agent/toolloop.go: 30 calls, 0.6 different ones.
 """
