@@ -15,14 +15,7 @@ from toolcharter._lazy import lazy
 from toolcharter.api.command import AnalysedCommand, ListedNames, PathAccess, Requirement, Starter
 from toolcharter.guards.shell.deny_forms import bare, deny_forms
 from toolcharter.guards.shell.floor import look as look_at_floor
-from toolcharter.guards.shell.nodes import (
-    Command,
-    Inner,
-    NotUnderstood,
-    Reading,
-    Script,
-    Word,
-)
+from toolcharter.guards.shell.nodes import Command, Inner, NotUnderstood, Reading, Script, Word
 from toolcharter.guards.shell.parse.cwd import moves
 from toolcharter.guards.shell.parse.script import of_vector, parse
 from toolcharter.guards.shell.programs.requirements import read
@@ -30,11 +23,12 @@ from toolcharter.guards.shell.programs.tables import CORE
 from toolcharter.guards.shell.started import moved_to, name_of, runs_bash, seen_from, started_by, text_read_by
 
 if TYPE_CHECKING:
-    from toolcharter.guards.shell import inputs, kept
+    from toolcharter.guards.shell import evaluated, inputs, kept
     from toolcharter.guards.shell import links as links_of_lines
     from toolcharter.guards.shell.inputs import Fed
     from toolcharter.guards.shell.programs.tables import Tables
 else:
+    evaluated = lazy("toolcharter.guards.shell.evaluated")
     inputs = lazy("toolcharter.guards.shell.inputs")
     kept = lazy("toolcharter.guards.shell.kept")
     links_of_lines = lazy("toolcharter.guards.shell.links")
@@ -290,7 +284,10 @@ class _Analyser:
                 self.unresolved_program = "'[[' is a word of bash: who starts it starts a program of this name."
             self.started_by[len(self.commands)] = at
             self._append(started_by(command, inner), depth)
-        for source in reading.scripts:
+        scripts = reading.scripts
+        if scripts and name_of(command) == "eval":
+            scripts = evaluated.scripts_of(command, reading, self.commands, self.functions)
+        for source in scripts:
             self._add_source(command, source.text, depth, f"{source.form} is shell source that cannot be determined.")
         if reading.runs_input:
             why = f"{name_of(command)!r} runs what it reads, and that cannot be determined."
