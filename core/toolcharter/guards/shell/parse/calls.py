@@ -21,6 +21,7 @@ _VARIABLES: Final = re.compile(r'"(?:[^"\\$`!\n]|\$[A-Za-z_][A-Za-z0-9_]*|\$\{[A
 _VARIABLE: Final = re.compile(r"\$\{?([A-Za-z_][A-Za-z0-9_]*)\}?")
 _NUMBERED: Final = re.compile(r"\$(?:([1-9])|\{([1-9][0-9]?)\})")
 _ALL: Final = re.compile(r"\$(?:[@*]|\{[@*]\})")
+_ALL_QUOTED: Final = re.compile(r'"\$(?:@|\{@\})"')
 _COUNT: Final = re.compile(r"\$(?:#|\{#\})")
 _CHANGED: Final = re.compile(r"\$\{([1-9][0-9]?)([^}$`\"'\\]+)\}")
 _OR: Final = re.compile(r":?-([A-Za-z0-9_@%+=:,./ -]*)")
@@ -108,14 +109,22 @@ class Call:
         others = [one for one in notes.definitions if one.name != definition.name]
         self._others = " ".join(source[one.start : one.end] for one in others)
         names = {one.name for one in notes.definitions}
-        self._calls = any(one.program is None or one.program in names for one in self._inside)
-        self._local = self._locals(number)
         self._arguments = [
             _argument(source[start:end], word.text)
             for word, (start, end) in zip(use.words[1:], use.spans[1:], strict=True)
         ]
+        self._programs = [self._program(one) for one in self._inside]
+        self._calls = any(one is None or one in names for one in self._programs)
+        self._local = self._locals(number)
         for argument in self._arguments:
             self._check_variables(argument)
+
+    def _program(self, use: Use) -> str | None:
+        """The program of *use*; that of `"$@"` is the first word of the call. None if it is not known."""
+        written = self._source[slice(*use.spans[0])] if use.spans else ""
+        if use.program is None and _ALL_QUOTED.fullmatch(written) and self._arguments:
+            return self._arguments[0].text
+        return use.program
 
     def _check_variables(self, argument: _Argument) -> None:
         """Refuse an argument with a variable that the function, or one that it may call, could set before it uses the argument."""
@@ -174,12 +183,18 @@ class Call:
     def _check_returns(self) -> None:
         """Refuse a function with `return`, which becomes a subshell, if it changes the shell in a way that has to last."""
         start, end = self._definition.body, self._definition.end
-        if self._calls or "((" in self._source[start:end] or any(map(_lasts, self._inside)):
+        if self._calls or "((" in self._source[start:end] or any(map(_lasts, self._inside, self._programs)):
             raise UncertainError
         for begin, stop in self._notes.named:
             is_set = start <= begin < end and _SETS.match(self._source, stop) and self._source[begin - 1] not in "${"
-            if is_set and self._source[begin:stop] not in self._local:
+            if is_set and self._source[begin:stop] not in self._local and self._is_seen(self._source[begin:stop]):
                 raise UncertainError
+
+    def _is_seen(self, name: str) -> bool:
+        """Whether something outside the function may look at the variable *name*."""
+        definition = self._definition
+        outside = f"{self._source[: definition.start]} {self._source[definition.end :]}"
+        return not is_own(name) or _occurs(name, outside)
 
     def _returned(self) -> Iterator[tuple[int, int, str]]:
         for one in self._inside:
@@ -354,8 +369,10 @@ class Call:
                 yield start, end if not equals else start + len(name), self._local[name] + behind
 
 
-def _lasts(use: Use) -> bool:
+def _lasts(use: Use, program: str | None) -> bool:
     """Whether what *use* does may still be so when a subshell has ended."""
+    if use.program is None:
+        return program is None or program == "printf" or program in _LASTING
     if use.program == "printf":
         return (use.words[-1:] + use.words[1:2])[-1].text in {None, "-v"}
     return use.program in _LASTING
