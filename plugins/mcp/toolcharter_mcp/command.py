@@ -26,7 +26,9 @@ MIN_TOKEN = 16
 @click.option("--events", multiple=True, metavar="URL", help="Where events go; repeatable. Default: standard error.")
 @click.option("--agent", metavar="NAME", help="The name of the calling agent, for rules and events.")
 @click.option("--http", "address", metavar="[HOST:]PORT", help="Serve streamable HTTP there instead of stdio.")
-@click.option("--token-file", type=click.Path(path_type=Path), help=f"The file with the token for HTTP; default: ${TOKEN}.")
+@click.option(
+    "--token-file", type=click.Path(path_type=Path), help=f"The file with the token for HTTP; default: ${TOKEN}."
+)
 @click.option("--host-name", "names", multiple=True, metavar="NAME", help="A name that HTTP clients use; repeatable.")
 def command(
     profile: str,

@@ -44,9 +44,7 @@ class Wrapped(NamedTuple):
 
 @click.command("mcp.wrap")
 @click.argument("client", type=click.Choice(sorted(CLIENTS)))
-@click.option(
-    "--file", "given", type=click.Path(path_type=Path), help="The settings file; default: the client's own."
-)
+@click.option("--file", "given", type=click.Path(path_type=Path), help="The settings file; default: the client's own.")
 @click.option("--project", type=click.Path(path_type=Path), default=".", help="The client's project; default: here.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def wrap(client: str, given: Path | None, project: Path, yes: bool) -> None:  # noqa: FBT001 - an option
@@ -112,9 +110,7 @@ def _show_and_ask(
 
 @click.command("mcp.unwrap")
 @click.argument("client", type=click.Choice(sorted(CLIENTS)))
-@click.option(
-    "--file", "given", type=click.Path(path_type=Path), help="The settings file; default: the client's own."
-)
+@click.option("--file", "given", type=click.Path(path_type=Path), help="The settings file; default: the client's own.")
 @click.option("--project", type=click.Path(path_type=Path), default=".", help="The client's project; default: here.")
 def unwrap(client: str, given: Path | None, project: Path) -> None:
     """Restore the MCP servers that CLIENT had before `wrap`; other changes since then are kept."""

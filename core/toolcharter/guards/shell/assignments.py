@@ -13,6 +13,10 @@ _SWITCH: Final = re.compile(r"[01]?")
 _SIZE: Final = re.compile(r"[0-9]{1,4}")
 # Neither a slash nor a leading dot or colon: libraries look up zones and terminals as files below system folders.
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_+-]{0,31}")
+# A zone of a region, `America/New_York`: no part of it begins with a dot.
+_ZONE: Final = re.compile(rf"{_NAME.pattern}|[A-Z][A-Za-z]+(?:/[A-Z][A-Za-z0-9_+-]{{1,31}}){{1,2}}")
+# Programs take an empty name for "no pager"; `cat` shows what it reads.
+_NO_PAGER: Final = re.compile("(?:cat)?")
 _TRUTH: Final = re.compile(r"[01]?|true|false")
 _LEVEL: Final = re.compile(r"(?i:trace|debug|info|warn|warning|error|off)")
 _CATEGORIES: Final = "ALL COLLATE CTYPE MESSAGES MONETARY NUMERIC TIME".split()
@@ -21,7 +25,7 @@ HARMLESS: Final[Mapping[str, re.Pattern[str]]] = MappingProxyType(
     {
         **{f"LC_{category}": _LOCALE for category in _CATEGORIES},
         "LANG": _LOCALE,
-        "TZ": _NAME,
+        "TZ": _ZONE,
         "TERM": _NAME,
         "COLUMNS": _SIZE,
         "LINES": _SIZE,
@@ -46,7 +50,7 @@ HARMLESS: Final[Mapping[str, re.Pattern[str]]] = MappingProxyType(
         "DO_NOT_TRACK": _SWITCH,
         "GIT_OPTIONAL_LOCKS": _SWITCH,
         "GIT_TERMINAL_PROMPT": _SWITCH,
-        "GIT_PAGER": re.compile("cat"),  # git takes this one word for "no pager" and starts nothing.
+        **dict.fromkeys(("PAGER", "GIT_PAGER", "GH_PAGER", "AWS_PAGER", "SYSTEMD_PAGER", "PSQL_PAGER"), _NO_PAGER),
         "PYTHONDONTWRITEBYTECODE": re.compile("1"),
         "PYTHONUNBUFFERED": re.compile("1"),
     }

@@ -53,7 +53,7 @@ _UNKNOWN = {
     "|": "'|' in an awk program runs a program",
     "@": "'@' in an awk program loads files or calls what cannot be determined",
 }
-_STREAMS = frozenset({'"/dev/stdout"', '"/dev/stderr"'})
+_STREAMS = frozenset({'"/dev/stdout"', '"/dev/stderr"', '"/dev/null"'})
 """Names that awk takes for its own streams."""
 _BEFORE_DIVISION = frozenset({")", "]", "number", "string", "name"})
 _BEFORE_EITHER = frozenset(

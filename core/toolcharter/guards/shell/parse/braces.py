@@ -16,8 +16,9 @@ MAX_WORDS = 64
 _MAX_DEPTH = 10
 _MAX_ATOMS = 200
 
-# Without leading zeros, as bash would pad all numbers of such a sequence.
-_SEQUENCE = re.compile(r"(0|[1-9][0-9]{0,5})\.\.(0|[1-9][0-9]{0,5})")
+_SEQUENCE = re.compile(r"([0-9]{1,6})\.\.([0-9]{1,6})(?:\.\.([1-9][0-9]{0,5}))?")
+# Of one case: between `Z` and `a` stand signs that mean something to bash.
+_LETTERS = re.compile(r"([a-z])\.\.([a-z])(?:\.\.([1-9][0-9]?))?|([A-Z])\.\.([A-Z])(?:\.\.([1-9][0-9]?))?")
 
 _Atoms: TypeAlias = tuple[Piece, ...]
 
@@ -118,20 +119,39 @@ def _has_sequence(atoms: Sequence[Piece]) -> bool:
 
 
 def _counted(atoms: Sequence[Piece]) -> list[Piece]:
-    """*atoms* with plain sequences of numbers, at most `MAX_WORDS` long, as the choices that they are."""
+    """*atoms* with the choices in place of each plain sequence of at most `MAX_WORDS` numbers or letters."""
     at = 0
     counted: list[Piece] = []
     while at < len(atoms):
-        found = _SEQUENCE.fullmatch(atoms[at + 1].text) if _is(atoms[at], "{") and at + 2 < len(atoms) else None
-        start, end = (int(found[1]), int(found[2])) if found is not None else (0, MAX_WORDS)
-        if abs(end - start) < MAX_WORDS and not atoms[at + 1].is_quoted and _is(atoms[at + 2], "}"):
-            step = 1 if end >= start else -1
-            counted += _choosing([str(number) for number in range(start, end + step, step)])
+        is_braced = _is(atoms[at], "{") and at + 2 < len(atoms) and _is(atoms[at + 2], "}")
+        texts = _sequence(atoms[at + 1].text) if is_braced and not atoms[at + 1].is_quoted else ()
+        if texts:
+            counted += _choosing(texts)
             at += 2
         else:
             counted.append(atoms[at])
         at += 1
     return counted
+
+
+def _sequence(text: str) -> list[str]:
+    """The words of a sequence such as `1..3`, `08..10`, `a..e` or `1..9..2`; empty if it is none, or too long."""
+    if found := _SEQUENCE.fullmatch(text):
+        start, end, step = int(found[1]), int(found[2]), int(found[3] or 1)
+        # Where one of them begins with a zero, bash pads all numbers to the longer of the two.
+        is_padded = any(len(one) > 1 and one[0] == "0" for one in found.group(1, 2))
+        width = max(len(found[1]), len(found[2])) if is_padded else 0
+        return [str(one).zfill(width) for one in _steps(start, end, step)]
+    if found := _LETTERS.fullmatch(text):
+        first, last, by = (one for one in (found.group(1, 2, 3) if found[1] else found.group(4, 5, 6)))
+        return [chr(one) for one in _steps(ord(first), ord(last), int(by or 1))]
+    return []
+
+
+def _steps(start: int, end: int, step: int) -> range:
+    """The numbers from *start* to *end*; none if they are more than `MAX_WORDS`."""
+    found = range(start, end + 1, step) if end >= start else range(start, end - 1, -step)
+    return found if len(found) <= MAX_WORDS else range(0)
 
 
 def _choosing(texts: Sequence[str]) -> list[Piece]:
