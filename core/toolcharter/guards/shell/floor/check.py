@@ -25,13 +25,13 @@ from toolcharter.guards.shell.floor import (
 from toolcharter.guards.shell.floor.context import SHORT, Call, Scene, base_name, called_functions
 from toolcharter.guards.shell.floor.data_sources import FETCHERS, INTERPRETERS, SHELLS, language
 from toolcharter.guards.shell.floor.files import made_and_run, may_clone
+from toolcharter.guards.shell.floor.places import may_grow
 from toolcharter.guards.shell.floor.programs import MAKERS, RULES
 from toolcharter.guards.shell.floor.words import readings
 from toolcharter.guards.shell.nodes import NOWHERE, WRITING, Command, Reading, Redirection, Script, Word
 from toolcharter.guards.shell.programs.launchers import LAUNCHERS, SUBCOMMANDS, TEXT_OPTIONS
 
 Check = Callable[[Call, Scene], str | None]
-_APPENDABLE = frozenset({"/etc/fstab", "/etc/profile", "/etc/crontab", "/etc/resolv.conf", "/etc/shells"})
 _MAKING = FETCHERS | {"tee", "gtee", "sponge", "dd", "gdd", "sort", "cp", "install", "uniq"}
 _PROBES = frozenset({":", "true", "echo", "printf"})
 _NULL = "null"
@@ -50,7 +50,7 @@ _CHECKED: tuple[tuple[Check, Iterable[str]], ...] = (
     (deletes.fd, ("fd", "fdfind")),
     (deletes.archive, ("tar", "gtar", "bsdtar")),
     (systems.units, ("systemctl", "service", "rc-service")),
-    (systems.tune, ("fallocate", "resize2fs")),
+    (systems.tune, ("fallocate", "resize2fs", "qemu-img", "grub-install")),
     (reverse.module, ("zmodload", "ztcp")),
     (installs.install, ("rpm", "yum", "dnf")),
     (deletes.sync, ("rsync",)),
@@ -85,11 +85,12 @@ _CHECKED: tuple[tuple[Check, Iterable[str]], ...] = (
     (installs.install, ("deno", "conda", "mamba", "easy_install", "composer", "poetry", "bundle", "cpan", "cpanm")),
     (installs.install_go, ("go",)),
     (installs.container, ("docker", "podman", "nerdctl")),
-    (embedded_commands.container, ("docker", "podman", "nerdctl", "kubectl", "oc", "docker-compose")),
+    (embedded_commands.container, ("docker", "podman", "nerdctl", "kubectl", "oc", "docker-compose", "lxc", "incus")),
     (reverse.netcat, ("nc", "ncat", "netcat", "nc.traditional", "nc.openbsd", "pwncat", "powercat", "cryptcat", "sbd")),
     (reverse.socat, ("socat",)),
     (reverse.forward, ("ssh", "autossh")),
     (reverse.talk, ("telnet", "openssl", "websocat")),
+    (reverse.shared, ("tmate", "upterm", "ttyd", "gotty", "websocat")),
     (reverse.terminal, ("xterm", "rxvt", "urxvt", "gnome-terminal", "konsole")),
     (interpreters.shell, SHELLS),
     (interpreters.evaluate, ("eval",)),
@@ -366,6 +367,6 @@ def _opened(command: Command, one: Redirection, scene: Scene) -> str | None:
             continue
         for target in scene.places.targets(arg, command.folders):
             why = scene.places.vital_file(target)
-            if why and not (one.operator.endswith(">>") and target.path in _APPENDABLE):
+            if why and not (one.operator.endswith(">>") and may_grow(target.path)):
                 return f"overwrites {why}"
     return None

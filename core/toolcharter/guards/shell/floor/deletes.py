@@ -1,11 +1,12 @@
 """Destructive file operations: commands that delete, move, empty or lock the system, a home folder or the workspace."""
 
+import re
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from shlex import join
 
 from toolcharter.guards.shell.floor.context import Call, Scene
-from toolcharter.guards.shell.floor.places import Target
+from toolcharter.guards.shell.floor.places import Target, may_grow
 from toolcharter.guards.shell.floor.words import Arg
 
 HARMLESS_GIT = frozenset(
@@ -14,6 +15,8 @@ HARMLESS_GIT = frozenset(
 )
 """Subcommands that neither clean a folder nor talk to a remote."""
 _APPENDERS = frozenset({"xargs", "parallel"})
+# Between the names that `echo` and `printf` print.
+_SEPARATORS = re.compile(r"\\[0nt]|[ \t\n]")
 _NARROWING = (
     *("-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename", "-regex", "-iregex", "-lname", "-mtime"),
     *("-mmin", "-atime", "-amin", "-ctime", "-cmin", "-newer", "-anewer", "-cnewer", "-size", "-empty", "-perm"),
@@ -22,6 +25,9 @@ _NARROWING = (
 """Predicates of find that exclude something."""
 _FIND_STARTS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 _FD_STARTS = frozenset({"-x", "-X", "--exec", "--exec-batch"})
+_FD_VALUED = frozenset(
+    "-t --type -d --max-depth --min-depth --exact-depth -j --threads -c --color --base-directory".split()
+)
 _FD_NARROWING = ("-e", "--extension", "-S", "--size", "--changed", "--older", "--newer", "-E", "--exclude")
 _FIND_DESTROYERS = frozenset(
     {"rm", "unlink", "shred", "wipe", "srm", "rmdir", "mv", "truncate", "dd", "chmod", "chown", "chgrp", "sh", "bash"}
@@ -85,9 +91,13 @@ def _fed_operands(call: Call, scene: Scene) -> Iterator[Arg]:
     """The operands that `xargs` and `parallel` append: the words of the programs that list names."""
     if not _APPENDERS & {*call.command.within, *call.starters}:
         return
-    for feeder in scene.stdin_from(call):
+    feeders = [*scene.stdin_from(call)]
+    if [one.name for one in feeders] == ["ls"] and not any(True for _ in operands(feeders[0].args)):
+        yield Arg("*", is_fixed=False)
+    for feeder in feeders:
         if feeder.name in LISTERS and not is_narrow(feeder):
-            yield from (arg._replace(text=arg.text.replace("\\0", "")) for arg in operands(feeder.args))
+            for arg in operands(feeder.args):
+                yield from (arg._replace(text=text) for text in _SEPARATORS.split(arg.text) if text)
     for redirection in call.command.redirections:
         for word in (redirection.text or "").split():
             yield Arg(word)
@@ -97,7 +107,7 @@ def overwrite(call: Call, scene: Scene) -> str | None:
     """`shred`, `truncate`, `wipe`, `tee`, `unlink`: each operand is lost."""
     is_recursive = call.name in {"wipe", "scrub", "nwipe"} and has_option(call.args, "r", "recursive")
     if call.name == "tee" and has_option(call.args, "a", "append"):
-        return _lost(call, scene, "appends to", disks_only=True)
+        return _appended(call, scene)
     for arg in (*operands(call.args), *_fed_operands(call, scene)):
         why = scene.vital_file(call, arg) or (scene.loss(call, arg) if is_recursive else None)
         if why:
@@ -105,9 +115,10 @@ def overwrite(call: Call, scene: Scene) -> str | None:
     return None
 
 
-def _lost(call: Call, scene: Scene, verb: str, *, disks_only: bool = False) -> str | None:
-    look = scene.disk if disks_only else scene.vital_file
-    return next((f"{verb} {why}" for arg in operands(call.args) if (why := look(call, arg))), None)
+def _appended(call: Call, scene: Scene) -> str | None:
+    """`tee -a`: the operands to which no line may be added."""
+    grown = (target for arg in operands(call.args) for target in scene.targets(call, arg) if not may_grow(target.path))
+    return next((f"overwrites {why}" for target in grown if (why := scene.places.vital_file(target))), None)
 
 
 def copy(call: Call, scene: Scene) -> str | None:
@@ -194,7 +205,8 @@ def fd(call: Call, scene: Scene) -> str | None:
         return why
     if not inner or inner[0].rpartition("/")[2] not in _FIND_DESTROYERS - {"sh", "bash"}:
         return None
-    wanted, *starts = (*operands(call.args[:at]), Arg("."))
+    own = [arg for before, arg in pairwise((Arg(""), *call.args[:at])) if before.text not in _FD_VALUED]
+    wanted, *starts = (*operands(own), Arg("."))
     is_narrow = wanted.text.strip(".*^$") != "" or any(text.startswith(_FD_NARROWING) for text in texts[:at])
     whys = (scene.loss(call, start) for start in (starts[:-1] or starts))
     return next((f"deletes {why}" for why in whys if why and not (is_narrow and "system" not in why)), None)

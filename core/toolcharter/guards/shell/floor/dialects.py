@@ -6,8 +6,10 @@ from collections.abc import Iterator, Sequence
 from toolcharter.guards.shell.floor.code import pattern
 from toolcharter.guards.shell.floor.context import Call, Scene
 from toolcharter.guards.shell.floor.data_sources import fed_texts, reads_code_file, tainted
+from toolcharter.guards.shell.floor.deletes import has_option, operands
 from toolcharter.guards.shell.floor.embedded_commands import of_lines, values
 from toolcharter.guards.shell.floor.interpreters import EVALUATES, of_code
+from toolcharter.guards.shell.floor.places import holds_rights
 from toolcharter.guards.shell.floor.words import Arg
 
 _MAKE_SHELL = "$(shell "
@@ -84,6 +86,10 @@ def tcl(call: Call, scene: Scene) -> str | None:
 def sed(call: Call, scene: Scene) -> str | None:
     """`sed '1e TEXT'`, `sed 's/x/TEXT/e'`, `sed 'w /dev/sda'`."""
     scripts = [text for text in call.texts if text[:2] != "--"]
+    if has_option(call.args, "i", "in-place") and any(
+        holds_rights(target.path) for arg in operands(call.args) for target in scene.targets(call, arg)
+    ):
+        return "overwrites a file that the system cannot do without"
     return _overwritten(call, scene, _SED_WRITES, scripts) or next(
         (why for script in scripts if (why := _run_by_sed(call, scene, script))), None
     )

@@ -6,7 +6,7 @@ from toolcharter.guards.shell.floor.deletes import operands
 from toolcharter.guards.shell.nodes import ENDLESS, Command, Word
 
 WHY = "is a fork bomb"
-_ENDLESS = frozenset({"true", ":", "/bin/true", "/usr/bin/true"})
+_ENDLESS = frozenset({"true", ":", "/bin/true", "/usr/bin/true", "false"})  # `until false`
 _BRAKES = frozenset({"sleep", "wait", "read", "inotifywait", "usleep", "break", "exit", "return", "timeout", "xargs"})
 _STARTERS = SHELLS | {"source", ".", "exec", "nohup", "setsid"}
 _TRUTHS = frozenset({"1", "1 -eq 1", "1 = 1", "1 == 1", "true", "1 '==' 1"})

@@ -38,6 +38,8 @@ _ETC_VITAL = frozenset(
     | {"profile", "resolv.conf", "securetty", "shadow", "shells", "sudoers", "inittab", "machine-id", "crontab"}
 )
 _ETC_VITAL_FOLDERS = ("pam.d", "sudoers.d", "systemd", "security", "init.d")
+_RIGHTS = frozenset({"/etc/passwd", "/etc/shadow", "/etc/gshadow", "/etc/sudoers"})
+_GROWING = frozenset({"/etc/fstab", "/etc/profile", "/etc/crontab", "/etc/resolv.conf", "/etc/shells"})
 _PROGRAM_FOLDERS = ("bin", "sbin", "lib", "lib32", "lib64", "libx32", "boot")
 _DISKS = (
     *("sd[a-z]*", "hd[a-z]*", "vd[a-z]*", "xvd*", "nvme*", "mmcblk*", "md[0-9]*", "md/*", "dm-*", "loop*", "sr[0-9]*"),
@@ -127,6 +129,16 @@ class Places:
     def disk(self, target: Target) -> str | None:
         """The name of *target*, if it is a disk or the memory of the machine; else None."""
         return "a disk or the memory of the machine" if is_disk(target.path) else None
+
+
+def may_grow(path: str) -> bool:
+    """Whether people append lines to a vital file, and the system goes on: settings, and no accounts or rights."""
+    return path in _GROWING or path.startswith(("/etc/systemd/", "/etc/security/limits"))
+
+
+def holds_rights(path: str) -> bool:
+    """Whether a file says who may log in, and who may do what."""
+    return path in _RIGHTS or path.startswith("/etc/sudoers.d/")
 
 
 def is_disk(path: str) -> bool:

@@ -115,6 +115,14 @@ RULES: dict[str, Rule] = {
     **_rules(SYSTEM, "taskkill", when="* csrss.exe winlogon.exe lsass.exe wininit.exe smss.exe services.exe svchost.exe"),
     **_rules(SYSTEM, "wmic", when="reboot shutdown delete call"),
     **_rules(SYSTEM, "logoff tsdiscon"),
+    **_rules(SYSTEM, "launchctl", when="reboot"),
+    **_rules(SYSTEM, "csrutil", when="disable"),
+    **_rules(SYSTEM, "spctl", when="--master-disable --global-disable"),
+    **_rules(SYSTEM, "set-mppreference", when="-disable*"),
+    **_rules(SYSTEM, "mokutil", when="--disable-validation --reset"),
+    **_rules(SYSTEM, "efibootmgr", when="-B --delete-bootnum -O --delete-bootorder"),
+    **_rules("deletes the record of what was done", "wevtutil", when="cl clear-log"),
+    **_rules("deletes the record of what was done", "clear-eventlog"),
 }  # fmt: skip
 
 PARTITION_VERBS = frozenset({"mklabel", "mktable", "mkpart", "rm", "resizepart", "rescue", "name", "set", "toggle"})
@@ -135,6 +143,8 @@ VITAL_PROCESSES = frozenset(
     | {"containerd", "bash", "sh", "udevd", ".", ".*", "*", "", "^", "[a-z]", "auditd", "agetty", "login", "wayland"}
 )
 """Processes without which a system or a session ends."""
+VITAL_UNITS = frozenset({"network", "networking", "ssh", "firewalld", "ufw", "nftables", "iptables", "apparmor"})
+"""Services without which nobody reaches a system, or everybody does."""
 ESSENTIAL = frozenset(
     {"libc6", "glibc", "systemd", "bash", "coreutils", "dpkg", "apt", "sudo", "rpm", "python3", "python3-minimal"}
     | {
@@ -148,6 +158,9 @@ ESSENTIAL = frozenset(
         "util-linux",
         "dash",
         "libc",
+        "musl",
+        "apk-tools",
+        "alpine-baselayout",
     }
 )
 """Packages without which a system does not start."""

@@ -7,6 +7,7 @@ from toolcharter.guards.shell.floor.data_sources import INTERPRETERS, SHELLS, la
 from toolcharter.guards.shell.programs.launchers import LAUNCHERS, Launcher, after_options
 
 WHY = REMOTE_SHELL
+_HELP = frozenset({"-V", "-v", "-h", "--help", "--version", "help", "version"})
 _THIS_MACHINE = (["localhost"], ["127.0.0.1"], ["::1"])
 _NETCATS = frozenset(
     {"nc", "ncat", "netcat", "nc.traditional", "nc.openbsd", "pwncat", "powercat", "cryptcat", "sbd", "dbd"}
@@ -111,6 +112,17 @@ def terminal(call: Call, _scene: Scene) -> str | None:
         after for before, after in zip(call.texts, call.texts[1:], strict=False) if before in {"-display", "--display"}
     ]
     return WHY if any(host.partition(":")[0] not in {"", "localhost", "unix"} for host in shown) else None
+
+
+def shared(call: Call, _scene: Scene) -> str | None:
+    """`tmate`, `upterm host`, `ttyd bash`, `websocat ws-l:0.0.0.0:80 sh-c:bash`: a terminal for whoever connects."""
+    if _HELP & {*call.texts}:
+        return None
+    if call.name == "websocat":
+        is_run = any(text.startswith(("exec:", "cmd:", "sh-c:")) for text in call.texts)
+        return WHY if is_run else None
+    is_whole = call.name == "tmate" or (call.name == "upterm" and "host" in call.texts)
+    return WHY if is_whole or any(map(_is_shell, call.texts)) else None
 
 
 def module(call: Call, _scene: Scene) -> str | None:

@@ -16,6 +16,7 @@ from toolcharter.guards.shell.floor.programs import (
     RULES,
     SYSTEM,
     VITAL_PROCESSES,
+    VITAL_UNITS,
 )
 from toolcharter.guards.shell.nodes import Word
 
@@ -92,9 +93,7 @@ def units(call: Call, _scene: Scene) -> str | None:
     """`systemctl stop`, `service ... stop`: for services that the system or its network needs."""
     texts = {text.lower().removesuffix(".service") for text in call.texts}
     is_ended = bool(texts & {"stop", "mask", "disable", "kill"})
-    return (
-        f"{SYSTEM} ({call.name})" if is_ended and texts & (VITAL_PROCESSES | {"network", "networking", "ssh"}) else None
-    )
+    return f"{SYSTEM} ({call.name})" if is_ended and texts & (VITAL_PROCESSES | VITAL_UNITS) else None
 
 
 def levels(call: Call, _scene: Scene) -> str | None:
