@@ -1,6 +1,6 @@
-"""The runner `bwrap`: each program in a sandbox of its own, made by bubblewrap, with the workspace and little else.
+"""The runner `bwrap`: bubblewrap runs each program in a new sandbox, which contains the workspace and little else.
 
-Nothing falls back to the host: without bubblewrap, or where the kernel refuses it, every program is refused.
+There is no fallback to the host: if bubblewrap is missing or the kernel refuses it, every program is refused.
 """
 
 from pathlib import Path
@@ -12,11 +12,11 @@ from toolcharter_bwrap.policy import BwrapPolicy
 if TYPE_CHECKING:
     from toolcharter_bwrap import runner
 else:
-    runner = lazy("toolcharter_bwrap.runner")  # a list of plugins needs none of it
+    runner = lazy("toolcharter_bwrap.runner")  # listing the plugins does not need it
 
 
 def build(workspace: Path, policy: BwrapPolicy) -> Any:  # noqa: ARG001 - a runner is opened for a scope, which names the workspace
-    """The object whose hook opens the runner; it starts nothing."""
+    """Return the object whose hook opens the runner. It starts no program."""
     return runner.Bwrap(policy)
 
 
@@ -25,5 +25,5 @@ SPEC = ExtensionSpec("bwrap", BwrapPolicy, build)
 
 @hookimpl
 def register_extensions() -> list[ExtensionSpec[BwrapPolicy]]:
-    """The one extension of this distribution."""
+    """Offer the extension `bwrap`."""
     return [SPEC]

@@ -1,4 +1,4 @@
-"""Control groups: how many processes a sandbox of root's may have. The kernel exempts root from the usual limit.
+"""Control groups: they limit the processes of a sandbox that root starts. The kernel exempts root from the usual limit.
 
 Source: the kernel's Documentation/admin-guide/cgroup-v1/pids.rst and cgroup-v2.rst; kernel/fork.c, copy_process.
 """
@@ -14,20 +14,21 @@ from pathlib import Path
 from toolcharter_bwrap.placeholders import Keeper
 
 _ROOT = Path("/sys/fs/cgroup")
-# With the sticky bit, by which the keeper knows what is ours.
+# With the sticky bit, by which the keeper recognises our groups.
 _MODE = 0o1755
 _PATIENCE_S = 2.0
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.0001, 0.01
-# Bubblewrap's own: the one outside, and the first one inside.
+# Bubblewrap's own processes: the one outside, and the first process inside.
 _HOLDERS = 2
 _numbers = itertools.count()
 
 
 @contextmanager
 def counted(processes: int | None, keeper: Keeper) -> Generator[tuple[str, ...]]:
-    """A command prefix by which a program and its descendants are limited to *processes*, where that can be done.
+    """Make a control group; yield a command prefix that limits a program and its descendants to *processes*.
 
-    *keeper* removes the group if we are killed.
+    The prefix is empty without a limit, for users other than root, and on hosts without a usable group. *keeper*
+    removes the group if this process is killed.
     """
     parent = _parent() if processes is not None and os.geteuid() == 0 else None
     if parent is None or processes is None:
@@ -47,7 +48,7 @@ def counted(processes: int | None, keeper: Keeper) -> Generator[tuple[str, ...]]
 
 @lru_cache(maxsize=1)
 def _parent() -> Path | None:
-    """The group in which ours are made; None where there is none that we may use."""
+    """The parent of the groups to make; None if this process may use none."""
     return next((place for place in _places() if _is_usable(place)), None)
 
 
@@ -78,10 +79,11 @@ def _has_controller(group: Path) -> bool:
 
 
 def _entrance(group: Path) -> Path:
-    """The file by which a process of one thread enters *group*.
+    """The file by which a process with one thread enters *group*.
 
-    To move a whole process, version 1 stops the forks of all processes and waits until no processor is within one, which takes as
-    long as the rest of a run. A thread that moves itself is moved at once. Version 2 lets no single thread through.
+    To move a whole process, version 1 blocks the forks of all processes and waits until no processor is within a fork.
+    That takes as long as the rest of a run. A thread that moves only itself is moved at once. Version 2 cannot move
+    single threads.
 
     Source: the kernel's kernel/cgroup/cgroup.c, `cgroup_procs_write_start`.
     """
@@ -94,7 +96,7 @@ def _remove(group: Path) -> None:
     while time.monotonic() < until:
         try:
             group.rmdir()
-        except OSError:  # the last of its processes are being reaped, mostly within a fraction of a millisecond
+        except OSError:  # its last processes are still being reaped, mostly within a fraction of a millisecond
             time.sleep(pause_s)
             pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
         else:

@@ -1,4 +1,4 @@
-"""Links in protected folders: what they lead to in the workspace is as good as in the folder, and is protected with it."""
+"""Links in protected folders: their targets in the workspace are protected like the folders' own files."""
 
 import os
 from collections.abc import Iterator
@@ -7,16 +7,17 @@ from pathlib import Path
 from toolcharter import Denied, Reason
 
 MOST_NAMES = 10_000
-"""Looked at in one protected folder."""
-# Of a repository: git neither runs nor believes what is written there, and it can be much. Source: gitrepository-layout(5).
+"""The most names that are searched for links in one protected folder."""
+# Folders of a repository that are not searched: git neither runs nor trusts their files, which can be many.
+# Source: gitrepository-layout(5).
 _CONTENT = frozenset({"objects", "refs", "logs", "lfs"})
 
 
 def places_behind_links(workspace: Path, folder: str) -> Iterator[str]:
-    """What the links in *folder*, at any depth, lead to, relative to *workspace*, as far as it lies there.
+    """Yield the targets of the links in *folder*, at any depth, that lie in *workspace*, relative to it.
 
     Raises:
-        Denied: `protected_path`: one leads to the workspace itself, or there are too many names to look at.
+        Denied: `protected_path`, if a link leads to the workspace itself, or *folder* has more than `MOST_NAMES` names.
     """
     left = MOST_NAMES
     for parent, folders, files in os.walk(folder):
@@ -31,7 +32,7 @@ def places_behind_links(workspace: Path, folder: str) -> Iterator[str]:
 
 
 def _ends_of(workspace: Path, link: str) -> Iterator[str]:
-    """Where a link leads by its letters, and in truth: it may lead over other links, which have to be held, too."""
+    """The target of a link as written, and its final target: other links on the way have to be protected, too."""
     step = os.path.join(os.path.realpath(os.path.dirname(link)), os.readlink(link))  # noqa: PTH115, PTH118, PTH120 - as above
     for end in dict.fromkeys((os.path.normpath(step), os.path.realpath(step))):
         if end == str(workspace):

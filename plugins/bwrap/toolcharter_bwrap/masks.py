@@ -1,7 +1,7 @@
 """Masks: the mounts that keep programs from writing, renaming or creating the protected paths of a workspace.
 
-A mount point can be neither renamed nor removed, but a folder with one below it can. So every folder on the way to a
-protected path becomes a mount point, too: of itself, and as writable as it was.
+A mount point can be neither renamed nor removed, but a folder above a mount point can. So every folder on the way to a
+protected path becomes a mount point, too: it is mounted onto itself and stays as writable as it was.
 """
 
 import os
@@ -17,18 +17,18 @@ from toolcharter_bwrap.placeholders import Keeper, is_placeholder, placeholder
 
 _MOST_POINTER_BYTES = 8192
 _NOTHING = Path(__file__).with_name("empty")
-"""A file without content."""
-# What lies there is run or believed, also through a link in it.
+"""An empty file."""
+# Programs run or trust the files in these folders, also through links. So the links' targets are protected, too.
 _LOOKED_INTO = frozenset({".git", ".toolcharter"})
 
 
 class Mask(Enum):
-    """What lies over one path."""
+    """The mount over one path."""
 
     WAY = "way"
-    """Itself: it cannot be renamed."""
+    """The path itself, writable: it cannot be renamed."""
     READ_ONLY = "read-only"
-    """Itself, and it cannot be written to."""
+    """The path itself, read-only."""
     EMPTY = "empty"
     """An empty folder that cannot be written to."""
 
@@ -37,19 +37,19 @@ class Mask(Enum):
 def masked(
     workspace: Path, protected: Iterable[str], keeper: Keeper, hidden: Iterable[HiddenPath] = ()
 ) -> Generator[tuple[str, ...]]:
-    """The arguments for bubblewrap that protect paths, behind those that bind the workspace.
+    """Yield the arguments for bubblewrap that protect paths; they follow those that bind the workspace.
 
-    What is missing is there, empty, until the context is left.
+    Until the context is left, an empty placeholder exists for each missing protected path.
 
     Args:
         workspace: A real path.
-        protected: Relative to it.
-        keeper: Removes what is left if we are killed.
-        hidden: What `covered` puts emptiness over. The folders on the way to it cannot be renamed either: under another
-            name a later program might be shown what lies in them.
+        protected: Paths relative to the workspace.
+        keeper: Removes the placeholders if this process is killed.
+        hidden: The paths that `covered` hides. The folders above them cannot be renamed either: under another name, a
+            later program could see their content.
 
     Raises:
-        Denied: `protected_path`, if a link leads to a protected path, since links cannot be held.
+        Denied: `protected_path`, if a protected path is a link or lies behind one, since links cannot be mount points.
     """
     masks: dict[str, Mask] = {}
     with ExitStack() as stack:
@@ -61,7 +61,7 @@ def masked(
 
 
 def covered(workspace: Path, hidden: Iterable[HiddenPath]) -> Iterator[str]:
-    """The arguments for bubblewrap, behind those of `masked`, that put emptiness over what no program may see."""
+    """Yield the arguments for bubblewrap that hide paths by empty mounts; they follow those of `masked`."""
     for place in hidden:
         path = f"{workspace}/{place.path}"
         yield from _mount(path, Mask.EMPTY) if place.is_folder else ("--ro-bind", str(_NOTHING), path)
@@ -70,13 +70,13 @@ def covered(workspace: Path, hidden: Iterable[HiddenPath]) -> Iterator[str]:
 def _mask(
     workspace: Path, name: str, masks: dict[str, Mask], stack: ExitStack, keeper: Keeper, *, is_behind: bool = False
 ) -> None:
-    """Mask *name*, and what it leads to. *is_behind*: it is there because something else leads to it."""
+    """Mask *name* and the targets of links in it. *is_behind*: *name* itself is such a target."""
     parts = _parts(name)
     path = str(workspace)
     for index, part in enumerate(parts):
         path = f"{path}/{part}"
         if masks.get(path, Mask.WAY) is not Mask.WAY:
-            return  # what is below it is protected with it
+            return  # a mask that is not `WAY` also protects everything below
         masks[path] = _mask_of(path, stack, keeper, is_last=index == len(parts) - 1)
     if parts and masks[path] is Mask.READ_ONLY and (parts[-1] in _LOOKED_INTO or is_behind):
         for place in (*_git_folders(workspace, Path(path)), *places_behind_links(workspace, path)):
@@ -84,12 +84,12 @@ def _mask(
 
 
 def _hold_way(workspace: Path, name: str, masks: dict[str, Mask]) -> None:
-    """Mask the folders that lead to *name*, as far as nothing protects them already."""
+    """Mask the folders above *name*, unless they are protected already."""
     path = str(workspace)
     for part in PurePosixPath(name).parts[:-1]:
         path = f"{path}/{part}"
         if masks.setdefault(path, Mask.WAY) is not Mask.WAY:
-            return  # a mount of its own would make it writable again
+            return  # another mount below would be writable again
 
 
 def _mask_of(path: str, stack: ExitStack, keeper: Keeper, *, is_last: bool) -> Mask:
@@ -110,7 +110,7 @@ def _mask_of(path: str, stack: ExitStack, keeper: Keeper, *, is_last: bool) -> M
 
 
 def _hint(link: str) -> str:
-    """What to do about a protected link. An environment of Python is protected by the path by which it was started."""
+    """A hint for a protected link. A Python environment is protected by the path by which it was started."""
     real = os.path.realpath(link)
     return (
         "Put the file or folder itself there. If it is the Python environment that toolcharter runs in, "
@@ -132,7 +132,7 @@ def _mount(path: str, mask: Mask) -> tuple[str, ...]:
 
 
 def _git_folders(workspace: Path, pointer: Path) -> Iterator[str]:
-    """Where a `.git` that is a file leads, as far as that lies in the workspace. Source: gitrepository-layout(5)."""
+    """The repository folders in the workspace that a `.git` file points to. Source: gitrepository-layout(5)."""
     if not pointer.is_file():
         return
     text = _start_of(pointer)

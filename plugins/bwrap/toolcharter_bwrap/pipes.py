@@ -1,4 +1,4 @@
-"""What goes to bubblewrap, and comes from it, by descriptors."""
+"""The descriptors by which bubblewrap gets its arguments and reports its status."""
 
 import json
 import os
@@ -13,35 +13,35 @@ _MOST_STATUS_BYTES = 65_536
 
 
 class Pipes(NamedTuple):
-    """Open until the program has been started, *heard* until it has ended."""
+    """The descriptors for one run: open until the program has been started, *heard* until it has ended."""
 
     settings: int
-    """The arguments. Those of a command line can be read by all users of the host, and the environment is among these."""
+    """The arguments, with the program's environment. All users of the host could read them on a command line."""
     seccomp: int
     told: int
-    """Where bubblewrap says what became of the program."""
+    """The pipe to which bubblewrap writes the program's status."""
     heard: int
-    """The other end of it."""
+    """The reading end of *told*."""
 
     @property
     def arguments(self) -> tuple[str, ...]:
-        """What is left to say on the command line."""
+        """The remaining arguments, for the command line."""
         options = ("--add-seccomp-fd", str(self.seccomp), "--json-status-fd", str(self.told))
         return ("--args", str(self.settings), *options)
 
     @property
     def given(self) -> tuple[int, ...]:
-        """What bubblewrap gets."""
+        """The descriptors that bubblewrap inherits."""
         return (self.settings, self.seccomp, self.told)
 
     def check(self, ended: Ended) -> None:
-        """See that the program was started.
+        """Check that the program was started.
 
         Raises:
-            Denied: `sandbox_unavailable`, since bubblewrap itself has failed.
+            Denied: `sandbox_unavailable`, if bubblewrap itself has failed.
         """
         with suppress(BlockingIOError):
-            # Written only behind the point where nothing but the program can fail. Source: bubblewrap(1).
+            # Bubblewrap writes the exit code only if the program itself has run. Source: bubblewrap(1).
             if any("exit-code" in json.loads(line) for line in os.read(self.heard, _MOST_STATUS_BYTES).splitlines()):
                 return
         if not ended.timed_out and ended.exit_code > 0:
@@ -49,10 +49,10 @@ class Pipes(NamedTuple):
 
 
 def open_pipes(arguments: Sequence[str], seccomp: bytes, stack: ExitStack) -> Pipes:
-    """Write what bubblewrap reads; *stack* closes the rest.
+    """Write the files that bubblewrap reads, and open the pipe for its status; *stack* closes `heard`.
 
     Raises:
-        ToolError: `invalid_arguments`, for a NUL, behind which another argument would begin.
+        ToolError: `invalid_arguments`, for a NUL: after it, another argument would begin.
     """
     text = "".join(f"{word}\0" for word in arguments)
     if text.count("\0") != len(arguments):

@@ -1,8 +1,8 @@
-"""Placeholders: empty folders that stand for protected paths that do not exist, while a program runs.
+"""Placeholders: empty folders in place of missing protected paths, while a program runs.
 
-A mount needs something to lie on, also in the sandbox's own view. So what is missing is made for the time of the run
-and removed after it. Several runs, also of several processes, may need the same: each holds a shared lock on the folder,
-and who gets it for himself at the end removes it. The sticky bit tells placeholders from folders of others.
+A mount needs a mount point. So a missing path is made for the time of a run, and removed after it. Several runs, also
+in different processes, may need the same placeholder: each holds a shared lock on the folder, and the run that gets an
+exclusive lock at its end removes it. The sticky bit distinguishes placeholders from other folders.
 """
 
 import errno
@@ -24,10 +24,10 @@ _NOT_PERMITTED = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 
 
 class Keeper(Protocol):
-    """What sees to the removal if we are killed."""
+    """Removes folders if this process is killed."""
 
     def add(self, folder: str) -> None:
-        """Remove *folder* if we die."""
+        """Remove *folder* if this process dies."""
         ...
 
     def drop(self, folder: str) -> None:
@@ -36,18 +36,18 @@ class Keeper(Protocol):
 
 
 def is_placeholder(status: os.stat_result) -> bool:
-    """Whether something that exists is one of ours, or of another run like ours."""
+    """Return whether a file is a placeholder of this run or another."""
     return stat.S_ISDIR(status.st_mode) and bool(status.st_mode & stat.S_ISVTX) and status.st_uid == os.geteuid()
 
 
 @contextmanager
 def placeholder(path: str, keeper: Keeper) -> Generator[None]:
-    """Have a placeholder at *path*, an absolute path in a folder that exists, or use that of another run.
+    """Make a placeholder at *path*, an absolute path in an existing folder, or share that of another run.
 
     Raises:
         Denied: `sandbox_unavailable`, if this user may make no folder there.
-        ToolError: Something else came to be there, or somebody does not let go of it.
-        OSError: It cannot be made, as on a full disk.
+        ToolError: Another file has appeared there, or another process keeps the placeholder locked.
+        OSError: The folder cannot be made, for example on a full disk.
     """
     descriptor = _held(path)
     try:
@@ -55,7 +55,7 @@ def placeholder(path: str, keeper: Keeper) -> Generator[None]:
         yield
     finally:
         with suppress(OSError):
-            # Fails while another run holds it, and where something has been put in.
+            # Fails if another run holds the lock, or if the folder is no longer empty.
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if _is_at(path, descriptor):
                 Path(path).rmdir()
@@ -94,7 +94,7 @@ def _make(path: str) -> None:
 
 def _is_locked(path: str, descriptor: int) -> bool:
     try:
-        # Never waited for: a program within could hold the lock for ever.
+        # Does not block: a program in the sandbox could hold the lock for ever.
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return False

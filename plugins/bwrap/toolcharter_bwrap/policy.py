@@ -1,4 +1,4 @@
-"""What a profile says of the sandbox. The profile chooses roots, never the model."""
+"""The policy of the sandbox. Only the profile chooses readable roots, never the model."""
 
 from pathlib import Path
 from typing import Annotated
@@ -9,7 +9,7 @@ from toolcharter import ExtensionPolicy, ProcessLimits
 
 
 class BwrapPolicy(ExtensionPolicy):
-    """What the sandbox holds beside the workspace, and how much a program may take."""
+    """The content of the sandbox in addition to the workspace, and the limits of its programs."""
 
     network: bool = False
     """Whether programs that ask for the network get the host's. Others, and all others, have only a loopback of

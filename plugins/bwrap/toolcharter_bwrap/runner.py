@@ -1,4 +1,4 @@
-"""`BwrapRunner`: turns each job into a sandbox with one program in it."""
+"""`BwrapRunner`: runs the program of each job in a new sandbox."""
 
 import platform
 from collections.abc import Callable, Generator
@@ -32,7 +32,7 @@ from toolcharter_bwrap.seccomp import MACHINES, seccomp_filter
 from toolcharter_bwrap.sockets import covered_sockets
 from toolcharter_bwrap.system import is_visible, network_arguments, require_place, system_arguments
 
-# The first program of the sandbox leads no group yet, so that this starts none, but a session. Source: setsid(1).
+# The first process of the sandbox is no group leader yet, so `setsid` does not fork. Source: setsid(1).
 _ON_TERMINAL = ("/usr/bin/setsid", "--ctty", "--")
 _UNLIMITED = ProcessLimits(memory_bytes=None, processes=None, open_files=None, file_bytes=None)
 _SIGNALLED, _HIGHEST_SIGNAL = 128, 64
@@ -46,12 +46,12 @@ class Bwrap:
 
     @hookimpl
     def open_runner(self, scope: RunnerScope) -> ProgramRunner:
-        """Open a runner; whether sandboxes can be made shows when the first program runs."""
+        """Open a runner. Only its first program shows whether sandboxes can be made."""
         return BwrapRunner(scope, self._policy)
 
 
 class BwrapRunner(LocalRunner):
-    """Satisfies `ProgramRunner`. Each program has a sandbox of its own: they take milliseconds, and share nothing."""
+    """A `ProgramRunner` with a sandbox for each program. Sandboxes take milliseconds to make, and share nothing."""
 
     name = "bwrap"
     is_sandbox = True
@@ -61,7 +61,7 @@ class BwrapRunner(LocalRunner):
         self._scope = scope
         self._policy = policy
         self._system = system_arguments(policy)
-        # The kernel ends a sandbox with the thread that started it. This one lasts.
+        # The kernel ends a sandbox together with the thread that started it. This thread lasts as long as the runner.
         self._starter = ThreadPoolExecutor(1, thread_name_prefix="bwrap")
         self._has_started = False
         self._starting = Lock()
@@ -70,30 +70,30 @@ class BwrapRunner(LocalRunner):
         """Start *job* and return."""
         with self._starting:
             if not self._has_started:
-                # Only a program that is waited for tells whether its sandbox came to be.
+                # Only a program that has ended shows whether its sandbox could be made.
                 self.run(Job(("true",), read_only=True))
                 self._has_started = True
         return self._starter.submit(super().start, job, terminal).result()
 
     def elsewhere(self) -> Callable[[], ProgramRunner]:
-        """One for the same scope; what it starts dies with the process that it is opened in."""
+        """Return a function that opens a runner for the same scope in another process, with which its programs die."""
         return partial(BwrapRunner, self._scope, self._policy)
 
     def close(self) -> None:
-        """End what is left."""
+        """End all programs that are still running."""
         super().close()
         self._starter.shutdown()
 
     @contextmanager
     def prepared(self, job: Job, mark: Mark, *, on_terminal: bool) -> Generator[Launch]:
-        """Bubblewrap, around the program within its limits."""
+        """Yield the launch of bubblewrap with the program and its limits."""
         require_place(self.workspace)
         bwrap = find_bubblewrap(self.programs.resolve)
         program, is_there = self._program(job)
         limits = _lower(job.limits, self._policy.limits)
         command = limited((program, *job.argv[1:]), limits, mark)
         with ExitStack() as stack:
-            # A program that a plugin brings, such as ripgrep, is there where its environment is not.
+            # A program that a plugin ships, such as ripgrep, is mounted alone, without its Python environment.
             brought = () if is_there else ("--ro-bind", program, program)
             arguments = self._arguments(job, brought, stack, on_terminal=on_terminal)
             prefix = stack.enter_context(counted(limits.processes, self.keeper()))
@@ -117,7 +117,7 @@ class BwrapRunner(LocalRunner):
             )
 
     def _program(self, job: Job) -> tuple[str, bool]:
-        """The path of its program, and whether it is there in the sandbox without a mount of its own."""
+        """The path of the job's program, and whether the sandbox contains it without an additional mount."""
         program = self.programs.resolve(job.argv[0])
         if is_visible(program, self._policy, self.workspace):
             return program, True
@@ -152,24 +152,24 @@ class BwrapRunner(LocalRunner):
             *covered(self.workspace, hidden),
             *covered_sockets((self.workspace, *self._policy.read_roots)),
             *("--remount-ro", "/dev", "--remount-ro", "/", "--chdir", self.folder_of(job)),
-            # On a terminal of its own a program leads a session of its own: see `_ON_TERMINAL`.
+            # On a terminal, `_ON_TERMINAL` makes the session.
             *(() if on_terminal else ("--new-session",)),
             *(word for name, value in job.env.items() for word in ("--setenv", name, value)),
         )
 
 
 def _holders(mark: Mark) -> Mark:
-    """The mark of bubblewrap's own processes: the runner's, but not the program's, whose requests are not for them.
+    """The mark of bubblewrap's own processes: the runner's, but not the program's, so they are not signalled with it.
 
-    If we die while a sandbox is being made, one of them may wait for the other for ever.
+    They need a mark: if this process dies while a sandbox is being made, one of them may wait for the other for ever.
     """
     return Mark(mark.run + 1, mark.runner) if mark.run else mark
 
 
 def _exit_code(code: int) -> int:
-    """The program's from bubblewrap's, which says of a signal what a shell does: 128 and its number.
+    """Turn bubblewrap's exit code into the program's. Bubblewrap reports a signal as a shell does: 128 plus its number.
 
-    So a program that exits with such a number itself cannot be determined from one that a signal ended.
+    So a program that itself exits with such a number cannot be distinguished from a program that a signal has ended.
     """
     return _SIGNALLED - code if _SIGNALLED < code <= _SIGNALLED + _HIGHEST_SIGNAL else code
 

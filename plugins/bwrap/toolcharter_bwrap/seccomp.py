@@ -1,8 +1,8 @@
-"""The system calls that no program in the sandbox may make, as a filter for the kernel.
+"""A kernel filter for the system calls that no program in the sandbox may make.
 
-Denied is what a confined program has no use for and what escapes are made of: mounting, namespaces, tracing, kernel
-modules, keys, kernel objects by handle, io_uring, input to terminals, files that run with their owner's rights. A call with a number that was unknown when these
-tables were written gets ENOSYS, as on a kernel that is older.
+The filter denies calls that a confined program does not need and that sandbox escapes use: mounting, namespaces,
+tracing, kernel modules, keys, kernel objects by handle, io_uring, input to terminals, files that run with their owner's
+rights. A call with a number that was unknown when these tables were written gets ENOSYS, as on an older kernel.
 
 Sources: the calls that Docker's default profile denies without capabilities (moby, profiles/seccomp/default.json);
 bubblewrap(1), `--new-session`, for TIOCSTI; CVE-2023-1523 for TIOCLINUX. Numbers: the kernel's
@@ -19,13 +19,14 @@ from functools import cache
 # Classic BPF: load a word, jump if equal, if greater or equal, if any bit is set; return.
 _LOAD, _EQUAL, _FROM, _ANY, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _ALLOW, _ERRNO, _KILL = 0x7FFF_0000, 0x0005_0000, 0x8000_0000
-# Of struct seccomp_data, in bytes: the number, the architecture, the low half of each argument (both are little-endian).
+# Offsets in struct seccomp_data, in bytes: the call's number, the architecture, and the low half of each argument. Both
+# architectures are little-endian.
 _NUMBER, _ARCHITECTURE, _ARGUMENTS, _WIDTH = 0, 4, 16, 8
 _FIRST_UNKNOWN = 470  # 469 is file_setattr, of Linux 6.17.
 
 _NAMESPACES = 0x7E02_0080  # CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET and NEWTIME
 _SET_ID = 0o6000
-_MAKES = 0o100 | 0o20_000_000  # O_CREAT, and what of O_TMPFILE is not O_DIRECTORY
+_MAKES = 0o100 | 0o20_000_000  # O_CREAT, and O_TMPFILE without its O_DIRECTORY bit
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
 _PER_LINUX, _PER_QUERY = 0, 0xFFFF_FFFF
 _AF_UNIX, _AF_INET, _AF_INET6, _AF_NETLINK, _NETLINK_ROUTE = 1, 2, 10, 16, 0
@@ -144,21 +145,21 @@ _FCHMODAT = {452: 2}  # fchmodat2
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Machine:
-    """What the filter has to know of one kind of processor."""
+    """The filter's facts about one kind of processor."""
 
     architecture: int
     """AUDIT_ARCH_* of linux/audit.h."""
     denied: Mapping[str, int]
-    """The numbers of calls that are denied whatever their arguments."""
+    """The numbers of calls that are denied with any arguments."""
     clone: int
     unshare: int
     ioctl: int
     socket: int
     personality: int
     modes: Mapping[int, int]
-    """The calls that set the mode of a file, each with the index of its argument for that."""
+    """The calls that set the mode of a file, each with the index of its mode argument."""
     opens: Mapping[int, tuple[int, int]]
-    """The calls that do so where they make the file, each with the index of its flags and of the mode."""
+    """The calls that set the mode only if they make the file, each with the indexes of its flags and of its mode."""
     clone3: int = 435
     openat2: int = 437
 
@@ -191,12 +192,13 @@ MACHINES = {
 
 @cache
 def seccomp_filter(machine: Machine, *, network: bool) -> bytes:
-    """The filter as an array of `struct sock_filter`, for `bwrap --add-seccomp-fd`.
+    """Return the filter as an array of `struct sock_filter`, for `bwrap --add-seccomp-fd`.
 
     Args:
-        machine: Of this host. Calls of another architecture, as of 32-bit programs, kill their program.
-        network: The program is in the host's network namespace. Then it gets no UNIX socket: sockets with an abstract
-            name, as of desktops and daemons, belong to that namespace and to no file.
+        machine: This host's processor. A call of another architecture, such as that of a 32-bit program, kills its
+            program.
+        network: Whether the program is in the host's network namespace. If so, it gets no UNIX sockets: sockets with an
+            abstract name, as desktops and daemons have, belong to that namespace and not to a file.
     """
     return b"".join(_program(machine, network=network))
 
@@ -207,19 +209,19 @@ def _program(machine: Machine, *, network: bool) -> Iterator[bytes]:
     yield _return(_KILL)
     yield _load(_NUMBER)
     yield from _refuse(_FROM, _FIRST_UNKNOWN, errno.ENOSYS)
-    # The flags of clone3 are in memory, where a filter cannot look; without it, libraries use clone.
+    # The flags of clone3 are in memory, which a filter cannot read. Without clone3, libraries use clone.
     yield from _refuse(_EQUAL, machine.clone3, errno.ENOSYS)
-    # So is the mode of openat2; without it, programs use openat.
+    # The mode of openat2 is in memory, too. Without openat2, programs use openat.
     yield from _refuse(_EQUAL, machine.openat2, errno.ENOSYS)
     for number in sorted(machine.denied.values()):
         yield from _refuse(_EQUAL, number, errno.EPERM)
     for number in (machine.clone, machine.unshare):
         yield from _on(number, [_load_argument(0), *_refuse(_ANY, _NAMESPACES, errno.EPERM)])
-    # A file that takes on its owner's rights would do so for every user of the host, outside the sandbox.
+    # A set-ID file would give its owner's rights to every user of the host, outside the sandbox.
     for number, argument in machine.modes.items():
         yield from _on(number, [_load_argument(argument), *_refuse(_ANY, _SET_ID, errno.EPERM)])
     for number, (flags, argument) in machine.opens.items():
-        # A mode counts only where a file is made: otherwise it is whatever the register held.
+        # The mode argument is valid only if the call makes a file; otherwise the register may hold anything.
         mode = [_load_argument(argument), *_refuse(_ANY, _SET_ID, errno.EPERM)]
         yield from _on(number, [_load_argument(flags), _jump(_ANY, _MAKES, skip_else=len(mode)), *mode])
     terminal = [*_refuse(_EQUAL, _TIOCSTI, errno.EPERM), *_refuse(_EQUAL, _TIOCLINUX, errno.EPERM)]
@@ -241,14 +243,14 @@ def _families(*, network: bool) -> list[bytes]:
 
 
 def _on(number: int, checks: list[bytes]) -> Iterator[bytes]:
-    """The *checks* for one call, which is allowed if it passes them; the number is loaded before and after."""
+    """The *checks* for one call, which is allowed if it passes them. The call's number is loaded before and after."""
     yield _jump(_EQUAL, number, skip_else=len(checks) + 1)
     yield from checks
     yield _return(_ALLOW)
 
 
 def _only(values: tuple[int, ...], error: int) -> list[bytes]:
-    """Refuse all but *values* of what is loaded."""
+    """Refuse all loaded values except *values*."""
     last = len(values)
     return [
         *(_jump(_EQUAL, value, skip_if=last - index) for index, value in enumerate(values)),
@@ -261,7 +263,7 @@ def _refuse(test: int, value: int, error: int) -> tuple[bytes, bytes]:
 
 
 def _load_argument(index: int) -> bytes:
-    # The kernel takes all of these for 32 bits, so that the upper half does not count.
+    # The kernel reads all of these arguments as 32 bits, so the upper half does not matter.
     return _load(_ARGUMENTS + _WIDTH * index)
 
 

@@ -1,4 +1,4 @@
-"""Sockets of this host that lie where a sandbox can see: something else lies over them."""
+"""Hide the host's sockets in folders that a sandbox can see."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -7,5 +7,5 @@ from toolcharter import sockets_below
 
 
 def covered_sockets(roots: Iterable[Path]) -> tuple[str, ...]:
-    """The arguments for bubblewrap that lay something else over each socket below *roots*, by the names of these."""
+    """Return the arguments for bubblewrap that mount `/dev/null` over each socket below *roots*."""
     return tuple(word for place in sockets_below(roots) for word in ("--ro-bind", "/dev/null", place))

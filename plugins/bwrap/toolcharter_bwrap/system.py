@@ -1,4 +1,4 @@
-"""What every sandbox holds of the host: the system's programs and libraries, read-only, and next to nothing of `/etc`."""
+"""The host's files in every sandbox: the system's programs and libraries, read-only, and a small part of `/etc`."""
 
 import os
 import stat
@@ -10,7 +10,8 @@ from toolcharter import Denied, Reason
 from toolcharter_bwrap.policy import BwrapPolicy
 
 _MERGED = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
-# Names of users and hosts, the loader's cache, certificates without keys, the time, and what programs are linked through.
+# Names of users and hosts, the loader's cache, certificates without keys, the time zone, and `alternatives`, through
+# which programs are linked.
 _CONFIGURATION = (
     *("passwd", "group", "nsswitch.conf", "hosts", "host.conf", "gai.conf", "protocols", "services", "networks"),
     *("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "ssl/certs", "ssl/openssl.cnf", "pki/tls/certs"),
@@ -18,14 +19,14 @@ _CONFIGURATION = (
     *("mime.types", "magic", "terminfo", "inputrc", "bash.bashrc", "profile", "locale.alias", "fonts", "python3"),
 )
 _FOR_NETWORK = ("resolv.conf",)
-# Nothing of the workspace may lie above or in the place of what the sandbox is made of.
+# The sandbox's own folders. The workspace must not be one of them or contain one.
 _OWN = ("/usr", *_MERGED, "/etc", "/proc", "/dev", "/sys", "/tmp", "/run", "/var")  # noqa: S108 - it is the sandbox's
 
 _WRITABLE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 
 
 def system_arguments(policy: BwrapPolicy) -> tuple[str, ...]:
-    """The arguments for bubblewrap that make the namespaces and all of the file system but the workspace."""
+    """Return the arguments for bubblewrap that make the namespaces and the file system, except the workspace."""
     return (
         *("--unshare-user", "--unshare-all", "--die-with-parent", "--cap-drop", "ALL", "--hostname", "sandbox"),
         *_identity(),
@@ -41,7 +42,7 @@ def system_arguments(policy: BwrapPolicy) -> tuple[str, ...]:
 
 
 def network_arguments() -> tuple[str, ...]:
-    """The arguments for bubblewrap that leave a program in the host's network, behind those of the system."""
+    """Return the arguments for bubblewrap that keep a program in the host's network; they follow `system_arguments`."""
     return (
         "--share-net",
         *(word for name in _FOR_NETWORK for word in ("--ro-bind-try", f"/etc/{name}", f"/etc/{name}")),
@@ -50,7 +51,7 @@ def network_arguments() -> tuple[str, ...]:
 
 @lru_cache(maxsize=64)
 def require_place(workspace: Path) -> None:
-    """Refuse a workspace that would lie over the system, or in the place of it.
+    """Refuse a workspace that is a folder of the system or contains one.
 
     Raises:
         Denied: `sandbox_unavailable`.
@@ -64,13 +65,16 @@ def require_place(workspace: Path) -> None:
 
 
 def is_visible(program: str, policy: BwrapPolicy, workspace: Path) -> bool:
-    """Whether the file *program*, links followed, is there in the sandbox, outside the workspace."""
+    """Return whether the sandbox contains the file *program*, with links followed, at the same path."""
     below = tuple(f"{str(root).rstrip('/')}/" for root in ("/usr", *_MERGED, *policy.read_roots, workspace))
     return program.startswith(below) and os.path.realpath(program).startswith(below)
 
 
 def _identity() -> tuple[str, ...]:
-    """Programs of root are not called root: some would try what only root can do. Files keep their owner's number."""
+    """Programs of root run under another user number: as root, some would try what only root may do.
+
+    Files keep the number of their owner.
+    """
     return ("--uid", "1000", "--gid", "1000") if os.geteuid() == 0 else ()
 
 
@@ -88,14 +92,15 @@ def _merged_one(folder: str) -> Iterator[str]:
 
 
 _HIDDEN = ("keys", "key-users")
-"""Of /proc: they name keyrings of the host's users."""
+"""Files of /proc that list keyrings of the host's users."""
 
 
 @lru_cache(maxsize=1)
 def _guarded_of_proc() -> tuple[str, ...]:
-    """Keeps programs of root's from what of /proc is for root: its settings are files that root owns.
+    """Protect the kernel's settings in /proc from programs that root starts: root owns these files.
 
-    Bubblewrap itself covers what it could write with the rights of a folder, and /proc/sys is read-only as a folder.
+    Bubblewrap itself covers only folders that it could write to. Here, folders such as /proc/sys are mounted read-only,
+    and files are replaced by /dev/null. Files that list keyrings are hidden from the programs of all users.
     """
     hidden = [f"/proc/{name}" for name in _HIDDEN if Path("/proc", name).exists()]
     guarded = sorted(Path("/proc").iterdir()) if os.geteuid() == 0 else []
@@ -107,7 +112,7 @@ def _guarded_of_proc() -> tuple[str, ...]:
 
 def _guard(entry: Path) -> Iterator[str]:
     if entry.name.isdigit() or entry.is_symlink():
-        return  # a process, or a way to one's own
+        return  # a process, or a link to the program's own process
     if entry.is_dir():
         yield from ("--ro-bind", str(entry), str(entry))
     elif entry.stat().st_mode & _WRITABLE or not entry.stat().st_mode & stat.S_IROTH:

@@ -1,4 +1,4 @@
-"""Tools of toolcharter out of folders, profiles and manifests: see the README."""
+"""Turn programs in folders, profiles and skill manifests into tools: see the README."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,11 +11,11 @@ from toolcharter_cli_tools.templates import CliReason
 if TYPE_CHECKING:
     from toolcharter_cli_tools import discovery
 else:
-    discovery = lazy("toolcharter_cli_tools.discovery")  # a list of plugins needs none of it
+    discovery = lazy("toolcharter_cli_tools.discovery")  # listing the plugins does not need it
 
 
 def build(workspace: Path, policy: CliToolsPolicy) -> object:  # noqa: ARG001 - the hook below is given both
-    """The extension has no state of its own."""
+    """Return an object without hooks: the extension has no state."""
     return object()
 
 
@@ -24,17 +24,17 @@ EXTENSION = ExtensionSpec("cli_tools", CliToolsPolicy, build, reasons=CliReason)
 
 @hookimpl
 def register_extensions() -> list[ExtensionSpec[CliToolsPolicy]]:
-    """The extension that looks for tools."""
+    """Offer the extension `cli_tools`, which discovers tools."""
     return [EXTENSION]
 
 
 @hookimpl
 def register_tools() -> list[ToolSpec[Any]]:
-    """The tool that has it look again."""
+    """Offer the tool `reload_tools`, which repeats the discovery."""
     return [reload_tools.SPEC]
 
 
 @hookimpl
 def discover_tools(profile: ProfileView, workspace: Path | None) -> Discovery:
-    """The tools that the profile declares, and those that lie in its folders."""
+    """Return the tools that the profile declares, and those in its folders."""
     return discovery.discover(profile, workspace)

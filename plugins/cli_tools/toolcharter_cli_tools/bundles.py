@@ -1,4 +1,4 @@
-"""Bundles: the files of one tool, read whole and without following links, and what tells them from others."""
+"""Bundles: the files of one tool, read whole without following links out of its folder, and their hash."""
 
 import os
 import stat
@@ -17,7 +17,7 @@ _CACHES = frozenset({"__pycache__", ".git", ".hg", ".svn"})
 
 
 class Unusable(Exception):
-    """A tool cannot be used: a short word, and a sentence."""
+    """A tool cannot be used. Has a stable word for the reason and a message."""
 
     def __init__(self, word: str, message: str) -> None:
         super().__init__(message)
@@ -26,28 +26,28 @@ class Unusable(Exception):
 
 
 class Piece(NamedTuple):
-    """One file."""
+    """One file of a tool."""
 
     data: bytes
     is_executable: bool
 
 
 class Limits(NamedTuple):
-    """How much one tool may be."""
+    """The limits for the files of one tool."""
 
     files: int
     size: int
-    """In bytes, of all together."""
+    """The size of all files together, in bytes."""
 
 
 class Bundle(NamedTuple):
-    """The files of one tool by their paths, which are relative to its folder and have no links in them."""
+    """The files of one tool by their paths, which are relative to its folder and contain no links."""
 
     files: Mapping[str, Piece]
 
     @property
     def hash(self) -> str:
-        """SHA-256, in hexadecimal, of all names, contents and executable bits."""
+        """The SHA-256 of all names, contents and executable bits, in hexadecimal."""
         digest = sha256()
         for path, piece in sorted(self.files.items()):
             name = os.fsencode(path)
@@ -57,21 +57,21 @@ class Bundle(NamedTuple):
 
 
 def is_ignored(name: str) -> bool:
-    """Whether a file or folder is what editors, versioning and interpreters leave behind."""
+    """Return whether *name* belongs to an editor's backup, a version control folder or an interpreter's cache."""
     lower = name.lower()
     return lower.endswith(_BACKUPS) or name.startswith(("#", ".#", ".~")) or name in _CACHES
 
 
 @contextmanager
 def opened_folder(path: Path, *, below: Path | None = None) -> Generator[int]:
-    """A descriptor of a folder.
+    """Open a folder and yield its descriptor.
 
     Args:
-        path: Without links below *below*.
-        below: An absolute path that is trusted as it is; by default *path* itself, links followed.
+        path: The folder. Below *below*, it must have no links.
+        below: An absolute path that is trusted, with links followed; by default *path* itself.
 
     Raises:
-        OSError: It is none, or is not there, or a link lies on the way.
+        OSError: The path is missing, is not a folder, or has a link below *below*.
     """
     trusted = path if below is None else below
     parts = () if below is None else path.relative_to(below).parts
@@ -87,11 +87,12 @@ def opened_folder(path: Path, *, below: Path | None = None) -> Generator[int]:
 
 
 def read_folder(parent: int, name: str, limits: Limits) -> Bundle:
-    """Read the folder *name* of the folder behind *parent*.
+    """Read the folder *name* in the folder of the descriptor *parent*.
 
     Raises:
-        Unusable: It is too much, or holds links that lead out of it, or what is neither file nor folder.
-        OSError: It cannot be read.
+        Unusable: The folder is too large, holds a link that leads out of it or nowhere, or holds something that is
+            neither a file nor a folder.
+        OSError: The folder cannot be read.
     """
     descriptor = os.open(name, _FOLDER, dir_fd=parent)
     try:
@@ -103,11 +104,11 @@ def read_folder(parent: int, name: str, limits: Limits) -> Bundle:
 
 
 def read_file(path: Path, limits: Limits) -> Bundle:
-    """Read one file as the only one of its tool; links on the way to it are followed.
+    """Read one file as the only file of its tool; links to it are followed.
 
     Raises:
-        Unusable: As of `read_folder`.
-        OSError: It cannot be read.
+        Unusable: As for `read_folder`.
+        OSError: The file cannot be read.
     """
     real = Path(os.path.realpath(path, strict=True))
     with opened_folder(real.parent) as folder:
@@ -117,7 +118,7 @@ def read_file(path: Path, limits: Limits) -> Bundle:
 
 
 class _Reader:
-    """Reads what lies below one folder, within limits."""
+    """Reads all files below one folder, within limits."""
 
     def __init__(self, root: int, limits: Limits) -> None:
         self._root = root
@@ -126,7 +127,7 @@ class _Reader:
         self.files: dict[str, Piece] = {}
 
     def read(self, folder: int, parts: tuple[str, ...]) -> None:
-        """Take all that lies in *folder*."""
+        """Read all files in *folder*."""
         if len(parts) > _DEEPEST:
             raise Unusable("too_large", f"folders are nested more than {_DEEPEST} deep")
         for name in sorted(os.listdir(folder)):
@@ -149,7 +150,7 @@ class _Reader:
             os.close(inner)
 
     def _follow(self, target: str, parts: tuple[str, ...], here: str) -> None:
-        """Take the file that a link leads to, as long as that lies in the same tool."""
+        """Read the target of a link, which must lie in the same tool."""
         path = os.path.normpath("/".join((*parts, target)))
         if target.startswith("/") or path == ".." or path.startswith("../"):
             raise Unusable("link_leads_outside", f"the link {here!r} leads out of the tool's folder")
@@ -167,7 +168,7 @@ class _Reader:
             os.close(descriptor)
 
     def take(self, folder: int, name: str, here: str) -> None:
-        """Take one file."""
+        """Read one file."""
         descriptor = os.open(name, _FILE, dir_fd=folder)
         with os.fdopen(descriptor, "rb") as file:
             mode = os.fstat(descriptor).st_mode

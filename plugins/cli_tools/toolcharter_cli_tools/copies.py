@@ -1,8 +1,7 @@
-"""Private copies: what has been judged by its hash is run from a copy that no program of a tool can write to.
+"""Private copies: files that were checked by their hash are run from a copy that no tool's program can change.
 
-The copy lies in the workspace, for sandboxes show little else, and there below `.toolcharter`, which every runner that
-contains programs keeps from being written to. It lasts as long as one run. On the host nothing is contained: there a
-program of this user can change anything.
+The copy lies in the workspace, because sandboxes contain little else, and below `.toolcharter`, which every sandbox
+makes read-only. It exists for one run. Without a sandbox, a program of this user can change any file, also the copy.
 """
 
 import fcntl
@@ -26,10 +25,10 @@ _PAUSE_S = 0.002
 
 @contextmanager
 def copied(bundle: Bundle, workspace: Path) -> Generator[str]:
-    """The path of a copy of *bundle*, relative to the workspace, for the length of one run.
+    """Copy *bundle* for one run; yield the copy's path, relative to the workspace.
 
     Raises:
-        ToolError: It cannot be written.
+        ToolError: The copy cannot be written.
     """
     name = f"run-{secrets.token_hex(8)}"
     try:
@@ -52,9 +51,9 @@ def _unwritable(error: OSError) -> ToolError:
 
 
 def _home(workspace: Path) -> int:
-    """The protected folder, made if it is missing; locked, so that no runner takes it for its own and removes it.
+    """A descriptor of the protected folder, made if missing. Its lock keeps runners from removing it as a placeholder.
 
-    It stays: a runner may hold it, and to remove it would take away the mounts that lie on it.
+    The folder is kept after the run: a runner may have mounts on it, which removing it would remove, too.
     """
     path = workspace / HOME
     until = time.monotonic() + _PATIENCE_S
@@ -78,7 +77,7 @@ def _is_taken(path: Path, descriptor: int) -> bool:
     except (BlockingIOError, FileNotFoundError):
         return False
     if found.st_mode & stat.S_ISVTX:
-        os.fchmod(descriptor, 0o755)  # a placeholder of a runner, which would hide what lies in it
+        os.fchmod(descriptor, 0o755)  # no longer a runner's placeholder, whose content would be hidden
     return os.path.samestat(found, os.fstat(descriptor))
 
 

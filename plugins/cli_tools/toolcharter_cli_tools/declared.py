@@ -1,4 +1,4 @@
-"""Tools that a profile declares: a program or a script, and the words behind it."""
+"""Tools that a profile declares: a program or a script, and its arguments."""
 
 from functools import partial
 from pathlib import Path
@@ -12,10 +12,10 @@ from toolcharter_cli_tools.templates import SKILL_DIR, Part, Word, places, words
 
 
 def declared_tool(name: str, written: DeclaredTool, policy: CliToolsPolicy, folder: Path | None) -> Definition:
-    """The tool that a profile in *folder* declares.
+    """Build the tool that a profile in *folder* declares.
 
     Raises:
-        ConfigurationError: A file of it cannot be read, or a word names what is no parameter.
+        ConfigurationError: A file of the tool cannot be read or executed, or a word names an unknown parameter.
     """
     words = words_of(written.args or ())
     parameters = _parameters(name, written, words)
@@ -55,7 +55,7 @@ def _one(*parts: Part) -> Word:
 
 
 def _parameters(name: str, written: DeclaredTool, words: tuple[Word, ...]) -> dict[str, Parameter]:
-    """The arguments: those that are written, or a text for each that the words and the input name."""
+    """The written parameters, or else a text for each argument that the words and the input name."""
     named = [*places(words), *([written.stdin] if written.stdin and written.args is not None else [])]
     if written.parameters is None:
         return {place: Parameter(description=f"The value of {place}.") for place in named}

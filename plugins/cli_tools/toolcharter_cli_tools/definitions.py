@@ -1,4 +1,4 @@
-"""`Definition`: a tool of a folder, a profile or a manifest, as one value; and the spec that runs it."""
+"""`Definition`: a tool from a folder, a profile or a manifest, as one value; and the `ToolSpec` that runs it."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -27,7 +27,7 @@ from toolcharter_cli_tools.templates import (
 )
 
 ARGS, STDIN, HELP_ARGUMENT = "args", "stdin", "help"
-# A file of the workspace is never started as it is: this starts our own copy of what has been judged.
+# Runners refuse to start a file of the workspace directly. A shell starts the private copy of the checked file.
 _START = ("/bin/sh", "-c", 'exec "$0" "$@"')
 _OWN: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {
@@ -39,25 +39,25 @@ _OWN: Mapping[str, Mapping[str, Any]] = MappingProxyType(
 
 
 class Definition(NamedTuple):
-    """All that makes a tool."""
+    """All facts about a tool."""
 
     name: str
     description: str
-    """Short: models read it in every turn."""
+    """A short text: models read it in every turn."""
     words: tuple[Word, ...]
-    """The program, and what stands behind it."""
+    """The program and its arguments."""
     parameters: Mapping[str, Parameter]
     stdin: str | None = None
-    """The argument that its input comes from."""
+    """The name of the argument that the program reads from its standard input."""
     takes_args: bool = False
-    """A call gives further words, in `args`."""
+    """Whether a call gives further words, in `args`."""
     allow_dash: bool = False
-    """They may begin with `-`."""
+    """Whether these words may begin with `-`."""
     readme: str = ""
     read: Callable[[], Bundle] | None = None
-    """Reads its files as they are now; None for a tool without files."""
+    """Reads the tool's current files; None for a tool without files."""
     hash: str = ""
-    """Of its files as they were."""
+    """The hash of the tool's files when it was loaded."""
     capabilities: tuple[str, ...] = LOWEST
     safety: Any = "high"
     timeout_s: float = 30.0
@@ -70,7 +70,7 @@ class Definition(NamedTuple):
 
     @property
     def fingerprint(self) -> str:
-        """A hash of its files and of everything else that it is."""
+        """A hash of the tool's files and of all its other facts."""
         plain = {
             **self._replace(read=None)._asdict(),
             "parameters": {name: parameter.canonical() for name, parameter in self.parameters.items()},
@@ -79,10 +79,10 @@ class Definition(NamedTuple):
 
 
 def spec_of(definition: Definition) -> ToolSpec[ToolPolicy]:
-    """The spec of *definition*.
+    """Return the spec of *definition*.
 
     Raises:
-        SpecError: Its name, or a word in it, cannot be one.
+        SpecError: The tool's name or another fact is not valid in a spec.
     """
     description = f"{definition.description}\n\n{HELP}" if definition.has_help else definition.description
 
@@ -98,7 +98,7 @@ def spec_of(definition: Definition) -> ToolSpec[ToolPolicy]:
         safety=definition.safety,
         kind="cli",
         staged=True,
-        isolate=True,  # a program may take minutes, and the callers of asynchronous code must not wait for it
+        isolate=True,  # a program may take minutes, which must not block asynchronous callers
         parameters=schema_of(definition),
         invocation=partial(_invocation, definition),
         description=description,
@@ -107,7 +107,7 @@ def spec_of(definition: Definition) -> ToolSpec[ToolPolicy]:
 
 
 def _invocation(definition: Definition, args: Mapping[str, Any]) -> Invocation:
-    """What a call would run, for the floor and for rules of `deny`."""
+    """The command of a call, for the floor and for `deny` rules."""
     if definition.has_help and args.get(HELP_ARGUMENT):
         return Invocation()
     values = _given(definition, args)
@@ -116,13 +116,13 @@ def _invocation(definition: Definition, args: Mapping[str, Any]) -> Invocation:
 
 
 def _given(definition: Definition, args: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of a call without those that a model has only filled in."""
+    """The arguments of a call, without optional ones that the model has filled with an empty value."""
     kept = {*_required(definition), ARGS}
     return {name: value for name, value in args.items() if name in kept or not is_filler(value)}
 
 
 def schema_of(definition: Definition) -> dict[str, Any]:
-    """The JSON Schema of the tool's arguments; a call for help needs none of them."""
+    """Return the JSON Schema of the tool's arguments; none is required if the tool has help, which needs none."""
     properties = {name: _property(parameter) for name, parameter in definition.parameters.items()}
     own = (
         (ARGS, definition.takes_args),
@@ -165,14 +165,14 @@ class _Body:
         self._network = any(word.partition(":")[0] == "net" for word in granted)
 
     def __call__(self, **given: Any) -> str | ToolResult:
-        """Run the tool, or answer its README."""
+        """Run the tool, or return its README."""
         definition = self._definition
         ctx = self._rt.start(definition.name, **given)
         if definition.has_help and given.pop(HELP_ARGUMENT, False):
             ctx.policy_passed()
             return ctx.ok(definition.readme)
         values = self._values(given)
-        self._vector(values)  # refuses before anything happens
+        self._vector(values)  # may refuse the call before anything happens
         bundle = self._unchanged()
         ctx.policy_passed()
         with ExitStack() as stack:
@@ -203,7 +203,7 @@ class _Body:
         return argv
 
     def _unchanged(self) -> Bundle | None:
-        """The tool's files, as long as they are what they were when the tool was found."""
+        """The tool's files; refused if they have changed since the tool was loaded."""
         definition = self._definition
         if definition.read is None:
             return None
@@ -219,7 +219,7 @@ class _Body:
 
 
 def _answer(done: Completed, timeout_s: float) -> ToolResult:
-    """What a call answers whose program has ended."""
+    """The result of a call whose program has ended."""
     stdout, stderr = done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
     text = f"{stdout}\n--- stderr ---\n{stderr}" if stderr else stdout
     text += "\n[output truncated]" if done.truncated else ""
@@ -230,7 +230,7 @@ def _answer(done: Completed, timeout_s: float) -> ToolResult:
     data = None
     if stderr:
         with suppress(ValueError):
-            data = json.loads(stdout)  # of a text without standard error, the gate makes the data
+            data = json.loads(stdout)  # without standard error, the gate parses the text itself
     text = text or f"Command completed with exit code {done.exit_code}"
     return ToolResult("ok", text, data=data, exit_code=0, truncated=done.truncated)
 

@@ -1,4 +1,4 @@
-"""Puts together what a profile declares and what lies in its folders."""
+"""Collect the tools that a profile declares and those in its folders."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -15,10 +15,10 @@ Found = Iterator[tuple[Path, Definition] | Skipped]
 
 
 def discover(profile: ProfileView, workspace: Path | None) -> Discovery:
-    """All tools that the profile has beside those of plugins.
+    """Return all tools that the profile has in addition to those of plugins.
 
     Raises:
-        ConfigurationError: With what is wrong with each declared tool.
+        ConfigurationError: With the faults of all declared tools.
     """
     policy: CliToolsPolicy = profile.policy
     declared = _declared(policy, profile.folder)
@@ -62,7 +62,7 @@ def _declared(policy: CliToolsPolicy, folder: Path | None) -> tuple[ToolSpec[Too
 
 
 def _roots(agent: Iterable[Path], shared: Iterable[Path], folder: Path | None, workspace: Path | None) -> list[Root]:
-    """Where to look: folders of the agent before those of the workspace."""
+    """The folders to search: the agent's before the workspace's."""
     base = folder or Path.cwd()
     roots = [Root(base / path) for path in agent]
     return roots if workspace is None else roots + [Root(workspace / path, workspace) for path in shared]

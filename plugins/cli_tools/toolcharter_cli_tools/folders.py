@@ -1,4 +1,4 @@
-"""Folders of tools: `tools/NAME/run` or `run.*`, with a README."""
+"""Find tools in folders: `tools/NAME/run` or `run.*`, with a README."""
 
 import os
 import stat
@@ -21,15 +21,15 @@ class Root(NamedTuple):
 
     path: Path
     below: Path | None = None
-    """Where no link may lie on the way to it; None if links do not matter."""
+    """The folder below which the path must have no links; None if links are permitted."""
 
 
 class Skipped(NamedTuple):
-    """What is no tool, and why."""
+    """A folder or file that is not a usable tool, and the reason."""
 
     place: Path
     word: str
-    """Short and stable: `not_executable`."""
+    """A short and stable word for the reason, such as `not_executable`."""
     message: str
 
     def __str__(self) -> str:
@@ -37,16 +37,16 @@ class Skipped(NamedTuple):
 
 
 def read_from(root: Root, name: str, limits: Limits) -> Bundle:
-    """Read the folder *name* of a root, as it is now; errors as of `read_folder`."""
+    """Read the current files of the folder *name* in a root. Raises what `read_folder` raises."""
     with opened_folder(root.path, below=root.below) as descriptor:
         return read_folder(descriptor, name, limits)
 
 
 def bundles_in(root: Root, limits: Limits) -> Iterator[tuple[str, Bundle, Callable[[], Bundle]] | Skipped]:
-    """The folders in *root* by name, each with its files and what reads them again.
+    """Yield the folders in *root* by name, each with its files and a function that reads them again.
 
     Raises:
-        OSError: There is no such folder, or a link lies on the way.
+        OSError: *root* is missing, is not a folder, or has a link in its path.
     """
     with opened_folder(root.path, below=root.below) as descriptor:
         names = sorted(os.listdir(descriptor))  # noqa: PTH208 - of a descriptor
@@ -71,7 +71,7 @@ def _require_folder(mode: int) -> None:
 
 
 def program_of(bundle: Bundle) -> str:
-    """The name of the program of a tool: `run`, or the one `run.*`.
+    """Return the name of a tool's program: `run`, or the only executable `run.*`.
 
     Raises:
         Unusable: `no_program`, `not_executable`, or `several_programs`.
@@ -88,10 +88,10 @@ def program_of(bundle: Bundle) -> str:
 
 
 def tool_in(name: str, bundle: Bundle, read: Callable[[], Bundle], policy: CliToolsPolicy) -> Definition:
-    """The tool in the folder *name*.
+    """Build the tool in the folder *name*.
 
     Raises:
-        Unusable: As of `program_of`.
+        Unusable: As for `program_of`.
     """
     program = program_of(bundle)
     readme = readme_in(bundle, policy.max_readme_chars)

@@ -1,4 +1,4 @@
-"""Skills: folders with a manifest, each of which offers one tool or several."""
+"""Find tools in skills: folders with a manifest that describes one tool or several."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -20,7 +20,7 @@ _PARAMETER_KEYS = frozenset({"type", "required", "default", "description", "enum
 
 
 class _Loader(YamlLoader):
-    """Reads no aliases, by which a short text can become a large one."""
+    """Refuses aliases, by which a short text can expand to a huge one."""
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(AliasEvent):
@@ -29,10 +29,10 @@ class _Loader(YamlLoader):
 
 
 def definitions_in(name: str, bundle: Bundle, policy: CliToolsPolicy) -> Iterator[Definition | Unusable]:
-    """The tools of the skill in the folder *name*; those that cannot be used with the reason.
+    """Yield the tools of the skill in the folder *name*, or the reason for each tool that cannot be used.
 
     Raises:
-        Unusable: It has no manifest that can be read.
+        Unusable: The skill has no manifest, or the manifest cannot be read.
     """
     manifest, text = _manifest(bundle)
     listed = manifest.get("tools", [manifest] if "cmd" in manifest else [])
@@ -47,7 +47,7 @@ def definitions_in(name: str, bundle: Bundle, policy: CliToolsPolicy) -> Iterato
 
 
 def _manifest(bundle: Bundle) -> tuple[Mapping[str, Any], str]:
-    """What stands in the manifest, and the text behind it."""
+    """The parsed manifest, and the Markdown text after it."""
     found = next((name for name in NAMES if name in bundle.files), None)
     if found is None:
         raise Unusable("no_manifest", f"the folder has none of {', '.join(NAMES)}")
@@ -113,7 +113,7 @@ def _mapping(written: Any) -> Mapping[Any, Any]:
 
 
 def _parameter(name: Any, written: Any) -> Parameter:
-    """One argument; as in the source, it is optional where nothing is said."""
+    """One argument of a tool; optional unless the manifest says `required`."""
     given = {"type": written} if isinstance(written, str) else _mapping(written or {})
     if not (isinstance(name, str) and name.isidentifier()) or given.keys() - _PARAMETER_KEYS:
         raise Unusable("bad_manifest", f"the argument {name!r} is not described as it has to be")

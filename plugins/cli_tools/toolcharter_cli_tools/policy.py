@@ -1,4 +1,4 @@
-"""What a profile says of its own tools, and of the folders in which more of them lie."""
+"""The policy of the extension: the tools that a profile declares, and the folders that are searched for more."""
 
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -8,14 +8,14 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 from toolcharter import DiscovererPolicy, ToolPolicy
 
 LOWEST = ("fs:read", "proc:exec")
-"""The capabilities of a tool that says nothing of its own, and the most that one can have that is found."""
+"""The default capabilities of a declared tool, and the capabilities of every discovered tool."""
 
 Type = Literal["string", "integer", "number", "boolean", "array", "object"]
 _SHORT = {"str": "string", "text": "string", "int": "integer", "float": "number", "bool": "boolean", "list": "array"}
 
 
 def _long(written: Any) -> Any:
-    """A type's name alone stands for a parameter of that type."""
+    """Expand a parameter that is only the name of a type, and the short names of types."""
     if isinstance(written, str):
         return {"type": _SHORT.get(written, written)}
     if not isinstance(written, dict):
@@ -24,7 +24,7 @@ def _long(written: Any) -> Any:
     kind, values = found.get("type"), found.get("enum")
     if isinstance(kind, str):
         found["type"] = _SHORT.get(kind, kind)
-    if isinstance(values, list):  # behind this function, values are no longer read as those of JSON
+    if isinstance(values, list):  # after this validator, a list is no longer accepted for a tuple
         found["enum"] = tuple(values)
     return found
 
@@ -82,7 +82,7 @@ class DeclaredTool(ToolPolicy):
 
 
 class CliToolsPolicy(DiscovererPolicy):
-    """Which tools a profile has beside those of plugins."""
+    """The tools that a profile has in addition to those of plugins."""
 
     tools: dict[str, DeclaredTool] = Field(default_factory=dict)
     """Tools that the profile declares, by name."""

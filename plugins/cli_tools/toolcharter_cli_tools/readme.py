@@ -1,4 +1,4 @@
-"""READMEs: what is told of a tool in the list of tools, and what a call with `help: true` answers."""
+"""READMEs: the source of a tool's description, and the answer to a call with `help: true`."""
 
 from toolcharter_cli_tools.bundles import Bundle
 
@@ -7,20 +7,20 @@ HELP = "Call it with `help: true` to read more."
 
 
 def readme_in(bundle: Bundle, most_chars: int) -> str:
-    """The text of a tool's README; empty without one."""
+    """Return the text of a tool's README; empty if there is none."""
     names = sorted((name for name in bundle.files if name.lower() == "readme.md"), key=lambda name: name != "README.md")
     return "" if not names else cleaned(bundle.files[names[0]].data, most_chars)
 
 
 def cleaned(data: bytes, most_chars: int) -> str:
-    """Text without what does not show, or shows as something else; cut with a notice."""
+    """Decode *data* and remove characters that do not print; cut the text to *most_chars*, with a notice."""
     text = data.decode(errors="replace").replace("\r\n", "\n").removeprefix("\ufeff")
     text = "".join(letter for letter in text if letter.isprintable() or letter in "\n\t").strip()
     return text if len(text) <= most_chars else f"{text[:most_chars].rstrip()}\n[README truncated]"
 
 
 def summary(readme: str) -> str:
-    """The heading of a README and its first paragraph, in one line; the whole is for who asks."""
+    """Return the heading and the first paragraph of a README in one line of at most 300 characters."""
     title, paragraph = "", list[str]()
     for line in readme.splitlines():
         stripped = line.strip()

@@ -1,4 +1,4 @@
-"""`reload_tools`: have the folders of tools looked at again, so that what has been added can be called."""
+"""`reload_tools`: discover the tools in the folders again, so that new tools can be called."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -8,22 +8,22 @@ from toolcharter import Reload, ToolPolicy, ToolRuntime, ToolSpec
 
 
 class ReloadPolicy(ToolPolicy):
-    """Whether tools may appear is for the extensions that find them, each with its `extend`."""
+    """No settings: the extensions that discover tools have the switch `extend`."""
 
 
 class ReloadData(TypedDict):
     """The structured result."""
 
     discovered_tools: list[str]
-    """All tools that are there beside those of plugins."""
+    """All tools in addition to those of plugins."""
     count: int
     directories_scanned: list[str]
     new: list[str]
     changed: list[str]
-    """Each call of one of these asks a person."""
+    """Tools whose files have changed; each call of one of them needs a person's approval."""
     gone: list[str]
     notes: list[str]
-    """What was left out, and why."""
+    """The tools and folders that were left out, with the reasons."""
 
 
 def build(workspace: Path, policy: ReloadPolicy, rt: ToolRuntime) -> Callable[[], str]:  # noqa: ARG001 - the form of a constructor
@@ -42,7 +42,7 @@ def build(workspace: Path, policy: ReloadPolicy, rt: ToolRuntime) -> Callable[[]
 
 
 def data_of(found: Reload) -> ReloadData:
-    """A reload as JSON types."""
+    """Return a reload as JSON types."""
     return {
         "discovered_tools": list(found.tools),
         "count": len(found.tools),

@@ -1,4 +1,4 @@
-"""Templates: argument vectors with places for values. Each place is filled once, and a value stays in its word."""
+"""Templates: argument vectors with placeholders. Each placeholder is filled once, and a value never leaves its word."""
 
 import json
 import re
@@ -11,10 +11,10 @@ from toolcharter import Denied, Reason, ToolError
 from toolcharter_cli_tools.bundles import Unusable
 
 SKILL_DIR = "SKILL_DIR"
-"""The name in a manifest for the folder that it lies in."""
+"""The name in a manifest for the manifest's own folder."""
 _PLACE = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _OPEN_TEXT = re.compile(r'(?:[^"]|"(?:[^"\\]|\\.)*")*"(?:[^"\\]|\\.)*', re.DOTALL)
-"""What ends within a text of JSON."""
+"""Matches JSON that ends inside a string."""
 _QUOTED_PLACE = re.compile(r"\{\{ *\.?[A-Za-z_][A-Za-z0-9_]* *\}\}")
 _SHELL = re.compile(
     r"""(?P<space>[ \t]+)
@@ -29,13 +29,13 @@ _SHELL = re.compile(
 
 
 class CliReason(StrEnum):
-    """Why a tool of a folder or a profile refuses."""
+    """Why a tool from a folder or a profile refuses a call."""
 
     LEADING_DASH_NOT_ALLOWED = "leading_dash_not_allowed"
 
 
 class Part(NamedTuple):
-    """A part of a word: text as it stands, or the place of a value."""
+    """A part of a word: literal text, or a placeholder for a value."""
 
     text: str
     is_place: bool = False
@@ -45,7 +45,7 @@ Word = tuple[Part, ...]
 
 
 def words_of(args: Sequence[str]) -> tuple[Word, ...]:
-    """The words of an argument vector in which `{name}` stands for a value."""
+    """Parse an argument vector in which `{name}` is a placeholder."""
     return tuple(_word(text) for text in args)
 
 
@@ -55,10 +55,10 @@ def _word(text: str) -> Word:
 
 
 def words_of_line(line: str) -> tuple[Word, ...]:
-    """The words of a shell line in which `{{name}}` or `{{.name}}` stands for a value. No shell will see it.
+    """Parse a shell line in which `{{name}}` or `{{.name}}` is a placeholder. No shell will run it.
 
     Raises:
-        Unusable: `placeholder_in_quotes`; `shell_syntax`, for what only a shell could do.
+        Unusable: `placeholder_in_quotes`; `shell_syntax`, if the line needs a shell.
 
     Source: POSIX.1-2017, Shell Command Language, 2.2 Quoting and 2.3 Token Recognition.
     """
@@ -91,17 +91,17 @@ def _part(found: re.Match[str]) -> Part:
 
 
 def places(words: Sequence[Word]) -> Iterator[str]:
-    """The names of all places, each once."""
+    """Yield the names of all placeholders, each once."""
     yield from dict.fromkeys(part.text for word in words for part in word if part.is_place)
 
 
 def filled(words: Sequence[Word], values: Mapping[str, Any], dashing: Collection[str]) -> list[str]:
-    """The words with their values; a word that is but the place of an absent value is left out.
+    """Return the words with their values. A word that only consists of the placeholder of an absent value is left out.
 
     Args:
         words: The template.
-        values: By name; None is absent.
-        dashing: The names of those whose values may begin a word with `-`.
+        values: The values by name; None for an absent value.
+        dashing: The names of placeholders whose values may begin a word with `-`.
 
     Raises:
         Denied: `leading_dash_not_allowed`.
@@ -119,7 +119,7 @@ def filled(words: Sequence[Word], values: Mapping[str, Any], dashing: Collection
             else part.text
             for at, part in enumerate(word)
         ]
-        # An empty value leaves the beginning of the word to the next one.
+        # After an empty value, the next part is the beginning of the word.
         first = next((part for part, text in zip(word, texts, strict=True) if text), None)
         if first is not None and first.is_place and first.text not in dashing:
             refuse_dash("".join(texts), first.text)
@@ -129,7 +129,7 @@ def filled(words: Sequence[Word], values: Mapping[str, Any], dashing: Collection
 
 @lru_cache(256)
 def _places_in_json(word: Word) -> tuple[bool, ...]:
-    """For each part of a word that is JSON, whether it begins within a text of it; nothing for a word that is none."""
+    """For a word that is JSON, whether each of its parts begins inside a JSON string; empty for any other word."""
     if len(word) < 2 or word[0].is_place or word[0].text.lstrip()[:1] not in {"{", "["}:  # noqa: PLR2004 - text, and a place
         return ()
     inside, begun = list[bool](), ""
@@ -144,12 +144,12 @@ def _places_in_json(word: Word) -> tuple[bool, ...]:
 
 
 def _in_json(value: Any, *, in_text: bool) -> str:
-    """*value* as it stands in JSON, within a text or as a value of its own."""
+    """*value* as JSON: as the inside of a string, or as a value of its own."""
     return json.dumps(as_text(value), ensure_ascii=False)[1:-1] if in_text else json.dumps(value, ensure_ascii=False)
 
 
 def require(names: Sequence[str], values: Mapping[str, Any]) -> None:
-    """Refuse a call that lacks one of *names*.
+    """Refuse a call without a value for one of *names*.
 
     Raises:
         ToolError: `invalid_arguments`.
@@ -160,7 +160,7 @@ def require(names: Sequence[str], values: Mapping[str, Any]) -> None:
 
 
 def refuse_dash(text: str, name: str) -> None:
-    """Refuse a word that a program would take for an option.
+    """Refuse a word that begins with `-`, which a program would take for an option.
 
     Raises:
         Denied: `leading_dash_not_allowed`.
@@ -174,14 +174,14 @@ def refuse_dash(text: str, name: str) -> None:
 
 
 def as_text(value: Any) -> str:
-    """Text as it is, an absent value as nothing, anything else as JSON."""
+    """Return a text as it is, an absent value as an empty text, and any other value as JSON."""
     if value is None or isinstance(value, str):
         return value or ""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
 
 
 def is_filler(value: Any) -> bool:
-    """Whether a value is what models write into optional arguments that they mean to leave out."""
+    """Return whether *value* is empty: models write such values into optional arguments that they mean to leave out."""
     if isinstance(value, str):
         return not value.strip()
     if isinstance(value, list | tuple):
