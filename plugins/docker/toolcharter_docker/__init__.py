@@ -1,7 +1,7 @@
-"""The runner `docker`: each program in a locked-down container of its own, of an image that the profile names.
+"""The runner `docker`: it runs each program in a new, locked-down container of an image that the profile names.
 
-Nothing is pulled, nothing falls back to the host: without daemon or image every program is refused. The tool `docker_list`
-shows what the daemon has, and `docker_build` makes the images of tools.
+No image is pulled, and there is no fallback to the host: without the daemon or the image, every program is refused. The
+tool `docker_list` lists the daemon's containers and images, and `docker_build` makes images for tools.
 """
 
 from pathlib import Path
@@ -14,11 +14,11 @@ from toolcharter_docker.policy import DockerPolicy
 if TYPE_CHECKING:
     from toolcharter_docker import runner
 else:
-    runner = lazy("toolcharter_docker.runner")  # a list of plugins needs none of it
+    runner = lazy("toolcharter_docker.runner")  # listing the plugins does not need it
 
 
 def build(workspace: Path, policy: DockerPolicy) -> Any:  # noqa: ARG001 - a runner is opened for a scope, which names the workspace
-    """The object whose hook opens the runner; it neither connects nor imports the docker library."""
+    """Return the object whose hook opens the runner. It neither connects nor imports the docker library."""
     return runner.Docker(policy)
 
 
@@ -27,11 +27,11 @@ SPEC = ExtensionSpec("docker", DockerPolicy, build)
 
 @hookimpl
 def register_extensions() -> list[ExtensionSpec[DockerPolicy]]:
-    """The one extension of this distribution."""
+    """Offer the extension `docker`."""
     return [SPEC]
 
 
 @hookimpl
 def register_tools() -> list[ToolSpec[Any]]:
-    """The tools of this distribution."""
+    """Offer the tools `docker_build` and `docker_list`."""
     return [docker_build.SPEC, docker_list.SPEC]

@@ -1,4 +1,4 @@
-"""One container from its making to its removal."""
+"""One container, from its creation to its removal."""
 
 import os
 import select
@@ -22,21 +22,22 @@ else:
     requests = lazy("requests")
 
 GRACE_S = 0.5
-"""Between TERM and KILL."""
+"""The time between TERM and KILL, in seconds."""
 CHUNK_BYTES = 65_536
 BEAT_S = 0.1
-"""How often it is asked whether anybody still waits for a program, in seconds."""
+"""The interval of the checks whether the caller still waits for a program, in seconds."""
 
 _WENT_AWAY = "The container or the Docker daemon went away while the program ran; it may have done its work."
 _KILL_S = 30.0
-"""How long the daemon may take to end what was killed."""
-# What the init process says where the program cannot be executed. A program that says the same fools only its own caller.
+"""How long the daemon may take to end a killed program, in seconds."""
+# The init process's messages for a program that cannot be executed. A program that prints them deceives only its
+# caller.
 _TINI_FAILED = b"[FATAL tini"
 _INIT_FAILED = b"exec /sbin/docker-init: argument list too long"
 
 
 class Container:
-    """A container that was made, connected and started; `remove` ends it, whatever state it is in.
+    """A container that has been created and connected. `remove` ends it in any state.
 
     Raises:
         Denied: `sandbox_unavailable`.
@@ -61,7 +62,7 @@ class Container:
         """Start the program.
 
         Raises:
-            ToolError: The daemon went away before it had answered.
+            ToolError: The connection broke after the daemon may have got the request.
         """
         with told("The container could not be started"):
             try:
@@ -72,17 +73,17 @@ class Container:
                 raise ToolError(_WENT_AWAY) from error
 
     def kill(self, number: int) -> None:
-        """Send a signal to the program, which ends all of the container's processes if it is KILL."""
+        """Send a signal to the program. KILL ends all processes of the container."""
         with told("The container could not be signalled"):
             self._client.kill(self.identifier, signal_name(number))
 
     def resize(self, rows: int, columns: int) -> None:
-        """Tell the terminal its size."""
+        """Set the size of the terminal."""
         with told("The terminal could not be resized"):
             self._client.resize(self.identifier, height=rows, width=columns)
 
     def wait(self, timeout_s: float | None) -> int | None:
-        """Its exit code when it has ended; None if it has not in time.
+        """Wait for the program's end and return its exit code; None if the time is up first.
 
         Raises:
             ToolError: The daemon or the container went away.
@@ -92,33 +93,33 @@ class Container:
         except (requests.ReadTimeout, requests.ConnectTimeout):
             return None
         except (docker_errors.DockerException, requests.RequestException, OSError, ValueError) as error:
-            # urllib3 tells of a late body as of a lost connection.
+            # urllib3 reports a late body as a lost connection.
             if "Read timed out" in str(error):
                 return None
             raise ToolError(_WENT_AWAY) from error
         return exit_code(int(status))
 
     def ran_out_of_memory(self) -> bool:
-        """Whether the kernel ended one of its processes for that."""
+        """Return whether the kernel has killed a process of the container for lack of memory."""
         with suppress(Exception):
             return bool(self._client.inspect_container(self.identifier)["State"]["OOMKilled"])
         return False
 
     def remove(self) -> bool:
-        """End all of it and remove it; whether that is certain."""
+        """End and remove the container; return whether it is certainly gone."""
         if hasattr(self, "connection"):
             self.connection.close()
         try:
             self._client.remove_container(self.identifier, force=True, v=True)
         except docker_errors.NotFound:
             return True
-        except Exception:  # noqa: BLE001 - whatever it is, the container may be there; who closes the runner tries again
+        except Exception:  # noqa: BLE001 - the container may still exist; closing the runner tries again
             return False
         return True
 
 
 def _was_sent(error: BaseException | None) -> bool:
-    """Whether the daemon may have got the request that ended with *error*."""
+    """Return whether the daemon may have got the request that ended with *error*."""
     while error is not None:
         if isinstance(error, ConnectionRefusedError | FileNotFoundError):
             return False
@@ -127,7 +128,7 @@ def _was_sent(error: BaseException | None) -> bool:
 
 
 def attend(container: Container, job: Job) -> Ended:
-    """Serve a started container until its program has ended, or its time has."""
+    """Serve a started container until its program has ended or its time is up; return the result."""
     streams = {STDOUT: Kept(job.max_output_bytes), STDERR: Kept(job.max_output_bytes)}
     conversation = _Conversation(container.connection, job.stdin, streams)
     timed_out = not conversation.serve(job.expires, job.is_wanted)
@@ -154,7 +155,10 @@ class _Conversation:
         self._poll.register(connection, select.POLLIN | (select.POLLOUT if stdin else 0))
 
     def serve(self, until: float, is_wanted: Callable[[], bool] | None = None) -> bool:
-        """Until the container's streams are closed; false if they were not by *until*, or when nobody wanted them."""
+        """Pass input and output until the container closes its streams; return whether it has.
+
+        Returns false at the time *until*, or as soon as *is_wanted* returns false.
+        """
         beat_s = 3600.0 if is_wanted is None else BEAT_S
         while (left := until - time.monotonic()) > 0 and (is_wanted is None or is_wanted()):
             for _, events in self._poll.poll(min(left, beat_s) * 1000):
@@ -191,7 +195,7 @@ class _Conversation:
 
 
 def _end(container: Container, conversation: _Conversation) -> int:
-    """TERM, a grace in which output still counts, KILL."""
+    """Send TERM, keep reading output for `GRACE_S`, then send KILL; return the exit code."""
     code = None
     for number, patience in ((signal.SIGTERM, GRACE_S), (signal.SIGKILL, _KILL_S)):
         with suppress(Exception):
@@ -204,7 +208,7 @@ def _end(container: Container, conversation: _Conversation) -> int:
 
 
 def _left(until: float) -> float | None:
-    # requests takes no time that is infinite, zero or more than poll(2) can count.
+    # requests accepts no timeout that is infinite, zero or too large for poll(2).
     return min(max(until - time.monotonic(), 0.001), 1e6)
 
 
@@ -216,11 +220,11 @@ def _check_found(job: Job, code: int, err: bytes) -> None:
 
 
 def _connected(client: Any, identifier: str, params: dict[str, Any]) -> socket.socket:
-    """The connection to the container's streams, as a socket of our own."""
+    """The connection to the container's streams, as a duplicated socket."""
     attached = client.attach_socket(identifier, params=params)
     try:
         connection = socket.socket(fileno=os.dup(attached.fileno()))
     finally:
-        attached._response.close()  # noqa: SLF001 - the library keeps it there, and closes it nowhere
+        attached._response.close()  # noqa: SLF001 - the library keeps the response there and never closes it
     connection.setblocking(False)  # noqa: FBT003 - its only way
     return connection

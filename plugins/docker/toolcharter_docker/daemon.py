@@ -1,4 +1,4 @@
-"""The Docker daemon of this machine: whether it is there, what image it has, and what its errors mean."""
+"""Connect to the Docker daemon of this machine, look up images, and translate the daemon's errors."""
 
 import re
 import socket
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import requests
     from docker import errors as docker_errors
 else:
-    docker = lazy("docker")  # 0.4 s, and only who runs a program needs it
+    docker = lazy("docker")  # the import takes 0.4 s, and only running a program needs it
     docker_errors = lazy("docker.errors")
     requests = lazy("requests")
 
@@ -29,21 +29,22 @@ _NOT_FOUND = re.compile(
 
 
 class Image(NamedTuple):
-    """What has to be known of an image."""
+    """The facts about an image that the runner needs."""
 
     identifier: str
-    """What containers are made from: a name may come to mean another image meanwhile."""
+    """The identifier from which containers are made: a name may be moved to another image in the meantime."""
     variables: frozenset[str]
-    """Names of environment variables that it brings."""
+    """The names of the environment variables that the image sets."""
     volumes: frozenset[str]
-    """Folders for which it wants storage of its own."""
+    """The folders that the image declares as volumes."""
     program: tuple[str, ...] = ()
-    """What runs in it where nothing else is said; and the words behind that, which a job's own replace."""
+    """The image's entry point: the program that runs by default."""
     words: tuple[str, ...] = ()
+    """The default arguments of the entry point; a job's own arguments replace them."""
 
 
 class Daemon(NamedTuple):
-    """A connection, and the image."""
+    """A connection to the daemon, and the profile's image."""
 
     client: "docker.APIClient"
     socket_path: str
@@ -64,7 +65,7 @@ def connect(host: str, image: str) -> Daemon:
     _knock(socket_path)
     with told("The Docker daemon does not answer"):
         client = docker.APIClient(base_url=host, version="auto", timeout=int(TIMEOUT_S), max_pool_size=32)
-        client.trust_env = False  # no proxy lies between us and a socket
+        client.trust_env = False  # a socket needs no proxy
         try:
             found = image_of(client, image)
         except Denied:
@@ -74,10 +75,10 @@ def connect(host: str, image: str) -> Daemon:
 
 
 def image_of(client: "docker.APIClient", image: str) -> Image:
-    """What the daemon knows of *image*.
+    """Look up *image*.
 
     Raises:
-        Denied: `sandbox_unavailable`: it does not have it.
+        Denied: `sandbox_unavailable`: the daemon does not have the image or does not answer.
     """
     with told("The Docker daemon does not answer"):
         try:
@@ -91,7 +92,7 @@ def image_of(client: "docker.APIClient", image: str) -> Image:
 
 
 def _knock(socket_path: str) -> None:
-    """Say clearly what docker's library would wrap three times."""
+    """Check that the socket can be connected to: docker's library would wrap the error three times."""
     with closing(socket.socket(socket.AF_UNIX)) as knocking:
         knocking.settimeout(TIMEOUT_S)
         try:
@@ -111,11 +112,11 @@ def _image(found: dict[str, Any]) -> Image:
 
 @contextmanager
 def told(what: str) -> Generator[None]:
-    """Turn what the docker library raises into what the gate understands.
+    """Translate exceptions of the docker library into the gate's.
 
     Raises:
-        ToolError: `program_not_found` or `invalid_arguments`, where the daemon's answer is about the program.
-        Denied: `sandbox_unavailable`, with *what*, for everything else.
+        ToolError: `program_not_found` or `invalid_arguments`, if the daemon's answer is about the program.
+        Denied: `sandbox_unavailable`, with *what*, for all other errors.
     """
     try:
         yield

@@ -1,7 +1,8 @@
-"""`docker_build`: the image of a tool, put together from a folder of the workspace; nothing runs while it is made.
+"""`docker_build`: make the image of a tool from a folder of the workspace, without running anything.
 
-The daemon's own builder is not used: it fetches what `FROM` and `ADD` name, and runs `RUN` as root. Here the files become one
-layer upon an image that the profile names, in a container that is never started. So there is no network, and no step that runs.
+The daemon's own builder is not used: it fetches the sources of `FROM` and `ADD`, and runs `RUN` as root. Here, the
+files become one layer on top of an image that the profile names, in a container that is never started. So the build
+needs no network and runs no program.
 """
 
 import hashlib
@@ -25,7 +26,7 @@ from toolcharter import Ask, Call, Denied, ToolError, ToolPolicy, ToolRuntime, T
 from toolcharter_docker.daemon import DEFAULT_HOST, Daemon, connect, told
 
 REPOSITORY = "toolcharter-built"
-"""What all images of this tool are called; behind the colon stands what they are made of."""
+"""The name of all images of this tool; the tag is a hash of their contents."""
 DOCKERFILE = "Dockerfile"
 _MAX_DOCKERFILE = 65_536
 _MAX_PATH = 1024
@@ -64,20 +65,20 @@ class DockerBuildData(TypedDict):
     """The structured result."""
 
     image: str
-    """Its identifier, `sha256:...`: whatever is changed in an image, that changes."""
+    """The image's identifier, `sha256:...`; it changes with any change of the image."""
     name: str
-    """`toolcharter-built:` and a hash of what it is made of."""
+    """`toolcharter-built:` and a hash of the base, the files and the command."""
     base: str
     files: int
     bytes: int
 
 
 class _Plan(NamedTuple):
-    """What a Dockerfile says."""
+    """A parsed Dockerfile."""
 
     base: str
     copies: list[tuple[str, str]]
-    """Where a file lies beside the Dockerfile, and where in the image."""
+    """The path of each file beside the Dockerfile, and its path in the image."""
     entrypoint: list[str]
     command: list[str]
 
@@ -115,12 +116,12 @@ def build(workspace: Path, policy: DockerBuildPolicy, rt: ToolRuntime) -> Callab
 
 
 def parsed(text: str) -> _Plan:
-    """What a Dockerfile says.
+    """Parse a Dockerfile.
 
     Raises:
         ToolError: `instruction_not_allowed`, `invalid_dockerfile`; with the number of the line.
 
-    Source: the reference of Dockerfiles, of which this is a part: no flags, variables, wildcards, or lines that go on.
+    Source: the Dockerfile reference. This is a subset without flags, variables, wildcards and line continuations.
     """
     base, copies, words = "", list[tuple[str, str]](), {"ENTRYPOINT": list[str](), "CMD": list[str]()}
     for number, line in enumerate(text.splitlines(), 1):
@@ -143,7 +144,7 @@ def parsed(text: str) -> _Plan:
 
 @contextmanager
 def _at(number: int) -> Generator[None]:
-    """Say in which line something is wrong."""
+    """Add the number of the line to errors."""
     try:
         yield
     except ToolError as error:
@@ -167,7 +168,7 @@ def _base(text: str) -> str:
 
 
 def _list(text: str) -> list[str]:
-    """A list of words in JSON."""
+    """Parse a JSON list of words."""
     try:
         found: Any = json.loads(text)
     except (ValueError, RecursionError):
@@ -181,7 +182,7 @@ def _list(text: str) -> list[str]:
 
 
 def _copies(words: list[str]) -> list[tuple[str, str]]:
-    """Which file goes where."""
+    """Parse the words of a `COPY`: the source and the target of each file."""
     *sources, target = words or [""]
     if not sources or any(word.startswith("--") or re.search(r"[*?\[$\\\0]", word) for word in words):
         raise ValueError("write COPY FILE... /TARGET, without flags, variables and wildcards")
@@ -195,10 +196,10 @@ def _copies(words: list[str]) -> list[tuple[str, str]]:
 
 
 def _read(rt: ToolRuntime, path: str, limit: int) -> bytes:
-    """A file of the workspace, as the guard of paths gives it.
+    """Read a file of the workspace through the path guard.
 
     Raises:
-        Denied, ToolError: As `rt.paths.open_file`; `too_large`; `holds_a_secret`.
+        Denied, ToolError: As for `rt.paths.open_file`; `too_large`; `holds_a_secret`.
     """
     with rt.paths.open_file(path) as file:
         content = file.read(limit + 1)
@@ -212,10 +213,10 @@ def _read(rt: ToolRuntime, path: str, limit: int) -> bytes:
 
 
 def _layer(rt: ToolRuntime, policy: DockerBuildPolicy, folder: str, plan: _Plan) -> _Layer:
-    """The files as a tar, the same for the same files: root's, and readable by all.
+    """Pack the files into a reproducible tar: they belong to root and all users can read them.
 
     Raises:
-        Denied, ToolError: As `_read`; `too_large`.
+        Denied, ToolError: As for `_read`; `too_large`.
     """
     if len(plan.copies) > policy.max_files:
         what = f"The Dockerfile copies {len(plan.copies)} files, and may copy {policy.max_files}."
@@ -232,7 +233,7 @@ def _layer(rt: ToolRuntime, policy: DockerBuildPolicy, folder: str, plan: _Plan)
 
 
 def _made(daemon: Daemon, policy: DockerBuildPolicy, plan: _Plan, layer: _Layer) -> DockerBuildData:
-    """Have the daemon put the image together, unless it has it already.
+    """Have the daemon make the image, unless it has the image already.
 
     Raises:
         ToolError: `too_many_images`, `invalid_dockerfile`.
@@ -255,14 +256,14 @@ def _made(daemon: Daemon, policy: DockerBuildPolicy, plan: _Plan, layer: _Layer)
 
 
 def _committed(daemon: Daemon, plan: _Plan, layer: _Layer, tag: str) -> str:
-    """The image of a container that gets the files and is never started; returns its identifier."""
+    """Commit the image of a container that gets the files and is never started; return the image's identifier."""
     client: Any = daemon.client
     container = client.create_container(
         daemon.image.identifier,
         entrypoint=plan.entrypoint or None,
         command=plan.command or None,
         network_disabled=True,
-        name=f"toolcharter-build-{token_hex(8)}",  # no label: the image would have it, and so each container of it
+        name=f"toolcharter-build-{token_hex(8)}",  # no label: the image and all its containers would inherit it
         host_config=client.create_host_config(network_mode="none"),
     )["Id"]
     try:
@@ -274,7 +275,7 @@ def _committed(daemon: Daemon, plan: _Plan, layer: _Layer, tag: str) -> str:
 
 
 def asks(policy: DockerBuildPolicy, call: Call) -> Ask | None:  # noqa: ARG001 - whatever is asked for
-    """A person's word for each image: it may become what a tool runs in."""
+    """Ask a person before each image is made: a tool may run in it later."""
     return Ask(DockerBuildReason.BUILDS_AN_IMAGE, "An image is to be made, in which a tool may run later.")
 
 
@@ -286,7 +287,7 @@ SPEC = ToolSpec(
     capabilities={"docker:build", "fs:read"},
     safety="high",
     staged=True,
-    isolate=True,  # as of `docker_list`
+    isolate=True,  # as for `docker_list`
     asks=asks,
     aliases=("tool_docker_build",),
     output=DockerBuildData,

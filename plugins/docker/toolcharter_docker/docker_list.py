@@ -1,4 +1,4 @@
-"""`docker_list`: which containers or images the Docker daemon of this machine has. It asks and changes nothing."""
+"""`docker_list`: list the containers or images of this machine's Docker daemon. It changes nothing."""
 
 import json
 import os
@@ -49,21 +49,21 @@ class DockerItem(BaseModel):
     """A container or an image."""
 
     id: str
-    """The first twelve digits."""
+    """The first twelve digits of the identifier."""
     names: list[str]
-    """Of a container, or the tags of an image."""
+    """The names of a container, or the tags of an image."""
     created: str
-    """When, as RFC 3339 in UTC."""
+    """The time of creation, as RFC 3339 in UTC."""
     image: str | None = None
-    """What a container was made of."""
+    """Only for a container: its image."""
     state: str | None = None
-    """Of a container: `running`, `exited`, and so on."""
+    """Only for a container: `running`, `exited`, and so on."""
     status: str | None = None
-    """Of a container, in the daemon's words: `Up 3 hours`."""
+    """Only for a container: the daemon's own words, such as `Up 3 hours`."""
     ports: list[str] | None = None
-    """Of a container, published ones as `127.0.0.1:8080->80/tcp`."""
+    """Only for a container: its ports; published ports as `127.0.0.1:8080->80/tcp`."""
     size: int | None = None
-    """Of an image, in bytes."""
+    """Only for an image: its size in bytes."""
 
 
 class DockerListData(BaseModel):
@@ -126,7 +126,7 @@ SPEC = ToolSpec(
     capabilities={"docker"},
     safety="medium",
     staged=True,
-    isolate=True,  # the daemon may take its time, and the callers of asynchronous code must not wait for it
+    isolate=True,  # the daemon may be slow, which must not block asynchronous callers
     group="runtime",
     aliases=("tool_docker_list",),
     argument_aliases={"limit": "max_items"},
@@ -136,7 +136,7 @@ SPEC = ToolSpec(
 
 
 def _ask(policy: DockerListPolicy, rt: ToolRuntime, target: str) -> list[dict[str, Any]]:
-    """What the daemon answers. Source: Docker Engine API 1.41, ContainerList and ImageList."""
+    """The daemon's list. Source: Docker Engine API 1.41, ContainerList and ImageList."""
     host = policy.host or os.environ.get("DOCKER_HOST") or DEFAULT_HOST
     path = host.removeprefix("unix://")
     if path == host:
@@ -157,7 +157,7 @@ def _unavailable(what: str) -> ToolError:
 
 
 def _container(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """What is shown of a container: neither its command nor its labels, which may hold secrets; it lists no variables."""
+    """A container's item, without its command and its labels, which may hold secrets. The daemon lists no variables."""
     ports = sorted({_port(port) for port in entry.get("Ports") or ()})
     return {
         "id": _short(entry["Id"]),
@@ -212,7 +212,7 @@ def _row(item: Mapping[str, Any]) -> str:
 
 
 def _size(amount: float) -> str:
-    """As docker shows it: three digits, units of a thousand."""
+    """Format a size as docker does: three digits, units of a thousand."""
     for unit in _UNITS[:-1]:
         if amount < 1000:  # noqa: PLR2004 - a thousand
             return f"{amount:.3g} {unit}"

@@ -1,8 +1,9 @@
-"""Removes the containers and placeholders of a process that is gone. Standard library only.
+"""Remove the containers and placeholders of a process that has died. Standard library only.
 
-Run as a script it is the watchdog of one runner: `leftovers.py SOCKET LABEL`, its input a pipe of the runner's process. Each
-line is the path of a placeholder, `.` an orderly end. If the pipe breaks off, that process has died: its containers and
-then its placeholders are removed. It starts without site directories and imports the rest only then, to cost little.
+Run as a script, this is the watchdog of one runner: `leftovers.py SOCKET LABEL`. Its input is a pipe from the runner's
+process. Each line is the path of a placeholder; `.` announces an orderly end. If the pipe ends without it, that process
+has died, and the watchdog removes its containers and then its placeholders. To be cheap, it starts without site
+directories and imports most modules only when it has to clean up.
 """
 
 import json
@@ -13,7 +14,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 LABEL = "dev.toolcharter.owner"
-"""The label of every container: who it belongs to, as `Owner` writes it."""
+"""The label of every container; its value is the container's owner, as `owner` returns it."""
 
 _ATTEMPTS = 30
 _PAUSE_S = 1.0
@@ -27,18 +28,18 @@ def remove_containers(socket_path: str, label: str, is_doomed: Callable[[Contain
 
     Args:
         socket_path: The daemon's socket.
-        label: What the daemon filters by.
-        is_doomed: Sees a container as the daemon lists it: `Id`, `Labels`, `State`, `Created`.
+        label: The label by which the daemon filters.
+        is_doomed: Gets a container as the daemon lists it: `Id`, `Labels`, `State`, `Created`.
 
     Returns:
-        How many there were.
+        The number of removed containers.
 
     Raises:
-        OSError: The daemon cannot be asked, or could not remove one.
+        OSError: The daemon does not answer, or could not remove a container.
 
     Source: Docker Engine API 1.41, ContainerList and ContainerDelete.
     """
-    from urllib.parse import quote  # noqa: PLC0415 - not before there is something to do
+    from urllib.parse import quote  # noqa: PLC0415 - imported only when there is something to do
 
     asked = quote(json.dumps({"label": [label]}))
     status, body = request(socket_path, "GET", f"/containers/json?all=1&filters={asked}")
@@ -47,22 +48,22 @@ def remove_containers(socket_path: str, label: str, is_doomed: Callable[[Contain
     doomed = [entry["Id"] for entry in json.loads(body) if is_doomed(entry)]
     for identifier in doomed:
         status, _ = request(socket_path, "DELETE", f"/containers/{identifier}?force=1&v=1")
-        # 404: it is gone. 409: somebody is removing it.
+        # 404: the container is gone. 409: another process is removing it.
         if status not in {204, 404, 409}:
             raise OSError(f"the Docker daemon answered {status} for the removal of {identifier}")
     return len(doomed)
 
 
 def owner() -> str:
-    """This process: boot, PID namespace, process and its start, as `/proc` tells them."""
+    """Return a name for this process: its boot, PID namespace, number and start time, from `/proc`."""
     return f"{_boot()}:{_namespace()}:{os.getpid()}:{_start_of(os.getpid())}"
 
 
 def is_orphan(container: Container) -> bool:
-    """Whether the owner of a listed container is certainly gone.
+    """Return whether the owner of a listed container is certainly gone.
 
-    What another PID namespace or another boot has started may be alive for all we know, unless the container has ended:
-    a machine that boots ends them all.
+    An owner in another PID namespace or from another boot cannot be checked. Its container counts as an orphan only if
+    the container has ended, as all containers have after a reboot.
     """
     boot, namespace, process, start = (*container["Labels"].get(LABEL, "").split(":"), "", "", "", "")[:4]
     if (boot, namespace) != (_boot(), _namespace()):
@@ -80,7 +81,10 @@ def _namespace() -> str:
 
 
 def _start_of(process: int) -> str:
-    """In clock ticks since the boot; empty if there is no such process. Source: proc(5), field 22 of `stat`."""
+    """The start time of a process in clock ticks since the boot; empty if there is no such process.
+
+    Source: proc(5), field 22 of `stat`.
+    """
     try:
         with open(f"/proc/{process}/stat") as file:  # noqa: PTH123 - as above
             return file.read().rpartition(")")[2].split()[19]
@@ -89,12 +93,12 @@ def _start_of(process: int) -> str:
 
 
 def request(socket_path: str, method: str, target: str, timeout_s: float = _TIMEOUT_S) -> tuple[int, bytes]:
-    """Ask the daemon; status and body.
+    """Send a request to the daemon; return the status and the body of the response.
 
     Raises:
-        OSError: It cannot be asked, or does not answer as it should.
+        OSError: The daemon cannot be reached, or its response is malformed.
     """
-    import http.client  # noqa: PLC0415 - not before there is something to do
+    import http.client  # noqa: PLC0415 - imported only when there is something to do
     import socket  # noqa: PLC0415 - as above
 
     connection = http.client.HTTPConnection("localhost", timeout=timeout_s)
@@ -112,7 +116,7 @@ def request(socket_path: str, method: str, target: str, timeout_s: float = _TIME
 
 
 def watch(lines: Any, socket_path: str, label: str) -> None:
-    """Read *lines* to their end; unless the last is `.`, clean up behind who wrote them."""
+    """Read *lines* to their end; unless the last is `.`, clean up after the process that wrote them."""
     seen: list[str] = []
     for line in lines:
         path = line.rstrip(b"\n")
@@ -129,7 +133,7 @@ def watch(lines: Any, socket_path: str, label: str) -> None:
 
 
 def _persist(remove: Callable[[], int]) -> None:
-    """Until the daemon says twice that nothing is left: one may have been on its way when its owner died."""
+    """Repeat *remove* until nothing is left twice: a container may still have been in creation when its owner died."""
     clean = 0
     for _ in range(_ATTEMPTS):
         try:

@@ -1,9 +1,9 @@
-"""Keeps a program from starting while another one could replace what the daemon mounts for it.
+"""Keep a program from starting while another program could replace a folder that the daemon mounts for it.
 
-The daemon follows the paths of mounts by itself, when the container starts. A program that holds a folder as a mount
-point cannot rename it. One that began before there was a reason to hold that folder can: it could put a link there for a
-moment, and the daemon would mount the folder that the link leads to. So a program starts only when all others that may
-write to the workspace hold whatever is mounted for it. Standard library only.
+The daemon resolves the paths of mounts itself, when the container starts. A program in whose container a folder is a
+mount point cannot rename that folder. But a program that was started before the folder became protected can: it could
+put a link there for a moment, and the daemon would mount the link's target. So a program starts only when each other
+program that may write to the workspace has the same mount points. Standard library only.
 """
 
 import threading
@@ -17,17 +17,17 @@ _BEAT_S = 0.1
 
 
 class Neighbour:
-    """A program that may write to the workspace, from before its mounts are made to the removal of its container."""
+    """A program that may write to the workspace, from before its mounts are made until its container is removed."""
 
     def __init__(self, held: Iterable[Hold], *, is_brief: bool) -> None:
         self.is_brief = is_brief
-        """Somebody waits for its end, so that others may do so, too."""
+        """Whether a caller waits for its end. If so, other programs may wait for it, too."""
         self.is_mounted = False
         self.held = {part.path: part for part in held}
-        """What is mounted over itself for it."""
+        """The paths that are mounted over themselves in its container."""
 
     def first_loose(self, other: "Neighbour") -> str | None:
-        """The first path that is mounted for *other* and that this program could replace; None if there is none."""
+        """Return the first path that is mounted for *other* and that this program could replace, or None."""
         return next((path for path, part in other.held.items() if not self._keeps(part)), None)
 
     def _keeps(self, part: Hold) -> bool:
@@ -39,7 +39,7 @@ class Neighbour:
 
 
 class Neighbours:
-    """All programs of one runner that may write to the workspace; safe from many threads."""
+    """All programs of one runner that may write to the workspace. Thread-safe."""
 
     def __init__(self) -> None:
         self._present: set[Neighbour] = set()
@@ -48,16 +48,17 @@ class Neighbours:
     def enter(
         self, held: Iterable[Hold], expires: float, is_wanted: Callable[[], bool] | None, *, is_brief: bool
     ) -> Neighbour | str:
-        """Take a place among the others.
+        """Register a program; wait while other programs could replace a path that is mounted for it.
 
         Args:
-            held: What is mounted over itself for this program.
+            held: The paths that are mounted over themselves in this program's container.
             expires: Until when to wait for others, on the monotonic clock.
-            is_wanted: Whether anybody still waits for this program.
-            is_brief: Whether somebody waits for its end.
+            is_wanted: Returns whether the caller still waits for this program.
+            is_brief: Whether a caller waits for this program's end.
 
         Returns:
-            The place, or a path that another program could replace: one that is not waited for, or not any longer.
+            The registered program; or a path that another program could replace, if waiting for that program is
+            pointless or the time is up.
         """
         newcomer = Neighbour(held, is_brief=is_brief)
         with self._changed:
@@ -71,14 +72,14 @@ class Neighbours:
         return newcomer
 
     def mounted(self, neighbour: Neighbour | None) -> None:
-        """Its mounts are made: what others do to their paths from now on does not change them."""
+        """Record that the program's mounts are made: changes to their paths no longer affect it."""
         with self._changed:
             if neighbour is not None:
                 neighbour.is_mounted = True
             self._changed.notify_all()
 
     def leave(self, neighbour: Neighbour | None) -> None:
-        """Nothing of it runs any longer."""
+        """Remove a program whose container has ended."""
         with self._changed:
             self._present -= {neighbour}
             self._changed.notify_all()

@@ -1,9 +1,10 @@
-"""Holds the names of protected paths, also of those that do not exist, while containers run. Standard library only.
+"""Protect the names of paths, existing or not, while containers run. Standard library only.
 
-A mount needs something to lie on. Where a protected path is missing, its first missing component becomes an empty folder
-with the sticky bit, is mounted read-only over itself, and goes when no container needs it. To remove a folder
-takes away the mounts that lie on it in other containers, too (Linux 3.18). So each holder has a shared lock on the folder,
-and only who gets it for himself removes it. Locks end with their process: what a crash leaves, the next run takes over.
+A mount needs a mount point. If a protected path is missing, its first missing component becomes an empty folder with
+the sticky bit: a placeholder. It is mounted read-only over itself, and removed when no container needs it. Removing a
+folder would also remove the mounts on it in other containers (Linux 3.18). So each user of a placeholder holds a shared
+lock on it, and only the one that gets an exclusive lock removes it. Locks end with their process: the next run takes
+over the placeholders that a crash has left.
 """
 
 import fcntl
@@ -16,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 MODE = 0o1755
-"""Sticky: the mark of a placeholder, the same as in the runner `bwrap`."""
+"""The mode of a placeholder. The sticky bit marks it, as in the runner `bwrap`."""
 
 _PATIENCE_S = 2.0
 _PAUSE_S = 0.002
@@ -25,35 +26,35 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Unprotectable(Exception):
-    """A protected path cannot be held; its text says which and why."""
+    """A path cannot be protected; the exception's text says which path and why."""
 
 
 class Hold(NamedTuple):
-    """What has to be mounted over itself."""
+    """A path that has to be mounted over itself."""
 
     path: str
     """Relative to the workspace."""
     writable: bool
-    """A folder on the way to a protected path: as a mount point it cannot be renamed away."""
+    """True for a folder above a protected path: it is only a mount point so that it cannot be renamed."""
     identity: tuple[int, int]
-    """Device and inode of what was seen there."""
+    """The device and the inode that were found there."""
 
 
 def hold(workspace: Path, protected: Iterable[str], stack: ExitStack, hidden: Iterable[str] = ()) -> list[Hold]:
-    """Find or make what keeps *protected* from being written, renamed or created.
+    """Find or make the mount points that keep *protected* from being written, renamed or created.
 
     Args:
         workspace: The real path of a folder.
-        protected: Paths relative to it.
-        stack: Gives back what is held, and removes what was made, when it is closed.
-        hidden: Paths relative to it. The folders on the way to them cannot be renamed: under another name a later program
-            might be shown what lies in them.
+        protected: Paths relative to the workspace.
+        stack: Releases the locks and removes the placeholders when it is closed.
+        hidden: Paths relative to the workspace. The folders above them cannot be renamed: under another name, a later
+            program could see their content.
 
     Returns:
         Each path once, parents first.
 
     Raises:
-        Unprotectable: A link lies on the way, whose name no mount can hold; or something that is neither folder nor
+        Unprotectable: A path has a link, whose name no mount can protect; or something that is neither a folder nor a
             file; or a folder cannot be made.
     """
     held: dict[str, Hold] = {}
@@ -67,7 +68,7 @@ def hold(workspace: Path, protected: Iterable[str], stack: ExitStack, hidden: It
 
 
 def changed(workspace: Path, held: Iterable[Hold]) -> str | None:
-    """The first path where something else lies than when it was held; None if there is none."""
+    """Return the first path whose file has been replaced since `hold`; None if there is none."""
     for part in held:
         try:
             found = (workspace / part.path).lstat()
@@ -79,7 +80,7 @@ def changed(workspace: Path, held: Iterable[Hold]) -> str | None:
 
 
 def remove_if_unused(path: str) -> None:
-    """Remove the placeholder at *path* if it is one and nobody holds it."""
+    """Remove the folder at *path* if it is a placeholder and no process holds a lock on it."""
     with suppress(OSError):
         descriptor = os.open(path, _FOLDER)
         _give_back(descriptor, path)
@@ -99,7 +100,7 @@ def _held(workspace: Path, path: str, stack: ExitStack) -> Iterator[Hold]:
 
 
 def _hold_way(workspace: Path, path: str, held: dict[str, Hold]) -> None:
-    """Hold the folders that lead to *path*, as far as nothing protects them already."""
+    """Hold the folders above *path*, unless they are protected already."""
     parts = path.split("/")
     for depth in range(1, len(parts)):
         here = "/".join(parts[:depth])
@@ -110,11 +111,11 @@ def _hold_way(workspace: Path, path: str, held: dict[str, Hold]) -> None:
                 raise Unprotectable(f"{here!r}: {error.strerror}") from error
             held[here] = Hold(here, writable=True, identity=(found.st_dev, found.st_ino))
         if not held[here].writable:
-            return  # a mount of its own would make it writable again
+            return  # another mount below would be writable again
 
 
 def _look(file: Path, path: str, stack: ExitStack) -> os.stat_result:
-    """What is there, a file or a folder; where nothing is, a placeholder is made."""
+    """The status of the file or folder at *file*; a placeholder is made if there is none."""
     until = time.monotonic() + _PATIENCE_S
     while time.monotonic() < until:
         try:
@@ -149,7 +150,7 @@ def _make(file: Path, path: str) -> None:
 
 
 def _take(file: Path, stack: ExitStack) -> os.stat_result | None:
-    """Share the lock on a placeholder; None if it went away meanwhile, or somebody has the lock for himself."""
+    """Share the lock on a placeholder; None if the placeholder has gone, or another process has the exclusive lock."""
     try:
         descriptor = os.open(file, _FOLDER)
     except OSError:
@@ -163,7 +164,7 @@ def _take(file: Path, stack: ExitStack) -> os.stat_result | None:
 
 def _shares(descriptor: int) -> bool:
     with suppress(BlockingIOError):
-        # Never waited for: a program in a container could hold the lock for ever.
+        # Does not block: a program in a container could hold the lock for ever.
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
         return True
     return False
@@ -171,12 +172,12 @@ def _shares(descriptor: int) -> bool:
 
 def _give_back(descriptor: int, path: str) -> None:
     try:
-        # Only the last holder gets it; another one may be just about to take the folder over.
+        # Only the last holder gets the exclusive lock; another run may be about to take the folder over.
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if _is_at(descriptor, path) and _is_placeholder(os.fstat(descriptor)):
             Path(path).rmdir()
     except OSError:
-        pass  # Somebody else holds it and will remove it, or has put something in.
+        pass  # Another holder will remove the folder, or it is not empty any more.
     finally:
         os.close(descriptor)
 

@@ -1,4 +1,4 @@
-"""What a container is made with: everything that contains it is decided here. Pure."""
+"""The options of a container: all of its confinement is decided here. Pure."""
 
 import os
 import signal
@@ -16,28 +16,28 @@ from toolcharter_docker.seccomp import profile
 _KERNELS = tuple(map(Path, ("/proc", "/sys", "/dev")))
 _SHARED_MEMORY_BYTES = 16 * 1024**2
 _NOTHING = Path(__file__).with_name("empty")
-"""A file without content."""
+"""An empty file."""
 _SIGNALLED = 128
 _SIGNALS = 31
 """Numbers of the signals that end a program. Source: signal(7)."""
-# Docker takes its own keys out of what is written to a terminal; nobody ever types these.
+# Docker detaches from a terminal when it reads its detach keys; no program types this sequence.
 _DETACH_KEYS = ",".join(["ctrl-^", "ctrl-_"] * 16)
 
 
 class Plan(NamedTuple):
-    """One container."""
+    """The options of one container."""
 
     create: dict[str, Any]
-    """What `APIClient.create_container` takes, but for `host_config`."""
+    """The arguments of `APIClient.create_container`, except `host_config`."""
     host: dict[str, Any]
-    """What `APIClient.create_host_config` takes."""
+    """The arguments of `APIClient.create_host_config`."""
     attach: dict[str, Any]
-    """What `APIClient.attach_socket` takes as `params`."""
+    """The argument `params` of `APIClient.attach_socket`."""
     memory_bytes: int
 
 
 class Ground(NamedTuple):
-    """What all containers of a runner have in common."""
+    """The common facts of all containers of a runner."""
 
     policy: DockerPolicy
     scope: RunnerScope
@@ -57,15 +57,15 @@ def plan(
     """Plan the container of one program.
 
     Args:
-        ground: What is the same for all.
+        ground: The common facts of all containers.
         job: The program.
-        held: What is mounted over itself.
-        hidden: What the program may not see; absolute paths lie in a root to read from.
-        is_open: The program has an input.
-        is_terminal: It runs on a terminal.
+        held: The paths that are mounted over themselves.
+        hidden: The paths that the program may not see; absolute paths lie in one of the policy's `read_roots`.
+        is_open: Whether the program has an input.
+        is_terminal: Whether the program runs on a terminal.
 
     Raises:
-        ToolError: `invalid_arguments`, for what no program can be passed.
+        ToolError: `invalid_arguments`, for a text that cannot be passed to a program; `program_not_found`.
     """
     policy = ground.policy
     program, *arguments = _passable((*policy.command, *_words(ground.image, job)))
@@ -96,7 +96,7 @@ def plan(
         "memswap_limit": memory,
         "shm_size": _SHARED_MEMORY_BYTES,
         "nano_cpus": int(policy.cpus * 1e9),
-        # The init process is one, too.
+        # The init process counts, too.
         "pids_limit": _least(policy.pids, job.limits.processes) + 1,
         "ulimits": _ulimits(job.limits),
         "log_config": {"Type": "none"},
@@ -111,7 +111,7 @@ def _words(image: Image, job: Job) -> tuple[str, ...]:
     """The program and its arguments.
 
     Raises:
-        ToolError: `program_not_found`: the image has none of its own.
+        ToolError: `program_not_found`: the job has no program and the image has no default program.
     """
     if not job.image or job.argv[0]:
         return job.argv
@@ -122,11 +122,11 @@ def _words(image: Image, job: Job) -> tuple[str, ...]:
 
 
 def check_ground(policy: DockerPolicy, scope: RunnerScope, socket_path: str) -> None:
-    """Refuse what no container can be built on.
+    """Refuse a workspace or a readable root that a container must not have.
 
     Raises:
-        Denied: `sandbox_unavailable`: the workspace would hide the image's programs or lies in a kernel's file system,
-            or it or a root to read from holds the daemon's socket, with which a program could start any container.
+        Denied: `sandbox_unavailable`: the workspace would hide the image's programs; or it or a readable root lies in a
+            kernel's file system, or contains the daemon's socket, with which a program could start any container.
     """
     workspace = scope.workspace
     on_path = [Path(folder) for folder in policy.path.split(":")]
@@ -135,18 +135,18 @@ def check_ground(policy: DockerPolicy, scope: RunnerScope, socket_path: str) -> 
     for folder in (workspace, *policy.read_roots):
         if any(folder.is_relative_to(kernel) for kernel in _KERNELS):
             raise Denied("sandbox_unavailable", f"{str(folder)!r} is no folder for a container to see.")
-        # Read-only does not keep anybody from connecting.
+        # A read-only mount does not keep programs from connecting to a socket.
         if Path(socket_path).resolve().is_relative_to(folder.resolve()):
             raise Denied("sandbox_unavailable", f"{str(folder)!r} holds the Docker daemon's socket.")
 
 
 def exit_code(status: int) -> int:
-    """A container's status as a program's: both init and shells add 128 to the signal that ended a program."""
+    """Turn a container's status into a program's exit code: init and shells report a signal as 128 plus its number."""
     return _SIGNALLED - status if _SIGNALLED < status <= _SIGNALLED + _SIGNALS else status
 
 
 def signal_name(number: int) -> str:
-    """As the daemon wants it."""
+    """Return the name of a signal, as the daemon expects it."""
     return signal.Signals(number).name
 
 
@@ -157,13 +157,13 @@ def _passable(argv: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _check_text(text: str, what: str) -> None:
-    # JSON could carry both; what the daemon would make of them is not what was judged.
+    # JSON can carry both, but the daemon would change them, so that the program would get another text than was judged.
     if "\0" in text or any("\ud800" <= letter <= "\udfff" for letter in text):
         raise ToolError(f"There is a NUL or a lone surrogate in {what}.", reason="invalid_arguments")
 
 
 def _environment(image: Image, path: str, given: Mapping[str, str]) -> dict[str, str | None]:
-    """None takes away what the image or the daemon would set."""
+    """The variables of the program; None removes a variable that the image or the daemon would set."""
     for name, value in given.items():
         _check_text(name + value, "the environment")
         if not name or "=" in name:
@@ -182,7 +182,7 @@ def _ulimits(limits: ProcessLimits) -> list[dict[str, Any]]:
 
 
 def _tmpfs(ground: Ground, hidden: Sequence[HiddenPath]) -> dict[str, str]:
-    """`/tmp`, whatever the image would have a volume for, which would be a folder on this machine, and hidden folders."""
+    """The folders in memory: `/tmp`, hidden folders, and the image's volumes, which would else lie on this machine."""
     options = f"rw,nosuid,nodev,noexec,mode=1777,size={ground.policy.tmp_bytes}"
     taken = {str(folder) for folder in (ground.scope.workspace, *ground.policy.read_roots)}
     usual = dict.fromkeys(sorted({"/tmp", *ground.image.volumes} - taken), options)  # noqa: S108 - of the container
@@ -191,7 +191,7 @@ def _tmpfs(ground: Ground, hidden: Sequence[HiddenPath]) -> dict[str, str]:
 
 
 def _mounts(ground: Ground, job: Job, held: Iterable[Hold], hidden: Sequence[HiddenPath]) -> list[dict[str, Any]]:
-    """Each folder at its own path, so that what is judged here means the same in there; an empty file over hidden ones."""
+    """The mounts. Each folder has its own path, so that a judged path means the same inside. Hidden files are empty."""
     workspace = ground.scope.workspace
     return [
         *(_bind(root, writable=False) for root in ground.policy.read_roots),
@@ -202,7 +202,7 @@ def _mounts(ground: Ground, job: Job, held: Iterable[Hold], hidden: Sequence[Hid
 
 
 def _bind(source: Path, *, writable: bool, target: Path | None = None) -> dict[str, Any]:
-    # Not recursive: dockerd before 25 leaves what is mounted below a read-only folder writable.
+    # Not recursive: dockerd before 25 would leave mounts below a read-only folder writable.
     options = {"Propagation": "rprivate", "NonRecursive": True}
     return {
         "Type": "bind",

@@ -1,4 +1,4 @@
-"""What a profile says of the containers that programs run in."""
+"""The policy of the containers that programs run in."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ MIB = 1024**2
 
 
 class DockerPolicy(ExtensionPolicy):
-    """Of which image the containers are, and what they may take. A job's own limits count where they are smaller."""
+    """The image of the containers, and their limits. A job's own limits apply if they are smaller."""
 
     image: str = Field(pattern=r"^[a-zA-Z0-9][a-zA-Z0-9._:/@-]{0,255}$")
     """Name or digest of an image that the daemon has. It is never pulled."""

@@ -1,4 +1,4 @@
-"""Runs each program in a container of its own and leaves nothing of it."""
+"""`DockerRunner`: run each program in a new container, and remove it afterwards."""
 
 import os
 import subprocess
@@ -43,17 +43,17 @@ class Docker:
 
     @hookimpl
     def open_runner(self, scope: RunnerScope) -> ProgramRunner:
-        """A runner for *scope*; it connects with its first program."""
+        """Open a runner for *scope*. It connects to the daemon with its first program."""
         return DockerRunner(self._policy, scope, os.environ.get("DOCKER_HOST") or DEFAULT_HOST)
 
 
 class DockerRunner:
-    """What `open_runner` returns; safe from many threads.
+    """A `ProgramRunner` with a container for each program. Thread-safe.
 
     Args:
-        policy: What the profile says.
-        scope: The workspace and what is protected in it.
-        default_host: The daemon's address where the policy names none.
+        policy: The profile's policy.
+        scope: The workspace and its protected paths.
+        default_host: The daemon's address if the policy names none.
     """
 
     name = "docker"
@@ -71,17 +71,17 @@ class DockerRunner:
         self._held: dict[Container, ExitStack] = {}
         self._neighbours = Neighbours()
         self._is_closed = False
-        # Two toolboxes of one process do not remove each other's containers.
+        # With the object's id, so that two toolboxes of one process do not remove each other's containers.
         self._owner = f"{leftovers.owner()}:{id(self):x}"
 
     def run(self, job: Job, /) -> Ended:
-        """Run *job* to its end, or to the end of its time, in a container that is gone afterwards.
+        """Run *job* in a new container until it ends or its time is up; then remove the container.
 
         Raises:
-            Denied: `sandbox_unavailable`; `path_outside_workspace`, for a working folder that is no folder below the
-                workspace.
-            ToolError: `program_not_found`, `invalid_arguments`, `timed_out` if its time was up before its turn came,
-                `tool_error`.
+            Denied: `sandbox_unavailable`; `protected_path`; `path_outside_workspace`, if the job's folder is not a
+                folder below the workspace.
+            ToolError: `program_not_found`, `invalid_arguments`, `tool_error`; `timed_out`, if the job's time is up
+                before its turn comes.
         """
         with self._turn(job.expires):
             container, _ = self._started(job, is_brief=True, is_open=bool(job.stdin), is_terminal=False)
@@ -110,7 +110,7 @@ class DockerRunner:
         return running
 
     def close(self) -> None:
-        """Remove all containers of this runner, and release everything."""
+        """Remove all containers of this runner, and release its resources."""
         with self._lock:
             self._is_closed = True
             held = list(self._held)
@@ -121,7 +121,10 @@ class DockerRunner:
             self._daemon.client.close()
 
     def _swept(self, daemon: Daemon) -> bool:
-        """Whether nothing is left. One whose making was answered too late for us is found by its label."""
+        """Remove remaining containers by their label, also those whose creation was answered too late.
+
+        Returns false if the daemon fails.
+        """
         with suppress(OSError):
             leftovers.remove_containers(daemon.socket_path, f"{leftovers.LABEL}={self._owner}", lambda _: True)
             return True
@@ -159,10 +162,10 @@ class DockerRunner:
         return container, neighbour
 
     def _image(self, daemon: Daemon, name: str) -> Image:
-        """The image that a job is for.
+        """The image of a job.
 
         Raises:
-            Denied: `sandbox_unavailable`: the policy does not name it, or the daemon does not have it.
+            Denied: `sandbox_unavailable`: the policy does not list the image, or the daemon does not have it.
         """
         if name in {"", self._policy.image}:
             return daemon.image
@@ -175,7 +178,7 @@ class DockerRunner:
         return image_of(daemon.client, name)
 
     def _sockets(self) -> Iterator[HiddenPath]:
-        """Sockets of this machine where programs could see them: a mount that is read-only keeps nobody from connecting."""
+        """This machine's sockets in folders that programs see: a read-only mount does not prevent a connection."""
         for place in sockets_below((self._scope.workspace, *self._policy.read_roots)):
             path = Path(place)
             inside = path.is_relative_to(self._scope.workspace)
@@ -185,7 +188,8 @@ class DockerRunner:
         if self._is_closed:
             raise Denied(_UNAVAILABLE, "The runner is closed.")
         container.start()
-        # The daemon followed the paths by itself. What another program swapped meanwhile would now be mounted.
+        # The daemon has resolved the paths itself. If another program has swapped a folder, the wrong one is mounted
+        # now.
         if path := changed(self._scope.workspace, held):
             raise Denied("protected_path", f"{path!r} was replaced while the container started.")
 
@@ -203,7 +207,7 @@ class DockerRunner:
 
     def _enter(self, job: Job, held: list[Hold], stack: ExitStack, *, is_brief: bool) -> Neighbour | None:
         if job.read_only:
-            return None  # it replaces nothing, and nothing is mounted for it that could be replaced
+            return None  # it cannot replace anything, and has no mounts that another program could replace
         entered = self._neighbours.enter(held, job.expires, job.is_wanted, is_brief=is_brief)
         if isinstance(entered, str):
             message = (
@@ -233,7 +237,7 @@ class DockerRunner:
             return self._daemon, self._watchdog
 
     def _release(self, container: Container) -> None:
-        """Remove a container, and only then what protected paths lie on."""
+        """Remove a container, and only then release its placeholders."""
         if container.remove():
             with self._lock:
                 stack = self._held.pop(container, None)
@@ -242,16 +246,17 @@ class DockerRunner:
 
 
 class _Watchdog:
-    """A process that outlives this one just to clean up behind it.
+    """A process that outlives this one to clean up after it.
 
     Raises:
-        Denied: `sandbox_unavailable`: it cannot be started, so that containers might outlive us.
+        Denied: `sandbox_unavailable`: the watchdog cannot be started. Without it, containers could outlive this
+            process.
     """
 
     def __init__(self, socket_path: str, owner: str) -> None:
         argv = [sys.executable, "-I", "-S", leftovers.__file__, socket_path, owner]
         try:
-            self._process = subprocess.Popen(  # noqa: S603 - our own file, by our own Python
+            self._process = subprocess.Popen(  # noqa: S603 - this plugin's own file, run by this Python
                 argv, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/",
                 env={}, start_new_session=True,
             )  # fmt: skip
@@ -262,11 +267,11 @@ class _Watchdog:
 
     @property
     def _pipe(self) -> IO[bytes]:
-        assert self._process.stdin is not None  # noqa: S101 - asked for above
+        assert self._process.stdin is not None  # noqa: S101 - `PIPE` above
         return self._process.stdin
 
     def note(self, paths: Iterator[Path]) -> None:
-        """Tell it what may be a placeholder; what is none it leaves alone."""
+        """Send the watchdog paths that may be placeholders; it leaves other files alone."""
         with self._lock, suppress(OSError):
             for path in paths:
                 if path not in self._noted and "\n" not in str(path):
@@ -275,8 +280,8 @@ class _Watchdog:
             self._pipe.flush()
 
     def end(self, *, orderly: bool) -> None:
-        """Let it go; unless all went well it tries for a while to clean up."""
-        with self._lock, suppress(OSError, ValueError):  # the latter if it was let go already
+        """Close the pipe; unless the end is *orderly*, the watchdog then tries for some time to clean up."""
+        with self._lock, suppress(OSError, ValueError):  # ValueError if the pipe is closed already
             if orderly:
                 self._pipe.write(b".\n")
             self._pipe.close()

@@ -1,4 +1,4 @@
-"""A program in a container that goes on while its tool returns."""
+"""A program in a container that keeps running after its tool has returned."""
 
 import signal
 import threading
@@ -13,7 +13,7 @@ _LOST = -signal.SIGKILL
 
 
 class DockerRunning:
-    """What `DockerRunner.start` returns. A thread of its own waits for the program's end."""
+    """A running program, as `DockerRunner.start` returns it. Its own thread waits for the program's end."""
 
     lost: None = None
 
@@ -38,18 +38,21 @@ class DockerRunning:
 
     @property
     def exit_code(self) -> int | None:
-        """None while it runs; negative: ended by that signal, KILL too if the daemon took its end with it."""
+        """The program's exit code; None while it runs; negative for a signal.
+
+        The code is that of KILL if the daemon or the container went away.
+        """
         return self._code
 
     def fileno(self) -> int:
-        """The connection to the container."""
+        """Return the descriptor of the connection to the container."""
         return self._container.connection.fileno()
 
     def read(self, max_bytes: int) -> bytes:
-        """Output that is there, without waiting; empty if there is none or no more."""
+        """Return available output without waiting; empty if there is none now or no more at all."""
         found = b""
         with suppress(OSError):
-            # A piece may hold no more than the head of a frame.
+            # A chunk may hold only the header of a frame.
             while not found and (chunk := self._container.connection.recv(max_bytes)):
                 if self._frames is None:
                     return chunk
@@ -57,30 +60,33 @@ class DockerRunning:
         return found
 
     def write(self, data: bytes) -> int:
-        """Write to its input what fits, without waiting; the number of bytes, 0 too if it reads no more."""
+        """Write as much of *data* as possible to the input without waiting; return the number of bytes.
+
+        Returns 0 also if the program no longer reads.
+        """
         with suppress(OSError):
             return self._container.connection.send(data)
         return 0
 
     def resize(self, size: TerminalSize) -> None:
-        """Tell the terminal its new size, if there is one and it still runs."""
+        """Set the size of the terminal, if there is one and the program still runs."""
         if self._frames is None and self._code is None:
             with suppress(Exception):
                 self._container.resize(size.rows, size.columns)
 
     def signal(self, number: int) -> None:
-        """Send a signal to the program; KILL reaches all that it started, the others what it hands on."""
+        """Send a signal to the program. KILL also ends its processes; they get other signals only from the program."""
         if self._code is None:
             with suppress(Exception):
                 self._container.kill(number)
 
     def wait(self, timeout_s: float) -> int | None:
-        """Wait for its end; None if the time is up first."""
+        """Wait for the program's end; return its exit code, or None if the time is up first."""
         self._has_ended.wait(timeout_s)
         return self._code
 
     def close(self) -> None:
-        """End it and all that it started (TERM, a grace, KILL) and release what it holds. May be called twice."""
+        """End the program and its processes (TERM, a pause, KILL), and remove the container. May be called twice."""
         if self._is_closed:
             return
         self._is_closed = True
@@ -93,7 +99,7 @@ class DockerRunning:
         try:
             while code is None:
                 code = self._container.wait(None)
-            self._ended()  # of a container that was lost nobody knows whether it runs
+            self._ended()  # not for a lost container: it may still be running
         except ToolError:
             code = _LOST
         self._code = code

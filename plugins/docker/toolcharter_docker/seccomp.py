@@ -1,10 +1,10 @@
-"""The system calls that programs in a container may make, as a profile for the daemon.
+"""The system calls that programs in a container may make, as a seccomp profile for the daemon.
 
-The daemon's own profile changes from version to version: that of Docker 20.10 lets programs open `AF_VSOCK` sockets, which
-lead to the hypervisor whatever network the container has, and use io_uring. This one is for programs without any
-capability. It leaves out what only an administrator has a use for, what makes namespaces, keyrings, which no namespace
-divides, and what looks into other processes. A call that is unknown here is refused, and so is every call of a 32-bit
-program, where one number stands for all that sockets can do.
+The daemon's own profile changes from version to version. That of Docker 20.10 lets programs use io_uring and open
+`AF_VSOCK` sockets, which lead to the hypervisor whatever network the container has. This profile is for programs
+without capabilities. It leaves out calls that only an administrator needs, calls that make namespaces, keyrings, which
+are not separated by namespaces, and calls that inspect other processes. Calls that are not listed here are refused. So
+are all calls of 32-bit programs, for which one call number covers all socket operations.
 
 Sources: the kernel's arch/x86/entry/syscalls/syscall_64.tbl and include/uapi/asm-generic/unistd.h; seccomp(2),
 clone(2), socket(2), personality(2); Docker's documentation, "Seccomp security profiles for Docker", for the format.
@@ -50,20 +50,20 @@ _ALLOWED = """
 # CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET. CLONE_NEWTIME is for `unshare` and `clone3` only.
 _NAMESPACES = 0x7E02_0000
 _FAMILIES = {"AF_UNIX": 1, "AF_INET": 2, "AF_INET6": 10, "AF_NETLINK": 16}
-# Linux on 64 and 32 bits, each with ADDR_NO_RANDOMIZE or not, for debuggers and old runtimes, and the question.
+# Linux on 64 and 32 bits, each with and without ADDR_NO_RANDOMIZE, for debuggers and old runtimes; and the query.
 _PERSONALITIES = (0x0, 0x8, 0x4_0000, 0x4_0008, 0xFFFF_FFFF)
 _EPERM, _ENOSYS = 1, 38
 _MASKED = "SCMP_CMP_MASKED_EQ"
-# A file that takes on its owner's or its group's rights would do so for every user of this machine, outside the container.
+# A set-ID file would give its owner's or group's rights to every user of this machine, outside the container.
 _SET_ID = 0o6000
-_MAKES = 0o100 | 0o20_000_000  # O_CREAT, and what of O_TMPFILE is not O_DIRECTORY
+_MAKES = 0o100 | 0o20_000_000  # O_CREAT, and O_TMPFILE without its O_DIRECTORY bit
 _MODE_AT = {"creat": 1, "chmod": 1, "fchmod": 1, "mknod": 1, "fchmodat": 2, "fchmodat2": 2, "mknodat": 2}
 _FLAGS_AT = {"open": 1, "openat": 2}
-"""The mode follows the flags. It counts where a file is made: otherwise it is whatever the register held."""
+"""The index of the flags argument; the mode is the next one. It is valid only if the call makes a file."""
 
 
 def profile() -> str:
-    """The profile, as the JSON text that the option `seccomp=` takes."""
+    """Return the profile as the JSON text that the option `seccomp=` takes."""
     calls = [
         {"names": _ALLOWED.split(), "action": "SCMP_ACT_ALLOW"},
         _allow("clone", _NAMESPACES, _MASKED),
@@ -72,7 +72,7 @@ def profile() -> str:
         *(_allow(name, _SET_ID, _MASKED, at=at) for name, at in _MODE_AT.items()),
         *(_allow(name, _MAKES, _MASKED, at=at) for name, at in _FLAGS_AT.items()),
         *(_allow(name, _SET_ID, _MASKED, at=at + 1) for name, at in _FLAGS_AT.items()),
-        # What they want is in memory, where no filter looks; with this answer programs take `clone` and `openat`.
+        # Their arguments are in memory, which a filter cannot read. After ENOSYS, programs use `clone` and `openat`.
         {"names": ["clone3", "openat2"], "action": "SCMP_ACT_ERRNO", "errnoRet": _ENOSYS},
     ]
     machines: list[dict[str, Any]] = [
@@ -84,6 +84,6 @@ def profile() -> str:
 
 
 def _allow(name: str, value: int, operation: str = "SCMP_CMP_EQ", *, at: int = 0) -> dict[str, Any]:
-    """Allow a call where its argument *at* is *value*, or has none of its bits if they are masked."""
+    """Allow a call if its argument *at* equals *value*; for `_MASKED`, if it has none of the bits of *value*."""
     argument = {"index": at, "value": value, "valueTwo": 0, "op": operation}
     return {"names": [name], "action": "SCMP_ACT_ALLOW", "args": [argument]}

@@ -1,4 +1,4 @@
-"""What comes out of a container: frames of two streams on one connection, read with bounded memory."""
+"""Parse a container's output: frames of two streams on one connection, with bounded memory."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -17,14 +17,14 @@ class Kept:
         self._limit = limit
 
     def add(self, chunk: bytes | memoryview) -> None:
-        """Take what still fits."""
+        """Keep as much of *chunk* as fits."""
         room = self._limit - len(self.data)
         self.data += chunk[:room]
         self.truncated = self.truncated or len(chunk) > room
 
 
 class Frames:
-    """Takes the connection's bytes as they come, gives the streams' as they are.
+    """Splits the connection's bytes into the bytes of its streams.
 
     Source: Docker Engine API 1.41, ContainerAttach, "Stream format": one byte for the stream (0 stdin, 1 stdout, 2
     stderr), three of zero, four for the size, big-endian, then that many bytes.
@@ -36,7 +36,7 @@ class Frames:
         self._left = 0
 
     def feed(self, data: bytes) -> Iterator[tuple[int, memoryview]]:
-        """The parts of *data* that belong to a stream, with its number; they are views of *data*."""
+        """Yield the parts of *data* with the numbers of their streams. The parts are views of *data*."""
         rest = memoryview(data)
         while rest:
             if self._left == 0:
