@@ -1,4 +1,4 @@
-"""The command `toolcharter import`: files of other systems become profiles."""
+"""The command `toolcharter import`: turn files of other systems into profiles."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -10,10 +10,10 @@ if TYPE_CHECKING:
 
     from toolcharter_importer import command
 else:
-    command = lazy("toolcharter_importer.command")  # a list of plugins needs none of it
+    command = lazy("toolcharter_importer.command")  # listing the plugins does not need it
 
 
 @hookimpl
 def register_commands() -> "Sequence[click.Command]":
-    """The one command of this distribution."""
+    """Offer the command `import`."""
     return [command.command]

@@ -1,4 +1,4 @@
-"""`toolcharter import`: files of other systems become profiles; what these do not say is told."""
+"""`toolcharter import`: turn files of other systems into profiles, and report what a profile cannot express."""
 
 import json
 from pathlib import Path
@@ -75,7 +75,7 @@ def _require_apart(drafts: list[Draft]) -> None:
 
 
 def _write(folder: Path, texts: list[tuple[str, str]], *, force: bool) -> None:
-    """All of the files, or none if one of them is there."""
+    """Write all files; none if one of them exists already and *force* is not given."""
     places = [(folder / f"{name}.yaml", text) for name, text in texts]
     faults = [
         Fault(str(place), "", "the file is there.", "Say --force to overwrite it.")

@@ -1,4 +1,4 @@
-"""A profile in the making, and what is installed for it."""
+"""The draft of a profile, and the tools and extensions that are installed for it."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -16,14 +16,14 @@ _NAME_CHARS: Final = 64
 
 
 class Installed(NamedTuple):
-    """What plugins of this installation provide."""
+    """The tools and extensions that the plugins of this installation provide."""
 
     tools: frozenset[str]
     extensions: frozenset[str]
 
 
 def installed() -> Installed:
-    """What the entry points of this installation name; nothing is imported."""
+    """Return the names in the entry points of this installation. No plugin is imported."""
     found = importlib_metadata.entry_points()
     return Installed(
         frozenset(entry.name for entry in found.select(group="toolcharter")),
@@ -33,17 +33,17 @@ def installed() -> Installed:
 
 @dataclass
 class Draft:
-    """What a profile will say."""
+    """A profile in the making."""
 
     source: Source
     there: Installed
     name: str
     keys: dict[str, Any] = field(default_factory=dict)
     notes: list[Note] = field(default_factory=list)
-    """Notes of other files than *source*."""
+    """The notes of files other than *source*."""
 
     def tool(self, name: str, policy: dict[str, Any] | None, *path: str | int) -> bool:
-        """List the tool *name*, or leave what is at *path* out since nothing provides it."""
+        """List the tool *name*; return false and leave out the value at *path* if no plugin provides the tool."""
         if name not in self.there.tools:
             self.source.leave(*path, why=f"no installed plugin provides a tool named {name!r}.")
             return False
@@ -51,7 +51,7 @@ class Draft:
         return True
 
     def declare(self, name: str, tool: dict[str, Any], *path: str | int) -> bool:
-        """Declare a tool of kind `cli` that calls may use."""
+        """Declare a `cli` tool; return false and leave out the value at *path* if the plugin is not installed."""
         if "cli_tools" not in self.there.extensions:
             self.source.leave(*path, why="the plugin toolcharter-cli-tools is not installed.")
             return False
@@ -59,26 +59,26 @@ class Draft:
         return True
 
     def add(self, key: str, found: Iterable[Any]) -> None:
-        """Put what is not there yet at the end of the list *key*."""
+        """Append those items of *found* to the list *key* that it does not contain."""
         there = self.keys.setdefault(key, [])
         there += [one for one in found if one not in there]
         if not there:
             del self.keys[key]
 
     def whole(self) -> dict[str, Any]:
-        """The profile, with the keys in their order."""
+        """Return the profile with its keys in the usual order."""
         keys = {"profile": self.name, "tools": {}, **self.keys}
         return {key: keys[key] for key in _ORDER if key in keys}
 
 
 def as_name(text: str) -> str:
-    """*text* as the name of a profile or a tool: other characters become `-`."""
+    """Turn *text* into a name for a profile or a tool: characters that are not allowed become `-`."""
     kept = "".join(char if char.isascii() and (char.isalnum() or char in "_-") else "-" for char in text)
     return kept.strip("-")[:_NAME_CHARS] or "imported"
 
 
 def named(source: Source, *path: str | int, default: str) -> str:
-    """The name at *path*, or *default*, as that of a profile."""
+    """Return the name at *path*, or *default*, as a valid name of a profile."""
     written = source.text(*path, default=default)
     name = as_name(written)
     if name != written:

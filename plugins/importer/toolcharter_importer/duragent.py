@@ -34,7 +34,7 @@ _OF_HOST: Final = {
 
 
 def read_policy(file: Path, there: Installed, name: str | None) -> Draft:
-    """The profile of one `policy.yaml`: rules without tools, for profiles that extend it."""
+    """Import one `policy.yaml`: a profile with rules and without tools, for other profiles to extend."""
     source = Source(file)
     draft = Draft(source, there, name or as_name(file.stem))
     if not _take_policy(draft, source):
@@ -46,7 +46,7 @@ def read_policy(file: Path, there: Installed, name: str | None) -> Draft:
 
 
 def read_agent(file: Path, there: Installed, name: str | None) -> Draft:
-    """The profile of `agent.yaml`, with the policies of its workspace, of its folder and of its user."""
+    """Import `agent.yaml` with the policies of its workspace, of its folder and of its user."""
     source = Source(file)
     draft = Draft(source, there, name or named(source, "metadata", "name", default=file.absolute().parent.name))
     _require_kind(source, "Agent")
@@ -142,7 +142,7 @@ def _take_cli(draft: Draft, source: Source, number: int, folder: Path) -> None:
 
 
 def _take_found_tools(draft: Draft, folder: Path) -> None:
-    """Duragent finds `tools/NAME/run` beside the agent by itself."""
+    """Import `tools/NAME/run` beside the agent: Duragent discovers these tools without a setting."""
     tools = folder / "tools"
     if tools.is_dir() and "cli_tools" in draft.there.extensions:
         found = draft.keys.setdefault("extensions", {}).setdefault("cli_tools", {})
@@ -150,7 +150,7 @@ def _take_found_tools(draft: Draft, folder: Path) -> None:
 
 
 def _take_tiers(draft: Draft, folder: Path) -> None:
-    """The policies of the workspace, of the agent and of its user: lists united, the mode of the last that has one."""
+    """Merge the policies of the workspace, the agent and its user: all lists, and the mode of the last with one."""
     has_mode, allowed = False, list[str]()
     for file in _tiers(folder):
         tier = Source(file)
@@ -172,7 +172,7 @@ def _tiers(folder: Path) -> list[Path]:
 
 
 def _require_kind(source: Source, kind: str) -> None:
-    """Duragent reads files of its own version alone; what another means is not known."""
+    """Refuse a file of another version or kind: Duragent does not read it, and its meaning is not known."""
     source.mapping()
     for key, wanted in (("apiVersion", API), ("kind", kind)):
         if source.text(key, default=wanted) != wanted:
@@ -180,7 +180,7 @@ def _require_kind(source: Source, kind: str) -> None:
 
 
 def _take_policy(draft: Draft, source: Source) -> bool:
-    """The rules of one tier; whether it has a mode."""
+    """Import the rules of one tier; return whether it has a mode."""
     _require_kind(source, "Policy")
     mode = source.text("mode")
     if mode and mode not in _MODES:
@@ -238,16 +238,16 @@ def _take_delivery(draft: Draft, source: Source, number: int, found: list[Any]) 
 
 
 def _finish_rules(draft: Draft, patterns_of_allow: list[str]) -> None:
-    """What only all tiers together say: who may spawn, and which names come later."""
+    """Add the rules that depend on all tiers: who may spawn programs, and which names may be missing."""
     mode = draft.keys.get("mode")
     if mode in {"ask", "restrict"} and not any(map(patterns.permits_spawning, patterns_of_allow)):
-        # A rule of `bash:` covers what is spawned, too; there it is another tool.
+        # A `bash:` rule also covers spawned programs here. In Duragent they are calls of another tool.
         draft.add("ask" if mode == "ask" else "deny", [f"{patterns.BACKGROUND}:spawn"])
     _require_names(draft)
 
 
 def _require_names(draft: Draft) -> None:
-    """Names in rules that nothing provides come later, or never."""
+    """Add names in rules that no plugin provides to `missing_ok`."""
     declared = draft.keys.get("extensions", {}).get("cli_tools", {}).get("tools", {})
     rules = [rule for key in ("deny", "ask", "allow") for rule in draft.keys.get(key, ()) if isinstance(rule, str)]
     rules += duragent_hooks.rules_of(draft)

@@ -1,7 +1,8 @@
-"""Duragent's tool hooks as `session_guards`: those of `agent.yaml`, and those that its tools bring along.
+"""Turn Duragent's tool hooks into `session_guards`: those of `agent.yaml`, and the built-in hooks of its tools.
 
-There a pattern is `TOOL:ACTION`, or `TOOL` for a tool without actions, and matches as a whole; a hook of the agent replaces one
-of a tool that has the same pattern. Source: giosakti/duragent, crates/duragent/src/tools/hooks.rs and agent/spec_eval.rs.
+In Duragent a pattern is `TOOL:ACTION`, or `TOOL` for a tool without actions, and must match as a whole. A hook of the
+agent replaces a tool's hook with the same pattern.
+Source: giosakti/duragent, crates/duragent/src/tools/hooks.rs and agent/spec_eval.rs.
 """
 
 import re
@@ -13,9 +14,9 @@ from toolcharter_importer.source import Source
 
 _PATTERN: Final = re.compile(r"([A-Za-z0-9_-]{1,64})(?::([A-Za-z0-9_*-]+))?")
 _WITH_ACTIONS: Final = frozenset({"background_process", "memory", "schedule", "session", "web"})
-"""Each call of these has an action there, so that a pattern without one matches none."""
+"""Tools whose calls always have an action in Duragent: a pattern without an action matches none of them."""
 _NO_TOOLS: Final = frozenset({"builtin", "cli", "mcp", "custom", "group", "cap"})
-"""Words that begin a rule of a kind here, and name no tool there."""
+"""Words that begin a rule for a kind of tools in a profile, and are not tools in Duragent."""
 _DOES_NOTHING_WITHOUT: Final = {"depends_on": "prior", "skip_duplicate": "match_args"}
 _PRIOR: Final = "any earlier call suffices there, here one that succeeded."
 _AGAIN: Final = "the call may be made again here once a call that may have effects was made."
@@ -41,11 +42,11 @@ _OF_TOOLS: Final[dict[str, dict[str, list[dict[str, Any]]]]] = {
         ],
     },
 }
-"""What enabling a tool brings along there."""
+"""The built-in hooks of Duragent's tools, as session guards."""
 
 
 def take_hooks(draft: Draft, source: Source) -> None:
-    """The guards and messages of `spec.hooks`, and those of the tools that have no other of the same pattern."""
+    """Import the guards and messages of `spec.hooks`, and the tools' built-in hooks that they do not replace."""
     path = ("spec", "hooks")
     source.mapping(*path)
     written = set[tuple[str, str]]()
@@ -60,7 +61,7 @@ def take_hooks(draft: Draft, source: Source) -> None:
 
 
 def rules_of(draft: Draft) -> Iterator[str]:
-    """The rules that the guards name."""
+    """Yield the rules in the draft's session guards."""
     for guards in draft.keys.get("session_guards", {}).values():
         yield from (_rule(guard[key]) for guard in guards for key in ("match", "needs") if key in guard)
 
@@ -75,7 +76,7 @@ def _add(draft: Draft, key: str, found: Iterator[dict[str, Any]]) -> None:
 
 
 def _take_before(draft: Draft, source: Source, *path: str | int) -> str:
-    """One guard; its pattern."""
+    """Import one guard; return its pattern."""
     source.mapping(*path)
     pattern, kind = source.text(*path, "match"), source.text(*path, "type")
     args = source.texts(*path, "match_args")
@@ -97,7 +98,7 @@ def _take_before(draft: Draft, source: Source, *path: str | int) -> str:
 
 
 def _take_after(draft: Draft, source: Source, *path: str | int) -> str:
-    """One message; its pattern."""
+    """Import one message; return its pattern."""
     source.mapping(*path)
     pattern, message = source.text(*path, "match"), source.text(*path, "message")
     unless = source.mapping(*path, "unless")
@@ -116,10 +117,10 @@ def _take_after(draft: Draft, source: Source, *path: str | int) -> str:
 
 
 def _matches(draft: Draft, source: Source, pattern: str, *path: str | int) -> bool:
-    """Whether the agent has a tool that *pattern* names; what it names in another way stops the import.
+    """Return whether *pattern* matches calls of one of the agent's tools.
 
     Raises:
-        ConfigurationError: A guard would be lost.
+        ConfigurationError: The pattern does not name a single tool, so that its guard would be lost.
     """
     if not _names(pattern):
         raise source.fault(*path, what="a guard needs the name of a tool here.", fix="Write a guard for each tool.")
@@ -135,10 +136,10 @@ def _matches(draft: Draft, source: Source, pattern: str, *path: str | int) -> bo
 
 
 def _needed(source: Source, prior: str, *path: str | int) -> str:
-    """*prior*, if a call there can be it.
+    """Return *prior* if a call in Duragent can match it.
 
     Raises:
-        ConfigurationError: None can, so that the guard refuses each call there, and would not here.
+        ConfigurationError: No call can. Duragent's guard then refuses each call, but the profile's guard would not.
     """
     tool, _, action = prior.partition(":")
     if not _names(prior) or bool(action) != (tool in _WITH_ACTIONS):

@@ -1,4 +1,4 @@
-"""Which system a file is of, and who reads it."""
+"""Detect the format of a file and call its reader."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -18,14 +18,14 @@ FORMATS: Final[dict[str, tuple[Reader, str]]] = {
     "goclaw": (goclaw.read_config, goclaw.UNSPOKEN),
     "goclaw-tools": (goclaw_parts.read_custom_tools, goclaw.UNSPOKEN),
 }
-"""Each format: who reads a file of it, and why a key that nobody reads is left out."""
+"""For each format, its reader, and the reason to report for keys that the reader ignores."""
 
 
 def format_of(file: Path) -> str | None:
-    """The format of *file*, by what is in it; None if it may be several or none.
+    """Detect the format of *file* by its content; return None if that is ambiguous or unknown.
 
     Raises:
-        ConfigurationError: It cannot be read.
+        ConfigurationError: The file cannot be read.
     """
     value = Source(file).value
     first = value[0] if isinstance(value, list) and value else value
@@ -55,10 +55,10 @@ def _of_mapping(file: Path, value: dict[str, Any]) -> str | None:
 
 
 def imported(file: Path, kind: str, there: Installed, name: str | None) -> Draft:
-    """The profile that *file* becomes, with all that it does not say.
+    """Import *file*; return the draft with notes about everything that the profile does not express.
 
     Raises:
-        ConfigurationError: The file cannot be read, or a profile of it would permit what it denies.
+        ConfigurationError: The file cannot be read, or its profile would permit something that the file denies.
     """
     read, unspoken = FORMATS[kind]
     draft = read(file, there, name)

@@ -1,4 +1,4 @@
-"""GoClaw: `config.json`, whose pipeline of allow lists and denies becomes `availability`.
+"""Import GoClaw's `config.json`: its pipeline of allow and deny lists becomes `availability`.
 
 Source: nextlevelbuilder/goclaw, docs/03-tools-system.md, internal/config/config.go and internal/tools/policy.go.
 """
@@ -44,7 +44,7 @@ _NATIVE: Final[dict[str, tuple[str, dict[str, Any]]]] = {
     "tts": ("tts", {}),
     "spawn": ("spawn", {}),
 }
-"""GoClaw's own tools, the tool of ours that each is, and the policy that it has by default."""
+"""GoClaw's own tools; for each, the corresponding tool here and its default policy."""
 _SUBAGENTS: Final = {
     "archiveAfterMinutes": "archive_after_min",
     "maxChildrenPerAgent": "max_children",
@@ -81,7 +81,7 @@ _LEFT: Final = {
 
 
 def read_config(file: Path, there: Installed, name: str | None) -> Draft:
-    """The profile of a configuration: all its agents and providers, apart by `availability`."""
+    """Import a configuration into one profile: `availability` distinguishes its agents and providers."""
     source = Source(file)
     source.mapping()
     draft = Draft(source, there, name or as_name(file.stem))
@@ -110,7 +110,7 @@ def _leave_others(source: Source) -> None:
 
 
 def _take_native(draft: Draft) -> None:
-    """Every tool that GoClaw registers, as far as it is installed; the pipeline says who sees which."""
+    """List every tool that GoClaw registers and that is installed here; the pipeline decides who sees it."""
     tools = draft.keys["tools"]
     for name, policy in _NATIVE.values():
         if name in draft.there.tools:
@@ -128,7 +128,7 @@ def _take_memory(draft: Draft, source: Source) -> None:
 
 
 def _take_subagents(draft: Draft, source: Source) -> None:
-    """The limits of subagents, which the tools that start them have in their policies."""
+    """Import the limits of subagents into the policies of the tools that start them."""
     path = ("agents", "defaults", "subagents")
     source.mapping(*path)
     limits = {ours: number for theirs, ours in _SUBAGENTS.items() if (number := source.number(*path, theirs)) > 0}
@@ -163,7 +163,7 @@ def _leave_agent(draft: Draft, source: Source, agent: str) -> None:
 
 
 def _level(draft: Draft, source: Source, who: dict[str, str], *path: str | int) -> Iterator[dict[str, Any]]:
-    """The entries of one level of the pipeline: for all, for an agent, for a provider, or for both."""
+    """Yield the entries of one level of the pipeline: for all callers, for an agent, for a provider, or for both."""
     source.mapping(*path)
     if any("*" in name for name in who.values()):
         raise source.fault(
@@ -203,14 +203,14 @@ def _for(who: dict[str, str]) -> dict[str, Any]:
 
 
 def _any_case(name: str) -> str | list[str]:
-    """GoClaw writes the names of agents in small letters, whatever the file says; here case counts."""
+    """A name in lower case as well: GoClaw converts agents' names to lower case, but profiles are case-sensitive."""
     return name if name == name.lower() else [name, name.lower()]
 
 
 def _names(draft: Draft, source: Source, item: str, *path: str | int) -> list[str]:
-    """The items of a list by our names: of a list that grants those that are there, of one that denies all.
+    """The items of a list under their names here. Of a list that grants, unknown names are left out.
 
-    A name that nothing here has may be that of a server's tool.
+    An unknown name in a list that denies may be a server's tool, and is denied for all servers.
     """
     found: list[str] = []
     for number, written in enumerate(source.texts(*path)):
@@ -228,7 +228,7 @@ def _names(draft: Draft, source: Source, item: str, *path: str | int) -> list[st
 
 
 def _of_web(draft: Draft, source: Source, item: str, *path: str | int) -> list[str]:
-    """Searching and fetching are actions of one tool here, whose policy is the same for all callers."""
+    """Translate `web_search` and `web_fetch`: here, they are actions of one tool, with one policy for all callers."""
     action = _WEB[source.text(*path)]
     named = {*source.texts(*path[:-1]), "group:web" if item == "deny" else ""}
     both = named >= set(_WEB) or named & {"group:web", "group:goclaw"}

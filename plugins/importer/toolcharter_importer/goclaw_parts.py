@@ -1,4 +1,4 @@
-"""GoClaw: what `config.json` says of commands, servers, pages and limits, and the files of custom tools.
+"""Import parts of GoClaw's `config.json`: commands, servers, web pages and limits; and files of custom tools.
 
 Source: nextlevelbuilder/goclaw, docs/03-tools-system.md; internal/config/config_channels.go; internal/tools/shell.go.
 """
@@ -26,7 +26,7 @@ DENIED_LINES: Final = (
     r"\beval\s*\$",
     r"\bbase64\s+-d\b.*\|\s*(ba)?sh\b",
 )
-"""What `exec` refuses whatever is approved. Source: docs/03-tools-system.md, section 4; internal/tools/shell.go."""
+"""Patterns of lines that `exec` always refuses. Source: docs/03-tools-system.md, section 4; internal/tools/shell.go."""
 _PROVIDERS: Final = ("brave", "duckduckgo")
 _SECURITY: Final = ("deny", "allowlist", "full")
 _ASK: Final = ("off", "on-miss", "always")
@@ -37,10 +37,10 @@ _CONCEALED: Final = "it may hold a secret; put it into the store, and write `sec
 
 
 def take_approval(draft: Draft, source: Source) -> None:
-    """Which command lines run: `execApproval`, and what is always refused.
+    """Import `execApproval`, and the lines that GoClaw always refuses.
 
     Raises:
-        ConfigurationError: A word is none that is known; GoClaw takes it for "allowed".
+        ConfigurationError: A word is unknown. GoClaw would take it for "allowed".
     """
     draft.add("deny", [_on_line(pattern) for pattern in DENIED_LINES])
     path = ("tools", "execApproval")
@@ -85,7 +85,7 @@ def _listed(source: Source, number: int) -> list[str]:
 
 
 def take_servers(draft: Draft, source: Source) -> None:
-    """The MCP servers, without what may be secret."""
+    """Import the MCP servers, without settings that may be secret."""
     for name in source.mapping("tools", "mcp_servers"):
         path = ("tools", "mcp_servers", name)
         source.mapping(*path)
@@ -118,7 +118,7 @@ def _server(source: Source, *path: str | int) -> dict[str, Any]:
 
 
 def take_limits(draft: Draft, source: Source) -> None:
-    """Calls per hour, the pages that may be fetched, and what a profile has no word for."""
+    """Import the calls per hour and the pages that may be fetched; leave out settings that a profile does not have."""
     if (calls := source.number("tools", "rate_limit_per_hour")) > 0:
         draft.keys.setdefault("limits", {})["calls_per_hour"] = calls
     if not source.flag("tools", "scrub_credentials", default=True):
@@ -176,7 +176,7 @@ def _searches(source: Source, *path: str | int, default: bool) -> bool:
 
 
 def read_custom_tools(file: Path, there: Installed, name: str | None) -> Draft:
-    """The profile of a file of custom tools: one, or a list of them."""
+    """Import a file of custom tools: one tool, or a list of tools."""
     source = Source(file)
     draft = Draft(source, there, name or as_name(file.stem))
     if isinstance(source.value, dict):
@@ -209,7 +209,7 @@ def _take_custom(draft: Draft, source: Source, *path: str | int) -> None:
 
 
 def _why_not(source: Source, *path: str | int) -> str:
-    """Why a tool cannot be one of a profile; empty if it can."""
+    """The reason why a profile cannot declare a tool; empty if it can."""
     name, command = source.text(*path, "name"), source.text(*path, "command")
     declared = source.mapping(*path, "parameters", "properties")
     reasons = {
@@ -223,7 +223,7 @@ def _why_not(source: Source, *path: str | int) -> str:
 
 
 def _words(command: str) -> list[str] | None:
-    """The words of a command that no shell has to read, `{name}` for each placeholder; None if one has to."""
+    """Split a command into words with `{name}` for each placeholder; None if the command needs a shell."""
     plain = _PLACEHOLDER.sub(r"\1", command)
     if not command.strip() or _SHELL.search(plain) or re.search(r"['\"]", plain):
         return None

@@ -1,4 +1,6 @@
-"""HDN's `tools_bootstrap.json`: records of its registry. Its own tools become ours, its commands tools of the profile.
+"""Import HDN's `tools_bootstrap.json`, the records of its registry.
+
+HDN's own tools become the corresponding tools here; its commands become tools that the profile declares.
 
 Source: stevef1uk/artificial_mind, docs/Tools.md and hdn/tools.go.
 """
@@ -26,7 +28,7 @@ OWN: Final = {
     "tool_register": "register",
     "tool_text_search": "text_search",
 }
-"""HDN's identifiers, and the tools that do here what its built-in handlers do there."""
+"""The identifiers of HDN's built-in tools, and the corresponding tools here."""
 _PLACEHOLDER: Final = re.compile(r"\{([^{}]*)\}")
 _TYPES: Final = {
     "any": "string", "array": "array", "bool": "boolean", "boolean": "boolean", "float": "number", "int": "integer",
@@ -37,7 +39,7 @@ _UNLISTED: Final = "commands need rules of `bash:`; write which may run."
 
 
 def read_bootstrap(file: Path, there: Installed, name: str | None) -> Draft:
-    """The profile of a file of records. Of several with one identifier the last counts, as there."""
+    """Import a file of records. If several records have the same identifier, the last one counts, as in HDN."""
     source = Source(file)
     draft = Draft(source, there, name or as_name(file.stem))
     seen: dict[str, int] = {}
@@ -114,7 +116,7 @@ def _why_not(command: str, words: list[str]) -> str:
 
 
 def _parameters(source: Source, number: int, used: set[str]) -> tuple[dict[str, Any], bool]:
-    """The arguments of the command, and whether one is its standard input; what no word uses has no effect there."""
+    """The arguments of the command, and whether one is its standard input. Unused arguments have no effect in HDN."""
     found: dict[str, Any] = {}
     for key in source.mapping(number, "input_schema"):
         written = source.text(number, "input_schema", key)
@@ -129,7 +131,7 @@ def _parameters(source: Source, number: int, used: set[str]) -> tuple[dict[str, 
 
 
 def _capabilities(source: Source, number: int) -> list[str]:
-    """What the record says, and that a program runs: no tool here does without saying so."""
+    """The capabilities of the record, and `proc:exec`, which each tool that runs a program needs here."""
     return sorted({*source.texts(number, "permissions"), "proc:exec"})
 
 

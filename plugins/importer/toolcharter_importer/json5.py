@@ -1,5 +1,6 @@
-"""JSON5, as GoClaw reads its configuration: JSON with comments, names without quotes, commas at the end and more kinds of numbers.
+"""Parse JSON5, the format of GoClaw's configuration.
 
+JSON5 is JSON with comments, names without quotes, trailing commas and more kinds of numbers.
 Source: https://spec.json5.org, sections 2 to 8.
 """
 
@@ -23,16 +24,16 @@ _TEXT: Final[dict[str, re.Pattern[str]]] = {
 _ESCAPE: Final = re.compile(r"\\(?:x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|(\r\n|[\s\S]))")
 _ESCAPED: Final = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "0": "\0"}
 _NO_TEXT: Final = frozenset("\n\r\u2028\u2029")
-"""Behind a backslash they end a line of the source, and are no part of the text."""
+"""Line ends. After a backslash, they continue the string on the next line and are not part of it."""
 _DEEPEST: Final = 100
 Keys = tuple[str | int, ...]
 
 
 def read(text: str, file: str) -> tuple[Any, dict[Keys, str]]:
-    """The value of *text*, and the place of each value in it as `FILE:LINE:COLUMN`.
+    """Parse *text*; return its value, and the place of each nested value as `FILE:LINE:COLUMN`.
 
     Raises:
-        ConfigurationError: It is no JSON5, nests more than 100 deep, or has a name twice in one object.
+        ConfigurationError: *text* is not JSON5, is nested more than 100 deep, or has a name twice in one object.
     """
     reader = _Reader(text, file)
     value = reader.value((), 0)
@@ -47,7 +48,7 @@ class _Reader:
         self.places: dict[Keys, str] = {}
         self._file = file
         self._lines = [found.end() for found in re.finditer("\n", text)]
-        """Where each line but the first begins."""
+        """The offset of each line, except the first."""
         self.at = 0
         self._skip()
 
@@ -120,7 +121,7 @@ class _Reader:
         if found is None:
             self.fail("the text has no end in its line.")
         self.at = found.end()
-        # Two escapes may be the halves of one character; a half alone is none.
+        # Two escapes may be the surrogates of one character; a lone surrogate is replaced.
         halves = _ESCAPE.sub(_unescaped, found[1]).encode("utf-16-le", "surrogatepass")
         return halves.decode("utf-16-le", "replace")
 

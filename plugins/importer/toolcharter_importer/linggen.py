@@ -1,4 +1,4 @@
-"""linggen: `agents/NAME.md`, whose front matter says which tools an agent has and what it may do with them.
+"""Import linggen's `agents/NAME.md`, whose front matter lists an agent's tools and permissions.
 
 Source: linggen/linggen-agent, src/config.rs (`AgentSpec`, `AgentPolicy`) and doc/tools.md; linggen/linggen, doc/agent-spec.md.
 """
@@ -32,14 +32,14 @@ _ALL: Final = (
     "Glob", "Read", "Grep", "Write", "Edit", "Bash", "capture_screenshot", "lock_paths", "unlock_paths",
     "delegate_to_agent", "WebSearch",
 )  # fmt: skip
-"""What `*` stands for there; skills bring tools besides."""
+"""The tools that `*` means in linggen, in addition to the tools of skills."""
 _GRANTS: Final = {"patch": "Patch", "finalize": "Finalize", "finalizetask": "Finalize", "delegate": "Delegate"}
 _WRITING: Final = frozenset({"write_file", "edit_file"})
 _GLOB: Final = re.compile(r"[A-Za-z0-9_./*-]*\*[A-Za-z0-9_./*-]*")
 
 
 def read_agent(file: Path, there: Installed, name: str | None) -> Draft:
-    """The profile of one agent."""
+    """Import one agent."""
     source = Source(file)
     source.mapping()
     draft = Draft(source, there, name or named(source, "name", default=file.stem))
@@ -65,7 +65,10 @@ def read_agent(file: Path, there: Installed, name: str | None) -> Draft:
 
 
 def _policy(source: Source) -> tuple[set[str], list[str]]:
-    """What the agent may do, and whom it may start: `policy` is a list, or a mapping of `allow` and `delegate_targets`."""
+    """The agent's permissions, and the agents that it may start, from `policy`.
+
+    `policy` is a list of permissions, or a mapping with `allow` and `delegate_targets`.
+    """
     is_list = isinstance(source.at("policy"), list)
     path = ("policy",) if is_list else ("policy", "allow")
     if not is_list:
@@ -80,7 +83,7 @@ def _policy(source: Source) -> tuple[set[str], list[str]]:
 
 
 def _writable(source: Source) -> list[str] | None:
-    """The globs of what the agent may write; None: anything."""
+    """The globs of the files that the agent may write; None for all files."""
     globs = source.texts("work_globs")
     found = []
     for number, glob in enumerate(globs):

@@ -1,4 +1,4 @@
-"""llm_agent: `config/profiles/NAME.yml`, whose tools have typed policies as ours have.
+"""Import llm_agent's `config/profiles/NAME.yml`, whose tools have typed policies like those here.
 
 Source: amcaughan/llm_agent, src/agent/tools/README.md, git.py and config/profiles.
 """
@@ -21,7 +21,7 @@ _LEFT: Final = {
     "logging": "every call leaves its events; `events` says how much they show, and no switch hides a denial.",
 }
 _NUMBERS: Final = {"max_output_chars": 1, "max_files": 1, "max_since_chars": 1, "context_lines": 0}
-"""The numbers of git's policy, and the least that each may be here."""
+"""The numbers of git's policy, with the least value that each may have here."""
 _MOST_CONTEXT: Final = 20
 _FLAGS: Final = {"enforce_prefix_for_writes": True, "allow_push": False, "allow_worktree_dirty": False}
 _ACTIONS: Final = {
@@ -31,7 +31,7 @@ _ACTIONS: Final = {
 
 
 def read_profile(file: Path, there: Installed, name: str | None) -> Draft:
-    """The profile of one of its profiles."""
+    """Import one profile of llm_agent."""
     source = Source(file)
     source.mapping()
     draft = Draft(source, there, name or named(source, "name", default=file.stem))
@@ -85,7 +85,7 @@ def _actions(source: Source, *path: str | int) -> list[str]:
 
 
 def _take_number(policy: dict[str, Any], source: Source, least: int, *path: str | int) -> None:
-    """A number, which may be written as text there."""
+    """Import a number. llm_agent also accepts numbers written as text."""
     written = source.at(*path)
     value = int(written) if isinstance(written, str) and written.strip().isdecimal() else source.number(*path)
     if value < least:

@@ -1,7 +1,7 @@
-"""Duragent's patterns as rules: those that forbid cover no less here, those that permit no more.
+"""Turn Duragent's patterns into rules: a rule that forbids never covers less, a rule that permits never covers more.
 
-There a pattern is `TYPE:GLOB`, and both parts match anywhere in the text: `cli:deploy` is `predeploy`, too. A command line is
-compared as one text, as it was written; here each command of it is, in its normal form.
+In Duragent a pattern is `TYPE:GLOB`, and both parts match anywhere in the text: `cli:deploy` also matches `predeploy`.
+It matches a command line as written, as one text. Here, rules match each command of the line, in its normal form.
 Source: giosakti/duragent, crates/duragent/src/agent/policy_eval.rs.
 """
 
@@ -11,7 +11,7 @@ from typing import Any, Final
 
 TYPES: Final = ("bash", "builtin", "cli", "mcp")
 BACKGROUND: Final = "background_process"
-"""There a built-in tool, here one that runs commands."""
+"""A built-in tool in Duragent. Here, it runs commands, which need `bash:` rules."""
 _BACKGROUND_ACTIONS: Final = (
     "spawn", "list", "status", "log", "capture", "send_keys", "write", "kill", "watch", "unwatch",
 )  # fmt: skip
@@ -19,12 +19,12 @@ _SPECIAL: Final = re.compile(r"[\\.+*?()|\[\]{}^$]")
 _PARENTHESIS: Final = re.compile(r"[()]")
 _NO_NAME: Final = re.compile(r"[^A-Za-z0-9_*:-]")
 _OF_SERVERS: Final = re.compile(r"[./]+")
-"""What the names of a server's tools may hold there; here it becomes something else."""
+"""Characters that Duragent permits in the names of a server's tools. Here, such names are changed."""
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 def matches(pattern: str, text: str) -> bool:
-    """Whether the parts of *pattern* between stars occur in *text* in their order, as Duragent compares."""
+    """Match as Duragent does: return whether the parts of *pattern* between stars occur in *text* in their order."""
     at = 0
     for part in pattern.split("*"):
         found = text.find(part, at)
@@ -35,7 +35,7 @@ def matches(pattern: str, text: str) -> bool:
 
 
 def parted(pattern: str) -> tuple[tuple[str, ...], str]:
-    """The types of tools that *pattern* is about, and the rest of it."""
+    """Split *pattern* into the types of tools that it applies to, and its glob."""
     kind, colon, rest = pattern.partition(":")
     if not colon:
         return TYPES, pattern
@@ -43,12 +43,12 @@ def parted(pattern: str) -> tuple[tuple[str, ...], str]:
 
 
 def forbidding(pattern: str) -> list[Any]:
-    """Rules of `deny`, `ask` or `notify` that match whatever *pattern* matches."""
+    """Return rules for `deny`, `ask` or `notify` that match everything that *pattern* matches."""
     return list(dict.fromkeys(_forbidding(pattern)))
 
 
 def on_lines(pattern: str) -> list[dict[str, Any]]:
-    """The rule of `deny` for what *pattern* matches in a command line as it was written, across several commands."""
+    """Return the `deny` rule for matches of *pattern* in a whole command line as written, across several commands."""
     types, rest = parted(pattern)
     if "bash" not in types or not rest.strip("*"):
         return []
@@ -73,7 +73,7 @@ def _forbidding(pattern: str) -> Iterator[str]:
 
 
 def permitting(pattern: str) -> list[str]:
-    """Rules of `allow` that cover nothing that *pattern* does not match."""
+    """Return `allow` rules that cover nothing that *pattern* does not match."""
     types, rest = parted(pattern)
     glob = _escaped(rest)
     is_text = bool(glob) and glob == glob.strip()  # no command begins or ends with a blank
@@ -88,13 +88,16 @@ def permitting(pattern: str) -> list[str]:
 
 
 def permits_spawning(pattern: str) -> bool:
-    """Whether *pattern* permits to start any command in the background."""
+    """Return whether *pattern* permits starting any command in the background."""
     types, rest = parted(pattern)
     return "builtin" in types and matches(rest, f"{BACKGROUND}:spawn")
 
 
 def literal_name(rule: str) -> str | None:
-    """The tool that a rule of `allow` names without a star, which has to exist or be in `missing_ok`."""
+    """Return the tool that a rule names without a star; None for other rules.
+
+    The tool has to be installed or listed in `missing_ok`.
+    """
     kind, _, rest = rule.partition(":")
     if "*" in rule or kind in {"bash", "*"}:
         return None
@@ -106,7 +109,7 @@ def literal_name(rule: str) -> str | None:
 
 
 def regex(glob: str) -> str:
-    """A regular expression for what *glob* matches, to be looked for anywhere."""
+    """Return a regular expression that finds the matches of *glob* anywhere in a text."""
     return r"[\s\S]*".join(_SPECIAL.sub(r"\\\g<0>", part) for part in glob.split("*") if part) or r"[\s\S]*"
 
 
@@ -115,5 +118,5 @@ def _anywhere(glob: str) -> str:
 
 
 def _escaped(glob: str) -> str:
-    """Only a star is special there; here a backslash is, too."""
+    """Escape backslashes, which are special here; in Duragent only a star is special."""
     return glob.replace("\\", "\\\\")

@@ -1,4 +1,4 @@
-"""A file of another system: its values with their places, and what has become of each."""
+"""A file of another system: its values with their places, and a record of how each was imported."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -8,21 +8,21 @@ from toolcharter import ConfigurationError, Fault, ToolPolicy, read_settings
 from toolcharter_importer import json5
 
 Keys = tuple[str | int, ...]
-"""Keys and numbers that lead to a value."""
+"""The path of keys and indexes to a value."""
 V = TypeVar("V")
 Kind = Literal["left out", "narrower"]
 
 
 class Note(NamedTuple):
-    """What the profile does not say as the source did."""
+    """A difference between the profile and its source."""
 
     place: str
     """`FILE:LINE:COLUMN`."""
     key: str
     kind: Kind
-    """`left out`: the profile says nothing of it. `narrower`: it permits less than the source did."""
+    """`left out`: the profile does not express the value. `narrower`: it permits less than the source."""
     why: str
-    """A sentence. It never holds a value of the source, which may be a secret."""
+    """A sentence without any value of the source, which may be a secret."""
 
     def __str__(self) -> str:
         return f"{self.place}: {self.key or 'the file'}: {self.kind}: {self.why}"
@@ -32,7 +32,7 @@ _MAX_BYTES = 1 << 20
 
 
 class _Raw(ToolPolicy):
-    """Whatever a file holds."""
+    """The unchecked content of a file."""
 
     value: Any = None
 
@@ -42,13 +42,20 @@ class _Raw(ToolPolicy):
 
 
 class Source:
-    """One file. Who reads a text, a flag or a number answers for it; what nobody reads or leaves is left out in the end."""
+    """One file, and a record of which values were imported.
+
+    A text, a flag or a number counts as imported once it is read. Values that are neither read nor left out explicitly
+    are reported as left out by `finish`.
+    """
 
     def __init__(self, file: str | Path) -> None:
-        """Read *file*: YAML, JSON5 (which JSON is) if its name ends in `.json` or `.json5`, or the front matter of one that ends in `.md`.
+        """Read *file*.
+
+        A `.json` or `.json5` file is parsed as JSON5, which includes JSON; of a `.md` file, the front matter is read;
+        any other file is YAML.
 
         Raises:
-            ConfigurationError: It cannot be read; with every fault.
+            ConfigurationError: The file cannot be read; with all faults.
         """
         self.file = Path(file)
         self.body = ""
@@ -67,24 +74,24 @@ class Source:
         self._opened: set[Keys] = set()
 
     def place(self, *path: str | int) -> str:
-        """Where the value at *path* stands."""
+        """Return the place of the value at *path* as `FILE:LINE:COLUMN`."""
         return str(self._places(*path)) if path else f"{self.file}:1:1"
 
     def carry(self, *path: str | int) -> None:
-        """The profile says the same as all that is at *path*."""
+        """Record that the profile expresses the whole value at *path*."""
         self._settled.add(path)
 
     def leave(self, *path: str | int, why: str) -> None:
-        """The profile says nothing of all that is at *path*."""
+        """Record that the profile expresses nothing of the value at *path*."""
         self._settled.add(path)
         self._note("left out", path, why)
 
     def lack(self, *path: str | int, why: str) -> None:
-        """The profile says nothing of what is at *path*, whose keys are looked at one by one."""
+        """Record that the profile does not express the value at *path*; its keys are still checked one by one."""
         self._note("left out", path, why)
 
     def narrow(self, *path: str | int, why: str) -> None:
-        """The profile permits less than what is at *path*."""
+        """Record that the profile permits less than the value at *path*."""
         self._note("narrower", path, why)
 
     def _note(self, kind: Kind, path: Keys, why: str) -> None:
@@ -94,11 +101,11 @@ class Source:
             self.notes.append(note)
 
     def fault(self, *path: str | int, what: str, fix: str = "") -> ConfigurationError:
-        """What stops the import: a profile without it would permit what the source denied."""
+        """Return a fault that stops the import: a profile without the value would permit more than the source."""
         return ConfigurationError([Fault(self.place(*path), ".".join(map(str, path)), what, fix)])
 
     def at(self, *path: str | int) -> Any:
-        """The value at *path*; None if there is none."""
+        """Return the value at *path*; None if there is none."""
         value = self.value
         for key in path:
             try:
@@ -108,50 +115,50 @@ class Source:
         return value
 
     def mapping(self, *path: str | int) -> dict[str, Any]:
-        """The mapping at *path*, whose keys are looked at one by one; empty if there is none.
+        """Return the mapping at *path*, empty if there is none. Its keys are then checked one by one.
 
         Raises:
-            ConfigurationError: Something else is there.
+            ConfigurationError: The value is not a mapping.
         """
         return self._of(dict, "a mapping", path, {}, self._opened)
 
     def items(self, *path: str | int) -> list[Any]:
-        """The list at *path*, whose items are looked at one by one; empty if there is none.
+        """Return the list at *path*, empty if there is none. Its items are then checked one by one.
 
         Raises:
-            ConfigurationError: Something else is there.
+            ConfigurationError: The value is not a list.
         """
         return self._of(list, "a list", path, [], self._opened)
 
     def texts(self, *path: str | int) -> list[str]:
-        """The texts of the list at *path*; empty if there is none.
+        """Return the texts of the list at *path*, empty if there is none.
 
         Raises:
-            ConfigurationError: Something else is there.
+            ConfigurationError: The value is not a list of texts.
         """
         return [self.text(*path, number) for number, _ in enumerate(self.items(*path))]
 
     def text(self, *path: str | int, default: str = "") -> str:
-        """The text at *path*.
+        """Return the text at *path*, or *default*.
 
         Raises:
-            ConfigurationError: Something else is there.
+            ConfigurationError: The value is not a text.
         """
         return self._of(str, "text", path, default, self._settled)
 
     def flag(self, *path: str | int, default: bool) -> bool:
-        """The truth value at *path*.
+        """Return the truth value at *path*, or *default*.
 
         Raises:
-            ConfigurationError: Something else is there.
+            ConfigurationError: The value is not true or false.
         """
         return self._of(bool, "true or false", path, default, self._settled)
 
     def number(self, *path: str | int, default: int = 0) -> int:
-        """The whole number at *path*.
+        """Return the whole number at *path*, or *default*.
 
         Raises:
-            ConfigurationError: Something else is there.
+            ConfigurationError: The value is not a whole number.
         """
         return self._of(int, "a whole number", path, default, self._settled)
 
@@ -165,7 +172,7 @@ class Source:
         return value
 
     def finish(self, why: str) -> tuple[Note, ...]:
-        """All notes in the order of the file; what nobody spoke of is left out because of *why*."""
+        """Return all notes in the order of the file. Values that were not imported are left out because of *why*."""
         for path in self._unspoken((), self.value):
             self.leave(*path, why=why)
         return tuple(sorted(self.notes, key=lambda note: _order(note.place)))
@@ -182,9 +189,10 @@ class Source:
 
 
 def _json5_of(file: Path) -> str | None:
-    """The text of *file* if its name says that it is JSON or JSON5; None if another reader is for it, or for what is wrong with it.
+    """The text of *file* if its name says that it is JSON or JSON5.
 
-    YAML's reader does not know the escapes of JSON for characters beyond U+FFFF.
+    None for other files, and for unreadable and too large files, whose faults the YAML reader reports. The YAML reader
+    cannot parse JSON itself: it does not know the escapes of JSON for characters beyond U+FFFF.
     """
     if file.suffix not in {".json", ".json5"}:
         return None

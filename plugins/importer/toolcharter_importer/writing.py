@@ -1,4 +1,4 @@
-"""A profile as YAML that our reader reads, and whether it would start."""
+"""Write a draft as YAML for the profile reader, and check that the profile would start."""
 
 import re
 import tempfile
@@ -14,11 +14,11 @@ from toolcharter_importer.draft import Draft
 from toolcharter_importer.source import Note
 
 _PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*")
-"""Text that needs no quotes, unless YAML has another meaning for the word."""
+"""Text that needs no quotes, unless it is a word with another meaning in YAML."""
 
 
 class _Dumper(yaml.SafeDumper):
-    """Quotes what YAML readers disagree about, and never writes an alias."""
+    """Quotes texts that YAML parsers read differently, and never writes an alias."""
 
     @override
     def ignore_aliases(self, data: Any) -> bool:
@@ -33,7 +33,7 @@ _Dumper.add_representer(str, _text)
 
 
 def written(draft: Draft) -> str:
-    """The profile of *draft*, below what it does not say."""
+    """Return the profile of *draft* as YAML, after comments with its notes."""
     said = [f"# {_one_line(note)}" for note in draft.notes]
     head = [f"# Imported from {draft.source.file.name} by `toolcharter import`.", *said]
     return "\n".join(head) + f"\n{_dumped(draft.whole())}"
@@ -45,16 +45,16 @@ def _dumped(keys: dict[str, Any]) -> str:
 
 
 def _one_line(note: Note) -> str:
-    """A note without the folder, and without anything that ends a comment's line."""
+    """A note on one line, without the file's path."""
     _, line, column = note.place.rsplit(":", 2)
     return " ".join(f"{line}:{column}: {note.key or 'the file'}: {note.kind}: {note.why}".split())
 
 
 def require_sound(drafts: Sequence[Draft]) -> None:
-    """Build each profile, but for its MCP servers, which are a stranger's and would be started.
+    """Build each profile, without its MCP servers: they are untrusted programs, and would be started.
 
     Raises:
-        ConfigurationError: One would not start; with every fault.
+        ConfigurationError: A profile would not start; with all faults.
     """
     with tempfile.TemporaryDirectory(prefix="toolcharter-import-") as folder:
         for draft in drafts:
