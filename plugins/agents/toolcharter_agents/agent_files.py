@@ -121,8 +121,8 @@ def read_agents(workspace: Path, folders: Sequence[Path]) -> dict[str, Agent]:
             continue
         other = agents.setdefault(same_name(agent.name), agent)
         if other is not agent:
-            what = f"an agent named {agent.name!r} is in {other.file}, too."
-            faults.append(Fault(str(file), "name", what, "Give one of them another name."))
+            what = f"{other.file} has an agent named {agent.name!r}, too."
+            faults.append(Fault(str(file), "name", what, "Rename one of them."))
     if len(agents) > MAX_AGENTS:
         what = f"there are {len(agents)} agents, and at most {MAX_AGENTS} are read."
         faults.append(Fault(str(places[0]), "", what, "Move some of them away."))

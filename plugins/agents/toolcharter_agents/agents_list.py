@@ -13,9 +13,9 @@ class AgentsListPolicy(ToolPolicy):
     """How far one profile lets `agents_list` go."""
 
     folders: tuple[Path, ...] = ()
-    """Where the agents' files are; `.toolcharter/agents` of the workspace by default."""
+    """The folders with the agents' files; by default `.toolcharter/agents` in the workspace."""
     targets: Names = ()
-    """The agents that are shown, or `*`; none by default."""
+    """The agents to show, or `*` for all; none by default."""
 
 
 def build(workspace: Path, policy: AgentsListPolicy, rt: ToolRuntime) -> Callable[..., str]:
@@ -23,7 +23,7 @@ def build(workspace: Path, policy: AgentsListPolicy, rt: ToolRuntime) -> Callabl
     agents = read_agents(workspace, policy.folders)
 
     def agents_list() -> str:
-        """List the agents that you may delegate to, with what each is for."""
+        """List the agents that you may delegate to, with a description of each."""
         ctx = rt.start("agents_list")
         ctx.policy_passed()
         seen = [

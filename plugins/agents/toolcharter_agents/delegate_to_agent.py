@@ -29,9 +29,9 @@ class DelegatePolicy(LaunchPolicy):
     """How far one profile lets `delegate_to_agent` go."""
 
     folders: tuple[Path, ...] = ()
-    """Where the agents' files are; `.toolcharter/agents` of the workspace by default."""
+    """The folders with the agents' files; by default `.toolcharter/agents` in the workspace."""
     targets: Names = ()
-    """The agents that may be delegated to, or `*`; none by default."""
+    """The agents that tasks may be delegated to, or `*` for all; none by default."""
 
 
 class DelegateReason(StrEnum):
@@ -60,11 +60,12 @@ def build(workspace: Path, policy: DelegatePolicy, rt: ToolRuntime) -> Callable[
 
         Args:
             target_agent_id: The agent's name.
-            task: What it has to do, with all that it has to know.
+            task: The task, with all information that the agent needs for it.
         """
         ctx = rt.start("delegate_to_agent", target_agent_id=target_agent_id)
         if not may_delegate(agents, policy.targets, agent_of(rt.caller), target_agent_id):
-            return ctx.deny(DelegateReason.TARGET_NOT_ALLOWED, f"Nothing may be delegated to {target_agent_id!r}.")
+            message = f"The profile does not allow delegation to {target_agent_id!r}."
+            return ctx.deny(DelegateReason.TARGET_NOT_ALLOWED, message)
         launcher.require_depth(task)
         target = agents.get(same_name(target_agent_id))
         if target is None:

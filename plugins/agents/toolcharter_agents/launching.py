@@ -57,23 +57,23 @@ class LaunchPolicy(ToolPolicy):
     """The common settings of the tools that start agents."""
 
     max_depth: Annotated[int, Field(ge=1, le=10)] = 1
-    """How deep agents may start agents."""
+    """How many levels deep agents may start agents."""
     max_concurrent: Number = 8
-    """How many may run at once for all parents of the tenant, over all workers."""
+    """How many subagents of the tenant may run at once, on all workers together."""
     max_children: Number = 5
-    """How many of them may be one parent's."""
+    """How many of these may have the same parent."""
     max_iterations: Iterations = 20
-    """How often the model of one is asked; who has not finished by then has failed."""
+    """How often a subagent's model is asked; a subagent that has not finished by then has failed."""
     archive_after_min: Annotated[float, Field(gt=0, le=100_000)] = 60.0
-    """After how many minutes one that has ended leaves the list."""
+    """After how many minutes an ended subagent leaves the list."""
     timeout_s: Seconds = 600.0
-    """How long one may take, in seconds."""
+    """How long a subagent may run, in seconds."""
     max_task_chars: Annotated[int, Field(ge=1, le=100_000)] = 16_000
-    """How long a task may be, in characters."""
+    """The longest task, in characters."""
     model: str = ""
-    """The model that subagents are run with; the host's own by default."""
+    """The model of subagents; the host's default model if empty."""
     unattended: bool = False
-    """Whether agents are started without a person's word."""
+    """Whether agents are started without asking a person."""
 
     def limits(self) -> Limits:
         """Return the limits for subagents."""
@@ -84,9 +84,7 @@ def asks(policy: LaunchPolicy, call: Call) -> Ask | None:
     """Ask a person before an agent is started, unless the policy waives it: a page may have injected the order."""
     starts = call.args.get("action", "run") in {"run", "steer"}
     return (
-        Ask(SpawnReason.STARTS_AN_AGENT, "Another agent is to be started.")
-        if starts and not policy.unattended
-        else None
+        Ask(SpawnReason.STARTS_AN_AGENT, "The call starts another agent.") if starts and not policy.unattended else None
     )
 
 
@@ -290,7 +288,7 @@ def running_now(records: StoreTransaction, now: float) -> list[Subagent]:
         if overdue(one.record, now, Archive()) is None:
             running.append(one.record)
         else:
-            lost = one.record.moved(State.FAILED, now, reason="worker_lost", result="Its worker is gone.")
+            lost = one.record.moved(State.FAILED, now, reason="worker_lost", result="The subagent's worker was lost.")
             records.put(lost, expected=one.version)
     return running
 
@@ -396,4 +394,4 @@ def wait(launched: Launched, rt: ToolRuntime) -> None:
         launched.agent.cancel()  # the call is over or was cancelled, so its subagent must end, too
     launched.has_settled.wait(_SETTLES_S)
     if not is_done:
-        raise ToolError("The subagent takes longer than the call may.", reason="timed_out")
+        raise ToolError("The subagent took longer than the call's time limit.", reason="timed_out")

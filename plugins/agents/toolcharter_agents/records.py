@@ -37,7 +37,7 @@ def require_own(caller: Caller, key: str) -> None:
         Denied: `other_agent`.
     """
     if key.startswith("agent:") and key != session_key(caller) and not names_agent(key, agent_of(caller)):
-        raise Denied(SessionReason.OTHER_AGENT, "Only sessions of the agent itself can be looked at.")
+        raise Denied(SessionReason.OTHER_AGENT, "Only the agent's own sessions can be read.")
 
 
 def own_session(store: Store, caller: Caller, key: str) -> SessionRecord:
@@ -52,7 +52,7 @@ def own_session(store: Store, caller: Caller, key: str) -> SessionRecord:
         return found.record
     if key == session_key(caller) or names_agent(key, agent_of(caller)):
         raise ToolError(f"There is no session {key!r}.", reason=SessionReason.SESSION_NOT_FOUND)
-    raise Denied(SessionReason.OTHER_AGENT, "Only sessions of the agent itself can be looked at.")
+    raise Denied(SessionReason.OTHER_AGENT, "Only the agent's own sessions can be read.")
 
 
 def newest(store: Store, caller: Caller, limit: int, *, since: int = 0, **where: Any) -> tuple[SessionRecord, ...]:

@@ -31,12 +31,13 @@ def build(workspace: Path, policy: SessionPolicy, rt: ToolRuntime) -> Callable[.
     """Bind `session`."""
 
     def session(action: Literal["list", "read"], session_id: str = "", limit: int = 20) -> str:
-        """Look at the agent's other sessions.
+        """List or read the agent's other sessions.
 
         Args:
-            action: list: the latest 10 that have not ended; read (session_id, limit): the latest messages of one.
-            session_id: Its key, as list shows it.
-            limit: How many messages, 1 to 50; what is outside counts as the nearer of the two.
+            action: list: the latest 10 sessions that have not ended; read (session_id, limit): the latest messages of a
+                session.
+            session_id: The session's key, as list shows it.
+            limit: How many messages, 1 to 50; a smaller number counts as 1, a larger as 50.
         """
         ctx = rt.start("session", action=action)
         data: dict[str, Any]

@@ -20,10 +20,10 @@ def build(workspace: Path, policy: SessionStatusPolicy, rt: ToolRuntime) -> Call
     """Bind `session_status`."""
 
     def session_status(session_key: str = "") -> str:
-        """Say what is known of a session: model, provider, channel, messages, tokens, compactions, label, last change.
+        """Show a session's model, provider, channel, messages, tokens, compactions, label and last change.
 
         Args:
-            session_key: Another session of the agent; the present one by default.
+            session_key: Another session of the agent; the current session by default.
         """
         ctx = rt.start("session_status", session_key=session_key)
         actor = Actor.of(rt.caller)

@@ -28,9 +28,9 @@ def build(workspace: Path, policy: SessionsHistoryPolicy, rt: ToolRuntime) -> Ca
         """Show the latest messages of one of the agent's sessions, 4,000 characters of each and 80 KB in all.
 
         Args:
-            session_key: Its key, as sessions_list shows it.
+            session_key: The session's key, as sessions_list shows it.
             limit: How many messages.
-            include_tools: Show results of tools, too.
+            include_tools: Also show the results of tools.
         """
         ctx = rt.start("sessions_history", session_key=session_key)
         require_own(rt.caller, session_key)

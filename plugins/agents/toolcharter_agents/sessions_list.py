@@ -15,7 +15,7 @@ class SessionsListPolicy(ToolPolicy):
     """How far one profile lets `sessions_list` go."""
 
     max_sessions: Annotated[int, Field(ge=1, le=1000)] = 100
-    """The most that one answer lists."""
+    """The most sessions that one answer lists."""
 
 
 def build(workspace: Path, policy: SessionsListPolicy, rt: ToolRuntime) -> Callable[..., str]:  # noqa: ARG001 - `rt.store`
@@ -27,8 +27,8 @@ def build(workspace: Path, policy: SessionsListPolicy, rt: ToolRuntime) -> Calla
         """List the agent's sessions, the latest first.
 
         Args:
-            limit: How many at most.
-            active_minutes: Only those in which something was said within so many minutes.
+            limit: The most sessions to list.
+            active_minutes: List only sessions with a message in this number of minutes.
         """
         ctx = rt.start("sessions_list", limit=limit)
         ctx.policy_passed()

@@ -16,9 +16,9 @@ class SessionsSendPolicy(ToolPolicy):
     """How far one profile lets `sessions_send` go."""
 
     max_message_chars: Annotated[int, Field(ge=1, le=20_000)] = 4_000
-    """How long a message may be, in characters."""
+    """The longest message, in characters."""
     unattended: bool = False
-    """Whether messages are sent without a person's word."""
+    """Whether messages are sent without asking a person."""
 
 
 class SendReason(StrEnum):
@@ -40,8 +40,8 @@ def build(workspace: Path, policy: SessionsSendPolicy, rt: ToolRuntime) -> Calla
 
         Args:
             message: The text.
-            session_key: To which session; or
-            label: its label: the latest session that has it.
+            session_key: The key of the session.
+            label: Instead of the key, a label: the message goes to the latest session with it.
         """
         ctx = rt.start("sessions_send", session_key=session_key, label=label)
         if bool(session_key) == bool(label):
@@ -52,11 +52,11 @@ def build(workspace: Path, policy: SessionsSendPolicy, rt: ToolRuntime) -> Calla
         caller, actor = rt.caller, Actor.of(rt.caller)
         require_own(caller, session_key)
         if session_key == actor.session:
-            return ctx.error("This is the session itself.", reason=SendReason.OWN_SESSION)
+            return ctx.error("A session cannot send a message to itself.", reason=SendReason.OWN_SESSION)
         ctx.policy_passed()
         record = own_session(rt.store, caller, session_key) if session_key else by_label(rt.store, caller, label)
         if record.session == actor.session:
-            return ctx.error("This is the session itself.", reason=SendReason.OWN_SESSION)
+            return ctx.error("A session cannot send a message to itself.", reason=SendReason.OWN_SESSION)
         rt.inbox.put(message, source=f"session {actor.session}", session=record.session)
         return ctx.ok(f"Sent to {record.session}.", data={"session": record.session})
 
@@ -68,7 +68,7 @@ def asks(policy: SessionsSendPolicy, call: Call) -> Ask | None:  # noqa: ARG001 
     return (
         None
         if policy.unattended
-        else Ask(SendReason.WRITES_TO_A_SESSION, "Another conversation of the agent is to be written to.")
+        else Ask(SendReason.WRITES_TO_A_SESSION, "The call sends a message to another conversation of the agent.")
     )
 
 

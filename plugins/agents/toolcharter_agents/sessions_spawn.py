@@ -21,7 +21,7 @@ class SpawnPolicy(LaunchPolicy):
     """How far one profile lets `sessions_spawn` and `spawn` go."""
 
     models: Names = ()
-    """The models that a call may name, or `*`; none by default: then a subagent is run with `model`."""
+    """The models that a call may choose, or `*` for all; none by default, so that `model` is used."""
 
 
 class SpawnToolReason(StrEnum):
@@ -41,20 +41,20 @@ def _constructor(name: str) -> Callable[[Path, SpawnPolicy, ToolRuntime], Callab
         launcher = Launcher(policy, rt)
 
         def spawn(task: Task, label: Label = "", model: Model = "") -> str:
-            """Start a subagent that works at a task while you go on. It is accepted at once; its result comes later.
+            """Start a subagent that works on a task while you go on. The call returns at once; the result comes later.
 
             Args:
-                task: What it has to do, with all that it has to know.
-                label: A short name for it.
-                model: The model that it is run with, if the profile lets you choose.
+                task: The task, with all information that the subagent needs for it.
+                label: A short name for the subagent.
+                model: The subagent's model, if the profile lets you choose.
             """
             ctx = rt.start(name, label=label)
             launcher.require_depth(task)
             if model and not is_listed(model, policy.models):
-                return ctx.deny(SpawnReason.MODEL_NOT_ALLOWED, f"The profile does not let {model!r} be chosen.")
+                return ctx.deny(SpawnReason.MODEL_NOT_ALLOWED, f"The profile does not allow the model {model!r}.")
             ctx.policy_passed()
             launched = launcher.start(Order(task, label, model))
-            text = f"Subagent {launched.id} was accepted. Its result comes to your inbox when it has ended."
+            text = f"Subagent {launched.id} was accepted. Its result will be sent to your inbox when it has ended."
             return ctx.ok(text, data={"status": "accepted", "id": launched.id})
 
         spawn.__name__ = name

@@ -69,7 +69,7 @@ def refusal(limits: Limits, depth: int, running: int, children: int) -> tuple[Sp
         children: How many of them are the parent's.
     """
     if depth >= limits.max_depth:
-        return SpawnReason.DEPTH_LIMIT, f"Subagents may be {limits.max_depth} deep, and this agent is at {depth}."
+        return SpawnReason.DEPTH_LIMIT, f"Subagents may be {limits.max_depth} deep; this agent is at depth {depth}."
     if running >= limits.max_concurrent:
         return SpawnReason.CONCURRENT_LIMIT, f"{running} of {limits.max_concurrent} subagents are running."
     if children >= limits.max_children:

@@ -49,15 +49,15 @@ def build(workspace: Path, policy: SubagentsPolicy, rt: ToolRuntime) -> Callable
         label: Annotated[str, Field(max_length=64)] = "",
         message: str = "",
     ) -> str:
-        """Look after the subagents that you have started.
+        """Manage the subagents that you have started.
 
         Args:
-            action: list; run (task, label): start one and wait for its result; cancel (id); steer (id, message): cancel it
-                and start it anew with another message.
-            id: Which subagent, as list names it; for cancel also all or last.
-            task: What the subagent has to do.
-            label: A short name for it.
-            message: What it is to do instead, up to 4,000 characters.
+            action: list; run (task, label): start a subagent and wait for its result; cancel (id); steer (id, message):
+                cancel a subagent and start it again with another message.
+            id: The subagent's id, as list shows it; for cancel also all or last.
+            task: The subagent's task.
+            label: A short name for the subagent.
+            message: The new task, up to 4,000 characters.
         """
         ctx = rt.start("subagents", action=action, id=id)
         actor = Actor.of(rt.caller)
@@ -83,7 +83,7 @@ def build(workspace: Path, policy: SubagentsPolicy, rt: ToolRuntime) -> Callable
         ctx.policy_passed()
         before = _chosen(children(rt.store, actor), id)[0]
         number = _steered(launcher, rt, before, message)
-        return ctx.ok(f"Subagent {number} goes on instead.", data={"id": number, "cancelled": [before.id]})
+        return ctx.ok(f"Subagent {number} runs instead.", data={"id": number, "cancelled": [before.id]})
 
     return subagents
 
@@ -127,11 +127,11 @@ def _chosen(own: list[Subagent], number: str) -> list[Subagent]:
     """
     running = [one for one in own if one.state == State.RUNNING]
     if number in {"all", "last"}:
-        return running if number == "all" else running[:1] or _refuse("There is no subagent.", "not_running")
+        return running if number == "all" else running[:1] or _refuse("No subagent is running.", "not_running")
     named = next((one for one in own if one.id == number), None)
     if named is None:
         return _refuse(f"There is no subagent {number!r}.", SubagentsReason.SUBAGENT_NOT_FOUND)
-    return [named] if named in running else _refuse(f"It is {named.state}.", SubagentsReason.NOT_RUNNING)
+    return [named] if named in running else _refuse(f"The subagent is {named.state}.", SubagentsReason.NOT_RUNNING)
 
 
 def _refuse(message: str, reason: str) -> list[Subagent]:

@@ -20,11 +20,11 @@ class TeamMessagePolicy(ToolPolicy):
     """How far one profile lets `team_message` go."""
 
     members: Names = ()
-    """The agents that may be written to; none by default."""
+    """The agents that messages may be sent to; none by default."""
     max_message_chars: Annotated[int, Field(ge=1, le=20_000)] = 4_000
-    """How long a message may be, in characters."""
+    """The longest message, in characters."""
     unattended: bool = False
-    """Whether messages are sent without a person's word."""
+    """Whether messages are sent without asking a person."""
 
 
 class TeamMessageReason(StrEnum):
@@ -43,10 +43,10 @@ def build(workspace: Path, policy: TeamMessagePolicy, rt: ToolRuntime) -> Callab
     def team_message(
         to: Annotated[str, Field(min_length=1, max_length=64)], text: Annotated[str, Field(min_length=1)]
     ) -> str:
-        """Write to another agent of the team, which reads it as data in the next turn of its latest session.
+        """Send a message to another agent of the team, which reads it as data in the next turn of its latest session.
 
         Args:
-            to: The agent's name; all: each other agent of the team.
+            to: The agent's name; or all, for each other agent of the team.
             text: The message.
         """
         ctx = rt.start("team_message", to=to)
@@ -89,9 +89,7 @@ def _session_of(name: str, rt: ToolRuntime) -> SessionRecord | None:
 
 def asks(policy: TeamMessagePolicy, call: Call) -> Ask | None:  # noqa: ARG001 - every message is one to somebody else
     """Ask a person before each message, unless the policy waives it: a page may have injected the order."""
-    return (
-        None if policy.unattended else Ask(TeamMessageReason.WRITES_TO_AN_AGENT, "Another agent is to be written to.")
-    )
+    return None if policy.unattended else Ask(TeamMessageReason.WRITES_TO_AN_AGENT, "The call messages another agent.")
 
 
 SPEC = ToolSpec(

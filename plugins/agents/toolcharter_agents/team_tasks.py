@@ -39,11 +39,11 @@ class TeamTasksPolicy(ToolPolicy):
     """How far one profile lets `team_tasks` go."""
 
     team: Annotated[str, Field(min_length=1, max_length=64)] = "team"
-    """The team whose tasks these are: agents with the same team and the same user share them."""
+    """The team of the tasks: agents with the same team and the same user share them."""
     max_open_tasks: Annotated[int, Field(ge=1, le=1000)] = 100
     """How many tasks of a team may be open."""
     unattended: bool = False
-    """Whether texts for the team are written without a person's word; who only claims a task or searches needs none."""
+    """Whether texts for the team are written without asking a person. Claims and searches never ask."""
 
 
 class TeamTasksReason(StrEnum):
@@ -114,16 +114,16 @@ def build(workspace: Path, policy: TeamTasksPolicy, rt: ToolRuntime) -> Callable
         """Share tasks with the other agents of the team.
 
         Args:
-            action: create (subject, description, blocked_by); claim (task_id): it is yours from then on; complete
+            action: create (subject, description, blocked_by); claim (task_id): the task is then yours; complete
                 (task_id, text: the result); review (task_id, text): have another agent complete it; comment (task_id,
-                text); cancel (task_id, text: why); search (query, status).
-            task_id: Which task.
-            subject: What is to be done, in a few words.
-            description: The same at length.
-            blocked_by: Tasks that have to be completed or cancelled before this one can be claimed.
+                text); cancel (task_id, text: the reason); search (query, status).
+            task_id: The id of the task.
+            subject: The task in a few words.
+            description: The task in detail.
+            blocked_by: The ids of tasks that must be completed or cancelled before this task can be claimed.
             text: The result, the comment or the reason.
-            query: Words in subject or description; all tasks without.
-            status: Only tasks with this status.
+            query: Words in the subject or the description; without it, all tasks are found.
+            status: Find only tasks with this status.
         """
         ctx = rt.start("team_tasks", action=action, task_id=task_id)
         caller = rt.caller
@@ -217,7 +217,7 @@ def _change(records: StoreTransaction, request: Request, action: Action) -> Team
 
 def _claim(records: StoreTransaction, task: TeamTask, request: Request) -> dict[str, Any]:
     if task.status != "pending":
-        whom = f"{task.owner!r} has it" if task.owner else f"it is {task.status}"
+        whom = f"its owner is {task.owner!r}" if task.owner else f"it is {task.status}"
         raise ToolError(f"The task cannot be claimed: {whom}.", reason=TeamTasksReason.ALREADY_CLAIMED)
     waiting = [one for one in task.blocked_by if _existing(records, task.team, one).status in OPEN]
     if waiting:
@@ -232,14 +232,14 @@ def _complete(_: StoreTransaction, task: TeamTask, request: Request) -> dict[str
     is_owner = same_name(task.owner) == same_name(request.me)
     if is_owner == (task.status == "in_review"):
         whom = "another agent than its owner" if is_owner else f"its owner, {task.owner!r}"
-        raise ToolError(f"The task is to be completed by {whom}.", reason=TeamTasksReason.NOT_OWNER)
+        raise ToolError(f"The task must be completed by {whom}.", reason=TeamTasksReason.NOT_OWNER)
     return {"status": "completed", "result": request.text or task.result}
 
 
 def _review(_: StoreTransaction, task: TeamTask, request: Request) -> dict[str, Any]:
     _require(task, "in_progress")
     if same_name(task.owner) != same_name(request.me):
-        raise ToolError(f"The task is {task.owner!r}'s.", reason=TeamTasksReason.NOT_OWNER)
+        raise ToolError(f"The task belongs to {task.owner!r}.", reason=TeamTasksReason.NOT_OWNER)
     return {"status": "in_review", "result": request.text}
 
 
@@ -251,7 +251,7 @@ def _comment(_: StoreTransaction, task: TeamTask, request: Request) -> dict[str,
 def _cancel(_: StoreTransaction, task: TeamTask, request: Request) -> dict[str, Any]:
     _require(task, *OPEN)
     if same_name(request.me) not in {same_name(task.creator), same_name(task.owner)}:
-        who = f"The task is {task.creator!r}'s" + (f" and {task.owner!r}'s." if task.owner else ".")
+        who = f"The task belongs to {task.creator!r}" + (f" and {task.owner!r}." if task.owner else ".")
         raise ToolError(who, reason=TeamTasksReason.NOT_OWNER)
     return {"status": "cancelled", "result": request.text}
 
@@ -286,7 +286,7 @@ def asks(policy: TeamTasksPolicy, call: Call) -> Ask | None:
     """Ask a person before a text is written for other agents, unless waived: a page may have injected the order."""
     if policy.unattended or call.args["action"] in {"claim", "search"}:
         return None
-    return Ask(TeamTasksReason.WRITES_TO_THE_TEAM, "The other agents of the team are to read this.")
+    return Ask(TeamTasksReason.WRITES_TO_THE_TEAM, "The call writes a text for the other agents of the team.")
 
 
 _READING = {"team:read"}

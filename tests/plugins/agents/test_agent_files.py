@@ -97,7 +97,7 @@ def test_both_forms(folder: Path) -> None:
         pytest.param("a.md", "---\nname: a\npolicy: [Patch, Admin]\n---\n", "a.md:3:17", "Patch", id="no-grant"),
         pytest.param("a.md", "---\nname: a\nmax_iterations: 1001\n---\n", "a.md:3:17", "1000", id="too-many"),
         pytest.param("a.md", "---\nname: a\n---\n" + "x" * 100_001, "a.md", "more than 100000", id="long"),
-        pytest.param("a.md", "---\nname: coder\n---\n", "coder.md", "in ", id="two-of-one-name"),
+        pytest.param("a.md", "---\nname: coder\n---\n", "coder.md", "too", id="two-of-one-name"),
         pytest.param("a/agent.yaml", "kind: Agent\n", "agent.yaml", "apiVersion", id="no-version"),
         pytest.param("a/agent.yaml", TESTER + "  gateways: []\n", "agent.yaml:9:3", "unknown key", id="widens"),
         pytest.param(
