@@ -136,13 +136,13 @@ class HttpApprover:
     def _place(self, location: str) -> httpx.URL:
         """The URL at which the answer will be; refused if it is not at the service itself."""
         if not location or len(location) > _MAX_PLACE:
-            raise BadAnswer("no place to look for the answer")
+            raise BadAnswer("no valid URL to poll for the answer")
         try:
             place = self._url.join(location)
         except httpx.InvalidURL as error:
-            raise BadAnswer("no place to look for the answer") from error
+            raise BadAnswer("no valid URL to poll for the answer") from error
         if _origin(place) != _origin(self._url) or place.userinfo or place.fragment:
-            raise BadAnswer("another place to look for the answer")
+            raise BadAnswer("the URL to poll for the answer leads to another host")
         return place
 
     def _withdraw(self, place: httpx.URL) -> None:
@@ -232,12 +232,12 @@ def _shared_secret(policy: ApproverPolicy, workspace: Path) -> bytes | None:
         require_own_file(policy.secret_file, workspace, is_secret=True)
         where, value = repr(str(policy.secret_file)), policy.secret_file.read_bytes().decode("latin-1").strip()
         if not _TOKEN.fullmatch(value):
-            raise ValueError(f"{where} holds no secret in one word of ASCII")
+            raise ValueError(f"{where} does not hold a secret in one word of ASCII")
     else:
         return None
     if len(value) < MIN_SECRET:
         what = f"{where} holds a secret of fewer than {MIN_SECRET} characters"
-        raise ValueError(f"{what}, which who is sent a question could guess; make one with: openssl rand -hex 32")
+        raise ValueError(f"{what}, which the recipient of a question could guess; make one with: openssl rand -hex 32")
     return value.encode()
 
 

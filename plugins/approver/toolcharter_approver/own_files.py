@@ -20,7 +20,7 @@ def require_own_file(path: Path, workspace: Path, *, is_secret: bool = False) ->
     """
     found = _found(path, workspace)
     if not stat.S_ISREG(found.st_mode):
-        raise ValueError(f"{str(path)!r} is no regular file")
+        raise ValueError(f"{str(path)!r} is not a regular file")
     if is_secret and found.st_mode & (stat.S_IROTH | stat.S_IRGRP):
         raise ValueError(f"other users can read {str(path)!r}; chmod go= it")
 
@@ -42,7 +42,7 @@ def require_own_socket(path: Path, workspace: Path) -> bool:
     if not path.is_symlink() and not path.exists():
         return False
     if not stat.S_ISSOCK(path.lstat().st_mode):
-        raise ValueError(f"{str(path)!r} is no socket")
+        raise ValueError(f"{str(path)!r} is not a socket")
     _require_own(path, path.lstat())
     return True
 

@@ -86,16 +86,16 @@ def answer_of(body: bytes, digest: str) -> ApprovalAnswer:
     """
     answer = json.loads(body, object_pairs_hook=_object)
     if not isinstance(answer, dict) or answer.keys() - _FIELDS:
-        raise BadAnswer("no object, or one with an unknown field")
+        raise BadAnswer("the answer is not an object, or has an unknown field")
     if answer.get("digest") != digest:
-        raise BadAnswer("it is about another call")
+        raise BadAnswer("the answer is about another call")
     word, approver, message = answer.get("answer"), answer.get("approver"), answer.get("message")
     if not isinstance(word, str) or word not in _WORDS:
-        raise BadAnswer("none of the three words")
+        raise BadAnswer("the answer's word is not one of the three")
     if approver is not None and not _is_name(approver):
-        raise BadAnswer("the approver is no name")
+        raise BadAnswer("the approver's name is not valid")
     if not isinstance(message, str | None):
-        raise BadAnswer("the message is no text")
+        raise BadAnswer("the message is not text")
     return ApprovalAnswer(_WORDS[word], approver, None if message is None else _shown(message))
 
 
@@ -111,5 +111,5 @@ def _shown(message: str) -> str | None:
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     fields = dict(pairs)
     if len(fields) < len(pairs):
-        raise BadAnswer("a field stands twice")
+        raise BadAnswer("a field is given twice")
     return fields

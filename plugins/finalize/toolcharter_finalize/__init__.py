@@ -24,9 +24,9 @@ class FinalizePolicy(ToolPolicy):
     """What one profile requires of a packet."""
 
     required: tuple[Part, ...] = ()
-    """Parts besides the title that may not be empty."""
+    """The parts that must not be empty, in addition to the title."""
     max_chars: Annotated[int, Field(ge=1, le=1_000_000)] = 20_000
-    """The most characters of all texts of a packet together."""
+    """The limit for all texts of a packet together, in characters."""
 
 
 class FinalizeReason(StrEnum):
@@ -41,15 +41,13 @@ class Packet(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    title: Annotated[
-        str, Field(min_length=1, max_length=300, pattern=r"\S", description="What the task is, in a line.")
-    ]
-    user_stories: _Lines = Field(default_factory=list, description="Who wants to do what, and why; a sentence each.")
+    title: Annotated[str, Field(min_length=1, max_length=300, pattern=r"\S", description="The task in one line.")]
+    user_stories: _Lines = Field(default_factory=list, description="Who wants to do what, and why; one sentence each.")
     acceptance_criteria: _Lines = Field(
-        default_factory=list, description="How to see that it is done; a sentence each."
+        default_factory=list, description="How to check that the task is done; one sentence each."
     )
     mermaid_wireframe: Annotated[str, Field(max_length=20_000)] | None = Field(
-        default=None, description="A sketch, as a diagram of Mermaid."
+        default=None, description="A sketch, as a Mermaid diagram."
     )
 
 
@@ -72,10 +70,10 @@ def build(workspace: Path, policy: FinalizePolicy, rt: ToolRuntime) -> Callable[
     """Bind `finalize_task` to one profile's policy."""
 
     def finalize_task(packet: Packet) -> str:
-        """Hand over what the task comes to. Call it once, when all is worked out; nothing is done by it.
+        """Hand over the result of the task. Call this once, when the result is complete; it changes nothing.
 
         Args:
-            packet: The title, and what else belongs to it.
+            packet: The title, and the other parts of the result.
         """
         found: PacketData = {
             "title": packet.title.strip(),
@@ -87,7 +85,7 @@ def build(workspace: Path, policy: FinalizePolicy, rt: ToolRuntime) -> Callable[
         missing = [part for part in policy.required if not found[part]]
         if missing:
             message = f"The packet lacks {', '.join(missing)}."
-            raise ToolError(message, reason=FinalizeReason.PACKET_INCOMPLETE, hint="Work that out, and call again.")
+            raise ToolError(message, reason=FinalizeReason.PACKET_INCOMPLETE, hint="Add these parts, and call again.")
         texts = (
             found["title"],
             *found["user_stories"],
@@ -95,8 +93,8 @@ def build(workspace: Path, policy: FinalizePolicy, rt: ToolRuntime) -> Callable[
             found["mermaid_wireframe"] or "",
         )
         if (size := sum(map(len, texts))) > policy.max_chars:
-            message = f"The packet has {size} characters, and may have {policy.max_chars}."
-            raise ToolError(message, reason=FinalizeReason.PACKET_TOO_LARGE, hint="Say it shorter.")
+            message = f"The packet has {size} characters; the limit is {policy.max_chars}."
+            raise ToolError(message, reason=FinalizeReason.PACKET_TOO_LARGE, hint="Make the texts shorter.")
         ctx.policy_passed()
         return ctx.ok(f"The task is handed over: {found['title']}", data=FinalizeData(packet=found))
 

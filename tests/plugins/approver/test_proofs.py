@@ -22,7 +22,7 @@ from .test_approver import NOBODY, README, call, raised, verdict
 Start = Callable[..., Service]
 ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
 GUESSED = (
-    "'{file}' holds a secret of fewer than 32 characters, which who is sent a question could guess; "
+    "'{file}' holds a secret of fewer than 32 characters, which the recipient of a question could guess; "
     "make one with: openssl rand -hex 32"
 )
 
@@ -49,7 +49,7 @@ def test_a_service_without_a_proof_stops_the_start(url, toolbox_for) -> None:
     """A port of this machine proves nothing, and neither does a name in a certificate; the ways out are named."""
     told = refused(lambda: toolbox_for(url, secret_env=None))
 
-    assert "the service has to prove itself, or whoever listens there could approve" in told
+    assert "the service has to prove its identity, or any process that listens there could approve calls" in told
     assert all(way in told for way in ("secret_env", "secret_file", "client_cert", "unix:/path"))
 
 
@@ -136,12 +136,12 @@ def spoil(file: Path, how: str, workspace: Path) -> Path:  # noqa: C901 - a line
         ("link from inside", "'{file}' lies in the workspace, where tools can write; keep it elsewhere"),
         ("link to inside", "'{file}' lies in the workspace, where tools can write; keep it elsewhere"),
         ("missing", "'{file}' cannot be found: No such file or directory"),
-        ("no file", "'{file}' is no regular file"),
+        ("no file", "'{file}' is not a regular file"),
         (
             "short",
             GUESSED,
         ),
-        ("two words", "'{file}' holds no secret in one word of ASCII"),
+        ("two words", "'{file}' does not hold a secret in one word of ASCII"),
     ],
 )
 def test_a_secret_that_somebody_else_may_have_stops_the_start(how, told, toolbox_for, own, tmp_path) -> None:
@@ -234,8 +234,8 @@ def misplace(own: Path, how: str, workspace: Path) -> Path:  # noqa: C901 - a li
         ("in a folder of the group", "other users can write to '{place.parent}'; chmod go-w it"),
         pytest.param("in a folder of another", "'{place.parent}' belongs to another user", marks=ROOT_ONLY),
         ("no folder", "'{place.parent}' cannot be found: No such file or directory"),
-        ("no socket", "'{place}' is no socket"),
-        ("a link", "'{place}' is no socket"),
+        ("no socket", "'{place}' is not a socket"),
+        ("a link", "'{place}' is not a socket"),
         ("writable by all", "other users can write to '{place}'; chmod go-w it"),
         pytest.param("of another", "'{place}' belongs to another user", marks=ROOT_ONLY),
     ],
