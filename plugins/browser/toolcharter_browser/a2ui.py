@@ -40,7 +40,7 @@ class Component(_Part):
     @model_validator(mode="after")
     def _is_known(self) -> "Component":
         if len(self.component) != 1 or not COMPONENTS.issuperset(self.component):
-            raise ValueError("a component is one of the standard catalog")
+            raise ValueError("a component must be exactly one of the standard catalog")
         return self
 
     @property
@@ -107,7 +107,7 @@ class Message(_Part):
     @model_validator(mode="after")
     def _is_one(self) -> "Message":
         if len(self.model_fields_set) != 1 or self.body is None:
-            raise ValueError("a line is one message")
+            raise ValueError("a line must hold exactly one message")
         return self
 
     @property
@@ -124,7 +124,7 @@ def read_lines(text: str, policy: CanvasPolicy) -> list[Message]:
     """
     lines = text.split("\n")
     if len(lines) > policy.max_lines:
-        raise ToolError(f"Line {policy.max_lines + 1} is one too many.", reason=CanvasReason.TOO_LARGE)
+        raise ToolError(f"There are more than {policy.max_lines} lines.", reason=CanvasReason.TOO_LARGE)
     messages = []
     for number, line in enumerate(lines, 1):
         if len(line.encode(errors="replace")) > policy.max_line_bytes:
@@ -147,10 +147,10 @@ def _message(line: str, number: int) -> Message:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(map(str, first["loc"]))[:100]
-        what = f"Line {number} is no message of A2UI 0.8: {place or 'message'}: {first['msg'][:200]}."
+        what = f"Line {number} is not a message of A2UI 0.8: {place or 'message'}: {first['msg'][:200]}."
         raise ToolError(what, reason=CanvasReason.INVALID_A2UI) from None
     except (ValueError, RecursionError):
-        raise ToolError(f"Line {number} is no JSON.", reason=CanvasReason.INVALID_A2UI) from None
+        raise ToolError(f"Line {number} is not JSON.", reason=CanvasReason.INVALID_A2UI) from None
 
 
 def _depth(value: Any) -> int:

@@ -44,18 +44,18 @@ def build(workspace: Path, policy: BrowserPolicy, rt: ToolRuntime) -> Callable[.
 
         Args:
             action: open (url); read: the page as text; click (selector or label); type (selector or label, text,
-                submit): fill a field; screenshot (path); close: end the browser, with its cookies.
+                submit): fill a field; screenshot (path); close: end the browser and forget its cookies.
             url: The page, with http:// or https://.
-            selector: Which element, in CSS.
-            label: Which element, by its visible text, label or placeholder.
-            text: What the field is filled with, in place of what is there.
+            selector: A CSS selector for the element.
+            label: The element's visible text, label or placeholder.
+            text: The field's new text; it replaces the old one.
             submit: Press Enter afterwards.
-            delay_ms: How long the page may go on working before it is looked at, in milliseconds.
-            path: The PNG file, relative to the workspace; a new one if left out.
+            delay_ms: How long to wait for the page before it is read or pictured, in milliseconds.
+            path: The PNG file, relative to the workspace; a new file if left out.
         """
         ctx = rt.start("browser", action=action)
         if action not in policy.allowed_actions:
-            raise Denied(BrowserReason.ACTION_NOT_ALLOWED, f"The profile does not let browser {action}.")
+            raise Denied(BrowserReason.ACTION_NOT_ALLOWED, f"The profile does not allow the action {action!r}.")
         uses = Uses(rt, policy, pool)
         given = {"url": url, "selector": selector, "label": label, "text": text, "submit": submit, "delay_ms": delay_ms}
         if action == "screenshot":

@@ -57,8 +57,8 @@ class Canvases:
         canvas = self._mine() or Canvas()
         both = (*canvas.messages, *messages)
         if canvas.pushed_bytes + size > self._policy.max_content_bytes or size_of(list(both)) > self._policy.max_lines:
-            what = "The A2UI of the session would be more than the policy lets it be."
-            raise ToolError(what, reason=CanvasReason.TOO_LARGE, hint="Use a2ui_reset, and push what is to be seen.")
+            what = "The session's A2UI would become larger than the profile allows."
+            raise ToolError(what, reason=CanvasReason.TOO_LARGE, hint="Use a2ui_reset, and push only what to show.")
         return self._keep(replace(canvas, messages=both, pushed_bytes=canvas.pushed_bytes + size, url=""))
 
     def reset(self) -> None:
@@ -109,7 +109,7 @@ class Canvases:
     def _keep(self, canvas: Canvas) -> str:
         canvas = replace(canvas, version=canvas.version + 1)
         if len(canvas.document().encode(errors="replace")) > MAX_DOCUMENT_BYTES:
-            raise ToolError("The page is too large with all that HTML escapes.", reason=CanvasReason.TOO_LARGE)
+            raise ToolError("The page is too large after its HTML is escaped.", reason=CanvasReason.TOO_LARGE)
         with self._lock:
             self._require_room()
             self._canvases[key_of(self._rt.caller)] = canvas

@@ -19,19 +19,19 @@ class CanvasPolicy(PooledPolicy):
     """How far one profile lets `canvas` go; by default it shows, and reaches nothing."""
 
     allowed_actions: tuple[CanvasAction, ...] = ("present", "hide", "snapshot", "a2ui_push", "a2ui_reset")
-    """What may be done; `eval` runs what an agent has written in the page, `navigate` reaches the network."""
+    """The actions that may be used; `eval` runs the agent's script in the page, `navigate` uses the network."""
     allowed_domains: tuple[str, ...] = ()
-    """The only hosts that `navigate` may reach; none by default. Pages that are presented reach nothing in any case."""
+    """The only hosts that `navigate` may open; none by default. Presented pages can never reach the network."""
     max_content_bytes: Annotated[int, Field(ge=1, le=500_000)] = 100_000
-    """How large what is presented may be, and all A2UI of a session together."""
+    """The largest page, and the limit for all A2UI of a session together, in bytes."""
     max_lines: Annotated[int, Field(ge=1, le=10_000)] = 500
-    """How many lines of A2UI one call may push, and how many components and values a session may have."""
+    """The most lines of A2UI in one call, and the most components and values of a session."""
     max_line_bytes: Annotated[int, Field(ge=64, le=500_000)] = 32_768
-    """How large one line of A2UI may be."""
+    """The longest line of A2UI, in bytes."""
     max_canvases: Annotated[int, Field(ge=1, le=1_000)] = 20
-    """How many sessions may have a canvas at a time."""
+    """How many sessions may have a canvas at the same time."""
     max_chars: Annotated[int, Field(ge=1, le=200_000)] = 20_000
-    """How much of what `eval` gives is told, in characters."""
+    """How much of the value of `eval` is returned, in characters."""
 
     @override
     def never_works(self, place: ProgramPlace) -> Iterator[str]:

@@ -23,8 +23,8 @@ def build(workspace: Path, policy: ScreenshotPolicy, rt: ToolRuntime) -> Callabl
 
         Args:
             url: The page, with http:// or https://.
-            delay_ms: How long the page may go on drawing once it is there, in milliseconds.
-            path: The file, relative to the workspace, ending in .png; a new one if left out.
+            delay_ms: How long to wait after the page has loaded, in milliseconds.
+            path: The file, relative to the workspace, ending in .png; a new file if left out.
         """
         ctx = rt.start("capture_screenshot", url=url)
         checked = rt.http.check(url, policy)

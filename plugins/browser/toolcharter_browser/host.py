@@ -115,7 +115,7 @@ async def _answer(tab: Tab, question: dict[str, Any]) -> dict[str, Any]:
         return {"error": "timed_out", "message": "the page did not answer in time"}
     except Error:
         # The error's text may come from the page.
-        return {"error": "page_not_loaded", "message": "The page went away, or it cannot be used."}
+        return {"error": "page_not_loaded", "message": "The page has gone or cannot be used."}
 
 
 async def _unless_left(tab: Tab, work: Awaitable[dict[str, Any]]) -> dict[str, Any]:

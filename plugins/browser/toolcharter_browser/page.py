@@ -135,7 +135,7 @@ class Tab:
             return
         self._documents.append(monotonic())
         if len(self._documents) > MAX_DOCUMENTS and self._documents[-1] - self._documents[0] < DOCUMENTS_S:
-            self._leave("endless_navigation", "The page goes on to itself, or to others, without end.")
+            self._leave("endless_navigation", "The page keeps navigating to itself or to other pages.")
 
     def _leave(self, why: str, message: str) -> None:
         """Leave the page for an empty page. The waiting call, or else the next question, gets the error."""
@@ -194,7 +194,7 @@ async def open_page(tab: Tab, question: Question) -> dict[str, Any]:
                 async with asyncio.timeout(INTERRUPTED_S):
                     await tab.left.wait()
         # Pass on only error codes: "interrupted by another navigation to" is followed by text from the page.
-        told = said if said.startswith("Page.goto: net::") else "The page did not come, or another took its place."
+        told = said if said.startswith("Page.goto: net::") else "The page did not load, or another page replaced it."
         raise Failed("page_not_loaded", told, question["url"]) from error
     return await _after(tab, question)
 
@@ -227,7 +227,7 @@ async def read(tab: Tab, question: Question) -> dict[str, Any]:
     most = question["max_chars"]
     found = await text_of(tab.page, most)
     if found is None:
-        raise Failed("page_not_loaded", "The page does not let itself be read.")
+        raise Failed("page_not_loaded", "The page cannot be read.")
     return {**await tab.state(), "text": found.text, "truncated": found.truncated}
 
 

@@ -20,22 +20,22 @@ class PagePolicy(NetworkPolicy):
     """The common settings of all tools with a browser, in addition to the network policy."""
 
     timeout_s: Seconds = 30.0
-    """What one action may take, in seconds; the call's own limit holds as well."""
+    """How long one action may take, in seconds; the call's own limit applies as well."""
     width: Pixels = 1280
-    """Of the page, in pixels."""
+    """The width of the page, in pixels."""
     height: Pixels = 800
-    """Of the page, in pixels."""
+    """The height of the page, in pixels."""
     folder: str = "screenshots"
-    """Where in the workspace screenshots go that a call gives no path."""
+    """The folder of the workspace for screenshots of calls without a path."""
     max_image_bytes: Count = 5_000_000
     """The largest PNG that is written, in bytes."""
     max_transfer_bytes: Count = 200_000_000
-    """What one browser may receive and send in its life, in bytes; after that it reaches nothing."""
+    """How much one browser may receive and send in all, in bytes; after that, it cannot use the network."""
 
     def never_works(self, place: ProgramPlace) -> Iterator[str]:
         """Warn of a runner with a sandbox: in it, Chromium can neither make its own sandbox nor reach the proxy."""
         if place.network != "open":
-            yield f"no browser starts: Chromium cannot run within {place.runner!r}; it needs `runner: host`."
+            yield f"no browser starts: Chromium cannot run in {place.runner!r}; it needs `runner: host`."
 
 
 class ScreenshotPolicy(PagePolicy):
@@ -46,18 +46,18 @@ class PooledPolicy(PagePolicy):
     """The common settings of tools that keep a browser for each session."""
 
     max_browsers: Count = 2
-    """How many browsers there may be at a time, one for each session of callers."""
+    """How many browsers may run at the same time, one for each session."""
     idle_timeout_s: Seconds = 600.0
-    """A browser that was not used for so many seconds is closed when another session needs its place."""
+    """A browser that has been idle for this many seconds is closed when another session needs its place."""
 
 
 class BrowserPolicy(PooledPolicy):
-    """How far one profile lets `browser` go; by default it only looks."""
+    """How far one profile lets `browser` go; by default it only reads."""
 
     allowed_actions: tuple[Action, ...] = LOOKING
     """The actions that may be used; `click` and `type` can order, post and send."""
     max_chars: Count = 40_000
-    """Characters of a page that `read` gives."""
+    """How much of a page `read` returns, in characters."""
 
 
 class ScreenshotReason(StrEnum):

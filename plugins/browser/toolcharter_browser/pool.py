@@ -89,7 +89,7 @@ class BrowserPool:
         if self._mine() is None and len(self._busy()) >= self._policy.max_browsers:
             message = f"Other sessions use all the browsers that the profile allows: {self._policy.max_browsers}."
             idle = f"{self._policy.idle_timeout_s:g} seconds"
-            hint = f"Only they can close theirs. Try again later: one that was not used for {idle} makes room."
+            hint = f"Only they can close theirs. Try again later: a browser that is idle for {idle} makes room."
             raise Denied(BrowserReason.TOO_MANY_BROWSERS, message, hint=hint)
 
     def _busy(self) -> list[Session]:

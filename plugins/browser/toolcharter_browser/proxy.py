@@ -157,7 +157,7 @@ class Proxy:
 
     def _require_room(self) -> None:
         if self._left < 0:
-            message = "The browser has transferred as much as it may; close it."
+            message = "The browser has reached its limit of transferred data; close it."
             raise ToolError(message, reason=GuardReason.RESPONSE_TOO_LARGE)
 
 

@@ -139,7 +139,7 @@ class Session:
         except ToolError as error:
             if error.reason != "program_not_found":
                 raise
-            message = "The browser cannot run where the profile's runner runs programs."
+            message = "The browser cannot run in the profile's runner."
             raise ToolError(message, reason=ScreenshotReason.BROWSER_UNAVAILABLE, hint=NEEDS) from error
 
     def _time(self, most_s: float) -> float:
@@ -222,7 +222,7 @@ def _failure(answer: dict[str, Any], refused: list[Refusal]) -> Denied | ToolErr
         if _is_of(one, str(answer.get("url"))):
             return one.raised()
     if code[1] == "ERR_UNSAFE_PORT":
-        return Denied(GuardReason.PORT_NOT_ALLOWED, "Chromium does not speak HTTP to this port.")
+        return Denied(GuardReason.PORT_NOT_ALLOWED, "Chromium refuses HTTP connections to this port.")
     is_tls = code[1].startswith(("ERR_CERT", "ERR_SSL"))
     reason = GuardReason.TLS_FAILURE if is_tls else _CODES.get(code[1], GuardReason.CONNECTION_FAILED)
     return ToolError(f"The page did not load: {code[1]}.", reason=reason)

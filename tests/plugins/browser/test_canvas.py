@@ -201,10 +201,10 @@ def test_a2ui_is_shown_as_text(call: Call) -> None:
 @each_row(
     "line, said",
     [
-        ("{", "Line 2 is no JSON"),
+        ("{", "Line 2 is not JSON"),
         ("[" * 5000, "Line 2"),
-        ('{"unknown": {}}', "Line 2 is no message"),
-        ("[]", "Line 2 is no message"),
+        ('{"unknown": {}}', "Line 2 is not a message"),
+        ("[]", "Line 2 is not a message"),
         ({"deleteSurface": {"surfaceId": "s"}, "beginRendering": {"surfaceId": "s", "root": "r"}}, "Line 2"),
         ({"deleteSurface": {"surfaceId": "s", "more": 1}}, "Line 2"),
         ({"deleteSurface": {"surfaceId": 7}}, "Line 2"),
@@ -225,7 +225,7 @@ def test_a2ui_has_bounds(open_box: Box) -> None:
     call = calling(open_box(canvas={"max_line_bytes": 200, "max_lines": 30}))
     line = {"deleteSurface": {"surfaceId": "s"}}
     assert "Line 2 has more" in (pushed(call, line, "x" * 201).message or "")
-    assert "Line 31 is one too many" in (pushed(call, *[line] * 31).message or "")
+    assert "There are more than 30 lines" in (pushed(call, *[line] * 31).message or "")
     assert pushed(call, *[line] * 30).outcome == "ok"
     assert outcome(pushed(call, line)) == ("error", "too_large")
     call("canvas", action="a2ui_reset")

@@ -445,4 +445,4 @@ async def test_what_a_page_names_is_not_repeated_in_an_error(monkeypatch: pytest
     with pytest.raises(page.Failed) as caught:
         await page.open_page(taken, {"url": "http://x/"})
 
-    assert caught.value.message == "The page did not come, or another took its place."
+    assert caught.value.message == "The page did not load, or another page replaced it."

@@ -76,7 +76,7 @@ def both(box: Toolbox) -> list[Any]:
             {"error": "page_not_loaded", "message": "net::ERR_UNSAFE_PORT"},
             "denied",
             "port_not_allowed",
-            "Chromium does not",
+            "Chromium refuses HTTP",
             id="port",
         ),
         pytest.param(
@@ -243,7 +243,7 @@ def test_each_session_has_its_own_browser(open_box: Box, stand_in: Callable[[str
     assert (refused.outcome, refused.reason) == ("denied", "too_many_browsers")
     assert refused.message == "Other sessions use all the browsers that the profile allows: 1."
     assert refused.hint == (
-        "Only they can close theirs. Try again later: one that was not used for 600 seconds makes room."
+        "Only they can close theirs. Try again later: a browser that is idle for 600 seconds makes room."
     )
     assert (unseen.reason, of_a_tenant.reason, again.outcome) == ("no_page", "no_page", "ok")
     assert call("browser", action="open", url=URL, session="bob").outcome == "ok"
