@@ -15,13 +15,13 @@ _LEFT_OUT = 1
 
 @click.command("import")
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE...")
-@click.option("--from", "kind", type=click.Choice(list(FORMATS)), help="What the files are; default: what is in them.")
-@click.option("--name", metavar="NAME", help="The name of the profile, of a single file; default: the source's.")
+@click.option("--from", "kind", type=click.Choice(list(FORMATS)), help="The files' format; default: detected.")
+@click.option("--name", metavar="NAME", help="The profile's name, for a single file; default: the source's name.")
 @click.option(
     "--output", type=click.Path(path_type=Path), metavar="DIR", help="Write DIR/NAME.yaml, not standard output."
 )
-@click.option("--force", is_flag=True, help="With --output: overwrite files that are there.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON: profiles with their text and what they do not say.")
+@click.option("--force", is_flag=True, help="With --output: overwrite existing files.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON: the profiles' text, and the notes about each.")
 def command(
     files: tuple[Path, ...],
     kind: str | None,
@@ -32,15 +32,14 @@ def command(
 ) -> None:
     """Turn files of Duragent, HDN, linggen, llm_agent and GoClaw into profiles.
 
-    FILE is a policy.yaml, agent.yaml, tools_bootstrap.json, config.json, a file of custom tools, an agent of linggen (.md) or a profile of
-    llm_agent. Each key that
-    a profile has no equal for is named with its place; nothing becomes wider. Exit status 1 if something was left out, 2 if nothing was
-    imported.
+    FILE is a policy.yaml, agent.yaml, tools_bootstrap.json, config.json, a file of custom tools, an agent of linggen
+    (.md) or a profile of llm_agent. Each key without an equal in a profile is reported with its place. A profile never
+    permits more than its source. Exit status 1 if something was left out, 2 if nothing was imported.
     """
     if name and len(files) > 1:
         raise click.UsageError("--name is for a single file.")
     if name and as_name(name) != name:
-        raise click.UsageError("--name has letters, digits, `_` and `-` alone, at most 64.")
+        raise click.UsageError("--name may only have letters, digits, `_` and `-`, at most 64.")
     there = installed()
     drafts = [imported(file, kind or _kind_of(file), there, name) for file in files]
     texts = [(draft.name, written(draft)) for draft in drafts]
@@ -61,8 +60,8 @@ def command(
 def _kind_of(file: Path) -> str:
     kind = format_of(file)
     if kind is None:
-        what = "it is none of the files that are known by what is in them."
-        raise ConfigurationError([Fault(str(file), "", what, f"Say --from: {', '.join(FORMATS)}.")])
+        what = "the format cannot be recognised by the content."
+        raise ConfigurationError([Fault(str(file), "", what, f"Give --from with one of: {', '.join(FORMATS)}.")])
     return kind
 
 
@@ -70,7 +69,7 @@ def _require_apart(drafts: list[Draft]) -> None:
     names = [draft.name for draft in drafts]
     for draft in drafts:
         if names.count(draft.name) > 1:
-            what = f"several of the files become a profile named {draft.name!r}."
+            what = f"several of the files would become a profile named {draft.name!r}."
             raise ConfigurationError([Fault(str(draft.source.file), "", what, "Import them one by one, with --name.")])
 
 
@@ -78,7 +77,7 @@ def _write(folder: Path, texts: list[tuple[str, str]], *, force: bool) -> None:
     """Write all files; none if one of them exists already and *force* is not given."""
     places = [(folder / f"{name}.yaml", text) for name, text in texts]
     faults = [
-        Fault(str(place), "", "the file is there.", "Say --force to overwrite it.")
+        Fault(str(place), "", "the file exists already.", "Use --force to overwrite it.")
         for place, _ in places
         if place.exists()
     ]

@@ -82,5 +82,7 @@ def named(source: Source, *path: str | int, default: str) -> str:
     written = source.text(*path, default=default)
     name = as_name(written)
     if name != written:
-        source.leave(*path, why=f"the name of a profile has letters, digits, `_` and `-` alone: it is {name!r}.")
+        source.leave(
+            *path, why=f"the name of a profile may only have letters, digits, `_` and `-`; it becomes {name!r}."
+        )
     return name

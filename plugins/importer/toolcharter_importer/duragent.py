@@ -12,9 +12,9 @@ from toolcharter_importer.draft import Draft, Installed, as_name, named
 from toolcharter_importer.source import Source
 
 API: Final = "duragent/v1alpha1"
-UNSPOKEN: Final = "Duragent has no such key in this file that a profile has, too."
+UNSPOKEN: Final = "Duragent has no such key in this file, or a profile has no equal for it."
 _MODES: Final = ("dangerous", "ask", "restrict")
-_HOST: Final = "a profile says nothing of models and prompts; they belong to the agent's host."
+_HOST: Final = "a profile does not set models and prompts; they belong to the agent's host."
 _BUILT_IN: Final[dict[str, dict[str, Any]]] = {
     "bash": {},
     "background_process": {"allow_input": True},
@@ -25,7 +25,7 @@ _BUILT_IN: Final[dict[str, dict[str, Any]]] = {
     "web": {},
 }
 _OF_HOST: Final = {
-    "access": "who may speak to an agent is for the channel that it listens on.",
+    "access": "the agent's channel decides who may send it messages.",
     "instructions": _HOST,
     "model": _HOST,
     "soul": _HOST,
@@ -39,7 +39,7 @@ def read_policy(file: Path, there: Installed, name: str | None) -> Draft:
     draft = Draft(source, there, name or as_name(file.stem))
     if not _take_policy(draft, source):
         source.narrow(
-            why="`mode` is not written, which means `dangerous` there and `policy` here; write it if you mean it."
+            why="without `mode`, Duragent uses `dangerous`, a profile `policy`; write `mode: dangerous` to keep it."
         )
     _finish_rules(draft, source.texts("allow"))
     return draft
@@ -71,7 +71,7 @@ def _take_metadata(draft: Draft, source: Source) -> None:
         draft.keys["description"] = description
     for key in ("version", "labels"):
         if source.at("metadata", key) is not None:
-            source.leave("metadata", key, why="a profile has a name and a description alone.")
+            source.leave("metadata", key, why="a profile has only a name and a description.")
 
 
 def _take_memory(draft: Draft, source: Source) -> None:
@@ -91,7 +91,7 @@ def _take_session(draft: Draft, source: Source) -> None:
     if cut in {"head", "tail", "both"}:
         draft.keys.setdefault("limits", {})["truncate"] = cut
     elif cut:
-        source.leave(*context, "tool_result_truncation", why="there are `head`, `tail` and `both`.")
+        source.leave(*context, "tool_result_truncation", why="only `head`, `tail` and `both` are known.")
     if source.at(*context, "max_tool_result_tokens") is not None:
         source.leave(*context, "max_tool_result_tokens", why="`limits.max_output_chars` counts characters, not tokens.")
 
@@ -107,7 +107,7 @@ def _take_tool(draft: Draft, source: Source, number: int, folder: Path) -> None:
         _take_cli(draft, source, number, folder)
     elif kind == "mcp":
         source.leave(
-            *path, why="name the server in `extensions.mcp_bridge.servers`; Duragent has no format for it yet."
+            *path, why="list the server in `extensions.mcp_bridge.servers`; Duragent has no format for servers yet."
         )
     else:
         source.leave(*path, why="Duragent has no such tool.")
@@ -115,7 +115,7 @@ def _take_tool(draft: Draft, source: Source, number: int, folder: Path) -> None:
 
 def _narrow_built_in(draft: Draft, name: str, *path: str | int) -> None:
     if name == "schedule":
-        draft.source.narrow(*path, why="jobs send messages; `allow_tasks: true` lets them start agents, too.")
+        draft.source.narrow(*path, why="jobs can only send messages; `allow_tasks: true` also lets them start agents.")
     if name == "reload_tools":
         draft.keys.setdefault("extensions", {}).setdefault("cli_tools", {})["extend"] = True
 
@@ -124,11 +124,11 @@ def _take_cli(draft: Draft, source: Source, number: int, folder: Path) -> None:
     path = ("spec", "tools", number)
     name, command = source.text(*path, "name"), source.text(*path, "command")
     if as_name(name) != name:
-        source.leave(*path, why="the name of a tool has letters, digits, `_` and `-` alone, at most 64.")
+        source.leave(*path, why="the name of a tool may only have letters, digits, `_` and `-`, at most 64.")
         return
     program = folder / command
     if not command or not program.is_file():
-        source.leave(*path, why="the command is not there, beside the agent.")
+        source.leave(*path, why="the command does not exist beside the agent's file.")
         return
     tool: dict[str, Any] = {"command": os.path.abspath(program)}  # noqa: PTH100 - as it is written, links and all
     if description := source.text(*path, "description"):
@@ -137,7 +137,7 @@ def _take_cli(draft: Draft, source: Source, number: int, folder: Path) -> None:
         if (folder / readme).is_file():
             tool["readme"] = os.path.abspath(folder / readme)  # noqa: PTH100 - as above
         else:
-            source.leave(*path, "readme", why="the file is not there, beside the agent.")
+            source.leave(*path, "readme", why="the file does not exist beside the agent's file.")
     draft.declare(name, tool, *path)
 
 
@@ -158,7 +158,10 @@ def _take_tiers(draft: Draft, folder: Path) -> None:
         allowed += tier.texts("allow")
         draft.notes += tier.finish(UNSPOKEN)
     if not has_mode:
-        why = "no policy of this agent has a `mode`, which means `dangerous` there and `policy` here; write it if you mean it."
+        why = (
+            "no policy of this agent has a `mode`: Duragent uses `dangerous` then, but a profile uses `policy`; write "
+            "`mode: dangerous` to keep it."
+        )
         draft.source.narrow(why=why)
     _finish_rules(draft, allowed)
 
@@ -184,7 +187,9 @@ def _take_policy(draft: Draft, source: Source) -> bool:
     _require_kind(source, "Policy")
     mode = source.text("mode")
     if mode and mode not in _MODES:
-        raise source.fault("mode", what=f"there are {', '.join(_MODES)}.", fix="Mend the file; nothing was imported.")
+        raise source.fault(
+            "mode", what=f"there are {', '.join(_MODES)}.", fix="Correct the file; nothing was imported."
+        )
     if mode:
         draft.keys["mode"] = mode
     denied = source.texts("deny")
@@ -200,12 +205,14 @@ def _take_allow(draft: Draft, source: Source, number: int, pattern: str) -> None
     rules = patterns.permitting(pattern)
     draft.add("allow", rules)
     if not rules:
-        source.leave("allow", number, why="nothing here has a name that it matches.")
+        source.leave("allow", number, why="no tool of a profile can have a name that it matches.")
     elif patterns.permits_spawning(pattern):
-        why = "what `background_process` spawns needs rules of `bash:`, as command lines do."
+        why = "programs that `background_process` spawns need `bash:` rules, as command lines do."
         source.narrow("allow", number, why=why)
     elif not (pattern.endswith("*") and rules == [pattern]):
-        source.narrow("allow", number, why="it matches anywhere in the text there, and the whole of it here.")
+        source.narrow(
+            "allow", number, why="in Duragent it matches any part of the text, but a rule must match the whole text."
+        )
 
 
 def _take_notify(draft: Draft, source: Source) -> None:
@@ -234,7 +241,7 @@ def _take_delivery(draft: Draft, source: Source, number: int, found: list[Any]) 
     elif kind == "webhook" and url.startswith(("http://", "https://")):
         draft.add("notify", [{"match": found, "deliver": "webhook", "url": url}])
     else:
-        source.leave(*path, why="there are `log`, and `webhook` with the URL of a web server.")
+        source.leave(*path, why="only `log`, and `webhook` with an http or https URL, are known.")
 
 
 def _finish_rules(draft: Draft, patterns_of_allow: list[str]) -> None:

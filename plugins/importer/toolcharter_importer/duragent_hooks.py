@@ -18,8 +18,8 @@ _WITH_ACTIONS: Final = frozenset({"background_process", "memory", "schedule", "s
 _NO_TOOLS: Final = frozenset({"builtin", "cli", "mcp", "custom", "group", "cap"})
 """Words that begin a rule for a kind of tools in a profile, and are not tools in Duragent."""
 _DOES_NOTHING_WITHOUT: Final = {"depends_on": "prior", "skip_duplicate": "match_args"}
-_PRIOR: Final = "any earlier call suffices there, here one that succeeded."
-_AGAIN: Final = "the call may be made again here once a call that may have effects was made."
+_PRIOR: Final = "in Duragent any earlier call suffices, but a guard needs one that succeeded."
+_AGAIN: Final = "a guard permits the call again after any call that may have effects."
 _OF_TOOLS: Final[dict[str, dict[str, list[dict[str, Any]]]]] = {
     "memory": {"skip_duplicate": [{"match": "memory:recall", "args": ["days"]}]},
     "background_process": {
@@ -82,9 +82,11 @@ def _take_before(draft: Draft, source: Source, *path: str | int) -> str:
     args = source.texts(*path, "match_args")
     prior, arg = source.text(*path, "prior"), source.text(*path, "match_arg")
     if kind not in _DOES_NOTHING_WITHOUT:
-        raise source.fault(*path, "type", what="there are depends_on, skip_duplicate.", fix="Nothing was imported.")
+        raise source.fault(
+            *path, "type", what="only depends_on and skip_duplicate are known.", fix="Nothing was imported."
+        )
     if (kind == "depends_on" and not prior) or (kind == "skip_duplicate" and not args):
-        source.lack(*path, why=f"without `{_DOES_NOTHING_WITHOUT[kind]}` it does nothing there.")
+        source.lack(*path, why=f"without `{_DOES_NOTHING_WITHOUT[kind]}` it does nothing in Duragent.")
     elif _matches(draft, source, pattern, *path, "match"):
         guard: dict[str, Any] = {"match": pattern}
         if kind == "depends_on":
@@ -112,7 +114,7 @@ def _take_after(draft: Draft, source: Source, *path: str | int) -> str:
             iter([{"match": {"rule": pattern, "when": when} if when else pattern, "message": message}]),
         )
     elif not _names(pattern):
-        source.lack(*path, "match", why="a message needs the name of a tool here.")
+        source.lack(*path, "match", why="in a profile, a message needs the name of a tool.")
     return pattern
 
 
@@ -123,7 +125,9 @@ def _matches(draft: Draft, source: Source, pattern: str, *path: str | int) -> bo
         ConfigurationError: The pattern does not name a single tool, so that its guard would be lost.
     """
     if not _names(pattern):
-        raise source.fault(*path, what="a guard needs the name of a tool here.", fix="Write a guard for each tool.")
+        raise source.fault(
+            *path, what="in a profile, a guard needs the name of a tool.", fix="Write a guard for each tool."
+        )
     tool, _, action = pattern.partition(":")
     programs = draft.keys.get("extensions", {}).get("cli_tools", {})
     if tool not in {*draft.keys.get("tools", {}), *programs.get("tools", {})} and not programs.get("extend"):
@@ -131,7 +135,7 @@ def _matches(draft: Draft, source: Source, pattern: str, *path: str | int) -> bo
     elif bool(action) == (tool in _WITH_ACTIONS):
         return True
     else:
-        source.lack(*path, why="no call of the tool matches it there.")
+        source.lack(*path, why="in Duragent, no call of the tool matches it.")
     return False
 
 
@@ -143,7 +147,7 @@ def _needed(source: Source, prior: str, *path: str | int) -> str:
     """
     tool, _, action = prior.partition(":")
     if not _names(prior) or bool(action) != (tool in _WITH_ACTIONS):
-        what = "no call there is one, so that the guard refuses each call."
+        what = "no call in Duragent can match it, so the guard refuses each call."
         raise source.fault(*path, what=what, fix="Write TOOL:ACTION, or TOOL for a tool without actions.")
     return prior
 

@@ -11,7 +11,7 @@ from toolcharter_importer import goclaw_parts as parts
 from toolcharter_importer.draft import Draft, Installed, as_name
 from toolcharter_importer.source import Source
 
-UNSPOKEN: Final = "GoClaw has no such key that a profile has, too."
+UNSPOKEN: Final = "GoClaw has no such key, or a profile has no equal for it."
 _TOOLSETS: Final = ("full", "coding", "messaging", "minimal")
 _BASE: Final = "base"
 _NATIVE: Final[dict[str, tuple[str, dict[str, Any]]]] = {
@@ -66,17 +66,17 @@ _GROUPS: Final = (
     "mcp",
 )
 _LEFT: Final = {
-    "bindings": "who speaks to which agent is for the channels that it listens on.",
-    "channels": "who may speak to an agent is for the channel that it listens on.",
-    "cron": "the tool `cron` has its own numbers: `max_jobs`, `timezone`, `grace_s`.",
-    "data_dir": "records lie in the profile's `store`.",
-    "database": "records lie in the profile's `store`.",
-    "gateway": "the service has a configuration of its own: `toolcharter serve --config`.",
-    "providers": "a profile says nothing of models and their keys.",
-    "sessions": "sessions are those of the agent's host.",
-    "tailscale": "the service has a configuration of its own.",
-    "telemetry": "events go where `--events` says: `otel:` is a sink.",
-    "tts": "the tool `tts` has a policy of its own.",
+    "bindings": "the agent's channels decide who speaks to which agent.",
+    "channels": "the agent's channel decides who may send it messages.",
+    "cron": "the tool `cron` has its own settings: `max_jobs`, `timezone`, `grace_s`.",
+    "data_dir": "records are kept in the profile's `store`.",
+    "database": "records are kept in the profile's `store`.",
+    "gateway": "the service has its own configuration: `toolcharter serve --config`.",
+    "providers": "a profile does not set models and their keys.",
+    "sessions": "the agent's host keeps the sessions.",
+    "tailscale": "the service has its own configuration.",
+    "telemetry": "`--events` sets the sink for events, for example `otel:`.",
+    "tts": "the tool `tts` has its own policy.",
 }
 
 
@@ -105,7 +105,7 @@ def _leave_others(source: Source) -> None:
     source.mapping("agents")
     for key in source.mapping("agents", "defaults"):
         if key not in {"memory", "subagents"}:
-            why = "a profile says nothing of models, workspaces and contexts; name a `runner` for programs."
+            why = "a profile does not set models, workspaces and contexts; it names a `runner` for programs."
             source.leave("agents", "defaults", key, why=why)
 
 
@@ -159,7 +159,7 @@ def _leave_agent(draft: Draft, source: Source, agent: str) -> None:
             of_agents = draft.keys.setdefault("extensions", {}).setdefault("skills", {}).setdefault("agents", {})
             of_agents[agent] = source.texts(*path)
         elif key != "tools":
-            source.leave(*path, why="a profile says which tools the agent gets, and no more of it.")
+            source.leave(*path, why="a profile only sets which tools an agent gets.")
 
 
 def _level(draft: Draft, source: Source, who: dict[str, str], *path: str | int) -> Iterator[dict[str, Any]]:
@@ -167,13 +167,13 @@ def _level(draft: Draft, source: Source, who: dict[str, str], *path: str | int) 
     source.mapping(*path)
     if any("*" in name for name in who.values()):
         raise source.fault(
-            *path, what="a name holds a star.", fix="Here it would stand for any text. Nothing was imported."
+            *path, what="a name contains a star.", fix="In a profile it would match any text. Nothing was imported."
         )
     yield from _profile(source, who, *path)
     for key, item in (("allow", "tools"), ("deny", "deny"), ("alsoAllow", "also_allow")):
         names = _names(draft, source, item, *path, key)
         if item == "also_allow" and names and source.at("tools", "deny"):
-            source.narrow(*path, key, why="it undoes no deny here.")
+            source.narrow(*path, key, why="in a profile it cannot undo a deny.")
         if source.items(*path, key):
             yield {**_for(who), item: names}
     for provider in source.mapping(*path, "byProvider"):
@@ -185,10 +185,12 @@ def _profile(source: Source, who: dict[str, str], *path: str | int) -> Iterator[
     if not name:
         return
     if name not in _TOOLSETS:
-        fix = f"There are {', '.join(_TOOLSETS)}; GoClaw takes any other for `full`. Nothing was imported."
+        fix = f"There are {', '.join(_TOOLSETS)}; GoClaw treats any other name as `full`. Nothing was imported."
         raise source.fault(*path, "profile", what="there is no such profile.", fix=fix)
     if "agent" in who:
-        source.narrow(*path, "profile", why="GoClaw does not look at the profile of an agent; here it narrows.")
+        source.narrow(
+            *path, "profile", why="GoClaw ignores the profile of an agent, but in a profile it narrows the tools."
+        )
     entry = {**_for(who), "tools": [f"toolset:{name}"]}
     if not who:
         yield {"name": _BASE, **entry}
@@ -220,7 +222,7 @@ def _names(draft: Draft, source: Source, item: str, *path: str | int) -> list[st
         elif item == "deny":
             found += _in_servers(written)
             source.narrow(
-                *path, number, why="no tool here has this name; those of servers that end with it are denied."
+                *path, number, why="no installed tool has this name; servers' tools that end with it are denied."
             )
         else:
             source.leave(*path, number, why="no installed plugin provides a tool or group of this name.")
@@ -236,9 +238,7 @@ def _of_web(draft: Draft, source: Source, item: str, *path: str | int) -> list[s
     kept = {action} if item != "deny" else {*_WEB.values()} - {action}
     if not both:
         web["allowed_actions"] = [one for one in web.get("allowed_actions", _WEB.values()) if one in kept]
-        source.narrow(
-            *path, why="searching and fetching are one tool here, `web`, with the same actions for all callers."
-        )
+        source.narrow(*path, why="searching and fetching are one tool, `web`, with the same actions for all callers.")
     return ["web"] if both or item != "deny" else []
 
 

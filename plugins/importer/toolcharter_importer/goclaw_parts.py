@@ -33,7 +33,7 @@ _ASK: Final = ("off", "on-miss", "always")
 _SHELL: Final = re.compile(r"[|&;<>$`*?()\[\]{}~#\n\\!]")
 _PLACEHOLDER: Final = re.compile(r"\{\{\s*\.(\w+)\s*\}\}")
 _TYPES: Final = ("string", "integer", "number", "boolean", "array", "object")
-_CONCEALED: Final = "it may hold a secret; put it into the store, and write `secret:NAME` or `{env: NAME}`."
+_CONCEALED: Final = "it may contain a secret; put the secret into the store, and write `secret:NAME` or `{env: NAME}`."
 
 
 def take_approval(draft: Draft, source: Source) -> None:
@@ -60,7 +60,7 @@ def take_approval(draft: Draft, source: Source) -> None:
     if security != "deny" and ask == "on-miss":
         draft.keys["mode"] = "ask"
         draft.add("allow", ["*"])
-        source.narrow(*path, "ask", why="programs that GoClaw holds for safe need rules of `bash:`, too.")
+        source.narrow(*path, "ask", why="programs that GoClaw considers safe need `bash:` rules as well.")
 
 
 def _on_line(pattern: str) -> dict[str, Any]:
@@ -70,7 +70,7 @@ def _on_line(pattern: str) -> dict[str, Any]:
 def _word(source: Source, words: tuple[str, ...], default: str, *path: str | int) -> str:
     written = source.text(*path) or default
     if written not in words:
-        raise source.fault(*path, what=f"there are {', '.join(words)}.", fix="Mend the file; nothing was imported.")
+        raise source.fault(*path, what=f"there are {', '.join(words)}.", fix="Correct the file; nothing was imported.")
     return written
 
 
@@ -80,7 +80,7 @@ def _listed(source: Source, number: int) -> list[str]:
     if re.search(r"[?\[\]\\]", written) or not written.strip():
         source.leave(*path, why="only `*` is special in a rule.")
         return []
-    source.narrow(*path, why="it is about the first program of a line there, and about each command here.")
+    source.narrow(*path, why="in GoClaw it applies to the first program of a line, but a rule applies to each command.")
     return [f"bash:{written}"] if " " in written or "*" in written else [f"bash:{written}", f"bash:{written} *"]
 
 
@@ -92,7 +92,7 @@ def take_servers(draft: Draft, source: Source) -> None:
         if "mcp_bridge" not in draft.there.extensions:
             source.leave(*path, why="the plugin toolcharter-mcp-bridge is not installed.")
         elif not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9-]{0,30}", name):
-            source.leave(*path, why="the name of a server has letters, digits and `-` alone, at most 31.")
+            source.leave(*path, why="the name of a server may only have letters, digits and `-`, at most 31.")
         else:
             bridge = draft.keys.setdefault("extensions", {}).setdefault("mcp_bridge", {})
             bridge.setdefault("servers", {})[name] = _server(source, *path)
@@ -113,7 +113,7 @@ def _server(source: Source, *path: str | int) -> dict[str, Any]:
         if source.mapping(*path, key):
             source.leave(*path, key, why=_CONCEALED)
     if source.at(*path, "tool_prefix") is not None:
-        source.leave(*path, "tool_prefix", why="tools of a server are named `mcp__SERVER__TOOL`.")
+        source.leave(*path, "tool_prefix", why="a server's tools are named `mcp__SERVER__TOOL`.")
     return found
 
 
@@ -142,7 +142,7 @@ def _take_pages(draft: Draft, source: Source) -> None:
     if policy == "allowlist":
         web["allowed_domains"] = [_host(domain) for domain in allowed]
     elif allowed:
-        source.leave(*path, "allowed_domains", why="the policy is `allow_all`, which looks at none of them.")
+        source.leave(*path, "allowed_domains", why="the policy is `allow_all`, which ignores the list.")
     if blocked:
         web["denied_domains"] = [_host(domain) for domain in blocked]
 
@@ -169,9 +169,9 @@ def _take_search(draft: Draft, source: Source) -> None:
 def _searches(source: Source, *path: str | int, default: bool) -> bool:
     source.mapping(*path)
     if source.at(*path, "api_key") is not None:
-        source.leave(*path, "api_key", why="the key is BRAVE_API_KEY of the gate's environment.")
+        source.leave(*path, "api_key", why="the key is read from BRAVE_API_KEY in the gate's environment.")
     if source.at(*path, "max_results") is not None:
-        source.leave(*path, "max_results", why="a call says how many it wants.")
+        source.leave(*path, "max_results", why="each call sets the number of results.")
     return source.flag(*path, "enabled", default=default)
 
 
@@ -192,7 +192,7 @@ def _take_custom(draft: Draft, source: Source, *path: str | int) -> None:
     name, words = source.text(*path, "name"), _words(source.text(*path, "command"))
     why = _why_not(source, *path)
     if why or words is None:
-        why = why or "a shell reads its command; here a program gets words."
+        why = why or "its command needs a shell, but tools are started without one."
         for left in [path] if path else [(key,) for key in source.mapping()]:
             source.leave(*left, why=f"the tool is left out: {why}")
         return
@@ -202,10 +202,12 @@ def _take_custom(draft: Draft, source: Source, *path: str | int) -> None:
     tool["timeout_s"] = source.number(*path, "timeout_seconds") or 60
     for key in ("env", "working_dir"):
         if source.at(*path, key) is not None:
-            source.leave(*path, key, why=_CONCEALED if key == "env" else "programs run in the workspace.")
+            source.leave(*path, key, why=_CONCEALED if key == "env" else "programs always run in the workspace.")
     if draft.declare(name, tool, *path):
         draft.add("allow", [f"cli:{name}"])
-        source.narrow(*path, "command", why="it reads the workspace, and has no network; `capabilities` give more.")
+        source.narrow(
+            *path, "command", why="it can only read the workspace and has no network; add `capabilities` for more."
+        )
 
 
 def _why_not(source: Source, *path: str | int) -> str:
@@ -214,8 +216,8 @@ def _why_not(source: Source, *path: str | int) -> str:
     declared = source.mapping(*path, "parameters", "properties")
     reasons = {
         "it is switched off.": not source.flag(*path, "enabled", default=True),
-        "the name of a tool has letters, digits, `_` and `-` alone, at most 64.": as_name(name) != name,
-        "it is of one agent alone; write it into that agent's profile.": bool(source.text(*path, "agent_id")),
+        "the name of a tool may only have letters, digits, `_` and `-`, at most 64.": as_name(name) != name,
+        "it belongs to a single agent; write it into that agent's profile.": bool(source.text(*path, "agent_id")),
         "GoClaw refuses its command.": any(re.search(pattern, command) for pattern in DENIED_LINES),
         "an argument of its command is not declared.": bool({*_PLACEHOLDER.findall(command)} - declared.keys()),
     }

@@ -12,7 +12,7 @@ from typing import Any, Final
 from toolcharter_importer.draft import Draft, Installed, as_name
 from toolcharter_importer.source import Source
 
-UNSPOKEN: Final = "a record of HDN has no such key that a profile has, too."
+UNSPOKEN: Final = "a record of HDN has no such key, or a profile has no equal for it."
 OWN: Final = {
     "tool_codegen": "codegen",
     "tool_docker_build": "docker_build",
@@ -35,7 +35,7 @@ _TYPES: Final = {
     "integer": "integer", "json": "object", "number": "number", "object": "object", "string": "string",
 }  # fmt: skip
 _SAFETY: Final = ("low", "medium", "high")
-_UNLISTED: Final = "commands need rules of `bash:`; write which may run."
+_UNLISTED: Final = "commands need `bash:` rules; write rules for those that may run."
 
 
 def read_bootstrap(file: Path, there: Installed, name: str | None) -> Draft:
@@ -47,7 +47,7 @@ def read_bootstrap(file: Path, there: Installed, name: str | None) -> Draft:
         source.mapping(number)
         identifier = source.text(number, "id").lower()
         if identifier in seen:
-            source.leave(seen[identifier], why="another record of this identifier follows, which counts.")
+            source.leave(seen[identifier], why="a later record has the same identifier and replaces it.")
         seen[identifier] = number
     for number in sorted(seen.values()):
         _take_record(draft, source, number)
@@ -58,19 +58,19 @@ def _take_record(draft: Draft, source: Source, number: int) -> None:
     identifier = source.text(number, "id")
     for key in ("name", "created_by", "created_at", "output_schema"):
         if source.at(number, key) is not None:
-            source.leave(number, key, why="a tool of a profile has no such fact; the registry of the service has it.")
+            source.leave(number, key, why="a profile does not record this about a tool; the service's registry does.")
     if identifier in OWN:
         _take_own(draft, source, number, OWN[identifier])
         return
     source.mapping(number, "exec")
     kind = source.text(number, "exec", "type").lower()
     if as_name(identifier) != identifier:
-        source.leave(number, why="the name of a tool has letters, digits, `_` and `-` alone, at most 64.")
+        source.leave(number, why="the name of a tool may only have letters, digits, `_` and `-`, at most 64.")
     elif kind == "cmd":
         _take_command(draft, source, number, identifier)
     else:
         source.leave(
-            number, why="only `exec.type: cmd` can stand in a profile; the registry of the service takes images."
+            number, why="a profile can only declare `exec.type: cmd`; the service's registry also takes images."
         )
 
 
@@ -79,7 +79,7 @@ def _take_own(draft: Draft, source: Source, number: int, name: str) -> None:
         return
     for key in ("description", "input_schema", "permissions", "safety_level", "exec"):
         if source.at(number, key) is not None:
-            source.leave(number, key, why="HDN's own handler looks at none of it; the tool here says its own.")
+            source.leave(number, key, why="HDN's own handler ignores it, and the tool here has its own.")
     if name in {"bash", "execute_code"}:
         source.narrow(number, why=_UNLISTED)
 
@@ -107,9 +107,9 @@ def _take_command(draft: Draft, source: Source, number: int, name: str) -> None:
 
 def _why_not(command: str, words: list[str]) -> str:
     if any("{{" in word for word in words):
-        return "`{{` is never filled in there."
+        return "HDN does not fill in `{{`."
     if "/" in command and not Path(command).is_absolute():
-        return "a path of a command is absolute."
+        return "the path of a command must be absolute."
     if Path(command).is_absolute() and not Path(command).is_file():
         return "the command is not on this machine."
     return "" if command and command.isprintable() else "there is no command."
@@ -124,7 +124,7 @@ def _parameters(source: Source, number: int, used: set[str]) -> tuple[dict[str, 
         if (key not in used and key != "stdin") or not key.isidentifier():
             source.leave(number, "input_schema", key, why="no word of the command uses it.")
         elif not kind:
-            source.leave(number, "input_schema", key, why="the type is none that an argument here can have.")
+            source.leave(number, "input_schema", key, why="an argument of a tool cannot have this type.")
         else:
             found[key] = {"type": kind, "required": not written.endswith("?")}
     return found, "stdin" in found and "stdin" not in used
@@ -138,6 +138,6 @@ def _capabilities(source: Source, number: int) -> list[str]:
 def _safety(source: Source, number: int) -> str:
     level = source.text(number, "safety_level", default="high").lower()
     if level not in _SAFETY:
-        source.narrow(number, "safety_level", why="there are low, medium and high; this is high.")
+        source.narrow(number, "safety_level", why="only low, medium and high are known; it becomes high.")
         return "high"
     return level

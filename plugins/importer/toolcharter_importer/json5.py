@@ -53,11 +53,11 @@ class _Reader:
         self._skip()
 
     def fail(self, what: str) -> NoReturn:
-        raise ConfigurationError([Fault(self._place(), "", what, "Mend the file; nothing was imported.")])
+        raise ConfigurationError([Fault(self._place(), "", what, "Correct the file; nothing was imported.")])
 
     def value(self, path: Keys, depth: int) -> Any:
         if depth > _DEEPEST:
-            self.fail(f"it nests more than {_DEEPEST} deep.")
+            self.fail(f"it is nested more than {_DEEPEST} deep.")
         self.places[path] = self._place()
         sign = self.text[self.at : self.at + 1]
         found = (
@@ -84,7 +84,7 @@ class _Reader:
         def member() -> None:
             name = self._name()
             if name in found:
-                self.fail("the name stands twice in one object.")
+                self.fail("the name is given twice in one object.")
             self._expect(":")
             found[name] = self.value((*path, name), depth + 1)
 
@@ -119,7 +119,7 @@ class _Reader:
     def _string(self, quote: str) -> str:
         found = _TEXT[quote].match(self.text, self.at)
         if found is None:
-            self.fail("the text has no end in its line.")
+            self.fail("the text does not end on its line.")
         self.at = found.end()
         # Two escapes may be the surrogates of one character; a lone surrogate is replaced.
         halves = _ESCAPE.sub(_unescaped, found[1]).encode("utf-16-le", "surrogatepass")

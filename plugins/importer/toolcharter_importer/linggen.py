@@ -10,15 +10,15 @@ from typing import Any, Final
 from toolcharter_importer.draft import Draft, Installed, named
 from toolcharter_importer.source import Note, Source
 
-UNSPOKEN: Final = "linggen has no such key that a profile has, too."
-_HOST: Final = "a profile says nothing of models and prompts; they belong to the agent's host."
+UNSPOKEN: Final = "linggen has no such key, or a profile has no equal for it."
+_HOST: Final = "a profile does not set models and prompts; they belong to the agent's host."
 _OF_HOST: Final = {
     "aliases": "a profile has one name.",
-    "default_lock_globs": "an agent locks paths itself, by `lock_paths`.",
+    "default_lock_globs": "an agent locks paths by the tool `lock_paths`.",
     "idle_interval_secs": "write `extensions.scheduler.heartbeat_s`, and a HEARTBEAT.md.",
     "idle_prompt": "write `extensions.scheduler.heartbeat_s`, and a HEARTBEAT.md.",
-    "internal": "who may speak to an agent is for the host.",
-    "kind": "an agent is a subagent by `depth`, which `availability` looks at.",
+    "internal": "the host decides who may speak to an agent.",
+    "kind": "`availability` recognises subagents by their `depth`.",
     "model": _HOST,
     "personality": _HOST,
 }
@@ -55,7 +55,9 @@ def read_agent(file: Path, there: Installed, name: str | None) -> Draft:
             _take_tool(draft, one, grants, targets, writable, "tools", number)
         if tool == "*":
             source.narrow(
-                "tools", number, why="there it is every tool of every skill, too; here those of linggen itself."
+                "tools",
+                number,
+                why="in linggen it also includes all tools of skills; the profile lists only linggen's own tools.",
             )
     if "Finalize" in grants:
         draft.tool("finalize_task", {}, "policy")
@@ -76,7 +78,9 @@ def _policy(source: Source) -> tuple[set[str], list[str]]:
     grants = set[str]()
     for number, written in enumerate(source.texts(*path)):
         if written.lower() not in _GRANTS:
-            raise source.fault(*path, number, what="there are Patch, Finalize, Delegate.", fix="Nothing was imported.")
+            raise source.fault(
+                *path, number, what="only Patch, Finalize and Delegate are known.", fix="Nothing was imported."
+            )
         grants.add(_GRANTS[written.lower()])
     targets = [] if is_list else [one.strip() for one in source.texts("policy", "delegate_targets")]
     return grants, [one for one in targets if one] or ["*"]
@@ -89,13 +93,17 @@ def _writable(source: Source) -> list[str] | None:
     for number, glob in enumerate(globs):
         if not _GLOB.fullmatch(glob) or ".." in glob or glob.startswith("/"):
             source.leave(
-                "work_globs", number, why="it covers other paths here; write it into `writable` as you mean it."
+                "work_globs",
+                number,
+                why="`writable` would read it differently; write the globs that you mean into `writable`.",
             )
             continue
         found.append("**" if glob == "**/*" else glob)
         if re.search(r"(?<!\*)\*(?!\*)", glob.replace("**/*", "")) and "/" in glob:
             source.narrow(
-                "work_globs", number, why="a star stands for a part of one name here, and for folders there, too."
+                "work_globs",
+                number,
+                why="in linggen a star also matches folders, but in `writable` only a part of one name.",
             )
     return found if globs else None
 
@@ -106,9 +114,9 @@ def _take_tool(
     source, ours = draft.source, _TOOLS.get(tool, "")
     policy: dict[str, Any] = dict(draft.keys.get("tools", {}).get(ours, {}))
     if not ours:
-        source.leave(*path, why="it is linggen's own, or a skill's; a plugin of yours may be it here.")
+        source.leave(*path, why="it is a tool of linggen or of a skill; you can write a plugin for it.")
     elif ours in _WRITING and "Patch" not in grants:
-        source.leave(*path, why="the `policy` has no `Patch`, without which agents write nothing here.")
+        source.leave(*path, why="the `policy` has no `Patch`; without it, an agent may not write.")
     elif ours == "delegate_to_agent" and "Delegate" not in grants:
         source.leave(*path, why="the `policy` has no `Delegate`.")
     elif ours in _WRITING:
@@ -118,6 +126,6 @@ def _take_tool(
         draft.tool(ours, {"allowed_actions": sorted({*policy.get("allowed_actions", ()), action})}, *path)
     elif ours == "delegate_to_agent":
         if draft.tool(ours, {"targets": targets}, *path):
-            source.narrow(*path, why="a person is asked before an agent starts, and it starts no other.")
+            source.narrow(*path, why="a person is asked before an agent starts, and that agent cannot start others.")
     elif draft.tool(ours, {}, *path) and ours == "bash":
-        source.narrow(*path, why="35 programs run there, interpreters among them; here each needs a rule of `bash:`.")
+        source.narrow(*path, why="linggen runs 35 programs, some of them interpreters; here each needs a `bash:` rule.")

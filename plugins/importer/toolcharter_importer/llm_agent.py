@@ -9,16 +9,16 @@ from typing import Any, Final
 from toolcharter_importer.draft import Draft, Installed, named
 from toolcharter_importer.source import Source
 
-UNSPOKEN: Final = "llm_agent has no such key that a profile has, too."
+UNSPOKEN: Final = "llm_agent has no such key, or a profile has no equal for it."
 _NAMES: Final = {"git": "git", "list_dir": "list_files", "read_file": "read_file"}
-_HOST: Final = "a profile says nothing of models and prompts; they belong to the agent's host."
+_HOST: Final = "a profile does not set models and prompts; they belong to the agent's host."
 _LEFT: Final = {
     "backend": _HOST,
     "model": _HOST,
     "system_prompt": _HOST,
-    "task_templates": "a profile has no prompts; skills or the host's own templates do.",
+    "task_templates": "a profile has no prompts; use skills or the host's own templates.",
     "token_budget": "`limits` count calls and characters, not tokens.",
-    "logging": "every call leaves its events; `events` says how much they show, and no switch hides a denial.",
+    "logging": "every call is recorded; `events` sets how much is shown, and no setting hides a denial.",
 }
 _NUMBERS: Final = {"max_output_chars": 1, "max_files": 1, "max_since_chars": 1, "context_lines": 0}
 """The numbers of git's policy, with the least value that each may have here."""
@@ -49,11 +49,11 @@ def _take_tool(draft: Draft, source: Source, tool: str) -> None:
     path = ("tools", tool)
     source.mapping(*path)
     if tool not in _NAMES:
-        source.leave(*path, why="llm_agent comes with git, list_dir and read_file; another tool is a plugin of yours.")
+        source.leave(*path, why="llm_agent has git, list_dir and read_file; write a plugin for another tool.")
         return
     policy = _git_policy(source, *path) if tool == "git" else {}
     if draft.tool(_NAMES[tool], policy, *path) and tool != "git":
-        source.narrow(*path, why="it takes any path there, and those of the workspace alone here.")
+        source.narrow(*path, why="in llm_agent it takes any path, but here only paths in the workspace.")
 
 
 def _git_policy(source: Source, *path: str | int) -> dict[str, Any]:
@@ -69,7 +69,9 @@ def _git_policy(source: Source, *path: str | int) -> dict[str, Any]:
         if source.at(*path, key) is not None:
             policy[key] = source.flag(*path, key, default=False)
     if policy.get("allow_push"):
-        source.narrow(*path, "allow_push", why="it pushes anywhere there; `allowed_remotes` names where to here.")
+        source.narrow(
+            *path, "allow_push", why="llm_agent pushes to any remote; here, list the remotes in `allowed_remotes`."
+        )
     return policy
 
 
@@ -78,7 +80,7 @@ def _actions(source: Source, *path: str | int) -> list[str]:
     for number, written in enumerate(source.texts(*path)):
         action = _ACTIONS.get(written.strip().lower())
         if action is None:
-            source.leave(*path, number, why="the tool git has no such action here.")
+            source.leave(*path, number, why="the tool `git` has no such action.")
         elif action not in found:
             found.append(action)
     return found
@@ -90,9 +92,9 @@ def _take_number(policy: dict[str, Any], source: Source, least: int, *path: str 
     value = int(written) if isinstance(written, str) and written.strip().isdecimal() else source.number(*path)
     if value < least:
         raise source.fault(
-            *path, what=f"at least {least} is expected here.", fix="Mend the file; nothing was imported."
+            *path, what=f"at least {least} is expected here.", fix="Correct the file; nothing was imported."
         )
     policy[str(path[-1])] = min(value, _MOST_CONTEXT) if path[-1] == "context_lines" else value
     source.carry(*path)
     if policy[str(path[-1])] != value:
-        source.narrow(*path, why=f"the most here is {_MOST_CONTEXT}.")
+        source.narrow(*path, why=f"the maximum is {_MOST_CONTEXT}.")

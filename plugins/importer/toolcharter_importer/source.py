@@ -168,7 +168,7 @@ class Source:
         if value is None:
             return default
         if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-            raise self.fault(*path, what=f"{words} is expected here.", fix="Mend the file; nothing was imported.")
+            raise self.fault(*path, what=f"{words} is expected here.", fix="Correct the file; nothing was imported.")
         return value
 
     def finish(self, why: str) -> tuple[Note, ...]:

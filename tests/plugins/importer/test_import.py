@@ -206,7 +206,7 @@ def test_files_that_are_there_stay(tmp_path: Path) -> None:
     there.write_text("mine")
     refused = run(str(SOURCES["llm-agent"]), "--output", str(tmp_path))
     assert (refused.exit_code, there.read_text()) == (2, "mine")
-    assert "is there" in refused.stderr
+    assert "exists already" in refused.stderr
     assert run(str(SOURCES["llm-agent"]), "--output", str(tmp_path), "--force").exit_code == 1
     assert yaml.safe_load(there.read_text())["profile"] == "git_analysis"
 
@@ -274,19 +274,19 @@ def test_json_holds_text_and_notes() -> None:
         ("config.json", '{"agents": {}, "tools": {"profile": "codng"}}', "no such profile"),
         ("config.json", '{"agents": {}, "tools": {"execApproval": {"ask": "never"}}}', "off, on-miss, always"),
         ("config.json", '{"agents": {"list": {"a*": {"tools": {"deny": ["exec"]}}}}}', "a star"),
-        ("what.yaml", "a: 1", "Say --from"),
-        ("what.yaml", "- 1", "Say --from"),
+        ("what.yaml", "a: 1", "Give --from"),
+        ("what.yaml", "- 1", "Give --from"),
         ("p.yml", "backend: x\ntools: {git: {max_files: -1}}", "at least 1"),
         ("p.yml", "backend: x\ntools: {git: {allow_push: yes please}}", "true or false"),
-        ("a.md", "---\nname: a\ntools: [Read]\npolicy: [Admin]\n---\n", "policy.0: there are Patch"),
+        ("a.md", "---\nname: a\ntools: [Read]\npolicy: [Admin]\n---\n", "policy.0: only Patch"),
         ("a.md", "name: a\ntools: [Read]\n", "no front matter"),
         ("agent.yaml", _agent('{match: "*", type: depends_on, prior: bash}'), "a guard for each tool"),
         ("agent.yaml", _agent("{match: bash, type: depends_on, prior: web}"), "refuses each call"),
-        ("agent.yaml", _agent("{match: bash, type: limit}"), "there are depends_on, skip_duplicate"),
+        ("agent.yaml", _agent("{match: bash, type: limit}"), "only depends_on and skip_duplicate"),
         ("config.json", "{agents: {}, // no end\n", "config.json:2:1"),
         ("config.json", "{agents: {}, 'agents': {}}", "config.json:1:22"),
         ("config.json", "{agents: 0x}", "a value of JSON5"),
-        ("config.json", "{agents: 'a\nb'}", "no end in its line"),
+        ("config.json", "{agents: 'a\nb'}", "does not end on its line"),
         ("config.json", "{agents: " + "[" * 101 + "]" * 101 + "}", "100 deep"),
         ("config.json", "{agents: {}} x", "nothing more"),
         ("config.json", "{agents: {} /*", "'}' is expected"),
