@@ -24,7 +24,7 @@ def places_behind_links(workspace: Path, folder: str) -> Iterator[str]:
         folders[:] = [name for name in folders if name not in _CONTENT]
         left -= len(folders) + len(files)
         if left < 0:
-            raise _refused(f"The protected folder {folder!r} holds too many names to look for links.")
+            raise _refused(f"The protected folder {folder!r} has too many names to search it for links.")
         for name in (*folders, *files):
             path = f"{parent}/{name}"
             if os.path.islink(path):  # noqa: PTH114 - on the way of every program
@@ -36,7 +36,7 @@ def _ends_of(workspace: Path, link: str) -> Iterator[str]:
     step = os.path.join(os.path.realpath(os.path.dirname(link)), os.readlink(link))  # noqa: PTH115, PTH118, PTH120 - as above
     for end in dict.fromkeys((os.path.normpath(step), os.path.realpath(step))):
         if end == str(workspace):
-            raise _refused(f"The path {link!r} is protected, but leads to all of the workspace.")
+            raise _refused(f"The path {link!r} is protected, but links to the whole workspace.")
         if end.startswith(f"{workspace}/"):
             yield os.path.relpath(end, workspace)
 

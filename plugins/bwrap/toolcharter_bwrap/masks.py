@@ -103,7 +103,7 @@ def _mask_of(path: str, stack: ExitStack, keeper: Keeper, *, is_last: bool) -> M
     if stat.S_ISLNK(status.st_mode):
         raise Denied(
             Reason.PROTECTED_PATH,
-            f"The path {path!r} is protected, but a link leads there, which a program in the sandbox could replace.",
+            f"The path {path!r} is protected, but it is a link, which a program in the sandbox could replace.",
             hint=_hint(path),
         )
     return Mask.READ_ONLY if is_last or not stat.S_ISDIR(status.st_mode) else Mask.WAY

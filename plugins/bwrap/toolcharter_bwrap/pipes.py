@@ -56,7 +56,7 @@ def open_pipes(arguments: Sequence[str], seccomp: bytes, stack: ExitStack) -> Pi
     """
     text = "".join(f"{word}\0" for word in arguments)
     if text.count("\0") != len(arguments):
-        raise ToolError("A variable of the environment holds NUL.", reason=Reason.INVALID_ARGUMENTS)
+        raise ToolError("A variable of the environment contains a NUL.", reason=Reason.INVALID_ARGUMENTS)
     with ExitStack() as failed:
         settings = _file("bwrap-arguments", os.fsencode(text), failed)
         rules = _file("bwrap-seccomp", seccomp, failed)

@@ -88,7 +88,7 @@ def _make(path: str) -> None:
             Reason.SANDBOX_UNAVAILABLE,
             f"The protected path {path!r} does not exist, and toolcharter may not make a folder there to cover it: "
             f"{error.strerror}.",
-            hint="Ask the user to let toolcharter make folders in the workspace.",
+            hint="Ask the user to give toolcharter the right to make folders in the workspace.",
         ) from error
 
 

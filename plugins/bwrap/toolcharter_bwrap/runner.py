@@ -127,7 +127,7 @@ class BwrapRunner(LocalRunner):
         raise ToolError(
             f"The program {job.argv[0]!r} is not in the sandbox.",
             reason="program_not_found",
-            hint="The profile can name its folder in read_roots of the extension bwrap.",
+            hint="The profile can list its folder in read_roots of the extension bwrap.",
         )
 
     def _filter(self, job: Job) -> bytes:

@@ -59,8 +59,8 @@ def require_place(workspace: Path) -> None:
     if any(Path(own).is_relative_to(workspace) for own in _OWN) or str(workspace) in _OWN:
         raise Denied(
             Reason.SANDBOX_UNAVAILABLE,
-            f"The workspace {str(workspace)!r} holds parts of the system, from which a sandbox is to keep programs.",
-            hint="Choose a folder of its own as the workspace.",
+            f"The workspace {str(workspace)!r} contains parts of the system, which a sandbox has to protect.",
+            hint="Choose a separate folder as the workspace.",
         )
 
 

@@ -163,7 +163,7 @@ class _Reader:
                 descriptor = inner
             self.take(descriptor, name, here)
         except OSError as error:
-            raise Unusable("link_leads_nowhere", f"the link {here!r} leads to no file of the tool") from error
+            raise Unusable("link_leads_nowhere", f"the link {here!r} does not lead to a file of the tool") from error
         finally:
             os.close(descriptor)
 

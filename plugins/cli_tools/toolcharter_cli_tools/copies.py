@@ -47,7 +47,7 @@ def copied(bundle: Bundle, workspace: Path) -> Generator[str]:
 
 
 def _unwritable(error: OSError) -> ToolError:
-    return ToolError(f"The tool cannot be copied to where it would run: {error.strerror}.", retryable=True)
+    return ToolError(f"The tool's files cannot be copied for the run: {error.strerror}.", retryable=True)
 
 
 def _home(workspace: Path) -> int:

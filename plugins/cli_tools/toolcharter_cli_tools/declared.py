@@ -61,14 +61,15 @@ def _parameters(name: str, written: DeclaredTool, words: tuple[Word, ...]) -> di
         return {place: Parameter(description=f"The value of {place}.") for place in named}
     for place in named:
         if place not in written.parameters:
-            what = f"{place!r} stands for an argument that parameters does not name."
-            raise _fault(name, "args", what, "Add it to parameters, or mend the word.")
+            what = f"parameters has no argument {place!r}."
+            raise _fault(name, "args", what, "Add it to parameters, or correct the word.")
     return written.parameters
 
 
 def _path(written: Path, folder: Path | None, name: str, key: str) -> Path:
     if not written.is_absolute() and folder is None:
-        raise _fault(name, key, f"{str(written)!r} is relative, and the profile is no file.", "Write an absolute path.")
+        what = f"{str(written)!r} is relative, but the profile is not a file."
+        raise _fault(name, key, what, "Write an absolute path.")
     return (folder or Path("/")) / written
 
 
@@ -77,7 +78,7 @@ def _read(name: str, key: str, path: Path, most_bytes: int) -> Bundle:
         return read_file(path, Limits(1, most_bytes))
     except (OSError, Unusable) as error:
         why = error.message if isinstance(error, Unusable) else error.strerror
-        raise _fault(name, key, f"{str(path)!r} cannot be read: {why}.", "Mend the path, or the file.") from error
+        raise _fault(name, key, f"{str(path)!r} cannot be read: {why}.", "Correct the path, or the file.") from error
 
 
 def _fault(name: str, key: str, what: str, fix: str) -> ConfigurationError:

@@ -32,8 +32,8 @@ _START = ("/bin/sh", "-c", 'exec "$0" "$@"')
 _OWN: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {
         ARGS: {"type": "array", "items": {"type": "string"}, "default": [], "description": "The tool's arguments."},
-        STDIN: {"type": "string", "description": "What the tool reads from its standard input."},
-        HELP_ARGUMENT: {"type": "boolean", "default": False, "description": "Answer the tool's README; nothing runs."},
+        STDIN: {"type": "string", "description": "The text for the tool's standard input."},
+        HELP_ARGUMENT: {"type": "boolean", "default": False, "description": "Only return the tool's README."},
     }
 )
 
@@ -214,7 +214,7 @@ class _Body:
         raise Denied(
             Reason.PRECONDITION_FAILED,
             f"The files of the tool {definition.name!r} have changed since it was loaded.",
-            hint="Have the tools loaded again, with reload_tools or by a new start.",
+            hint="Load the tools again, with reload_tools or by a restart.",
         )
 
 

@@ -32,7 +32,7 @@ def discover(profile: ProfileView, workspace: Path | None) -> Discovery:
             answers = list(look(root, policy))
         except OSError as error:
             notes += (
-                [] if isinstance(error, FileNotFoundError) else [f"{root.path} is not looked at: {error.strerror}."]
+                [] if isinstance(error, FileNotFoundError) else [f"{root.path} cannot be searched: {error.strerror}."]
             )
             continue
         folders.append(str(root.path))
@@ -55,7 +55,7 @@ def _declared(policy: CliToolsPolicy, folder: Path | None) -> tuple[ToolSpec[Too
         except ConfigurationError as error:
             faults += error.faults
         except SpecError as error:
-            faults.append(Fault("", f"extensions.cli_tools.tools.{name}", f"{error}.", "Give it another name."))
+            faults.append(Fault("", f"extensions.cli_tools.tools.{name}", f"{error}.", "Rename the tool."))
     if faults:
         raise ConfigurationError(faults)
     return tuple(specs)

@@ -62,12 +62,12 @@ def bundles_in(root: Root, limits: Limits) -> Iterator[tuple[str, Bundle, Callab
             except OSError as error:
                 yield Skipped(root.path / name, "unreadable", f"it cannot be read: {error.strerror}")
     if len(names) > _MOST_ENTRIES:
-        yield Skipped(root.path, "too_many", f"it holds more than {_MOST_ENTRIES} entries; the rest was not looked at")
+        yield Skipped(root.path, "too_many", f"it has more than {_MOST_ENTRIES} entries; the others were not searched")
 
 
 def _require_folder(mode: int) -> None:
     if stat.S_ISLNK(mode):
-        raise Unusable("link_leads_outside", "it is a link, and a tool is a folder")
+        raise Unusable("link_leads_outside", "it is a link, but a tool must be a folder")
 
 
 def program_of(bundle: Bundle) -> str:
@@ -84,7 +84,7 @@ def program_of(bundle: Bundle) -> str:
         raise Unusable("not_executable", f"{', '.join(sorted(named))} cannot be executed; set the bit with chmod +x")
     if "run" in programs or len(programs) == 1:
         return "run" if "run" in programs else programs[0]
-    raise Unusable("several_programs", f"there are {', '.join(sorted(programs))}; keep one, or name one of them run")
+    raise Unusable("several_programs", f"there are {', '.join(sorted(programs))}; keep one, or rename one to run")
 
 
 def tool_in(name: str, bundle: Bundle, read: Callable[[], Bundle], policy: CliToolsPolicy) -> Definition:

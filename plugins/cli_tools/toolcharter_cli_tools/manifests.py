@@ -24,7 +24,7 @@ class _Loader(YamlLoader):
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(AliasEvent):
-            raise Unusable("bad_manifest", "the manifest holds an alias")
+            raise Unusable("bad_manifest", "the manifest has an alias")
         return super().compose_node(parent, index)
 
 
@@ -37,7 +37,7 @@ def definitions_in(name: str, bundle: Bundle, policy: CliToolsPolicy) -> Iterato
     manifest, text = _manifest(bundle)
     listed = manifest.get("tools", [manifest] if "cmd" in manifest else [])
     if not isinstance(listed, list):
-        raise Unusable("bad_manifest", "`tools` is no list")
+        raise Unusable("bad_manifest", "`tools` is not a list")
     readme = text or readme_in(bundle, policy.max_readme_chars)
     for each in listed:
         try:
@@ -62,7 +62,7 @@ def _manifest(bundle: Bundle) -> tuple[Mapping[str, Any], str]:
     except (YAMLError, RecursionError, ValueError) as error:
         raise Unusable("bad_manifest", f"the manifest cannot be read: {type(error).__name__}") from error
     if not isinstance(manifest, dict):
-        raise Unusable("bad_manifest", "the manifest is no mapping")
+        raise Unusable("bad_manifest", "the manifest is not a mapping")
     return manifest, text
 
 
@@ -85,13 +85,13 @@ def _front_matter(source: str) -> tuple[str, str]:
 
 def _definition(written: Any, folder: str, readme: str, policy: CliToolsPolicy) -> Definition:
     if not isinstance(written, dict):
-        raise Unusable("bad_manifest", "a tool is no mapping")
+        raise Unusable("bad_manifest", "a tool is not a mapping")
     name, line = written.get("name", folder), written.get("cmd")
     described, timeout = written.get("description", ""), written.get("timeout_ms", policy.timeout_s * 1000)
     if not (isinstance(name, str) and isinstance(line, str) and isinstance(described, str)):
-        raise Unusable("bad_manifest", "name, cmd and description are texts")
+        raise Unusable("bad_manifest", "name, cmd and description must be texts")
     if isinstance(timeout, bool) or not isinstance(timeout, int | float) or timeout <= 0:
-        raise Unusable("bad_manifest", "timeout_ms is no number above 0")
+        raise Unusable("bad_manifest", "timeout_ms must be a number above 0")
     words = words_of_line(line)
     parameters = {str(key): _parameter(key, value) for key, value in _mapping(written.get("args", {})).items()}
     _check(words, parameters)
@@ -108,7 +108,7 @@ def _definition(written: Any, folder: str, readme: str, policy: CliToolsPolicy) 
 
 def _mapping(written: Any) -> Mapping[Any, Any]:
     if not isinstance(written, dict):
-        raise Unusable("bad_manifest", "args is no mapping")
+        raise Unusable("bad_manifest", "args is not a mapping")
     return written
 
 
@@ -116,7 +116,7 @@ def _parameter(name: Any, written: Any) -> Parameter:
     """One argument of a tool; optional unless the manifest says `required`."""
     given = {"type": written} if isinstance(written, str) else _mapping(written or {})
     if not (isinstance(name, str) and name.isidentifier()) or given.keys() - _PARAMETER_KEYS:
-        raise Unusable("bad_manifest", f"the argument {name!r} is not described as it has to be")
+        raise Unusable("bad_manifest", f"the argument {name!r} has an invalid name or an unknown key")
     try:
         return Parameter.from_profile({"required": False, **given})
     except ValidationError as error:
@@ -128,9 +128,9 @@ def _check(words: tuple[Word, ...], parameters: Mapping[str, Parameter]) -> None
         raise Unusable("bad_manifest", "cmd is empty")
     unknown = [name for name in places(words) if name not in parameters and name != SKILL_DIR]
     if unknown:
-        raise Unusable("unknown_placeholder", f"cmd names {unknown[0]!r}, which is none of its args")
+        raise Unusable("unknown_placeholder", f"cmd has the placeholder {unknown[0]!r}, which args does not describe")
     first = words[0]
     if any(part.is_place and part.text != SKILL_DIR for part in first):
-        raise Unusable("program_is_placeholder", "the program is not to be chosen by a call")
+        raise Unusable("program_is_placeholder", "the program is a placeholder; a call must not choose it")
     if not first[0].is_place and "/" in first[0].text and not first[0].text.startswith("/"):
         raise Unusable("program_is_relative", "write $SKILL_DIR before the path of a program of the skill")

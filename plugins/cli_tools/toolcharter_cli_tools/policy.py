@@ -35,10 +35,10 @@ class Parameter(ToolPolicy):
     type: Type = "string"
     description: str = ""
     required: bool = True
-    """Whether a call has to give it; one with a default need not."""
+    """Whether a call must give the argument. An argument with a default is never required."""
     default: Any = None
     enum: tuple[Any, ...] = ()
-    """The values it may have; any, if none is named."""
+    """The permitted values; empty for any value."""
     allow_dash: bool = False
     """Whether a value may begin a word with `-`, which most programs take for an option."""
 
@@ -49,20 +49,21 @@ class DeclaredTool(ToolPolicy):
     command: Annotated[str, Field(pattern=r"^[^\x00-\x1f]+$")]
     """A program by its bare name, or a script by its path: absolute, or relative to the profile's folder."""
     args: tuple[str, ...] | None = None
-    """The words behind it; `{name}` stands for an argument. Without it, a call gives the words itself, in `args`."""
+    """The program's arguments, with `{name}` for an argument of the tool. Without `args`, the call gives all words
+    itself, in its own `args`."""
     description: str = ""
     readme: Annotated[Path, Field(strict=False)] | None = None
-    """What a call with `help: true` answers; relative to the profile's folder."""
+    """The README that a call with `help: true` returns; relative to the profile's folder."""
     parameters: dict[str, Annotated[Parameter, BeforeValidator(_long)]] | None = None
-    """The arguments; by default a text for each `{name}` in `args`."""
+    """The tool's arguments; by default a text for each `{name}` in `args`."""
     stdin: str | None = None
-    """The name of the argument that programs read as their input."""
+    """The name of the argument that the program reads from its standard input."""
     capabilities: tuple[str, ...] = LOWEST
-    """What the tool touches, which is what it may: without `fs:write` the workspace is read-only to it, without
-    `net:read` or another of its kind it has no network."""
+    """The tool's capabilities. They also limit it: without `fs:write` the workspace is read-only, and without
+    `net:read` or another `net:` capability there is no network."""
     safety: Literal["low", "medium", "high"] = "high"
     timeout_s: float | None = Field(default=None, gt=0, le=3600)
-    """In seconds; by default that of the extension."""
+    """The longest run, in seconds; by default the extension's `timeout_s`."""
     allow_dash: bool = False
     """Whether words in `args` of a call may begin with `-`."""
 
@@ -71,7 +72,7 @@ class DeclaredTool(ToolPolicy):
     def _names(cls, parameters: dict[str, Parameter] | None) -> dict[str, Parameter] | None:
         for name in parameters or {}:
             if not name.isidentifier():
-                raise ValueError(f"{name!r} is no name of an argument; write letters, digits and '_'")
+                raise ValueError(f"{name!r} is not a valid name of an argument; use letters, digits and '_'")
         return parameters
 
     @model_validator(mode="after")
@@ -87,27 +88,27 @@ class CliToolsPolicy(DiscovererPolicy):
     tools: dict[str, DeclaredTool] = Field(default_factory=dict)
     """Tools that the profile declares, by name."""
     agent_folders: tuple[Annotated[Path, Field(strict=False)], ...] = ()
-    """Folders of tools, `NAME/run`, relative to the profile's folder. Those found first count."""
+    """Folders of tools, `NAME/run`, relative to the profile's folder. If a name is found twice, the first counts."""
     workspace_folders: tuple[Annotated[Path, Field(strict=False)], ...] = ()
-    """The same relative to the workspace, behind those of the agent."""
+    """Folders of tools relative to the workspace; searched after those of the agent."""
     agent_skills: tuple[Annotated[Path, Field(strict=False)], ...] = ()
-    """Folders of skills, each with a manifest, relative to the profile's folder; behind the folders of tools."""
+    """Folders of skills, each with a manifest, relative to the profile's folder; searched after those of tools."""
     workspace_skills: tuple[Annotated[Path, Field(strict=False)], ...] = ()
-    """The same relative to the workspace."""
+    """Folders of skills relative to the workspace; searched last."""
     allow_dash: bool = False
-    """Whether the words that a call gives a tool in a folder may begin with `-`."""
+    """Whether the words that a call gives to a tool in a folder may begin with `-`."""
     timeout_s: float = Field(default=30.0, gt=0, le=3600)
-    """How long a tool may take that says nothing of its own, in seconds."""
+    """The longest run of a tool without a `timeout_s` of its own, in seconds."""
     max_output_bytes: int = Field(default=1_000_000, ge=1)
-    """Kept of each of a program's two streams."""
+    """How much is kept of each of a program's two output streams, in bytes."""
     max_tools: int = Field(default=100, ge=0)
-    """How many tools that are found may exist."""
+    """The most tools that are taken from folders."""
     max_files: int = Field(default=200, ge=1)
-    """How many files the folder of one tool may hold."""
+    """The most files in the folder of one tool."""
     max_bytes: int = Field(default=4_000_000, ge=1)
-    """How large they may be together."""
+    """The size of all files of one tool together, in bytes."""
     max_readme_chars: int = Field(default=20_000, ge=1)
-    """How much of a README a call with `help: true` answers."""
+    """How much of a README a call with `help: true` returns, in characters."""
 
     @field_validator("workspace_folders", "workspace_skills")
     @classmethod

@@ -30,9 +30,9 @@ def build(workspace: Path, policy: ReloadPolicy, rt: ToolRuntime) -> Callable[[]
     """Bind `reload_tools` to one session."""
 
     def reload_tools() -> str:
-        """Look at the tool folders again, and make the tools in them available from the next call on.
+        """Search the tool folders again; the tools in them are available from the next call on.
 
-        Call it after a tool was written to disk. Tools that are new still need to be allowed by the profile.
+        Call this after writing a tool to disk. The profile still has to allow new tools.
         """
         ctx = rt.start("reload_tools")
         found = rt.reload()
@@ -58,7 +58,7 @@ def _told(found: Reload) -> str:
     lines = [f"Discovered tools: {', '.join(found.tools) or 'none'}."]
     for label, names in (
         ("New", found.new),
-        ("Changed, so that a person is asked", found.changed),
+        ("Changed, so a person is asked before each call", found.changed),
         ("Gone", found.gone),
     ):
         lines += [f"{label}: {', '.join(names)}."] if names else []

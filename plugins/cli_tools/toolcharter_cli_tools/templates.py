@@ -73,16 +73,14 @@ def words_of_line(line: str) -> tuple[Word, ...]:
             words[-1].append(_part(found))
             is_open = True
     if at < len(line):
-        raise Unusable("shell_syntax", f"the command holds {line[at]!r}, which only a shell understands")
+        raise Unusable("shell_syntax", f"the command contains {line[at]!r}, which needs a shell")
     return tuple(tuple(part for part in word if part.text) for word in (words if is_open else words[:-1]))
 
 
 def _part(found: re.Match[str]) -> Part:
     quoted = found["single"] or found["double"] or ""
     if _QUOTED_PLACE.search(quoted):
-        raise Unusable(
-            "placeholder_in_quotes", "a placeholder stands in quotes, which would not be quotes for its value"
-        )
+        raise Unusable("placeholder_in_quotes", "a placeholder is in quotes, which would not quote its value")
     if found["place"]:
         return Part(found["name"], is_place=True)
     if found["folder"]:
@@ -168,8 +166,8 @@ def refuse_dash(text: str, name: str) -> None:
     if text.startswith("-"):
         raise Denied(
             CliReason.LEADING_DASH_NOT_ALLOWED,
-            f"The argument {name!r} begins with '-', so that a program would take it for an option.",
-            hint="The profile can let it, with `allow_dash: true`.",
+            f"The argument {name!r} begins with '-', so a program would take it for an option.",
+            hint="The profile can allow it with `allow_dash: true`.",
         )
 
 

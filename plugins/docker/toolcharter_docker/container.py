@@ -27,7 +27,7 @@ CHUNK_BYTES = 65_536
 BEAT_S = 0.1
 """The interval of the checks whether the caller still waits for a program, in seconds."""
 
-_WENT_AWAY = "The container or the Docker daemon went away while the program ran; it may have done its work."
+_WENT_AWAY = "The container or the Docker daemon went away while the program ran; the program may have done its work."
 _KILL_S = 30.0
 """How long the daemon may take to end a killed program, in seconds."""
 # The init process's messages for a program that cannot be executed. A program that prints them deceives only its

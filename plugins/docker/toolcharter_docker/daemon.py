@@ -60,7 +60,7 @@ def connect(host: str, image: str) -> Daemon:
     socket_path = host.removeprefix("unix://")
     if socket_path == host:
         raise Denied(
-            _UNAVAILABLE, f"The Docker daemon at {host!r} is of another machine, and could not mount the workspace."
+            _UNAVAILABLE, f"The Docker daemon at {host!r} is on another machine, so it cannot mount the workspace."
         )
     _knock(socket_path)
     with told("The Docker daemon does not answer"):
@@ -84,7 +84,7 @@ def image_of(client: "docker.APIClient", image: str) -> Image:
         try:
             found: dict[str, Any] = client.inspect_image(image)  # type: ignore[no-untyped-call]
         except docker_errors.ImageNotFound as error:
-            message = f"The Docker daemon has no image {image!r}, and none is ever pulled."
+            message = f"The Docker daemon has no image {image!r}, and toolcharter never pulls images."
             raise Denied(
                 _UNAVAILABLE, message, hint=f"docker pull {image}, or docker import FILE.tar {image}"
             ) from error

@@ -38,15 +38,15 @@ class DockerBuildPolicy(ToolPolicy):
     """How far one profile lets `docker_build` go."""
 
     bases: tuple[Annotated[str, Field(pattern=_NAME.pattern)], ...] = ()
-    """The images that `FROM` may name, as the Dockerfile writes them; none by default. None is ever pulled."""
+    """The images that `FROM` may name, written as in the Dockerfile; none by default. Images are never pulled."""
     host: str | None = Field(default=None, pattern=r"^unix:///[^\x00]+$")
-    """The daemon's socket. By default what DOCKER_HOST says, or `unix:///var/run/docker.sock`."""
+    """The daemon's socket; by default `DOCKER_HOST`, or else `unix:///var/run/docker.sock`."""
     max_files: Count = 100
-    """How many files an image may get."""
+    """The most files that are copied into an image."""
     max_bytes: Annotated[int, Field(ge=1, le=100_000_000)] = 4_000_000
-    """How large its files may be together."""
+    """The size of all copied files together, in bytes."""
     max_images: Count = 20
-    """How many images of this tool the daemon may have."""
+    """The most images of this tool that the daemon may have."""
 
 
 class DockerBuildReason(StrEnum):
@@ -93,7 +93,7 @@ def build(workspace: Path, policy: DockerBuildPolicy, rt: ToolRuntime) -> Callab
     """Bind `docker_build` to one profile's policy."""
 
     def docker_build(path: str = ".") -> str:
-        """Make the image of a tool from a Dockerfile with FROM, COPY, ENTRYPOINT and CMD; nothing runs meanwhile.
+        """Make the image of a tool from a Dockerfile with FROM, COPY, ENTRYPOINT and CMD. The build runs no program.
 
         Args:
             path: The folder of the Dockerfile and of the files that it copies.
@@ -102,7 +102,7 @@ def build(workspace: Path, policy: DockerBuildPolicy, rt: ToolRuntime) -> Callab
         plan = parsed(_read(rt, f"{path}/{DOCKERFILE}", _MAX_DOCKERFILE).decode("utf-8", "replace"))
         if plan.base not in policy.bases:
             names = ", ".join(policy.bases) or "none"
-            message = f"The profile lets no image be made from {plan.base!r}; it names {names}."
+            message = f"The profile allows no image based on {plan.base!r}; it allows {names}."
             raise Denied(DockerBuildReason.BASE_NOT_ALLOWED, message)
         layer = _layer(rt, policy, path, plan)
         ctx.policy_passed()
@@ -155,15 +155,15 @@ def _at(number: int) -> Generator[None]:
 
 def _require_known(name: str, *, is_first: bool) -> None:
     if name not in {"FROM", "COPY", "ENTRYPOINT", "CMD"}:
-        what = f"{name[:40]!r} cannot be used: nothing runs and nothing is fetched; FROM, COPY, ENTRYPOINT and CMD can."
+        what = f"{name[:40]!r} is not allowed: a build runs and fetches nothing. Use FROM, COPY, ENTRYPOINT and CMD."
         raise ToolError(what, reason=DockerBuildReason.INSTRUCTION_NOT_ALLOWED)
     if (name == "FROM") != is_first:
-        raise ValueError("FROM comes first, and once")
+        raise ValueError("FROM must come first, and only once")
 
 
 def _base(text: str) -> str:
     if not _NAME.fullmatch(text):
-        raise ValueError("write the name of one image behind FROM")
+        raise ValueError("write the name of one image after FROM")
     return text
 
 
@@ -177,7 +177,7 @@ def _list(text: str) -> list[str]:
         raise ValueError('write a list of words in JSON, such as ["/bin/sh", "/opt/run.sh"]')
     words = [word for word in found if isinstance(word, str) and "\0" not in word]
     if len(words) < len(found):
-        raise ValueError("a list may hold words alone")
+        raise ValueError("a list must contain only words")
     return words
 
 
@@ -188,9 +188,9 @@ def _copies(words: list[str]) -> list[tuple[str, str]]:
         raise ValueError("write COPY FILE... /TARGET, without flags, variables and wildcards")
     is_folder = target.endswith("/")
     if not target.startswith("/") or len(target) > _MAX_PATH or (len(sources) > 1 and not is_folder):
-        raise ValueError("the target of COPY begins with /, and is a folder, which ends with /, for several files")
+        raise ValueError("the target of COPY must begin with /; for several files, it must also end with /")
     if ".." in target.split("/"):
-        raise ValueError("the target of COPY has no ..")
+        raise ValueError("the target of COPY must not contain ..")
     named = [(source, f"{target}{source.rpartition('/')[2]}" if is_folder else target) for source in sources]
     return [(source, normpath(place).lstrip("/")) for source, place in named]
 
@@ -205,10 +205,10 @@ def _read(rt: ToolRuntime, path: str, limit: int) -> bytes:
         content = file.read(limit + 1)
     if len(content) > limit:
         raise ToolError(
-            f"{path!r} is larger than may be left for it: {limit} bytes.", reason=DockerBuildReason.TOO_LARGE
+            f"{path!r} is larger than the remaining limit of {limit} bytes.", reason=DockerBuildReason.TOO_LARGE
         )
     if scrub_text(content.decode("utf-8", "replace"))[1]:
-        raise Denied(DockerBuildReason.HOLDS_A_SECRET, f"{path!r} holds what looks like a secret.")
+        raise Denied(DockerBuildReason.HOLDS_A_SECRET, f"{path!r} contains text that looks like a secret.")
     return content
 
 
@@ -219,7 +219,7 @@ def _layer(rt: ToolRuntime, policy: DockerBuildPolicy, folder: str, plan: _Plan)
         Denied, ToolError: As for `_read`; `too_large`.
     """
     if len(plan.copies) > policy.max_files:
-        what = f"The Dockerfile copies {len(plan.copies)} files, and may copy {policy.max_files}."
+        what = f"The Dockerfile copies {len(plan.copies)} files; the limit is {policy.max_files}."
         raise ToolError(what, reason=DockerBuildReason.TOO_LARGE)
     made, left = io.BytesIO(), policy.max_bytes
     with tarfile.open(fileobj=made, mode="w", format=tarfile.PAX_FORMAT) as tar:
@@ -245,11 +245,11 @@ def _made(daemon: Daemon, policy: DockerBuildPolicy, plan: _Plan, layer: _Layer)
         raise ToolError(what, reason=DockerBuildReason.INVALID_DOCKERFILE)
     said = json.dumps([daemon.image.identifier, plan.entrypoint, plan.command]).encode()
     tag = hashlib.sha256(said + hashlib.sha256(layer.tar).digest()).hexdigest()[:40]
-    with told("The Docker daemon does not make the image"):
+    with told("The Docker daemon could not make the image"):
         there: list[dict[str, Any]] = daemon.client.images(REPOSITORY)
         image = next((one["Id"] for one in there if f"{REPOSITORY}:{tag}" in (one["RepoTags"] or ())), "")
         if not image and len(there) >= policy.max_images:
-            what = f"The daemon has {len(there)} images of this tool, and may have {policy.max_images}."
+            what = f"The daemon has {len(there)} images of this tool; the limit is {policy.max_images}."
             raise ToolError(what, reason=DockerBuildReason.TOO_MANY_IMAGES)
         image = image or _committed(daemon, plan, layer, tag)
     return DockerBuildData(image=image, name=f"{REPOSITORY}:{tag}", base=plan.base, files=layer.files, bytes=layer.size)
@@ -276,7 +276,7 @@ def _committed(daemon: Daemon, plan: _Plan, layer: _Layer, tag: str) -> str:
 
 def asks(policy: DockerBuildPolicy, call: Call) -> Ask | None:  # noqa: ARG001 - whatever is asked for
     """Ask a person before each image is made: a tool may run in it later."""
-    return Ask(DockerBuildReason.BUILDS_AN_IMAGE, "An image is to be made, in which a tool may run later.")
+    return Ask(DockerBuildReason.BUILDS_AN_IMAGE, "The call makes an image in which a tool may run later.")
 
 
 SPEC = ToolSpec(

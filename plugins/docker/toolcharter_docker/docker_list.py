@@ -26,15 +26,15 @@ class DockerListPolicy(ToolPolicy):
     """What one profile lets `docker_list` show."""
 
     host: str | None = Field(default=None, pattern=r"^unix:///[^\x00]+$")
-    """The daemon's socket. By default what DOCKER_HOST says, or `unix:///var/run/docker.sock`."""
+    """The daemon's socket; by default `DOCKER_HOST`, or else `unix:///var/run/docker.sock`."""
     types: tuple[ListType, ...] = ("containers", "images")
-    """What may be listed."""
+    """The types that may be listed."""
     stopped: bool = False
-    """Whether containers that do not run may be listed, too."""
+    """Whether stopped containers may be listed, too."""
     max_items: Count = 100
-    """The most that one call returns; a call may ask for fewer."""
+    """The most items that one call returns; a call may ask for fewer."""
     timeout_s: Annotated[float, Field(gt=0)] = 10.0
-    """How long the daemon may take to answer, in seconds; the call's own deadline if that is sooner."""
+    """How long the daemon may take to answer, in seconds; the call's own deadline applies as well."""
 
 
 class DockerListReason(StrEnum):
@@ -91,14 +91,14 @@ def build(
 
         Args:
             type: What to list.
-            all: Containers that do not run, too. Of images all are listed in any case.
-            max_items: Return at most so many, the newest; the profile may allow fewer.
+            all: List stopped containers, too. Images are all listed in any case.
+            max_items: Return at most this many items, the newest; the profile may allow fewer.
         """
         ctx = rt.start("docker_list", type=type, all=all)
         if type not in policy.types:
-            raise Denied(DockerListReason.TYPE_NOT_ALLOWED, f"The profile does not let {type} be listed.")
+            raise Denied(DockerListReason.TYPE_NOT_ALLOWED, f"The profile does not allow listing {type}.")
         if all and type == "containers" and not policy.stopped:
-            raise Denied(DockerListReason.STOPPED_NOT_ALLOWED, "The profile lets only running containers be listed.")
+            raise Denied(DockerListReason.STOPPED_NOT_ALLOWED, "The profile allows listing only running containers.")
         ctx.policy_passed()
         found = _ask(policy, rt, f"/{type}/json?all=1" if all and type == "containers" else f"/{type}/json")
         shape = _container if type == "containers" else _image
@@ -140,7 +140,7 @@ def _ask(policy: DockerListPolicy, rt: ToolRuntime, target: str) -> list[dict[st
     host = policy.host or os.environ.get("DOCKER_HOST") or DEFAULT_HOST
     path = host.removeprefix("unix://")
     if path == host:
-        raise _unavailable(f"The Docker daemon at {host!r} is of another machine")
+        raise _unavailable(f"The Docker daemon at {host!r} is on another machine")
     try:
         status, body = request(path, "GET", target, max(min(policy.timeout_s, rt.deadline - time.monotonic()), 0.001))
     except PermissionError as error:

@@ -89,7 +89,7 @@ def remove_if_unused(path: str) -> None:
 def _held(workspace: Path, path: str, stack: ExitStack) -> Iterator[Hold]:
     parts = path.split("/")
     if not all(parts) or {".", ".."} & {*parts}:
-        raise Unprotectable(f"{path!r} is no plain relative path")
+        raise Unprotectable(f"{path!r} is not a plain relative path")
     for depth in range(1, len(parts) + 1):
         here = "/".join(parts[:depth])
         found = _look(workspace / here, here, stack)
@@ -127,8 +127,9 @@ def _look(file: Path, path: str, stack: ExitStack) -> os.stat_result:
             raise Unprotectable(f"{path!r}: {error.strerror}") from error
         if stat.S_ISLNK(found.st_mode):
             raise Unprotectable(
-                f"{path!r} is a link, and no mount can hold its name. Put the file or folder itself there. If it is the Python "
-                f"environment that toolcharter runs in, starting toolcharter from {os.path.realpath(file)!r} is enough"
+                f"{path!r} is a link, and no mount can protect its name. Put the file or folder itself there. If it is "
+                "the Python environment that toolcharter runs in, starting toolcharter from "
+                f"{os.path.realpath(file)!r} is enough"
             )
         if not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)):
             raise Unprotectable(f"{path!r} is neither a file nor a folder")
@@ -137,7 +138,7 @@ def _look(file: Path, path: str, stack: ExitStack) -> os.stat_result:
         if taken := _take(file, stack):
             return taken
         time.sleep(_PAUSE_S)
-    raise Unprotectable(f"{path!r} could not be reserved: something else has it")
+    raise Unprotectable(f"{path!r} could not be reserved: another process has locked it")
 
 
 def _make(file: Path, path: str) -> None:
@@ -146,7 +147,7 @@ def _make(file: Path, path: str) -> None:
     except FileExistsError:
         return
     except OSError as error:
-        raise Unprotectable(f"{path!r} cannot be kept from being created: {error.strerror}") from error
+        raise Unprotectable(f"no placeholder can be made at {path!r}: {error.strerror}") from error
 
 
 def _take(file: Path, stack: ExitStack) -> os.stat_result | None:

@@ -117,7 +117,7 @@ def _words(image: Image, job: Job) -> tuple[str, ...]:
         return job.argv
     words = (*image.program, *(job.argv[1:] or image.words))
     if not words:
-        raise ToolError(f"The image {job.image!r} has no program of its own.", reason="program_not_found")
+        raise ToolError(f"The image {job.image!r} has no default program.", reason="program_not_found")
     return words
 
 
@@ -134,10 +134,10 @@ def check_ground(policy: DockerPolicy, scope: RunnerScope, socket_path: str) -> 
         raise Denied("sandbox_unavailable", f"The workspace {str(workspace)!r} would hide the image's programs.")
     for folder in (workspace, *policy.read_roots):
         if any(folder.is_relative_to(kernel) for kernel in _KERNELS):
-            raise Denied("sandbox_unavailable", f"{str(folder)!r} is no folder for a container to see.")
+            raise Denied("sandbox_unavailable", f"{str(folder)!r} must not be mounted in a container.")
         # A read-only mount does not keep programs from connecting to a socket.
         if Path(socket_path).resolve().is_relative_to(folder.resolve()):
-            raise Denied("sandbox_unavailable", f"{str(folder)!r} holds the Docker daemon's socket.")
+            raise Denied("sandbox_unavailable", f"{str(folder)!r} contains the Docker daemon's socket.")
 
 
 def exit_code(status: int) -> int:
@@ -167,7 +167,7 @@ def _environment(image: Image, path: str, given: Mapping[str, str]) -> dict[str,
     for name, value in given.items():
         _check_text(name + value, "the environment")
         if not name or "=" in name:
-            raise ToolError(f"{name!r} is no name of a variable.", reason="invalid_arguments")
+            raise ToolError(f"{name!r} is not a valid name of a variable.", reason="invalid_arguments")
     removed = dict.fromkeys((*image.variables, "HOSTNAME", "TERM"))
     return removed | dict(given) | {"PATH": path}
 

@@ -172,7 +172,7 @@ class DockerRunner:
         if name not in self._policy.images:
             raise Denied(
                 _UNAVAILABLE,
-                f"The profile lets no tool run the image {name!r}.",
+                f"The profile does not allow the image {name!r}.",
                 hint=f"Add it to `images` of the extension 'docker': [{name!r}].",
             )
         return image_of(daemon.client, name)
@@ -211,7 +211,7 @@ class DockerRunner:
         entered = self._neighbours.enter(held, job.expires, job.is_wanted, is_brief=is_brief)
         if isinstance(entered, str):
             message = (
-                f"{entered!r} could be replaced by a program that runs already and began before it had to be kept. "
+                f"{entered!r} could be replaced by a program that was started before this path had to be protected. "
             )
             raise Denied("protected_path", message + "Wait until that program has ended, or end it, and try again.")
         stack.callback(self._neighbours.leave, entered)
@@ -221,7 +221,7 @@ class DockerRunner:
         workspace = self._scope.workspace
         folder = workspace / cwd
         if Path(os.path.realpath(folder)) != folder or not folder.is_relative_to(workspace) or not folder.is_dir():
-            raise Denied("path_outside_workspace", f"{cwd!r} is no folder below the workspace to work in.")
+            raise Denied("path_outside_workspace", f"{cwd!r} is not a folder below the workspace.")
 
     def _connected(self) -> tuple[Daemon, "_Watchdog"]:
         with self._lock:

@@ -215,7 +215,7 @@ def test_a_sandbox_that_cannot_be_made_is_refused(open_runner: Callable[..., Bwr
         pytest.param(b"x\nbwrap: No permissions to create new namespace\n", "new namespace", "AppArmor", id="none"),
         pytest.param(b"bwrap: Can't mount proc on /newroot/proc: EPERM\n", "mount proc", "systempaths", id="proc"),
         pytest.param(b"bwrap: something new\n", "something new", "None", id="unknown"),
-        pytest.param(b"", "did not say why", "None", id="silent"),
+        pytest.param(b"", "gave no reason", "None", id="silent"),
     ],
 )
 def test_a_refusal_of_the_kernel_has_a_hint(said: bytes, cause: str, hint: str) -> None:

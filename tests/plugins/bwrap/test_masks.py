@@ -89,7 +89,7 @@ def test_a_link_to_what_is_protected_is_refused(open_runner: Open, workspace: Pa
     """A link can be replaced, and nothing can lie over it."""
     (workspace / name.split("/", maxsplit=1)[0]).symlink_to(tmp_path)
 
-    with pytest.raises(Denied, match="a link leads there") as caught:
+    with pytest.raises(Denied, match="but it is a link") as caught:
         open_runner(name).run(shell("true"))
 
     assert caught.value.reason == "protected_path"
@@ -258,7 +258,7 @@ def test_a_folder_in_which_no_placeholder_may_be_made_is_told_with_its_path() ->
 
     assert (caught.value.reason, caught.value.hint) == (
         "sandbox_unavailable",
-        "Ask the user to let toolcharter make folders in the workspace.",
+        "Ask the user to give toolcharter the right to make folders in the workspace.",
     )
     assert str(caught.value.message).startswith(
         f"The protected path {path!r} does not exist, and toolcharter may not make a folder there to cover it: "

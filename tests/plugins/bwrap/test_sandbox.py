@@ -271,7 +271,7 @@ def test_private_folders_are_bounded(open_runner: Callable[..., BwrapRunner]) ->
 @pytest.mark.parametrize("place", ["/", "/usr", "/etc", "/var"])
 def test_a_workspace_in_the_place_of_the_system_is_refused(place: str) -> None:
     """It would lie over what contains programs."""
-    with pytest.raises(Denied, match="holds parts of the system") as caught:
+    with pytest.raises(Denied, match="contains parts of the system") as caught:
         system.require_place(Path(place))
 
     assert caught.value.reason == "sandbox_unavailable"
@@ -280,7 +280,7 @@ def test_a_workspace_in_the_place_of_the_system_is_refused(place: str) -> None:
 @pytest.mark.parametrize("root", ["relative", "/", "/a/../etc", "."])
 def test_a_root_has_to_be_absolute(root: str) -> None:
     """And no detour."""
-    with pytest.raises(ValueError, match="no absolute path below the root"):
+    with pytest.raises(ValueError, match="not an absolute path below /"):
         BwrapPolicy(read_roots=(Path(root),))
 
 

@@ -82,8 +82,14 @@ def test_missing_program(place: Any) -> None:
         pytest.param({"command": "./plain"}, "plain' cannot be executed", id="not-executable"),
         pytest.param({"command": "./large"}, "large' cannot be read: the tool is larger than", id="large"),
         pytest.param({"command": "x", "readme": "none.md"}, "none.md' cannot be read", id="readme"),
-        pytest.param({"command": "x", "args": ["{y}"], "parameters": {"z": "str"}}, "'y' stands for", id="unknown"),
-        pytest.param({"command": "x", "args": [], "parameters": {"a-b": "str"}}, "no name of an argument", id="name"),
+        pytest.param(
+            {"command": "x", "args": ["{y}"], "parameters": {"z": "str"}},
+            "parameters has no argument 'y'",
+            id="unknown",
+        ),
+        pytest.param(
+            {"command": "x", "args": [], "parameters": {"a-b": "str"}}, "not a valid name of an argument", id="name"
+        ),
         pytest.param({"command": "x", "parameters": {"a": "str"}}, "parameters are for the words", id="no-words"),
         pytest.param({"command": "x", "args": ["{y}"], "parameters": {"y": 5}}, "y", id="no-parameter"),
         pytest.param({"command": "x", "capabilities": ["Bad!"]}, "does not look like", id="capability"),
@@ -111,7 +117,7 @@ def test_declared_name_of_a_plugin(place: Any) -> None:
 def test_profile_that_is_no_file(place: Any) -> None:
     """Without a folder of the profile a path has to be absolute."""
     place.agent = None
-    with pytest.raises(ConfigurationError, match="is relative, and the profile is no file"):
+    with pytest.raises(ConfigurationError, match="is relative, but the profile is not a file"):
         place.find(tools={"t": {"command": "./x"}}, agent_folders=[])
 
 

@@ -32,7 +32,7 @@ def test_new_tools_can_be_called(place: Any) -> None:
         "notes": [note],
     }
     assert result.text == (
-        f"Discovered tools: kept, new.\nNew: new.\nChanged, so that a person is asked: kept.\nGone: old.\n{note}"
+        f"Discovered tools: kept, new.\nNew: new.\nChanged, so a person is asked before each call: kept.\nGone: old.\n{note}"
     )
     assert live.call("new", {}).text == "new"
     assert live.call("old", {}).reason == "unknown_tool"

@@ -160,5 +160,5 @@ def test_a_line_is_named() -> None:
         parsed("FROM base\n\n# x\nRUN curl x | sh\n")
 
     assert caught.value.message == (
-        "Line 4: 'RUN' cannot be used: nothing runs and nothing is fetched; FROM, COPY, ENTRYPOINT and CMD can."
+        "Line 4: 'RUN' is not allowed: a build runs and fetches nothing. Use FROM, COPY, ENTRYPOINT and CMD."
     )

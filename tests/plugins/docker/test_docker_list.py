@@ -213,7 +213,7 @@ def test_no_daemon_is_told(listing: Listing, monkeypatch: pytest.MonkeyPatch, sh
     for result in (nowhere, remote):
         assert_error(result, "docker_unavailable")
     assert nowhere.message == (f"No Docker daemon answers at '{short_path}/none': [Errno 2] No such file or directory.")
-    assert remote.message == "The Docker daemon at 'tcp://192.0.2.1:2375' is of another machine."
+    assert remote.message == "The Docker daemon at 'tcp://192.0.2.1:2375' is on another machine."
 
 
 def test_a_daemon_that_may_not_be_used_is_told(listing: Listing, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -91,7 +91,7 @@ def test_daemon_that_goes_away_without_an_answer_may_have_started_the_program(
             listener.bind(str(address))
             listener.listen()
             pool.submit(hang_up, listener)
-            with pytest.raises(ToolError, match="went away while the program ran; it may have done its work"):
+            with pytest.raises(ToolError, match="went away while the program ran; the program may have done its work"):
                 made.start()
     made.connection.close()
 
@@ -215,7 +215,7 @@ def test_errors_of_the_daemon_are_told(error: Exception, expected: str) -> None:
 
 def test_daemon_of_another_machine_is_refused() -> None:
     """It could not mount the workspace."""
-    with pytest.raises(Denied, match="is of another machine"):
+    with pytest.raises(Denied, match="is on another machine"):
         connect("tcp://192.0.2.1:2375", "i")
 
 

@@ -43,7 +43,7 @@ def test_any_other_does_not(open_docker: OpenDocker) -> None:
     """One that is not listed, one that the daemon lacks, one without a program."""
     runner = open_docker(images=["nowhere:1", SECOND])
 
-    for image, word in ((THIRD, "lets no tool run"), ("nowhere:1", "none is ever pulled")):
+    for image, word in ((THIRD, "does not allow the image"), ("nowhere:1", "never pulls images")):
         with pytest.raises(Denied, match=word) as denied:
             runner.run(shell("true", image=image))
         assert denied.value.reason == "sandbox_unavailable"

@@ -70,7 +70,7 @@ def test_no_older_program_exchanges_what_is_mounted(
 
     assert (seen, (outside / "mark").exists()) == (b"", False)
     assert refused == (
-        "protected_path: 'sub' could be replaced by a program that runs already and began before it had to be kept. "
+        "protected_path: 'sub' could be replaced by a program that was started before this path had to be protected. "
         "Wait until that program has ended, or end it, and try again."
     )
 

@@ -154,11 +154,11 @@ def test_what_no_program_can_be_passed_is_refused(job: Job) -> None:
     [
         pytest.param("/", {}, "The workspace '/' would hide the image's programs.", id="all"),
         pytest.param("/usr", {}, "The workspace '/usr' would hide the image's programs.", id="programs"),
-        pytest.param("/proc/1", {}, "'/proc/1' is no folder for a container to see.", id="kernel"),
-        pytest.param("/srv", {"read_roots": ["/sys/fs"]}, "'/sys/fs' is no folder for a container to see.", id="root"),
-        pytest.param("/run", {}, "'/run' holds the Docker daemon's socket.", id="socket in the workspace"),
+        pytest.param("/proc/1", {}, "'/proc/1' must not be mounted in a container.", id="kernel"),
+        pytest.param("/srv", {"read_roots": ["/sys/fs"]}, "'/sys/fs' must not be mounted in a container.", id="root"),
+        pytest.param("/run", {}, "'/run' contains the Docker daemon's socket.", id="socket in the workspace"),
         pytest.param(
-            "/srv", {"read_roots": ["/run/d"]}, "'/run/d' holds the Docker daemon's socket.", id="socket in a root"
+            "/srv", {"read_roots": ["/run/d"]}, "'/run/d' contains the Docker daemon's socket.", id="socket in a root"
         ),
     ],
 )

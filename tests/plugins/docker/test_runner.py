@@ -295,7 +295,7 @@ def test_missing_image_is_not_pulled(open_docker: OpenDocker) -> None:
 
     assert (refused.value.reason, refused.value.message, refused.value.hint) == (
         "sandbox_unavailable",
-        "The Docker daemon has no image 'nobody/nothing:1', and none is ever pulled.",
+        "The Docker daemon has no image 'nobody/nothing:1', and toolcharter never pulls images.",
         "docker pull nobody/nothing:1, or docker import FILE.tar nobody/nothing:1",
     )
 
@@ -344,5 +344,5 @@ def test_daemon_that_dies_is_told(short_path: Path, workspace: Path, open_docker
         runner.close()
 
     assert failed.value.reason == "tool_error"
-    assert str(failed.value.message).endswith("went away while the program ran; it may have done its work.")
+    assert str(failed.value.message).endswith("went away while the program ran; the program may have done its work.")
     assert refused.value.reason == "sandbox_unavailable"
