@@ -63,7 +63,7 @@ def build(workspace: Path, policy: SessionsSendPolicy, rt: ToolRuntime) -> Calla
     return sessions_send
 
 
-def asks(policy: SessionsSendPolicy, call: Call) -> Ask | None:  # noqa: ARG001 - every message is one to somebody else
+def asks(policy: SessionsSendPolicy, call: Call) -> Ask | None:  # noqa: ARG001 - the answer is the same for every call
     """Ask a person before each message, unless the policy waives it: a page may have injected the order."""
     return (
         None

@@ -87,7 +87,7 @@ def _session_of(name: str, rt: ToolRuntime) -> SessionRecord | None:
     return found[0] if found else None
 
 
-def asks(policy: TeamMessagePolicy, call: Call) -> Ask | None:  # noqa: ARG001 - every message is one to somebody else
+def asks(policy: TeamMessagePolicy, call: Call) -> Ask | None:  # noqa: ARG001 - the answer is the same for every call
     """Ask a person before each message, unless the policy waives it: a page may have injected the order."""
     return None if policy.unattended else Ask(TeamMessageReason.WRITES_TO_AN_AGENT, "The call messages another agent.")
 

@@ -47,7 +47,7 @@ class TeamTasksPolicy(ToolPolicy):
 
 
 class TeamTasksReason(StrEnum):
-    """Why `team_tasks` refuses; the last reason is that of its question to a person."""
+    """Why `team_tasks` refuses; the last reason is for its question to a person."""
 
     TASK_NOT_FOUND = "task_not_found"
     TASK_BLOCKED = "task_blocked"

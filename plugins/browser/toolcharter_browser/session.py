@@ -32,7 +32,7 @@ GRACE_S = 2.0
 """How much longer the answer may take than the action, in seconds."""
 MAIN = "from toolcharter_browser.host import main; main()"
 LIMITS = ProcessLimits(memory_bytes=None, processes=1024, open_files=4096)
-"""No limit of memory: Chromium reserves terabytes of address space, and would not start with one."""
+"""Without a memory limit: Chromium reserves terabytes of address space, and would not start with a limit."""
 NEEDS = "It needs Chromium on this machine, and a profile with `runner: host`: it does not run in a sandbox."
 BESIDE_IMAGE = 4_000_000
 """The largest answer without its picture, in bytes."""

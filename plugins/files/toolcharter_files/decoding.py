@@ -1,4 +1,4 @@
-"""Decode a whole file and encode it again without a change to any other byte than the edited ones."""
+"""Decode a whole file, and encode it again so that only the edited bytes change."""
 
 import codecs
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""`glob`: the files whose paths match."""
+"""`glob`: find files by their paths."""
 
 from collections.abc import Callable
 from enum import StrEnum

@@ -123,7 +123,7 @@ def alternatives(text: str) -> list[str]:
             start, end = span
             pending += [each[:start] + option + each[end + 1 :] for option in each[start + 1 : end].split(",")]
         if len(done) + len(pending) > MAX_ALTERNATIVES:
-            raise InvalidGlob(f"the braces stand for more than {MAX_ALTERNATIVES} alternatives")
+            raise InvalidGlob(f"the braces have more than {MAX_ALTERNATIVES} alternatives")
     return done
 
 

@@ -44,7 +44,7 @@ def build(workspace: Path, policy: LockPathsPolicy, rt: ToolRuntime) -> Callable
     """Bind `lock_paths` to one profile's policy."""
 
     def lock_paths(globs: str | list[str], ttl_ms: Count | None = None) -> str:
-        """Keep other agents from writing files for a while: all of *globs*, or none if one is taken.
+        """Keep other agents from writing files for a limited time. Locks all of *globs*, or none if one is taken.
 
         Args:
             globs: One glob or several, relative to the workspace: `src/**`, `docs/*.md`.

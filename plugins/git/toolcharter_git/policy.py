@@ -46,7 +46,7 @@ class GitPolicy(ToolPolicy):
     )
     """An RE2 pattern that must match a whole reference; some references are refused whatever it is."""
     protected: tuple[str, ...] = (".toolcharter",)
-    """Name globs, besides the profile's own, of files whose content is never shown or added."""
+    """Name globs of files whose content is never shown or added, in addition to the profile's own globs."""
     max_output_chars: int = Field(default=60_000, ge=1)
     """The most characters of text that a call returns."""
     max_files: int = Field(default=200, ge=0)

@@ -30,7 +30,7 @@ def add(git: Git, request: Request) -> Callable[[], Answer]:
     staged = repository.visible(entry.path for entry in changed)
     nested = next((entry.path for entry in changed if entry.is_repository), None)
     if nested is not None:
-        raise Denied(GitReason.NESTED_REPOSITORY, f"{nested!r} is a repository of its own.")
+        raise Denied(GitReason.NESTED_REPOSITORY, f"{nested!r} is a separate repository.")
     limit = git.policy.max_files
     if len(staged) > limit:
         raise Denied(GitReason.TOO_MANY_FILES, f"{len(staged)} files would be added; one call may add at most {limit}.")
