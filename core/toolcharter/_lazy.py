@@ -6,15 +6,15 @@ from typing import Any
 
 REASONS = {
     "api": "a plugin's process may never validate a policy",
-    "cli": "a command imports what it runs; `--help` and completion import none of it",
-    "errors": "a name has to be misspelt before anything looks for one near it",
+    "cli": "a command imports the modules that it runs; `--help` and completion import none of them",
+    "errors": "similar names are searched only after a name was misspelt",
     "events": "few profiles write to a socket or follow a rotated file",
-    "gate": "the first call pays for what it uses: asyncio, approvals and dry runs only where there are some",
+    "gate": "the first call imports only what it uses: asyncio, approvals and dry runs only if it needs them",
     "guards": "a guard's heavy half (an HTTP client, Redis, a parser, supervision of processes) serves few profiles",
-    "hosts": "few hosts request anything themselves",
-    "loader": "what explains a fault in an installation is not needed where there is none",
-    "policy": "what words a fault, and matchers of few rules",
-    "profile": "schemas, other YAML readers and what words a fault",
+    "hosts": "few hosts send requests of their own",
+    "loader": "modules that explain a fault of the installation are needed only for a fault",
+    "policy": "modules that word a fault, and matchers that few rules need",
+    "profile": "schemas, other YAML readers, and modules that word a fault",
     "testing": "pytest loads the plugin in every project that has it installed",
 }
 """Why modules of each folder import some others late. A folder that is not listed imports all it needs at the top."""

@@ -28,7 +28,7 @@ _MASKS = [
     (re.compile(r'"host":\{[^}]*\}'), '"host":"<host>"'),
     (re.compile(r'"toolcharter":"[^"]*"'), '"toolcharter":"<version>"'),
     (re.compile(r"approval [0-9a-f]{6,}"), "approval <id>"),
-    (re.compile(r"agreed on \d{4}-\d\d-\d\d"), "agreed on <day>"),
+    (re.compile(r"approved it on \d{4}-\d\d-\d\d"), "approved it on <day>"),
 ]
 _OWN_ID = re.compile(r"call-[0-9A-Za-z_-]{8,}")
 

@@ -24,10 +24,10 @@ class CheckPolicy(ExtensionPolicy):
     """The base class of the policy of an extension that implements `check_call`."""
 
     advisory: bool = False
-    """Whether a call passes where the check raises, takes too long or answers what it may not: then the event has the
-    fault `advisory_check_failed`. What the check denies is denied all the same."""
+    """Whether a call passes although the check raises, takes too long or gives an invalid answer. The event then has
+    the fault `advisory_check_failed`. A denial by the check still denies the call."""
     timeout_s: float = Field(default=CHECK_TIMEOUT_S, gt=0, le=120)
-    """How long an asynchronous check may take, in seconds; never longer than the call has."""
+    """How long an asynchronous check may take, in seconds, but never longer than the call's deadline."""
 
 
 E = TypeVar("E", bound=ExtensionPolicy)

@@ -26,15 +26,16 @@ class NetworkPolicy(ToolPolicy):
     """What one profile lets a tool reach on the network; a tool's policy extends it."""
 
     allowed_domains: tuple[str, ...] = ("*",)
-    """The only hosts that may be reached: `example.com` is that host, `*.example.com` it and all below, `*` any;
-    an address, `93.184.216.34`, is that one as a URL writes it, without brackets."""
+    """The only hosts that may be reached: `example.com` is that host, `*.example.com` is that host and all its
+    subdomains, `*` is any host. An address, such as `93.184.216.34`, is written as in a URL, but without brackets."""
     denied_domains: tuple[str, ...] = ()
     """Hosts that may not be reached, in the same form; wins over `allowed_domains`."""
     ports: tuple[Port, ...] = (80, 443, 8080, 8443)
     """The ports that may be reached."""
     allowed_private: tuple[str, ...] = ()
-    """Addresses and networks that may be reached though they are not public (`10.1.2.3`, `192.168.7.0/24`), and
-    internal names that may be looked up (`wiki.intranet`). A host needs both; a metadata service its very address."""
+    """Addresses and networks that may be reached although they are not public (`10.1.2.3`, `192.168.7.0/24`), and
+    internal names that may be looked up (`wiki.intranet`). A host with an internal name needs both: an entry for its name
+    and one for its address. A metadata service needs its exact address."""
 
     @field_validator("allowed_domains", "denied_domains")
     @classmethod

@@ -179,6 +179,6 @@ def check_variables(variables: Iterable[str] | Mapping[str, str]) -> None:
         if not _NAME.fullmatch(name):
             raise ValueError(f"{name!r} is no name of a variable")
         if re.fullmatch(_RESERVED, name):
-            raise ValueError(f"{name!r} would change what a line that was judged means")
+            raise ValueError(f"{name!r} would change the meaning of a line after it was checked")
     if isinstance(variables, Mapping) and any("\0" in value for value in variables.values()):
         raise ValueError("a value holds NUL")

@@ -101,7 +101,7 @@ CORE_REASONS: dict[Reason, ReasonInfo] = {
     Reason.DENIED_BY_RULE: ReasonInfo(
         "denied", "A `deny` rule matches the call.", hint="Do not repeat the call; take another way, or ask the user."
     ),
-    Reason.ASKED_BY_RULE: ReasonInfo("asked", "An `ask` rule matches the call, so that a person has to agree."),
+    Reason.ASKED_BY_RULE: ReasonInfo("asked", "An `ask` rule matches the call, so a person has to approve it."),
     Reason.NOT_IN_ALLOW: ReasonInfo(
         "denied",
         "The tool needs a matching `allow` rule and there is none.",
@@ -109,8 +109,8 @@ CORE_REASONS: dict[Reason, ReasonInfo] = {
     ),
     Reason.CAPABILITY_NOT_ALLOWED: ReasonInfo(
         "denied",
-        "The action touches something that the profile keeps closed.",
-        hint="Use a tool or an action that touches less, or ask the user.",
+        "The action needs a capability that the profile does not allow.",
+        hint="Use a tool or an action that needs fewer capabilities, or ask the user.",
     ),
     Reason.SAFETY_TOO_HIGH: ReasonInfo(
         "denied",
@@ -119,10 +119,10 @@ CORE_REASONS: dict[Reason, ReasonInfo] = {
     ),
     Reason.NOT_UNDERSTOOD: ReasonInfo(
         "denied",
-        "The command or rule subject cannot be parsed with certainty.",
+        "The command, or another input of the rules, cannot be parsed with certainty.",
         hint="Make one plain call of one program, without expansions or operators.",
     ),
-    Reason.CHECK_FAILED: ReasonInfo("denied", "A check raised, timed out or answered with something else."),
+    Reason.CHECK_FAILED: ReasonInfo("denied", "A check raised an exception, timed out, or gave an invalid answer."),
     Reason.PRECONDITION_FAILED: ReasonInfo("denied", "Another call has to come first."),
     Reason.REPEATED_CALL: ReasonInfo("denied", "The same call was made too often."),
     Reason.APPROVAL_DENIED: ReasonInfo(
@@ -130,15 +130,16 @@ CORE_REASONS: dict[Reason, ReasonInfo] = {
     ),
     Reason.APPROVAL_TIMEOUT: ReasonInfo("denied", "The person asked did not answer in time.", retryable=True),
     Reason.APPROVAL_UNAVAILABLE: ReasonInfo(
-        "denied", "A person has to agree and none can be asked.", hint="Take another way that needs nobody's consent."
+        "denied", "A person has to approve the call, and none can be asked.", hint="Find a way that needs no approval."
     ),
     Reason.APPROVAL_HANDED_ON: ReasonInfo(
-        "denied", "Another process goes on with the call and asks: this one has not begun it, and this is not its end."
+        "denied",
+        "Another process continues the call and asks for approval. This process has not run it, and this is not its end.",
     ),
     Reason.RATE_LIMITED: ReasonInfo("denied", "Too many calls in a period of time.", retryable=True),
     Reason.PATH_OUTSIDE_WORKSPACE: ReasonInfo("denied", "The path leads out of the workspace."),
     Reason.PROTECTED_PATH: ReasonInfo("denied", "The path is protected, wherever it lies."),
-    Reason.PRIVATE_ADDRESS: ReasonInfo("denied", "The address is not a public one."),
+    Reason.PRIVATE_ADDRESS: ReasonInfo("denied", "The address is not public."),
     Reason.SANDBOX_UNAVAILABLE: ReasonInfo("denied", "The profile's runner is missing; nothing runs without it."),
     Reason.AUDIT_UNAVAILABLE: ReasonInfo(
         "denied", "A required event sink cannot be written, so the call did not run.", retryable=True
@@ -154,54 +155,62 @@ CORE_REASONS: dict[Reason, ReasonInfo] = {
 }
 
 GUARD_REASONS: dict[GuardReason, ReasonInfo] = {
-    GuardReason.PATH_NOT_FOUND: ReasonInfo("error", "Nothing lies at the path."),
+    GuardReason.PATH_NOT_FOUND: ReasonInfo("error", "Nothing exists at the path."),
     GuardReason.NOT_DIRECTORY: ReasonInfo("error", "The path, or a part of it, is no folder."),
-    GuardReason.IS_DIRECTORY: ReasonInfo("error", "The path is a folder where a file is wanted."),
+    GuardReason.IS_DIRECTORY: ReasonInfo("error", "The path is a folder, but a file is needed."),
     GuardReason.NOT_REGULAR: ReasonInfo("error", "The path is a device, a pipe or a socket."),
-    GuardReason.INVALID_PATH: ReasonInfo("error", "The path is empty, too long or holds characters no path can."),
+    GuardReason.INVALID_PATH: ReasonInfo(
+        "error", "The path is empty, too long, or contains characters that no path can have."
+    ),
     GuardReason.READ_FAILURE: ReasonInfo("error", "The file exists but cannot be read."),
-    GuardReason.WRITE_FAILURE: ReasonInfo("error", "The system refuses the change; what was there is as it was."),
-    GuardReason.PATH_EXISTS: ReasonInfo("error", "Something lies already where something new is wanted."),
-    GuardReason.NOT_EMPTY: ReasonInfo("error", "The folder holds something."),
+    GuardReason.WRITE_FAILURE: ReasonInfo("error", "The system refused the change; nothing was changed."),
+    GuardReason.PATH_EXISTS: ReasonInfo("error", "Something already exists at the path of the new file or folder."),
+    GuardReason.NOT_EMPTY: ReasonInfo("error", "The folder is not empty."),
     GuardReason.CHANGED_MEANWHILE: ReasonInfo(
-        "error", "Somebody else changed the file between the look at it and the write.", retryable=True
+        "error", "Another process changed the file after it was read and before it was written.", retryable=True
     ),
     GuardReason.HARD_LINK: ReasonInfo("denied", "The file has other names, which may lie outside the workspace."),
     GuardReason.VIRTUAL_PATH: ReasonInfo(
-        "error", "The file lies on no disk, where it could be moved or become a folder."
+        "error", "The file is virtual: it is not on the disk, so it cannot be moved or replaced by a folder."
     ),
-    GuardReason.ROUTE_FAILED: ReasonInfo("error", "The extension that keeps the file elsewhere has failed."),
+    GuardReason.ROUTE_FAILED: ReasonInfo("error", "The extension that keeps the virtual file has failed."),
     GuardReason.PATH_LOCKED: ReasonInfo(
         "denied", "Another agent or session has locked the path for a while.", retryable=True
     ),
     GuardReason.LOCKS_UNAVAILABLE: ReasonInfo(
         "denied",
-        "It cannot be found out whether the path is locked, or others were at work for too long; nothing is written past a lock.",
+        "The locks could not be checked, or another process was writing for too long. Nothing was written.",
         retryable=True,
     ),
     GuardReason.STORE_UNAVAILABLE: ReasonInfo(
-        "denied", "The store cannot be reached, read or decrypted, so nothing that needs it happens.", retryable=True
+        "denied", "The store cannot be reached, read or decrypted, so calls that need it are denied.", retryable=True
     ),
     GuardReason.STORE_CONFLICT: ReasonInfo(
         "error",
-        "Somebody else changed the record meanwhile, or the lease was lost; nothing was written.",
+        "Another writer changed the record in the meantime, or the lease was lost; nothing was written.",
         retryable=True,
     ),
-    GuardReason.PROGRAM_NOT_FOUND: ReasonInfo("error", "The program is not installed where it may be run from."),
+    GuardReason.PROGRAM_NOT_FOUND: ReasonInfo(
+        "error", "The program is not installed in a folder that programs may be run from."
+    ),
     GuardReason.WORKER_LOST: ReasonInfo(
-        "error", "The worker that ran the program died or cannot be reached. What it had done by then, it has done."
+        "error", "The worker that ran the program died or cannot be reached. The program may have had effects before."
     ),
     GuardReason.URL_NOT_UNDERSTOOD: ReasonInfo(
-        "denied", "The URL is not in the one form that all programs read alike."
+        "denied", "The URL is not in a form that all programs parse in the same way."
     ),
     GuardReason.SCHEME_NOT_ALLOWED: ReasonInfo("denied", "The URL is neither http nor https."),
     GuardReason.CREDENTIALS_IN_URL: ReasonInfo("denied", "The URL carries a user name or a password."),
     GuardReason.DOMAIN_NOT_ALLOWED: ReasonInfo("denied", "The policy does not let the tool reach this host."),
     GuardReason.PORT_NOT_ALLOWED: ReasonInfo("denied", "The policy does not let the tool reach this port."),
     GuardReason.INSECURE_REDIRECT: ReasonInfo("denied", "A redirect leads from https to http."),
-    GuardReason.TOO_MANY_REDIRECTS: ReasonInfo("error", "One redirect led to the next, beyond the limit."),
-    GuardReason.HOST_NOT_FOUND: ReasonInfo("error", "The host's name leads to no address."),
-    GuardReason.CONNECTION_FAILED: ReasonInfo("error", "The host cannot be reached, or hung up.", retryable=True),
+    GuardReason.TOO_MANY_REDIRECTS: ReasonInfo(
+        "error", "The host redirected the request more often than the limit allows."
+    ),
+    GuardReason.HOST_NOT_FOUND: ReasonInfo("error", "The host's name has no address."),
+    GuardReason.CONNECTION_FAILED: ReasonInfo(
+        "error", "The host cannot be reached, or it closed the connection.", retryable=True
+    ),
     GuardReason.TLS_FAILURE: ReasonInfo("error", "The host's certificate is not valid for its name, or TLS failed."),
     GuardReason.INVALID_RESPONSE: ReasonInfo(
         "error", "The host's answer is not valid HTTP, or is in no known encoding."

@@ -77,11 +77,11 @@ def _kind_faults(model: type[StoreRecord]) -> Iterator[str]:
         yield from (f"{role} names {name!r}, which is no field" for name in names if name not in model.model_fields)
     shown = {*kind.key, *kind.indexed, *kind.full_text}
     yield from (
-        f"{name!r} is secret, and so no key, not indexed and not searched" for name in kind.secret if name in shown
+        f"{name!r} is secret, so it cannot be a key, indexed or searched" for name in kind.secret if name in shown
     )
     for name, field in model.model_fields.items():
         if field.alias is not None or field.serialization_alias is not None or field.exclude:
-            yield f"{name!r} has an alias or is left out, and would not come back as it was"
+            yield f"{name!r} has an alias or is excluded, so it could not be read back"
 
 
 R = TypeVar("R", bound=StoreRecord)

@@ -65,7 +65,7 @@ class DeliveryQueue(Generic[T]):
             if self._closing:
                 self._losses.add(1, NotDelivered("closed"))
             elif len(self._queue) >= self._limit:
-                self._losses.add(1, NotDelivered(f"{self._limit} are waiting already"))
+                self._losses.add(1, NotDelivered(f"{self._limit} items are waiting already"))
             else:
                 self._queue.append(item)
                 self._changed.notify_all()
@@ -121,4 +121,4 @@ class DeliveryQueue(Generic[T]):
             left = len(self._queue) + self._in_hand
             self._queue.clear()
             if left:
-                self._losses.add(left, NotDelivered(f"{left} not delivered before the end"))
+                self._losses.add(left, NotDelivered(f"{left} items were not delivered before the end"))

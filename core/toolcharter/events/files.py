@@ -69,13 +69,15 @@ def file_size(name: str) -> int:
     if name == STANDARD_INPUT:
         return 0
     if Path(name).suffix in _NOT_READ:
-        raise unreadable(name, "this compression is not read.", "Decompress it, and read it from standard input: '-'.")
+        raise unreadable(
+            name, "this compression is not supported.", "Decompress it, and read it from standard input: '-'."
+        )
     try:
         there = Path(name).stat()
     except OSError as error:
         raise unreadable(name, f"{error.strerror}.") from error
     if not stat.S_ISREG(there.st_mode):
-        raise unreadable(name, "it is no regular file.", "What a pipe gives is read from standard input: '-'.")
+        raise unreadable(name, "it is no regular file.", "Read a pipe from standard input: '-'.")
     return there.st_size
 
 

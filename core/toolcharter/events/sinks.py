@@ -160,7 +160,11 @@ class FileSink(DescriptorSink):
         replacement = _opened(self._place)
         try:
             if not stat.S_ISREG(os.fstat(replacement).st_mode):
-                raise OSError(errno.EINVAL, "the file of the event stream was replaced by what is no file", self._place)
+                raise OSError(
+                    errno.EINVAL,
+                    "the file of the event stream was replaced by something that is no regular file",
+                    self._place,
+                )
             os.set_blocking(replacement, True)
             self._leave()
             # Keep the descriptor's number, because other threads may be about to write to it.

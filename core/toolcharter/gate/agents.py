@@ -49,7 +49,7 @@ class AgentLauncher:
         state.calls.require_open()
         host, view = state.agent_host, state.view
         if host is None or view is None:
-            message = "No extension of the profile runs agents: it has to list one that implements `run_agent`."
+            message = "The profile lists no extension that runs agents: it needs one that implements `run_agent`."
             raise Denied(Reason.NOT_AVAILABLE, message)
         present = view(self._parent)
         toolbox = present.for_agent(self._child(request, view))
@@ -141,7 +141,7 @@ class AgentThread:
 
         def end_in_time() -> None:
             if not self._has_ended.wait(max(0.0, self._deadline - monotonic())):
-                self._settle(ToolError("The agent took longer than it may.", reason=Reason.TIMED_OUT))
+                self._settle(ToolError("The agent took longer than its time limit.", reason=Reason.TIMED_OUT))
 
         _in_background(run)
 
@@ -170,7 +170,7 @@ class AgentThread:
         """
         outcome = self._outcome
         if outcome is None:
-            raise ToolError("The agent is still at work.", retryable=True)
+            raise ToolError("The agent is still running.", retryable=True)
         if isinstance(outcome, ToolcharterError):
             raise outcome
         return outcome
@@ -180,7 +180,7 @@ class AgentThread:
         if isawaitable(given):
             given = asyncio.run(self._until_stopped(given))
         if not isinstance(given, AgentResult):
-            raise ToolError(f"The extension that runs agents gave {type(given).__name__}, which is no AgentResult.")
+            raise ToolError(f"The extension that runs agents returned {type(given).__name__}, not an AgentResult.")
         return given
 
     async def _until_stopped(self, run: Awaitable[Any]) -> Any:

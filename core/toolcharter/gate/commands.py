@@ -61,7 +61,7 @@ def analyse_commands(commands: Iterable[object], workspace: str, tables: "Tables
     except nodes.NotUnderstood as error:
         return CommandAnalysis(refusal=Refusal(Reason.NOT_UNDERSTOOD, str(error)))
     except Exception as error:  # noqa: BLE001 - commands that cannot be analysed cannot be permitted
-        message = f"The commands cannot be judged: {type(error).__name__}."
+        message = f"The commands cannot be analysed: {type(error).__name__}."
         return CommandAnalysis(refusal=Refusal(Reason.NOT_UNDERSTOOD, message))
     judged = judgement.commands
     forms, needs = tuple([one.form for one in judged]), tuple(map(_needs, judged))

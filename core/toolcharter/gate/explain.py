@@ -91,7 +91,7 @@ def _arguments(pipeline: CallPipeline, decision: Decision) -> Step:
     looked_at = "the schema of the arguments" + (f": {', '.join(sorted(known))}" if known else "")
     if decision.stage != "arguments":
         return Step("arguments", looked_at, "pass")
-    changes = tuple(f"mend {line}" for line in (decision.message or "").splitlines())
+    changes = tuple(f"fix {line}" for line in (decision.message or "").splitlines())
     return Step("arguments", looked_at, decision.outcome, decision, changes=changes)
 
 
@@ -116,7 +116,7 @@ def _parse(pipeline: CallPipeline, ctx: CallContext, decision: Decision) -> Iter
     try:
         fates = command_verdicts(pipeline.policy.view, subject, ctx.decision)
     except Exception as error:  # noqa: BLE001 - as above
-        fates = (CommandVerdict(f"a rule cannot be held against the call: {type(error).__name__}"),) * len(
+        fates = (CommandVerdict(f"a rule cannot be compared with the call: {type(error).__name__}"),) * len(
             subject.commands
         )
     for judged, fate in zip(understanding.judged, fates, strict=True):
@@ -132,7 +132,7 @@ def _parse(pipeline: CallPipeline, ctx: CallContext, decision: Decision) -> Iter
 
 
 def _unanswered(stage: Stage, error: Exception, decision: Decision) -> Step:
-    looked_at = f"a rule cannot be held against the call: {type(error).__name__}"
+    looked_at = f"a rule cannot be compared with the call: {type(error).__name__}"
     if stage == decision.stage:
         return Step(stage, looked_at, decision.outcome, decision)
     return Step(stage, looked_at, "unknown")
@@ -156,17 +156,19 @@ def _behind_policy(pipeline: CallPipeline, ctx: CallContext, decision: Decision)
     yield _step("check", f"checks of plugins: {checks}", decision, change)
     looked_at = "where the paths and programs of the commands lead; " if ctx.commands else ""
     looked_at += "session guards: " + ("none" if state.session is None else ", ".join(state.session.switched_on))
-    change = "take a path, a program or a repository that is plainly in its place; or do first what the message names"
+    change = "use a path, a program or a repository that is certainly in its place; or first do what the message says"
     yield _step("guard", looked_at, decision, change)
     yield _approval(ctx, decision)
     limits = [] if state.rates is None else state.rates.concerning(pipeline.tool.spec.name, pipeline.caller.agent)
     waiting = (
-        f"{', '.join(limit.text for limit in limits)}; not counted in a dry run" if limits else "none concern the tool"
+        f"{', '.join(limit.text for limit in limits)}; not counted in a dry run" if limits else "none apply to the tool"
     )
     yield _step("limit", f"rate limits: {waiting}", decision, "raise `timeout_s` in `limits`", is_known=not limits)
     name, is_known = pipeline.tool.spec.name, decision.tool_checks != "not_evaluated"
     looked_at = (
-        "its own checks, in a dry run" if pipeline.tool.spec.staged else "it is not staged: only a call can show it"
+        "its own checks, in a dry run"
+        if pipeline.tool.spec.staged
+        else "it is not staged: only a real call shows its checks"
     )
     yield _step(
         "tool", looked_at, decision, f"change the policy of {name!r} under `tools`, or the call", is_known=is_known
@@ -182,9 +184,9 @@ def _step(stage: Stage, looked_at: str, decision: Decision, change: str, *, is_k
 
 def _approval(ctx: CallContext, decision: Decision) -> Step:
     if decision.stage == "approval" and decision.rule is not None:
-        note = RuleNote(decision.rule.text, decision.rule.source, "was kept, and covers the call", decides=True)
+        note = RuleNote(decision.rule.text, decision.rule.source, "was saved, and covers the call", decides=True)
         change = "forget it with `toolcharter approvals forget`"
-        return Step("approval", "approvals that were kept", "allow", decision, rules=(note,), changes=(change,))
+        return Step("approval", "saved approvals", "allow", decision, rules=(note,), changes=(change,))
     needed = decision.outcome == "ask" or ctx.decision.outcome == "ask"
     looked_at = "a person, who is not asked in a dry run" if needed else "no person has to be asked"
     return _step("approval", looked_at, decision, "", is_known=not needed)

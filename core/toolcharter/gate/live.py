@@ -222,7 +222,7 @@ class LiveToolbox:
 
     def _reload_for_a_tool(self) -> Reload:
         if not extenders(self._plan.extensions):
-            message = "The profile lets no tools appear while a session lasts: no discoverer says `extend: true`."
+            message = "The profile permits no new tools during a session: no discoverer says `extend: true`."
             raise Denied(Reason.NOT_AVAILABLE, message)
         return self.reload()
 
@@ -310,9 +310,7 @@ def _asking_about(changed: Collection[str]) -> Check:
 
     def ask_again(call: Call) -> Ask | None:
         if call.tool in changed:
-            return Ask(
-                Reason.PRECONDITION_FAILED, f"The code of {call.tool!r} is not what it was when the session began."
-            )
+            return Ask(Reason.PRECONDITION_FAILED, f"The code of {call.tool!r} has changed since the session began.")
         return None
 
     return Check(_OURS, ask_again)
@@ -327,5 +325,5 @@ def _notified(subscriber: Subscriber, toolbox: Toolbox) -> str | None:
     try:
         subscriber(toolbox)
     except Exception as error:  # noqa: BLE001 - a host's code; the other subscribers must still be notified
-        return f"A host did not take the new tools: {type(error).__name__}."
+        return f"A host could not take over the new tools: {type(error).__name__}."
     return None

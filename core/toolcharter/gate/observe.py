@@ -57,7 +57,7 @@ class SpecVerifier:
         if ctx.stage == "tool" and self.reasons is not None and ctx.reason not in self.reasons:
             raise ContractBroken(f"{name!r} gave the reason {ctx.reason!r}, which its spec does not declare")
         if self.spec.staged and ctx.outcome in {None, "ok"} and not ctx.passed:
-            raise ContractBroken(f"{name!r} is staged, and its body ended well without ctx.policy_passed()")
+            raise ContractBroken(f"{name!r} is staged, and its body succeeded without ctx.policy_passed()")
         if result is not None and result.outcome == "ok" and self._data is not None:
             errors = (
                 (".".join(map(str, error.instance_path)), error.message)

@@ -47,7 +47,7 @@ else:
     s6_limits = lazy("toolcharter.gate.stages.s6_limits")
 
 
-UNATTENDED = "A person would have to agree, and nobody is asked about what runs unattended, such as a job."
+UNATTENDED = "A person would have to approve the call, but none is asked about unattended work, such as a job."
 
 
 class CallPipeline:

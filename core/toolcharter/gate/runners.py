@@ -122,7 +122,7 @@ class Runners:
         if self._name is None or self._name == HOST:
             return HostProgramRunner(self._scope.workspace, self._scope.protected)
         if self._opener is None:  # the planning of the profile has already checked the plugin
-            raise Denied(Reason.SANDBOX_UNAVAILABLE, f"Nothing opens the runner {self._name!r}.")
+            raise Denied(Reason.SANDBOX_UNAVAILABLE, f"No plugin opens the runner {self._name!r}.")
         try:
             opened = self._opener(self._scope)
         except Denied:
@@ -131,7 +131,7 @@ class Runners:
             what = f"The runner {self._name!r} could not be opened: {type(error).__name__}."
             raise Denied(Reason.SANDBOX_UNAVAILABLE, what) from error
         if not all(hasattr(opened, name) for name in _PARTS):
-            what = f"The runner {self._name!r} could not be opened: its plugin gave {type(opened).__name__}."
+            what = f"The runner {self._name!r} could not be opened: its plugin returned {type(opened).__name__}."
             raise Denied(Reason.SANDBOX_UNAVAILABLE, what)
         runner: ProgramRunner = opened
         return runner

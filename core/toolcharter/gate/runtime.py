@@ -157,7 +157,7 @@ class Runtime:
         """
         found = self._state.extensions.get((self._distribution, name))
         if found is None:
-            what = f"The profile does not list the extension {name!r}, which the tool stands on."
+            what = f"The profile does not list the extension {name!r}, which the tool needs."
             raise Denied(Reason.NOT_AVAILABLE, what, hint=f"An operator has to write `extensions: {{{name}: {{}}}}`.")
         return found
 
@@ -238,11 +238,11 @@ class Runtime:
         """
         self._require_mark()
         if self._state.reload is None:
-            raise ToolError("This toolbox never changes: only a session with a LiveToolbox can have tools reloaded.")
+            raise ToolError("This toolbox never changes: only a session with a LiveToolbox can reload tools.")
         try:
             return self._state.reload()
         except ConfigurationError as error:
-            raise ToolError(f"Nothing was reloaded, and all tools are as they were: {error}") from error
+            raise ToolError(f"The reload failed, and no tool has changed: {error}") from error
 
     @property
     def agents(self) -> "Agents":
@@ -318,7 +318,9 @@ def _require_agreed(question: Ask) -> None:
     if ctx.dry:
         ctx.question = ctx.question or question
     elif ctx.question != question:
-        said = " ".join(filter(None, ("A person would have to agree, and nobody was asked.", question.message)))
+        said = " ".join(
+            filter(None, ("A person would have to approve the call, but none was asked.", question.message))
+        )
         raise Denied(Reason.APPROVAL_UNAVAILABLE, said)
 
 
@@ -332,7 +334,7 @@ def current_call() -> CallContext:
     if ctx is None:
         raise NotGated("there is no current call: a tool's function runs only through a toolbox")
     if ctx.closed:
-        raise NotGated(f"the call {ctx.call_id!r} has ended; its body may not go on")
+        raise NotGated(f"the call {ctx.call_id!r} has ended; its body must not continue")
     return ctx
 
 

@@ -119,7 +119,7 @@ class CallRegistry:
         """
         current = CURRENT.get()
         if current is not None and current.live_key in self.live:
-            raise ToolcharterError(f"the call {current.call_id!r} cannot close the toolbox that it goes through")
+            raise ToolcharterError(f"the call {current.call_id!r} cannot close its own toolbox")
         with self._closing:
             if self.closed:
                 return False
@@ -202,8 +202,10 @@ class ProfileStore:
             engine = self._engine = self._engine or self._open_engine("")
         if not engine.has_full_text:
             names = ", ".join(map(repr, searching))
-            what = f"records of {names} are searched, and this store has no full text."
-            raise ConfigurationError([Fault(self._place, "store", what, "Name a store that has: `sqlite:`.")])
+            what = f"records of {names} are searched, but this store has no full-text search."
+            raise ConfigurationError(
+                [Fault(self._place, "store", what, "Name a store with full-text search: `sqlite:`.")]
+            )
 
     @property
     def handle(self) -> "StoreHandle":

@@ -76,7 +76,7 @@ def parse_actions(text: str) -> ParsedActions:
     Source: linggen, `src/engine/actions.rs`, and its page on tools, which has `execute_code`.
     """
     if len(text) > MAX_CHARS:
-        return ParsedActions((), text, (f"1:1: the text has more than {MAX_CHARS} characters; nothing of it was read",))
+        return ParsedActions((), text, (f"1:1: the text has more than {MAX_CHARS} characters; it was not parsed",))
     actions: list[ModelAction] = []
     faults: list[str] = []
     first = len(text)
@@ -92,7 +92,7 @@ def parse_actions(text: str) -> ParsedActions:
         else:
             actions += [] if action is None else [action]
         if max(len(actions), len(faults)) > MAX_ACTIONS:
-            told = f"1:1: there are more than {MAX_ACTIONS} actions or faults; none of the actions was read"
+            told = f"1:1: there are more than {MAX_ACTIONS} actions or faults; no action was used"
             return ParsedActions((), text[:first].strip(), (*faults[:MAX_ACTIONS], told))
     return ParsedActions(tuple(actions), text[:first].strip(), tuple(faults))
 
@@ -124,7 +124,7 @@ def _end_of_broken(text: str, start: int) -> int:
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     fields = dict(pairs)
     if len(fields) != len(pairs):
-        raise ValueError("a key stands twice")
+        raise ValueError("a key occurs twice")
     return fields
 
 
@@ -144,7 +144,7 @@ def _action(found: Mapping[str, Any]) -> ModelAction | None:
     kind = found.get("type")
     tool = found.get("tool", found.get("name") if "args" in found or "tool_args" in found or _is_done(found) else None)
     if kind is not None and not isinstance(kind, str):
-        raise _Malformed("`type` is a text")
+        raise _Malformed("`type` must be a text")
     if kind in _FORMS:
         return ModelAction(kind, "execute_code" if kind == "execute_code" else None, _fields(found, kind))  # type: ignore[arg-type]
     if kind == "done" or (kind is None and (_is_done(found) or (tool is None and found.keys() & set(_SAID)))):
@@ -155,7 +155,7 @@ def _action(found: Mapping[str, Any]) -> ModelAction | None:
         return None
     if tool is None and (kind.lower() in _FLAT_TOOLS or "args" in found or "tool_args" in found):
         return _tool_action(found, kind, may_be_flat=kind.lower() in _FLAT_TOOLS)
-    raise _Malformed(f"there is no action {kind[:60]!r}; a tool's arguments stand in `args`")
+    raise _Malformed(f"there is no action {kind[:60]!r}; write a tool's arguments in `args`")
 
 
 def _is_done(found: Mapping[str, Any]) -> bool:
@@ -166,24 +166,24 @@ def _is_done(found: Mapping[str, Any]) -> bool:
 def _done(found: Mapping[str, Any]) -> ModelAction:
     said = [found[key] for key in _SAID if found.get(key) is not None]
     if any(not isinstance(one, str) for one in said):
-        raise _Malformed("what is said under `message` is a text")
+        raise _Malformed("the final message must be a text")
     return ModelAction("done", None, {"message": said[0] if said else None})
 
 
 def _tool_action(found: Mapping[str, Any], tool: Any, *, may_be_flat: bool) -> ModelAction:
     if not isinstance(tool, str) or not tool.strip():
-        raise _Malformed("`tool` is the name of a tool")
+        raise _Malformed("`tool` must be the name of a tool")
     given = [key for key in ("args", "tool_args") if key in found]
     if len(given) > 1:
-        raise _Malformed("arguments stand in `args` or in `tool_args`, not in both")
+        raise _Malformed("write arguments in `args` or in `tool_args`, not in both")
     beside = {key: value for key, value in found.items() if key not in {"type", "tool", "name", *given}}
     if not given and not may_be_flat:
         raise _Malformed("`args` is missing")
     args = found[given[0]] if given else beside
     if not isinstance(args, dict):
-        raise _Malformed(f"`{given[0]}` is an object")
+        raise _Malformed(f"`{given[0]}` must be an object")
     if given and beside:
-        raise _Malformed(f"{next(iter(beside))[:60]!r} stands beside `{given[0]}`; arguments stand in it")
+        raise _Malformed(f"{next(iter(beside))[:60]!r} is next to `{given[0]}`; write arguments in it")
     return ModelAction("tool", tool, args)
 
 
@@ -209,8 +209,8 @@ def _fields(found: Mapping[str, Any], kind: str) -> dict[str, Any]:
         if value is None and is_needed:
             raise _Malformed(f"`{key}` of `{kind}` is missing")
         if value is not None and not isinstance(value, _TYPES[named]):
-            raise _Malformed(f"`{key}` of `{kind}` is {named}")
+            raise _Malformed(f"`{key}` of `{kind}` must be {named}")
         fields[key] = [] if value is None and named == "a list" else value
     if kind == "finalize_task" and not isinstance(fields["packet"].get("title"), str):
-        raise _Malformed("`packet` of `finalize_task` has a `title`")
+        raise _Malformed("`packet` of `finalize_task` must have a `title`")
     return fields

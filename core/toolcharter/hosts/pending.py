@@ -108,9 +108,9 @@ class PendingApprovals:
         """
         question = self._read(state)
         if question.kind is not None and not has_body:
-            raise StateRejected(f"{question.tool!r} is a tool of the host's own: hand in its body with the answer.")
+            raise StateRejected(f"{question.tool!r} is a tool of the host's own: pass its body with the answer.")
         if of is not None and of != (question.tool, question.args):
-            raise StateRejected("The approval is of another call.")
+            raise StateRejected("The approval is for another call.")
         now = time.time()
         if question.expires_at < now:
             raise StateRejected("The approval has expired; make the call again.")

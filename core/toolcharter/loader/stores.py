@@ -93,7 +93,7 @@ def open_engine(
     if inside:
         engine.close()
         what = f"{str(inside[0])!r} lies in the workspace, where tools can write."
-        raise ConfigurationError([Fault(place, "store", what, "Name a place elsewhere.")])
+        raise ConfigurationError([Fault(place, "store", what, "Name a place outside the workspace.")])
     return engine
 
 

@@ -15,7 +15,7 @@ from toolcharter.api.policy import check_variables
         pytest.param(("A B",), "'A B' is no name of a variable", id="no name"),
         pytest.param({"TZ": "a\0b"}, "a value holds NUL", id="NUL"),
         *(
-            pytest.param((name,), f"{name!r} would change what a line that was judged means", id=name)
+            pytest.param((name,), f"{name!r} would change the meaning of a line after it was checked", id=name)
             for name in (
                 "PATH",
                 "BASH_ENV",

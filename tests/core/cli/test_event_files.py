@@ -52,16 +52,18 @@ def test_what_is_no_regular_file_is_refused(run, desk, words) -> None:
     found = [run("events", *words, name) for name in ("e.fifo", ".")]
 
     assert [result.exit_code for result in found] == [2, 2]
-    assert found[0].stderr.endswith(
-        "e.fifo: it is no regular file.\nWhat a pipe gives is read from standard input: '-'.\n"
-    )
+    assert found[0].stderr.endswith("e.fifo: it is no regular file.\nRead a pipe from standard input: '-'.\n")
 
 
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
         ("no.jsonl", None, "no.jsonl: No such file or directory."),
-        ("e.zst", b"", "e.zst: this compression is not read.\nDecompress it, and read it from standard input: '-'."),
+        (
+            "e.zst",
+            b"",
+            "e.zst: this compression is not supported.\nDecompress it, and read it from standard input: '-'.",
+        ),
         (
             "cut.gz",
             gzip.compress(b"{}" * 999, mtime=0)[:-9],

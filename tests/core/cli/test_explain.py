@@ -62,7 +62,7 @@ def test_each_stage_is_shown_in_a_plain_tree(run, desk, rules) -> None:
         "  approval: not asked",
         "    looked at: no person has to be asked",
         "  limit: not asked",
-        "    looked at: rate limits: none concern the tool",
+        "    looked at: rate limits: none apply to the tool",
         "  tool: not asked",
         "    looked at: its own checks, in a dry run",
     ]
@@ -123,8 +123,8 @@ def test_json_is_the_whole_explanation(run, rules) -> None:
         pytest.param(
             ["echo", "wort=x"],
             [
-                "    to change it: mend word: required",
-                "    to change it: mend wort: no such argument. Did you mean 'word'?",
+                "    to change it: fix word: required",
+                "    to change it: fix wort: no such argument. Did you mean 'word'?",
             ],
             id="invalid arguments",
         ),

@@ -51,7 +51,7 @@ def test_every_call_is_answered_in_order(run, desk) -> None:
 
     denied = "ERROR: denied_by_policy reason="
     told = "There is no tool named 'nope'."
-    unfit = "arguments are a mapping by name, not int"
+    unfit = "arguments must be a mapping by name, not int"
     assert lines_of(result.stdout) == [
         {"id": {"a": [1]}, **ended("ok", '["hi", 1, false, [], null]')},
         {

@@ -73,7 +73,7 @@ def test_a_full_queue_loses_what_comes_next(held: Held) -> None:
     held.let_go.set()
     lane.close(PATIENCE_S)
 
-    assert before == (1, "2 are waiting already")
+    assert before == (1, "2 items are waiting already")
     assert (held.sent, losses.count) == (["in hand", "waits", "waits too"], 1)
 
 
@@ -115,7 +115,7 @@ def test_the_end_wakes_a_sender_that_pauses() -> None:
     lane.close(0)
     assert closed.wait(PATIENCE_S)
 
-    assert (woken, told(losses)) == ([True], (1, "1 not delivered before the end"))
+    assert (woken, told(losses)) == ([True], (1, "1 items were not delivered before the end"))
 
 
 @pytest.mark.parametrize(

@@ -300,7 +300,7 @@ def test_a_slow_webhook_holds_up_nobody(hook: Hook, serve, caplog) -> None:
     hook.may_answer.set()
     notifier.close(PATIENCE_S)
 
-    assert (lost, why) == (1, "2 are waiting already")
+    assert (lost, why) == (1, "2 items are waiting already")
     assert [number for number, _ in hook.got] == ["0-1", "1-1", "2-1"]
     assert [number for number, _ in other.got] == ["0-2", "1-2", "2-2", "3-2"]
     assert (len(caplog.records), notifier.lost) == (4, 1)
@@ -318,7 +318,7 @@ def test_what_is_not_delivered_in_time_is_lost(hook: Hook) -> None:
     left = notifier.lost, str(notifier.last_error)
     tell(notifier)
 
-    assert left == (2, "2 not delivered before the end")
+    assert left == (2, "2 items were not delivered before the end")
     assert (notifier.lost, str(notifier.last_error)) == (3, "closed")
 
 

@@ -115,5 +115,5 @@ def test_a_judge_that_fails_permits_nothing(monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr("toolcharter.gate.commands.analyse.analyse", fail)
 
-    message = "The commands cannot be judged: RecursionError."
+    message = "The commands cannot be analysed: RecursionError."
     assert told("ls") == CommandAnalysis(refusal=Refusal(Reason.NOT_UNDERSTOOD, message))

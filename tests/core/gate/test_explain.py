@@ -94,7 +94,7 @@ def test_an_allowed_call_in_full(make_toolbox, events) -> None:
             Step("check", "checks of plugins: none", "pass"),
             Step("guard", "session guards: none", "pass"),
             Step("approval", "no person has to be asked", "pass"),
-            Step("limit", "rate limits: none concern the tool", "pass"),
+            Step("limit", "rate limits: none apply to the tool", "pass"),
             Step("tool", "its own checks, in a dry run", "pass"),
         ),
     )
@@ -178,7 +178,7 @@ def test_a_kept_approval_is_named(make_toolbox, monkeypatch: pytest.MonkeyPatch,
 
     step = deciding(found)
     assert (found.decision.outcome, step.stage, step.verdict) == ("allow", "approval", "allow")
-    assert [note.said for note in step.rules] == ["was kept, and covers the call"]
+    assert [note.said for note in step.rules] == ["was saved, and covers the call"]
     assert step.changes == ("forget it with `toolcharter approvals forget`",)
     assert verdicts(found)["mode"] == "ask"
 
@@ -210,7 +210,7 @@ def test_a_tool_that_is_not_staged_is_never_entered(make_toolbox) -> None:
 
     found = make_toolbox(spec_of(act)).explain("act", {})
 
-    assert found.steps[-1] == Step("tool", "it is not staged: only a call can show it", "unknown")
+    assert found.steps[-1] == Step("tool", "it is not staged: only a real call shows its checks", "unknown")
 
 
 def test_invalid_arguments_show_every_fault(make_toolbox) -> None:
@@ -219,8 +219,8 @@ def test_invalid_arguments_show_every_fault(make_toolbox) -> None:
 
     step = deciding(found)
     assert step.changes == (
-        "mend how: Input should be a valid string",
-        "mend nam: no such argument. Did you mean 'name'?",
+        "fix how: Input should be a valid string",
+        "fix nam: no such argument. Did you mean 'name'?",
     )
     assert found.args == {"nam": "x", "how": 1}
     assert {step.looked_at for step in found.steps if step.stage in POLICY} == {NO_ARGUMENTS}
@@ -324,7 +324,7 @@ def test_rules_that_cannot_answer_are_told(deny, make_toolbox, monkeypatch: pyte
     found = toolbox.explain("greet", {})
 
     step = deciding(found)
-    assert step.looked_at == "a rule cannot be held against the call: ZeroDivisionError"
+    assert step.looked_at == "a rule cannot be compared with the call: ZeroDivisionError"
     assert (step.stage, found.decision.outcome) == ("deny" if deny else "floor", "deny")
     assert {one.verdict for one in found.steps if one.stage in POLICY and not one.decides} == {"unknown"}
 

@@ -190,5 +190,5 @@ def test_read_roots_are_for_all_tools(tmp_path: Path, shared: Installed) -> None
 
 def test_a_relative_read_root_stops_the_start(tmp_path: Path, shared: Installed) -> None:
     """The fault names the distribution and the path."""
-    with pytest.raises(ConfigurationError, match=r"toolcharter-words 1.0: the hook read_roots: 'out' is no abs"):
+    with pytest.raises(ConfigurationError, match=r"toolcharter-words 1.0: the hook read_roots: 'out' is not an abs"):
         opened(tmp_path, shared, {"words": {"roots": ["out"]}})

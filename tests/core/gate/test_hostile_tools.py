@@ -59,7 +59,7 @@ def raises_mute() -> Any:
 
 
 FAILED = "ERROR: unexpected_failure: "
-UNRUN = "which nothing runs; return a result"
+UNRUN = "which is never run; return a result"
 BAD_RESULT = "ERROR: unexpected_failure\nThe tool returned a result without a valid outcome and reason."
 RETURNED = [
     pytest.param(raises_mute, ("error", FAILED + "MuteError", None), id="exception-without-text"),
@@ -185,7 +185,7 @@ def test_a_check_that_answers_no_text_has_failed(answer, make_toolbox) -> None:
     assert (result.outcome, result.reason, result.message) == (
         "denied",
         "check_failed",
-        "The check of 'a' answered no text.",
+        "The check of 'a' answered with a field that is no text.",
     )
 
 

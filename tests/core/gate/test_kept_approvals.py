@@ -147,7 +147,7 @@ def test_what_leads_elsewhere_already_is_allowed_once_and_never_kept(open_box, p
     result = met(open_box())
 
     assert (result, person.asked[0].always) == (("ok", None), False)
-    assert (person.asked[0].why_not_always or "").startswith("It would not hold: ")
+    assert (person.asked[0].why_not_always or "").startswith("It would not be valid: ")
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_what_leads_elsewhere_already_is_allowed_once_and_never_kept(open_box, p
         ),
         pytest.param(
             {"approvals": Approvals(approvers=("bob",))},
-            "the profile has changed and ann may no longer agree",
+            "the profile has changed and ann may no longer approve it",
             id="approvers",
         ),
     ],
@@ -174,7 +174,7 @@ def test_the_person_is_told_why_they_are_asked_again(open_box, person, events, s
     open_box(**{"runner": "bwrap", **settings}).call("bash", WC)
 
     told = person.asked[1].message or ""
-    assert told.endswith(f"'wc -l notes.md'. Asked again: {why} since ann agreed on {today}.")
+    assert told.endswith(f"'wc -l notes.md'. Asked again: {why} since ann approved it on {today}.")
     request = [event for event in events if event["event"] == "hook.approval.request"][1]
     assert (request["message"], request["always"]) == (told, True)
 
@@ -204,7 +204,7 @@ def test_no_secret_is_kept_or_logged(open_box, person, events, state) -> None:
     assert [request.args for request in person.asked] == [
         {"note": 'sshpass -p"[11 characters masked]" ssh host', "password": "[11 characters masked]"}
     ]
-    assert person.asked[0].why_not_always == "It holds what may be a secret, which must not be stored."
+    assert person.asked[0].why_not_always == "It contains text that may be a secret, which must not be stored."
     assert secret not in repr((events, person.asked))
     assert entries(state) == ()
 
@@ -234,7 +234,7 @@ def test_approvals_of_an_earlier_version_stop_the_start(open_box, state) -> None
     file.write_text("- {rule: 'bash:wc *', call: bash}\n")
     file.chmod(0o600)
 
-    with pytest.raises(Exception, match="kept by an earlier version") as refused:
+    with pytest.raises(Exception, match="an earlier version saved it") as refused:
         open_box()
 
     assert (type(refused.value).__name__, file.exists()) == ("ConfigurationError", True)

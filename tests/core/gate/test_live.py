@@ -150,7 +150,7 @@ def test_subscribers_are_told(world: World) -> None:
     found = live.reload()
 
     assert (told, gone) == ([live.current], [])
-    assert found.notes == ("A host did not take the new tools: ValueError.",)
+    assert found.notes == ("A host could not take over the new tools: ValueError.",)
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_failed_reload_changes_nothing(world: World, failure: Exception) -> None
 
     assert (live.current is before, live.call("a", {}).text) == (True, "1")
     assert (result.outcome, result.reason) == ("error", "tool_error")
-    assert result.text.startswith("ERROR: Nothing was reloaded, and all tools are as they were: ")
+    assert result.text.startswith("ERROR: The reload failed, and no tool has changed: ")
 
 
 def test_tool_that_cannot_be_built_changes_nothing(world: World) -> None:

@@ -70,7 +70,7 @@ def test_a_reason_outside_the_closed_list_is_an_error_under_test(make_toolbox, e
             {"staged": True},
             ended(None, "known"),
             None,
-            "is staged, and its body ended well without ctx.policy_passed()",
+            "is staged, and its body succeeded without ctx.policy_passed()",
             id="staged, without its mark",
         ),
         pytest.param({"staged": True}, ended("error", "known"), None, None, id="staged, and failed before its mark"),

@@ -127,10 +127,10 @@ def _failing(error: Exception) -> Opener:
 @pytest.mark.parametrize(
     ("opener", "message"),
     [
-        (None, "Nothing opens the runner 'box'."),
+        (None, "No plugin opens the runner 'box'."),
         (_failing(OSError("secret")), "The runner 'box' could not be opened: OSError."),
         (_failing(Denied("sandbox_unavailable", "No bwrap.")), "No bwrap."),
-        (lambda _: None, "The runner 'box' could not be opened: its plugin gave NoneType."),
+        (lambda _: None, "The runner 'box' could not be opened: its plugin returned NoneType."),
     ],
 )
 def test_what_cannot_be_opened_refuses(scope: RunnerScope, opener: Opener | None, message: str) -> None:

@@ -40,7 +40,7 @@ def test_a_call_cannot_close_its_own_toolbox(how, make_toolbox, events) -> None:
 
     result = held[0].call(function.__name__, {}, call_id="c")
 
-    message = "ERROR: unexpected_failure: ToolcharterError: the call 'c' cannot close the toolbox that it goes through"
+    message = "ERROR: unexpected_failure: ToolcharterError: the call 'c' cannot close its own toolbox"
     assert (result.outcome, result.text) == ("error", message)
     assert [event["event"] for event in events] == ENDED
     held[0].close()

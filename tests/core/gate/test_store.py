@@ -215,7 +215,7 @@ def test_a_store_in_the_workspace_stops_the_start(
 
     assert str(refused.value) == (
         f"p.yaml:3:1: store: {str(tmp_path / place)!r} lies in the workspace, where tools can write.\n"
-        "Name a place elsewhere."
+        "Name a place outside the workspace."
     )
 
 
@@ -257,8 +257,8 @@ def test_what_is_searched_stops_the_start_where_nothing_searches(
         with_store(write, read, records=(Note, Page))
 
     assert str(refused.value) == (
-        "p.yaml:3:1: store: records of 'write', 'read' are searched, and this store has no full text.\n"
-        "Name a store that has: `sqlite:`."
+        "p.yaml:3:1: store: records of 'write', 'read' are searched, but this store has no full-text search.\n"
+        "Name a store with full-text search: `sqlite:`."
     )
 
 

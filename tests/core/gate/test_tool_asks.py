@@ -230,7 +230,7 @@ def test_what_cannot_be_rehearsed_changes_no_such_file(routed: Routed, tool: str
         result = tools.call(tool, {"path": "a.md"})
 
     assert (result.outcome, result.reason) == ("denied", "approval_unavailable")
-    assert "nobody was asked. a.md is to be changed." in result.text
+    assert "none was asked. a.md is to be changed." in result.text
     assert kept == ["old"]
 
 

@@ -121,7 +121,7 @@ def test_it_waits_for_a_person_like_ours(host: Host) -> None:
     """The body has to be handed in again with the answer."""
     asked = host.govern("delete_file", {"path": "notes.txt"}, lambda _: "deleted elsewhere")
     assert asked.pending is not None
-    with pytest.raises(StateRejected, match="hand in its body"):
+    with pytest.raises(StateRejected, match="pass its body"):
         host.answer(asked.pending.state, "allow_once")
 
     done = host.answer(asked.pending.state, "allow_once", body=lambda _: "deleted elsewhere")

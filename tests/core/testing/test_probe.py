@@ -72,7 +72,7 @@ def test_a_constructor_that_acts_or_fails_is_told_once(effects: Effects, index: 
     [
         pytest.param("(workspace / 'made').touch()", "makes 'made' in the workspace", id="writes"),
         pytest.param("rt.run(['true'])", "fails: the tool tried to act on the world before", id="runs"),
-        pytest.param("return ctx.ok('')", "fails: 'greet' is staged, and its body ended well", id="no-mark"),
+        pytest.param("return ctx.ok('')", "fails: 'greet' is staged, and its body succeeded", id="no-mark"),
     ],
 )
 def test_a_body_that_acts_before_its_mark_is_told_with_the_call(

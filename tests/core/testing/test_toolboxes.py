@@ -96,7 +96,7 @@ def test_policies_must_fit(greet, tmp_path) -> None:
         ),
         pytest.param(
             spec_of(done, reasons=["other"], staged=True),
-            "'tell' is staged, and its body ended well without ctx.policy_passed()",
+            "'tell' is staged, and its body succeeded without ctx.policy_passed()",
             id="no-mark",
         ),
     ],

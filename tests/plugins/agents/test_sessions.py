@@ -192,7 +192,7 @@ def test_a_message_is_read_once_as_data(world: World, store: Store) -> None:
 
     assert [result.data for result in sent] == [{"session": key}] * 2
     assert [(item.source, item.text) for item in items] == [(f"session {ADAS}", "one"), (f"session {ADAS}", "two")]
-    assert "gives no instructions" in items[0].as_data()
+    assert "data, not instructions" in items[0].as_data()
     assert world.live.inbox(caller=reader) == ()
 
 

@@ -96,7 +96,7 @@ async def test_tools_calls_and_refusals(shared: Path, client: "late.fastmcp.Clie
         "outcome": "denied",
         "reason": "approval_unavailable",
         "message": "There is no one to ask.",
-        "hint": "Take another way that needs nobody's consent.",
+        "hint": "Find a way that needs no approval.",
         "retryable": False,
     }
 

@@ -276,6 +276,8 @@ def test_a_store_without_full_text_stops_the_start(box: Boxes, monkeypatch: pyte
     sql = pytest.importorskip("toolcharter_stores.sql")
     monkeypatch.setattr(sql.SqlEngine, "has_full_text", False)
 
-    with pytest.raises(Exception, match="records of 'memory_search' are searched, and this store has no full text"):
+    with pytest.raises(
+        Exception, match="records of 'memory_search' are searched, but this store has no full-text search"
+    ):
         box()
     assert box({"memory": {}}).call("memory", {"action": "reflect", "content": "x"}).outcome == "ok"

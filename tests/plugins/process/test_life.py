@@ -309,7 +309,7 @@ def test_no_toolbox_keeps_its_state_in_the_workspace(
         build_call({"state_dir": f"{tmp_path}/{name}"})
 
     (fault,) = refused.value.faults
-    assert (fault.path, fault.fix) == ("tools.background_process", "Name a place elsewhere.")
+    assert (fault.path, fault.fix) == ("tools.background_process", "Name a place outside the workspace.")
     assert fault.what == f"{str(folder)!r} lies in the workspace, where tools can write."
     assert not (workspace / "state").exists()
 

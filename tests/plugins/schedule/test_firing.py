@@ -181,7 +181,7 @@ def test_nobody_is_asked_about_a_job(night: Open, workspace: Path) -> None:
 
     ((_, text),) = session.told()
     assert (asked, (workspace / "notes.txt").exists()) == (["write_file"], False)
-    assert "nobody is asked" in text
+    assert "none is asked" in text
 
 
 def test_a_wider_profile_does_not_widen_a_job(night: Open, workspace: Path, tmp_path: Path) -> None:

@@ -200,7 +200,7 @@ def test_variables_are_those_of_the_policy(build_tool: Build, monkeypatch: pytes
 @each_row("field", ["env_names", "environment"])
 def test_variables_that_change_what_a_line_means_are_refused(field: str, name: str) -> None:
     """The line was judged without them."""
-    with pytest.raises(ValidationError, match="would change what a line"):
+    with pytest.raises(ValidationError, match="would change the meaning of a line"):
         BashPolicy.from_profile({field: [name] if field == "env_names" else {name: "x"}})
 
 

@@ -24,7 +24,7 @@ else:
 
 MAX_SHOWN_BYTES = 4096
 """The longest call that is saved: a person must be able to read it again."""
-NEVER_STORED = "It holds what may be a secret, which must not be stored."
+NEVER_STORED = "It contains text that may be a secret, which must not be stored."
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=", re.ASCII)
 # The project's files define what `npm test` runs, as they define the tests that `pytest` runs. By "always" people mean
@@ -68,7 +68,7 @@ def why_not_kept(shown: str, commands: Sequence[str], workspace: Path) -> str | 
 def _unfit(command: str, workspace: Path) -> str | None:
     """Return why *command*, in normal form, cannot be allowed always; None if it can."""
     if visible(command) != command:
-        return "The command holds characters that cannot be seen."
+        return "The command contains invisible characters."
     try:
         words = shlex.split(command)
     except ValueError:

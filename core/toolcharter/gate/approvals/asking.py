@@ -230,7 +230,7 @@ class ApproverPrompt:
             return _unavailable("There is no one to ask.")
         answer = given if isinstance(given, ApprovalAnswer) else ApprovalAnswer(given)
         if not _is_well_formed(answer):
-            return _unavailable("The approver gave an answer that is none.")
+            return _unavailable("The approver gave an invalid answer.")
         word, approver, message = answer
         if not self.may_answer(approver, question.request.caller.agent):
             message = "The answer came from a person who may not approve this call."

@@ -223,14 +223,14 @@ def _file_of(folder: Path, profile: str) -> str:
 
 def _error(path: Path, error: Exception) -> ConfigurationError:
     if isinstance(error, UnsafeState):
-        return ConfigurationError([Fault(str(path), "", f"the file of kept approvals {error.what}.", error.fix)])
-    what = f"the file of kept approvals cannot be used: {getattr(error, 'strerror', None) or error}."
+        return ConfigurationError([Fault(str(path), "", f"the file of saved approvals {error.what}.", error.fix)])
+    what = f"the file of saved approvals cannot be used: {getattr(error, 'strerror', None) or error}."
     return ConfigurationError([Fault(str(path), "", what)])
 
 
 def _require_only(ids: list[str], held: tuple[Kept, ...]) -> None:
     if [kept.id for kept in held] != ids:
-        raise UnsafeState("cannot be changed without changing more than that", "Change it by hand.")
+        raise UnsafeState("cannot be changed without changing other entries", "Change it by hand.")
 
 
 def _read(text: str, file: Path) -> tuple[Kept, ...]:
@@ -269,7 +269,7 @@ def _problems(given: Mapping[str, Any], profile: str) -> Iterator[tuple[str, str
     """Yield each fault of an entry, and how to fix it."""
     if "rule" in given:
         yield (
-            "it was kept by an earlier version, as a rule that covers more than what a person agreed to.",
+            "an earlier version saved it as a rule, which covers more than what a person approved.",
             "Remove the entry; the person is asked again.",
         )
         return
@@ -280,7 +280,7 @@ def _problems(given: Mapping[str, Any], profile: str) -> Iterator[tuple[str, str
             yield f"`{key}` is missing or no text.", ""
     for key in ("at", "until"):
         if isinstance(given.get(key), str) and not _is_moment(given[key]):
-            yield f"`{key}` is no moment with a time zone.", "Write it as 2026-01-31T12:00:00Z."
+            yield f"`{key}` is no date and time with a time zone.", "Write it as 2026-01-31T12:00:00Z."
     if given.get("profile", profile) != profile:
         yield f"it is for the profile {given['profile']!r}, in the file of {profile!r}.", "Move it there."
     for key in _OPTIONAL:

@@ -69,7 +69,7 @@ class TerminalApprover:
                 return self._ask(terminal, request, deadline)
             except TimeoutError:
                 with suppress(OSError):
-                    _tell(terminal, "\nNo longer asked.\n")
+                    _tell(terminal, "\nThe question was withdrawn.\n")
                 raise
             except (OSError, termios.error):  # The terminal was closed, or the file is no terminal.
                 return None
@@ -128,7 +128,7 @@ def _arguments(request: ApprovalRequest, width: int) -> Iterator[tuple[str, str]
             for line in block(text, width, margin):
                 count += 1
                 yield style, line
-    yield "dim", f"{count} lines of arguments and commands stand above."
+    yield "dim", f"{count} lines of arguments and commands are above."
 
 
 def _facts(request: ApprovalRequest, width: int) -> Iterator[tuple[str, str]]:
@@ -142,7 +142,7 @@ def _facts(request: ApprovalRequest, width: int) -> Iterator[tuple[str, str]]:
             if value is not None
         ),
         "why": request.reason if request.message is None else f"{request.reason}: {request.message}",
-        "always": f"holds until {request.always_until} for this very call, and no other"
+        "always": f"holds until {request.always_until} for exactly this call"
         if request.always
         else f"not offered. {request.why_not_always or ''}".rstrip(),
     }

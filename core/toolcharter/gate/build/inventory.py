@@ -34,7 +34,7 @@ else:
     next_start = lazy("toolcharter.loader.next_start")
 
 PROFILES = "profiles"
-_ELSEWHERE = "Name a place elsewhere."
+_ELSEWHERE = "Name a place outside the workspace."
 # `extends` with bare names on the line of the key: profiles with these names are found in folders that are protected
 # anyway. A profile that writes `extends` in any other way is parsed as YAML.
 _EXTENDS_NAMES = re.compile(rb"^extends:[ ]*\[[\w ,-]*\][ ]*$", re.MULTILINE)

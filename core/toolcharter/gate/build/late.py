@@ -117,7 +117,7 @@ class LateRuntime:
     def tools_for(self, caller: Caller, /) -> "ToolboxView":
         """The current tools, as *caller* may use them."""
         if self._state.view is None:
-            raise Denied(Reason.NOT_AVAILABLE, "The toolbox is not there yet.")
+            raise Denied(Reason.NOT_AVAILABLE, "The toolbox is still being built.")
         return self._state.view(caller)
 
     def allowance_for(self, caller: Caller, /) -> "Allowance":

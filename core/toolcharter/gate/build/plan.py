@@ -347,7 +347,7 @@ def _unwritable(plan: Plan) -> Iterator[Fault]:
             try:
                 json.dumps(to_jsonable_python(getattr(policy, name)), allow_nan=False)
             except (ValueError, TypeError) as error:
-                what = f"the field {name!r} of the policy of {loaded.spec.name!r} holds what is not JSON: {error}."
+                what = f"the field {name!r} of the policy of {loaded.spec.name!r} is not JSON: {error}."
                 owner = f"{loaded.distribution} {loaded.version}"
                 yield Fault(owner, "", what, "The plugin's author has to mend its default.")
 

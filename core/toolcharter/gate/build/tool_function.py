@@ -73,7 +73,7 @@ def inspect_function(spec: ToolSpec[Any], built: object) -> ToolFunction:
     is_async = any(map(inspect.iscoroutinefunction, layers))
     if is_async and spec.isolate:
         raise SpecError(
-            f"ToolSpec {spec.name!r}: an asynchronous function is not isolated: it is cancelled at its deadline anyway"
+            f"ToolSpec {spec.name!r}: an asynchronous function cannot be isolated; its deadline cancels it anyway"
         )
     parameters = inspect.signature(built).parameters
     if spec.parameters is not None:

@@ -75,7 +75,7 @@ class ArgumentReader:
                 values.
         """
         if type(given) is not dict and not isinstance(given, Mapping):
-            raise InvalidArguments(f"arguments are a mapping by name, not {type(given).__name__}")
+            raise InvalidArguments(f"arguments must be a mapping by name, not {type(given).__name__}")
         args = dict(given)
         if self._aliases and not self._aliases.keys().isdisjoint(args):
             args = self._without_aliases(args)
@@ -109,9 +109,7 @@ class ArgumentReader:
                 continue
             # Models set arguments that they do not use to null. So a null beside a value counts as absent.
             if moved.get(name) is not None and (moved[name] != value or type(moved[name]) is not type(value)):
-                raise InvalidArguments(
-                    f"{alias!r} is another name of {name!r}, and both are given with different values"
-                )
+                raise InvalidArguments(f"{alias!r} is another name of {name!r}, and they have different values")
             moved[name] = value
         return moved
 
@@ -236,4 +234,4 @@ class _SchemaArguments:
 
 
 def _refuse_to_fetch(uri: str) -> Any:
-    raise ValueError(f"{uri!r} lies outside it, and references are never fetched")
+    raise ValueError(f"{uri!r} is an external reference, which is never fetched")

@@ -92,7 +92,7 @@ def _understand(answer: Any) -> None:
         raise NoAnswer(f"answered {type(answer).__name__}, not None, Deny or Ask")
     for text in (answer.reason, answer.message or "", getattr(answer, "hint", None) or ""):
         if not isinstance(text, str):
-            raise NoAnswer("answered no text")
+            raise NoAnswer("answered with a field that is no text")
 
 
 def _denial(check: Check, error: Denied) -> Deny:

@@ -75,7 +75,7 @@ class Confinement:
         except Denied as denied:
             return denied
         except Exception as error:  # noqa: BLE001 - commands that cannot be checked cannot be permitted
-            what = f"The commands cannot be compared with the disk: {type(error).__name__}."
+            what = f"The commands cannot be checked against the disk: {type(error).__name__}."
             return Denied(Reason.NOT_UNDERSTOOD, what)
         return None
 
@@ -102,7 +102,9 @@ class Confinement:
                 self._paths.open_file(path).__exit__(None, None, None)
             except ToolError as error:
                 if not lies_where_it_seems(error):
-                    raise Denied(Reason.NOT_UNDERSTOOD, f"{error.message} Programs may see it otherwise.") from error
+                    raise Denied(
+                        Reason.NOT_UNDERSTOOD, f"{error.message} Programs may resolve it differently."
+                    ) from error
             if place.copied_into is not None:
                 copies = [basename(path.rstrip("/"))]
                 if place.copies_content and _is_folder(self._paths, path):
@@ -114,18 +116,18 @@ class Confinement:
         for folder in folders:
             for copy in (join(folder, name) for name in names):
                 if not self._paths.changeable(copy):
-                    raise Denied(Reason.PROTECTED_PATH, f"{copy!r} is protected: no program may make it.")
+                    raise Denied(Reason.PROTECTED_PATH, f"{copy!r} is protected: no program may create it.")
 
     def _paths_of(self, place: PathAccess, names: Iterator[int], marks: tuple[str, ...]) -> Iterator[str]:
         if marks and place.path.startswith(marks):
-            message = f"{place.path!r} begins with what a program of the line takes for more than a name; write './' before it."
+            message = f"{place.path!r} would be read as a special argument; write './' before it."
             raise Denied(Reason.NOT_UNDERSTOOD, message)
         for folder in place.folders:
             found = expand(self._paths, folder, place.path, names) if place.is_pattern else [place.path]
             for path in found:
                 if place.is_pattern and path.startswith(("-", *marks)):
-                    what = "an option" if path[0] == "-" else "more than a name"
-                    message = f"The glob {place.path!r} matches {path!r}, which would be {what}."
+                    what = "an option" if path[0] == "-" else "a special argument"
+                    message = f"The glob {place.path!r} matches {path!r}, which would be read as {what}."
                     raise Denied(Reason.NOT_UNDERSTOOD, message)
                 yield path if path.startswith("/") or folder == "." else f"{folder}/{path}"
 
@@ -146,7 +148,7 @@ class Confinement:
             is_top = folder == str(self._workspace)
             if not is_top and ".git" in (*folders, *files):
                 name = os.path.relpath(folder, self._workspace)
-                message = f"{name!r} is a repository, which git would add and then run in; add and look in two calls."
+                message = f"{name!r} is a repository, which git would add and then run in; use two calls."
                 raise Denied(Reason.PROTECTED_PATH, message)
             if is_top and ".git" in folders:
                 folders.remove(".git")
@@ -155,12 +157,14 @@ class Confinement:
 def _refuse_shadow(paths: WorkspacePaths, folder: str, module: str, *, makes_files: bool) -> None:
     """Refuse if Python would import a file of *folder*, in which it runs, instead of *module* or of its imports."""
     if makes_files:
-        message = f"Python might import for {module!r} what the line makes; use `-P`, or make it in a call before."
+        message = (
+            f"Python might import a file that the line makes for {module!r}; use `-P`, or make it in an earlier call."
+        )
         raise Denied(Reason.NOT_UNDERSTOOD, message)
     with paths.open_folder(folder) as held:
         found = python_modules.shadowing(held.fileno(), module)
     if found is not None:
-        message = f"Python would import {join(folder, found)!r} for {module!r}, in the place of its own; use `-P`."
+        message = f"Python would import {join(folder, found)!r} for {module!r}, instead of its own module; use `-P`."
         raise Denied(Reason.PROTECTED_PATH, message)
 
 
@@ -191,7 +195,11 @@ def _names_objection(
     if listed.kind == "unlinked":
         return _link_objection(paths, folder, listed, budget)
     if listed.kind == "folder":
-        return None if _may_enter(paths, join(folder, listed.path)) else f"{listed.path!r} is no folder to enter."
+        return (
+            None
+            if _may_enter(paths, join(folder, listed.path))
+            else f"{listed.path!r} is no folder that can be entered."
+        )
     if listed.kind == "index":
         return _index_objection(paths, workspace, folder, listed, budget)
     if listed.kind in {"below", "in"}:
@@ -201,7 +209,7 @@ def _names_objection(
     for path in expand(paths, folder, listed.path, budget):
         why = _path_objection(path, listed)
         if why is None and listed.kind == "files" and _is_folder(paths, join(folder, path)):
-            why = f"{path!r} is a folder, of which `ls` shows what lies in it; `ls -d` does not."
+            why = f"{path!r} is a folder, whose entries `ls` would list; `ls -d` would not."
         if why is not None:
             return why
     return None
@@ -218,10 +226,10 @@ def _link_objection(paths: WorkspacePaths, folder: str, listed: ListedNames, bud
 
 def _name_objection(name: str, listed: ListedNames, *, is_first: bool) -> str | None:
     if listed.is_split and _PARTED.search(name):
-        where = "in the shell" if listed.is_globbed else "behind `xargs`"
-        return f"The name {name!r} would become other words {where}. {_ADVICE}"
+        where = "the shell" if listed.is_globbed else "`xargs`"
+        return f"The name {name!r} would be split into other words by {where}. {_ADVICE}"
     if listed.is_globbed and _GLOBS.search(name):
-        return f"The name {name!r} would stand for other names in the shell. {_ADVICE}"
+        return f"The name {name!r} would match other names in the shell. {_ADVICE}"
     if listed.is_bare and is_first and _FIRST.match(name):
         return f"The name {name!r} could be taken for an option. {_ADVICE}"
     return None

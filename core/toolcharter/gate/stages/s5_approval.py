@@ -141,7 +141,7 @@ class ApprovalService:
         if then.code != now.code:
             yield "the tool's code has changed"
         if not self._asking.may_answer(kept.by, now.agent):
-            yield f"{kept.by or 'who it was'} may no longer agree"
+            yield f"{kept.by or 'that person'} may no longer approve it"
 
     def apply_saved(self, asked: AskedCall, ctx: CallContext) -> bool:
         """Apply a saved approval to *ctx*: it allows the call, or the call is refused because the disk has changed.
@@ -171,7 +171,7 @@ class ApprovalService:
         last, changes = max(given, key=lambda one: one[0].at)
         if not changes:
             return None
-        return f"Asked again: {' and '.join(changes)} since {last.by or 'somebody'} agreed on {last.at:%Y-%m-%d}."
+        return f"Asked again: {' and '.join(changes)} since {last.by or 'a person'} approved it on {last.at:%Y-%m-%d}."
 
     async def request(self, asked: AskedCall, ctx: CallContext, ask: Ask) -> None:
         """Ask a person about *ctx*. Afterwards it is approved or ended."""
@@ -252,9 +252,13 @@ class ApprovalService:
     def _why_not_always(self, asked: AskedCall, ctx: CallContext, shown: ShownCall, shows: str) -> str | None:
         """Why "allow always" is not offered; None if it is."""
         if self._folder is None:
-            return "The profile offers it for no call." if not self._settings.always else "The user has no home folder."
+            return (
+                "The profile does not offer it for any call."
+                if not self._settings.always
+                else "The user has no home folder."
+            )
         if ctx.asked_by_check:
-            return "It is not offered for what a check asks."
+            return "It is not offered for the question of a check."
         if shown.is_masked:
             return NEVER_STORED
         # The commands of `cli` and `custom` tools are part of the tool's own files, which the approval is bound to.
@@ -265,7 +269,7 @@ class ApprovalService:
         if understood is not None and understood.world is not None:
             objection = self._disk_objection(understood.world)
             if objection is not None:
-                return f"It would not hold: {objection.message}"
+                return f"It would not be valid: {objection.message}"
         return why_not_kept(shows, commands, self._scope.workspace)
 
     def _call_digest(self, ctx: CallContext) -> str:
@@ -322,7 +326,7 @@ class ApprovalService:
             or not _own(ctx)
             or not self._ledger.redeem(case.token, self._call_digest(ctx))
         ):
-            message = "What was approved is not what would run now; the approval is void."
+            message = "The call that would run now is not the call that was approved; the approval is void."
             ctx.refuse("approval", Reason.APPROVAL_DENIED, message)
         else:
             ctx.question = None if rehearsed is None else rehearsed.question

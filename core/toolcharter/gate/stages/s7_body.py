@@ -175,7 +175,7 @@ class BodyStage:
         """Replace whatever the body recorded by `timed_out`."""
         ctx.discard_result()
         is_parents = ctx.deadline < ctx.started + self._tool.timeout_s
-        limit = "the call that made it may" if is_parents else f"its limit of {self._tool.timeout_s:g} s"
+        limit = "the limit of the call that made it" if is_parents else f"its limit of {self._tool.timeout_s:g} s"
         ctx.fail("limit", Reason.TIMED_OUT, f"The call took longer than {limit}; its result is dropped.")
 
 
@@ -208,7 +208,7 @@ def _as_text(value: Any) -> tuple[str, Any]:
             if isinstance(value, Coroutine):
                 value.close()
             raise TypeError(
-                f"the body returned a {type(value).__name__}, which nothing runs; return a result"
+                f"the body returned a {type(value).__name__}, which is never run; return a result"
             ) from None
         return str(value), None
 

@@ -116,7 +116,7 @@ def test_words_may_be_an_enumeration(ask) -> None:
 )
 def test_anything_else_is_no_answer(ask, given) -> None:
     """An approver that answers in words of its own allows nothing."""
-    assert ask(answering(given)) == NOBODY._replace(message="The approver gave an answer that is none.")
+    assert ask(answering(given)) == NOBODY._replace(message="The approver gave an invalid answer.")
 
 
 def test_what_was_not_offered_is_not_kept(ask) -> None:
@@ -299,7 +299,7 @@ def test_approvers_that_hang_are_counted(loop, go_on) -> None:
 
     assert [verdict.reason for verdict in verdicts] == ["approval_timeout"] * 8 + ["approval_unavailable"]
     assert verdicts[-1].message == "The approver has never returned from 8 earlier questions."
-    assert drive_sync(asking.ask(request_of())).message == "The approver gave an answer that is none."
+    assert drive_sync(asking.ask(request_of())).message == "The approver gave an invalid answer."
 
 
 async def test_asking_inside_a_loop_names_acall(loop) -> None:

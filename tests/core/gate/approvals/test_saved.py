@@ -235,7 +235,7 @@ def test_approval_for_the_code_of_a_tool(folder, workspace, kept) -> None:
 
 
 OF_AN_EARLIER_VERSION = """\
-1:3: 0: it was kept by an earlier version, as a rule that covers more than what a person agreed to.
+1:3: 0: an earlier version saved it as a rule, which covers more than what a person approved.
 Remove the entry; the person is asked again."""
 
 
@@ -277,14 +277,14 @@ Remove the entry; the person is asked again."""
         pytest.param(
             ENTRY.replace("2026-03-02T12:00:00Z", "2026-03-02T12:00:00").replace("2026-01-31T12:00:00Z", "soon") % "/a",
             [
-                "1:3: 0: `at` is no moment with a time zone.",
-                "1:3: 0: `until` is no moment with a time zone.",
+                "1:3: 0: `at` is no date and time with a time zone.",
+                "1:3: 0: `until` is no date and time with a time zone.",
             ],
             id="no moments",
         ),
         pytest.param(
             ENTRY.replace("2026-03-02T12:00:00Z", "9999-12-31T23:59:59-01:00") % "/a",
-            ["1:3: 0: `until` is no moment with a time zone."],
+            ["1:3: 0: `until` is no date and time with a time zone."],
             id="beyond the calendar",
         ),
     ],
@@ -328,7 +328,7 @@ def test_a_list_of_another_form(folder, workspace, kept, text, what) -> None:
         keep(folder, kept, workspace)
         assert len(entries(folder)) == 3
     else:
-        told = f"{file}: the file of kept approvals {what}"
+        told = f"{file}: the file of saved approvals {what}"
         assert faults_of(lambda: keep(folder, kept, workspace)) == [told]
         assert file.read_text() == text
 
@@ -356,7 +356,7 @@ def test_entries_that_would_not_be_read_as_written(folder, workspace, kept) -> N
 @pytest.mark.parametrize("name", ["../careful", "", "a/b", "careful.yaml"])
 def test_a_profile_has_a_name(folder, workspace, name) -> None:
     """No name leads to another folder."""
-    told = f"{folder}: the file of kept approvals holds no approvals of {name!r}.\nName the profile."
+    told = f"{folder}: the file of saved approvals holds no approvals of {name!r}.\nName the profile."
 
     assert faults_of(lambda: load(folder, name, workspace, NOW)) == [told]
 
@@ -414,7 +414,7 @@ FOREIGN = "belongs to another user.\nCheck what is in it, and take it over with 
 def test_a_file_that_others_could_write_is_refused(folder, workspace, kept, how, what) -> None:
     """Neither read nor written, and never taken for an empty one."""
     path = spoil(folder, how)
-    told = f"{file_of(folder)}: the file of kept approvals {what % path if '%s' in what else what}"
+    told = f"{file_of(folder)}: the file of saved approvals {what % path if '%s' in what else what}"
 
     assert faults_of(lambda: load(folder, "careful", workspace, NOW)) == [told]
     assert faults_of(lambda: keep(folder, kept, workspace)) == [told]
@@ -428,7 +428,7 @@ def test_a_file_that_tools_could_write_is_refused(folder, workspace, kept, tmp_p
 
     what = f"lies where tools can write, below the workspace {str(there)!r}."
     fix = "Choose another workspace, or another folder in XDG_STATE_HOME."
-    told = [f"{file_of(folder)}: the file of kept approvals {what}\n{fix}"]
+    told = [f"{file_of(folder)}: the file of saved approvals {what}\n{fix}"]
     assert faults_of(lambda: load(folder, "careful", there, NOW)) == told
     assert faults_of(lambda: keep(folder, kept, there)) == told
 
@@ -438,7 +438,7 @@ def test_a_folder_that_cannot_be_listed_is_a_fault(folder) -> None:
     folder.parent.mkdir(parents=True)
     folder.write_text("")
 
-    told = f"{folder}: the file of kept approvals cannot be used: {os.strerror(errno.ENOTDIR)}."
+    told = f"{folder}: the file of saved approvals cannot be used: {os.strerror(errno.ENOTDIR)}."
     assert faults_of(lambda: entries(folder)) == [told]
 
 
@@ -454,7 +454,7 @@ def test_a_failed_write_leaves_the_file_as_it_was(folder, workspace, kept, monke
     told = faults_of(lambda: keep(folder, kept._replace(by="bob"), workspace))
 
     what = f"cannot be used: {os.strerror(errno.ENOSPC)}."
-    assert told == [f"{file_of(folder)}: the file of kept approvals {what}"]
+    assert told == [f"{file_of(folder)}: the file of saved approvals {what}"]
     assert file_of(folder).read_text() == before
     assert sorted(path.name for path in folder.iterdir()) == ["careful.yaml", "careful.yaml.lock"]
 
@@ -469,7 +469,7 @@ def test_a_lock_that_is_never_released_is_a_fault(folder, workspace, kept, monke
         told = faults_of(lambda: keep(folder, kept, workspace))
 
     what = "cannot be used: another process is changing it."
-    assert told == [f"{file_of(folder)}: the file of kept approvals {what}"]
+    assert told == [f"{file_of(folder)}: the file of saved approvals {what}"]
 
 
 KEEPER = dedent("""

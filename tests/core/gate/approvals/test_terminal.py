@@ -143,7 +143,7 @@ def test_what_is_shown(sit) -> None:
     desk = sit(
         tool="bash",
         action="run",
-        args={"command": "ls\nNo longer asked.", "[bold]n[/bold]": {"deep": [1, "\x1b[2J"]}},
+        args={"command": "ls\nThe question was withdrawn.", "[bold]n[/bold]": {"deep": [1, "\x1b[2J"]}},
         commands=("ls", "wc x"),
         message="[red]Look[/red] at it",
         caller={"agent": "planner", "user": "ann"},
@@ -157,19 +157,19 @@ def test_what_is_shown(sit) -> None:
             A tool call waits for you
             argument command
               | ls\n
-              | No longer asked.
+              | The question was withdrawn.
             argument [bold]n[/bold]
               | {"deep": [1, "\u001b[2J"]}
             runs command 1 of 2
               | ls
             runs command 2 of 2
               | wc x
-            9 lines of arguments and commands stand above.
+            9 lines of arguments and commands are above.
                 tool | bash, action run
               folder | /work
             asked by | agent planner, user ann, profile careful
                  why | not_in_allow: [red]Look[/red] at it
-              always | holds until 2026-03-02T12:00:00Z for this very call, and no other
+              always | holds until 2026-03-02T12:00:00Z for exactly this call
             [o] allow once, [a] allow always, [d] deny (120 s left; Enter denies): """)
     )
     assert desk.end() == [json.dumps(DENIED)]
@@ -199,7 +199,7 @@ def test_a_long_argument_is_shown_to_its_end(sit) -> None:
     shown = "".join(line[4:].rstrip("\r") for line in screen.split("\n") if line.startswith(margins))
     assert shown == "x" * 40_000 + r"\n" * 300 + "; rm -rf ~"
     assert (
-        f"{sum(screen.count(chr(10) + margin) for margin in margins) + 1} lines of arguments and commands stand above."
+        f"{sum(screen.count(chr(10) + margin) for margin in margins) + 1} lines of arguments and commands are above."
         in screen
     )
     assert desk.end() == [json.dumps(DENIED)]
@@ -222,7 +222,7 @@ def test_what_was_typed_before_the_question_is_no_answer(sit) -> None:
 def test_time_is_up(sit) -> None:
     """An answer that begins and does not end is none; the next line typed is somebody else's."""
     desk = sit(timeout_s=0.5, after="read")
-    desk.see("No longer asked.")
+    desk.see("The question was withdrawn.")
     desk.wait_for("ready")
     desk.type("later\n")
 
@@ -235,7 +235,7 @@ def test_an_interrupt_leaves_the_next_line_alone(sit) -> None:
     desk = sit(after="read")
     desk.see(ASKED)
     desk.type("\x03")
-    desk.see("No longer asked.")
+    desk.see("The question was withdrawn.")
     desk.wait_for("ready")
     desk.type("later\n")
 
@@ -409,7 +409,7 @@ def test_nobody_answers_in_time(line, ours) -> None:
         TerminalApprover(terminal=line[1])(request_of(timeout_s=0.1))
 
     screen = b""
-    while not screen.endswith(b"No longer asked.\r\n"):
+    while not screen.endswith(b"The question was withdrawn.\r\n"):
         screen += os.read(line[0], 65536)
 
 

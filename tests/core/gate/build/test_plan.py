@@ -109,7 +109,7 @@ def test_a_default_that_is_not_json_is_a_fault(plan: Callable[..., Plan], defaul
         "",
         "The plugin's author has to mend its default.",
     )
-    assert fault.what.startswith(f"the field 'most' of the policy of 'say_it' holds what is not JSON: {error}")
+    assert fault.what.startswith(f"the field 'most' of the policy of 'say_it' is not JSON: {error}")
 
 
 @pytest.mark.parametrize(

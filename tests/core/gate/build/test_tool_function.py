@@ -97,7 +97,7 @@ def test_a_generator_is_no_tool(function, make_toolbox) -> None:
 @pytest.mark.parametrize("function", [slowly, Sayer().later], ids=["function", "method"])
 def test_an_asynchronous_function_is_not_isolated(function, make_toolbox) -> None:
     """No thread would help it, and each call of it would fail: the build says so."""
-    with pytest.raises(PluginError, match="an asynchronous function is not isolated: it is cancelled at its deadline"):
+    with pytest.raises(PluginError, match="an asynchronous function cannot be isolated; its deadline cancels it"):
         make_toolbox(replace(built(function), isolate=True))
 
 

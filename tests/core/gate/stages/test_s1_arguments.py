@@ -114,12 +114,12 @@ def test_arguments_reach_the_body_in_their_canonical_form(given, received, make_
         ),
         pytest.param(
             {"path": "a", "filepath": "b"},
-            "'filepath' is another name of 'path', and both are given with different values",
+            "'filepath' is another name of 'path', and they have different values",
             id="alias-and-name-differ",
         ),
         pytest.param(
             {"limit": 1, "max": True},
-            "'max' is another name of 'limit', and both are given with different values",
+            "'max' is another name of 'limit', and they have different values",
             id="alias-and-name-differ-in-type",
         ),
         pytest.param({"path": {1, 2}}, "arguments are no JSON: Type is not JSON serializable: set", id="no-json"),
@@ -131,8 +131,8 @@ def test_arguments_reach_the_body_in_their_canonical_form(given, received, make_
         ),
         pytest.param({"path": float("-inf")}, "arguments are no JSON: path: -inf is no finite number", id="infinite"),
         pytest.param({1: "a"}, "arguments are no JSON: Dict key must be str", id="key-is-no-text"),
-        pytest.param(["path"], "arguments are a mapping by name, not list", id="no-mapping"),
-        pytest.param(None, "arguments are a mapping by name, not NoneType", id="nothing"),
+        pytest.param(["path"], "arguments must be a mapping by name, not list", id="no-mapping"),
+        pytest.param(None, "arguments must be a mapping by name, not NoneType", id="nothing"),
     ],
 )
 def test_what_does_not_fit_is_invalid(given, message, make_toolbox, events) -> None:
@@ -206,7 +206,7 @@ def test_a_schema_of_the_plugins_own_is_enforced(given, outcome, text, make_tool
         pytest.param(
             {"type": "object", "properties": {"q": {"$ref": "http://127.0.0.1:9/schema.json"}}},
             "Resource 'http://127.0.0.1:9/schema.json' is not present in a registry and retrieving it failed: "
-            "ValueError: 'http://127.0.0.1:9/schema.json' lies outside it, and references are never fetched",
+            "ValueError: 'http://127.0.0.1:9/schema.json' is an external reference, which is never fetched",
             id="a-reference-to-elsewhere",
         ),
         pytest.param(

@@ -198,7 +198,7 @@ def test_a_glob_must_not_become_an_option(objection: Objection, space: Path) -> 
     assert objection(DiskPreconditions((PathAccess("sub/-*", is_pattern=True, folders=HERE),))) is None
     assert objection(DiskPreconditions((PathAccess("*", is_pattern=True, folders=("sub",)),))) == (
         "not_understood",
-        "The glob '*' matches '-delete', which would be an option.",
+        "The glob '*' matches '-delete', which would be read as an option.",
     )
 
 
@@ -209,7 +209,7 @@ def test_a_name_that_we_cannot_open_may_be_open_to_programs(objection: Objection
     assert objection(DiskPreconditions((PathAccess("*f*", is_pattern=True, folders=("sub/deep",)),))) is None
     assert objection(DiskPreconditions((PathAccess("?", is_pattern=True, folders=("sub/deep",)),))) == (
         "not_understood",
-        "The path 'sub/deep/\\udcff' is not Unicode text. Programs may see it otherwise.",
+        "The path 'sub/deep/\\udcff' is not Unicode text. Programs may resolve it differently.",
     )
 
 
@@ -229,8 +229,8 @@ def test_a_failure_of_ours_permits_nothing(objection: Objection, monkeypatch: py
     unread = objection(world)
     monkeypatch.setattr(WorkspacePaths, "open_file", fail(OSError("x")))
 
-    assert unread == ("not_understood", "'a.txt' cannot be read: x. Programs may see it otherwise.")
-    assert objection(world) == ("not_understood", "The commands cannot be compared with the disk: OSError.")
+    assert unread == ("not_understood", "'a.txt' cannot be read: x. Programs may resolve it differently.")
+    assert objection(world) == ("not_understood", "The commands cannot be checked against the disk: OSError.")
 
 
 def test_a_hidden_place_is_refused(space: Path) -> None:

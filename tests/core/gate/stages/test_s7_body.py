@@ -91,7 +91,9 @@ def test_a_call_within_a_call_ends_with_its_parent(make_toolbox, events, monkeyp
 
     assert deadlines[0] == deadlines[1]
     assert [event["reason"] for event in events if event["event"] == OK[-1]] == ["timed_out", "timed_out"]
-    assert events[-2]["message"] == "The call took longer than the call that made it may; its result is dropped."
+    assert (
+        events[-2]["message"] == "The call took longer than the limit of the call that made it; its result is dropped."
+    )
 
 
 @pytest.mark.parametrize("finish", ["returns", "raises"])

@@ -235,7 +235,7 @@ def test_every_kind_of_redirect_is_judged(world: World, fetch, status: int) -> N
 
     with pytest.raises(Denied) as caught:
         fetch("http://example.com/")
-    assert caught.value.message == ("A redirect from 'example.com' is refused. The address is not a public one.")
+    assert caught.value.message == ("A redirect from 'example.com' is refused. The address is not public.")
 
 
 @pytest.mark.parametrize("target", ["http://obey!me/", "obey:me", "http://obey.local/", "/obey\\me"])

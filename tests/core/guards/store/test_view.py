@@ -307,6 +307,6 @@ def test_kinds_that_contradict_themselves() -> None:
     assert str(refused.value) == (
         "Wrong.store_kind: 'Wrong Name' is no name of a kind: write [a-z][a-z0-9_]{0,63}; "
         "key names 'gone', which is no field; indexed is no tuple of different names; "
-        "'id' is secret, and so no key, not indexed and not searched; "
-        "'other' has an alias or is left out, and would not come back as it was"
+        "'id' is secret, so it cannot be a key, indexed or searched; "
+        "'other' has an alias or is excluded, so it could not be read back"
     )
