@@ -130,7 +130,7 @@ def test_tools_that_cannot_be_built_are_told(run, site) -> None:
 
     told = (
         "broken 1.0: building the tool 'crash' failed: ZeroDivisionError: division by zero.\n"
-        "A constructor does no I/O; its author has to mend it.\n"
+        "A constructor must do no I/O; its author has to fix it.\n"
     )
     verdicts = [line.split()[2:4] for line in result.stdout.splitlines()[1:]]
     assert (result.stderr, verdicts, result.exit_code) == (told, [["1", "problem"], ["ok", "needy"], ["ok", "echo"]], 2)

@@ -365,7 +365,7 @@ def test_a_constructor_that_raises_stops_the_start(make_toolbox) -> None:
 
     assert str(caught.value) == (
         "toolcharter-test 1.0: building the tool 'broken' failed: OSError: no such device.\n"
-        "A constructor does no I/O; its author has to mend it."
+        "A constructor must do no I/O; its author has to fix it."
     )
 
 

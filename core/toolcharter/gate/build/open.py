@@ -373,10 +373,12 @@ def _build(state: ToolboxState, plan: Plan, loaded: LoadedTool, runtime: Runtime
     except ConfigurationError:
         raise
     except SpecError as error:
-        raise PluginError([Fault(owner, "", f"{error}.", "The plugin's author has to mend it.")]) from error
+        raise PluginError([Fault(owner, "", f"{error}.", "The plugin's author has to fix it.")]) from error
     except Exception as error:
         what = f"building the tool {spec.name!r} failed: {type(error).__name__}: {error}."
-        raise PluginError([Fault(owner, "", what, "A constructor does no I/O; its author has to mend it.")]) from error
+        raise PluginError(
+            [Fault(owner, "", what, "A constructor must do no I/O; its author has to fix it.")]
+        ) from error
     own_reasons = spec.own_reasons()
     return BuiltTool(
         spec=spec,

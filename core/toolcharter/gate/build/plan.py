@@ -259,7 +259,7 @@ def _policies(
                 f"the policy of {name!r} has a field that pydantic cannot read: {error.message.partition(chr(10))[0]}"
             )
             faults.append(
-                Fault(f"{one.distribution} {one.version}", "", what, "The plugin's author has to mend its type.")
+                Fault(f"{one.distribution} {one.version}", "", what, "The plugin's author has to fix its type.")
             )
 
 
@@ -349,7 +349,7 @@ def _unwritable(plan: Plan) -> Iterator[Fault]:
             except (ValueError, TypeError) as error:
                 what = f"the field {name!r} of the policy of {loaded.spec.name!r} is not JSON: {error}."
                 owner = f"{loaded.distribution} {loaded.version}"
-                yield Fault(owner, "", what, "The plugin's author has to mend its default.")
+                yield Fault(owner, "", what, "The plugin's author has to fix its default.")
 
 
 def _dumped(policies: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

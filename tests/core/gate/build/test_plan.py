@@ -107,7 +107,7 @@ def test_a_default_that_is_not_json_is_a_fault(plan: Callable[..., Plan], defaul
     assert (fault.place, fault.path, fault.fix) == (
         "toolcharter-words 1.0",
         "",
-        "The plugin's author has to mend its default.",
+        "The plugin's author has to fix its default.",
     )
     assert fault.what.startswith(f"the field 'most' of the policy of 'say_it' is not JSON: {error}")
 
@@ -127,7 +127,7 @@ def test_a_field_that_pydantic_cannot_read_is_a_fault(plan: Callable[..., Plan],
         plan("profile: p\ntools: {say_it: {}}\n", f"from pathlib import Path\n{source}")
 
     (fault,) = caught.value.faults
-    assert (fault.place, fault.fix) == ("toolcharter-words 1.0", "The plugin's author has to mend its type.")
+    assert (fault.place, fault.fix) == ("toolcharter-words 1.0", "The plugin's author has to fix its type.")
     assert fault.what.startswith(f"the policy of 'say_it' has a field that pydantic cannot read: {error}")
 
 

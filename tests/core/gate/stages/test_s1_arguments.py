@@ -227,7 +227,7 @@ def test_a_schema_that_cannot_be_used_stops_the_start(schema, message, make_tool
 
     assert str(caught.value) == (
         f"toolcharter-test 1.0: ToolSpec 'search': parameters cannot be used: {message}.\n"
-        "The plugin's author has to mend it."
+        "The plugin's author has to fix it."
     )
 
 
@@ -245,7 +245,7 @@ def test_aliases_must_lead_to_arguments(aliases, message, make_toolbox) -> None:
         make_toolbox(spec_of(echo, argument_aliases=aliases))
 
     assert str(caught.value) == (
-        f"toolcharter-test 1.0: ToolSpec 'echo': {message}.\nThe plugin's author has to mend it."
+        f"toolcharter-test 1.0: ToolSpec 'echo': {message}.\nThe plugin's author has to fix it."
     )
 
 

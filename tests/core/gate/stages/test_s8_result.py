@@ -111,7 +111,7 @@ def test_a_constructor_must_return_a_function(built, message, make_toolbox) -> N
 
     assert isinstance(caught.value.__cause__, SpecError)
     assert str(caught.value) == (
-        f"toolcharter-test 1.0: ToolSpec 'odd': {message}.\nThe plugin's author has to mend it."
+        f"toolcharter-test 1.0: ToolSpec 'odd': {message}.\nThe plugin's author has to fix it."
     )
 
 
