@@ -152,7 +152,7 @@ class ToolboxView(GovernedTools, Protocol):
         ...
 
     def for_agent(self, caller: Caller, /) -> "ToolboxView":
-        """The same tools for an agent, whose calls can be ended without ending those of other callers."""
+        """Return the same tools for an agent, whose calls can be ended without ending those of other callers."""
         ...
 
     def close_shared(self, wait_s: float, /) -> list[Exception]:

@@ -54,7 +54,7 @@ class Caller:
     """The tenant, whose data and limits are separate from other tenants' in a shared service; empty if there is only
     one tenant."""
     channel: str | None = None
-    """Where people talk to the agent, such as `telegram`."""
+    """The channel on which people talk to the agent, such as `telegram`."""
     chat: str | None = None
     """The conversation of the channel."""
     peer: Literal["direct", "group"] | None = None

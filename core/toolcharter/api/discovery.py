@@ -74,7 +74,7 @@ class Discovery(NamedTuple):
 
 
 class DiscoveryRuntime(Protocol):
-    """What a discovery may use once the toolbox is there, until that closes. Safe from many threads."""
+    """The runtime of a discoverer, from the building of the toolbox until it closes. Thread-safe."""
 
     @property
     def caller(self) -> Caller:

@@ -16,7 +16,7 @@ class RuleNote:
     """A rule, or an entry of `availability`, that concerns the call."""
 
     text: str
-    """As written."""
+    """The rule as written."""
     source: str
     """`file:line:column`."""
     said: str
@@ -34,9 +34,9 @@ class CommandNote:
     form: str
     """Its normal form, which rules see."""
     within: tuple[str, ...] = ()
-    """What it is part of, outermost first: `loop`, `substitution`, the command that starts it."""
+    """The constructs that contain it, outermost first: `loop`, `substitution`, the command that starts it."""
     needs: tuple[str, ...] = ()
-    """What an allow rule has to mention besides matching, and why."""
+    """The words that an allow rule must mention, in addition to matching, each with the reason."""
     confined: tuple[str, ...] = ()
     """The paths that must lie in the workspace when it runs."""
     is_known: bool = True
@@ -74,7 +74,7 @@ class Explanation:
     args: Mapping[str, Any]
     """As rules see them: canonical names, with defaults; as given, if they are not valid."""
     commands: tuple[str, ...]
-    """What the call would run, each command in normal form."""
+    """The commands that the call would run, in normal form."""
     profile: str
     profile_digest: str
     decision: Decision
@@ -87,5 +87,5 @@ class Explanation:
     """Why the tool is not listed for this caller; None if it is."""
 
     def plain(self) -> dict[str, Any]:
-        """The same as a dictionary of JSON types."""
+        """Return the explanation as a dictionary of JSON types."""
         return asdict(self)

@@ -34,8 +34,8 @@ class NetworkPolicy(ToolPolicy):
     """The ports that may be reached."""
     allowed_private: tuple[str, ...] = ()
     """Addresses and networks that may be reached although they are not public (`10.1.2.3`, `192.168.7.0/24`), and
-    internal names that may be looked up (`wiki.intranet`). A host with an internal name needs both: an entry for its name
-    and one for its address. A metadata service needs its exact address."""
+    internal names that may be looked up (`wiki.intranet`). A host with an internal name needs both: an entry for its
+    name and one for its address. A metadata service needs its exact address."""
 
     @field_validator("allowed_domains", "denied_domains")
     @classmethod
@@ -199,7 +199,7 @@ class Http(Protocol):
         content: bytes = b"",
         limits: HttpLimits | None = None,
     ) -> HttpAnswer:
-        """The same from asynchronous code."""
+        """`fetch` from asynchronous code."""
         ...
 
     def transport(self, policy: NetworkPolicy, /, *, limits: HttpLimits | None = None) -> "httpx.BaseTransport":
@@ -212,7 +212,7 @@ class Http(Protocol):
     def async_transport(
         self, policy: NetworkPolicy, /, *, limits: HttpLimits | None = None
     ) -> "httpx.AsyncBaseTransport":
-        """The same for an `httpx.AsyncClient`."""
+        """`transport` for an `httpx.AsyncClient`."""
         ...
 
     def connector(self, policy: NetworkPolicy, /, *, timeout_s: float = 15.0) -> Connect:

@@ -313,7 +313,7 @@ class ToolRuntime(Protocol):
         ...
 
     async def acall(self, tool: str, args: Mapping[str, Any], /) -> ToolResult:
-        """The same from asynchronous code."""
+        """`call` from asynchronous code."""
         ...
 
     async def adecide(self, tool: str, args: Mapping[str, Any], /) -> Decision:

@@ -32,7 +32,7 @@ def dry_run(pipeline: CallPipeline, args: Mapping[str, Any]) -> DryRun:
 
 
 async def adry_run(pipeline: CallPipeline, args: Mapping[str, Any]) -> DryRun:
-    """The same from asynchronous code."""
+    """`dry_run` from asynchronous code."""
     ctx = pipeline.enter(args, None, None, dry=True)
     question = None
     if _has_more(pipeline, ctx):

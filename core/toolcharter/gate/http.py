@@ -71,7 +71,7 @@ class GovernedHttp:
         content: bytes = b"",
         limits: HttpLimits | None = None,
     ) -> HttpAnswer:
-        """The same from asynchronous code."""
+        """`fetch` from asynchronous code."""
         self._check()
         sent = {**(headers or {}), **trace_headers(headers)}
         return await self._client().afetch(

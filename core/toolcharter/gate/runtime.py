@@ -220,7 +220,7 @@ class Runtime:
         return self._view(current_call().caller).call(tool, args)
 
     async def acall(self, tool: str, args: Mapping[str, Any], /) -> ToolResult:
-        """The same from asynchronous code."""
+        """`call` from asynchronous code."""
         self._require_mark()
         return await self._view(current_call().caller).acall(tool, args)
 

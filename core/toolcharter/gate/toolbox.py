@@ -270,7 +270,7 @@ class Toolbox(Mapping[str, Tool]):
         return self._unknown(name) if pipeline is None else dry_run.dry_run(pipeline, args).decision
 
     async def adecide(self, name: str, args: Mapping[str, Any]) -> Decision:
-        """The same from asynchronous code."""
+        """`decide` from asynchronous code."""
         self._state.calls.require_open()
         pipeline = self._find(name)
         return self._unknown(name) if pipeline is None else (await dry_run.adry_run(pipeline, args)).decision
@@ -284,7 +284,7 @@ class Toolbox(Mapping[str, Tool]):
         return explain.explain(pipeline, dry_run.dry_run(pipeline, args), redact_name(name), args)
 
     async def aexplain(self, name: str, args: Mapping[str, Any]) -> "Explanation":
-        """The same from asynchronous code."""
+        """`explain` from asynchronous code."""
         self._state.calls.require_open()
         pipeline = self._find(name)
         if pipeline is None:

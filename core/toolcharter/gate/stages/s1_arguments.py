@@ -107,7 +107,7 @@ class ArgumentReader:
             name = self._aliases.get(alias)
             if name is None or (value is None and (name in self._droppable or name in moved)):
                 continue
-            # Models set arguments that they do not use to null. So a null beside a value counts as absent.
+            # Models set arguments that they do not use to null. So a null counts as absent if there is a value.
             if moved.get(name) is not None and (moved[name] != value or type(moved[name]) is not type(value)):
                 raise InvalidArguments(f"{alias!r} is another name of {name!r}, and they have different values")
             moved[name] = value

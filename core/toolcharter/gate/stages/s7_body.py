@@ -136,7 +136,7 @@ class BodyStage:
             others = error.split(Passed)[1]
             if others is None:
                 return
-            ctx.passed, error = False, others  # code that fails beside the mark may come before it
+            ctx.passed, error = False, others  # the failed code may come before the mark
         if not isinstance(error, Passed):
             self._failed(ctx, error)
 
