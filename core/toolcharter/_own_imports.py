@@ -63,7 +63,7 @@ class OwnFolderLast:
 
 
 def _name_of(frame: "FrameType") -> str:
-    """The top-level name of the module whose code a frame runs; for `python -m`, that of the module it was given."""
+    """Return the top-level name of the module whose code a frame runs; for `python -m`, of the module that it runs."""
     spec = frame.f_globals.get("__spec__")
     name = spec.name if spec is not None else str(frame.f_globals.get("__name__", ""))
     return str(name).partition(".")[0]

@@ -35,7 +35,7 @@ class GovernedTools(Protocol):
     """The tools of an agent, each call of which goes through the gate; for example a `toolcharter.Toolbox`."""
 
     def __iter__(self) -> Iterator[str]:
-        """The names of the tools that the agent sees."""
+        """Yield the names of the tools that the agent sees."""
         ...
 
     def call(
@@ -136,11 +136,11 @@ class ToolboxView(GovernedTools, Protocol):
     """A toolbox as one caller may use it. The gate uses it for tools that call other tools or start agents."""
 
     async def adecide(self, name: str, args: Mapping[str, Any], /) -> Decision:
-        """What the gate would decide about a call."""
+        """Return what the gate would decide about a call."""
         ...
 
     def touching(self, words: Iterable[str], /) -> frozenset[str]:
-        """The tools that may have a capability that one of *words*, globs over capabilities, matches."""
+        """Return the tools that may have a capability that one of *words*, globs over capabilities, matches."""
         ...
 
     def admit(self, agent: RunningAgent, /) -> None:

@@ -86,7 +86,7 @@ class TraceContext(NamedTuple):
     """Data of vendors; up to 512 printable ASCII characters."""
 
     def headers(self) -> dict[str, str]:
-        """The headers that make a request part of the trace."""
+        """Return the headers that make a request part of the trace."""
         headers = {"traceparent": self.traceparent}
         return {**headers, "tracestate": self.tracestate} if self.tracestate else headers
 

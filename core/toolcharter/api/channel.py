@@ -21,7 +21,7 @@ class Notification(NamedTuple):
     """An identifier of this notification, the same for each attempt to deliver it."""
 
     def payload(self) -> dict[str, Any]:
-        """The content to deliver."""
+        """Return the content to deliver."""
         return {**self.fields, "notify": {"match": self.match}}
 
 
@@ -49,7 +49,7 @@ class Message(NamedTuple):
     media: tuple[Attachment, ...] = ()
 
     def payload(self) -> dict[str, Any]:
-        """The content to deliver, for channels that carry JSON."""
+        """Return the content to deliver, for channels that carry JSON."""
         media = [
             {"name": one.name, "content_type": one.content_type, "base64": b64encode(one.content).decode()}
             for one in self.media

@@ -131,11 +131,11 @@ class DiscoveryRuntime(Protocol):
         ...
 
     def inbox_for(self, caller: Caller, /) -> "Inbox":
-        """The inboxes of the sessions of *caller*'s tenant; by default `put` uses the session of *caller*."""
+        """Return the inboxes of the sessions of *caller*'s tenant; by default `put` uses the session of *caller*."""
         ...
 
     def tools_for(self, caller: Caller, /) -> "GovernedTools":
-        """The current tools, as *caller* may use them outside a call. Each call of them goes through the gate.
+        """Return the current tools, as *caller* may use them outside a call. Each call of them goes through the gate.
 
         Raises:
             Denied: `not_available`, while the toolbox is being built.
@@ -143,7 +143,7 @@ class DiscoveryRuntime(Protocol):
         ...
 
     def allowance_for(self, caller: Caller, /) -> "Allowance":
-        """What the profile permits *caller* now, to restrict later work on its behalf. Raises as `tools_for` does."""
+        """Return what the profile permits *caller* now, to restrict later work on its behalf; raises as `tools_for`."""
         ...
 
     def announce(self) -> None:

@@ -35,7 +35,7 @@ class Leases(Protocol):
     """
 
     def others(self) -> list[Lease]:
-        """The leases that other callers hold."""
+        """Return the leases that other callers hold."""
         ...
 
     def acquire(

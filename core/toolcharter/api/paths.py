@@ -33,11 +33,11 @@ class OpenFile(_Managed, Protocol):
     """In bytes, when it was opened."""
 
     def fileno(self) -> int:
-        """The descriptor; closed with the file."""
+        """Return the descriptor; closed with the file."""
         ...
 
     def read(self, max_bytes: int, offset: int = 0) -> bytes:
-        """At most *max_bytes* from *offset*."""
+        """Return at most *max_bytes* from *offset*."""
         ...
 
 
@@ -48,7 +48,7 @@ class OpenFolder(_Managed, Protocol):
     """Relative to the workspace, with `/`; `.` for the workspace itself."""
 
     def fileno(self) -> int:
-        """The descriptor; closed with the folder."""
+        """Return the descriptor; closed with the folder."""
         ...
 
     def shows(self, name: str, content: Literal["present", "any"] = "present") -> bool:
@@ -70,7 +70,7 @@ class OpenFolder(_Managed, Protocol):
         ...
 
     def entries(self) -> Iterator["Entry"]:
-        """The folder's entries by name, without the protected ones."""
+        """Yield the folder's entries by name, without the protected ones."""
         ...
 
     def is_on_disk(self) -> bool:
@@ -78,7 +78,7 @@ class OpenFolder(_Managed, Protocol):
         ...
 
     def virtual(self) -> Iterator[str]:
-        """The virtual files at any depth below the folder, by their paths relative to it. No program sees them."""
+        """Yield the paths of the virtual files below the folder, at any depth, relative to it. No program sees them."""
         ...
 
 
@@ -107,11 +107,11 @@ class OpenPlace(_Managed, Protocol):
     """In bytes; 0 for anything but a file."""
 
     def read(self, max_bytes: int) -> bytes:
-        """At most *max_bytes* from the file's beginning."""
+        """Return at most *max_bytes* from the file's beginning."""
         ...
 
     def below(self) -> Iterator[str]:
-        """The paths of all entries below a folder, at any depth, relative to it; none for anything but a folder."""
+        """Yield the paths of all entries below a folder, at any depth, relative to it; none if this is no folder."""
         ...
 
     def write(self, data: bytes, *, append: bool = False) -> None:
@@ -142,7 +142,7 @@ class Paths(Protocol):
     def narrowed(
         self, *, read_roots: Sequence[Path] = (), protected: Sequence[str] = (), read_only: Sequence[str] = ()
     ) -> "Paths":
-        """The same workspace with extra roots to read from, extra globs of protected names and of read-only names."""
+        """Return the same workspace with extra roots to read from, and extra globs of protected and read-only names."""
         ...
 
     def changeable(self, path: str) -> bool:

@@ -85,7 +85,7 @@ class ToolPolicy(BaseModel):
         return cls.model_validate_json(orjson.dumps(values), strict=True)
 
     def canonical(self) -> dict[str, Any]:
-        """Every field as JSON types, with sets in a fixed order, so that equal policies give equal JSON."""
+        """Return every field as JSON types, with sets in a fixed order, so that equal policies give equal JSON."""
         plain: dict[str, Any] = to_jsonable_python(_ordered(self.model_dump()))
         return plain
 
@@ -97,7 +97,7 @@ class ToolPolicy(BaseModel):
         return ()
 
     def keeps_state_in(self) -> Iterable[Path]:
-        """The absolute paths of files and folders that the plugin writes and later trusts, such as a folder of records.
+        """Return absolute paths of files and folders that the plugin writes and later trusts, such as its records.
 
         If one of them lies in the workspace, where tools could write it, no toolbox is built. By default there are
         none.
@@ -105,7 +105,7 @@ class ToolPolicy(BaseModel):
         return ()
 
     def takes_orders_from(self) -> Iterable[str]:
-        """The files and folders from which the plugin reads instructions for later sessions.
+        """Return the files and folders from which the plugin reads instructions for later sessions.
 
         Paths are absolute or relative to the workspace. No tool of the profile, and no program in a sandbox, can change
         or create those that lie in the workspace. By default there are none.
@@ -113,15 +113,15 @@ class ToolPolicy(BaseModel):
         return ()
 
     def delivers_on(self) -> Iterable["ChannelUrl"]:
-        """The channels on which the tool may deliver messages: their plugins are loaded, and `rt.channel` opens them.
+        """Return the channels on which the tool may deliver messages.
 
-        By default there are none.
+        The gate loads their plugins, and `rt.channel` opens them. By default there are none.
         """
         return ()
 
     @classmethod
     def descriptions(cls) -> dict[str, str]:
-        """The description of each field: its docstring, or the description of its `Field`."""
+        """Return the description of each field: its docstring, or the description of its `Field`."""
         found = {name: field.description or "" for name, field in cls.model_fields.items()}
         for owner in reversed(cls.__mro__):
             if issubclass(owner, ToolPolicy) and owner is not ToolPolicy:
@@ -138,7 +138,7 @@ class ToolPolicy(BaseModel):
 
 
 def _ordered(value: Any) -> Any:
-    """*value* with its sets sorted, at any depth."""
+    """Return *value* with its sets sorted, at any depth."""
     if isinstance(value, set | frozenset):
         return sorted((_ordered(item) for item in value), key=repr)
     if isinstance(value, list | tuple):

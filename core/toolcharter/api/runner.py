@@ -70,7 +70,7 @@ class Running(Protocol):
         ...
 
     def fileno(self) -> int:
-        """A descriptor for `select` that becomes readable when there is output."""
+        """Return a descriptor for `select` that becomes readable when there is output."""
         ...
 
     def read(self, max_bytes: int) -> bytes:

@@ -317,7 +317,10 @@ class ToolRuntime(Protocol):
         ...
 
     async def adecide(self, tool: str, args: Mapping[str, Any], /) -> Decision:
-        """What the gate would decide about `acall` now. Runs, counts and logs nothing; allowed before the mark."""
+        """Return what the gate would decide about `acall` now.
+
+        Runs, counts and logs nothing, so it is allowed before the mark.
+        """
         ...
 
     def reload(self) -> Reload:

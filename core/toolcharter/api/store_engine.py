@@ -79,7 +79,7 @@ class StoreEngine(Protocol):
     """Whether `search` works. If not, tools that need it stop the start-up."""
 
     def keeps_state_in(self) -> Sequence[Path]:
-        """The absolute paths of the store's files and folders on this machine; none for a server.
+        """Return the absolute paths of the store's files and folders on this machine; none for a server.
 
         They must lie outside the workspace, and no tool can change them.
         """

@@ -126,18 +126,18 @@ class ToolSpec(Generic[P]):
             raise SpecError(f"ToolSpec {name!r}: " + "; ".join(faults))
 
     def own_reasons(self) -> frozenset[str] | None:
-        """The tool's declared reasons; None if it does not declare them."""
+        """Return the tool's declared reasons; None if it does not declare them."""
         return None if self.reasons is None else frozenset(str(reason) for reason in self.reasons)
 
     def capabilities_of(self, action: str | None) -> frozenset[str] | None:
-        """The capabilities of *action*; None if they are not declared."""
+        """Return the capabilities of *action*; None if they are not declared."""
         declared = self.capabilities
         if isinstance(declared, Mapping):
             declared = declared.get(action or "")
         return None if declared is None else frozenset(declared)
 
     def all_capabilities(self) -> frozenset[str] | None:
-        """The capabilities of all actions together; None if they are not declared."""
+        """Return the capabilities of all actions together; None if they are not declared."""
         declared = self.capabilities
         if isinstance(declared, Mapping):
             return frozenset(word for words in declared.values() for word in words)

@@ -44,4 +44,4 @@ class VirtualFolder(ABC):
 
     @abstractmethod
     def entries(self) -> Iterable[Entry]:
-        """The virtual files and folders directly in it that exist, in any order."""
+        """Return the existing virtual files and folders directly in this folder, in any order."""

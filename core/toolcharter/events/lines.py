@@ -38,7 +38,7 @@ class Clock:
         self._moment = (-1, b"")
 
     def now(self) -> bytes:
-        """The current time as `2026-11-21T10:15:37.042Z`."""
+        """Return the current time as `2026-11-21T10:15:37.042Z`."""
         millisecond = time_ns() // 1_000_000
         known, text = self._moment
         if millisecond != known:

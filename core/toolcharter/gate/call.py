@@ -260,7 +260,7 @@ class CallIds:
         self._numbers = count(1)
 
     def __call__(self) -> str:
-        """The next identifier."""
+        """Return the next identifier."""
         return f"{self._prefix}{next(self._numbers)}"
 
 

@@ -131,7 +131,7 @@ def _world(judgement: "Analysis") -> DiskPreconditions:
 
 
 def _modules(judged: Iterable[AnalysedCommand]) -> tuple[tuple[str, str], ...]:
-    """The modules that commands import in Python by name alone, each with the folder in which Python runs."""
+    """Return the modules that commands import in Python by name alone, each with the folder in which Python runs."""
     return tuple(dict.fromkeys([(folder, one.module) for one in judged if one.module for folder in one.folders]))
 
 
@@ -141,7 +141,7 @@ def _may_change(reaches: Iterable[PathAccess]) -> Iterator[PathAccess]:
 
 
 def _brought(one: AnalysedCommand) -> Iterable[PathAccess]:
-    """The paths of a copying command, each with the folder that it is copied into."""
+    """Return the paths of a copying command, each with the folder that it is copied into."""
     into = next((access for access in one.reaches if access.change == "into"), None)
     if into is None:
         return one.reaches

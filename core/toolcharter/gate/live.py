@@ -227,7 +227,7 @@ class LiveToolbox:
         return self.reload()
 
     def _changed(self, plan: Plan) -> frozenset[str]:
-        """The tools whose code has changed, except those whose own extension asks about them."""
+        """Return the tools whose code has changed, except those whose own extension asks about them."""
         present = plan.discovered.fingerprints.items()
         changed = frozenset(name for name, code in present if self._first.get(fold(name), code) != code)
         return changed - plan.discovered.asked_about

@@ -86,7 +86,7 @@ class Runners:
         self._closed = False
 
     def name_for(self, *, bounded: bool) -> str:
-        """The runner's name for a tool; empty if its programs run nowhere."""
+        """Return the runner's name for a tool; empty if its programs run nowhere."""
         return self._name or (HOST if bounded else "")
 
     def is_sandbox_for(self, *, bounded: bool) -> bool:

@@ -225,7 +225,7 @@ class Runtime:
         return await self._view(current_call().caller).acall(tool, args)
 
     async def adecide(self, tool: str, args: Mapping[str, Any], /) -> Decision:
-        """What the gate would decide about `acall` now."""
+        """Return what the gate would decide about `acall` now."""
         check_deadline()
         return await self._view(current_call().caller).adecide(tool, args)
 

@@ -134,5 +134,5 @@ class BodyThreads:
         return ctx.abandon()
 
     def _hanging(self, ctx: CallContext) -> set[BodyThread]:
-        """The abandoned threads of calls, or of dry runs: a dry run must not make a call `tool_stuck`."""
+        """Return the abandoned threads of calls, or of dry runs: a dry run must not make a call `tool_stuck`."""
         return self._abandoned_dry_runs if ctx.dry else self._abandoned

@@ -147,9 +147,9 @@ class Toolbox(Mapping[str, Tool]):
         return bool(self._state.calls.live or self._state.calls.agents)
 
     def touching(self, words: Iterable[str]) -> frozenset[str]:
-        """The tools that may have a capability that one of *words*, globs over capabilities, matches. For the gate.
+        """Return the tools that may have a capability that one of *words*, globs over capabilities, matches.
 
-        A tool that declares no capabilities may have any.
+        A tool that declares no capabilities may have any. For the gate.
         """
         globs = tuple(map(parse_glob, words))
         declared = {name: tool.spec.all_capabilities() for name, tool in self._tools.items()} if globs else {}
@@ -199,16 +199,16 @@ class Toolbox(Mapping[str, Tool]):
         return None if notifier is None else notifier.last_error
 
     def built_tool(self, name: str) -> BuiltTool | None:
-        """The tool with the name or alias *name*; None if the profile has none. For hosts."""
+        """Return the tool with the name or alias *name*; None if the profile has none. For hosts."""
         pipeline = self._find(name)
         return None if pipeline is None else pipeline.tool
 
     def pipeline_for(self, tool: BuiltTool) -> CallPipeline:
-        """The pipeline for a host's own *tool*, in this toolbox and for its caller. For hosts."""
+        """Return the pipeline for a host's own *tool*, in this toolbox and for its caller. For hosts."""
         return CallPipeline(self._state, tool, self._caller)
 
     def limits_for(self, name: str) -> Limits:
-        """The limits of the tool *name*, which may be a host's own tool. For hosts."""
+        """Return the limits of the tool *name*, which may be a host's own tool. For hosts."""
         return self._state.limits_for(name)
 
     def __getitem__(self, name: str) -> Tool:

@@ -61,7 +61,7 @@ def _items(text: str) -> Iterator[tuple[int, int, int]]:
 
 
 def _content(yaml: Any) -> tuple[type, ...]:
-    """The types of tokens that have text in the file, unlike the end of a block."""
+    """Return the types of tokens that have text in the file, unlike the end of a block."""
     return (
         yaml.BlockEntryToken,
         yaml.KeyToken,

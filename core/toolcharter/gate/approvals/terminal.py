@@ -95,7 +95,7 @@ class TerminalApprover:
 
 
 def _help(request: ApprovalRequest, *, is_always: bool) -> str:
-    """The line after an answer that is not accepted, such as `yes`: it lists the possible answers."""
+    """Return the line after an answer that is not accepted, such as `yes`: it lists the possible answers."""
     if is_always:
         return f"This call cannot be allowed always. {visible(request.why_not_always or '')}\n"
     always = ", or a and Enter to allow it from now on" if request.always else ""

@@ -115,13 +115,13 @@ class LateRuntime:
         return agents.SessionInbox(self._state, caller)
 
     def tools_for(self, caller: Caller, /) -> "ToolboxView":
-        """The current tools, as *caller* may use them."""
+        """Return the current tools, as *caller* may use them."""
         if self._state.view is None:
             raise Denied(Reason.NOT_AVAILABLE, "The toolbox is still being built.")
         return self._state.view(caller)
 
     def allowance_for(self, caller: Caller, /) -> "Allowance":
-        """What the profile permits *caller* now."""
+        """Return what the profile permits *caller* now."""
         seen = {*self.tools_for(caller)}
         assert self._state.allowance is not None  # noqa: S101 - it comes with the view; for the type checkers
         whole = self._state.allowance()

@@ -74,7 +74,7 @@ class PolicyStage:
     def _preconditions(
         self, decision: Decision, subject: RuleInput, understanding: CommandAnalysis
     ) -> DiskPreconditions | None:
-        """The disk preconditions of commands that a rule allows by their text; None if `bash:*` allows all commands."""
+        """Return the disk preconditions of commands that a rule allows by their text; None if `bash:*` allows all."""
         if decision.stage == "ask":  # If `allow` covers the call, an `ask` rule must not remove the guard.
             decision = self.view.by_mode(subject)
         # The commands of `cli` and `custom` tools are written by their author; no rule allows them by their text.
@@ -118,7 +118,7 @@ def refuse(ctx: CallContext) -> None:
 
 
 def _action(ctx: CallContext) -> str | None:
-    """The call's action if the tool has no `invocation`: the argument `action`."""
+    """Return the call's action if the tool has no `invocation`: the argument `action`."""
     action = argument(ctx.values, "action")
     return action if isinstance(action, str) else None
 

@@ -103,7 +103,7 @@ def _canonical(settings: ReadBeforeWrite, facts: Mapping[str, ToolFacts]) -> Rea
 
 
 def _identity(paths: Paths, path: str) -> Hashable | None:
-    """The identity of the file at *path*, which changes if the file is replaced or changed; None if there is none."""
+    """Return an identity of the file at *path*, which changes with the file; None if there is no file."""
     try:
         with paths.open_file(path) as file:
             found = os.fstat(file.fileno())

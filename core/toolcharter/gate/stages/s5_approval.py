@@ -105,7 +105,7 @@ class ApprovalService:
             self._kept = _Known(state, found)
 
     def _given_before(self, asked: AskedCall, ctx: CallContext) -> list[tuple[Kept, list[str]]]:
-        """The saved approvals of the same call, each with the reasons why it is no longer valid."""
+        """Return the saved approvals of the same call, each with the reasons why it is no longer valid."""
         try:
             self.refresh()
         except ConfigurationError:
@@ -164,7 +164,7 @@ class ApprovalService:
         return False
 
     def _why_again(self, asked: AskedCall, ctx: CallContext) -> str | None:
-        """Why a person is asked again although the call has a saved approval; None if it has none."""
+        """Return why a person is asked again although the call has a saved approval; None if it has none."""
         given = [] if ctx.asked_by_check else self._given_before(asked, ctx)
         if not given:
             return None
@@ -250,7 +250,7 @@ class ApprovalService:
         ), shows
 
     def _why_not_always(self, asked: AskedCall, ctx: CallContext, shown: ShownCall, shows: str) -> str | None:
-        """Why "allow always" is not offered; None if it is."""
+        """Return why "allow always" is not offered; None if it is."""
         if self._folder is None:
             return (
                 "The profile does not offer it for any call."

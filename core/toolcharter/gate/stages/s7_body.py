@@ -214,7 +214,7 @@ def _as_text(value: Any) -> tuple[str, Any]:
 
 
 def _described(error: BaseException) -> str:
-    """The exception's type and text, or only its type if its `__str__` fails."""
+    """Return the exception's type and text, or only its type if its `__str__` fails."""
     try:
         return f"{type(error).__name__}: {error}"
     except Exception:  # noqa: BLE001 - a plugin's `__str__` may raise anything
