@@ -98,7 +98,7 @@ class NodeGraph(StoreRecord):
         if len(self.nodes) > policy.max_nodes:
             what = f"A graph has at most {policy.max_nodes} nodes."
         elif edges > policy.max_edges:
-            what = f"Nodes of a graph need others at most {policy.max_edges} times."
+            what = f"The nodes of a graph have at most {policy.max_edges} dependencies together."
         elif large:
             what = f"The arguments of {_names(large)} have more than {policy.max_argument_bytes} bytes."
         elif sum(sizes.values()) > MAX_GRAPH_BYTES:
@@ -118,7 +118,7 @@ class NodeGraph(StoreRecord):
             return tuple(known[name] for name in sorter.static_order())
         except CycleError as error:
             around = " -> ".join(reversed(error.args[1]))
-            what = f"The nodes need each other in a circle: {around}."
+            what = f"The nodes depend on each other in a cycle: {around}."
             raise ToolError(what, reason=NodesReason.CYCLE) from None
 
     def require_outputs(self) -> None:
@@ -134,7 +134,9 @@ class NodeGraph(StoreRecord):
     def _missing(self) -> Iterator[str]:
         known = {node.name for node in self.nodes}
         for node in self.nodes:
-            yield from (f"{node.name!r} needs {need!r}, which is not there" for need in node.needs if need not in known)
+            yield from (
+                f"{node.name!r} needs {need!r}, which does not exist" for need in node.needs if need not in known
+            )
 
     def needing(self, name: str) -> list[str]:
         """Return the names of the nodes that need *name*."""

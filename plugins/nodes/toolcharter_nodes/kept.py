@@ -56,7 +56,7 @@ class Graphs:
             if tx.get(NodeGraph, owner, name) is not None:
                 raise ToolError(f"There is a graph {name!r} already.", reason=NodesReason.ALREADY_EXISTS)
             if tx.count(NodeGraph, where={"owner": owner}) >= most:
-                what = f"There are {most} graphs already, which is the most; delete one first."
+                what = f"There are {most} graphs already, and no more are allowed. Delete one first."
                 raise Denied(NodesReason.TOO_MANY_GRAPHS, what)
             tx.put(graph, expected=0)
 

@@ -106,7 +106,7 @@ class Actions:
         """Run all calls of a graph, each through the gate."""
         asked.require("graph")
         if _IS_RUNNING.get():
-            raise Denied(NodesReason.NESTED_RUN, "A graph runs no graphs.")
+            raise Denied(NodesReason.NESTED_RUN, "A graph may not run graphs.")
         run = GraphRun(self._rt, self._policy, await self._graphs.own(asked.graph))
         token = _IS_RUNNING.set(True)
         try:
@@ -159,20 +159,21 @@ def build(_workspace: Path, policy: NodesPolicy, rt: ToolRuntime) -> Callable[..
         target: Name = "",
         argument: Annotated[str, Field(max_length=128)] = "",
     ) -> str:
-        """Put several calls of tools together into a graph, in which what one gives goes into the arguments of others.
+        """Build and run a graph of tool calls, in which calls can use the outputs of other calls as arguments.
 
         Args:
             action: create (graph); add (graph, node, tool, arguments): a call; connect (graph, source, target,
-                argument): what source gives becomes an argument of target; without argument, target only waits for it; list (graph): your graphs, or the nodes of one; run (graph): all calls, each behind those that it
+                argument): the output of source becomes an argument of target; without argument, target only waits for
+                source; list (graph): your graphs, or the nodes of one; run (graph): all calls, each after those that it
                 needs; delete (graph, node): a graph, or one node of it.
             graph: The graph's name.
             node: The node's name.
-            tool: Which tool the node calls.
-            arguments: What it is called with. {"$output": "NODE.text"} or {"$output": "NODE.data.KEY.0"} stands for what
-                another node has given.
-            source: The node that gives, or what of it: NODE.text, NODE.data.KEY.0; its text if nothing is said.
-            target: The node that takes.
-            argument: Which argument of target.
+            tool: The tool that the node calls.
+            arguments: The arguments of the call. {"$output": "NODE.text"} or {"$output": "NODE.data.KEY.0"} is replaced
+                by the output of another node.
+            source: The node whose output is used, or a part of it: NODE.text, NODE.data.KEY.0; by default its text.
+            target: The node that uses the output.
+            argument: The argument of target.
         """
         ctx = rt.start("nodes", action=action, graph=graph)
         if action not in policy.allowed_actions:

@@ -11,30 +11,30 @@ Action = Literal["create", "add", "connect", "list", "run", "delete"]
 
 
 class NodesPolicy(ToolPolicy):
-    """How far one profile lets `nodes` go."""
+    """What one profile allows `nodes` to do."""
 
     allowed_actions: tuple[Action, ...] = ("list", "delete")
-    """What may be done."""
+    """The allowed actions."""
     allowed_tools: tuple[Annotated[str, Field(min_length=1, max_length=128)], ...] = ()
-    """The tools that a graph may call, by the names that it calls them by; `*` is every tool that the caller has."""
+    """The tools that a graph may call, by the names that it uses; `*` means every tool that the caller has."""
     max_graphs: Annotated[int, Field(ge=1, le=200)] = 20
     """How many graphs one user of one agent may have."""
     max_nodes: Annotated[int, Field(ge=1, le=100)] = 20
     """How many nodes a graph may have, each one call."""
     max_edges: Annotated[int, Field(ge=1, le=1_000)] = 60
-    """How many times nodes of a graph may need others."""
+    """How many dependencies all nodes of a graph may have together."""
     max_argument_bytes: Annotated[int, Field(ge=64, le=1_048_576)] = 32_768
-    """How large the arguments of one call may be as JSON, as written and with the outputs in them."""
+    """How many bytes the arguments of one call may have as JSON, before and after outputs are inserted."""
     max_output_bytes: Annotated[int, Field(ge=64, le=4_194_304)] = 262_144
-    """How large the text, and the data as JSON, of one call may be for others to refer to."""
+    """How many bytes the text, and the data as JSON, of a call may have for other calls to refer to them."""
     max_run_s: Annotated[float, Field(gt=0, le=3_600)] = 120.0
-    """How long a run may take, in seconds; the call's own limit counts besides."""
+    """How long a run may take, in seconds. The time limit of its own call applies, too."""
     max_text_chars: Annotated[int, Field(ge=0, le=20_000)] = 2_000
     """How much of the text of each call a run shows, in characters."""
 
 
 class NodesReason(StrEnum):
-    """Why `nodes` refuses a call, or calls it failed."""
+    """Why `nodes` refuses a call, or why a call fails."""
 
     ACTION_NOT_ALLOWED = "action_not_allowed"
     TOOL_NOT_ALLOWED = "tool_not_allowed"

@@ -63,7 +63,7 @@ def references_in(value: Any, depth: int = 0) -> Iterator[Reference]:
             is nested too deep.
     """
     if depth > MAX_DEPTH:
-        raise ToolError(f"Arguments are nested more than {MAX_DEPTH} deep.", reason=NodesReason.TOO_LARGE)
+        raise ToolError(f"Arguments are nested more than {MAX_DEPTH} levels deep.", reason=NodesReason.TOO_LARGE)
     if isinstance(value, dict):
         if KEY in value:
             yield _reference(value)
@@ -76,7 +76,7 @@ def references_in(value: Any, depth: int = 0) -> Iterator[Reference]:
 
 def _reference(value: Mapping[str, Any]) -> Reference:
     if len(value) > 1:
-        what = f"An object with {KEY!r} is a reference, and has no other key."
+        what = f"An object with {KEY!r} is a reference, and may have no other key."
         raise ToolError(what, reason=NodesReason.INVALID_REFERENCE)
     return read_reference(value[KEY])
 
@@ -130,20 +130,20 @@ def looked_up(reference: Reference, outputs: Mapping[str, Output]) -> Any:
     if output is None:
         raise _missing(reference, "has no output")
     if (output.text is None) if reference.part == "text" else not output.is_data_kept:
-        what = f"What {reference.node!r} has given as {reference.part} is too large to be referred to."
+        what = f"The {reference.part} of {reference.node!r} is too large to be referred to."
         raise ToolError(what, reason=NodesReason.TOO_LARGE)
     if reference.part == "text":
         return output.text
     value = output.data
     if value is None:
-        raise _missing(reference, "has given no data")
+        raise _missing(reference, "has returned no data")
     for step in reference.path:
         if isinstance(value, dict) and step in value:
             value = value[step]
         elif isinstance(value, list) and _INDEX.fullmatch(step) and int(step) < len(value):
             value = value[int(step)]
         else:
-            raise _missing(reference, f"has given nothing at {step!r}")
+            raise _missing(reference, f"has returned nothing at {step!r}")
     return value
 
 

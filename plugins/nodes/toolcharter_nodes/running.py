@@ -124,7 +124,14 @@ class GraphRun:
         for node in self._order[len(self.steps) :]:
             if node is at:
                 self.steps.append(
-                    Step(node.name, node.tool, "failed", "error", Reason.TIMED_OUT, "The run had no time left.")
+                    Step(
+                        node.name,
+                        node.tool,
+                        "failed",
+                        "error",
+                        Reason.TIMED_OUT,
+                        "The time limit of the run was reached.",
+                    )
                 )
             else:
                 self.steps.append(Step(node.name, node.tool, "skipped", needs=("time",)))
@@ -147,7 +154,7 @@ def require_tool(tool: str, policy: NodesPolicy) -> None:
         Denied: `tool_not_allowed`.
     """
     if not any(name in {"*", tool.lower()} for name in map(str.lower, policy.allowed_tools)):
-        raise Denied(NodesReason.TOOL_NOT_ALLOWED, f"The profile lets no graph call {tool[:80]!r}.")
+        raise Denied(NodesReason.TOOL_NOT_ALLOWED, f"The profile does not allow graphs to call {tool[:80]!r}.")
 
 
 def kept(result: ToolResult, most_bytes: int) -> Output:

@@ -234,7 +234,7 @@ def test_an_output_that_a_call_has_not_given_is_named(boxes: Boxes) -> None:
     boxes.events.clear()
     result = do(box, "run")
     assert states(result) == {"a": "ran", "b": "failed"}
-    assert "b (read_file): failed, missing_output: 'a.data.items.7': 'a' has given nothing at '7'." in result.text
+    assert "b (read_file): failed, missing_output: 'a.data.items.7': 'a' has returned nothing at '7'." in result.text
     assert not [event for event in boxes.events if event["tool"] == "read_file"]
 
 
@@ -263,7 +263,7 @@ def test_an_output_that_is_too_large_is_not_kept(boxes: Boxes) -> None:
     (boxes.workspace / "big.txt").write_text("x" * 500)
     box = made(boxes(max_output_bytes=64), a=("read_file", {"path": "big.txt"}))
     add(box, "b", path=out("a.text"))
-    assert "b (read_file): failed, too_large: What 'a' has given as text" in do(box, "run").text
+    assert "b (read_file): failed, too_large: The text of 'a' is too large" in do(box, "run").text
 
 
 @each_row(
