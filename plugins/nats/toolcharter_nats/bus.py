@@ -323,7 +323,7 @@ def _lease(tenant: str, name: str, document: bytes, revision: int) -> BusLease:
     held = _told(document)
     holder, fence = held.get("holder"), held.get("fence")
     if not isinstance(holder, str) or not isinstance(fence, int):
-        raise BusUnavailable(f"The lease {name!r} was written by somebody else: nobody can tell who has it.")
+        raise BusUnavailable(f"The lease {name!r} was written by another program: its holder is unknown.")
     return BusLease(tenant, name, holder, (fence or revision) if holder else 0, revision)
 
 

@@ -52,7 +52,7 @@ class RedisExport:
 
     def __iter__(self) -> Iterator[Exported]:
         if self._file is None:
-            raise StoreUnavailable("An export is read while it is open.")
+            raise StoreUnavailable("An export can only be read while it is open.")
         self._file.seek(0)
         for line in self._file:
             yield read(json.loads(line))
@@ -94,7 +94,7 @@ class Lock:
 
     def lost(self) -> StoreUnavailable:
         """Return the exception for an expired lock."""
-        return StoreUnavailable("It took so long that others have begun to write again.")
+        return StoreUnavailable("The lock expired, and other processes may have written meanwhile.")
 
 
 @contextmanager
@@ -107,7 +107,7 @@ def locked(client: redis.Redis) -> Generator[Lock]:
     token, until = secrets.token_hex(16), time.monotonic() + 6 * _LOCK_S
     while not client.set(LOCK_KEY, token, nx=True, ex=_LOCK_S):
         if time.monotonic() > until:
-            raise StoreUnavailable("Another archive is made, or everything is replaced, at this moment.")
+            raise StoreUnavailable("Another backup or restore is running.")
         time.sleep(0.05)
 
     try:

@@ -86,16 +86,14 @@ class RedisEngine:
             held: Any = self._client(_LIMITS_S[-1]).mget(FORM_KEY, PLAIN_KEY)
         found, plain = held
         if found is None:
-            raise StoreUnavailable("Nothing is stored in this Redis yet: `toolcharter store migrate` makes it ready.")
+            raise StoreUnavailable("This Redis has no store yet: run `toolcharter store migrate`.")
         if int(found) > FORM:
-            raise StoreUnavailable(
-                f"A newer version has written this Redis, in form {int(found)}; this one reads {FORM}."
-            )
+            raise StoreUnavailable(f"This Redis has format {int(found)} of a newer version; this version reads {FORM}.")
         self._plain = (plain or b"").decode()
         if self._asked not in {None, self._plain}:
             raise StoreUnavailable(
-                f"The URL says plain={self._asked}, and the plain keys of this Redis are those of {self._plain or 'no tenant'}: "
-                "they are chosen before anything is stored. `toolcharter store copy` copies all into an empty database."
+                f"The URL says plain={self._asked}, but this Redis has the plain keys of {self._plain or 'no tenant'}, "
+                "which cannot be changed later. `toolcharter store copy` copies everything into an empty database."
             )
 
     def _names(self, scope: Scope) -> Names:
@@ -125,11 +123,13 @@ class RedisEngine:
                 except Again:
                     pass
             if time.monotonic() >= deadline:
-                raise StoreUnavailable("Redis took longer than there was time, or others wrote without end.")
+                raise StoreUnavailable(
+                    "Redis took longer than the time that was left, or other processes kept writing."
+                )
             if attempt >= MAX_ATTEMPTS and not self._is_locked(client):
                 break
             time.sleep(random.uniform(0, min(_LONGEST_PAUSE_S, _PAUSE_S * 2 ** min(attempt, 8))))  # noqa: S311 - a pause
-        raise StoreConflict("Others were in the way again and again.")
+        raise StoreConflict("Other transactions conflicted with this one again and again.")
 
     def _catch_up(self, scope: Scope, deadline: float) -> None:
         """Index the tools that another program wrote under shared names, if the last search is long enough ago."""
@@ -201,7 +201,7 @@ class RedisEngine:
                 )
                 if 0 < after < int(forgotten or 0):
                     raise StoreConflict(
-                        f"What was deleted since the change {after} is forgotten: read all anew, from 0."
+                        f"The store no longer knows all deletions since the change {after}: read everything again, from 0."
                     )
                 deleted = set(gone)
                 pairs = (
@@ -236,7 +236,7 @@ class RedisEngine:
         """
         found = self._leased(scope, "renew", lease, ttl_s, timeout_s)
         if found is None:
-            raise StoreConflict(f"The lease {lease.name!r} is no longer that of {lease.holder!r}.")
+            raise StoreConflict(f"The lease {lease.name!r} no longer belongs to {lease.holder!r}.")
         return lease._replace(expires=found[1])
 
     def release(self, scope: Scope, lease: StoreLease, /, *, timeout_s: float) -> None:
@@ -333,6 +333,6 @@ def _told() -> Generator[None]:
     try:
         yield
     except redis.AuthenticationError as error:
-        raise StoreUnavailable("Redis does not take the user or the password of the URL.") from error
+        raise StoreUnavailable("Redis refuses the user or the password of the URL.") from error
     except redis.RedisError as error:
         raise StoreUnavailable(f"Redis cannot be reached or has failed: {type(error).__name__}.") from error

@@ -192,4 +192,4 @@ def _drop(client: redis.Redis, token: bytes) -> None:
 
 
 def _twice(key: bytes) -> StoreUnavailable:
-    return StoreUnavailable(f"Nothing is replaced: two things would have the key {key!r}.")
+    return StoreUnavailable(f"Nothing is replaced: two entries would have the key {key!r}.")

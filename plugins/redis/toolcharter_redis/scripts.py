@@ -29,7 +29,7 @@ return redis.call('HINCRBY', KEYS[1], 'writes', 1)
 
 LEASE = """
 -- KEYS: the lease, the set of leases, the set of scopes. ARGV: what to do, holder, number, seconds, name, scope.
--- Returns {number, end}, or nothing if somebody else has it.
+-- Returns {number, end}, or nothing if another holder has it.
 local time = redis.call('TIME')
 local now = time[1] + time[2] / 1000000
 local held = redis.call('HMGET', KEYS[1], 'holder', 'fence', 'expires')

@@ -17,7 +17,7 @@ from toolcharter_stores.sql.transaction import require_text
 Where = Mapping[str, Value]
 _AT_ONCE = 500
 _MAX_ID_CHARS = 512
-NO_TEXT = "A store in Redis has no full text: use sqlite: or postgresql: for what searches."
+NO_TEXT = "A store in Redis has no full-text search: use sqlite: or postgresql: for that."
 
 
 class Again(Exception):

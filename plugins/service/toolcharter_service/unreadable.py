@@ -72,7 +72,7 @@ class _Routes:
         try:
             page = await store.asynchronous().page(model, after=after, limit=PAGE, skip_unreadable=True)
         except ToolError as error:
-            raise HttpProblem(400, "`after` is what the page before has given.", "invalid_request") from error
+            raise HttpProblem(400, "`after` must be the cursor of the previous page.", "invalid_request") from error
         return Unreadable(keys=page.unreadable_keys, after=page.after)
 
     async def delete_unreadable(self, kind: Kind, key: Key, principal: Operator) -> Removed:

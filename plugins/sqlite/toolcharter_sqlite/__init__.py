@@ -41,5 +41,5 @@ def file_of(url: str) -> Path:
         return folder / FILE
     path = unquote(rest.removeprefix("//"))
     if not rest.startswith("///") or "?" in rest or "#" in rest or path.endswith("/") or "\0" in path:
-        raise ValueError("write sqlite: for the file in the user's state, or sqlite:///absolute/path for another")
+        raise ValueError("write sqlite: for the default file, or sqlite:///absolute/path for another file")
     return Path(os.path.normpath(f"/{path.lstrip('/')}"))  # Other tools write four slashes for the same file.

@@ -65,7 +65,7 @@ def backup(engine: StoreEngine, file: Path, *, replaces: bool = False) -> Writte
         StoreUnavailable: The store cannot be read.
     """
     if file.exists() and not replaces:
-        raise ArchiveError(f"{file} is there already; take another name, or --force.")
+        raise ArchiveError(f"{file} exists already. Choose another name, or use --force.")
     new = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
     try:
         descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
@@ -107,7 +107,7 @@ def _line(each: Exported) -> bytes:
         line = orjson.dumps(value) + b"\n"
         read(value)
     except (TypeError, ValueError) as error:
-        raise ArchiveError(f"{_named(each)} is nothing that could be restored: {error}. Delete it first.") from error
+        raise ArchiveError(f"{_named(each)} cannot be restored: {error}. Delete it first.") from error
     if len(line) > MAX_LINE:
         raise ArchiveError(f"{_named(each)} is longer than {MAX_LINE} bytes. Delete it first.")
     return line
@@ -192,13 +192,13 @@ class Archive:
             try:
                 if engine.unseal(*_SIGNATURE, self._signed) == self._digest:
                     return
-                why = "its signature is that of another archive"
+                why = "its signature belongs to another archive"
             except UnreadableRecord:
                 why = "no key of this store has signed it"
             except StoreUnavailable as error:
                 why = f"its signature cannot be checked: {error.message}"
         raise ArchiveError(
-            f"{self._name}: {why}. Whoever wrote it could write anything into the store. If you trust it, add --from-elsewhere."
+            f"{self._name}: {why}. Its author could write anything into the store. If you trust it, add --from-elsewhere."
         )
 
 
@@ -237,7 +237,7 @@ def copy(source: StoreEngine, target: StoreEngine, *, replaces: bool = False) ->
     if not replaces:
         with target.export() as there:
             if next(iter(there), None) is not None:
-                raise ArchiveError("Something is in the target already; --force replaces all of it.")
+                raise ArchiveError("The target is not empty; --force replaces all of its content.")
     with source.export() as content:
         counted = _Counted(content)
         target.replace_all(counted)
@@ -310,7 +310,7 @@ def _form(value: dict[str, Any]) -> int:
     if type(form) is not int or form < min([FORM, *UPGRADES]):
         raise ValueError("it is no archive of a store")
     if form > FORM:
-        raise ValueError(f"a newer version has written the archive, in form {form}; this one reads up to {FORM}")
+        raise ValueError(f"the archive has format {form} of a newer version; this version reads formats up to {FORM}")
     return form
 
 

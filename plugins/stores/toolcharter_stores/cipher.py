@@ -134,7 +134,7 @@ def _content(name: str) -> bytes:
         if found.st_uid not in {0, os.geteuid()}:
             _refuse("belongs to another user")
         if found.st_mode & _FOR_OTHERS:
-            _refuse("is open to others: chmod go= it")
+            _refuse("is open to other users: run chmod go= on it")
         content = stream.read(_MAX_FILE_BYTES + 1)
     if len(content) > _MAX_FILE_BYTES:
         _refuse(f"is larger than {_MAX_FILE_BYTES} bytes")

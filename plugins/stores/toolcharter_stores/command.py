@@ -1,4 +1,4 @@
-"""`toolcharter store`: migrate, check, back up, restore and copy a store, encrypt its secrets anew, and keep secrets."""
+"""`toolcharter store`: migrate, check, back up, restore and copy a store, rotate its keys, and manage its secrets."""
 
 import json
 import sys
@@ -27,7 +27,7 @@ URL = "TOOLCHARTER_STORE"
 
 @click.group("store")
 def command() -> None:
-    """Look after a store: its form, its content, its secrets."""
+    """Manage a store: its format, its content and its secrets."""
 
 
 def _with_store(**settings: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -46,7 +46,7 @@ def _with_store(**settings: Any) -> Callable[[Callable[..., None]], Callable[...
             show_default=True,
             show_envvar=True,
             metavar="URL",
-            help="Which store: sqlite:, sqlite:///path, postgresql://..., redis://...",
+            help="The store: sqlite:, sqlite:///path, postgresql://..., redis://...",
         )
         return option(update_wrapper(run, function))
 
@@ -68,16 +68,16 @@ def _told() -> Generator[None]:
 @command.command()
 @_with_store()
 def migrate(handle: StoreHandle) -> None:
-    """Bring the store to the form that this version reads. A form that a newer version wrote is refused."""
+    """Migrate the store to the format of this version. A newer format is refused."""
     handle.engine.require_current()
-    click.echo("The store is in the present form.")
+    click.echo("The store has the current format.")
 
 
 @command.command()
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 @_with_store(migrates=False)
 def check(handle: StoreHandle, *, as_json: bool) -> None:
-    """Read everything and decrypt every secret; status 1 if anything is wrong."""
+    """Read everything and decrypt every secret. Exit status 1 if anything is wrong."""
     found = upkeep.check(handle.engine)
     if as_json:
         rows = [{"tenant": t, "distribution": d, "kind": k, "records": n} for (t, d, k), n in found.records.items()]
@@ -87,7 +87,7 @@ def check(handle: StoreHandle, *, as_json: bool) -> None:
     else:
         for (tenant, distribution, kind), number in found.records.items():
             click.echo(f"{number:>9}  {tenant or '-'}  {distribution}  {kind}")
-        click.echo(f"{found.items} items of lists, {found.secrets} secrets.")
+        click.echo(f"{found.items} list items, {found.secrets} secrets.")
         for fault in found.faults:
             click.echo(fault, err=True)
     if found.faults:
@@ -95,7 +95,7 @@ def check(handle: StoreHandle, *, as_json: bool) -> None:
 
 
 _FILE = click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
-_FORCE = click.option("--force", is_flag=True, help="Replace what is there.")
+_FORCE = click.option("--force", is_flag=True, help="Replace existing content.")
 
 
 @command.command()
@@ -103,10 +103,10 @@ _FORCE = click.option("--force", is_flag=True, help="Replace what is there.")
 @_FORCE
 @_with_store(migrates=False)
 def backup(handle: StoreHandle, file: Path, *, force: bool) -> None:
-    """Write all there is to FILE, while others go on writing. Secrets stay encrypted in it."""
+    """Write the whole store to FILE, while other processes keep writing. Secrets stay encrypted in it."""
     written = archive.backup(handle.engine, file, replaces=force)
     if not written.is_signed:
-        click.echo("The archive is not signed, for there is no key: a restore needs --from-elsewhere.", err=True)
+        click.echo("The archive is not signed, since there is no key: a restore needs --from-elsewhere.", err=True)
     click.echo(f"{written.lines} lines.")
 
 
@@ -115,7 +115,7 @@ def backup(handle: StoreHandle, file: Path, *, force: bool) -> None:
 @click.option("--from-elsewhere", is_flag=True, help="Trust an archive that no key of this store has signed.")
 @_with_store()
 def restore(handle: StoreHandle, file: Path, *, from_elsewhere: bool) -> None:
-    """Make FILE all there is in the store, whole or not at all; what was in the store is gone."""
+    """Replace the whole content of the store by FILE, completely or not at all."""
     click.echo(f"{archive.restore(file, handle.engine, from_elsewhere=from_elsewhere)} lines.")
 
 
@@ -124,7 +124,7 @@ def restore(handle: StoreHandle, file: Path, *, from_elsewhere: bool) -> None:
 @_FORCE
 @_with_store(migrates=False)
 def copy_store(handle: StoreHandle, target: str, *, force: bool) -> None:
-    """Make all there is in the store all there is in another one, of whichever kind."""
+    """Replace the whole content of another store, of any kind, by the content of this store."""
     with open_store(target) as other:
         click.echo(f"{archive.copy(handle.engine, other.engine, replaces=force)} lines.")
 
@@ -132,16 +132,16 @@ def copy_store(handle: StoreHandle, target: str, *, force: bool) -> None:
 @command.command("rotate-key")
 @_with_store(migrates=False)
 def rotate_key(handle: StoreHandle) -> None:
-    """Encrypt every secret anew with the first of the keys. Then the others can be taken away."""
+    """Encrypt every secret again with the first key. Then the other keys can be removed."""
     click.echo(f"{upkeep.rotate_keys(handle.engine)} records.")
 
 
 @command.group()
 def secret() -> None:
-    """The secrets that profiles, servers and tools name as secret:NAME."""
+    """Manage the secrets that profiles, servers and tools refer to as secret:NAME."""
 
 
-_TENANT = click.option("--tenant", default="", help="Whose; by default those of the only tenant.")
+_TENANT = click.option("--tenant", default="", help="The tenant; by default the only tenant.")
 
 
 @secret.command("put")
@@ -149,7 +149,7 @@ _TENANT = click.option("--tenant", default="", help="Whose; by default those of 
 @_TENANT
 @_with_store()
 def put_secret(handle: StoreHandle, name: str, tenant: str) -> None:
-    """Keep a secret, read from standard input, or asked for without an echo."""
+    """Store a secret, read from standard input or from a prompt without echo."""
     value = click.prompt("Value", hide_input=True) if sys.stdin.isatty() else sys.stdin.read().removesuffix("\n")
     if not value:
         raise click.UsageError("The value is empty.")
@@ -163,7 +163,7 @@ def put_secret(handle: StoreHandle, name: str, tenant: str) -> None:
 @_TENANT
 @_with_store()
 def list_secrets(handle: StoreHandle, tenant: str) -> None:
-    """The names; no value is ever shown."""
+    """List the names. Values are never shown."""
     after = ""
     while True:
         page = _secrets(handle, tenant).page(SecretRecord, after=after, limit=500)
@@ -179,7 +179,7 @@ def list_secrets(handle: StoreHandle, tenant: str) -> None:
 @_TENANT
 @_with_store()
 def delete_secret(handle: StoreHandle, name: str, tenant: str) -> None:
-    """Forget a secret. What names it is denied from then on."""
+    """Delete a secret. Calls that need it are denied from then on."""
     if not _secrets(handle, tenant).delete(SecretRecord, name):
         raise archive.ArchiveError(f"There is no secret {name!r}.")
     click.echo(f"{name} is deleted.")

@@ -76,7 +76,7 @@ def _text(value: object) -> str:
 def _matching(value: object, form: re.Pattern[str]) -> str:
     text = _text(value)
     if form.fullmatch(text) is None:
-        raise ValueError("it names no tenant, distribution and kind of a store")
+        raise ValueError("its tenant, distribution or kind is invalid")
     return text
 
 
@@ -90,7 +90,7 @@ def _name(value: object) -> str:
 def _field(value: object) -> str:
     text = _text(value)
     if not text.isidentifier() or len(text) > _MAX_NAME_CHARS:
-        raise ValueError("it names no field of a record")
+        raise ValueError("it is no name of a field")
     return text
 
 
@@ -100,7 +100,7 @@ def _indexed(value: object) -> str | int | bool | None:
     if not isinstance(value, str | int | None):
         raise TypeError
     if isinstance(value, int) and not -_INT64 <= value < _INT64:
-        raise ValueError("an indexed field holds whole numbers of 64 bits")
+        raise ValueError("an indexed field holds whole numbers of at most 64 bits")
     return value
 
 

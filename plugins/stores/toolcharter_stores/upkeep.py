@@ -90,10 +90,10 @@ def rotate_keys(engine: StoreEngine) -> int:
             except StoreConflict:  # another process has just written it, with the new key or an old key
                 missed += 1
         if faults and not missed:
-            raise StoreUnavailable(f"{len(faults)} records stay as they are. {' '.join(faults[:_MOST_TOLD])}")
+            raise StoreUnavailable(f"{len(faults)} records are unchanged. {' '.join(faults[:_MOST_TOLD])}")
         if not missed:
             return written
-    raise StoreUnavailable("Others write the same records again and again. Run it again when less goes on.")
+    raise StoreUnavailable("Other processes keep changing the same records. Run it again when the store is less busy.")
 
 
 def _with_secrets(engine: StoreEngine) -> list[ExportedRow]:

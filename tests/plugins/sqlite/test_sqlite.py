@@ -49,7 +49,7 @@ def test_a_url_names_a_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
 )
 def test_another_url_is_refused(url: str) -> None:
     """With the forms that there are."""
-    with pytest.raises(ValueError, match=r"write sqlite: for the file in the user's state, or sqlite:///absolute/path"):
+    with pytest.raises(ValueError, match=r"write sqlite: for the default file, or sqlite:///absolute/path"):
         open_engine(url)
 
 
@@ -179,7 +179,7 @@ def test_a_long_query_ends_with_its_time(tmp_path: Path) -> None:
             each.put("note", row(str(number), full_text="word " * 20), expected=0)
 
     rows.transact(fill)
-    with pytest.raises(StoreUnavailable, match="SQLite took longer than there was time"):
+    with pytest.raises(StoreUnavailable, match="SQLite took longer than the time that was left"):
         Rows(engine, SCOPE, timeout_s=0.0005).search("word", limit=1_000)
 
     assert len(rows.search("word", limit=10)) == 10

@@ -120,7 +120,7 @@ def test_who_follows_the_changes_learns_of_a_restore(own: StoreEngine) -> None:
 
     for each, number in seen.items():
         assert own.last_change(each, timeout_s=30) > number
-        with pytest.raises(StoreConflict, match="read all anew"):
+        with pytest.raises(StoreConflict, match="read everything again"):
             own.changes(each, number, (), 10, timeout_s=30)
     assert rows.changes() == [(2, "tool", ("old",), False)]
     assert Rows(own, other).changes() == []

@@ -167,7 +167,7 @@ def test_a_file_of_keys_that_others_can_open_is_refused(mode: int, tmp_path: Pat
     file.write_text(RAW.hex())
     file.chmod(mode)
 
-    with pytest.raises(StoreUnavailable, match="is open to others"):
+    with pytest.raises(StoreUnavailable, match="is open to other users"):
         Cipher({KEY_FILE: str(file)}).seal(*PLACE, "x")
 
 

@@ -165,7 +165,7 @@ def test_an_archive_of_an_older_version_is_restored(
     with open_store(target) as handle:
         [found] = handle.bound("acme", "acme-tests").page(Note, where={"author": "012"}).records
     assert found.record == Note(id="a", author="012", hidden={"k": "kept"})
-    assert (refused.exit_code, "a newer version has written" in refused.output) == (1, True)
+    assert (refused.exit_code, "of a newer version" in refused.output) == (1, True)
 
 
 def rewritten(file: Path, change: Any) -> None:
@@ -247,7 +247,7 @@ def test_an_archive_from_elsewhere_needs_a_word(sqlite: SqlitePlaces, tmp_path: 
         assert content(target)[0][0][0]["author"] == "ann"
     assert told == {
         "changed": (1, "it is not signed"),
-        "moved": (1, "its signature is that of another archive"),
+        "moved": (1, "its signature belongs to another archive"),
         "theirs": (1, "no key of this store has signed it"),
         "bare": (1, "it is not signed"),
     }
@@ -277,7 +277,7 @@ def test_a_store_is_copied_into_an_empty_one(url: str, sqlite: SqlitePlaces) -> 
     assert run("copy", target, "--store", url).exit_code == 0
     assert content(target, is_searched="redis" not in url) == content(url)
     refused = run("copy", target, "--store", url)
-    assert (refused.exit_code, "already" in refused.output) == (1, True)
+    assert (refused.exit_code, "is not empty" in refused.output) == (1, True)
     assert run("copy", target, "--force", "--store", url).exit_code == 0
 
 
@@ -324,7 +324,7 @@ def test_faults_are_told(url: str) -> None:
     assert run("check", "--store", "nothing:").exit_code == 2
     with open_store(url) as handle:
         filled(handle, 3)
-    assert run("migrate", "--store", url).output == "The store is in the present form.\n"
+    assert run("migrate", "--store", url).output == "The store has the current format.\n"
 
 
 def test_a_store_in_another_form_is_not_read(places: "PostgresqlPlaces | RedisPlaces | SqlitePlaces") -> None:

@@ -56,10 +56,10 @@ HOSTILE: dict[str, tuple[str, tuple[Any, ...]]] = {
     "a change before the first": ("line 2: versions", (record(at=(1, -3)),)),
     "a fence that leaves no number": ("line 2: versions", (fence((1 << 63) - 1),)),
     "a fence that is no number": ("line 2: it is no row", (fence(1.5),)),
-    "a tenant with a colon": ("line 2: it names no tenant", (record(of=("a:b", SERVICE)),)),
-    "a tenant that is a path": ("line 2: it names no tenant", (record(of=("../a", SERVICE)),)),
-    "a distribution": ("line 2: it names no tenant", (record(of=("acme", "A B")),)),
-    "a kind with a colon": ("line 2: it names no tenant", (record(kind="tool:x"),)),
+    "a tenant with a colon": ("line 2: its tenant, distribution or kind", (record(of=("a:b", SERVICE)),)),
+    "a tenant that is a path": ("line 2: its tenant, distribution or kind", (record(of=("../a", SERVICE)),)),
+    "a distribution": ("line 2: its tenant, distribution or kind", (record(of=("acme", "A B")),)),
+    "a kind with a colon": ("line 2: its tenant, distribution or kind", (record(kind="tool:x"),)),
     "no key": ("line 2: it is no record", (record(key=[]),)),
     "a key that is text": ("line 2: it is no row", (record(key="abc"),)),
     "an empty key": ("line 2: it is no row", (record(""),)),
@@ -69,7 +69,7 @@ HOSTILE: dict[str, tuple[str, tuple[Any, ...]]] = {
     "a long indexed text": ("line 2: an indexed field", (record(indexed={"a": "x" * 600}),)),
     "a large indexed number": ("line 2: an indexed field", (record(indexed={"a": 1 << 63}),)),
     "many indexed fields": ("line 2: it is no record", (record(indexed={f"a{n}": 1 for n in range(100)}),)),
-    "a field that is none": ("line 2: it names no field", (record(secret=["a b"]),)),
+    "a field that is none": ("line 2: it is no name of a field", (record(secret=["a b"]),)),
     "a list without a name": ("line 2: a list or lease", (item(""),)),
     "a long lease": ("line 2: a list or lease", (fence(1, "a" * 600),)),
     "a second line that breaks off": ("line 3: it is no row", (record(), {"of": ["acme", SERVICE]})),
@@ -194,6 +194,6 @@ def test_one_hostile_record_keeps_no_other_from_a_new_key(sqlite: SqlitePlaces) 
     rotated = CliRunner().invoke(command, ["rotate-key", "--store", url], env=both)
 
     assert rotated.exit_code == 1
-    assert rotated.output.startswith("1 records stay as they are. toolcharter of a: x: The secret field 'value'")
+    assert rotated.output.startswith("1 records are unchanged. toolcharter of a: x: The secret field 'value'")
     checked = CliRunner().invoke(command, ["check", "--store", url], env={"TOOLCHARTER_STORE_KEY": keys[1]})
     assert checked.output.count("cannot be decrypted") == 1

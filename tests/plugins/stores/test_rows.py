@@ -397,5 +397,5 @@ def test_without_full_text_a_search_says_so(engine: StoreEngine, rows: Rows) -> 
     if engine.has_full_text:
         assert rows.search("word") == []
     else:
-        with pytest.raises(StoreUnavailable, match="no full text"):
+        with pytest.raises(StoreUnavailable, match="no full-text search"):
             rows.search("word")

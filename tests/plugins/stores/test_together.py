@@ -136,7 +136,7 @@ def test_deletions_are_forgotten_and_who_asks_for_them_is_told(rows: Rows, monke
     assert (told[0], len(told)) == ((1, "other", ("a",), False), 12)
     assert rows.changes(told[-1][0]) == []
     assert len(rows.changes(1_990)) == 11
-    with pytest.raises(StoreConflict, match="read all anew, from 0"):
+    with pytest.raises(StoreConflict, match="read everything again, from 0"):
         rows.changes(1_989)
 
 

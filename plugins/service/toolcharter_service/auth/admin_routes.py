@@ -329,7 +329,7 @@ async def page_of(
     except StoreUnavailable as error:
         raise store_away() from error
     except (ToolError, ValueError) as error:
-        raise HttpProblem(400, "`after` is what the page before has given.", "invalid_request") from error
+        raise HttpProblem(400, "`after` must be the cursor of the previous page.", "invalid_request") from error
     return [one.record for one in page.records], page.after
 
 

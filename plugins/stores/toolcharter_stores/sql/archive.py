@@ -74,7 +74,7 @@ class SqlExport:
 
     def _rows(self, query: sa.Select[*tuple[Any, ...]]) -> Iterator[Any]:
         if self._connection is None:
-            raise StoreUnavailable("An export is read while it is open.")
+            raise StoreUnavailable("An export can only be read while it is open.")
         try:
             with self._connection.execution_options(yield_per=AT_ONCE).execute(query) as found:
                 yield from found

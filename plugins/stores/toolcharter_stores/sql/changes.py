@@ -35,7 +35,9 @@ def since(run: Run, scope: Scope, after: int, kinds: Sequence[str], limit: int) 
     if found is None:
         return ()
     if 0 < after < found.forgotten:
-        raise StoreConflict(f"What was deleted since the change {after} is forgotten: read all anew, from 0.")
+        raise StoreConflict(
+            f"The store no longer knows all deletions since the change {after}: read everything again, from 0."
+        )
     asked = {"at": found.id, "since": after, "most": limit, **({"kinds": list(kinds)} if kinds else {})}
     records, deletions = (run(query, **asked).all() for query in _QUERIES[bool(kinds)])
     both = [Change(seq, kind, key_of(key), deleted=False) for seq, kind, key in records]

@@ -186,6 +186,6 @@ class SqlEngine:
                 failure, is_lost = error, True
             pause_s = random.uniform(0, min(_PAUSE_S * 2**number, _LONGEST_PAUSE_S))  # noqa: S311 - spreads attempts
             if time.monotonic() + pause_s > deadline:
-                raise StoreUnavailable(f"{self._database.name} took longer than there was time.") from failure
+                raise StoreUnavailable(f"{self._database.name} took longer than the time that was left.") from failure
             time.sleep(pause_s)
-        raise StoreConflict("Others were writing at the same time, again and again.") from failure
+        raise StoreConflict("Other transactions conflicted with this one again and again.") from failure

@@ -18,9 +18,9 @@ def unavailable(database: Database, error: exc.SQLAlchemyError) -> StoreConflict
     """Return the exception to raise for *error*. Its message has no statement, no value and no server address."""
     match database.fault(error):
         case Fault.CONFLICT:
-            return Again("Others were writing at the same time.")
+            return Again("Another transaction was writing at the same time.")
         case Fault.LATE:
-            return StoreUnavailable(f"{database.name} took longer than there was time.")
+            return StoreUnavailable(f"{database.name} took longer than the time that was left.")
         case Fault.GONE:
             return Gone(f"There is no connection to {database.name}.")
         case Fault.OTHER:

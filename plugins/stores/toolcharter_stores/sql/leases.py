@@ -45,7 +45,7 @@ def renew(database: Database, run: Run, scope: int, lease: StoreLease, ttl_s: fl
     renewing = sa.update(LEASES).where(*_IS_IT).values(expires=until).returning(LEASES.c.expires)
     found = run(renewing, at=scope, lease=lease.name, who=lease.holder, number=lease.fence).first()
     if found is None:
-        raise StoreConflict(f"The lease {lease.name!r} is no longer that of {lease.holder!r}.")
+        raise StoreConflict(f"The lease {lease.name!r} no longer belongs to {lease.holder!r}.")
     return lease._replace(expires=found.expires)
 
 

@@ -42,7 +42,7 @@ def value_bytes(value: str | int | bool | None) -> bytes:  # noqa: FBT001 - a fi
             return _TRUE if value else _FALSE
         case int():
             if not -_INT64 <= value < _INT64:
-                raise ToolError("a whole number that is indexed has up to 64 bits", reason="invalid_arguments")
+                raise ToolError("an indexed whole number has at most 64 bits", reason="invalid_arguments")
             return _INT + (value + _INT64).to_bytes(8, "big")
         case str():
             return head(_TEXT + _utf8(value))
@@ -75,7 +75,9 @@ def cursor_parts(text: str, count: int) -> list[bytes]:
         parts.append(raw[4 : 4 + size])
         raw = raw[4 + size :]
     if raw or len(parts) != count or cursor_text(*parts) != text:
-        raise ToolError("`after` is what the page before gave, for the same order", reason="invalid_arguments")
+        raise ToolError(
+            "`after` must be the cursor of the previous page, with the same order", reason="invalid_arguments"
+        )
     return parts
 
 

@@ -234,7 +234,9 @@ class SqlTransaction:
             failure = unavailable(self._database, error)
             if isinstance(failure, Gone):
                 # Not retried: the server may have committed.
-                raise StoreUnavailable(f"The connection to {self._database.name} was lost at the end.") from error
+                raise StoreUnavailable(
+                    f"The connection to {self._database.name} was lost during the commit."
+                ) from error
             raise failure from error
         self._has_begun = False
 
@@ -328,4 +330,4 @@ def require_text(*texts: str) -> None:
     """
     for text in texts:
         if "\0" in text or (not text.isascii() and text.encode(errors="replace").decode() != text):
-            raise ToolError("a store keeps text that has a form in UTF-8 and no NUL", reason="invalid_arguments")
+            raise ToolError("a store only keeps text that is valid UTF-8 without NUL", reason="invalid_arguments")

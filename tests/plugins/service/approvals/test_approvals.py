@@ -219,7 +219,7 @@ async def test_a_question_that_was_kept_unheard_is_ended(place: Place, monkeypat
 
     async def unheard(self: Any, record: Any, **more: Any) -> int:
         await put(self, record, **more)
-        raise StoreUnavailable("It took longer than there was time.")
+        raise StoreUnavailable("It took longer than the time that was left.")
 
     with monkeypatch.context() as patch:
         patch.setattr(store, "put", unheard)

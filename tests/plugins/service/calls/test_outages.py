@@ -43,7 +43,7 @@ class Forgetful(MemoryEngine):
         result = super().transact(scope, work, timeout_s=timeout_s)
         if self.forgets and self._of_kind() != before:
             self.forgets = ""
-            raise StoreUnavailable("It took longer than there was time.")
+            raise StoreUnavailable("It took longer than the time that was left.")
         return result
 
     def _of_kind(self) -> list[Any]:
@@ -146,7 +146,7 @@ def test_a_stored_call_that_was_taken_unheard_runs(place: Place) -> None:
         found = place.engine.content.rows.get((scope, "stored_call", (record.id,)))
         if found is not None and '"running"' in found[0].document and not taking.is_set():
             taking.set()
-            raise StoreUnavailable("It took longer than there was time.")
+            raise StoreUnavailable("It took longer than the time that was left.")
         return result
 
     place.engine.transact = transact  # type: ignore[method-assign]

@@ -228,7 +228,7 @@ async def test_a_call_waits_for_the_store_that_keeps_its_question(place: Place) 
         version = await put(self, record, **more)
         if isinstance(record, ApprovalRecord) and failing:
             failing.pop()
-            raise StoreUnavailable("It took longer than there was time.")
+            raise StoreUnavailable("It took longer than the time that was left.")
         return version
 
     with pytest.MonkeyPatch.context() as patch:
