@@ -205,9 +205,9 @@ async def _sweep(service: Service, tenant: str, worker: str) -> None:
 def end_question(transaction: StoreTransaction, *, key: str, status: Status) -> None:
     """End the question *key* if it exists and is still pending."""
     why = (
-        "Nobody answered in time."
+        "No approver answered in time."
         if status == "expired"
-        else "Who asked is gone: the connection, the process or the call."
+        else "The call no longer waits: its client, its process or the call itself is gone."
     )
     found = transaction.get(ApprovalRecord, key) if key else None
     if found is not None and found.record.status == "pending":

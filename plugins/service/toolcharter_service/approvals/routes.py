@@ -124,7 +124,7 @@ class _Routes:
         try:
             record = await self._service.store(principal.tenant).asynchronous().transact(answered)
         except StoreConflict:
-            raise HttpProblem(409, "Somebody else has just answered.", "answered") from None
+            raise HttpProblem(409, "Another approver has just answered.", "answered") from None
         wake(principal.tenant, approval)
         self._service.emit(
             "service.admin",
@@ -151,8 +151,8 @@ def _require_answerable(record: ApprovalRecord, reply: ApprovalReply, principal:
     """
     if principal.asked_itself((record.requested_by, record.user, record.token_id), record.person):
         message = (
-            "Nobody answers for a call of their own, nor with credentials that the caller has made, or that the same "
-            "person has made for nobody else: a token names its person by `user`."
+            "You cannot answer for your own call: its credentials and yours belong to the same person, or its caller "
+            "has made yours. A token that is for another person has to name that person as `user`."
         )
         raise HttpProblem(403, message, "own_call", record.call_id)
     if record.status in {"expired", "cancelled"} or (time.time() >= record.expires > 0 and not record.stored_call):
@@ -160,9 +160,9 @@ def _require_answerable(record: ApprovalRecord, reply: ApprovalReply, principal:
     if record.status != "pending":
         raise HttpProblem(409, f"{record.answered_by} has answered already.", "answered", record.call_id)
     if reply.digest != record.digest:
-        raise HttpProblem(409, "The question is another one than was answered.", "digest_differs", record.call_id)
+        raise HttpProblem(409, "The answer is for another question.", "digest_differs", record.call_id)
     if reply.answer == "allow_always" and not record.always:
-        message = record.why_not_always or "This call cannot be allowed from now on."
+        message = record.why_not_always or "This call cannot be allowed always."
         raise HttpProblem(409, message, "always_not_offered", record.call_id)
 
 

@@ -252,7 +252,7 @@ def _lineage_of(admin: Principal) -> frozenset[str]:
         HttpProblem: 403, the chain of credentials that made credentials is too long.
     """
     if len(admin.lineage) > MAX_LINEAGE:
-        raise HttpProblem(403, "Too many credentials have made one another: use an older one.", "made_too_deep")
+        raise HttpProblem(403, "Too many credentials have made one another: use an earlier one.", "made_too_deep")
     return admin.lineage
 
 
@@ -313,7 +313,7 @@ def require_within(admin: Principal, agents: Iterable[str] | None, projects: Ite
     bounds = (("agent", admin.agents, agents), ("project", admin.projects, projects))
     for what, own, wanted in bounds:
         if own is not None and (wanted is None or not own.issuperset(wanted)):
-            raise HttpProblem(403, f"You may speak for fewer {what}s than this.", f"{what}_not_allowed")
+            raise HttpProblem(403, f"This goes beyond the {what}s that you may speak for.", f"{what}_not_allowed")
 
 
 async def page_of(

@@ -79,7 +79,7 @@ class ServiceAuth:
             elif name == SCOPES_HEADER:
                 named.append(value.decode("latin-1"))
         if len(given) > 1:
-            raise HttpProblem(400, "There are several headers Authorization.", "duplicate_header")
+            raise HttpProblem(400, "The header Authorization occurs more than once.", "duplicate_header")
         if given:
             found = await self._bearer(given[0])
         elif cookie := session_module.cookie_of(request.cookies):
@@ -176,7 +176,7 @@ class ServiceAuth:
         scheme, _, text = header.partition(" ")
         text = text.strip(" ")
         if scheme.lower() != "bearer" or not text or len(text) > MAX_BEARER:
-            raise unauthenticated("The header Authorization is not: Bearer TOKEN.")
+            raise unauthenticated("The header Authorization has to be: Bearer TOKEN.")
         if text.startswith(token_module.PREFIX):
             known = self.verified.find(token_module.digest_of(text))
             if known is None and token_module.is_token(text):
@@ -231,7 +231,7 @@ def tell_how_to_begin(service: Service) -> None:
             file = service.file.fault((), "").place.rsplit(":", 2)[0] or "FILE"
             tenant = next(iter(service.config.tenants))
             made = f"toolcharter service token create admin --role admin --tenant {tenant} --config {file}"
-            click.echo(f"Nobody can get in: there is no token yet. Make one with:\n  {made}", err=True)
+            click.echo(f"There is no token yet, so no client has access. Create one with:\n  {made}", err=True)
 
 
 async def delete_expired(store: AsyncStore) -> int:
@@ -276,7 +276,7 @@ async def secret_value(service: Service, reference: str) -> str:
         kept = await service.store("", CORE_RECORDS).asynchronous().get(SecretRecord, name)
         found = kept.record.value if kept is not None else None
     if not found:
-        raise StoreUnavailable(f"There is no {reference!r}.", hint=f"Keep it: toolcharter store secret put {name}")
+        raise StoreUnavailable(f"There is no {reference!r}.", hint=f"Store it: toolcharter store secret put {name}")
     return found
 
 
@@ -294,7 +294,7 @@ def require_secret(service: Service, reference: str, *path: str | int) -> None:
         except (StoreUnavailable, UnreadableRecord) as error:
             kept, what = None, f"the secret {name!r} cannot be read: {error}"
         if kept is None:
-            raise ConfigurationError([service.file.fault(path, what, f"Keep it: toolcharter store secret put {name}")])
+            raise ConfigurationError([service.file.fault(path, what, f"Store it: toolcharter store secret put {name}")])
 
 
 def unauthenticated(message: str) -> HttpProblem:

@@ -43,34 +43,38 @@ class _Place(NamedTuple):
 
 @click.group("service")
 def command() -> None:
-    """Make, list and revoke what lets agents and people into the service."""
+    """Create, list and revoke the service's tokens and users."""
 
 
 @command.group()
 def token() -> None:
-    """Tokens, for agents and programs."""
+    """Manage tokens, for agents and programs."""
 
 
 @command.group()
 def user() -> None:
-    """People who sign in with a password."""
+    """Manage people who sign in with a password."""
 
 
 _CONFIG = click.option(
     "--config", "config", required=True, type=click.Path(path_type=Path), help="The configuration of the service."
 )
-_TENANT = click.option("--tenant", help="Whose; may be left out where the configuration has one.")
+_TENANT = click.option("--tenant", help="The tenant; may be omitted if the configuration has only one.")
 _ROLES = click.option(
     "--role",
     "roles",
     multiple=True,
     required=True,
     type=click.Choice([role.value for role in Role]),
-    help="What it may do.",
+    help="A role that it has; repeatable.",
 )
-_AGENTS = click.option("--agent", "agents", multiple=True, help="For whom it may speak; by default any agent.")
-_PROJECTS = click.option("--project", "projects", multiple=True, help="Which projects it may name; by default any.")
-_JSON = click.option("--json", "as_json", is_flag=True, help="One JSON object for each line.")
+_AGENTS = click.option(
+    "--agent", "agents", multiple=True, help="An agent that it may speak for, repeatable; by default any agent."
+)
+_PROJECTS = click.option(
+    "--project", "projects", multiple=True, help="A project that it may name, repeatable; by default any project."
+)
+_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
 
 
 @token.command("create")
@@ -85,12 +89,12 @@ _JSON = click.option("--json", "as_json", is_flag=True, help="One JSON object fo
     "scopes",
     multiple=True,
     type=click.Choice([scope.value for scope in CallerScope]),
-    help="By default all.",
+    help="A scope that it is limited to, repeatable; by default all scopes.",
 )
-@click.option("--user", "person", help="The person whom it is for: grants to that user are the token's, too.")
-@click.option("--days", type=float, default=DEFAULT_DAYS, show_default=True, help="How long it holds.")
+@click.option("--user", "person", help="The person that it is for: grants to this user are valid for the token, too.")
+@click.option("--days", type=float, default=DEFAULT_DAYS, show_default=True, help="How many days it is valid.")
 def create_token(config: Path, tenant: str | None, name: str, person: str | None, days: float, **lists: Any) -> None:
-    """Make a token and print it. It is not kept, and not shown again."""
+    """Create a token and print it. It is not stored, and not shown again."""
     with _place(config, tenant) as place:
         wanted = _read(NewToken, name=name, user=person, days=days, **_given(lists))
         created = token_module.made(place.tenant, wanted, f"shell:{getuser()}")
@@ -107,7 +111,7 @@ def create_token(config: Path, tenant: str | None, name: str, person: str | None
 @_TENANT
 @_JSON
 def list_tokens(config: Path, tenant: str | None, *, as_json: bool) -> None:
-    """Show the tokens, without what their bearers show."""
+    """List the tokens, without their secret text."""
     with _place(config, tenant) as place:
         _show(
             _all(place, TokenRecord),
@@ -121,7 +125,7 @@ def list_tokens(config: Path, tenant: str | None, *, as_json: bool) -> None:
 @_CONFIG
 @_TENANT
 def revoke_token(config: Path, tenant: str | None, token_id: str) -> None:
-    """Revoke a token: within a second no process takes it."""
+    """Revoke a token. Within a second every process refuses it."""
     with _place(config, tenant) as place:
         revoked = place.store.transact(lambda transaction: token_module.revoke(transaction, place.tenant, token_id))
         if revoked is None:
@@ -138,7 +142,7 @@ def revoke_token(config: Path, tenant: str | None, token_id: str) -> None:
 @_AGENTS
 @_PROJECTS
 def add_user(config: Path, tenant: str | None, name: str, **lists: Any) -> None:
-    """Let a person sign in with a password: it is asked for, or read from standard input."""
+    """Add a person who signs in with a password. It is read from a prompt or from standard input."""
     with _place(config, tenant) as place:
         if sys.stdin.isatty():
             password = click.prompt(
@@ -161,7 +165,7 @@ def add_user(config: Path, tenant: str | None, name: str, **lists: Any) -> None:
 @_TENANT
 @_JSON
 def list_users(config: Path, tenant: str | None, *, as_json: bool) -> None:
-    """Show the users."""
+    """List the users."""
     with _place(config, tenant) as place:
         _show(_all(place, UserRecord), ("name", "roles", "agents", "enabled", "created_by"), as_json=as_json)
 
@@ -171,7 +175,7 @@ def list_users(config: Path, tenant: str | None, *, as_json: bool) -> None:
 @_CONFIG
 @_TENANT
 def remove_user(config: Path, tenant: str | None, name: str) -> None:
-    """Forget a user, whose sessions end."""
+    """Delete a user. The user's sessions end."""
     with _place(config, tenant) as place:
         if not place.store.delete(UserRecord, place.tenant, name):
             raise click.ClickException(f"There is no user {name!r}; `toolcharter service user list` shows them.")
@@ -190,7 +194,7 @@ def _place(config: Path, tenant: str | None) -> Generator[_Place]:
     file = read_config(config)
     tenants = list(file.config.tenants)
     if tenant is None and len(tenants) > 1:
-        raise click.UsageError(f"Say with --tenant which of {', '.join(tenants)}.")
+        raise click.UsageError(f"Choose one of the tenants with --tenant: {', '.join(tenants)}.")
     if tenant is not None and tenant not in tenants:
         raise click.UsageError(f"The configuration has no tenant {tenant!r}; it has {', '.join(tenants)}.")
     with open_store(url_of(file.config.store)) as stores:

@@ -12,92 +12,92 @@ from toolcharter import NetworkPolicy, ToolPolicy, is_secret_reference
 from toolcharter_service.auth.principal import Role
 
 Algorithm = Literal["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "Ed25519", "EdDSA"]
-"""Signatures with a public key: with none, or with a shared secret, whoever knows the keys' URL could sign."""
+"""Only signatures with a public key. With `none` or a shared secret, anyone who can read the keys could sign."""
 MAX_SKEW_S = 60
 
 
 class Claim(ToolPolicy):
-    """Where a token says something: a claim's name, or its path with dots (`realm_access.roles`)."""
+    """A claim of a token: its name, or its path with dots (`realm_access.roles`)."""
 
     claim: Annotated[str, Field(min_length=1)]
     """The claim's name, or its path with dots."""
 
 
 class RoleClaim(ToolPolicy):
-    """Where a token names roles, and which of ours each of its words gives."""
+    """The claim that names roles, and the service's roles for each of its words."""
 
     claim: Annotated[str, Field(min_length=1)]
     """The claim's name, or its path with dots."""
     map: Mapping[str, tuple[Role, ...]] | None = None
-    """By word of the claim; a word that is not here gives nothing. By default the words are our roles."""
+    """The roles for each word of the claim. Other words give no role. By default the words are the service's roles."""
 
 
 class ClaimMapping(ToolPolicy):
-    """What a token's claims make of its subject."""
+    """How a token's claims are mapped to a principal."""
 
     tenant: str | Claim
     """A tenant's name, or the claim that names one."""
     name: Annotated[str, Field(min_length=1)] = "sub"
-    """The claim that names the subject in events and records. It has to be one that subjects cannot choose."""
+    """The claim that names the subject in events and records. Subjects must not be able to choose its value."""
     user: str | None = None
-    """The claim that names the person whose grants hold; nobody by default. Who signs in is one by `name`."""
+    """The claim that names the person whose grants apply; by default no person. After a login it is always `name`."""
     roles: tuple[Role, ...] | RoleClaim = RoleClaim(claim="roles")
     agents: tuple[str, ...] | Claim | None = None
-    """For whom the subject may speak: names, or the claim with a list of them, without which there are none.
-    By default any agent of the tenant."""
+    """The agents that the subject may speak for: names, or the claim with a list of names; no agents if a token lacks
+    the claim. By default any agent of the tenant."""
 
 
 class JwtIssuer(ToolPolicy):
-    """Who signs tokens that the service believes."""
+    """An issuer whose tokens the service accepts."""
 
     issuer: Annotated[str, Field(min_length=1)]
-    """As the claim `iss` has it, letter by letter."""
+    """The exact value of the claim `iss`."""
     audience: Annotated[str, Field(min_length=1)]
-    """What `aud` has to hold."""
+    """A value that the claim `aud` must contain."""
     algorithms: Annotated[tuple[Algorithm, ...], Field(min_length=1)] = ("RS256", "ES256")
-    """The only ones that are accepted."""
+    """The accepted signature algorithms."""
     jwks: Annotated[str, Field(min_length=1)]
     """The URL or the file of the issuer's keys."""
     claims: ClaimMapping
     skew_s: Annotated[int, Field(ge=0, le=MAX_SKEW_S)] = MAX_SKEW_S
-    """How far the issuer's clock may be from ours, in seconds."""
+    """How much the issuer's clock may differ from the service's, in seconds."""
     network: NetworkPolicy = NetworkPolicy()
-    """What may be reached for the keys."""
+    """The network policy for fetching the keys."""
 
 
 class Oidc(ToolPolicy):
     """An OpenID provider where people sign in."""
 
     issuer: Annotated[str, Field(min_length=1)]
-    """Its URL; its metadata lie below, at `.well-known/openid-configuration`."""
+    """The provider's URL. Its metadata are at `.well-known/openid-configuration` below it."""
     client_id: Annotated[str, Field(min_length=1)]
-    """As which the provider knows this service."""
+    """The id of this service at the provider."""
     client_secret: str | None = None
-    """`secret:NAME`, a secret of the service as a whole, or `env:NAME`; nothing for a public client."""
+    """`secret:NAME`, a secret of the service as a whole, or `env:NAME`; omitted for a public client."""
     redirect_uri: str
-    """This service's `/login/oidc/callback` as browsers reach it, letter by letter as the provider knows it."""
+    """The URL of this service's `/login/oidc/callback` for browsers, exactly as registered at the provider."""
     scopes: tuple[str, ...] = ("openid", "profile", "email")
-    """What is asked of the provider; `openid` is among it."""
+    """The requested scopes, which must include `openid`."""
     algorithms: Annotated[tuple[Algorithm, ...], Field(min_length=1)] = ("RS256", "ES256")
-    """The only ones that are accepted."""
+    """The accepted signature algorithms."""
     claims: ClaimMapping
     skew_s: Annotated[int, Field(ge=0, le=MAX_SKEW_S)] = MAX_SKEW_S
-    """How far the provider's clock may be from ours, in seconds."""
+    """How much the provider's clock may differ from the service's, in seconds."""
     network: NetworkPolicy = NetworkPolicy()
-    """What may be reached of the provider."""
+    """The network policy for requests to the provider."""
 
 
 class SessionConfig(ToolPolicy):
     """How long people stay signed in."""
 
     hours: Annotated[float, Field(gt=0, le=720)] = 8.0
-    """From signing in to signing in again."""
+    """How long a session lasts, in hours."""
     idle_minutes: Annotated[float, Field(gt=0, le=43200)] = 60.0
-    """After the last request."""
+    """How long a session lasts after its last request, in minutes."""
 
 
 class AuthConfig(ToolPolicy):
-    """How the service knows who asks."""
+    """How the service authenticates requests."""
 
     passwords: bool = False
     """Whether people sign in with passwords."""
@@ -105,12 +105,12 @@ class AuthConfig(ToolPolicy):
     oidc: Oidc | None = None
     sessions: SessionConfig = SessionConfig()
     stale_s: Annotated[float, Field(ge=0, le=86400)] = 900.0
-    """How long credentials that a process has verified hold while the store cannot be asked whether they were
-    revoked, in seconds; new ones are refused meanwhile."""
+    """How long credentials that a process has verified stay valid while the store is unreachable and cannot report
+    that they were revoked, in seconds. New credentials are refused meanwhile."""
 
 
 class AuthFault(NamedTuple):
-    """What is wrong with a value, below `auth`."""
+    """A fault of a value below `auth`."""
 
     path: tuple[str | int, ...]
     what: str
@@ -118,7 +118,7 @@ class AuthFault(NamedTuple):
 
 
 def faults_of(auth: AuthConfig, tenants: Collection[str]) -> Iterator[AuthFault]:
-    """What of *auth* cannot work."""
+    """Yield the faults of *auth*."""
     for number, one in enumerate(auth.jwt):
         place: tuple[str | int, ...] = ("jwt", number)
         yield from _tenant_faults((*place, "claims"), one.claims, tenants)
@@ -140,12 +140,12 @@ def _oidc_faults(oidc: Oidc, tenants: Collection[str]) -> Iterator[AuthFault]:
         yield AuthFault(("oidc", "redirect_uri"), what, f"Write https://HOST{CALLBACK}.")
     secret = oidc.client_secret
     if secret is not None and not (is_secret_reference(secret) or secret.startswith("env:")):
-        what = "a client's secret stands in the file."
+        what = "the file contains the client's secret."
         yield AuthFault(("oidc", "client_secret"), what, "Write secret:NAME or env:NAME.")
     elif secret is not None and secret.startswith("env:") and not os.environ.get(secret.removeprefix("env:")):
         yield AuthFault(("oidc", "client_secret"), f"the environment has no {secret[4:]!r}.", "Set it.")
     if "openid" not in oidc.scopes:
-        yield AuthFault(("oidc", "scopes"), "without 'openid' the provider says nothing of who it is.", "Add it.")
+        yield AuthFault(("oidc", "scopes"), "without 'openid' the provider does not identify the person.", "Add it.")
 
 
 CALLBACK = "/login/oidc/callback"
@@ -158,11 +158,11 @@ def _tenant_faults(path: tuple[str | int, ...], claims: ClaimMapping, tenants: C
 
 
 def _insecure(path: tuple[str | int, ...], url: str, network: NetworkPolicy) -> Iterator[AuthFault]:
-    """Whoever stands between could sign as the issuer; on this machine nobody does."""
+    """Yield a fault for a URL without https, except for allowed private hosts: an attacker could replace the keys."""
     parts = urlsplit(url)
     if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in network.allowed_private):
         what = f"{url!r} is not encrypted."
-        yield AuthFault(path, what, "Write https://; http:// serves for a host that network.allowed_private names.")
+        yield AuthFault(path, what, "Write https://; http:// is only allowed for a host in network.allowed_private.")
 
 
 def _is_url(text: str) -> bool:
@@ -170,7 +170,7 @@ def _is_url(text: str) -> bool:
 
 
 def absolute(auth: AuthConfig, folder: Path) -> AuthConfig:
-    """*auth* with files of keys relative to *folder*."""
+    """Return *auth* with the paths of key files resolved against *folder*."""
     issuers = tuple(
         one if _is_url(one.jwks) else one.model_copy(update={"jwks": os.path.normpath(folder / one.jwks)})
         for one in auth.jwt

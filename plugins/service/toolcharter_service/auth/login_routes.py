@@ -153,7 +153,7 @@ def _add_password_routes(router: APIRouter, service: Service) -> None:
         """Change one's own password. Every session of the user ends, and a new session begins."""
         auth = _auth(request)
         if principal.means != "session" or principal.user is None:
-            raise HttpProblem(403, "People change their own password.", "sessions_only")
+            raise HttpProblem(403, "Only a person who is signed in can change the own password.", "sessions_only")
         known = await _checked(auth, request, principal.tenant, principal.user, body.password)
         hashed = await auth.passwords.ahash(body.new_password)
         changed = known.model_copy(update={"password": hashed, "epoch": known.epoch + 1})
@@ -251,7 +251,7 @@ async def _checked(auth: ServiceAuth, request: Request, tenant: str, user: str, 
         found = await auth.store.get(UserRecord, tenant, user) if tenant in auth.tenants else None
         may = found if found is not None and found.record.enabled else None
         if not await auth.passwords.verify(may and may.record.password, password) or may is None:
-            raise unauthenticated("User or password are wrong.")
+            raise unauthenticated("The user or the password is wrong.")
         await auth.attempts.forget_user(tenant, user)
         if auth.passwords.is_old(may.record.password):
             renewed = may.record.model_copy(update={"password": await auth.passwords.ahash(password)})
@@ -266,7 +266,7 @@ async def _checked(auth: ServiceAuth, request: Request, tenant: str, user: str, 
 async def _present(auth: ServiceAuth, tenant: str, user: str) -> UserRecord:
     found = await auth.store.get(UserRecord, tenant, user)
     if found is None or not found.record.enabled:
-        raise unauthenticated("User or password are wrong.")
+        raise unauthenticated("The user or the password is wrong.")
     return found.record
 
 
@@ -277,7 +277,7 @@ async def _sign_out(service: Service, request: Request, principal: Principal) ->
         HttpProblem: 403, the request has no session; 503, the store does not answer.
     """
     if principal.means != "session":
-        raise HttpProblem(403, "This is for sessions.", "sessions_only")
+        raise HttpProblem(403, "Only a session can sign out.", "sessions_only")
     try:
         await _auth(request).sign_out(session_module.cookie_of(request.cookies))
     except StoreUnavailable as error:
@@ -312,13 +312,13 @@ def _described(principal: Principal, csrf_token: str | None) -> Session:
 
 
 _FAILURES = {
-    "unauthenticated": "User or password are wrong.",
+    "unauthenticated": "The user or the password is wrong.",
     "too_many_attempts": "Too many attempts. Wait some minutes.",
     "too_busy": "Too many people are signing in. Try again.",
     "store_unavailable": "The store cannot be reached.",
     "provider_unavailable": "The provider cannot be reached.",
     "login_expired": "That took too long. Begin again.",
-    "no_access": "You may not do anything here. Ask an administrator for a role.",
+    "no_access": "You have no role here. Ask an administrator for one.",
 }
 _FORM = """<form method="post" action="/login">
 <input type="hidden" name="next" value="{next}">
@@ -335,7 +335,7 @@ def _page(service: Service, path: str, failed: str | None) -> str:
     config = service.config.auth
     parts = ["<h1>Sign in</h1>"]
     if failed is not None:
-        parts.append(f'<p role="alert">{escape(_FAILURES.get(failed, "Nobody has signed in. Begin again."))}</p>')
+        parts.append(f'<p role="alert">{escape(_FAILURES.get(failed, "You are not signed in. Begin again."))}</p>')
     if config.passwords:
         tenant = _TENANT if len(service.config.tenants) > 1 else ""
         parts.append(_FORM.format(next=escape(path, quote=True), tenant=tenant))

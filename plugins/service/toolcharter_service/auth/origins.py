@@ -117,7 +117,7 @@ class OriginGuard:
         for name, value in scope["headers"]:
             if name in _LOOKED_AT:
                 if name in texts:
-                    raise HttpProblem(400, "A header that may come once comes twice.", "duplicate_header")
+                    raise HttpProblem(400, "A header occurs twice that may occur once.", "duplicate_header")
                 texts[name] = value.decode("latin-1")
         if scope["path"] in PROBES and b"origin" not in texts:
             return

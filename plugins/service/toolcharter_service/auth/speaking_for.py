@@ -59,7 +59,7 @@ def agent_of(principal: Principal, named: str | None, agents: Collection[str]) -
         elif principal.agents is None and ANY_AGENT in agents:
             return None
         else:
-            raise HttpProblem(400, "Say in X-Agent-ID for which agent this is.", "agent_required")
+            raise HttpProblem(400, "Name the agent in X-Agent-ID.", "agent_required")
     if principal.agents is not None and named not in principal.agents:
         raise HttpProblem(403, "This token may not speak for this agent.", "agent_not_allowed")
     if not _AGENT.fullmatch(named) or not (named in agents or ANY_AGENT in agents):
@@ -87,5 +87,5 @@ def _header(request: Request, name: bytes) -> str | None:
     if not values or values == [""]:
         return None
     if len(values) > 1 or len(values[0]) > MAX_PROJECT or not values[0].isascii() or not values[0].isprintable():
-        raise HttpProblem(400, f"The header {name.decode()} is no name.", "invalid_request")
+        raise HttpProblem(400, f"The header {name.decode()} is not a valid name.", "invalid_request")
     return values[0]

@@ -160,7 +160,7 @@ async def test_an_answer_that_is_late_is_none(place: Place) -> None:
     question = await place.waiting()
 
     assert (await asyncio.wait_for(call, 60)).reason == "approval_timeout"
-    assert await place.end(question) == ("expired", "Nobody answered in time.")
+    assert await place.end(question) == ("expired", "No approver answered in time.")
     assert (await place.answer(question)).json()["reason"] == "expired"
 
 

@@ -147,4 +147,4 @@ def test_a_command_that_cannot_be_is_told(shop: Shop) -> None:
     none = shop.run("token", "list", tenant=None)
 
     assert (unknown.returncode, "no tenant 'initech'; it has acme, globex" in unknown.stderr) == (2, True)
-    assert (none.returncode, "--tenant which of acme, globex" in none.stderr) == (2, True)
+    assert (none.returncode, "with --tenant: acme, globex" in none.stderr) == (2, True)

@@ -45,13 +45,13 @@ def test_what_cannot_work_is_told(tmp_path: Path) -> None:
         ("6", "auth.jwt.1.claims.tenant", "there is no tenant 'initech'."),
         ("7", "auth.jwt.2.jwks", f"there is no file {str(tmp_path / 'missing.json')!r}."),
         ("9", "auth.oidc.issuer", "'http://login.example' is not encrypted."),
-        ("11", "auth.oidc.client_secret", "a client's secret stands in the file."),
+        ("11", "auth.oidc.client_secret", "the file contains the client's secret."),
         (
             "12",
             "auth.oidc.redirect_uri",
             "'https://tools.example/callback' does not lead to this service's /login/oidc/callback.",
         ),
-        ("13", "auth.oidc.scopes", "without 'openid' the provider says nothing of who it is."),
+        ("13", "auth.oidc.scopes", "without 'openid' the provider does not identify the person."),
     ]
 
 

@@ -117,7 +117,7 @@ def test_who_is_wrong_hears_the_same(client: httpx.Client, ann: str, user: str, 
     """Whether there is such a user, or such a tenant, is not told, and argon2 works as long."""
     answer = client.post("/v1/login", json={"tenant": tenant, "user": user, "password": password})
 
-    assert (answer.status_code, answer.json()["error"]) == (401, "User or password are wrong.")
+    assert (answer.status_code, answer.json()["error"]) == (401, "The user or the password is wrong.")
     assert "set-cookie" not in answer.headers
 
 
@@ -256,7 +256,7 @@ def test_a_page_signs_in_by_a_form(client: httpx.Client, ann: str) -> None:
     )
     assert (right.status_code, right.headers["location"], len(session(right))) == (303, "/monitor?x=1", 43)
     assert (wrong.status_code, wrong.headers["location"]) == (303, "/login?failed=unauthenticated&next=%2Fmonitor")
-    assert "User or password are wrong." in client.get(wrong.headers["location"]).text
+    assert "The user or the password is wrong." in client.get(wrong.headers["location"]).text
 
 
 @each_row(
