@@ -14,7 +14,9 @@ from toolcharter_service.workers.worker import Worker
 
 
 @click.command(name="worker")
-@click.option("--config", "config_file", required=True, type=click.Path(dir_okay=False), help="What it runs, and how.")
+@click.option(
+    "--config", "config_file", required=True, type=click.Path(dir_okay=False), help="The configuration of the worker."
+)
 def command(config_file: str) -> None:
     """Run programs for profiles with `runner: remote`, in folders of this machine, until a signal ends it."""
     config, workspaces = read_worker(config_file)

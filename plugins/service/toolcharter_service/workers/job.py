@@ -196,7 +196,7 @@ def end_of(piece: bytes) -> End:
     try:
         end = End.model_validate_json(piece[1:])
     except ValidationError:
-        raise ToolError("What has come is no end of a program.", reason="worker_lost") from None
+        raise ToolError("The end of the program's result is invalid.", reason="worker_lost") from None
     if end.kind == "denied":
         raise Denied(end.reason, end.message, hint=end.hint)
     if end.kind == "error":
@@ -228,11 +228,11 @@ class Gathered:
             stream = self._streams[chunk[:1]]
             stream += chunk[1:]
             if len(stream) > self._max_bytes:
-                raise ToolError("More output has come than a worker sends.", reason="worker_lost")
+                raise ToolError("There is more output than a worker sends.", reason="worker_lost")
             return None
         end = end_of(chunk)
         if end.exit_code is None:
-            raise ToolError("What has come is no end of a program.", reason="worker_lost")
+            raise ToolError("The end of the program's result is invalid.", reason="worker_lost")
         return Ended(
             exit_code=end.exit_code,
             stdout=bytes(self._streams[b"o"]),

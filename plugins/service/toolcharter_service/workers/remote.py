@@ -52,17 +52,17 @@ class RemotePolicy(ExtensionPolicy):
     workspace: Annotated[str, Field(pattern=_WORD)]
     """The name that workers have given to their copy of the workspace."""
     tenant: Annotated[str, Field(pattern=r"^([A-Za-z0-9][A-Za-z0-9_-]{0,63})?$")] = ""
-    """Whose workers; empty where there is one tenant only."""
+    """The tenant of the workers; empty if there is only one tenant."""
     bus: str | None = None
     """The URL of the bus that workers listen to, such as `nats://10.0.0.1:4222`."""
     bus_env: str | None = None
-    """The environment variable that holds the URL, where it has a password in it."""
+    """The environment variable that holds the URL, for a URL with a password."""
     sandbox: bool = True
-    """Whether a worker that contains nothing refuses these programs."""
+    """Whether a worker whose runner is no sandbox refuses these programs."""
     claim_s: Seconds = 30.0
     """How long a job waits for a worker, in seconds."""
     lease_s: Annotated[float, Field(ge=1, le=3600)] = 30.0
-    """After how many seconds without a sign of life a worker counts as lost."""
+    """How long a worker without a heartbeat counts as alive, in seconds. After that it is lost."""
 
     @model_validator(mode="after")
     def _one_bus(self) -> "RemotePolicy":
@@ -187,7 +187,7 @@ class RemoteRunner:
                     return  # A worker was faster.
             except BusUnavailable:
                 if is_put and error.may_have_heard:
-                    message = f"Nobody knows whether a worker runs {remote.job.argv[0]}: {error}"
+                    message = f"It is unknown whether a worker runs {remote.job.argv[0]}: {error}"
                     raise ToolError(message, reason="worker_lost") from error
             raise Denied("sandbox_unavailable", f"No worker can be reached: {error}") from error
 
@@ -212,7 +212,7 @@ class _Attendance:
             except BusUnavailable as error:
                 ended = None
                 if time.monotonic() > self._job.expires + STOP_S:
-                    raise self._claim.lost("the bus is away") from error
+                    raise self._claim.lost("the bus is unreachable") from error
             if ended is not None:
                 return ended
             self._waiting.wait(POLL_S)
@@ -232,7 +232,7 @@ class _Attendance:
             # It may have ended between the two requests.
             if (ended := self._gather()) is not None:
                 return ended
-            raise claim.lost("it has given no sign of life")
+            raise claim.lost("its lease has expired")
         if not claim.is_stopped and not self._is_wanted():
             claim.stop()
         claim.require_end_in_time()

@@ -138,7 +138,7 @@ class RemoteRunning:
             else:
                 self._side.look()  # It may have started between the two requests.
                 if (piece := self._out.next()) is None:
-                    raise claim.lost("it has given no sign of life")
+                    raise claim.lost("its lease has expired")
         except BusUnavailable as error:
             self._require_bus(error)
             return None
@@ -175,7 +175,7 @@ class RemoteRunning:
             if not self._output and not self._claim.has_holder():
                 self._receive()
                 if not self._output and self._exit_code is None:
-                    raise self._claim.lost("it has given no sign of life")
+                    raise self._claim.lost("its lease has expired")
             self._seen = now
         if self._exit_code is None:
             self._bell.wait(self._look_at - now, writable=self._writable if self._output else None)
@@ -227,4 +227,4 @@ class RemoteRunning:
     def _require_bus(self, error: BusUnavailable) -> None:
         """Raise `worker_lost` if the bus has been unreachable for so long that the worker has ended the program."""
         if time.monotonic() > self._seen + self._claim.place.lease_s + STOP_S:
-            raise self._claim.lost("the bus is away") from error
+            raise self._claim.lost("the bus is unreachable") from error

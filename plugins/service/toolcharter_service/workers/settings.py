@@ -23,59 +23,59 @@ Count = Annotated[int, Field(ge=1)]
 
 
 class WorkerLimits(ToolPolicy):
-    """What programs may take at most, whatever their job says; absent: what it says."""
+    """The limits of programs, whatever their job says. Without a limit here, only the job's own limit applies."""
 
     timeout_s: Annotated[float, Field(gt=0)] | None = None
     """How long a program may run, in seconds."""
     memory_bytes: Count | None = None
-    """How much memory it may have."""
+    """How much memory it may use, in bytes."""
     processes: Count | None = None
-    """How many processes it may be at a time."""
+    """How many processes it may have at a time."""
     open_files: Count | None = None
-    """How many files each of them may hold open."""
+    """How many files each of its processes may hold open."""
     file_bytes: Count | None = None
-    """How large a file may be that it writes."""
+    """How large the files that it writes may be, in bytes."""
     cpu_s: Count | None = None
     """How much processor time each of its processes may take, in seconds."""
     max_output_bytes: Count = 1_000_000
-    """How much of each stream is kept; the rest is cut, and told as `truncated`."""
+    """How many bytes of each output stream are kept. If there are more, the result is marked as `truncated`."""
 
 
 class WorkerWorkspace(ToolPolicy):
     """One folder in which programs of jobs run."""
 
     name: Name
-    """What the policy of the runner `remote` calls it."""
+    """Its name in the policy of the runner `remote`."""
     tenant: Annotated[str, Field(pattern=r"^([A-Za-z0-9][A-Za-z0-9_-]{0,63})?$")] = ""
-    """Whose jobs run there; empty for those of callers that belong to no tenant."""
+    """The tenant whose jobs run there; empty for callers without a tenant."""
     folder: str
-    """An absolute path, or one beside the file."""
+    """An absolute path, or a path relative to the file."""
     runner: str = "bwrap"
-    """`host`, or a runner's extension: where programs run here."""
+    """The runner of programs on this machine: `host`, or a runner's extension."""
     settings: Mapping[str, Any] = {}
-    """Of that extension, as a profile has them."""
+    """The settings of that extension, as in a profile."""
     network: bool = False
-    """Whether programs may reach the network, where job and runner say so, too."""
+    """Whether programs may reach the network. Job and runner have to allow it, too."""
     read_only: bool = False
-    """Whether programs write nothing there, whatever their job says."""
+    """Whether programs may not write there, whatever their job says."""
     protected: tuple[str, ...] = ()
-    """Paths in it that no program writes to, beside those of a job."""
+    """Paths in it that no program may write, in addition to those of a job."""
     limits: WorkerLimits = WorkerLimits()
 
 
 class WorkerConfig(ToolPolicy):
-    """All of the file."""
+    """The whole configuration file."""
 
     bus: str | FromEnvironment
-    """The URL of the bus, or the environment variable that holds it. Who has its credentials, has jobs run here."""
+    """The URL of the bus, or the environment variable that holds it. Anyone with its credentials can run jobs here."""
     name: Name | None = None
-    """By default the machine's name and a number."""
+    """The worker's name; by default the machine's name and the process id."""
     slots: Annotated[int, Field(ge=1, le=256)] = 4
     """How many programs run at a time, for each workspace."""
     going_on: Annotated[int, Field(ge=0, le=1024)] = 32
-    """How many programs that go on while their tool returns run at a time beside those, for each workspace."""
+    """How many background programs, which outlive the call that started them, run in addition, for each workspace."""
     stop_s: Annotated[float, Field(ge=0, le=3600)] = 10.0
-    """How long programs may go on when the worker stops, in seconds."""
+    """How long programs may continue when the worker stops, in seconds."""
     workspaces: Annotated[tuple[WorkerWorkspace, ...], Field(min_length=1)]
 
 
@@ -115,5 +115,5 @@ def _twice(read: SettingsFile[WorkerConfig]) -> Iterator[Fault]:
     seen = set()
     for number, one in enumerate(read.values.workspaces):
         if (one.tenant, one.name) in seen:
-            yield read.fault(("workspaces", number, "name"), f"{one.name!r} is there twice.", "Name each once.")
+            yield read.fault(("workspaces", number, "name"), f"{one.name!r} occurs twice.", "Name each once.")
         seen.add((one.tenant, one.name))

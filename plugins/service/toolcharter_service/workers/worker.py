@@ -239,7 +239,7 @@ class _Attended:
         try:
             with closing(self._workspace.open_runner(scope)) as runner:
                 if remote.needs_sandbox and not runner.is_sandbox:
-                    what = f"The worker's runner {runner.name!r} contains nothing, and the profile asks for a sandbox."
+                    what = f"The worker's runner {runner.name!r} is no sandbox, and the profile requires one."
                     return Denied("sandbox_unavailable", what)
                 return work(runner)
         except (Denied, ToolError) as error:

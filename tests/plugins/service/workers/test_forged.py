@@ -85,15 +85,15 @@ def test_a_worker_outlives_forged_jobs_and_leases(machines: Machines) -> None:
 @pytest.mark.parametrize(
     ("chunks", "said"),
     [
-        pytest.param([b"o" + b"x" * 600, b"o" + b"x" * 600], "More output", id="more than the program may say"),
-        pytest.param([b"x"], "no end", id="nothing"),
-        pytest.param([b"x[]"], "no end", id="no object"),
-        pytest.param([b"x{"], "no end", id="no JSON"),
-        pytest.param([b'x{"exit_code": "0"}'], "no end", id="another type"),
+        pytest.param([b"o" + b"x" * 600, b"o" + b"x" * 600], "more output", id="more than the program may say"),
+        pytest.param([b"x"], "is invalid", id="nothing"),
+        pytest.param([b"x[]"], "is invalid", id="no object"),
+        pytest.param([b"x{"], "is invalid", id="no JSON"),
+        pytest.param([b'x{"exit_code": "0"}'], "is invalid", id="another type"),
         pytest.param(
-            [b'x{"kind": "denied", "reason": 1, "message": [], "hint": {}}'], "no end", id="a denial of others"
+            [b'x{"kind": "denied", "reason": 1, "message": [], "hint": {}}'], "is invalid", id="a denial of others"
         ),
-        pytest.param([b"q"], "no end", id="another mark"),
+        pytest.param([b"q"], "is invalid", id="another mark"),
     ],
 )
 def test_an_outcome_that_no_worker_writes_is_a_lost_worker(chunks: list[bytes], said: str) -> None:

@@ -148,7 +148,7 @@ def test_what_cannot_start_is_told_at_once(machines: Machines) -> None:
     with pytest.raises(ToolError, match="no-such-program") as missing:
         machines.runner().start(job("no-such-program"))
     assert missing.value.reason == "program_not_found"
-    with pytest.raises(Denied, match="'host' contains nothing"):
+    with pytest.raises(Denied, match="'host' is no sandbox"):
         machines.runner(sandbox=True).start(job("true"))
     assert not (machines.workspace / "late").exists()
 
@@ -165,7 +165,7 @@ def test_a_worker_that_dies_takes_its_programs_with_it(machines: Machines) -> No
 
     assert running.wait(SOON_S) == -signal.SIGKILL
     assert running.lost is not None
-    assert (running.lost.reason, "no sign of life" in running.lost.message) == ("worker_lost", True)
+    assert (running.lost.reason, "its lease has expired" in running.lost.message) == ("worker_lost", True)
     assert read_until(running) == b""
     running.close()
 
@@ -325,6 +325,6 @@ def test_a_bus_that_is_gone_for_good_gives_its_programs_up(tmp_path: Path) -> No
         until(lambda: not lives(process))
         assert running.wait(2 * SOON_S) == -signal.SIGKILL
         assert running.lost is not None
-        assert "the bus is away" in running.lost.message
+        assert "the bus is unreachable" in running.lost.message
     finally:
         machines.close()

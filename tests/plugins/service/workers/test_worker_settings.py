@@ -32,7 +32,7 @@ def test_the_least_is_a_bus_and_a_workspace(tmp_path: Path) -> None:
     [
         pytest.param(
             "bus: nats://h\nworkspaces:\n- {name: repo, folder: none}\n- {name: repo, folder: ws, runner: nope}\n",
-            ["worker.yaml:4:10: workspaces.1.name: 'repo' is there twice.", "worker.yaml:3:24: workspaces.0.folder: there is no"],
+            ["worker.yaml:4:10: workspaces.1.name: 'repo' occurs twice.", "worker.yaml:3:24: workspaces.0.folder: there is no"],
             id="all-at-once",
         ),
         pytest.param("bus: nats://h\nworkspaces: []\n", ["worker.yaml:2:13: workspaces"], id="none"),
