@@ -1,7 +1,7 @@
-"""The tool `gateway`: how the service does, its agents and settings; it has it look for tools again, restart and stop.
+"""The tool `gateway`: shows the service's state, agents and settings, reloads its tools, and restarts or stops it.
 
-Each call waits for a person, whatever a profile says, and nothing here changes a policy. A tool sees its own tenant alone;
-outside a service there is nothing to see.
+Each call waits for an approver, whatever the profile says, and no call changes a policy. A call only sees its own
+tenant. Outside a service the tool is not available.
 """
 
 import json
@@ -35,10 +35,10 @@ _OPEN = frozenset({"listen", "hosts", "stop_s", "tenants"})
 
 
 class GatewayPolicy(ToolPolicy):
-    """What of the service one profile lets `gateway` see and do."""
+    """What one profile allows `gateway` to see and do."""
 
     allowed_actions: tuple[Action, ...] = ()
-    """What may be done; each time a person has to agree besides."""
+    """The allowed actions. A person has to agree to each call, too."""
 
 
 class GatewayReason(StrEnum):
@@ -46,9 +46,9 @@ class GatewayReason(StrEnum):
 
     ACTION_NOT_ALLOWED = "action_not_allowed"
     OPERATES_SERVICE = "operates_service"
-    """For this a person is asked about every call."""
+    """The reason why a person is asked about every call."""
     SERVES_OTHER_TENANTS = "serves_other_tenants"
-    """`restart` and `stop` would end calls of others, and the configuration does not name this tenant."""
+    """`restart` and `stop` would end calls of other tenants, and this tenant is not the `gateway_tenant`."""
     UNKNOWN_SETTING = "unknown_setting"
 
 
@@ -77,11 +77,11 @@ def build(_workspace: Path, policy: GatewayPolicy, rt: ToolRuntime) -> Callable[
     service = _SERVICE.get()
 
     def gateway(action: Action, path: str = "") -> str:
-        """See and operate the service that runs these tools. A person has to agree to each call.
+        """Inspect and operate the service that runs these tools. A person has to agree to each call.
 
         Args:
-            action: status; agents; config_get (path), with secrets masked; reload: look for tools again; restart; stop.
-            path: Which setting, its parts joined with dots; by default all of them.
+            action: status; agents; config_get (path), with secrets masked; reload: find tools again; restart; stop.
+            path: The setting, as its keys joined with dots; by default all settings.
         """
         ctx = rt.start("gateway", action=action)
         if action not in policy.allowed_actions:
@@ -89,9 +89,9 @@ def build(_workspace: Path, policy: GatewayPolicy, rt: ToolRuntime) -> Callable[
             raise Denied(GatewayReason.ACTION_NOT_ALLOWED, hint=hint)
         ends = action in {"restart", "stop"}
         if service is None or (ends and service.control is None):
-            raise Denied(Reason.NOT_AVAILABLE, "These tools run in no service that could do that.")
+            raise Denied(Reason.NOT_AVAILABLE, "These tools do not run in a service that could do that.")
         if ends and not _may_end(service.config, rt.caller.tenant):
-            hint = f"Whoever runs the service can write gateway_tenant: {rt.caller.tenant}"
+            hint = f"The operator of the service can write gateway_tenant: {rt.caller.tenant}"
             raise Denied(GatewayReason.SERVES_OTHER_TENANTS, "The service has other tenants, too.", hint=hint)
         shown = _shown(service, rt.caller.tenant, path) if action == "config_get" else None
         ctx.policy_passed()

@@ -52,7 +52,7 @@ class CustomTool(StoreRecord):
     @classmethod
     def _below(cls, folder: str) -> str:
         if folder.startswith("/") or ".." in folder.split("/") or "\0" in folder:
-            raise ValueError(f"{folder!r} does not lie below the workspace")
+            raise ValueError(f"{folder!r} is not below the workspace")
         return folder
 
     @model_validator(mode="after")

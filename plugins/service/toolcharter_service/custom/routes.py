@@ -166,7 +166,7 @@ class CustomRoutes:
                 raise _unknown(tool_id)
             tool = read_body(body, known.record.env)
             if (tool.scope, tool.name) != _key(tool_id):
-                what = "name, agent_id: they say which tool this is, and stay."
+                what = "name, agent_id: they identify the tool and cannot be changed."
                 raise HttpProblem(400, what, RegistryReason.INVALID_RECORD)
             each.put(tool, expected=known.version)
             return tool
@@ -188,7 +188,7 @@ class CustomRoutes:
         except Refused as refused:
             raise HttpProblem(STATUS[refused.reason], refused.message, refused.reason) from None
         except StoreConflict:
-            raise HttpProblem(409, "Somebody else has changed it meanwhile.", "store_conflict") from None
+            raise HttpProblem(409, "Another request has changed it meanwhile.", "store_conflict") from None
         await self._told(principal, tool.scope, tool.name, action)
         return shown(tool)
 

@@ -41,12 +41,12 @@ class Template(NamedTuple):
                 text that only resembles a placeholder.
         """
         if any(ord(sign) < 32 and sign not in "\t\n" for sign in line):  # noqa: PLR2004 - ASCII's control characters
-            raise TemplateFault("bad_command", "a control character stands in the line")
+            raise TemplateFault("bad_command", "the line has a control character")
         inside = _quoted(line)
         for place in _PLACE.finditer(line):
             if what := inside.get(place.start()):
                 raise TemplateFault(
-                    "placeholder_in_quotes", f"{place[0]} stands in {what}, where its value is not quoted"
+                    "placeholder_in_quotes", f"{place[0]} is in {what}, where its value would not be quoted"
                 )
         if found := _LIKE_A_PLACE.search(_PLACE.sub("", line)):
             shown = found[0]

@@ -20,10 +20,10 @@ _PROMPT = (
 
 
 class CodegenPolicy(ToolPolicy):
-    """How much one profile lets `codegen` ask for."""
+    """The limits of `codegen` in one profile."""
 
     model: str = ""
-    """Which model writes; empty: the one that the host has by default."""
+    """The model that writes the code; empty for the host's default model."""
     max_spec_chars: Annotated[int, Field(ge=1)] = 4_000
     """How long a specification may be, in characters."""
     max_code_chars: Annotated[int, Field(ge=1)] = 9_000
@@ -33,7 +33,7 @@ class CodegenPolicy(ToolPolicy):
 
 
 class CodegenReason(StrEnum):
-    """Why `codegen` refuses, or has no code."""
+    """Why `codegen` refuses a call, or returns no code."""
 
     SPEC_TOO_LONG = "spec_too_long"
     NO_CODE = "no_code"
@@ -49,7 +49,7 @@ def build(_workspace: Path, policy: CodegenPolicy, rt: ToolRuntime) -> Callable[
     """Bind `codegen` to one policy."""
 
     def codegen(spec: Annotated[str, Field(pattern=r"\S")]) -> str:
-        """Have a model write a Python module. It is not run; register makes a tool of it once a person has agreed.
+        """Let a model write a Python module. It is not run; register makes it a tool after a person has agreed.
 
         Args:
             spec: What its function does, takes and returns.
@@ -57,12 +57,12 @@ def build(_workspace: Path, policy: CodegenPolicy, rt: ToolRuntime) -> Callable[
         ctx = rt.start("codegen", spec=spec)
         if len(spec) > policy.max_spec_chars:
             return ctx.deny(
-                CodegenReason.SPEC_TOO_LONG, f"A specification has up to {policy.max_spec_chars} characters."
+                CodegenReason.SPEC_TOO_LONG, f"A specification has at most {policy.max_spec_chars} characters."
             )
         ctx.policy_passed()
         code = code_in(_answer(rt, policy, spec))
         if not code or len(code) > policy.max_code_chars:
-            what = f"The model gave no code of up to {policy.max_code_chars} characters."
+            what = f"The model returned no code, or more than {policy.max_code_chars} characters."
             return ctx.error(what, reason=CodegenReason.NO_CODE)
         data: CodegenData = {"code": code}
         return ctx.ok(code, data=data)

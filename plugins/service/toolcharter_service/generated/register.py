@@ -17,11 +17,11 @@ from toolcharter_service.registry.tools import checked
 
 
 class RegisterPolicy(ToolPolicy):
-    """`register` has no knobs: a person agrees to each tool."""
+    """`register` has no settings: a person has to agree to each tool."""
 
 
 class RegisterReason(StrEnum):
-    """Why `register` refuses, and why it asks."""
+    """Why `register` refuses a call, and why it asks."""
 
     NEW_TOOL = "new_tool"
     INVALID_RECORD = "invalid_record"
@@ -49,11 +49,11 @@ def build(_workspace: Path, _policy: RegisterPolicy, rt: ToolRuntime) -> Callabl
     """Bind `register` to the store of its toolbox."""
 
     def register(tool: GeneratedTool) -> str:
-        """Make a tool of Python code. A person reads it first. The tool reads the workspace, and has no network.
+        """Register Python code as a tool, after a person has read it. The tool reads the workspace and has no network.
 
         Args:
-            tool: code, a module whose function main, or else its last one, is called with the JSON on its standard input: an object
-                gives its arguments by name; name and description, for people.
+            tool: code: a module whose function main, else its last function, is called with the JSON from standard
+                input; an object gives the arguments by name. name and description: for people.
         """
         ctx = rt.start("register", tool=tool)
         now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -105,7 +105,9 @@ class GeneratedRoutes:
     async def execute(self, request: Request, principal: Invoker, body: InterpretBody) -> Response:
         """Run code in the sandbox of the agent's profile, as a call of `execute_code`."""
         if not self._service.config.interpret.enabled:
-            raise HttpProblem(403, "The configuration says no `interpret: {enabled: true}`.", "interpret_disabled")
+            raise HttpProblem(
+                403, "The configuration does not have `interpret: {enabled: true}`.", "interpret_disabled"
+            )
         caller = caller_of(self._service, principal, request, session=body.session_id)
         args: dict[str, Any] = {"language": body.language, "code": body.code}
         if body.timeout_ms is not None:
@@ -126,9 +128,9 @@ class GeneratedRoutes:
     ) -> ToolProposal | NotProposed:
         """Propose a tool if the code qualifies. Return the pending proposal, or why there is none."""
         if not self._service.config.interpret.proposals:
-            return NotProposed("the configuration says no `interpret: {proposals: true}`")
+            return NotProposed("the configuration does not have `interpret: {proposals: true}`")
         if result.outcome != "ok" or body.language != "python":
-            return NotProposed("a tool is made of Python that has run without an error")
+            return NotProposed("only Python that has run without an error can become a tool")
         if (why := why_not(body.code)) is not None:
             return NotProposed(why)
         try:
@@ -154,7 +156,7 @@ class GeneratedRoutes:
         try:
             return self._service.store(tenant).transact(lambda each: kept_within(each, proposal, most))
         except StoreConflict:
-            return NotProposed("somebody else proposes the same just now")
+            return NotProposed("another request is proposing the same code")
 
     async def listed(
         self,
@@ -178,7 +180,7 @@ class GeneratedRoutes:
         except Refused as refused:
             raise problem_of(refused) from None
         except StoreConflict:
-            raise HttpProblem(409, "Somebody else has just reviewed it.", "reviewed") from None
+            raise HttpProblem(409, "Another reviewer has just reviewed it.", "reviewed") from None
         action = "tool.created" if found.status == "approved" else "tool.rejected"
         self._renewals.told(principal.tenant, found.record, action, principal.name)
         if found.status == "approved":
@@ -224,7 +226,7 @@ def _require_reviewable(proposal: ToolProposal, principal: Principal) -> None:
         HttpProblem: 403 or 409.
     """
     if principal.asked_itself((proposal.proposed_by, proposal.user, proposal.token_id), proposal.person):
-        message = "Nobody reviews what they have proposed, nor with credentials that its author has made."
+        message = "You cannot review your own proposal, nor with credentials that its author has made."
         raise HttpProblem(403, message, "own_proposal")
     if proposal.status != "pending":
         raise HttpProblem(409, f"{proposal.reviewed_by} has reviewed it already.", "reviewed")

@@ -52,7 +52,7 @@ def why_not(code: str) -> str | None:
     if entry_of(code) is None:
         return "it defines no function that could be called"
     if not any(word in lower for word in SIGNALS):
-        return "none of the words of a general tool stands in it"
+        return "it has none of the words of a general tool"
     return None
 
 
@@ -81,7 +81,7 @@ def record_of(code: str, name: str, description: str, now: str) -> ToolRecord:
     """
     entry = entry_of(code) if len(code) <= MAX_CODE_CHARS else None
     if entry is None:
-        what = f"The code is no Python that defines a function, or longer than {MAX_CODE_CHARS} characters."
+        what = f"The code is no Python that defines a function, or is longer than {MAX_CODE_CHARS} characters."
         raise Refused(RegistryReason.INVALID_RECORD, what)
     name, description = (
         _require_name(name or entry),
@@ -143,6 +143,6 @@ def _require_name(name: str) -> str:
 def _require_text(description: str) -> str:
     text = " ".join(description.split())
     if len(text) > MAX_DESCRIPTION_CHARS or not text.isprintable():
-        what = f"A description has up to {MAX_DESCRIPTION_CHARS} characters, and none that controls how others look."
+        what = f"A description has up to {MAX_DESCRIPTION_CHARS} characters, all of them printable."
         raise Refused(RegistryReason.INVALID_RECORD, what)
     return text

@@ -133,7 +133,7 @@ class RequestRoutes:
             # The maker of the requesting token may review: an admin could grant access without a request anyway.
             asked = {record.requested_by, record.user, record.subject if record.scope == "user" else ""}
             if principal.lineage & asked:
-                message = "Nobody reviews a request of their own, nor with credentials that its author has made."
+                message = "You cannot review your own request, nor with credentials that its author has made."
                 raise HttpProblem(403, message, "own_request")
             if record.status != "pending":
                 raise HttpProblem(409, f"{record.reviewed_by} has reviewed it already.", "reviewed")
@@ -159,7 +159,7 @@ class RequestRoutes:
         try:
             record = await self._store(principal).asynchronous().transact(reviewed)
         except StoreConflict:
-            raise HttpProblem(409, "Somebody else has just reviewed it.", "reviewed") from None
+            raise HttpProblem(409, "Another reviewer has just reviewed it.", "reviewed") from None
         tell(self._service, principal, f"mcp_request_{record.status}", request)
         return _shown_request(record)
 
@@ -194,14 +194,16 @@ def _subject(body: NewRequest, principal: Principal) -> str:
     """
     if body.scope == "user":
         if principal.user is None:
-            raise HttpProblem(403, "Nobody has signed in, and the token was made for no user.", "no_user")
+            raise HttpProblem(
+                403, "This needs a person who is signed in, or a token that was made for a user.", "no_user"
+            )
         if body.subject not in {None, principal.user}:
-            raise HttpProblem(403, "A user asks for itself.", "other_user")
+            raise HttpProblem(403, "A user can only request access for itself.", "other_user")
         return principal.user
     own = principal.agents
     subject = body.subject or (next(iter(own)) if own is not None and len(own) == 1 else None)
     if subject is None:
-        raise HttpProblem(422, "Name the agent under subject.", "invalid_request")
+        raise HttpProblem(422, "Name the agent as `subject`.", "invalid_request")
     if own is not None and subject not in own:
         raise HttpProblem(403, "The token does not speak for this agent.", "other_agent")
     return subject

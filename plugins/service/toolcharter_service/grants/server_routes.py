@@ -92,7 +92,7 @@ class ServerRoutes:
         try:
             await store.put(record, expected=0 if before is None else before.version)
         except StoreConflict:
-            raise HttpProblem(409, "Somebody else has just changed the server.", "changed_meanwhile") from None
+            raise HttpProblem(409, "Another request has just changed the server.", "changed_meanwhile") from None
         tell(self._service, principal, "mcp_server_put", server)
         return _shown_server(record, await _tools(store, server))
 

@@ -64,9 +64,7 @@ class NewServer(BaseModel):
             faults.append("url and headers are for servers of transport sse or streamable-http.")
         for name, value in (*self.env.items(), *self.headers.items()):
             if _REFERENCE.match(value):
-                faults.append(
-                    f"{name}: what the service's own environment and files hold is the operator's; write secret:NAME."
-                )
+                faults.append(f"{name}: the service's environment and files belong to the operator; write secret:NAME.")
             if "\n" in value or "\r" in value or "\0" in value:
                 faults.append(f"{name}: a value is one line.")
         return faults
@@ -80,12 +78,12 @@ class NewServer(BaseModel):
         except ValueError as error:
             faults.append(f"env: {error}.")
         if self.command not in PROGRAMS:
-            faults.append(f"The command is one of {', '.join(sorted(PROGRAMS))}; others stand in a profile.")
+            faults.append(
+                f"The command is one of {', '.join(sorted(PROGRAMS))}; other commands are only allowed in a profile."
+            )
         for arg in self.args:
             if _RUNS_TEXT.match(arg):
                 faults.append(f"The argument {arg[:50]!r} would run text or other code.")
             elif _UNSAFE.search(arg):
-                faults.append(
-                    f"The argument {arg[:50]!r} holds a character that shells or interpreters read as more than text."
-                )
+                faults.append(f"The argument {arg[:50]!r} has a character that is special to shells or interpreters.")
         return faults

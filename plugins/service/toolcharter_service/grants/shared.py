@@ -59,7 +59,7 @@ async def require_known(store: AsyncStore, server: str, names: set[str]) -> None
         return
     seen = await store.get(McpToolsRecord, server)
     if seen is None:
-        what = "The server has not been reached yet, so that nobody knows its tools; grant it when it lists them."
+        what = "The server has not been reached yet, so its tools are unknown. Grant it once it has listed them."
         raise HttpProblem(409, what, "tools_unknown")
     missing = sorted(names - {*seen.record.names, *seen.record.full_names})
     if missing:

@@ -84,7 +84,9 @@ def _twice(path: Path, records: list[ToolRecord], places: list[tuple[int, int]])
     seen = set[str]()
     for number, (record, (line, column)) in enumerate(zip(records, places, strict=True)):
         if record.id.lower() in seen:
-            yield _fault(path, line, column, f"{number}.id", f"{record.id!r} is there twice; case does not count.")
+            yield _fault(
+                path, line, column, f"{number}.id", f"{record.id!r} occurs twice; upper and lower case are the same."
+            )
         seen.add(record.id.lower())
 
 
@@ -112,9 +114,7 @@ def _text(path: Path) -> str:
         raise ConfigurationError([_fault(path, 1, 1, "", "the file is no UTF-8.")]) from error
 
 
-def _fault(
-    path: Path, line: int, column: int, at: str, what: str, fix: str = "Mend the file, or take it away."
-) -> Fault:
+def _fault(path: Path, line: int, column: int, at: str, what: str, fix: str = "Fix the file, or remove it.") -> Fault:
     return Fault(f"{path}:{line}:{column}", at, what, fix)
 
 

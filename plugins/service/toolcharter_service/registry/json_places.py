@@ -63,7 +63,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in pairs:
         if name in found:
-            raise ValueError(f"the key {name!r} is there twice")
+            raise ValueError(f"the key {name!r} occurs twice")
         found[name] = value
     return found
 
@@ -92,7 +92,7 @@ def _skip(text: str, at: int) -> int:
 
 def _require_end(text: str, at: int) -> None:
     if (end := _skip(text, at)) < len(text):
-        _refuse(text, end, "there is more behind the value.")
+        _refuse(text, end, "there is more text after the value.")
 
 
 def _refuse(text: str, at: int, what: str) -> NoReturn:

@@ -74,5 +74,5 @@ def refuse_dash(word: str, name: str) -> None:
     if word.startswith("-"):
         raise Denied(
             RunReason.LEADING_DASH_NOT_ALLOWED,
-            f"The argument {name!r} begins with '-', so that a program would take it for an option.",
+            f"The argument {name!r} begins with '-', so a program would read it as an option.",
         )

@@ -1,10 +1,10 @@
-"""Why a tool of the registry, or a custom tool, refuses a call."""
+"""Why a registered tool or a custom tool refuses a call."""
 
 from enum import StrEnum
 
 
 class RunReason(StrEnum):
-    """Beside what core, the shell guard and the runner say."""
+    """The reasons in addition to those of the core, the shell guard and the runner."""
 
     LEADING_DASH_NOT_ALLOWED = "leading_dash_not_allowed"
     NOT_AS_REGISTERED = "not_as_registered"

@@ -46,7 +46,7 @@ class ToolExec(BaseModel):
         if self.cmd and not _PROGRAM.fullmatch(self.cmd):
             raise ValueError(f"{self.cmd!r} is no program: write its bare name, or an absolute path")
         if (self.type == "image") != bool(self.image):
-            raise ValueError("'image' names what a tool of type 'image' runs, and nothing else has it")
+            raise ValueError("'image' is required for a tool of type 'image', and not allowed for other tools")
         if self.image and not IMAGE.fullmatch(self.image):
             raise ValueError(f"{self.image!r} is no name of an image")
         if any("\0" in word for word in self.args):

@@ -98,7 +98,7 @@ class Renewals:
             Fault(
                 f"{path}:1:1",
                 "",
-                f"the file lies in the workspace of the agent {agent!r} of {name!r}, whose tools can write it.",
+                f"the file is in the workspace of the agent {agent!r} of {name!r}, whose tools can write it.",
                 "Start the service in another folder.",
             )
             for name, tenant in self._service.config.tenants.items()

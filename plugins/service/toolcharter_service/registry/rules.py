@@ -17,7 +17,7 @@ AGENT: Final = "agent"
 
 
 class RegistryReason(StrEnum):
-    """Why the registry refuses, beside what core says."""
+    """Why the registry refuses a request, in addition to the core's reasons."""
 
     INVALID_RECORD = "invalid_record"
     CREATED_BY_UNKNOWN = "created_by_unknown"
@@ -94,7 +94,7 @@ def parsed(body: Mapping[str, Any], *, actor: Actor, now: str) -> ToolRecord:
     said = given.get("created_by") or SYSTEM
     if said not in (SYSTEM, AGENT):
         raise Refused(
-            RegistryReason.CREATED_BY_UNKNOWN, f"created_by is {str(said)[:40]!r}; a record is made by system or agent."
+            RegistryReason.CREATED_BY_UNKNOWN, f"created_by is {str(said)[:40]!r}; it has to be system or agent."
         )
     given["created_by"] = AGENT if actor.agent is not None else said
     given["created_at"] = given.get("created_at") or now
@@ -131,7 +131,7 @@ def may_register(record: ToolRecord, known: Known | None, actor: Actor) -> None:
     if known.record.exec != record.exec:
         raise Refused(
             RegistryReason.EXISTS,
-            f"There is a tool {record.id!r} already, and it runs something else: an update leaves `exec` as it is.",
+            f"There is a tool {record.id!r} already, and it runs something else: an update cannot change `exec`.",
         )
 
 
@@ -144,7 +144,7 @@ def may_delete(tool: str, known: Known | None, actor: Actor) -> None:
     if known is None:
         raise Refused(RegistryReason.UNKNOWN_TOOL, f"There is no tool {tool[:64]!r}.")
     if known.record.created_by != AGENT:
-        raise Refused(RegistryReason.NOT_OWNER, f"The tool {tool!r} was not made by an agent, and stays.")
+        raise Refused(RegistryReason.NOT_OWNER, f"The tool {tool!r} was not made by an agent, and cannot be deleted.")
     if actor.agent is not None and known.owner != actor.owner:
         raise Refused(RegistryReason.NOT_OWNER, f"The tool {tool!r} was made by another agent.")
 

@@ -68,7 +68,9 @@ def require_type(name: str, word: str) -> Mapping[str, Any]:
         return {"type": "array", "items": dict(require_type(name, word[: -len(_ARRAY)]))}
     found = _TYPES.get(word.strip().lower())
     if found is None:
-        raise ValueError(f"the type {word[:40]!r} of {name!r} is none; known are {', '.join(_TYPES)}, and 'string[]'")
+        raise ValueError(
+            f"the type {word[:40]!r} of {name!r} is unknown; known are {', '.join(_TYPES)}, and 'string[]'"
+        )
     return found
 
 
@@ -82,7 +84,7 @@ def _require_plain(schema: Any, depth: int) -> None:
         raise ValueError("a JSON Schema is nested too deep")
     if isinstance(schema, Mapping):
         if "$ref" in schema or "$dynamicRef" in schema:
-            raise ValueError("a JSON Schema refers to another one, which nothing here fetches")
+            raise ValueError("a JSON Schema refers to another schema, which is not supported")
         for each in schema.values():
             _require_plain(each, depth + 1)
     elif isinstance(schema, list | tuple):

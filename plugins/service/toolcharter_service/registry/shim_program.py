@@ -85,7 +85,7 @@ def ask_service(shim: dict[str, Any], args: dict[str, Any]) -> int:
     token = read_token(dict(os.environ))
     is_loopback = parts.hostname in ("127.0.0.1", "::1", "localhost")
     if token and parts.scheme != "https" and not is_loopback:
-        raise UsageError("a token goes over https, or to this machine")
+        raise UsageError("a token is only sent over https, or to this machine")
     make = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
     connection = make(parts.hostname or "", parts.port, timeout=TIMEOUT_S)
     headers = {"Content-Type": "application/json", "Accept": "application/json"}

@@ -72,7 +72,7 @@ def write_shims(folder: Path, shims: list[Shim]) -> Written:
         if name.startswith("-"):
             notes.append(f"{name!r} is left out: a program's name does not begin with '-'.")
         elif os.path.lexists(path) and not is_ours(path):
-            notes.append(f"{str(path)!r} is left as it is: it is no shim.")
+            notes.append(f"{str(path)!r} is left unchanged: it is no shim.")
         else:
             _write(path, shim.text())
             made.append(name)
@@ -118,12 +118,10 @@ def of_service(url: str, environ: Mapping[str, str]) -> list[Shim]:
     """
     parts = urlsplit(url)
     if parts.scheme not in {"http", "https"} or parts.username or parts.query or parts.fragment:
-        raise click.UsageError(
-            "--url is the service's address, such as https://tools.example.org; tokens do not stand in it."
-        )
+        raise click.UsageError("--url is the service's address, such as https://tools.example.org; without a token.")
     token = shim_program.read_token(dict(environ))
     if token and parts.scheme != "https" and parts.hostname not in {"127.0.0.1", "::1", "localhost"}:
-        raise click.UsageError("A token goes over https, or to this machine.")
+        raise click.UsageError("A token is only sent over https, or to this machine.")
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     if agent := environ.get("TOOLCHARTER_AGENT"):
         headers["X-Agent-ID"] = agent
@@ -174,4 +172,4 @@ def shims(folder: Path, url: str | None, profile: str | None, workspace: Path) -
         raise click.ClickException(str(error)) from error
     for note in written.notes:
         click.echo(f"note: {note}", err=True)
-    click.echo(f"{len(written.made)} programs in {folder}; {len(written.gone)} taken away.")
+    click.echo(f"{len(written.made)} programs in {folder}; {len(written.gone)} removed.")

@@ -50,7 +50,7 @@ def schema_of(record: ToolRecord) -> dict[str, Any]:
     needed = names_in(record.exec.args if record.exec and not is_generated(record) else ())
     properties = {**dict.fromkeys(needed, _ANYTHING), **schema["properties"]}
     properties |= {name: _ANYTHING for name in needed if not properties[name]}
-    properties.setdefault(STDIN, {"type": "string", "description": "What the tool reads from its standard input."})
+    properties.setdefault(STDIN, {"type": "string", "description": "The text for the tool's standard input."})
     required = list(dict.fromkeys((*schema.get("required", ()), *needed)))
     return {**schema, "properties": properties, **({"required": required} if required else {})}
 
@@ -66,7 +66,7 @@ def spec_of(record: ToolRecord, policy: RegistryPolicy) -> ToolSpec[ToolPolicy]:
     if program is None:
         raise ValueError(f"the record {record.id!r} runs nothing")
     if is_generated(record) and not is_genuine(record):
-        raise ValueError("its id is the hash of generated code, and something else would run")
+        raise ValueError("its id belongs to generated code, but something else would run")
 
     def build(workspace: Path, _: ToolPolicy, rt: ToolRuntime) -> Callable[..., ToolResult]:  # noqa: ARG001 - as above
         return _body(record, program, policy, rt)
@@ -122,10 +122,12 @@ def _body(record: ToolRecord, program: ToolExec, policy: RegistryPolicy, rt: Too
         if program.type == "image" and rt.runner != "docker":
             raise Denied(
                 Reason.SANDBOX_UNAVAILABLE,
-                "A tool of type 'image' runs in a container; the profile says no `runner: docker`.",
+                "A tool of type 'image' runs in a container; the profile does not have `runner: docker`.",
             )
         if is_generated(record) and not rt.is_sandboxed:
-            raise Denied(Reason.SANDBOX_UNAVAILABLE, "A generated tool runs in a sandbox only; `runner:` names none.")
+            raise Denied(
+                Reason.SANDBOX_UNAVAILABLE, "A generated tool only runs in a sandbox, and `runner:` names none."
+            )
         ctx.policy_passed()
         run = rt.run if "fs:write" in granted else rt.inspect
         done = run(
@@ -150,7 +152,7 @@ def checked(record: ToolRecord) -> ToolRecord:
     if record.exec is None:
         return record
     if is_generated(record) and not is_genuine(record):
-        what = f"An id that begins with {PREFIX!r} is the hash of generated code, which a person has read."
+        what = f"An id that begins with {PREFIX!r} is reserved for generated code that a person has read."
         raise Refused(RegistryReason.INVALID_RECORD, what)
     if taken := taken_name(record.id):
         raise Refused(RegistryReason.NAME_CONFLICT, f"{record.id!r} is the name of the installed tool {taken!r}.")

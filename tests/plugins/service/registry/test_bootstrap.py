@@ -75,14 +75,16 @@ def test_where_docker_runs_code(environ: dict[str, str], socket: bool, expected:
         pytest.param("{}", "1:1", "the file is no JSON array of at most 1000 records.", id="an object"),
         pytest.param('[\n  {"id": "a"},\n  {"id": }\n]', "3:10", "Expecting value.", id="no JSON"),
         pytest.param('[{"id": "a"} {"id": "b"}]', "1:14", "',' or ']' is missing.", id="no comma"),
-        pytest.param('[{"id": "a"}] x', "1:15", "there is more behind the value.", id="more"),
-        pytest.param('[\n{"id": "a", "id": "b"}]', "2:1", "the key 'id' is there twice.", id="a key twice"),
+        pytest.param('[{"id": "a"}] x', "1:15", "there is more text after the value.", id="more"),
+        pytest.param('[\n{"id": "a", "id": "b"}]', "2:1", "the key 'id' occurs twice.", id="a key twice"),
         pytest.param(
             '[{"id": "a", "input_schema": {"x": {"minimum": NaN}}}]', "1:2", "NaN is no JSON.", id="no number"
         ),
         pytest.param("[" * 100_000, "1:2", "the value is nested too deep.", id="deep"),
         pytest.param("[5]", "1:2", "id: Field required.", id="no record"),
-        pytest.param('[{"id": "a"},\n {"id": "A"}]', "2:2", "'A' is there twice; case does not count.", id="twice"),
+        pytest.param(
+            '[{"id": "a"},\n {"id": "A"}]', "2:2", "'A' occurs twice; upper and lower case are the same.", id="twice"
+        ),
     ],
 )
 def test_a_broken_file(text: str, place: str, what: str, tmp_path: Path) -> None:
@@ -159,5 +161,5 @@ def test_a_file_in_a_workspace(tmp_path: Path, engine: MemoryEngine) -> None:
     _, renewals = made(tmp_path, engine, tmp_path / "profile0")
     (tmp_path / "profile0" / "tools_bootstrap.json").write_text("[]")
 
-    with pytest.raises(ConfigurationError, match="lies in the workspace of the agent 'reviewer'"):
+    with pytest.raises(ConfigurationError, match="is in the workspace of the agent 'reviewer'"):
         renewals.examine()
