@@ -39,16 +39,22 @@ _FLUSH_S = 5.0
 
 @click.command("serve")
 @click.option("--config", "file", type=click.Path(path_type=Path), help="The configuration of the service.")
-@click.option("--dev", is_flag=True, help="Serve one profile on 127.0.0.1 to anybody on this machine.")
+@click.option("--dev", is_flag=True, help="Serve one profile on 127.0.0.1 to every user of this machine.")
 @click.option("--profile", "-p", metavar="PROFILE", help="With --dev: a profile's name or path.")
 @click.option(
-    "--workspace", "-w", default=".", metavar="FOLDER", help="With --dev: what tools may touch; default: here."
+    "--workspace",
+    "-w",
+    default=".",
+    metavar="FOLDER",
+    help="With --dev: the folder that tools may touch; default: the current folder.",
 )
 @click.option("--events", multiple=True, metavar="URL", help="With --dev: where events go; repeatable.")
-@click.option("--store", default="sqlite:", metavar="URL", help="With --dev: where state outlives the process.")
-@click.option("--port", type=click.IntRange(0, 65535), help="Instead of the configuration's; 8081 with --dev.")
-@click.option("--check", is_flag=True, help="Tell all faults and serve nothing; exit status 2 for one.")
-@click.option("--workers", default=1, type=click.IntRange(1, 64), help="How many processes serve.")
+@click.option("--store", default="sqlite:", metavar="URL", help="With --dev: the store for persistent state.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), help="The port, instead of the configuration's; 8081 with --dev."
+)
+@click.option("--check", is_flag=True, help="Report all faults without serving; exit status 2 if there is any.")
+@click.option("--workers", default=1, type=click.IntRange(1, 64), help="The number of processes.")
 def command(
     file: Path | None,
     *,
@@ -58,14 +64,14 @@ def command(
     workers: int,
     **of_dev: Any,
 ) -> None:
-    """Serve registry and gate over HTTP, to those who have a token.
+    """Serve registry and gate over HTTP, to holders of a token.
 
-    `toolcharter serve --config FILE`, or `toolcharter serve --dev --profile PROFILE` to try it. --check looks at the
-    file and at all that it names, as a start does, and changes no store.
+    `toolcharter serve --config FILE`, or `toolcharter serve --dev --profile PROFILE` to try it. --check examines the
+    file and everything that it names, as a start does, and changes no store.
     """
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s")
     if dev == (file is not None):
-        raise click.UsageError("Say --config FILE, or --dev.")
+        raise click.UsageError("Give --config FILE or --dev.")
     if dev:
         if of_dev["profile"] is None or workers > 1:
             raise click.UsageError("--dev serves one --profile in one process.")
@@ -81,7 +87,7 @@ def command(
         click.echo("No fault found.")
     elif workers == 1:
         if dev:
-            click.echo("serve --dev: anybody on this machine may call every tool of the profile.", err=True)
+            click.echo("serve --dev: every user of this machine may call every tool of the profile.", err=True)
         _run(create_app(opened(found, dev=dev)), found.config, None)
     else:
         os.environ[_CONFIG] = str((file or Path()).absolute())

@@ -18,10 +18,10 @@ from toolcharter_service.auth.config import AuthConfig
 from toolcharter_service.auth.origins import read_authority
 
 NAME = r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}"
-"""The form of a tenant's and of an agent's name: a word that keys, subjects, paths and URLs hold as it is."""
+"""The pattern of tenants' and agents' names. They need no escaping in keys, subjects, paths and URLs."""
 Name = Annotated[str, Field(pattern=rf"^{NAME}$")]
 ANY_AGENT = "*"
-"""Stands for every agent of a tenant that has no entry of its own."""
+"""The key for every agent of a tenant that has no entry of its own."""
 AgentName = Annotated[str, Field(pattern=rf"^(?:\*|{NAME})$")]
 _IN_A_FILE = re.compile(r".+:[0-9]+:[0-9]+", re.DOTALL)
 _PROFILE_NAME = re.compile(r"[A-Za-z0-9_-]+")
@@ -29,7 +29,7 @@ LEAST = "tenants: {NAME: {agents: {NAME: {profile: PROFILE, workspace: FOLDER}}}
 
 
 class FromEnvironment(ToolPolicy):
-    """A value that the environment holds, since it has a password in it."""
+    """A value from an environment variable, since it contains a password."""
 
     env: str
 
@@ -38,9 +38,9 @@ class Listen(ToolPolicy):
     """Where the service listens."""
 
     host: str = "127.0.0.1"
-    """An IP address. One that others can reach needs `hosts`."""
+    """An IP address. If other machines can reach it, `hosts` is required."""
     port: Annotated[int, Field(ge=0, le=65535)] = 8081
-    """0 for any that is free."""
+    """The port; 0 for any free port."""
 
 
 class AgentConfig(ToolPolicy):
@@ -53,14 +53,14 @@ class AgentConfig(ToolPolicy):
 
 
 class TenantConfig(ToolPolicy):
-    """Whose agents these are; no tenant sees anything of another."""
+    """A tenant and its agents. No tenant sees anything of another tenant."""
 
     agents: Annotated[Mapping[AgentName, AgentConfig], Field(min_length=1)]
-    """By name; `*` stands for those without an entry."""
+    """The agents by name; `*` means every agent without an entry."""
 
 
 class InterpretConfig(ToolPolicy):
-    """Whether agents may hand code to `POST /api/v1/interpret/execute`, and what becomes of it."""
+    """Whether agents may run code with `POST /api/v1/interpret/execute`, and may propose it as tools."""
 
     enabled: bool = False
     """Whether code runs at all; the agent's profile has to list and allow `execute_code`, too."""
@@ -71,41 +71,42 @@ class InterpretConfig(ToolPolicy):
 
 
 class ServiceConfig(ToolPolicy):
-    """All of the file."""
+    """The whole configuration file."""
 
     listen: Listen = Listen()
     store: str | FromEnvironment = "sqlite:"
-    """Where state outlives the process: a URL, or the environment variable that holds it."""
+    """The store for persistent state: a URL, or the environment variable that holds it."""
     bus: str | FromEnvironment | None = None
-    """How several processes hear of each other; by default there is one."""
+    """The bus between several processes: a URL, or the environment variable that holds it. By default a bus within
+    each process."""
     events: tuple[str | FromEnvironment, ...] = ("stderr:",)
-    """Where the events of all calls go: URLs, or environment variables that hold one."""
+    """The sinks for the events of all calls: URLs, or environment variables that hold them."""
     hosts: tuple[str, ...] = ()
-    """The names that clients use, for `Host` and `Origin`; loopback's are always served on a loopback address."""
+    """The host names that clients use, for `Host` and `Origin`. Loopback's names are accepted on a loopback address."""
     auth: AuthConfig = AuthConfig()
     interpret: InterpretConfig = InterpretConfig()
     stop_s: Annotated[float, Field(ge=0, le=600)] = 10.0
-    """How long calls under way may go on when the service stops, in seconds."""
+    """How long running calls may continue when the service stops, in seconds."""
     gateway_tenant: Name | None = None
-    """The tenant whose tool `gateway` may restart and stop a service of several; by default none may."""
+    """The tenant whose tool `gateway` may restart and stop a service with several tenants; by default no tenant may."""
     tenants: Annotated[Mapping[Name, TenantConfig], Field(min_length=1)]
 
 
 class _Sound(ServiceConfig):
-    """What is sound of a file with faults: nothing is required."""
+    """The valid part of a file with faults. No key is required."""
 
     tenants: Mapping[Name, TenantConfig] = {}
 
 
 class ConfigFile(NamedTuple):
-    """A configuration and where it was read from."""
+    """A configuration and the file that it was read from."""
 
     config: ServiceConfig
-    """Its paths are absolute."""
+    """The configuration, with absolute paths."""
     read: SettingsFile[ServiceConfig] | None = None
     """None if it was not read from a file."""
     faults: tuple[Fault, ...] = ()
-    """What is wrong with the file, of which the configuration is what is sound."""
+    """The faults of the file. The configuration is its valid part."""
 
     @property
     def wrong(self) -> list[tuple[str | int, ...]]:
@@ -113,16 +114,16 @@ class ConfigFile(NamedTuple):
         return [] if self.read is None else [path for path in self.read.wrong if path]
 
     def placed(self, error: ConfigurationError, *path: str | int) -> Iterator[Fault]:
-        """The faults of what the value at *path* names: those that have no place in a file of their own get its place."""
+        """Yield the faults of the file or URL that the value at *path* names. Those without a place get the value's."""
         for fault in error.faults:
             yield fault if _IN_A_FILE.fullmatch(fault.place) else self.fault(path, fault.what, fault.fix)
 
     def error(self, faults: Iterable[Fault]) -> ConfigurationError:
-        """All *faults*, each once: those of this file from top to bottom, then those of other files."""
+        """Combine *faults* without duplicates: those of this file from top to bottom, then those of other files."""
         return ConfigurationError(dict.fromkeys(faults)) if self.read is None else self.read.error(faults)
 
     def fault(self, path: tuple[str | int, ...], what: str, fix: str = "") -> Fault:
-        """A fault of the value at *path*."""
+        """Return a fault of the value at *path*."""
         if self.read is None:
             return Fault(".".join(map(str, path)), "", what, fix)
         return self.read.fault(path, what, fix)
@@ -132,7 +133,8 @@ def read_config(file: str | Path) -> ConfigFile:
     """Read the configuration *file*.
 
     Raises:
-        ConfigurationError: With every fault of the file; those of what it names come when the service is built.
+        ConfigurationError: It lists every fault of the file. `Service.build` finds those of the profiles and stores
+            that it names.
     """
     found = examine_config(file)
     if found.faults:
@@ -141,7 +143,7 @@ def read_config(file: str | Path) -> ConfigFile:
 
 
 def examine_config(file: str | Path) -> ConfigFile:
-    """Read the configuration *file*, or what is sound of it, with every fault of the file itself.
+    """Read the configuration *file*, or the valid part of it, with every fault of the file itself.
 
     Raises:
         ConfigurationError: It cannot be read, or is no YAML.
@@ -152,21 +154,21 @@ def examine_config(file: str | Path) -> ConfigFile:
 
 
 def url_of(value: "str | FromEnvironment") -> str:
-    """The URL that a setting means.
+    """Return the URL of a setting.
 
     Raises:
-        KeyError: The environment does not hold it.
+        KeyError: The environment variable is not set.
     """
     return os.environ[value.env] if isinstance(value, FromEnvironment) else value
 
 
 def is_unset(value: "str | FromEnvironment | None") -> bool:
-    """Whether the environment does not hold the URL that a setting names."""
+    """Whether a setting names an environment variable that is not set or empty."""
     return isinstance(value, FromEnvironment) and not os.environ.get(value.env)
 
 
 def missing_workspace(found: ConfigFile, tenant: str, agent: str) -> Fault | None:
-    """The fault of an agent whose workspace is no folder."""
+    """Return the fault of an agent whose workspace is no folder, else None."""
     folder = found.config.tenants[tenant].agents[agent].workspace
     if Path(folder).is_dir():
         return None
@@ -197,7 +199,7 @@ def _absolute(config: ServiceConfig, folder: Path) -> ServiceConfig:
 
 
 def _unreachable(found: ConfigFile) -> Iterator[Fault]:
-    """What the file names and the machine does not have."""
+    """Yield the faults of workspaces and environment variables that do not exist."""
     for name, tenant in found.config.tenants.items():
         for agent in tenant.agents:
             if (missing := missing_workspace(found, name, agent)) is not None:
@@ -213,12 +215,12 @@ def _unreachable(found: ConfigFile) -> Iterator[Fault]:
 
 
 def _misnamed(found: ConfigFile) -> Iterator[Fault]:
-    """Hosts that are none, a tenant that there is not, and what of `auth` cannot work."""
+    """Yield the faults of invalid hosts, of an unknown `gateway_tenant`, and of `auth`."""
     for number, host in enumerate(found.config.hosts):
         if read_authority(host) is None:
             fix = "Write tools.example.org or tools.example.org:8443, say."
             yield found.fault(("hosts", number), f"{host!r} is no host.", fix)
-    # Tenants with faults of their own are there all the same.
+    # Tenants with faults count as existing.
     wrong = [str(path[1]) for path in found.wrong if path[0] == "tenants" and len(path) > 1]
     tenants, gateway = dict.fromkeys([*found.config.tenants, *wrong]), found.config.gateway_tenant
     if gateway not in {None, *tenants}:
@@ -229,7 +231,7 @@ def _misnamed(found: ConfigFile) -> Iterator[Fault]:
 
 
 def _exposed(found: ConfigFile) -> Iterator[Fault]:
-    """An address that is none, or that others reach though nothing says by which names."""
+    """Yield a fault for an invalid address, or for an address that other machines can reach without `hosts`."""
     listen = found.config.listen
     try:
         is_loopback = ip_address(listen.host).is_loopback
@@ -237,5 +239,5 @@ def _exposed(found: ConfigFile) -> Iterator[Fault]:
         yield found.fault(("listen", "host"), f"{listen.host!r} is no IP address.", "Write 127.0.0.1 or 0.0.0.0, say.")
         return
     if not is_loopback and not found.config.hosts and not any(path[0] == "hosts" for path in found.wrong):
-        what = f"{listen.host} can be reached from elsewhere, and `hosts` names none that clients use."
+        what = f"{listen.host} can be reached from other machines, but `hosts` is empty."
         yield found.fault(("listen", "host"), what, "Write hosts: [tools.example.org], say.")

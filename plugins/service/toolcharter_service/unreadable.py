@@ -104,4 +104,4 @@ def _delete(transaction: StoreTransaction, model: type[StoreRecord], key: list[s
         return
     if found is None:
         unknown("record")
-    raise HttpProblem(409, "This record can be read, and stays.", "readable")
+    raise HttpProblem(409, "This record can be read, so it is not deleted.", "readable")

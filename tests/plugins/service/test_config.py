@@ -81,7 +81,7 @@ def test_what_the_machine_lacks_is_told_at_once(tmp_path: Path) -> None:
         read_config(tmp_path / "service.yaml")
 
     assert [(fault.path, fault.what) for fault in found.value.faults] == [
-        ("listen.host", "0.0.0.0 can be reached from elsewhere, and `hosts` names none that clients use."),
+        ("listen.host", "0.0.0.0 can be reached from other machines, but `hosts` is empty."),
         ("gateway_tenant", "there is no tenant 'acmee'."),
         ("store.env", "the environment variable 'SERVICE_STORE' is not set."),
         ("tenants.acme.agents.reviewer.workspace", f"there is no folder {str(tmp_path / 'work')!r}."),

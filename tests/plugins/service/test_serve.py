@@ -114,7 +114,7 @@ def test_everything_wrong_is_told_at_once_and_nothing_is_written(tmp_path: Path)
         "p.yaml:2:1: colour:",
         "p.yaml:3:9: tools.read_fil:",
     ]
-    assert "tools_bootstrap.json:1:1: the file lies in the workspace of the agent 'b' of 'acme'" in told
+    assert "tools_bootstrap.json:1:1: the file is in the workspace of the agent 'b' of 'acme'" in told
     assert "Traceback" not in told
     assert (found.returncode, list(tmp_path.rglob("*.db"))) == (2, [])
 

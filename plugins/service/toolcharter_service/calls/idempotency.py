@@ -150,7 +150,7 @@ class KeyedCalls:
         is_mine = record.worker == self._service.worker
         if record.call_id in self._unused or (not is_mine and await is_alive(self._service, record.worker)):
             raise _in_progress(record.call_id)
-        text = "The process that ran the call is gone; nobody knows whether it has had its effect."
+        text = "The process that ran the call is gone; the call may or may not have had its effect."
         raise HttpProblem(409, text, "outcome_unknown", record.call_id)
 
     async def _save(self, tenant: str, record: KeyedCall, answer: Answer, version: int) -> None:
@@ -224,5 +224,5 @@ async def _made(make: Callable[[str], Awaitable[Answer]], call_id: str, *, repea
 
 
 def _in_progress(call_id: str) -> HttpProblem:
-    text = "A call with this key is under way."
+    text = "A call with this key is running."
     return HttpProblem(409, text, "call_in_progress", call_id, {"Retry-After": "1"})

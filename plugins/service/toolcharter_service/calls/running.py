@@ -109,7 +109,7 @@ class Calls:
             if waiting is None or not self._service.stopping.is_set():
                 raise
             waiting.uncancel()
-            text = "The service stops; ask again for what came of the call."
+            text = "The service is stopping; repeat the request to get the result of the call."
             raise HttpProblem(503, text, "service_stopping", headers={"Retry-After": "1"}) from None
 
     async def wait_for_kept(self) -> None:
@@ -174,4 +174,4 @@ class _Attended:
 def _ended(why: str, call_id: str) -> HttpProblem:
     if why == "client_left":
         return HttpProblem(499, "The client left, so the call was cancelled.", why, call_id)  # never sent
-    return HttpProblem(503, "The service stops, so the call was cancelled.", why, call_id, {"Retry-After": "1"})
+    return HttpProblem(503, "The service is stopping, so the call was cancelled.", why, call_id, {"Retry-After": "1"})

@@ -35,7 +35,7 @@ _PROBLEMS = answers(400, 401, 403, 404, 408, 413, 415, 431, 503)
 _CALL_ANSWERS = {
     **_PROBLEMS,
     **answers(409, 422, 429),
-    202: {"model": StoredCallAnswer, "description": "The call runs by itself."},
+    202: {"model": StoredCallAnswer, "description": "The call is stored, and runs without a waiting client."},
 }
 
 

@@ -8,7 +8,7 @@ from toolcharter_service.http.problems import PROBLEM_CONTENT, Problem
 
 BEFORE_ROUTES = {
     400: "A header, the path or the body cannot be read.",
-    403: "The host is not served, the origin is another one, or this is for others.",
+    403: "The host is not served, the origin is not allowed, or the principal may not do this.",
     408: "The body did not come in time.",
     413: "The body is too large.",
     415: "The body is of another type.",

@@ -29,13 +29,13 @@ SEND_S = 30.0
 MayListen = Annotated[Principal, require(Role.VIEWER, Role.CALLER)]
 _STREAM: dict[str, Any] = {
     "content": {"text/event-stream": {"schema": {"type": "string"}}},
-    "description": "A stream that lasts: each event's `data` is an event line as JSON.",
+    "description": "A stream of events. The `data` of each event is an event line as JSON.",
 }
 _LAST_ID = {
     "name": "Last-Event-ID",
     "in": "header",
     "required": False,
-    "description": "The `id` of the last event that was seen: the stream goes on behind it, if it still has those.",
+    "description": "The `id` of the last event received. The stream continues after it, as far as events are kept.",
     "schema": {"type": "string"},
 }
 
@@ -58,7 +58,7 @@ def routes(service: Service) -> APIRouter:
         after = _after(request.headers.get("last-event-id"), epoch)
         listener = tenants[principal.tenant].listen(_sees(principal), after)
         if listener is None:
-            raise HttpProblem(429, "Too many listen.", "too_many_streams", headers={"Retry-After": "10"})
+            raise HttpProblem(429, "Too many streams are open.", "too_many_streams", headers={"Retry-After": "10"})
         return _Stream(service, request, principal, listener, epoch)
 
     return router

@@ -22,11 +22,11 @@ CALLER_HEADERS = [
 ]
 KEYED_HEADERS = [
     *CALLER_HEADERS,
-    _header("Idempotency-Key", "The call runs once for this key, whatever happens; a day long its answer stays.", KEY),
+    _header("Idempotency-Key", "The call runs at most once for this key. Its answer is kept for a day.", KEY),
 ]
 CALL_HEADERS = [
     *KEYED_HEADERS,
-    _header("Prefer", "`respond-async`: answer 202 at once, and run the call by itself.", "^[ -~]*$"),
+    _header("Prefer", "`respond-async`: answer 202 at once, and run the call without a waiting client.", "^[ -~]*$"),
 ]
 
 

@@ -34,7 +34,7 @@ def read_json(body: bytes) -> Any:
         json.loads(body, object_pairs_hook=_once)
     except _TwiceError:
         place = next(_twice(json.loads(body, object_pairs_hook=_Pairs)), "")
-        raise HttpProblem(400, f"{place}: the key is there twice.", "duplicate_key") from None
+        raise HttpProblem(400, f"{place}: the key occurs twice.", "duplicate_key") from None
     except ValueError:  # A number with more digits than Python reads.
         raise HttpProblem(400, "The body is no JSON: a number is too long.", "invalid_json") from None
     return value

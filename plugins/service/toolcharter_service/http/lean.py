@@ -43,7 +43,7 @@ class LeanRoute(APIRoute):
             try:
                 body = model.model_validate(request.scope["state"]["json"])
             except KeyError:
-                raise HttpProblem(400, "body: there is none.", "invalid_request") from None
+                raise HttpProblem(400, "body: it is missing.", "invalid_request") from None
             except ValidationError as error:
                 raise HttpProblem(400, faults_in_words(error.errors(include_url=False)), "invalid_request") from None
             return await function(request=request, body=body, principal=principal)

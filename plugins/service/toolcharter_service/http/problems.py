@@ -106,9 +106,9 @@ def problem_of(error: Exception) -> HttpProblem:  # noqa: PLR0911 - one answer f
             text = " ".join(filter(None, ("The store cannot be reached.", error.hint)))
             return HttpProblem(503, text, "store_unavailable", headers={"Retry-After": "1"})
         case StoreConflict():
-            return HttpProblem(409, "Somebody else changed it at the same time.", "store_conflict")
+            return HttpProblem(409, "Another request changed it at the same time.", "store_conflict")
         case ToolboxClosed():
-            return HttpProblem(503, "The service stops.", "service_stopping", headers={"Retry-After": "1"})
+            return HttpProblem(503, "The service is stopping.", "service_stopping", headers={"Retry-After": "1"})
         case _:
             return HttpProblem(500, "The service failed; its log says why.", "unexpected_failure")
 

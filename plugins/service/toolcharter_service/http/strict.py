@@ -35,7 +35,7 @@ ONCE = frozenset(
 JSON_ONLY = ("/v1/", "/api/")
 """Paths where a body has to be JSON."""
 FORMS = (b"application/x-www-form-urlencoded", b"multipart/form-data")
-DEV_WARNING = (b"x-toolcharter-warning", b"serve --dev: anybody on this machine may call every tool of the profile")
+DEV_WARNING = (b"x-toolcharter-warning", b"serve --dev: every user of this machine may call every tool of the profile")
 HARDENING = [(b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store")]
 
 
@@ -91,7 +91,7 @@ async def _body(scope: Scope, receive: Receive) -> bytes | None:
         if len(value) > MAX_FIELD_BYTES:
             raise HttpProblem(431, f"{_shown(name)}: the header is too long.", "header_too_long")
         if name in sent and name in ONCE:
-            raise HttpProblem(400, f"{_shown(name)}: the header is there twice.", "duplicate_header")
+            raise HttpProblem(400, f"{_shown(name)}: the header occurs twice.", "duplicate_header")
         sent[name] = value
     length = sent.get(b"content-length")
     if b"transfer-encoding" in sent:
@@ -138,7 +138,7 @@ def _content_type(scope: Scope, sent: dict[bytes, bytes]) -> bytes:
         HttpProblem: The route does not accept it.
     """
     if sent.get(b"content-encoding", b"identity").lower() != b"identity":
-        raise HttpProblem(415, "content-encoding: send the body as it is.", "unsupported_media_type")
+        raise HttpProblem(415, "content-encoding: send the body without an encoding.", "unsupported_media_type")
     kind, _, parameters = sent.get(b"content-type", b"").partition(b";")
     kind = kind.strip().lower()
     named = [one.replace(b'"', b"").strip().lower() for one in parameters.split(b";")]

@@ -201,8 +201,8 @@ _SHOWING = {("tools", "invoke"), ("tokens", "create")}
 _DONE = {
     ("tools", "invoke"): "The tool answers:",
     ("tools", "delete"): "The tool is deleted.",
-    ("approvals", "answer"): "The answer counts.",
-    ("tokens", "create"): "The token is shown this once:",
+    ("approvals", "answer"): "The answer is saved.",
+    ("tokens", "create"): "The token is only shown now:",
     ("tokens", "revoke"): "The token is revoked.",
 }
 

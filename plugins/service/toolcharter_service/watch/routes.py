@@ -98,7 +98,7 @@ def routes(service: Service) -> APIRouter:
         limit: Annotated[int, Query(ge=1, le=USAGE_MAX)] = 100,
     ) -> UsageHistory:
         if principal.agents is not None and agent_id not in principal.agents:
-            raise HttpProblem(403, f"The token is not for the usage of {agent_id!r}.", "forbidden")
+            raise HttpProblem(403, f"The token may not read the usage of {agent_id!r}.", "forbidden")
         items = await service.store(principal.tenant).asynchronous().items(usage_list(agent_id), limit=limit)
         return UsageHistory(agent_id=agent_id, usage=[item for item in items if isinstance(item, dict)])
 

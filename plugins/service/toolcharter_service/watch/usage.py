@@ -136,7 +136,7 @@ class Usage:
                 while self._store_some(tenant, segment, until):
                     pass
             except (Denied, StoreConflict) as error:
-                return f"the store is away, and usage waits: {error}"
+                return f"the store is unreachable, and usage waits: {error}"
             if segment.filed == segment.stored and spool.retire(
                 segment, offset=segment.filed, even_small=self._closed.is_set()
             ):

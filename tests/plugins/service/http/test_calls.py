@@ -71,17 +71,17 @@ def test_answers_in_development_warn(url: str) -> None:
 DEEP = b'{"tool":"read_file","args":' + b'{"a":' * 31 + b"1" + b"}" * 31 + b"}"
 DEEPER = DEEP.replace(b":1}", b":[]}")
 REFUSED = [
-    pytest.param(b"", JSON, 400, "invalid_request", "body: there is none.", id="nothing"),
+    pytest.param(b"", JSON, 400, "invalid_request", "body: it is missing.", id="nothing"),
     pytest.param(
         b"{", JSON, 400, "invalid_json", "The body is no JSON: unexpected end of data at line 1, column 2.", id="cut"
     ),
-    pytest.param(b'{"tool":"a","tool":"b"}', JSON, 400, "duplicate_key", "tool: the key is there twice.", id="twice"),
+    pytest.param(b'{"tool":"a","tool":"b"}', JSON, 400, "duplicate_key", "tool: the key occurs twice.", id="twice"),
     pytest.param(
         b'{"tool":"a","args":{"l":[{"x":1,"\\u0078":2}]}}',
         JSON,
         400,
         "duplicate_key",
-        "args.l.0.x: the key is there twice.",
+        "args.l.0.x: the key occurs twice.",
         id="twice, one of them escaped",
     ),
     pytest.param(
@@ -120,7 +120,7 @@ REFUSED = [
         {**JSON, "Content-Encoding": "gzip"},
         415,
         "unsupported_media_type",
-        "content-encoding: send the body as it is.",
+        "content-encoding: send the body without an encoding.",
         id="packed",
     ),
     pytest.param(

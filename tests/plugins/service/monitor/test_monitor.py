@@ -101,7 +101,7 @@ def test_an_approval_is_answered_by_keyboard(
     assert "echo '<b>hi</b>'" in looking.text
     looking.press(button)
 
-    assert "The answer counts." in looking.text
+    assert "The answer is saved." in looking.text
     looking.page.wait_for_function("() => true")
     for _ in range(1_200):
         if asking.get("result"):
@@ -178,7 +178,7 @@ def test_a_token_is_shown_once_and_revoked(looking: Looking) -> None:
     looking.open("tokens")
     looking.page.get_by_label("Name").focus()
     looking.page.keyboard.type("deploy")
-    looking.press("Make")
+    looking.press("Create")
     shown = looking.page.get_by_label("Answer").inner_text()
     assert '"token"' in shown
     looking.open("tokens")

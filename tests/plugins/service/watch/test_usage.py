@@ -122,7 +122,7 @@ def test_usage_waits_on_disk_while_the_store_is_away(place: Place) -> None:
     for number in range(50):
         sink.write(ended(str(number)))
     until(lambda: usage.health() is not None)
-    assert "the store is away, and usage waits" in (usage.health() or "")
+    assert "the store is unreachable, and usage waits" in (usage.health() or "")
     until(lambda: len(place.filed()) == 50)
     assert place.total() == 0
 
