@@ -1,7 +1,7 @@
 """`make bench`: compares our speed with our peers' as ratios on one machine; writes `benchmarks/results.md`.
 
-make bench ARGS="--runs 5"                         five runs, one after the other, with their minimum, median and
-maximum make bench ARGS="--sections Start,Guards"          only some tables; the other tables of the page stay
+make bench ARGS="--runs 5"                         five runs in sequence, with their minimum, median and maximum
+make bench ARGS="--sections Start,Guards"          only these tables; the others of the page stay
 make bench ARGS="--skip 1,000,000"                  without the rows that take long
 make bench ARGS="--only 'governed call' --rounds 9"  some rows, with fewer pairs; prints them, writes nothing
 """

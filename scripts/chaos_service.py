@@ -1,9 +1,8 @@
 """A storm over the service: everything it depends on is killed, stopped, paused and filled while clients call.
 
-    python scripts/chaos_service.py                                   100,000 calls of 200 clients; writes
-    tests/chaos_service.md python scripts/chaos_service.py --clients 10 --calls 1000 --short  a few faults; writes
-    nothing python scripts/chaos_service.py --minutes 30 --record              starts no call after that time; the page
-    has their number
+    python scripts/chaos_service.py                        100,000 calls of 200 clients; writes tests/chaos_service.md
+    python scripts/chaos_service.py --clients 10 --calls 1000 --short    a few faults; writes nothing
+    python scripts/chaos_service.py --minutes 30 --record    starts no call after that time; the page has their number
 
 PostgreSQL, NATS, two `toolcharter serve`, a `toolcharter worker` and MCP servers run as separate processes. Each call
 leaves a mark outside the service, which shows whether it ran, and how often. The script prints everything that breaks a

@@ -1,8 +1,7 @@
 """Measures the resident memory of a service in this process: with many agents, or its growth over many calls.
 
 PYTHON -P benchmarks/ours/service_resident.py agents NUMBER CALLS_OF_EACH    prints bytes
-PYTHON -P benchmarks/ours/service_resident.py growth FIRST LAST              prints memory after LAST calls / after
-FIRST
+PYTHON -P benchmarks/ours/service_resident.py growth FIRST LAST              prints memory after LAST / after FIRST calls
 """
 
 import asyncio
