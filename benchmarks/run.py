@@ -48,17 +48,21 @@ TOPICS = {
 def main(words: Sequence[str] | None = None) -> int:
     """Measure, print and write. Return 0 even if a goal is missed: a ratio is information, not a failure."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="few and short samples: does it work, not how fast")
-    parser.add_argument("--no-peers", dest="peers", action="store_false", help="without other frameworks")
-    parser.add_argument("--runs", type=_positive, default=1, metavar="N", help="how often all of it is measured")
-    parser.add_argument("--rounds", type=_positive, metavar="N", help="how many pairs make one number; 25")
-    parser.add_argument("--only", default="", metavar="WORD", help="the rows whose text holds WORD; writes nothing")
+    parser.add_argument(
+        "--quick", action="store_true", help="take few and short samples: a test of the benchmark itself"
+    )
+    parser.add_argument("--no-peers", dest="peers", action="store_false", help="leave out other frameworks")
+    parser.add_argument("--runs", type=_positive, default=1, metavar="N", help="measure everything N times")
+    parser.add_argument("--rounds", type=_positive, metavar="N", help="pairs of samples for each number; by default 25")
+    parser.add_argument(
+        "--only", default="", metavar="WORD", help="measure rows whose text contains WORD; write nothing"
+    )
     skipping = "leave the rows whose text holds WORD without a number; may come several times"
     parser.add_argument("--skip", action="append", default=[], metavar="WORD", help=skipping)
     parser.add_argument(
-        "--sections", type=_sections, metavar="NAME,...", help=f"of {', '.join(TOPICS)}", default=TOPICS
+        "--sections", type=_sections, metavar="NAME,...", help=f"measure some of {', '.join(TOPICS)}", default=TOPICS
     )
-    parser.add_argument("--output", type=Path, default=HERE / "results.md", help="where the table goes")
+    parser.add_argument("--output", type=Path, default=HERE / "results.md", help="the page to write")
     options = parser.parse_args(words)
     bench = Bench(options.quick, options.peers, rounds=options.rounds or (1 if options.quick else 25))
     is_whole = options.sections is TOPICS

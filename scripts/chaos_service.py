@@ -150,10 +150,10 @@ def main() -> int:
     parser.add_argument("--calls", type=int, default=FULL)
     parser.add_argument("--minutes", type=float, default=600.0)
     parser.add_argument("--seed", type=int, default=int(time.time()) % 100_000)
-    parser.add_argument("--short", action="store_true", help="one kill, one stop of each server")
+    parser.add_argument("--short", action="store_true", help="only a few of the faults, and shorter ones")
     parser.add_argument("--calm", action="store_true", help="no faults at all")
-    parser.add_argument("--record", action="store_true", help="write the page whatever the number of calls")
-    parser.add_argument("--folder", type=Path, help="keep logs, events and what clients were told in this new folder")
+    parser.add_argument("--record", action="store_true", help="write the page after a shorter run, too")
+    parser.add_argument("--folder", type=Path, help="keep logs, events and the answers to clients in this new folder")
     given = parser.parse_args()
     signal.signal(signal.SIGTERM, _end)
     with (

@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--write", type=Path, metavar="FILE", help="write how this checkout judges its corpora")
-    what.add_argument("--against", type=Path, metavar="FILE", help="judge the lines of FILE anew, and compare")
+    what.add_argument("--against", type=Path, metavar="FILE", help="judge the lines of FILE again, and compare")
     options = parser.parse_args(arguments)
     if options.write:
         lines = list(corpora())
@@ -167,7 +167,7 @@ def report(before: Iterable[Mapping[str, Any]], after: Iterable[Mapping[str, Any
             print(f"\n{old['corpus']}: {old['line']!r}")
         for key in differing:
             print(f"  - {key}: {json.dumps(old[key])}\n  + {key}: {json.dumps(new[key])}")
-    print(f"\n{changed} lines are judged otherwise.")
+    print(f"\n{changed} lines are judged differently.")
     return int(changed > 0)
 
 

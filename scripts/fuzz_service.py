@@ -198,11 +198,13 @@ def main() -> int:
     parser.add_argument("--requests", type=int, default=FULL)
     parser.add_argument("--minutes", type=float, default=600.0)
     parser.add_argument("--seed", type=int, default=int(time.time()) % 100_000)
-    parser.add_argument("--processes", type=int, default=2, help="as many as there are cores")
-    parser.add_argument("--at-once", type=int, default=16, help="requests under way in each process")
-    parser.add_argument("--examples", type=int, default=60, help="cases of each operation, right and wrong ones each")
-    parser.add_argument("--state", type=Path, help="a folder where a run that was ended goes on")
-    parser.add_argument("--record", action="store_true", help="write the page whatever the number of requests")
+    parser.add_argument("--processes", type=int, default=2, help="processes; best is the number of cores")
+    parser.add_argument("--at-once", type=int, default=16, help="concurrent requests of each process")
+    parser.add_argument(
+        "--examples", type=int, default=60, help="right cases of each operation, and as many wrong ones"
+    )
+    parser.add_argument("--state", type=Path, help="the folder for results; a later run continues from them")
+    parser.add_argument("--record", action="store_true", help="write the page after a shorter run, too")
     options = parser.parse_args()
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:

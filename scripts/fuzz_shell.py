@@ -167,11 +167,13 @@ def _lines(bench: Bench, seed: int) -> Lines:
 def main() -> int:
     """Fuzz as the command line asks; return 1 if there are findings."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--minutes", type=float, default=30, help="stop after so long at the latest")
+    parser.add_argument("--minutes", type=float, default=30, help="the most minutes of the run")
     parser.add_argument("--judged", type=int, default=FULL[0] + FULL[0] // 10, help="lines to judge")
-    parser.add_argument("--executed", type=int, help="lines to run; by default a tenth and some more of those judged")
+    parser.add_argument("--executed", type=int, help="lines to run; by default, a little more than a tenth of --judged")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--jobs", type=int, default=2, help="processes; the lines depend on it as on the seed")
+    parser.add_argument(
+        "--jobs", type=int, default=2, help="processes; the lines depend on this number and on the seed"
+    )
     asked = parser.parse_args()
     executed = asked.executed or asked.judged // 10
     tasks = [

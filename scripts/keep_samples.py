@@ -36,9 +36,9 @@ _KNOWN = re.compile(
 def main(arguments: Sequence[str] | None = None) -> int:
     """Do what the command line asks for; return the exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("folder", type=Path, metavar="FOLDER", help="where the samples lie")
+    parser.add_argument("folder", type=Path, metavar="FOLDER", help="the folder of the samples")
     parser.add_argument(
-        "names", nargs="*", metavar="NAME", help="the files to copy; without, those that are kept already"
+        "names", nargs="*", metavar="NAME", help="the files to copy; by default, those that were copied before"
     )
     options = parser.parse_args(arguments)
     names = options.names or [str(file.relative_to(KEPT)) for file in sorted(KEPT.rglob("*.json*"))]

@@ -101,7 +101,10 @@ def main(names: Sequence[str], processes: int, nth: int, *, again: bool = False)
     files = _state_of_files()
     _warm_up()
     first = first_trial(tried, processes)
-    print(f"{len(first.left)} of {len(tried)} mutants are left after {time.monotonic() - started:.0f} s.", flush=True)
+    print(
+        f"{len(first.left)} of {len(tried)} mutants need the second trial, after {time.monotonic() - started:.0f} s.",
+        flush=True,
+    )
 
     def is_alive(at: int) -> bool:
         tests = reaching_tests(tried[at], first.reached)

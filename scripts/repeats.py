@@ -50,7 +50,7 @@ class Outcome(NamedTuple):
 def main() -> int:
     """Repeat the suite; return 1 if any repeat failed."""
     parser = argparse.ArgumentParser(description="Repeat the whole test suite under load.")
-    parser.add_argument("--times", type=int, default=20, help="how many repeats")
+    parser.add_argument("--times", type=int, default=20, help="the number of repeats")
     asked, words = parser.parse_known_args()
     found = 0
     for number in range(1, asked.times + 1):

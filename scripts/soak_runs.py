@@ -58,10 +58,12 @@ Snapshot = Mapping[str, frozenset[str]]
 
 def main() -> int:
     """Soak each runner; return the number of runners that left something behind."""
-    parser = argparse.ArgumentParser(description="Run many programs and prove that nothing of them is left.")
+    parser = argparse.ArgumentParser(
+        description="Run many programs on every available runner, and prove that they leave nothing behind."
+    )
     parser.add_argument("--runs", type=int, default=10_000, help="programs on each runner")
-    parser.add_argument("--runner", action="append", choices=sorted(OPENERS), help="by default all that are present")
-    parser.add_argument("--image", help="the image for docker, which is left out without one")
+    parser.add_argument("--runner", action="append", choices=sorted(OPENERS), help="by default, every available runner")
+    parser.add_argument("--image", help="the image for docker; without it, docker is left out")
     asked = parser.parse_args()
     names = asked.runner or [name for name in OPENERS if is_present(name, asked.image)]
     return sum(not soak(name, asked.runs, asked.image) for name in names)
@@ -90,7 +92,7 @@ def soak(name: str, runs: int, image: str | None) -> bool:
     tenth = max(1, len(times) // 10)
     pace = statistics.median(times[-tenth:]) / statistics.median(times[:tenth])
     counts = f"{len(times)} runs, {runs - len(times)} refused"
-    print(f"{name}: {counts}; the last tenth takes {pace:.2f} x the first; left: {describe(left)}")
+    print(f"{name}: {counts}; the last tenth takes {pace:.2f} x the first; left behind: {describe(left)}")
     return not left
 
 

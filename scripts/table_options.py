@@ -36,7 +36,9 @@ def main(words: Sequence[str]) -> int:
     known = _table(words[:border]).options
     differing = [name for name in sorted(listed.keys() & known.keys()) if _differs(known[name], is_valued=listed[name])]
     for name in differing:
-        print(f"{name}: {'takes a value' if listed[name] else 'takes none'} by the help, and not by the table")
+        print(
+            f"{name}: {'takes a value' if listed[name] else 'takes none'} according to the help, but not to the table"
+        )
     print("not in the table:", " ".join(sorted(listed.keys() - known.keys())) or "nothing")
     return 1 if differing or not listed else 0
 

@@ -128,7 +128,7 @@ class _FirstTrial:
         under_way: dict[int, int] = {}
         for at, mutant in enumerate(self._mutants):
             if at % 500 == 0:
-                print(f"{at} of {len(self._mutants)} mutants have met the first trial.", flush=True)
+                print(f"{at} of {len(self._mutants)} mutants have been through the first trial.", flush=True)
             tests = [items[test] for test in reaching_tests(mutant, self.reached)]
             if not early.isdisjoint(_places(mutant)):
                 self.left.add(at)

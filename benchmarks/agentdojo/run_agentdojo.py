@@ -24,8 +24,8 @@ PEOPLE: tuple[Person, ...] = ("nobody", "knows", "agrees")
 def main(words: Sequence[str] | None = None) -> int:
     """Run the replay; return 1 if a profile is not what it claims to be, or if an event file is damaged."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--suite", action="append", choices=NAMES, help="only this one; may be repeated")
-    parser.add_argument("--output", type=Path, default=HERE / "results.md", help="where the page goes")
+    parser.add_argument("--suite", action="append", choices=NAMES, help="run only this suite; may be repeated")
+    parser.add_argument("--output", type=Path, default=HERE / "results.md", help="the page to write")
     options = parser.parse_args(words)
     suites = [Suite(name) for name in NAMES if name in (options.suite or NAMES)]
     wrong = [fault for suite in suites for fault in faults(suite, _profile(suite))]

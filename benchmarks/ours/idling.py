@@ -54,7 +54,7 @@ def _idle(tenant: str, jobs: int) -> Callable[[], Any]:
     def look() -> None:
         engine.renew()
         if engine.tick(4):
-            raise SystemExit("A job of tomorrow has begun.")
+            raise SystemExit("A job that is due tomorrow has begun.")
 
     look()
     return look

@@ -38,7 +38,7 @@ def test_the_same_checkout_judges_alike(tmp_path: Path, monkeypatch: pytest.Monk
     written = capsys.readouterr().out
     assert compare_verdicts.main(["--against", str(file)]) == 0
 
-    assert capsys.readouterr().out == f"{written}\n0 lines are judged otherwise.\n"
+    assert capsys.readouterr().out == f"{written}\n0 lines are judged differently.\n"
 
 
 def test_each_difference_is_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
@@ -56,7 +56,7 @@ def test_each_difference_is_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         "\na.txt: 'rm -rf /'\n"
         '  - floor: ["allow", "mode", null, null, null]\n'
         f"  + floor: {json.dumps(now)}\n"
-        "\n1 lines are judged otherwise.\n"
+        "\n1 lines are judged differently.\n"
     )
 
 

@@ -32,10 +32,10 @@ def test_option_that_is_read_in_another_way_fails(tmp_path: Path, capsys: pytest
     assert (status, capsys.readouterr().out.splitlines()) == (
         1,
         [
-            "--lines: takes a value by the help, and not by the table",
-            "--words: takes a value by the help, and not by the table",
-            "-l: takes a value by the help, and not by the table",
-            "-w: takes a value by the help, and not by the table",
+            "--lines: takes a value according to the help, but not to the table",
+            "--words: takes a value according to the help, but not to the table",
+            "-l: takes a value according to the help, but not to the table",
+            "-w: takes a value according to the help, but not to the table",
             "not in the table: --unheard-of",
         ],
     )
