@@ -46,10 +46,12 @@ def parse_address(text: str, token: str, names: Iterable[str] = ()) -> Address:
     try:
         is_loopback = host == "localhost" or ip_address(host).is_loopback
     except ValueError:
-        raise ValueError("HOST is an IP address or `localhost`.") from None
+        raise ValueError("HOST has to be an IP address or `localhost`.") from None
     allowed = tuple(names)
     if not is_loopback and not allowed:
-        raise ValueError("this address can be reached from elsewhere: say with --host-name which names clients use.")
+        raise ValueError(
+            "other machines can reach this address: name the host names that clients use with --host-name."
+        )
     if is_loopback:
         allowed += (LOOPBACK, "localhost", "[::1]")
     return Address(host, int(port), token, allowed)

@@ -293,12 +293,10 @@ class Bridge:
             self._note(call.call_id, definition)
         then = self._trust.of(server.name).get(tool)
         if standing == "new":
-            what = (
-                f"Nobody has agreed to this tool of the MCP server {server.name!r} yet.\n{difference(None, definition)}"
-            )
-            return Ask(BridgeReason.TOOL_NOT_APPROVED, what)
-        what = f"This tool of the MCP server {server.name!r} is not what was agreed to.\n{difference(then, definition)}"
-        return Ask(BridgeReason.TOOL_CHANGED, what)
+            what = f"No person has agreed to this tool of the MCP server {server.name!r} yet."
+            return Ask(BridgeReason.TOOL_NOT_APPROVED, f"{what}\n{difference(None, definition)}")
+        what = f"This tool of the MCP server {server.name!r} has changed since a person agreed to it."
+        return Ask(BridgeReason.TOOL_CHANGED, f"{what}\n{difference(then, definition)}")
 
     def _note(self, call_id: str, definition: Definition | None) -> None:
         """Keep which tool a person is asked about.
@@ -325,7 +323,7 @@ class Bridge:
             if self._rt is not None:
                 self._rt.announce()
             return None
-        return f"The MCP server {server!r} has changed this tool a moment ago; the next call of it asks a person."
+        return f"The MCP server {server!r} has just changed this tool; the next call of the tool asks a person."
 
     async def send(self, server: str, tool: str, args: Mapping[str, Any], caller: Caller) -> Mapping[str, Any]:
         """Call a tool for *caller*.
@@ -337,7 +335,7 @@ class Bridge:
         """
         found = self._servers.get(server)
         if found is None or self._loop is None:
-            raise Unavailable("Servers are not started where a profile is only tried.")
+            raise Unavailable("It is not started while a profile is only tried.")
         if found.tools is not None and tool not in found.tools:
             raise KeyError(tool)
         limit = None
@@ -359,7 +357,7 @@ class Bridge:
             if offer is None:
                 raise KeyError(tool)
             if self._trust is None or self._trust.standing(server.name, offer.definition) != "approved":
-                raise Unavailable("It has come with another tool of this name, about which a person has to be asked.")
+                raise Unavailable("It now has another tool of this name, and a person has to agree to it first.")
 
         return await server.call(tool, args, require_same)
 

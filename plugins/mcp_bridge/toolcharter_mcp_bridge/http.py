@@ -86,7 +86,7 @@ class HttpLink:
         except (*_FAILURES, ConnectionLost) as error:
             self._session.fail(number, ConnectionLost(_said(error)))
             return
-        self._session.fail(number, ConnectionLost("The server ended its answer without saying anything."))
+        self._session.fail(number, ConnectionLost("The server ended its answer without a message."))
 
     async def _refused(self, number: object, answer: httpx.Response) -> None:
         """Handle an error status; the body may hold a JSON-RPC error."""
@@ -173,7 +173,7 @@ class SseLink:
     def _go_to(self, place: str) -> None:
         here, there = urlsplit(self._url), urlsplit(found := urljoin(self._url, place))
         if (here.scheme, here.netloc) != (there.scheme, there.netloc):
-            raise ConnectionLost("The server names a place elsewhere for our messages.")
+            raise ConnectionLost("The server wants messages to be sent to another host.")
         if not self._place.done():
             self._place.set_result(found)
 

@@ -50,9 +50,9 @@ def usable(schema: object, max_bytes: int) -> dict[str, Any]:
         raise UnusableSchema("its schema is not of type 'object'")
     found["type"] = "object"
     if not isinstance(found.get("properties", {}), dict):
-        raise UnusableSchema("the properties of its schema are no object")
+        raise UnusableSchema("`properties` in its schema is no object")
     if not _are_texts(found.get("required", [])):
-        raise UnusableSchema("what its schema requires is no list of names")
+        raise UnusableSchema("`required` in its schema is no list of names")
     try:
         jsonschema_rs.validator_for(found, pattern_options=jsonschema_rs.RegexOptions(), retriever=_refuse)
     except Exception as error:

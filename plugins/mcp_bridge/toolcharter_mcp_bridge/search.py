@@ -20,7 +20,7 @@ _SCHEMA = {
             "type": "string",
             "minLength": 1,
             "maxLength": 500,
-            "description": "A few words: what the tool is to do, or a part of its name.",
+            "description": "A few words: what the tool should do, or a part of its name.",
         }
     },
     "required": ["query"],
@@ -52,7 +52,7 @@ def search_spec(count: int, catalog: Catalog) -> ToolSpec[ToolPolicy]:
                 return ctx.ok("No tool matches. Try other words.", data={"tools": []})
             catalog.offer(shown.name for shown in found)
             lines = [f"{one.name}: {one.offer.definition.description[:_LONGEST]}" for one in found]
-            text = "\n".join(["These tools can be called from now on; the list of tools has them soon.", *lines])
+            text = "\n".join(["These tools can be called from now on; the list of tools will soon have them.", *lines])
             return ctx.ok(text, data={"tools": [one.name for one in found]})
 
         return mcp_search
@@ -67,7 +67,7 @@ def search_spec(count: int, catalog: Catalog) -> ToolSpec[ToolPolicy]:
         kind="mcp",
         staged=True,
         parameters=_SCHEMA,
-        description=f"Find tools of MCP servers, of which there are {count}; what is found can be called afterwards.",
+        description=f"Find tools among the {count} tools of MCP servers; the found tools can be called afterwards.",
         fingerprint=f"search-{count}",
     )
 

@@ -194,7 +194,7 @@ class Server:
             answer = await session.request("tools/list", page)
             tools = answer.get("tools")
             if not isinstance(tools, list):
-                raise ConnectionLost("What it lists are no tools.")
+                raise ConnectionLost("Its list of tools is malformed.")
             listed += tools
             cursor = answer.get("nextCursor")
             if not isinstance(cursor, str) or len(listed) > self._bridge.max_tools:

@@ -105,7 +105,7 @@ _FAILURES: dict[type[Exception], tuple[str, str]] = {
 
 def _answered(tool: _Tool, ctx: ToolContext, answer: Mapping[str, Any]) -> str:
     if "inputRequests" in answer or answer.get("resultType") == "input_required":
-        message = f"The server {tool.server!r} wants to ask somebody before it answers, which the bridge does not."
+        message = f"The server {tool.server!r} asks for input before it answers, which the bridge does not support."
         return ctx.error(message, reason=BridgeReason.INPUT_REQUIRED)
     text, truncated, data = readable(answer, tool.bridge.max_output_chars)
     if answer.get("isError") is True:

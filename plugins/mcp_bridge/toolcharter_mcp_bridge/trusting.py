@@ -32,6 +32,8 @@ def trust(profile: str, workspace: str, yes: bool) -> None:  # noqa: FBT001 - an
                     click.echo("  " + difference(known.get(one.name), one).replace("\n", "\n  "))
                 if fresh and (yes or click.confirm(f"Agree to these {len(fresh)} tools of {server!r}?")):
                     if not store.approve(server, *fresh):
-                        raise click.ClickException("It could not be kept: is the state folder below the workspace?")
+                        raise click.ClickException(
+                            "The approval could not be saved: is the state folder below the workspace?"
+                        )
                     count += len(fresh)
         click.echo(f"Agreed to {count} tools.")

@@ -205,14 +205,14 @@ class Session:
     def _fault(self) -> None:
         self._faults += 1
         if self._faults > _MOST_FAULTS:
-            self.lose("It sends what is no JSON-RPC.")
+            self.lose("It sends lines that are no JSON-RPC.")
 
     def _count_unasked(self) -> None:
         began, count = self._unasked
         now = monotonic()
         self._unasked = (began, count + 1) if now - began < _UNASKED_S else (now, 1)
         if self._unasked[1] > _MOST_UNASKED:
-            self.lose(f"It sent more than {_MOST_UNASKED} messages in {_UNASKED_S:.0f} s that nobody asked for.")
+            self.lose(f"It sent more than {_MOST_UNASKED} messages in {_UNASKED_S:.0f} s that answer no request.")
 
     def _answer(self, number: Any, method: str) -> None:
         """Answer a request of the server. Only `ping` is supported."""
@@ -221,12 +221,12 @@ class Session:
         elif method == "ping":
             self._reply({"jsonrpc": "2.0", "id": number, "result": {}})
         else:
-            error = {"code": _METHOD_NOT_FOUND, "message": "This client offers nothing of the kind."}
+            error = {"code": _METHOD_NOT_FOUND, "message": "This client does not offer this method."}
             self._reply({"jsonrpc": "2.0", "id": number, "error": error})
 
     def _reply(self, message: Mapping[str, Any]) -> None:
         if len(self._replies) >= _MOST_REPLIES:
-            self.lose("It does not take our answers.")
+            self.lose("It does not read the answers to its requests.")
             return
         task = asyncio.get_running_loop().create_task(self._send_quietly(message))
         self._replies.add(task)

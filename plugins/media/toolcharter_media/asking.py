@@ -82,7 +82,7 @@ def in_order(providers: Sequence[P], asked: str) -> tuple[P, ...]:
         raise ToolError("The profile names no provider.", reason=MediaReason.NO_PROVIDER)
     if asked and asked not in {one.label for one in providers}:
         names = ", ".join(one.label for one in providers)
-        raise Denied(SpeechReason.PROVIDER_NOT_ALLOWED, f"The profile names no such provider; it names {names}.")
+        raise Denied(SpeechReason.PROVIDER_NOT_ALLOWED, f"The profile does not name this provider; it names {names}.")
     return tuple(sorted(providers, key=lambda one: one.label != asked))
 
 
@@ -96,7 +96,7 @@ def require_text(text: str, policy: MediaPolicy) -> None:
     if not text.strip():
         raise ToolError("The text is empty.", reason=Reason.INVALID_ARGUMENTS)
     if len(text) > policy.max_chars:
-        what = f"The text has {len(text)} characters, and may have {policy.max_chars}."
+        what = f"The text has {len(text)} characters; {policy.max_chars} are allowed."
         raise ToolError(what, reason=MediaReason.TEXT_TOO_LONG)
     if scrub_text(text)[1]:
         raise Denied(MediaReason.HOLDS_A_SECRET, "The text holds what looks like a secret.")
@@ -116,7 +116,7 @@ def first_that_works(
             left = (rt.deadline - monotonic() - AT_THE_END_S) / (len(order) - number)
             content, kind = _asked(rt, policy, purse, provider, chars, min(policy.timeout_s, left), protocol)
             return Made(provider, content, kind, provider.price(chars), failures)
-    raise ToolError(f"No provider gave anything: {told(failures)}.", reason=MediaReason.PROVIDERS_FAILED)
+    raise ToolError(f"No provider returned a file: {told(failures)}.", reason=MediaReason.PROVIDERS_FAILED)
 
 
 def told(failures: Sequence[Failure]) -> str:
@@ -143,9 +143,9 @@ def _asked(
 ) -> tuple[bytes, Kind]:
     key = provider.secret(rt)
     if key is None:
-        raise ToolError("There is no key for it.", reason=MISSING_KEY)
+        raise ToolError("Its key is missing.", reason=MISSING_KEY)
     if timeout_s <= 0:
-        raise ToolError("The call has no time left for it.", reason=Reason.TIMED_OUT)
+        raise ToolError("The call has no time left.", reason=Reason.TIMED_OUT)
     purse.pay(provider.price(chars))
     return _read(protocol.ask(provider, key, timeout_s), provider, policy, protocol)
 
@@ -192,7 +192,7 @@ def _read(body: bytes, provider: P, policy: MediaPolicy, protocol: Protocol[P, K
             raise too_much(policy)
         return content, protocol.kind(content)
     except NoSuchKind as error:
-        raise ToolError(f"What it sends is {error}.", reason=NOT_WHAT_WAS_ASKED) from error
+        raise ToolError(f"The answer is {error}.", reason=NOT_WHAT_WAS_ASKED) from error
     except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise ToolError("Its answer holds no file.", reason=NOT_WHAT_WAS_ASKED) from error
 

@@ -247,4 +247,4 @@ def _fields(head: bytes) -> dict[str, str]:
 
 
 def _hangs_up() -> ToolError:
-    return ToolError("It hangs up before the end.", reason=NOT_WHAT_WAS_ASKED)
+    return ToolError("The connection ended too early.", reason=NOT_WHAT_WAS_ASKED)

@@ -118,7 +118,7 @@ def _content(provider: Painter, body: bytes) -> bytes:
 
 def _said(data: ImageData) -> str:
     text = f"Made a picture with {data['provider']}: {data['width']} x {data['height']} pixels, {data['bytes']} bytes."
-    others = f"\nBefore that failed: {asking.told(data['failed'])}." if data["failed"] else ""
+    others = f"\nOther providers failed before: {asking.told(data['failed'])}." if data["failed"] else ""
     return f"{text}{others}\n{asking.media_line(data['path'])}"
 
 

@@ -106,7 +106,7 @@ class Provider(BaseModel):
     @classmethod
     def _is_reference(cls, key: str) -> str:
         if key and not is_secret_reference(key):
-            raise ValueError("write secret:NAME; a key itself stands in no profile")
+            raise ValueError("write secret:NAME; a profile must not hold the key itself")
         if key:
             secret_name(key)
         return key

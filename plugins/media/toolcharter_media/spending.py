@@ -72,11 +72,13 @@ class Purse:
     def _with_call(self, spent: Spent) -> Spent:
         most = self._policy.max_calls
         if spent.calls >= most:
-            raise Denied(MediaReason.CALLS_USED_UP, f"This session has had its {most} calls of {spent.tool}.")
+            raise Denied(
+                MediaReason.CALLS_USED_UP, f"This session has made all {most} calls of {spent.tool} that are allowed."
+            )
         return spent.model_copy(update={"calls": spent.calls + 1})
 
     def _with_cost(self, spent: Spent, cost: float) -> Spent:
         micros, most = spent.micros + round(cost * MICROS), self._policy.max_cost
         if most is not None and micros > round(most * MICROS):
-            raise Denied(MediaReason.COST_USED_UP, f"It would cost more than is left of {most:g} for this session.")
+            raise Denied(MediaReason.COST_USED_UP, f"The call would exceed the session's limit of {most:g}.")
         return spent.model_copy(update={"micros": micros})

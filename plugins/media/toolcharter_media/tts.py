@@ -136,14 +136,14 @@ def _content(provider: Speaker, body: bytes) -> bytes:
 def _kind(policy: SpeechPolicy, content: bytes) -> Speech:
     found = speech_of(content)
     if found.seconds > policy.max_seconds:
-        what = f"It speaks for {found.seconds:g} s, and may for {policy.max_seconds:g} s."
+        what = f"The speech lasts {found.seconds:g} s; {policy.max_seconds:g} s are allowed."
         raise ToolError(what, reason=TOO_LONG)
     return found
 
 
 def _said(data: SpeechData, chars: int) -> str:
     text = f"Spoke {chars} characters with {data['provider']}: {data['seconds']:g} s, {data['bytes']} bytes."
-    others = f"\nBefore that failed: {asking.told(data['failed'])}." if data["failed"] else ""
+    others = f"\nOther providers failed before: {asking.told(data['failed'])}." if data["failed"] else ""
     return f"{text}{others}\n{asking.media_line(data['path'])}"
 
 

@@ -117,7 +117,7 @@ class ContextFile(VirtualFile):
         def work(rows: StoreTransaction) -> None:
             self._require_same(rows, before)
             if not _delete(rows, agent, user, self._file):
-                raise Denied(Reason.PROTECTED_PATH, f"{self._file!r} is the agent's own: it may be read only.")
+                raise Denied(Reason.PROTECTED_PATH, f"{self._file!r} belongs to the agent and is read-only.")
 
         self._rt.store.transact(work)
         WRITES.note()
@@ -132,7 +132,7 @@ class ContextFile(VirtualFile):
         if level is None and use == "delete" and self._file == BOOTSTRAP and self._caller.user:
             level = "user"  # The first run is over, also for a predefined agent.
         if level is None:
-            message = f"{self._file!r} is the agent's own: this caller may read it only."
+            message = f"{self._file!r} belongs to the agent and is read-only for this caller."
             raise Denied(Reason.PROTECTED_PATH, message)
         return agent, self._caller.user if level == "user" else None
 

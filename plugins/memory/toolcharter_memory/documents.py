@@ -54,7 +54,7 @@ class KeepingPolicy(EmbeddingPolicy):
         """Ask a person about a write to *path*, unless the policy waives it: a web page may have ordered the write."""
         if self.unattended or self.trust == "trusted":
             return None
-        return Ask(KeepingReason.OUTLIVES_SESSION, f"What is written to {path} outlives the session.")
+        return Ask(KeepingReason.OUTLIVES_SESSION, f"Text that is written to {path} outlives the session.")
 
 
 class KeepingReason(StrEnum):
@@ -205,7 +205,7 @@ def _require_room(rows: StoreTransaction, place: Place, policy: KeepingPolicy, c
         message = f"The document would have {size} bytes; {policy.max_document_bytes} are allowed."
         raise ToolError(message, reason=KeepingReason.DOCUMENT_TOO_LARGE, hint="Write another document.")
     if is_new and rows.count(MemoryDocument, where={"place": place.digest}) >= policy.max_documents:
-        message = f"The memory has {policy.max_documents} documents, which is all that it may have."
+        message = f"The memory has {policy.max_documents} documents, the maximum."
         raise ToolError(message, reason=KeepingReason.MEMORY_FULL, hint="Delete or join some of them.")
 
 

@@ -49,7 +49,7 @@ class Embeddings(BaseModel):
     @classmethod
     def _is_reference(cls, key: str) -> str:
         if key and not is_secret_reference(key):
-            raise ValueError("write secret:NAME; a key itself stands in no profile")
+            raise ValueError("write secret:NAME; a profile must not hold the key itself")
         if key:
             secret_name(key)
         return key
@@ -111,7 +111,7 @@ def embed(rt: ToolRuntime, settings: Embeddings, texts: Sequence[str]) -> list[V
             raise ToolError(f"The endpoint for embeddings answered with status {answer.status}.")
         found += _vectors(answer.body, len(asked["input"]))
     if len({len(vector) for vector in found}) > 1:
-        raise ToolError("The endpoint for embeddings gave vectors of different lengths.")
+        raise ToolError("The endpoint for embeddings returned vectors of different lengths.")
     return found
 
 
@@ -124,7 +124,7 @@ def _vectors(body: bytes, wanted: int) -> list[Vector]:
     except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
         is_whole, found = False, []
     if not is_whole or not all(0 < len(vector) <= MAX_DIMENSIONS for vector in found):
-        raise ToolError("The endpoint for embeddings answered something else than one vector for each text.")
+        raise ToolError("The endpoint for embeddings did not return one vector for each text.")
     return found
 
 

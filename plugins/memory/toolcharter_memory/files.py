@@ -55,7 +55,7 @@ class DocumentFile(VirtualFile):
             require_same(self._path, None if found is None else found.document.content.encode(), before)
             own = places_of(self._caller, self._path)[0]
             if found is None or found.place != own:
-                raise Denied(Reason.PROTECTED_PATH, f"{self._path!r} is what all users have: it may be read only.")
+                raise Denied(Reason.PROTECTED_PATH, f"{self._path!r} belongs to all users and is read-only.")
             delete(rows, own, self._path)
 
         self._rt.store.transact(work)

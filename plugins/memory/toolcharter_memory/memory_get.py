@@ -44,7 +44,7 @@ SCHEMA: Mapping[str, Any] = {
         "path": {
             "type": "string",
             "maxLength": MAX_PATH_CHARS,
-            "description": "As memory_search gives it: MEMORY.md, or memory/...",
+            "description": "A path from memory_search: MEMORY.md, or memory/...",
             "examples": ["MEMORY.md"],
         },
         "from": {"type": "integer", "minimum": 1, "default": 1, "description": "The first line, counted from 1."},
@@ -70,7 +70,9 @@ def build(workspace: Path, policy: MemoryGetPolicy, rt: ToolRuntime) -> Callable
         ctx = rt.start("memory_get", path=path)
         wanted = memory_path(path.removeprefix("./"))
         if wanted is None or ".." in wanted.split("/"):
-            message = f"{path!r} is no document of the memory; there are MEMORY.md, memory.md and those in memory/."
+            message = (
+                f"{path!r} is no document of the memory; its documents are MEMORY.md, memory.md and files in memory/."
+            )
             raise ToolError(message, reason=MemoryGetReason.NO_MEMORY_PATH)
         ctx.policy_passed()
         found = rt.store.transact(lambda rows: find(rows, rt.caller, wanted))
@@ -84,7 +86,7 @@ def build(workspace: Path, policy: MemoryGetPolicy, rt: ToolRuntime) -> Callable
         excerpts, truncated = _fitting(shown_lines, policy.max_bytes)
         text = shown(excerpts) or "There is no text in these lines."
         if truncated:
-            text += "\n[truncated: there is more; ask for fewer lines, or for those from a later one]"
+            text += "\n[truncated: there is more; ask for fewer lines, or begin at a later line]"
         data = MemoryGetData(
             path=wanted, excerpts=[excerpt_data(one) for one in excerpts], total_lines=total, truncated=truncated
         )

@@ -64,7 +64,7 @@ def build(workspace: Path, policy: MemorySearchPolicy, rt: ToolRuntime) -> Calla
 
         hits = rt.store.transact(work)
         data = MemorySearchData(hits=[excerpt_data(one) for one in hits], note=note)
-        text = shown(hits) or "Nothing that was remembered fits."
+        text = shown(hits) or "Nothing in the memory matches."
         return ctx.ok(text if note is None else f"{text}\n[{note}]", data=data)
 
     return memory_search

@@ -52,7 +52,7 @@ class LineSender:
         except FileNotFoundError:
             return None
         if not (stat.S_ISREG(found.st_mode) or stat.S_ISSOCK(found.st_mode)):
-            raise NotDelivered("the local channel: what lies there is neither a file nor a socket")
+            raise NotDelivered("the local channel: the path is neither a file nor a socket")
         _require_own(found, "it")
         return found
 
@@ -69,7 +69,7 @@ class LineSender:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
             found = os.fstat(descriptor)
             if not stat.S_ISREG(found.st_mode):
-                raise NotDelivered("the local channel: what lies there is no file")
+                raise NotDelivered("the local channel: the path is not a file")
             _require_own(found, "it")
             if found.st_size and found.st_size + len(line) > self._max_bytes:
                 self._path.rename(f"{self._path}.1")
@@ -90,4 +90,4 @@ class LineSender:
 def _require_own(found: os.stat_result, what: str) -> None:
     sticky = stat.S_ISDIR(found.st_mode) and found.st_mode & stat.S_ISVTX
     if found.st_uid not in {os.geteuid(), 0} or (found.st_mode & _OTHERS_MAY_WRITE and not sticky):
-        raise NotDelivered(f"the local channel: {what} belongs to others, or others may write there")
+        raise NotDelivered(f"the local channel: {what} belongs to another user, or other users may write there")

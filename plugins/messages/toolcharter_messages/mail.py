@@ -63,7 +63,7 @@ class MailSender:
             connection = self._connected()
             connection.send_message(mail, self._server.sender, [to])
         except smtplib.SMTPNotSupportedError:
-            return _Failed("it offers no TLS, or none of the ways to sign in that are known", final=True)
+            return _Failed("it offers no TLS, or no known way to sign in", final=True)
         except smtplib.SMTPRecipientsRefused as error:
             (status, _), *_ = error.recipients.values()
             return _Failed(f"answered {status} to the address", final=status >= _PERMANENT)

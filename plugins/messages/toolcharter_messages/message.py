@@ -115,7 +115,7 @@ def _require_sendable(route: Route, parts: Parts, policy: MessagePolicy) -> None
     if not parts.text and not parts.paths:
         raise ToolError("The message is empty.", reason=MessageReason.NOTHING_TO_SEND)
     if len(parts.text) > policy.max_chars:
-        what = f"The text has {len(parts.text)} characters, and may have {policy.max_chars}."
+        what = f"The text has {len(parts.text)} characters; {policy.max_chars} are allowed."
         raise ToolError(what, reason=MessageReason.MESSAGE_TOO_LONG)
 
 
@@ -126,12 +126,12 @@ def _require_forward(route: Route, *, forward: bool, reason: str) -> None:
         Denied: `channel_not_allowed`, `target_not_allowed`, `forward_needed`.
     """
     if route.way is None:
-        raise Denied(MessageReason.CHANNEL_NOT_ALLOWED, "The profile names no such channel.")
+        raise Denied(MessageReason.CHANNEL_NOT_ALLOWED, "The profile does not name this channel.")
     if not route.way.reaches(route.target):
-        raise Denied(MessageReason.TARGET_NOT_ALLOWED, "The profile lets nobody write to that chat.")
+        raise Denied(MessageReason.TARGET_NOT_ALLOWED, "The profile does not allow messages to this chat.")
     if not forward or not reason.strip() or len(reason) > MAX_REASON:
         hint = "If the user asked for it, say forward=true and quote their words in forward_reason."
-        raise Denied(MessageReason.FORWARD_NEEDED, "This is not the chat that you are in.", hint=hint)
+        raise Denied(MessageReason.FORWARD_NEEDED, "The message is for another chat than the current one.", hint=hint)
 
 
 def _fields(caller: Caller, reason: str) -> Mapping[str, Any]:

@@ -133,7 +133,7 @@ def _message(reasons: list[str]) -> str:
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     fields = dict(pairs)
     if len(fields) < len(pairs):
-        raise BadAnswer("a field stands twice")
+        raise BadAnswer("a field occurs twice")
     return fields
 
 

@@ -33,7 +33,7 @@ class PrinciplesPolicy(CheckPolicy):
         ):
             raise ValueError("expected https://HOST:PORT/PATH or http://HOST:PORT/PATH")
         if parts.username is not None or parts.query or parts.fragment:
-            raise ValueError("no user, query or fragment may stand in it; a token belongs in the variable of token_env")
+            raise ValueError("it must have no user, query or fragment; a token belongs in the variable of token_env")
         return url
 
     @property

@@ -202,8 +202,8 @@ def _require_input(processes: ProcessTable) -> None:
     if not processes.policy.allow_input:
         raise Denied(
             ProcessReason.INPUT_NOT_ALLOWED,
-            "The profile lets nobody send input to a process.",
-            hint="Give the command all it needs in its arguments; `kill` with signal INT interrupts it.",
+            "The profile does not allow input to processes.",
+            hint="Give the command everything that it needs in its arguments; `kill` with signal INT interrupts it.",
         )
 
 

@@ -258,7 +258,7 @@ def default_folder() -> Path:
 
 def unavailable(why: str, fix: str = "") -> ToolError:
     """Make the error for a folder that cannot be used; *fix* is a sentence."""
-    message = f"Nothing can be remembered of processes: {why}. {fix}".rstrip()
+    message = f"Processes cannot be recorded: {why}. {fix}".rstrip()
     return ToolError(message, reason=ProcessReason.STATE_UNAVAILABLE)
 
 

@@ -120,7 +120,7 @@ class SupervisedProcess:
         record = self.record
         # The process number may be reused by now, and another process must not be asked.
         if not record.has_owner():
-            raise ToolError(f"The process {record.handle!r} is no more.", reason=ProcessReason.NOT_RUNNING)
+            raise ToolError(f"The process {record.handle!r} does not exist any more.", reason=ProcessReason.NOT_RUNNING)
         path = self._state.path(socket_name(record.handle))
         try:
             told = ask(path, record.harness_pid, {"do": what, **more})

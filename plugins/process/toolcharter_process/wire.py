@@ -80,7 +80,7 @@ def ask(path: Path, pid: int, message: dict[str, Any]) -> dict[str, Any]:
         with _short(path) as name:
             connection.connect(name)
         if _other(connection)[:2] != (pid, os.geteuid()):
-            raise NotOurs("somebody else listens there")
+            raise NotOurs("another process or user listens there")
         _write(connection, message)
         return _read(connection)
 
@@ -112,7 +112,7 @@ def _read(connection: socket.socket) -> dict[str, Any]:
     try:
         message = json.loads(line)
     except ValueError as error:
-        raise OSError("what the other side said is no JSON") from error
+        raise OSError("the other side's message is no JSON") from error
     if not isinstance(message, dict):
-        raise OSError("what the other side said is no object")
+        raise OSError("the other side's message is no object")
     return message

@@ -26,7 +26,7 @@ class _Counted(CollectorRegistry):
 
 @click.command("prometheus")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
-@click.option("--rotated", is_flag=True, help="Read what log rotation made of each FILE, too.")
+@click.option("--rotated", is_flag=True, help="Also read the rotated files of each FILE.")
 def command(files: Sequence[str], rotated: bool) -> None:  # noqa: FBT001 - click's signature
     """Print the metrics of event files, for node_exporter's textfile collector.
 

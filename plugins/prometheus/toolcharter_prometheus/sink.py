@@ -42,7 +42,7 @@ class ScrapedSink(PrometheusSink):
 
     def __init__(self, host: str, port: int, *, expose: bool = False) -> None:
         if not (expose or _is_loopback(host)):
-            raise ValueError(f"{host} can be reached by others, who would read what the tools do: say ?expose=yes")
+            raise ValueError(f"other machines can reach {host} and would see what the tools do: add ?expose=yes")
         registry = CollectorRegistry()
         super().__init__(registry)
         shown = make_wsgi_app(registry)

@@ -203,7 +203,7 @@ class CronJobs:
         if not agent or agent == self._rt.caller.agent:
             return ""
         if agent not in self._policy.agents:
-            raise Denied(ScheduleReason.OTHER_AGENT, "A job is for the agent that makes it.")
+            raise Denied(ScheduleReason.OTHER_AGENT, "The profile does not allow jobs for this agent.")
         return agent
 
 

@@ -22,7 +22,7 @@ def require_delivery(job: Job, policy: CronPolicy) -> Job:
     if not channel or not to:
         raise ToolError("`deliver` needs `channel` and `to` outside a chat.", reason=ScheduleReason.INVALID_JOB)
     if not is_own_chat(job, channel, to) and not any(fnmatchcase(f"{channel}:{to}", one) for one in policy.deliver_to):
-        raise Denied(ScheduleReason.DELIVERY_NOT_ALLOWED, "The policy names no such chat.")
+        raise Denied(ScheduleReason.DELIVERY_NOT_ALLOWED, "The policy does not name this chat.")
     return job.model_copy(update={"channel": channel, "to": to})
 
 

@@ -200,7 +200,7 @@ class Engine:
         job = stored.record
         time = to_run(job.timing, job.fired, job.due, now, job.grace_ms)
         error = (
-            "Nobody was there in time." if time is None else "The run before it had not ended." if job.running else ""
+            "No process ran it in time." if time is None else "The previous run had not ended." if job.running else ""
         )
         due = job.due if time is None else time
         known = tx.get(Run, job.id, time_key(due))

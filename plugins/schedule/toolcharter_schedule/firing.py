@@ -82,11 +82,11 @@ class Firing:
         if job.made_by == "heartbeat":  # the operator's own job, who has written the profile
             return frozenset(now.tools)
         if job.allowance is None:
-            raise Failed(Outcome("denied", error="It is not known what its creator was allowed: make the job anew."))
+            raise Failed(Outcome("denied", error="The rights of its creator are not recorded: make the job again."))
         then = job.allowance.allowance()
         left = then.still_held(now, ignoring={SCHEDULER})
         if then.tools and not left:
-            what = "The profile may allow more now than when the job was made: make the job anew."
+            what = "The profile may allow more now than when the job was made: make the job again."
             raise Failed(Outcome("denied", error=what))
         return left
 

@@ -79,7 +79,7 @@ class Jobs:
         def work(tx: StoreTransaction) -> None:
             own = [stored.record for stored in tx.page(Job, where={"owner": job.owner}, limit=MAX_LISTED).records]
             if sum(one.enabled for one in own) >= self._policy.max_jobs:
-                what = f"There are {self._policy.max_jobs} jobs already, which is the most; cancel one first."
+                what = f"There are {self._policy.max_jobs} jobs already, the maximum; cancel a job first."
                 raise Denied(ScheduleReason.TOO_MANY_JOBS, what)
             over = sorted((one for one in own if not one.enabled), key=lambda one: one.created_ms)
             for one in over[: max(0, len(own) - 2 * self._policy.max_jobs)]:

@@ -118,7 +118,7 @@ def asks(policy: JobsPolicy, call: Call) -> Ask | None:
     """Ask a person about each job, unless the policy waives it: a web page may have ordered the job."""
     if policy.unattended or call.args["action"] not in {"create", "add", "update", "run"}:
         return None
-    return Ask(ScheduleReason.ACTS_LATER, "The agent wants to do something later, when nobody may be looking.")
+    return Ask(ScheduleReason.ACTS_LATER, "The agent wants to act later, when perhaps no person is watching.")
 
 
 def advertised(allowed: Collection[str], schema: dict[str, Any]) -> dict[str, Any]:

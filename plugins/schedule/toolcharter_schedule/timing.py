@@ -140,10 +140,10 @@ def at_text(text: str, now_ms: int, bounds: Bounds) -> At:
         moment = datetime.fromisoformat(text.strip())
         at_ms = None if moment.tzinfo is None else int(moment.timestamp() * SECOND)
     except (ValueError, OverflowError):
-        what = f"{text[:60]!r} is no time. Write it as ISO 8601 does; the next possible time is {_soonest(now_ms)!r}."
+        what = f"{text[:60]!r} is no time. Write it in ISO 8601; the next possible time is {_soonest(now_ms)!r}."
         raise ToolError(what, reason=ScheduleReason.INVALID_TIME) from None
     if at_ms is None:
-        what = f"{text[:60]!r} says nothing of its zone. Add `Z` or an offset; the next possible time is {_soonest(now_ms)!r}."
+        what = f"{text[:60]!r} has no time zone. Add `Z` or an offset; the next possible time is {_soonest(now_ms)!r}."
         raise ToolError(what, reason=ScheduleReason.INVALID_TIME)
     return at_time(at_ms, now_ms, bounds)
 

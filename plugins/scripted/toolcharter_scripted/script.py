@@ -27,7 +27,7 @@ class Script:
         )
         run = next(fitting, None)
         if run is None:
-            raise ToolError(f"No run of the script fits the agent {task.agent!r} and what it was asked.")
+            raise ToolError(f"No run of the script matches the agent {task.agent!r} and its message.")
         texts = list[str]()
         for number, call in enumerate(run.calls):
             if task.is_cancelled():

@@ -53,7 +53,7 @@ def build(workspace: Path, policy: BashPolicy, rt: ToolRuntime) -> Callable[...,
         """
         ctx = rt.start("bash", command=command)
         if stdin is not None and not policy.stdin:
-            raise Denied(BashReason.STDIN_NOT_ALLOWED, "The profile lets no call give an input.")
+            raise Denied(BashReason.STDIN_NOT_ALLOWED, "The profile does not allow an input.")
         timeout_s = policy.timeout_s(rt, timeout_ms)
         ctx.policy_passed()
         done = policy.run(rt, workspace, (*SHELL, command), (stdin or "").encode(errors="replace"), timeout_s)

@@ -63,10 +63,10 @@ def build(workspace: Path, policy: ExecuteCodePolicy, rt: ToolRuntime) -> Callab
         if not rt.is_sandboxed:
             raise Denied(
                 Reason.SANDBOX_UNAVAILABLE,
-                "Code that an agent has written runs in a sandbox only; `runner:` names none.",
+                "Code that an agent has written runs only in a sandbox, and `runner:` names none.",
             )
         if language not in policy.languages:
-            raise Denied(ExecuteCodeReason.LANGUAGE_NOT_ALLOWED, f"The profile lets nobody run {language}.")
+            raise Denied(ExecuteCodeReason.LANGUAGE_NOT_ALLOWED, f"The profile does not allow {language}.")
         if len(code) > policy.max_code_chars:
             raise Denied(
                 ExecuteCodeReason.CODE_TOO_LONG, f"The code is longer than {policy.max_code_chars} characters."

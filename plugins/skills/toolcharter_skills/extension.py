@@ -142,12 +142,12 @@ class Skills:
 
     async def _asked(self, paths: Sequence[Path]) -> Ask | None:
         if self.policy.agents_write and (written := self._in_workspace(paths)):
-            what = f"The skill {written.name!r} lies where the profile lets agents write."
+            what = f"The skill {written.name!r} is in a folder to which the profile lets agents write."
             return Ask(SkillsReason.SKILL_OF_AN_AGENT, f"{what} Look at {written} before you agree.")
         changed = await asyncio.to_thread(self._changed, tuple(paths))
         if changed is None:
             return None
-        what = f"The skill {changed.name!r} is not what it was when the session began."
+        what = f"The skill {changed.name!r} has changed since the session began."
         return Ask(SkillsReason.SKILL_CHANGED, f"{what} Look at {changed} before you agree.")
 
     def _in_workspace(self, paths: Iterable[Path]) -> Path | None:

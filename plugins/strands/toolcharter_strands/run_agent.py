@@ -67,7 +67,7 @@ class StrandsAgents:
             try:
                 openai.OpenAIModel  # noqa: B018 - imports the module
             except ImportError as error:
-                what = f"what asks OpenAI's models is not installed ({error})."
+                what = f"the client for OpenAI's models is not installed ({error})."
                 fix = "Install toolcharter-strands with its extra: toolcharter-strands[openai]."
                 raise ConfigurationError([Fault("", "extensions.strands.provider", what, fix)]) from error
 

@@ -58,7 +58,7 @@ def _select(tree: LexborHTMLParser, selector: str) -> list[LexborNode]:
 
 
 def _invalid(selector: str) -> ToolError:
-    message = f"{selector[:MAX_SELECTOR]!r} is no CSS selector that is taken: at most {MAX_SELECTOR} characters, one `:nth-` in a call, no `:has`, no \\."
+    message = f"{selector[:MAX_SELECTOR]!r} is no supported CSS selector: at most {MAX_SELECTOR} characters, one `:nth-` in a call, no `:has`, no \\."
     return ToolError(message, reason="invalid_selector")
 
 

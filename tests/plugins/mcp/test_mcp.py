@@ -348,8 +348,8 @@ def test_http_needs_a_token(place: Path, token: str) -> None:
         ("x", "write PORT or HOST:PORT"),
         ("70000", "write PORT or HOST:PORT"),
         ("example.org:80", "an IP address or `localhost`"),
-        ("0.0.0.0:80", "can be reached from elsewhere"),
-        ("[::]:80", "can be reached from elsewhere"),
+        ("0.0.0.0:80", "other machines can reach this address"),
+        ("[::]:80", "other machines can reach this address"),
     ],
 )
 def test_addresses_that_are_refused(text: str, said: str) -> None:

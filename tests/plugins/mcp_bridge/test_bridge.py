@@ -187,7 +187,7 @@ def test_long_results_are_cut(world: World) -> None:
         pytest.param("refuse", "server_error", "no", id="error"),
         pytest.param("sleep", "timed_out", "did not answer in time", id="too-slow"),
         pytest.param("die", "connection_lost", "may have run or not", id="dies"),
-        pytest.param("result", "input_required", "wants to ask somebody", id="asks"),
+        pytest.param("result", "input_required", "asks for input", id="asks"),
     ],
 )
 def test_calls_that_fail(world: World, tool: str, reason: str, said: str) -> None:

@@ -99,7 +99,7 @@ def test_texts_that_instruct_are_framed(world: World) -> None:
 @each_row(
     ("tool", "why"),
     [
-        pytest.param("flood", "messages in 10 s that nobody asked for", id="flood"),
+        pytest.param("flood", "messages in 10 s that answer no request", id="flood"),
         pytest.param("huge", "a message of more than 100000 bytes", id="huge"),
     ],
 )

@@ -95,9 +95,9 @@ def stub() -> Iterator[ThreadingHTTPServer]:
     [
         pytest.param("streamable-http", (404, "text/plain", b"no"), "status 404", id="missing"),
         pytest.param("streamable-http", (307, "text/plain", b""), "status 307", id="elsewhere"),
-        pytest.param("streamable-http", (200, "text/html", b"<p>"), "without saying anything", id="no-mcp"),
-        pytest.param("streamable-http", (200, "application/json", b"{"), "without saying anything", id="no-json"),
-        pytest.param("streamable-http", (200, "text/event-stream", b"data: {\n\n"), "without saying", id="no-event"),
+        pytest.param("streamable-http", (200, "text/html", b"<p>"), "without a message", id="no-mcp"),
+        pytest.param("streamable-http", (200, "application/json", b"{"), "without a message", id="no-json"),
+        pytest.param("streamable-http", (200, "text/event-stream", b"data: {\n\n"), "without a message", id="no-event"),
         pytest.param(
             "streamable-http",
             (400, "application/json", b'{"jsonrpc": "2.0", "id": 1, "error": {"code": 1, "message": "not today"}}'),
@@ -111,7 +111,7 @@ def stub() -> Iterator[ThreadingHTTPServer]:
         pytest.param(
             "sse",
             (200, "text/event-stream", b"event: endpoint\ndata: http://127.0.0.1:1/x\n\n"),
-            "a place elsewhere",
+            "sent to another host",
             id="sse-elsewhere",
         ),
     ],

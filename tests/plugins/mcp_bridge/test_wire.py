@@ -139,14 +139,18 @@ def test_requests_of_the_server(line: str, answer: dict[str, Any]) -> None:
 @each_row(
     ("line", "times", "why"),
     [
-        pytest.param("{", 101, "It sends what is no JSON-RPC.", id="no-json"),
-        pytest.param("[5]", 101, "It sends what is no JSON-RPC.", id="no-object"),
-        pytest.param(json.dumps({"id": "x" * 201, "method": "ping"}), 101, "It sends what is no", id="long-number"),
-        pytest.param('{"id": ' + "[" * 900 + "]" * 900 + ', "method": "ping"}', 101, "It sends what", id="deep-number"),
-        pytest.param('{"id": true, "method": "ping"}', 101, "It sends what", id="no-number"),
+        pytest.param("{", 101, "It sends lines that are no JSON-RPC.", id="no-json"),
+        pytest.param("[5]", 101, "It sends lines that are no JSON-RPC.", id="no-object"),
+        pytest.param(
+            json.dumps({"id": "x" * 201, "method": "ping"}), 101, "It sends lines that are no", id="long-number"
+        ),
+        pytest.param(
+            '{"id": ' + "[" * 900 + "]" * 900 + ', "method": "ping"}', 101, "It sends lines", id="deep-number"
+        ),
+        pytest.param('{"id": true, "method": "ping"}', 101, "It sends lines", id="no-number"),
         pytest.param('{"method": "x"}', 1001, "It sent more than 1000 messages in 10 s", id="notifications"),
         pytest.param('{"id": 1, "result": {}}', 1001, "It sent more than 1000 messages in 10 s", id="answers"),
-        pytest.param('{"id": 1, "method": "ping"}', 17, "It does not take our answers.", id="requests"),
+        pytest.param('{"id": 1, "method": "ping"}', 17, "It does not read the answers to its requests.", id="requests"),
     ],
 )
 def test_what_ends_a_connection(line: str, times: int, why: str) -> None:

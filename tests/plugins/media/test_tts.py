@@ -98,7 +98,7 @@ def test_the_order(speak: Callable[..., ToolResult], providers: Providers) -> No
     assert (first, providers.names) == ([*NAMES], ["elevenlabs", "openai", "minimax"])
     assert (result.outcome, result.reason) == ("error", "providers_failed")
     assert result.message == (
-        "No provider gave anything: elevenlabs: http_status (It answered with status 404); "
+        "No provider returned a file: elevenlabs: http_status (It answered with status 404); "
         "openai: http_status (It answered with status 404); minimax: http_status (It answered with status 404)."
     )
 
@@ -150,7 +150,7 @@ def test_the_next_is_asked(box: Box, providers: Providers, workspace: Path, answ
     assert result.outcome == "ok", result.text
     assert result.data["provider"] == "elevenlabs"
     assert [(one["provider"], one["reason"]) for one in result.data["failed"]] == [("openai", reason)]
-    assert f"Before that failed: openai: {reason}" in result.text
+    assert f"Other providers failed before: openai: {reason}" in result.text
     assert len(set(workspace.rglob("*.mp3")) - before) == 1
 
 
@@ -166,7 +166,7 @@ def test_garbage_in_json(speak: Callable[..., ToolResult], providers: Providers,
     result = speak({"providers": providers.all("minimax"), "max_calls": 50})
 
     assert (result.outcome, result.reason) == ("error", "providers_failed")
-    assert result.message == "No provider gave anything: minimax: wrong_content (Its answer holds no file)."
+    assert result.message == "No provider returned a file: minimax: wrong_content (Its answer holds no file)."
 
 
 def test_a_stalling_provider_leaves_time(box: Box, providers: Providers) -> None:

@@ -122,4 +122,4 @@ def test_a_query_of_signs_finds_nothing(call: Call) -> None:
     """It holds no word."""
     call("memory", action="reflect", content="?")
 
-    assert call("memory_search", query="?!").text == "Nothing that was remembered fits."
+    assert call("memory_search", query="?!").text == "Nothing in the memory matches."

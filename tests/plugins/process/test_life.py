@@ -362,7 +362,7 @@ def test_state_in_a_folder_that_others_can_write_is_refused(build_call: Build, s
     why = f"their folder lies in {str(outer)!r}, which others can write to. Check what is in it, then: chmod go-w."
     assert (refused.reason, refused.text) == (
         "state_unavailable",
-        f"ERROR: Nothing can be remembered of processes: {why}",
+        f"ERROR: Processes cannot be recorded: {why}",
     )
 
 

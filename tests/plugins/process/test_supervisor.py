@@ -165,7 +165,7 @@ def test_another_user_is_not_answered(
     """Nor is one believed who listens in a supervisor's place."""
     process = serving("sleep 60")
     path = state.path(socket_name(process.record.handle))
-    with pytest.raises(wire.NotOurs, match="somebody else"):
+    with pytest.raises(wire.NotOurs, match="another process"):
         wire.ask(path, 1, {"do": "status"})
     with monkeypatch.context() as patch:
         patch.setattr(wire, "is_marked", lambda _: True)
@@ -278,7 +278,7 @@ def test_notices_of_what_nobody_can_be_asked_are_not_lost(
     assert taken(state, record) == (([notice], 2), True)
 
     assert taken(state, record) == (([], 0), True)
-    with pytest.raises(ToolError, match="is no more"):
+    with pytest.raises(ToolError, match="does not exist any more"):
         SupervisedProcess(record, state).watched()
 
 

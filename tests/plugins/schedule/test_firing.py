@@ -212,7 +212,7 @@ def test_a_job_of_a_wider_mode_comes_to_nothing(night: Open, workspace: Path, tm
 
     (run,) = after.runs(made)
     assert (run["state"], (workspace / "notes.txt").exists()) == ("denied", False)
-    assert "make the job anew" in run["error"]
+    assert "make the job again" in run["error"]
 
 
 def test_a_narrower_profile_narrows_a_job(night: Open, workspace: Path) -> None:

@@ -32,7 +32,7 @@ def test_the_first_run_that_fits_counts() -> None:
 
 
 def test_without_a_run_the_agent_fails() -> None:
-    with pytest.raises(ToolError, match="No run of the script fits the agent 'a'"):
+    with pytest.raises(ToolError, match="No run of the script matches the agent 'a'"):
         Script(policy({"agent": "b"})).run_agent(task())
 
 
