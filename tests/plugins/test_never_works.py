@@ -11,7 +11,7 @@ PUSH = "git: {allowed_actions: [push], allow_push: true, allowed_remotes: [origi
 KEPT = "`push` reaches no remote: 'bwrap' gives git no network; use `runner: host` to push."
 CLOSED = "`network: true` opens nothing: 'bwrap' needs `network: true` under `extensions`, too."
 OPENED = "extensions: {bwrap: {network: true}}"
-NO_BROWSER = "no browser starts: Chromium cannot run within 'bwrap'; it needs `runner: host`."
+NO_BROWSER = "no browser starts: Chromium cannot run in 'bwrap'; it needs `runner: host`."
 ON_HOST = "nothing runs: code that an agent has written runs in a sandbox only, and `host` is none."
 
 
