@@ -186,7 +186,7 @@ class StoreTransaction(Protocol):
         ...
 
     def count(self, model: type[StoreRecord], /, *, where: Where | None = None) -> int:
-        """Return how many records all pages have together."""
+        """Return how many records all pages of `page` have together."""
         ...
 
     def search(

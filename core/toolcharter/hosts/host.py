@@ -232,7 +232,7 @@ class Host:
     ) -> HostResult:
         """Record a call that the host itself refuses with `invalid_arguments`, because it cannot parse the call.
 
-        Writes the call's events, but evaluates no rule and asks no person. The model gets *why*.
+        Writes the call's events, but evaluates no rule and asks no person. *why* is for the model; see `govern`.
         """
         result = await self._kept(caller).arefuse(name, args, why, call_id=call_id)
         return self._answered(result, {}, name, args, caller, "custom")
