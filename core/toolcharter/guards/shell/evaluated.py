@@ -1,7 +1,7 @@
-"""Commands whose output is there for `eval`: `eval "$(ssh-agent -s)"`, `eval "$(direnv hook bash)"`.
+"""Recognises commands whose output is meant for `eval`: `eval "$(ssh-agent -s)"`, `eval "$(direnv hook bash)"`.
 
-A shell cannot set itself up in another way, so such a line is understood like one with `source FILE`: a rule has to mention the
-words, and what follows runs in an unknown folder. Sources: ssh-agent(1), dircolors(1), and the manuals of the other programs.
+There is no other way to set up a shell with these programs, so the guard treats such a line like `source FILE`: a rule has to
+mention the words, and later commands run in an unknown folder. Sources: ssh-agent(1), dircolors(1), and the programs' manuals.
 """
 
 import re
@@ -46,16 +46,17 @@ _PRINTERS: Final = re.compile(
 def scripts_of(
     command: Command, reading: Reading, commands: Sequence[Command], functions: Sequence[str]
 ) -> tuple[Word, ...]:
-    """The words of *command*, an `eval`, that are shell source, except for output that is there for it.
+    """The words of the `eval` *command* that are shell source, except for output that is meant for `eval`.
 
     Args:
-        command: One of *commands*.
-        reading: That of *command*.
+        command: The `eval`, one of *commands*.
+        reading: The reading of *command*.
         commands: All commands of the line so far.
-        functions: The names of the functions that the line defines; one could have the name of such a program.
+        functions: The names of the functions that the line defines. One could have the name of such a program.
     """
-    is_one = len(command.words) == 2 and len(command.substitutes) == 1  # noqa: PLR2004 - `eval`, and what it evaluates
-    if functions or not (is_one and _ONE_OUTPUT.fullmatch(command.words[1].form)):
+    arguments = command.words[1:]
+    is_one = len(arguments) == len(command.substitutes) == 1
+    if functions or not (is_one and _ONE_OUTPUT.fullmatch(arguments[0].form)):
         return reading.scripts
     printer = commands[command.substitutes[0]]
     is_plain = not (printer.assignments or printer.stdin_from) and all(word.is_literal for word in printer.words)
