@@ -201,7 +201,7 @@ class RedisEngine:
                 )
                 if 0 < after < int(forgotten or 0):
                     raise StoreConflict(
-                        f"The store no longer knows all deletions since the change {after}: read everything again, from 0."
+                        f"The store no longer knows all deletions since change {after}: read everything again, from 0."
                     )
                 deleted = set(gone)
                 pairs = (

@@ -1,4 +1,4 @@
-"""`ServiceConfig`: what `toolcharter serve --config FILE` reads, strictly, with all faults at once.
+"""`ServiceConfig`: the configuration of `toolcharter serve --config FILE`, validated strictly, with all faults at once.
 
 Paths are relative to the file's folder.
 """

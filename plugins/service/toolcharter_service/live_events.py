@@ -87,7 +87,7 @@ class Listener:
         self, events: TenantEvents, sees: Callable[[LiveEvent], bool], loop: asyncio.AbstractEventLoop
     ) -> None:
         self.has_gap = False
-        """Whether events between the last one seen and the first one offered are lost."""
+        """Whether events are lost between the last event seen and the first event offered."""
         self.is_dropped = False
         """Whether it was too slow, and gets no further events."""
         self._events = events

@@ -78,7 +78,7 @@ class Service:
 
     Args:
         file: The configuration.
-        stores: The store.
+        stores: The handle of the store.
         dev: Whether it is `serve --dev`: one profile, loopback, no credentials, and a warning in each response.
     """
 

@@ -198,7 +198,7 @@ class Archive:
             except StoreUnavailable as error:
                 why = f"its signature cannot be checked: {error.message}"
         raise ArchiveError(
-            f"{self._name}: {why}. Its author could write anything into the store. If you trust it, add --from-elsewhere."
+            f"{self._name}: {why}. Its author could write anything to the store. If you trust it, add --from-elsewhere."
         )
 
 

@@ -23,7 +23,7 @@ class ApprovalRecord(StoreRecord):
     tool: str
     action: str | None
     args: dict[str, JsonValue]
-    """With secrets redacted."""
+    """The arguments, with secrets redacted."""
     commands: tuple[str, ...]
     profile: str
     workspace: str

@@ -26,7 +26,7 @@ async def authenticate(request: Request) -> Principal:
     Raises:
         HttpProblem: 401 if it cannot be authenticated, 400 if its headers are invalid, 429, 503.
     """
-    state: dict[str, Any] = request.scope.setdefault("state", {})  # what `request.state` shows
+    state: dict[str, Any] = request.scope.setdefault("state", {})  # the dictionary behind `request.state`
     known: Principal | None = state.get("principal")
     if known is None:
         auth: Authenticator = request.app.state.auth

@@ -27,7 +27,7 @@ SECURITY_HEADERS: tuple[tuple[bytes, bytes], ...] = (
     (b"cross-origin-opener-policy", b"same-origin"),
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
-    (b"referrer-policy", b"same-origin"),  # With `no-referrer`, browsers send `Origin: null` with own forms.
+    (b"referrer-policy", b"same-origin"),  # `no-referrer` would make browsers send `Origin: null` with forms.
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),
 )

@@ -22,7 +22,7 @@ class RegistryPolicy(DiscovererPolicy):
     custom_writes: bool = False
     """Whether custom tools have `fs:write` and may change the workspace."""
     timeout_s: Annotated[float, Field(gt=0, le=3600, allow_inf_nan=False)] = 60.0
-    """How long a registered tool may take, in seconds. A custom tool's own limit cannot be longer."""
+    """How long a registered tool may take, in seconds. A custom tool's longer limit is reduced to it."""
     max_output_bytes: Annotated[int, Field(ge=1, le=50_000_000)] = 1_000_000
     """How many bytes are kept of each of a program's two output streams."""
     max_tools: Annotated[int, Field(ge=0, le=10_000)] = 1000

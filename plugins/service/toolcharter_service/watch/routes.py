@@ -30,7 +30,7 @@ class StoredTools(BaseModel):
     tools: list[dict[str, Any]]
     """The records, sorted by id."""
     metrics: dict[str, dict[str, Any]]
-    """By tool, also for tools without a record: `total_calls`, `success_calls`, `avg_duration_ms`, ..."""
+    """The counters by tool, also for tools without a record: `total_calls`, `success_calls`, `avg_duration_ms`, ..."""
 
 
 class RecentCalls(BaseModel):

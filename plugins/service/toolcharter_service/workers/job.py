@@ -6,7 +6,7 @@ worker's heartbeat, and the lease `caller-RUNNER` the runner's. The key `stop-ID
 `out-ID-0`, `out-ID-1`, ... hold the output; the last of them holds the end of the program.
 
 A background program is an item of the queue `programs-WORKSPACE`. Its output is the stream `out` of `pieces`, after a
-first piece that says that it has started. Its input is the stream `in`; signals and terminal sizes are the stream `ctl`.
+first piece that says that it has started. Its input is the stream `in`, signals and terminal sizes the stream `ctl`.
 """
 
 import base64

@@ -62,7 +62,7 @@ class GoingProgram:
         self._control.drop()
 
     def _round(self, running: Running) -> bool:
-        """Forward what is there, and wait for more. Return whether the program has ended and everything is sent."""
+        """Forward input, output and signals, then wait. Return whether the program has ended and all is sent."""
         if (now := time.monotonic()) > self._look_at:
             self._side.look()
             self._look_at = now + LOOK_S

@@ -36,7 +36,7 @@ def since(run: Run, scope: Scope, after: int, kinds: Sequence[str], limit: int) 
         return ()
     if 0 < after < found.forgotten:
         raise StoreConflict(
-            f"The store no longer knows all deletions since the change {after}: read everything again, from 0."
+            f"The store no longer knows all deletions since change {after}: read everything again, from 0."
         )
     asked = {"at": found.id, "since": after, "most": limit, **({"kinds": list(kinds)} if kinds else {})}
     records, deletions = (run(query, **asked).all() for query in _QUERIES[bool(kinds)])

@@ -36,7 +36,7 @@ class Fault(Enum):
 
 
 class Database(ABC):
-    """One kind of database at one URL. Safe from many threads."""
+    """One kind of database at one URL. Can be used by many threads."""
 
     name: ClassVar[str]
     """The product's name, for messages."""

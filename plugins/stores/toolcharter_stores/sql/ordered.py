@@ -12,7 +12,7 @@ from toolcharter import ToolError
 
 # An index of PostgreSQL holds up to 2,704 bytes a row, and a key of 512 emojis alone has 2,048.
 MAX_HEAD: Final = 1100
-"""The most bytes of a key or value in the index of values. Longer ones with the same beginning sort arbitrarily."""
+"""The most bytes of a key or value in the index of values. Longer keys with the same beginning sort arbitrarily."""
 _END, _NUL = b"\x00\x01", b"\x00\xff"
 _NONE, _FALSE, _TRUE, _INT, _TEXT = b"\x05", b"\x10", b"\x11", b"\x20", b"\x30"
 _INT64 = 1 << 63

@@ -27,7 +27,7 @@ class Pool:
         _POOLS.add(self)
 
     def renew(self) -> None:
-        """Start empty in a forked child: the connections are the parent's, and a lost thread may hold any lock."""
+        """Start empty in a forked child: the connections are the parent's, and vanished threads may hold locks."""
         self._lock = threading.Lock()
         self._slots = threading.BoundedSemaphore(self._database.connections)
         engine, self._engine = self._engine, None

@@ -128,7 +128,7 @@ def _condition(value: sa.FromClause, number: int) -> tuple[sa.ColumnElement[bool
 
 
 def _also(driving: sa.FromClause, first: int, end: int) -> list[sa.ColumnElement[bool]]:
-    """Return the conditions besides the one that drives the query. Each looks a record up by its whole primary key."""
+    """Return further conditions on the records of *driving*. Each looks a record up by its whole primary key."""
     found: list[sa.ColumnElement[bool]] = []
     for number in range(first, end):
         value = VALUES.alias(f"v{number}")
