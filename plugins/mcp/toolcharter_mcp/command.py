@@ -15,7 +15,7 @@ from toolcharter_mcp.server import ProfileServer
 
 TOKEN = "TOOLCHARTER_MCP_TOKEN"  # noqa: S105 - the variable's name
 MIN_TOKEN = 16
-"""Characters: a shorter token can be guessed."""
+"""The shortest accepted token, in characters: a shorter token could be guessed."""
 
 
 @click.command("mcp")

@@ -77,7 +77,7 @@ class ProfileServer:
         await self._server.run(incoming, outgoing, self._server.create_initialization_options())
 
     def http_application(self, path: str, host: str, security: TransportSecuritySettings) -> Starlette:
-        """The ASGI application, without the check of a token."""
+        """Return the ASGI application, without the check of the token."""
         return self._server.streamable_http_app(streamable_http_path=path, host=host, transport_security=security)
 
     @property
@@ -190,7 +190,7 @@ def _call_id(ctx: Context) -> str:
 
 
 def _can_ask(ctx: Context) -> bool:
-    """Whether the client has said that it can ask its user."""
+    """Return whether the client has declared that it can ask its user."""
     known = ctx.session.client_capabilities
     return known is not None and known.elicitation is not None
 

@@ -41,7 +41,7 @@ _MOST_ASKED = 1_000
 
 
 class Bridge:
-    """The MCP servers of one toolbox. Safe from many threads; servers live in the event loop of its own thread."""
+    """The MCP servers of one toolbox. Thread-safe; the servers run in the event loop of its own thread."""
 
     def __init__(self, workspace: Path, policy: McpBridgePolicy) -> None:
         self._workspace = workspace

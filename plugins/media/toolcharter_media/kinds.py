@@ -16,7 +16,7 @@ class Picture(NamedTuple):
     mime_type: str
     width: int
     height: int
-    """In pixels."""
+    """The height in pixels, as the width."""
 
 
 class Speech(NamedTuple):

@@ -122,7 +122,7 @@ def _parted(vectors: Sequence[Vector]) -> tuple[list[int], list[int]]:
     for _ in range(_ROUNDS):
         sides = [dot(vector, one) >= dot(vector, other) for vector in vectors]
         if all(sides) or not any(sides):
-            break  # All alike: any halves will do.
+            break  # All vectors are alike: any two halves will do.
         near = [index for index, is_near in enumerate(sides) if is_near]
         far = [index for index, is_near in enumerate(sides) if not is_near]
         one, other = _centre([vectors[index] for index in near]), _centre([vectors[index] for index in far])
@@ -134,4 +134,4 @@ def _centre(vectors: Sequence[Vector]) -> Vector:
     try:
         return unit(type(vectors[0])("f", summed))
     except ValueError:
-        return vectors[0]  # They cancel out.
+        return vectors[0]  # The vectors cancel each other out.

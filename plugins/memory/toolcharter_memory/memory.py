@@ -1,4 +1,4 @@
-"""`memory`: recall what was remembered, and remember more."""
+"""`memory`: writes notes and documents of the memory, and recalls them."""
 
 from collections.abc import Callable, Mapping
 from datetime import date, timedelta
@@ -59,7 +59,7 @@ class MemoryData(TypedDict, total=False):
 
     path: str
     written: int
-    """In bytes."""
+    """The size of the written document, in bytes."""
     excerpts: list[ExcerptData]
     truncated: bool
 

@@ -65,7 +65,7 @@ def build(workspace: Path, policy: MemoryGetPolicy, rt: ToolRuntime) -> Callable
     """Bind `memory_get` to one profile's policy."""
 
     def memory_get(path: str, lines: int | None = None, **rest: int) -> str:
-        """Read one document of the memory, or some of its lines, with who wrote them."""
+        """Read one document of the memory, or some of its lines, with their authors."""
         first = rest.get("from", 1)
         ctx = rt.start("memory_get", path=path)
         wanted = memory_path(path.removeprefix("./"))

@@ -1,4 +1,4 @@
-"""Schemas for the Responses and Chat Completions interfaces, and what to send back for the calls of a response."""
+"""Schemas for the Responses and Chat Completions APIs, and the answers to the calls of a response."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator

@@ -31,7 +31,7 @@ _CALL = context.create_key("toolcharter-call")
 
 @dataclass(eq=False, slots=True)
 class _Begun:
-    """A call whose end has not been seen."""
+    """A call that has begun, and whose end has not been seen yet."""
 
     span: Span
     outer: Context

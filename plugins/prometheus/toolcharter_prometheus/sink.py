@@ -77,7 +77,7 @@ class _Server6(_Server):
 class _Handler(WSGIRequestHandler):
     timeout = TIMEOUT_S
 
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name of the method replaced
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the overridden method's name
         """Log nothing: events may go to standard error."""
 
 

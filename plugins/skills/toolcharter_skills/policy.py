@@ -24,7 +24,7 @@ class SkillsPolicy(DiscovererPolicy, CheckPolicy):
     workspace_folders: tuple[str, ...] = ("skills",)
     """Folders of skills, relative to the workspace."""
     project_folders: tuple[str, ...] = (".agents/skills",)
-    """Folders of skills for the project's own agents, relative to the workspace; searched after those."""
+    """Folders of skills for the project's agents, relative to the workspace; searched after `workspace_folders`."""
     personal_folders: tuple[str, ...] = ()
     """Folders of the user, such as `~/.agents/skills`; searched after those of the workspace."""
     global_folders: tuple[str, ...] = ()

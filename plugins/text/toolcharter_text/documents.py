@@ -15,7 +15,7 @@ _TOKEN = re.compile(
     r'(?P<string>"[^"\\]*(?:\\.[^"\\]*)*")[ \t\r\n]*(?P<colon>:)?|[{}\[\]]|(?P<whole>-?[0-9]+(?![0-9.eE]))|[0-9][0-9.eE+-]*'
 )
 _MAX_DIGITS = 20  # The digits of 2**64, or of 2**63 with a sign.
-_MANY_DIGITS = re.compile(r"(?<![0-9.])[0-9]{19}")  # As many as 2**63 has.
+_MANY_DIGITS = re.compile(r"(?<![0-9.])[0-9]{19}")  # As many digits as 2**63 has.
 _STRINGS = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"[ \t\r\n]*(:?)')
 _NESTING = frozenset({dict, list})
 _HINTS = (

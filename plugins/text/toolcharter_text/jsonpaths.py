@@ -156,7 +156,7 @@ class _Path(JSONPath):
 
 
 class _Environment(JSONPathEnvironment):
-    """The library's strict mode, counted, with regular expressions on RE2."""
+    """The library's environment in strict mode, with counted steps and regular expressions on RE2."""
 
     max_recursion_depth = 1000  # documents have their own limit
 
@@ -190,7 +190,7 @@ class _Matching(FilterFunction):
 
     @property
     def arg_types(self) -> list[ExpressionType]:
-        """A text and a pattern."""
+        """The types of both arguments, the string and the pattern."""
         return [ExpressionType.VALUE, ExpressionType.VALUE]
 
     @property
