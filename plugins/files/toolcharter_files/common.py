@@ -1,4 +1,4 @@
-"""What the file tools share: the policy's common part, argument aliases, and how names are shown."""
+"""The common parts of the file tools: policies, argument aliases, and the formatting of names."""
 
 from collections.abc import Mapping
 from pathlib import Path

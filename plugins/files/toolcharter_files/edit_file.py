@@ -1,4 +1,4 @@
-"""`edit_file`: exact replacement of text in a file."""
+"""`edit_file`: replace text in a file exactly."""
 
 from collections.abc import Callable
 from enum import StrEnum

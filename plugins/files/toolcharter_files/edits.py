@@ -1,4 +1,4 @@
-"""Replacing text exactly, and the change as a unified diff. Pure, and linear in the size of the file."""
+"""Replace text exactly, and show the change as a unified diff. Pure, and linear in the size of the file."""
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence

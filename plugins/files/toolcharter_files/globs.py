@@ -38,10 +38,10 @@ class Glob(NamedTuple):
 
 
 def parse(text: str) -> Glob:
-    """Split one glob.
+    """Parse one glob, and split off its folder.
 
     Raises:
-        InvalidGlob: It is empty or too long, or climbs by `..` after its first special character.
+        InvalidGlob: The glob is empty or too long, or has a `..` after its first special character.
     """
     if not text or "\0" in text:
         raise InvalidGlob("a glob is empty or contains a NUL")

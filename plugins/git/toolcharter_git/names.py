@@ -43,7 +43,7 @@ def is_ref(text: str, pattern: str) -> bool:
 
 
 def is_branch_name(text: str) -> bool:
-    """Whether *text* may name a branch or a tag.
+    """Return whether *text* may name a branch or a tag.
 
     Source: git-check-ref-format(1).
     """
@@ -58,7 +58,7 @@ def is_remote_name(text: str) -> bool:
 
 
 def is_since(text: str) -> bool:
-    """Whether *text* may be a date: `2024-01-31 12:00`, `2 weeks ago`, `last monday`."""
+    """Return whether *text* may be a date: `2024-01-31 12:00`, `2 weeks ago`, `last monday`."""
     return _SINCE.fullmatch(text) is not None
 
 

@@ -100,7 +100,7 @@ class Gemini(Answers):
     """Source: Gemini API, "generateContent"."""
 
     def answered(self, model: ScriptedModel, said: JSON) -> tuple[str, str]:
-        """As `Answers` has it."""
+        """Answer in the form of this provider."""
         told = [
             part["functionResponse"]["response"]
             for content in said.get("contents", [])
@@ -130,7 +130,7 @@ class Responses(Answers):
     """
 
     def answered(self, model: ScriptedModel, said: JSON) -> tuple[str, str]:
-        """As `Answers` has it."""
+        """Answer in the form of this provider."""
         outputs = {"function_call_output", "custom_tool_call_output"}
         told = [str(item["output"]) for item in said["input"] if item.get("type") in outputs]
         for offered in said.get("tools", []):
@@ -161,7 +161,7 @@ class Chat(Answers):
     """Source: OpenAI, "Create chat completion", streamed."""
 
     def answered(self, model: ScriptedModel, said: JSON) -> tuple[str, str]:
-        """As `Answers` has it."""
+        """Answer in the form of this provider."""
         delta: JSON = {"role": "assistant", "content": "done"}
         end = "stop"
         if "tools" in said:
@@ -189,7 +189,7 @@ class Messages(Answers):
     """Source: Anthropic, "Streaming messages"."""
 
     def answered(self, model: ScriptedModel, said: JSON) -> tuple[str, str]:
-        """As `Answers` has it."""
+        """Answer in the form of this provider."""
         told = [
             json.dumps(part["content"])
             for message in said.get("messages", [])

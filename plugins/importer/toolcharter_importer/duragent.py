@@ -1,4 +1,4 @@
-"""Duragent: `policy.yaml` of one tier, and `agent.yaml` with the policies of all three.
+"""Import Duragent's `policy.yaml` of one tier, and `agent.yaml` with the policies of all three tiers.
 
 Source: giosakti/duragent, book/src/guides/tools-and-policies.md; crates/duragent/src/agent/policy.rs and spec.rs.
 """
