@@ -78,6 +78,8 @@ _CHECKED: tuple[tuple[Check, Iterable[str]], ...] = (
     (windows.power_shell, ("powershell", "pwsh")),
     (windows.invoke, ("iex", "invoke-expression")),
     (windows.registry, ("reg",)),
+    (windows.service, ("sc", "net")),
+    (windows.permissions, ("takeown", "icacls")),
     (
         installs.install,
         ("pip", "pipx", "uv", "uvx", "npm", "npx", "pnpm", "yarn", "bun", "bunx", "pnpx", "gem", "cargo"),

@@ -15,6 +15,7 @@ HARMLESS_GIT = frozenset(
 )
 """Subcommands that neither clean a folder nor talk to a remote."""
 _APPENDERS = frozenset({"xargs", "parallel"})
+_PRINTERS = frozenset({"echo", "printf"})
 # Between the names that `echo` and `printf` print.
 _SEPARATORS = re.compile(r"\\[0nt]|[ \t\n]")
 _NARROWING = (
@@ -64,8 +65,9 @@ def has_option(args: Iterable[Arg], letters: str, *names: str) -> bool:
 
 def remove(call: Call, scene: Scene) -> str | None:
     """`rm`, `rmdir`, `srm` and similar programs."""
-    is_recursive = has_option(call.args, "rR", "recursive") or call.name in {"rimraf", "trash", "del-cli"}
-    is_forced = has_option(call.args, "f", "force")
+    args = (*call.args, *_printed(call, scene))
+    is_recursive = has_option(args, "rR", "recursive") or call.name in {"rimraf", "trash", "del-cli"}
+    is_forced = has_option(args, "f", "force")
     # `find` lists everything below its starting points.
     finds = any(feeder.name == "find" for feeder in scene.stdin_from(call))
     for arg in (*operands(call.args), *_fed_operands(call, scene)):
@@ -94,13 +96,21 @@ def _fed_operands(call: Call, scene: Scene) -> Iterator[Arg]:
     feeders = [*scene.stdin_from(call)]
     if [one.name for one in feeders] == ["ls"] and not any(True for _ in operands(feeders[0].args)):
         yield Arg("*", is_fixed=False)
+    yield from operands(_printed(call, scene))
     for feeder in feeders:
-        if feeder.name in LISTERS and not is_narrow(feeder):
-            for arg in operands(feeder.args):
-                yield from (arg._replace(text=text) for text in _SEPARATORS.split(arg.text) if text)
+        if feeder.name in LISTERS - _PRINTERS and not is_narrow(feeder):
+            yield from operands(feeder.args)
     for redirection in call.command.redirections:
         for word in (redirection.text or "").split():
             yield Arg(word)
+
+
+def _printed(call: Call, scene: Scene) -> Iterator[Arg]:
+    """The words that `xargs` and `parallel` append of what `echo` and `printf` print, options among them."""
+    if _APPENDERS & {*call.command.within, *call.starters}:
+        for feeder in scene.stdin_from(call):
+            if feeder.name in _PRINTERS:
+                yield from (Arg(text) for arg in feeder.args for text in _SEPARATORS.split(arg.text) if text)
 
 
 def overwrite(call: Call, scene: Scene) -> str | None:

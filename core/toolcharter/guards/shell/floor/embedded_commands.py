@@ -6,9 +6,9 @@ Each text is parsed as shell source; a text that does not parse is ignored.
 import re
 from collections.abc import Iterator, Sequence
 
-from toolcharter.guards.shell.floor.context import Call, Scene
+from toolcharter.guards.shell.floor.context import Call, Scene, base_name
 from toolcharter.guards.shell.floor.data_sources import SHELLS
-from toolcharter.guards.shell.floor.interpreters import EVALUATES
+from toolcharter.guards.shell.floor.interpreters import EVALUATES, shell
 from toolcharter.guards.shell.floor.words import Arg, args_of
 from toolcharter.guards.shell.nodes import Command
 from toolcharter.guards.shell.programs.launchers import CONTAINER, LAUNCHERS, after_options
@@ -138,6 +138,11 @@ def container(call: Call, scene: Scene) -> str | None:
         words = call.command.words[texts.index("--", at) + 2 :] if len(call.command.words) == len(texts) + 1 else ()
     else:
         words = after_options(call.command.words[at + 1 :], CONTAINER)
+    if words and base_name(words[0].text or "") in SHELLS:
+        # Its source may be what it reads: `docker exec -i web sh <<E`.
+        why = shell(call.from_word(len(call.command.words) - len(words), base_name(words[0].text or "")), scene)
+        if why is not None:
+            return why
     return of_lines(scene, iter([" ".join(word.form for word in words)]))
 
 

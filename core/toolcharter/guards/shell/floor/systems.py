@@ -6,6 +6,7 @@ from itertools import pairwise
 
 from toolcharter.guards.shell.floor.context import Call, Scene
 from toolcharter.guards.shell.floor.deletes import has_option, operands
+from toolcharter.guards.shell.floor.places import holds_rights
 from toolcharter.guards.shell.floor.programs import (
     DISK,
     ESSENTIAL,
@@ -24,6 +25,8 @@ _LEVELS = frozenset({"0", "1", "6", "s", "single", "u", "q", "emergency"})
 _MANAGERS_THAT_TAKE = frozenset(
     {"remove", "purge", "autoremove", "erase", "-r", "-rns", "-rcns", "-p", "-e", "--erase", "del"}
 )
+_COVERED = frozenset({"", "/usr", "/etc", "/bin", "/sbin", "/lib", "/lib64"})
+"""Folders over which nothing can be mounted without taking the system's programs or accounts away."""
 _SUBSTITUTED = re.compile(r"\$\((?!\()|`")
 # What may come to 1: a status, a number of words, a sum, a long run of numbers. `$$` and `$!` never do.
 _MAY_BE_FIRST = re.compile(r"\$(?:[?#]|\{[?#]|\(\()|\{-?[0-9]+\.\.")
@@ -177,7 +180,7 @@ def unmount(call: Call, _scene: Scene) -> str | None:
     if call.name == "mount":
         is_root = any(text in {"/", "/usr", "/boot", "/etc", "/home"} for text in texts)
         is_turned = any("remount" in text for text in texts)
-        covers = len(texts) > 1 and texts[-1] == "/"
+        covers = len(texts) > 1 and (texts[-1].rstrip("/") in _COVERED or holds_rights(texts[-1]))
         return SYSTEM if (is_root and is_turned) or covers else None
     is_all = has_option(call.args, "a", "all")
     return SYSTEM if is_all or any(text in {"/", "/home", "/usr", "/var", "/boot", "/*"} for text in texts) else None

@@ -6,6 +6,9 @@ from toolcharter.guards.shell.floor.words import QUOTED_GLOB, Arg
 _ALL = frozenset({"*", "*.*", ".", "..", "\\", "/", "./*", ".\\*", "..\\*", "../*", "~", "~/", "/*"})
 _VITAL = frozenset({"users", "windows", "system32", "program files", "programdata", "boot", "documents and settings"})
 _LISTERS = frozenset({"get-childitem", "gci", "dir", "ls", "get-item", "gi"})
+_REMOVERS = frozenset({"remove-item", "ri", "rm", "del", "erase", "rd", "rmdir"})
+# Source: sc.exe and net of Windows; the names of the services of Defender, of its firewall and of the event log.
+_GUARDS = frozenset({"windefend", "wdnissvc", "sense", "mpssvc", "bfe", "wscsvc", "eventlog", "winmgmt", "rpcss"})
 _POWERSHELL_SWITCHES = ("-r", "-rec", "-recurse")
 _TAKES_ALL = {"rd": ("/s",), "rmdir": ("/s",), "del": ("/s", "/f", "/q"), "erase": ("/s", "/f", "/q"), "deltree": ()}
 
@@ -97,7 +100,7 @@ def script_of_power_shell(source: str) -> str | None:
     words = lowered.replace(";", " ").split()
     if any(word in {"stop-computer", "restart-computer", "clear-disk", "format-volume"} for word in words):
         return "takes the system away"
-    deletes = "remove-item" in words and any(word.startswith("-r") for word in words)
+    deletes = not _REMOVERS.isdisjoint(words) and any(word.startswith("-r") for word in words)
     return "deletes a disk or the system" if deletes and any(is_vital(word.strip("'\"")) for word in words) else None
 
 
@@ -112,6 +115,20 @@ def invoke(call: Call, scene: Scene) -> str | None:
     if any(word.text is None for word in call.command.words[1:]):
         return "evaluates text as code"
     return script_of_power_shell("iex " + " ".join(call.texts))
+
+
+def service(call: Call, _scene: Scene) -> str | None:
+    """`sc stop WinDefend`, `net stop eventlog`: services that protect Windows, or that it stands on."""
+    texts = [text.lower() for text in call.texts]
+    is_ended = not {"stop", "delete", "config"}.isdisjoint(texts[:2])
+    return "takes the system away" if is_ended and not _GUARDS.isdisjoint(texts) else None
+
+
+def permissions(call: Call, _scene: Scene) -> str | None:
+    r"""`takeown /f C:\ /r`, `icacls C:\ /grant Everyone:F /t`: a whole drive, or the system."""
+    texts = [part for text in call.texts for part in text.lower().split()]  # As in `delete`.
+    is_whole = not {"/r", "/t"}.isdisjoint(texts) and any(map(is_vital, texts))
+    return "changes who may use the whole system" if is_whole else None
 
 
 def registry(call: Call, _scene: Scene) -> str | None:
