@@ -211,6 +211,8 @@ class _Analyser:
         """Whether a command may store the output of others beyond the line."""
         self.started_by: dict[int, int] = {}
         """The position of each started command, with the position of the command that starts it."""
+        self._read_from: dict[int, int] = {}
+        """The same, also for a command that is all of the source that another one holds: both read the same input."""
         self._asked_for: set[int] = set()
         """The positions of commands whose requirements are already among those of their starter."""
         self._resolves = resolves
@@ -282,16 +284,18 @@ class _Analyser:
                 self._asked_for.add(len(self.commands))
             if inner.words[:1] and inner.words[0].text == "[[" and self.unresolved_program is None:
                 self.unresolved_program = "'[[' is a word of bash: who starts it starts a program of this name."
-            self.started_by[len(self.commands)] = at
+            self.started_by[len(self.commands)] = self._read_from[len(self.commands)] = at
             self._append(started_by(command, inner), depth)
-        scripts = reading.scripts
-        if scripts and name_of(command) == "eval":
+        if (scripts := reading.scripts) and name_of(command) == "eval":
             scripts = evaluated.scripts_of(command, reading, self.commands, self.functions)
         for source in scripts:
+            start = len(self.commands)
             self._add_source(command, source.text, depth, f"{source.form} is shell source that cannot be determined.")
+            if len(self.commands) == start + 1:
+                self._read_from[start] = at
         if reading.runs_input:
             why = f"{name_of(command)!r} runs what it reads, and that cannot be determined."
-            self._add_source(command, text_read_by(command), depth, why)
+            self._add_source(command, text_read_by(self.commands, at, self._read_from), depth, why)
 
     def _feed(self, at: int, inner: Inner) -> None:
         found = inputs.fed(self.commands, at, inner)

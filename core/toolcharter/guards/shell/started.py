@@ -1,13 +1,22 @@
 """Commands that another command starts, or holds as source: where they run, what they read, and which shell runs the source."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from posixpath import join, normpath
 
 from toolcharter.guards.shell.nodes import ENDLESS, Command, Inner, Redirection
 
 _BASH = frozenset({"bash", "rbash"})
+_CHECKERS = _BASH | {"sh", "dash"}
 _SAME_SHELL = frozenset({"eval", "trap", "source", ".", "command", "builtin"})
 """Builtins that hand their source to the shell that runs them."""
+_HANDERS = frozenset(
+    """bash builtin chroot command dash doas env eval exec ionice nice nohup setsid sh ssh stdbuf sudo time timeout""".split()
+)
+"""Programs that read nothing of their input, and leave all of it to what they start; `sudo -S` reads a password."""
+_READS_PASSWORD = re.compile(r"-[A-Za-z]*S.*|--std.*")
+_CHECKING = frozenset({"-n", "-e", "-u", "-v", "-x", "-"})
+"""Options behind which a shell with `-n` still runs nothing."""
 _CONTEXTS = frozenset({"loop", "subshell", "substitution", "background", ENDLESS})
 
 
@@ -41,10 +50,39 @@ def seen_from(starts: Sequence[str], folders: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(normpath(join(outer, inner)) for outer in starts for inner in folders))
 
 
-def text_read_by(command: Command) -> str | None:
-    """The text that a command gets on its standard input by a redirection; None if it is not known."""
+def text_read_by(commands: Sequence[Command], at: int, started: Mapping[int, int]) -> str | None:
+    """The text on the standard input of the command at *at* that it runs; None if it is not known.
+
+    A command reads the input of the command that starts it: `ssh host bash -s <<E`.
+
+    Args:
+        commands: All commands of the line so far.
+        at: A position among *commands*.
+        started: The position of each started command, with the position of the command that starts it.
+    """
+    command = commands[at]
+    if _only_checks(command):
+        return ""
     fed = [one for one in command.redirections if _is_input(one)]
-    return fed[-1].text if fed else None
+    if fed:
+        return fed[-1].text
+    starter = started.get(at)
+    if starter is None or command.stdin_from or not _leaves_input(commands[starter]):
+        return None
+    return text_read_by(commands, starter, started)
+
+
+def _leaves_input(starter: Command) -> bool:
+    """Whether a command leaves its input to the command that it starts."""
+    texts = [word.text or "-S" for word in starter.words[1:]]
+    is_sudo = name_of(starter) == "sudo"
+    return name_of(starter) in _HANDERS and not (is_sudo and any(map(_READS_PASSWORD.fullmatch, texts)))
+
+
+def _only_checks(command: Command) -> bool:
+    """Whether a shell checks the syntax of its input, and runs nothing: `bash -n`."""
+    texts = [word.text for word in command.words[1:]]
+    return "-n" in texts and name_of(command) in _CHECKERS and _CHECKING.issuperset(texts)
 
 
 def runs_bash(starter: Command) -> bool:

@@ -233,7 +233,9 @@ def test_a_program_named_by_its_path_has_to_be_written_out(line: str, path: str)
         "sh <script",
         "sh <<<ls <script",
         "sh <<<$x",
-        "env sh <<<ls",
+        "env sh <script",
+        "env sh <<<$x",
+        "echo ls | env sh",
         "sh <<E\n$x\nE\n",
         "sh -c 'eval $x'",
         # Behind a short option these are clusters: -h -e -l -p, and one with -s.
@@ -541,3 +543,43 @@ def test_a_word_that_has_to_be_named_is_told_with_how_often_it_stands(
     (command,) = run(line).commands
 
     assert {(need.form, need.times) for need in command.needs} == expected
+
+
+@each_row(
+    ("line", "forms"),
+    [
+        ("env sh <<<ls", ["ls"]),
+        ("sudo bash <<E\nls\ncat a\nE", ["ls", "cat a"]),
+        ("ssh host bash -s <<E\nls\nE", ["ls"]),
+        ("timeout 5 nice bash <<<ls", ["ls"]),
+        ("sh -c 'bash' <<<ls", ["ls"]),
+        ("cat a | bash -n", []),
+    ],
+)
+def test_a_shell_reads_what_its_starter_is_given(line: str, forms: list[str]) -> None:
+    """Its source is known where that is, and nothing runs of what is only checked."""
+    found = run(line)
+
+    assert found.unresolved_program is None
+    assert [one.form for one in found.commands if one.within and one.program not in {"sh", "bash", "nice"}] == forms
+
+
+@each_row(
+    "line",
+    [
+        "ssh host 'ls; bash' <<<ls",
+        "xargs -a x sh -s <<<ls",
+        "trap bash EXIT <<<ls",
+        "x | sudo bash",
+        "sudo bash <script",
+        # A line of it is a password.
+        "sudo -S bash <<<ls",
+        "sudo -nS bash <<<ls",
+        "sudo --stdin bash <<<ls",
+        "sudo $x bash <<<ls",
+        "su -c bash <<<ls",
+    ],
+)
+def test_a_shell_that_may_read_something_else_has_unknown_source(line: str) -> None:
+    """Another command may have read the text, or the input is no text of the line."""
+    assert run(line).unresolved_program is not None

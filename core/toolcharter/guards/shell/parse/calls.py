@@ -37,6 +37,8 @@ _LASTING: Final = frozenset(
     "cd pushd popd exit exec wait read mapfile readarray set shopt export readonly umask ulimit let".split()
 )
 """Builtins whose effect on the shell would be lost in the subshell that replaces a function with `return`."""
+# Arithmetic that may set a variable, but for a sum such as `$((n + 1))`.
+_SETS_IN_ARITHMETIC: Final = re.compile(r"(?<!\$)\(\(|\$\(\((?!(?:[\w \t*/%]|[+](?!\+)|-(?!-))*\)\))")
 _SETS: Final = re.compile(r"\+?=|[ \t\n]+in(?![A-Za-z0-9_])")
 
 
@@ -183,7 +185,11 @@ class Call:
     def _check_returns(self) -> None:
         """Refuse a function with `return`, which becomes a subshell, if it changes the shell in a way that has to last."""
         start, end = self._definition.body, self._definition.end
-        if self._calls or "((" in self._source[start:end] or any(map(_lasts, self._inside, self._programs)):
+        if (
+            self._calls
+            or _SETS_IN_ARITHMETIC.search(self._source, start, end)
+            or any(map(_lasts, self._inside, self._programs))
+        ):
             raise UncertainError
         for begin, stop in self._notes.named:
             is_set = start <= begin < end and _SETS.match(self._source, stop) and self._source[begin - 1] not in "${"

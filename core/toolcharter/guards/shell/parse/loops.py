@@ -29,7 +29,7 @@ else:
     remembered = lazy("toolcharter.guards.shell.remembered")
 
 _VARIABLE = re.compile(r"[a-z_][a-z0-9_]*|[A-Z](?=[ \t\n;])")
-_NUMBERS = re.compile(r"(?:[\w \t+\-*/%<>=!&|]|\$\{#[A-Za-z_]\w*\[@\]\})*;", re.ASCII)
+_NUMBERS = re.compile(r"(?:[\w \t+\-*/%<>=!&|,]|\$\{#[A-Za-z_]\w*\[@\]\})*;", re.ASCII)
 _COUNT = re.compile(r"\$\{#\w+\[@\]\}")
 # A number of five digits or more: no harmless loop has that many turns.
 _MANY = re.compile(r"[0-9]{5}")
