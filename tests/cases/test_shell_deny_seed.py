@@ -14,35 +14,74 @@ SEED = sample_rows("seeds/004-shell-deny-seed")
 GROUPS = sample_rows("seeds/004-shell-deny-groups")
 EXEMPT = sample_rows("seeds/004-shell-path-exempt")
 
+
+def rules(names: str, *forms: str) -> list[str]:
+    """A rule for each of *names*, and for each form of a line with it."""
+    return [f"bash:{form.format(name)}" for name in names.split() for form in forms]
+
+
 RULES = {
-    "destructive_ops": ["bash:rm -*", "bash:RM -*", "bash:dd *", "bash:eval rm *", "bash:: >*", "bash:wipefs *"],
-    "data_exfiltration": ["bash:curl *-F *", "bash:curl *127.0.0.1*", "bash:curl * -d*", "bash:curl *-T *"],
+    "destructive_ops": [
+        *rules("rm", "{} -*", "{} * -*"),
+        *rules("RM dd wipefs diskpart", "{} *"),
+        *("bash:eval rm *", "bash:: >*", "bash:del /*", "bash:rmdir /*", "bash:cmd* /c format*"),
+        *rules("suspend hibernate", "systemctl {}*"),
+    ],
+    "data_exfiltration": [
+        *rules("-d -T -XP --data --form --upload", "curl *{}*"),
+        *("bash:curl *-F *", "bash:curl *-X P*", "bash:curl *--request P*"),
+        *rules("--post- --method=P --body-", "wget *{}*"),
+        *rules("localhost 127.0.0.1 0.0.0.0", "curl *{}*", "wget *{}*"),
+        *rules("nslookup dig host", "{} *"),
+    ],
     "reverse_shell": [
-        *("bash:telnet *", "bash:nc *", "bash:ncat *", "bash:socat *", "bash:*>/dev/tcp/*", "bash:*>/dev/udp/*"),
-        *(
-            f"bash:{program} *{word}*"
-            for program in ("python*", "perl*", "ruby*")
-            for word in ("socket", "Socket", "urllib")
+        *rules("telnet nc ncat netcat socat mkfifo", "{} *"),
+        *("bash:*>/dev/tcp/*", "bash:*>/dev/udp/*", "bash:openssl *s_client*", "bash:awk */inet/*", "bash:node -e *"),
+        *rules("socket Socket urllib http requests aiohttp", "python* *{}*", "perl* *{}*", "ruby* *{}*"),
+    ],
+    "code_injection": rules("eval source .", "{} *"),
+    "privilege_escalation": rules(
+        "sudo su doas pkexec runuser unshare nsenter mount umount capsh setcap getcap", "{}", "{} *"
+    ),
+    "dangerous_paths": ["bash:chmod * /*", "bash:chown * /*"],
+    "env_injection": [
+        *rules("LD_PRELOAD LD_LIBRARY_PATH DYLD_INSERT_LIBRARIES GIT_EXTERNAL_DIFF GIT_DIFF_OPTS BASH_ENV", "*{}=*"),
+        *rules("LD_ DYLD_ BASH_ENV ENV= PROMPT_COMMAND", "export {}*"),
+        *("bash:PROMPT_COMMAND=*", "bash:ENV=*", "bash:*/etc/ld.so.preload*"),
+    ],
+    "container_escape": rules("docker.sock /proc/sys/ /sys/kernel/ /sys/fs/ /sys/class/ /sys/devices/", "*{}*"),
+    "crypto_mining": [
+        *rules(
+            "xmrig cpuminer minerd cgminer bfgminer ethminer nbminer t-rex phoenixminer lolminer gminer claymore", "{}*"
         ),
-        "bash:node -e *",
+        *rules("stratum+tcp:// stratum+ssl://", "*{}*"),
     ],
-    "code_injection": ["bash:eval *", "bash:source *", "bash:. *"],
-    "privilege_escalation": [
-        form
-        for name in ("sudo", "su", "doas", "pkexec", "unshare", "nsenter")
-        for form in (f"bash:{name}", f"bash:{name} *")
+    "filter_bypass": [
+        *("bash:history *", "bash:sed *w *", "bash:sed -i*", "bash:sed */e*", "bash:sort *--compress-program*"),
+        *rules("--upload-pack= --receive-pack= --exec=", "git *{}*"),
+        *("bash:rg *--pre*", "bash:grep *--pre=*", "bash:man *--html=*"),
+        *rules("P p E e A a K k", "*@{}}}*"),
     ],
-    "env_injection": [f"bash:*{name}=*" for name in ("LD_PRELOAD", "LD_LIBRARY_PATH", "BASH_ENV", "PROMPT_COMMAND")],
-    "filter_bypass": ["bash:history *", "bash:sed *w *", "bash:sed -i*"],
+    "network_recon": [
+        *rules("nmap masscan zmap rustscan chisel frp ngrok cloudflared bore localtunnel", "{} *"),
+        *rules("ssh scp sftp", "{} *@*"),
+    ],
     "package_install": [
-        *(f"bash:{program} {verb} *" for program in ("pip*", "npm", "go") for verb in ("install", "i")),
-        "bash:python* -m pip install *",
+        *rules("install i uninstall", "pip* {} *", "npm {} *", "npm {}", "go {} *"),
+        *("bash:python* -m pip *", "bash:apk add *", "bash:apk del *", "bash:yarn add *", "bash:yarn global *"),
+        *("bash:pnpm add *", "bash:pnpm install*"),
     ],
-    "persistence": ["bash:crontab *", "bash:systemctl enable *"],
-    "process_control": ["bash:kill *", "bash:killall *", "bash:pkill *"],
+    "persistence": [
+        *("bash:crontab", "bash:crontab *", "bash:systemctl enable *"),
+        *rules("bashrc bash_profile profile zshrc", "*>~/.{}", "*>>~/.{}", "tee *.{}*"),
+    ],
+    "process_control": rules("kill killall pkill", "{} *"),
     "env_dump": [
-        *("bash:env", "bash:printenv*", "bash:declare -x*", "bash:export -p*", "bash:compgen *", "bash:*/environ"),
-        *("bash:echo *$*", "bash:printf *$*", "bash:ruby -e *ENV*", "bash:python* -c *environ*"),
+        *rules("env set", "{}", "{} >*"),
+        *("bash:printenv*", "bash:declare -x*", "bash:export -p*", "bash:compgen *", "bash:strings */proc/*"),
+        *rules("/environ", "*{}", "*{} *"),
+        *("bash:echo *$*", "bash:printf *$*", "bash:ruby -e *ENV*", "bash:node -e *process.env*"),
+        *rules("environ getenv", "python* -c *{}*"),
     ],
 }
 """Sample set 004's groups, as rules of ours; those that the floor holds alone are not among them.
