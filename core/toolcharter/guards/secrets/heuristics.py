@@ -2,6 +2,8 @@
 
 import re
 
+from toolcharter.guards.secrets.wordy import PIECE, is_jumbled, is_wordy
+
 _LOOKED_AT = 4096  # In bytes: the beginning of a long text suffices, and its check stays cheap.
 _STRONG_LENGTH = 16
 _MIXED_LENGTH = 12
@@ -26,15 +28,17 @@ NOT_SECRETS = frozenset(
 
 _FILL_IN = re.compile(
     rb"[\$%@]\{?\{?[A-Za-z_][\w.-]*\}?\}?[%@]?"  # $TOKEN, ${TOKEN}, %TOKEN%
+    rb"|\$\{?[0-9@*#?!-]\}?|\?[A-Za-z_]+"  # $1, ${@}; what a shell says where ${TOKEN:?TOKEN is required} is not set
     rb"|@@[A-Za-z_][\w.-]*@@|__[A-Z][A-Z0-9_]*__|%%[A-Za-z_]\w*%%|#\{[^{}]*\}|<%.*%>"  # @@TOKEN@@, __TOKEN__, #{token}
     rb"|\$[({].*|&lt;.*&gt;\W*|<[^<>]*>|(?:\{[^{}]*\}[:@/._-]?)+|\$?\{\{[^{}]*\}\}|\[[^\[\]]*\]+"  # <your token>, {token}, {{ token }}
     rb"|\d*\*\d*[A-Za-z-]+|(?:&|!!?)[A-Za-z_][\w.-]*|/[\^(\[].*"  # 1*tchar, &anchor, !name, /^expression/
     rb"|%(?:\(\w*\))?[sdrq]|%[+#0 -]?\d*[a-zA-Z]"  # %(token)s, %-10s
     rb"|[xX*.#?_\-0]{3,}"  # xxxxxxxx, ********
     rb"|(?:your|my|insert|replace|enter|put|change)[-_ ](?:[a-z]+[-_ ]?){1,6}"  # your-token-here
+    rb"|(?:YOUR|MY|INSERT|REPLACE|ENTER|PUT|CHANGE)[-_](?:[A-Z]+[-_]?){1,6}"  # YOUR_ACCESS_TOKEN
     rb"|(?:fake|test|dummy|mock|custom)[-_](?:[a-z]+[-_]){0,2}token"  # test_token
     rb"|(?:an?|the|some)[-_ ](?:[a-z]+[-_ ]){0,5}(?:pass[a-z]*|secret|token|key|value|string|text|name)[a-z]*(?:[-_ ][a-z]+)?"  # the-token
-    rb"|[A-Za-z_-]*(?:_here|-here|_HERE|-HERE|[xX*]{4,}|\.\.\.)"  # sk-xxxxxx, abc...
+    rb"|[A-Za-z_-]*(?:_here|-here|_HERE|-HERE|[xX*]{4,}|(?:[0-9]{2}[-_])?\.\.\.)"  # sk-xxxxxx, abc..., sk-ant-api03-...
     rb"|(?:[a-z_]\w{0,40}\.)*[A-Z][A-Za-z0-9]{1,40}(?:(?:Private|Public|Secret)Key|Token|Credentials?)"  # A class: X448PrivateKey, OAuth2Token
     rb"|\$[A-Za-z_]\w*(?:(?:::|->|[./-])[\w.-]*)+#?|\\?[\"']\$\w+\\?[\"']|\*[A-Za-z]+(?:_[A-Za-z]+)+"  # Variables
     rb"|--[a-z][a-z-]*(?:=.*)?|-?anonymous@"  # An option, an anonymous login
@@ -55,30 +59,29 @@ _MASKING = (b"x", b"X", b"*", b"_", b"-", b".")
 _LONGEST_PLAIN = 60
 _MOST_OF_ONE = 0.7
 """The largest share of a token that one letter may have. Base64 of zero bytes has a larger share."""
-_PLAIN = re.compile(rb"pypi(?:-[a-z]{2,20}){2,8}")
-"""The name of a package after the name of its index."""
+_PLAIN = re.compile(
+    rb"(?:pypi|xox[a-z])(?:-[a-z]{2,20}){2,8}|[A-Za-z-]{2,20}[-_](?:your|YOUR|Your)[-_A-Z][A-Za-z0-9_-]*"
+)
+"""The name of a package after the name of its index; words behind a token's prefix, `xoxb-your-token`, `ghp_your_token_1`."""
 _TYPED = re.compile(rb"(?i)[a-z]*(?:abcdef|qwert|asdfg|zxcvb)[a-z]*")
 _ADDRESS = re.compile(rb"[a-z][a-z0-9+.-]*://.*|(?:~|\.{1,2})?(?:/[A-Za-z0-9_.@+-]+)+/?", re.DOTALL | re.IGNORECASE)
 _PATH = re.compile(
     rb"(?:~|\.{1,2}|[A-Za-z]:)?[/\\][A-Za-z_.~-][\w.@+-]*(?:[/\\][\w.@+-]*)*|[\w.-]+(?:/[\w.-]+)*\.[A-Za-z]{2,5}"
 )
+_BASE64 = re.compile(rb"(?=[^A-Z]*[A-Z])(?=[^a-z]*[a-z])(?=[^0-9]*[0-9])[A-Za-z0-9+/]{40,}={0,2}")
 _CODE = re.compile(
     rb"[ \t]|[),;+](?:[\s)+]|$)|[\"'][ \t]*[.+]"
 )  # The code after a quote that ends a string: `"token=" + x`
 _DOTTED = re.compile(
     rb"[A-Za-z_][A-Za-z_0-9]{0,30}(?:(?:\.|->|::|\?\.)[A-Za-z_]\w{0,40}|\[[^\[\]]*\])+"
 )  # The parts of a JWT are longer.
+_PART_OF_WAY = re.compile(rb"\w{20,}")
 _WORDS = re.compile(
     rb"-{0,2}(?:[A-Za-z]{1,15}|v?\d{1,5}[a-z]?|[A-Za-z]{1,12}\d{1,5}[a-z]?)(?:[-_./:=](?:[A-Za-z]{1,15}|v?\d{1,5}[a-z]?|[A-Za-z]{1,12}\d{1,5}[a-z]?))+"
 )
 _NUMBER = re.compile(rb"[+-]?[\d.,_:/ -]+(?:[a-zA-Z%]{1,2})?|0x[0-9a-fA-F]{1,16}[uUlL]{0,3}")
 _TELLING_WORD = re.compile(rb"token|secret|passw|api_?key|auth|bearer|credential|getenv|environ", re.IGNORECASE)
 _NAME = re.compile(rb"[A-Za-z_][A-Za-z_.\- ]*:?")
-_PIECE = re.compile(rb"[A-Z]?[a-z]+|[A-Z]+|\d+|[^A-Za-z0-9]+")
-_WORDY = 3.5
-"""Characters per piece in a text that is composed of words. A random text has about two."""
-_LONG_PIECE = re.compile(rb"[A-Z]?[a-z]{3,}")
-_MOSTLY = 0.6
 _RESULT = re.compile(rb"PASS:[ \t]+[\"']?")
 _IN_TEST_NAME = re.compile(rb"[ /._:-]")
 """Characters that occur in the names of tests that passed."""
@@ -154,7 +157,22 @@ def is_fill_in(value: bytes) -> bool:
 def is_place(value: bytes) -> bool:
     """Whether *value* is a path or an address, at which a secret may lie, but which is none itself."""
     head = value[:_LOOKED_AT]
-    return _ADDRESS.fullmatch(head) is not None or _PATH.fullmatch(head) is not None
+    return _is_address(head) or _is_path(head)
+
+
+def _is_address(value: bytes) -> bool:
+    return _ADDRESS.fullmatch(value) is not None and not _is_random_base64(value)
+
+
+def _is_path(value: bytes) -> bool:
+    return _PATH.fullmatch(value) is not None and not _is_random_base64(value)
+
+
+def _is_random_base64(value: bytes) -> bool:
+    """Yes if *value* only looks like a path, since random base64 has slashes, too."""
+    return _BASE64.fullmatch(value) is not None and not any(
+        len(part) >= _FEWEST_LETTERS and is_wordy(part) for part in value.split(b"/")
+    )
 
 
 def is_identifier(key: bytes, value: bytes) -> bool:
@@ -175,7 +193,7 @@ def _is_part_of_identifier(part: bytes) -> bool:
     if _PART_OF_IDENTIFIER.fullmatch(part) is None or is_strong(part):
         return False
     return _NUMBER.fullmatch(part) is not None or (
-        is_named(part) and max(map(len, _PIECE.findall(part))) <= _LONGEST_WORD
+        is_named(part) and max(map(len, PIECE.findall(part))) <= _LONGEST_WORD
     )
 
 
@@ -220,13 +238,17 @@ def is_strong(value: bytes) -> bool:
 def is_named(value: bytes) -> bool:
     """Whether *value* is composed of words, as identifiers, versions and file names are."""
     value = value.lstrip(b"#*&_")
-    return _WORDS.fullmatch(value) is not None or _DOTTED.fullmatch(value) is not None or _is_wordy(value)
+    return _WORDS.fullmatch(value) is not None or _is_attribute(value) or is_wordy(value)
 
 
-def _is_wordy(value: bytes) -> bool:
-    if len(value) >= _WORDY * len(_PIECE.findall(value)):
-        return True
-    return sum(map(len, _LONG_PIECE.findall(value))) >= _MOSTLY * len(value)
+def _is_attribute(value: bytes) -> bool:
+    """Yes if *value* is the way to an attribute, `config.token`, none of whose parts is random, as in `s.` of a Vault token."""
+    return _DOTTED.fullmatch(value) is not None and not any(map(_is_random_part, _PART_OF_WAY.findall(value)))
+
+
+def _is_random_part(part: bytes) -> bool:
+    has_both = _DIGIT.search(part) and _LETTER.search(part)
+    return bool(has_both) and not (_WORDS.fullmatch(part) or is_wordy(part))
 
 
 def is_part_of_name(word: bytes) -> bool:
@@ -263,7 +285,7 @@ def is_secret(value: bytes, before: bytes, after: bytes, *, quoted: bool) -> boo
     if (
         is_fill_in(head)
         or (is_release(head) and not _is_amount(head))
-        or _ADDRESS.fullmatch(head)
+        or _is_address(head)
         or (_is_code(head) if quoted else after in _OPENING)
         or is_identifier(before, head)
     ):
@@ -283,18 +305,18 @@ def _is_code(value: bytes) -> bool:
 
 
 def _is_prose(value: bytes) -> bool:
-    return value.strip().count(b" ") > 1 or _PATH.fullmatch(value) is not None
+    return value.strip().count(b" ") > 1 or _is_path(value)
 
 
 def _is_name(value: bytes, before: bytes) -> bool:
     if len(value) < _SHORTEST_LOOSE:
         return True
-    if _PATH.fullmatch(value) or (_DOTTED.fullmatch(value) and not _LONG_NUMBER.search(value)):
+    if _is_path(value) or (_is_attribute(value) and not _LONG_NUMBER.search(value)):
         return True
     words = _WORDS.fullmatch(value) is not None
     if before[-1:] not in b" \t":
         return words and b"/" in value
-    return (words and (b"/" in value or b"_" in value)) or (len(value) >= _STRONG_LENGTH and _is_wordy(value))
+    return (words and (b"/" in value or b"_" in value)) or (len(value) >= _STRONG_LENGTH and is_wordy(value))
 
 
 def _is_amount(value: bytes) -> bool:
@@ -322,19 +344,21 @@ def _is_strange(value: bytes) -> bool:
 
 
 def _is_secret_without_digit(value: bytes, before: bytes, after: bytes, *, quoted: bool) -> bool:
-    if not _NAME.fullmatch(value):
-        return len(value) >= _WORD_LENGTH and not _is_strange(value)
+    is_random = len(value) >= _STRONG_LENGTH and not value.isupper() and is_jumbled(value)
+    if is_random or not _NAME.fullmatch(value):
+        return is_random or (len(value) >= _WORD_LENGTH and not _is_strange(value))
     if _TELLING_WORD.search(value):
         return False
     is_element = after == b"<" and before.endswith(b">") and _PASS.match(before) is not None
     is_chosen = (quoted or is_element) and _PASSWORD_KEY.match(before) is not None and is_joined(value)
     if is_chosen or not value.isalpha():
         return is_chosen or (_VARIABLE.fullmatch(before) is not None and len(value) >= _MIXED_LENGTH)
-    if not (value.islower() or value.isupper()):
-        return len(value) >= _STRONG_LENGTH and not _is_wordy(value)
-    if quoted and _TOKEN_KEY.search(before):  # `"token": "position"` names a token of another kind.
-        return len(value) >= _MIXED_LENGTH
     # A value after a blank (`password: required`) may be prose, but not in `"key": value`, an element or `KEY: value`.
     is_setting = after in _LINE_ENDS and _SETTING.fullmatch(before)
     loose = before[-1:] in b" \t>" and not (_QUOTE.search(before) or is_element or is_setting)
+    if not (value.islower() or value.isupper()):
+        is_password = not loose and len(value) >= _MIXED_LENGTH and _PASSWORD_KEY.match(before) is not None
+        return (len(value) >= _STRONG_LENGTH or is_password) and not is_wordy(value)
+    if quoted and _TOKEN_KEY.search(before):  # `"token": "position"` names a token of another kind.
+        return len(value) >= _MIXED_LENGTH
     return not loose and len(value) >= _WORD_LENGTH
