@@ -196,4 +196,4 @@ def bare_key() -> "re.Pattern[bytes]":
 @cache
 def key_before() -> "re.Pattern[bytes]":
     """The expression for a telling key, up to the beginning of its value."""
-    return re.compile(patterns.KEY_BEFORE.encode())
+    return re.compile(places.KEY_BEFORE.encode())

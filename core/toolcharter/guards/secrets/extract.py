@@ -21,10 +21,13 @@ from toolcharter.guards.secrets.heuristics import (
 from toolcharter.guards.secrets.obfuscation import bare_of
 from toolcharter.guards.secrets.patterns import BLOCK_GAP, BLOCK_MENTION, BLOCK_NAME, LEFT_BYTES, LINE_PREFIX, Family
 from toolcharter.guards.secrets.places import PAGE_TOKEN, Place
+from toolcharter.guards.secrets.wordy import is_jumbled
 
 _SENTENCE_END = b".:"
 _FIELD = expression(rb"[A-Za-z_0-9][\w.]*(?:\([^()]*\)|\[[^\[\]]*\])*(?:![rsa])?(?::.*)?")
 _HOSTS = expression(rb"\d+(?:,.*)?")
+_SETTINGS = expression(rb"\d+;[A-Za-z][\w ]*=.*")
+"""A port and settings, one of which has an `@`: `://host:1433;user=ann@host`."""
 _PROSE = expression(rb"[A-Za-z-]+[,;:.)]+")
 _LEFT = expression(rb"_|\\u[0-9A-Fa-f]{4}|\\[abfnrtv]|%[0-9A-Fa-f]{2}|\x1b\[[0-9;]{0,12}m")
 _PAIR = expression(rb"([A-Za-z0-9_.-]+)=([^;,\s\"'\\]{6,})")
@@ -49,6 +52,17 @@ _LONG_WORD = expression(rb"[a-z]{8,}")
 _WORD = expression(rb"[A-Za-z_]*[a-z][A-Za-z_]*")
 _OF_CODE = expression(rb"\s*(?:self|this|cls)\.")
 _FEWEST_JOINTS = 2
+_CAPITAL_DIGITS = expression(rb"[0-9A-F]{8,}")
+_COMMUNITIES = frozenset({b"public", b"private"})
+_SCOPED = expression(rb"Credential=[^\s,&]*aws4_request")
+"""For whom, when and where a request to AWS was signed: of this, the name of the key is masked by its shape."""
+_SIXTEEN = expression(rb"[a-z]{16}")
+_LOGIN_NAME = expression(rb"(?i)(?:token|auth):\Z")
+_WITH_HOST = expression(rb"([^@]{4,})@(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,}(?::\d+)?(?:/.*)?")
+_CONNECTION_KEY = expression(rb"(?i)connection_?string")
+_CONNECTION = expression(rb"[A-Za-z][\w -]*=.")
+_TELLING_PART = rb"(?i)(?:\A|[%(end)s])[ ]?[\w -]*(?:password|pwd|secret|key|token|signature|sig)[ ]?=[ ]?([^%(end)s]+)"
+_PARTS = {end: expression(_TELLING_PART % {b"end": end}) for end in (b";", b" ")}
 _SIGN = expression(rb"[^\w\s.,;:'\"-]")
 _SIGNS_OF_SALT = 6
 _MIXED = expression(rb"(?=.*[a-z])(?=.*[A-Z])(?=.*[0-9])")
@@ -99,10 +113,21 @@ def placed(text: bytes) -> Sequence[Span]:
         return ()
     span = _value(text, 1)
     if span or len(text) > _NESTED or _OF_A_TEST.match(text, 1):
-        return (span,) if span else ()
+        return _parts(text, span) if span else ()
     # One level only: more would take quadratic time.
     inside = (_value(text, begin) for begin, _ in engine.finder(Family.PLACED)(text, 2))
     return [span for span in inside if span]
+
+
+def _parts(text: bytes, span: Span) -> Sequence[Span]:
+    """The secrets of a connection, of which the rest is none; else all that stands beside the key."""
+    begin, end = span
+    value = text[begin:end]
+    if _CONNECTION_KEY.match(text, 1) and _CONNECTION.match(value):
+        parts = _PARTS[b";" if b";" in value else b" "].finditer(value)
+        return [(begin + part.start(1), begin + part.end(1)) for part in parts]
+    address = _WITH_HOST.fullmatch(value) if _LOGIN_NAME.search(text, 0, begin) else None
+    return [(begin, begin + address.end(1))] if address else [span]
 
 
 class _Candidate(NamedTuple):
@@ -119,7 +144,7 @@ class _Candidate(NamedTuple):
 def _value(text: bytes, start: int) -> Span | None:
     match = engine.placed().match(text, start)
     group = match.lastindex if match else None
-    if match is None or group is None or _is_far(match, group):
+    if match is None or group is None or _is_far(match, group) or _SCOPED.match(text, start):
         return None
     quoted = group in Place.QUOTED
     begin, end = match.span(group)
@@ -142,7 +167,8 @@ def _is_beside_key(found: _Candidate) -> bool:
 
 def _is_told(found: _Candidate) -> bool:
     """Whether a value in a place for passwords is a password, and not a placeholder, a path or an address."""
-    return not (is_fill_in(found.value) or is_place(found.value))
+    value = found.value if found.quoted else found.value.rstrip(b";")
+    return not (is_fill_in(value) or is_place(value))
 
 
 def _is_assigned(found: _Candidate) -> bool:
@@ -180,11 +206,26 @@ def _is_mixed(value: bytes) -> bool:
     )
 
 
+def _is_mixed_or_random(found: _Candidate) -> bool:
+    value = found.value.rstrip(_SENTENCE_END)
+    return _is_mixed(value) or is_strong(value)
+
+
+def _is_kept(found: _Candidate) -> bool:
+    """Whether a router's setting has a value: in hexadecimal digits, encrypted, or as it is."""
+    return _CAPITAL_DIGITS.fullmatch(found.value) is not None or _is_mixed_or_random(found)
+
+
+def _is_community(found: _Candidate) -> bool:
+    return found.value not in _COMMUNITIES and _is_told(found)
+
+
 def _is_random(found: _Candidate) -> bool:
     value = found.value.rstrip(_SENTENCE_END)
     if _OBJECT.fullmatch(value) and _OF_A_CLUSTER.search(found.before):
         return False
-    return is_strong(value) or (_PASSWORD.match(found.before) is not None and _is_mixed(value))
+    is_letters = _SIXTEEN.fullmatch(value) is not None and is_jumbled(value)
+    return is_strong(value) or (_PASSWORD.match(found.before) is not None and (is_letters or _is_mixed(value)))
 
 
 def _is_word_or_secret(found: _Candidate) -> bool:
@@ -218,6 +259,10 @@ _JUDGES: Mapping[int, Callable[[_Candidate], bool]] = {
     Place.NEAR: lambda found: _is_mixed(found.value.rstrip(_SENTENCE_END)),
     **dict.fromkeys((Place.FLAG, Place.NETRC, Place.COMMAND), _is_word_or_secret),
     Place.JWK: lambda found: _MIXED.match(found.value) is not None and is_strong(found.value),
+    Place.DEVICE: _is_kept,
+    Place.COMMUNITY: _is_community,
+    Place.SIXTEEN: lambda found: is_jumbled(found.value.replace(b" ", b"")),
+    **dict.fromkeys(Place.MIXED, _is_mixed_or_random),
     **dict.fromkeys(Place.STRONG, _is_random),
     **dict.fromkeys(Place.TOLD, _is_told),
 }
@@ -268,7 +313,9 @@ def url(text: bytes) -> Sequence[Span]:
     begin = colon + 1 if colon > 0 else 3
     value = text[begin:end]
     hosts = b"@" in text[3:begin] and _HOSTS.fullmatch(value)  # The port of one host, and further hosts.
-    if hosts or (b"[" in text[3:begin] and b"]" in value):  # `[user][:password]@host` describes a syntax.
+    if (
+        hosts or _SETTINGS.fullmatch(value) or (b"[" in text[3:begin] and b"]" in value)
+    ):  # `[user][:password]@host` describes a syntax.
         return ()
     short = len(value) < _SHORTEST_URL_PASSWORD or text == _DEMONSTRATED
     if short or is_fill_in(value.replace(b"%20", b" ")) or (colon < 0 and not is_strong(value)):

@@ -34,8 +34,9 @@ _FILL_IN = re.compile(
     rb"|\d*\*\d*[A-Za-z-]+|(?:&|!!?)[A-Za-z_][\w.-]*|/[\^(\[].*"  # 1*tchar, &anchor, !name, /^expression/
     rb"|%(?:\(\w*\))?[sdrq]|%[+#0 -]?\d*[a-zA-Z]"  # %(token)s, %-10s
     rb"|[xX*.#?_\-0]{3,}"  # xxxxxxxx, ********
-    rb"|(?:your|my|insert|replace|enter|put|change)[-_ ](?:[a-z]+[-_ ]?){1,6}"  # your-token-here
+    rb"|(?:your|my|insert|replace|enter|put|change)[-_ ](?:[a-z]+\d?[-_ ]?){1,6}"  # your-token-here
     rb"|(?:YOUR|MY|INSERT|REPLACE|ENTER|PUT|CHANGE)[-_](?:[A-Z]+[-_]?){1,6}"  # YOUR_ACCESS_TOKEN
+    rb"|(?:[A-Za-z0-9]+[-_])*(?:abc|ABC)123\.\.\."  # discord-secret-abc123...
     rb"|(?:fake|test|dummy|mock|custom)[-_](?:[a-z]+[-_]){0,2}token"  # test_token
     rb"|(?:an?|the|some)[-_ ](?:[a-z]+[-_ ]){0,5}(?:pass[a-z]*|secret|token|key|value|string|text|name)[a-z]*(?:[-_ ][a-z]+)?"  # the-token
     rb"|[A-Za-z_-]*(?:_here|-here|_HERE|-HERE|[xX*]{4,}|(?:[0-9]{2}[-_])?\.\.\.)"  # sk-xxxxxx, abc..., sk-ant-api03-...
@@ -59,10 +60,8 @@ _MASKING = (b"x", b"X", b"*", b"_", b"-", b".")
 _LONGEST_PLAIN = 60
 _MOST_OF_ONE = 0.7
 """The largest share of a token that one letter may have. Base64 of zero bytes has a larger share."""
-_PLAIN = re.compile(
-    rb"(?:pypi|xox[a-z])(?:-[a-z]{2,20}){2,8}|[A-Za-z-]{2,20}[-_](?:your|YOUR|Your)[-_A-Z][A-Za-z0-9_-]*"
-)
-"""The name of a package after the name of its index; words behind a token's prefix, `xoxb-your-token`, `ghp_your_token_1`."""
+_PLAIN = re.compile(rb"[a-z]{2,10}(?:-[a-z]{2,20}){2,8}|[A-Za-z-]{2,20}[-_](?:your|YOUR|Your)[-_A-Z][A-Za-z0-9_-]*")
+"""The name of a package after the name of its index; words behind a token's prefix, `xoxb-your-token`, `secret-test-folder-name`, `ghp_your_token_1`."""
 _TYPED = re.compile(rb"(?i)[a-z]*(?:abcdef|qwert|asdfg|zxcvb)[a-z]*")
 _ADDRESS = re.compile(rb"[a-z][a-z0-9+.-]*://.*|(?:~|\.{1,2})?(?:/[A-Za-z0-9_.@+-]+)+/?", re.DOTALL | re.IGNORECASE)
 _PATH = re.compile(
@@ -140,6 +139,8 @@ _PUBLIC_KEY = re.compile(
     rb"|\s*-----BEGIN (?:RSA )?PUBLIC KEY-----[A-Za-z0-9+/=\s]+-----END (?:RSA )?PUBLIC KEY-----\s*"
 )
 _TOKEN_KEY = re.compile(rb"(?i)token(?:[ \t]*:[ \t]*str(?:ing)?[ \t]*=)?[^A-Za-z0-9]*$")
+_NUMBERED = re.compile(rb"[a-z]+(?:[A-Z][a-z]+)*\d{1,2}")
+"""A name of a program that was put together from several: `token = error62`."""
 _VARIABLE = re.compile(rb"(?:PASS|PWD)[A-Z0-9_]*=[\"']?")
 """A password's name as in a shell or an env file. In source code, the value could be the name of another variable."""
 _SETTING = re.compile(rb"(?:PASS|PWD|SECRET|TOKEN)[A-Z0-9_]*:[ \t]+")
@@ -328,7 +329,12 @@ def _is_amount(value: bytes) -> bool:
 def _is_secret_with_digit(value: bytes, before: bytes, *, quoted: bool) -> bool:
     if _NUMBER.fullmatch(value) or _AMOUNT.fullmatch(value):
         return _is_amount(value) and _PASS.match(before) is not None
-    return not (_is_prose(value) if quoted else _is_name(value, before))
+    if quoted:
+        return not _is_prose(value)
+    is_numbered = (
+        before.endswith(b"= ") and _TOKEN_KEY.search(before) is not None and _NUMBERED.fullmatch(value) is not None
+    )
+    return not (is_numbered or _is_name(value, before))
 
 
 def _is_strange(value: bytes) -> bool:

@@ -14,8 +14,7 @@ from itertools import chain
 from string import ascii_letters, digits
 from typing import Any
 
-from toolcharter.guards.secrets.patterns import KEY_NAME
-from toolcharter.guards.secrets.places import PAGE_TOKEN
+from toolcharter.guards.secrets.places import KEY_NAME, PAGE_TOKEN
 
 _IN_PATHS = (ascii_letters + digits + "_.@+-/").encode()
 _SHORTEST = 8

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from string import ascii_letters, digits
 
-from toolcharter.guards.secrets.places import CLOSE, KEY, KEY_END, PLACE_HINT, SCHEME
+from toolcharter.guards.secrets.places import CLOSE, KEY, KEY_END, PLACE_HINT
 from toolcharter.guards.secrets.tables import Token
 
 # The text before a token, so that it is not part of a longer word (`task-...`): a word boundary, an underscore, a JSON
@@ -127,10 +127,6 @@ _TABLE_HINT = KEY + KEY_END + r"\"?(?:[,;\t][^ \r\n]|[ \t]*\r?\n)"
 
 OPENED_VALUE = OPENED + r"[ \t]*[A-Za-z0-9+/_.~!@#$%^&*-]+={0,2}\\?[\"']{0,3}[ \t]*(?:\r?\n|$)"
 """A key as in `OPENED`, with the word on the first line below it."""
-
-KEY_BEFORE = KEY + KEY_END + CLOSE + r"[ \t]*(?:=>|:=|=|:)[ \t]*(?:\\{0,4}[\"'`])?" + SCHEME + r"\Z"
-KEY_NAME = KEY + KEY_END + r"$"
-"""The end of a JSON member's name that says that its text is a secret: `dbPassword`, `X-API-Key`."""
 
 
 def token_pattern(kinds: Iterable[Token]) -> str:
@@ -285,6 +281,19 @@ def literal(value: bytes) -> str:
 class Family:
     """The numbers of the families: their indices in `hints`."""
 
-    TOKEN, FLOATING, PLACED, LISTED, URL, COOKIE, BLOCK, VEILED, ENCODED, WRAPPED, OPENED, TABLE, WEB_KEY, KNOWN = (
-        range(14)
-    )
+    (
+        TOKEN,
+        FLOATING,
+        PLACED,
+        LISTED,
+        URL,
+        COOKIE,
+        BLOCK,
+        VEILED,
+        ENCODED,
+        WRAPPED,
+        OPENED,
+        TABLE,
+        WEB_KEY,
+        KNOWN,
+    ) = range(14)

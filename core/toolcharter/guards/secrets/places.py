@@ -13,30 +13,51 @@ _KEY_KINDS = (
 KEY = (
     r"(?i:passw(?:or)?ds?|passphrase|passcode|(?:\b|_|db|user|root|admin|ftp|smtp|mail|proxy|store)p(?:ass|sk)|pwd|pswd|secrets?|token"
     r"|bearer|authorization|credentials?|client-key-data|(?:\b|_)salt|(?-i:[a-z]Salt)"
-    r"|(?:" + "|".join(sorted(_KEY_KINDS.split())) + r")[_. -]?key|apikey|[_:]auth|\bauth|authtoken"
+    r"|(?:"
+    + "|".join(sorted(_KEY_KINDS.split()))
+    + r")[_. -]?key|apikey(?:[_-]?private)?|dockerconfigjson|dockercfg|[_:]auth|\bauth|authtoken"
     r"|session_?id|[?&;]sig|x-amz-signature|connection_?string|webhook_?url)"
 )
+KEY_END = r"(?i:[_.-]?(?:value|base|prod|production|dev|staging|test|live|old|new|primary|secondary|[0-9]{1,2}))?"
+_OPAQUE_KINDS = (
+    "validation ingestion routing gemini groq mistral deepseek cohere sendgrid mailgun twilio datadog deepl tavily serper serpapi"
+    " pinecone elevenlabs openrouter perplexity fal azure aws google gcp shodan algolia"
+)
+OPAQUE = (
+    r"(?i:[_-]pat|secret_?id|(?:unseal|recovery)[ _-]key(?:[ ][0-9]{1,2})?|(?:"
+    + "|".join(sorted(_OPAQUE_KINDS.split()))
+    + r")[_-]?key)"
+)
+"""Names of what may be a secret or have one's name: only a random value counts."""
 _PAGE = r"(?i:(?:next|page|continuation|pagination|starting|skip|delta|sync|resume|resumption|scroll|after|paging|previous|prev)[_.-]?)"
 """Words before `token` in the name of a page token, such as `nextPageToken`."""
 PAGE_TOKEN = _PAGE + r"{1,3}(?i:tokens?)(?:[^A-Za-z0-9]|$)"
 """The name of a page token, whose value is no secret, even if it is random."""
-_TEST = r"(?:(?:\b|_)(?i:test|fake|dummy|mock|example|sample|wrong|invalid)_)"
+_OF_A_TEST = r"(?:(?:\b|_)(?i:test|fake|dummy|mock|example|sample|wrong|invalid)_)"
 """Prefixes of names whose value is the password of a test, which is no secret."""
-KEY_END = r"(?i:[_.-]?(?:value|base|prod|production|dev|staging|test|live|old|new|primary|secondary|[0-9]{1,2}))?"
 _COLOUR = r"(?:\x1b\[[0-9;]{0,12}m)?"
 # The key's closing quote, which may be escaped, and `]` as in `environ["TOKEN"] = ...`.
 CLOSE = r"(?:\\{0,4}[\"'`])?\]?" + _COLOUR
+SCHEME = r"(?i:(?:bearer|basic|token|digest|apikey|ssws|negotiate)[ \t]+)?"
+KEY_BEFORE = KEY + KEY_END + CLOSE + r"[ \t]*(?:=>|:=|=|:)[ \t]*(?:\\{0,4}[\"'`])?" + SCHEME + r"\Z"
+KEY_NAME = KEY + KEY_END + r"$"
+"""The end of a JSON member's name that says that its text is a secret: `dbPassword`, `X-API-Key`."""
+
 _BREAK = r"(?:(?:[|>][+-]?)?[ \t]*\r?\n[ \t]+)?"
+_ATTRIBUTES = r"(?:[ \t]+[\w:.-]{1,40}=[\"'][^\"'<>\r\n]*[\"'])"
 # Beside `=` and `:`, the syntax of XML, of an attribute beside its name, and of lists of names and values.
 _EQUALS = (
-    r"(?:[ \t]*(?:\{[ \t]*\r?\n(?:[ \t]*(?:type|description|sensitive|nullable|ephemeral)[ \t]*=[^\r\n]*\r?\n)*"
-    r"[ \t]*default[ \t]*=|=>|:=|\?=|==?|::?|[ \t]is:)[ \t]*(?:!!(?:str|int|float)[ \t]+)?"
+    r"(?:(?:\*\*)?[ \t]*(?:\{[ \t]*\r?\n(?:[ \t]*(?:type|description|sensitive|nullable|ephemeral)[ \t]*=[^\r\n]*\r?\n)*"
+    r"[ \t]*default[ \t]*=|=>|:=|\?=|==?|::?|[ \t]is:)(?:\*\*)?[ \t]*(?:!!(?:str|int|float)[ \t]+)?"
     + _BREAK
-    + r"|>|[ \t]+value[ \t]*=[ \t]*"
+    + r"(?:string\([0-9]+\)[ \t]*)?|"
+    + _ATTRIBUTES
+    + r"*[ \t]*>(?:[ \t]*(?:\r?\n[ \t]*)?<(?i:value|string)>)?(?:<!\[CDATA\[)?|</key>[ \t]*(?:\r?\n[ \t]*)?<string>|"
+    + _ATTRIBUTES
+    + r"*?[ \t]+(?i:value|content)[ \t]*=[ \t]*"
     r"|(?:,[ \t]*(?:\r?\n[ \t]*)?\"[A-Za-z]+\"[ \t]*:[ \t]*(?:true|false|null|\"[^\"\r\n]*\"))?"
     r",?[ \t]*(?:\r?\n[ \t]*)?\\{0,4}[\"']?(?i:(?:parameter|output|secure)?value)\\{0,4}[\"']?[ \t]*:[ \t]*)" + _COLOUR
 )
-SCHEME = r"(?i:(?:bearer|basic|token|digest|apikey|ssws|negotiate)[ \t]+)?"
 # Digits and characters that names and words do not have, but secrets do.
 _TELLS = r"0-9!@#$%^*?+~"
 _BARE = r"\s\"'`,;&<>(){}\[\]|\\\x1b"
@@ -60,7 +81,8 @@ def _escaped(quote: str) -> str:
 _STRONG = r"([A-Za-z0-9+/_.~!@#$%^-][A-Za-z0-9+/=_.~:!@#$%^&*?-]{11,})"
 # Weaker connections between a key and a value. They count only for values that must be random.
 _SOFT = (
-    r"(?:[ \t]+(?:to|is|was|=)[ \t]+|[ \t]*<|[ \t]*->[ \t]*|[ \t]*,[ \t]*|[ \t]*\|[ \t]*|\\{0,4}\([ \t]*|[ \t]+)\\{0,4}[\"'`]?"
+    r"(?:[ \t]+(?:to|is|was|=)[ \t]+|[ \t]*<|[ \t]*->[ \t]*|[ \t]*,[ \t]*|[ \t]*\|[ \t]*|\\{0,4}\([ \t]*|[ \t]+"
+    r"|:?</(?:td|th|dt|b|strong|label|span)>[ \t]*:?[ \t]*(?:\r?\n[ \t]*)?(?:<(?:td|dd|code|span|kbd)[^<>\r\n]{0,80}>){0,2})\\{0,4}[\"'`]?"
     + _COLOUR
 )
 _VALUE = "|".join(
@@ -69,7 +91,7 @@ _VALUE = "|".join(
 _FLAG = r"--[A-Za-z0-9-]*" + KEY + r"[ \t]+[\"']?([^\s\"'`$<>(){}\[\]|\\;-][^\s\"']{5,})"
 _BEARER = r"(?i:\b(?:bearer|ssws))[ \t]+([A-Za-z0-9._~+/-]{16,}=*)"
 _NETRC = r"\blogin[ \t]+\S+(?:[ \t]+|[ \t]*\r?\n[ \t]*)password[ \t]+[\"']?([^\s\"'<>{}]{4,})"
-_CURL_USER = r"\b(?:curl|wget|http|https)[ \t](?:[^\r\n]*?[ \t])??(?:-u|--user|--proxy-user)[ \t=]*[\"']?[^\s:\"'$]+:([^\s\"'$]{4,})"
+_CURL_USER = r"\b(?:curl|wget|https?|xhs?|etcdctl)[ \t](?:[^\r\n]*?[ \t])??(?:-u|-a|--user|--auth|--proxy-user)[ \t=]*[\"']?[^\s:\"'$]+:([^\s\"'$]{4,})"
 _COMMAND = (
     r"\b(?:sshpass[ \t]+-p[ \t]*|(?:requirepass|masterauth)[ \t]+"
     r"|(?:mysql|mysqldump|mysqladmin|mariadb)[ \t](?:[^\r\n]*?[ \t])??-p|redis-cli[ \t](?:[^\r\n]*?[ \t])??-a[ \t]+)"
@@ -80,7 +102,18 @@ _LOGIN = (
     r"\b(?:(?:docker|podman|nerdctl|buildah|skopeo|helm|oras|crane|az|oc|cf|argocd|ibmcloud)[ \t](?:[^\r\n]*?[ \t])??login[ \t]"
     r"(?:[^\r\n]*?[ \t])??(?:-p[ \t=]*|--password[ \t=]+)"
     r"|ldap(?:search|add|modify|modrdn|delete|passwd|whoami|compare|exop)[ \t](?:[^\r\n]*?[ \t])??-[wy][ \t]*"
-    r"|(?:mongo|mongosh|mongodump|mongorestore|mongoexport|mongoimport|psexec)[ \t](?:[^\r\n]*?[ \t])??-p[ \t]+"
+    r"|(?:mongo|mongosh|mongodump|mongorestore|mongoexport|mongoimport|psexec|twine|cqlsh|beeline|smbmap|nxc|netexec|crackmapexec|cme"
+    r"|evil-winrm|bloodhound-python|hydra|medusa)[ \t](?:[^\r\n]*?[ \t])??-p[ \t]+"
+    r"|ssh-keygen[ \t](?:[^\r\n]*?[ \t])??-[NP][ \t]+|openssl[ \t]+enc[ \t](?:[^\r\n]*?[ \t])??-k[ \t]+"
+    r"|security[ \t]+add-(?:generic|internet)-password[ \t](?:[^\r\n]*?[ \t])??-w[ \t]+"
+    r"|gh[ \t]+secret[ \t]+set[ \t](?:[^\r\n]*?[ \t])??(?:-b|--body)[ \t=]+"
+    r"|az[ \t]+keyvault[ \t]+secret[ \t]+set[ \t](?:[^\r\n]*?[ \t])??--value[ \t=]+"
+    r"|aws[ \t]+ssm[ \t]+put-parameter[ \t](?:[^\r\n]*?[ \t])??SecureString[ \t](?:[^\r\n]*?[ \t])??--value[ \t=]+"
+    r"|aws[ \t]+secretsmanager[ \t](?:[^\r\n]*?[ \t])??--secret-string[ \t=]+"
+    r"|poetry[ \t]+config[ \t]+http-basic\.\S+[ \t]+\S+[ \t]+|mc[ \t]+alias[ \t]+set[ \t]+(?:\S+[ \t]+){3}"
+    r"|vault[ \t]+operator[ \t]+unseal[ \t]+|ngrok[ \t]+(?:config[ \t]+add-)?authtoken[ \t]+|(?:snyk|cf)[ \t]+auth[ \t]+(?:\S+[ \t]+)?"
+    r"|pulumi[ \t]+config[ \t]+set[ \t]+--secret[ \t]+\S+[ \t]+|chamber[ \t]+write[ \t]+(?:\S+[ \t]+){2}|credstash[ \t]+put[ \t]+\S+[ \t]+"
+    r"|rootpw[ \t]+--plaintext[ \t]+|ansible-vault[ \t]+encrypt_string[ \t]+|wpa_passphrase[ \t]+\S+[ \t]+|radtest[ \t]+\S+[ \t]+"
     r"|(?:sqlcmd|bcp|tsql|unzip|zip|ipmitool|mosquitto_pub|mosquitto_sub)[ \t](?:[^\r\n]*?[ \t])??-P[ \t]*"
     r"|(?:7z|7za|7zr|rar|unrar)[ \t](?:[^\r\n]*?[ \t])??-p"
     r"|(?:smbclient|rpcclient|smbget|smbmap|net|winexe)[ \t](?:[^\r\n]*?[ \t])??(?:-U|--user)[ \t=]*[\"']?[\w.\\/-]+%"
@@ -94,6 +127,49 @@ _LOGIN = (
     r"|(?:setenv|ENV|ARG|set[ \t]+-[gUx]{1,3})[ \t]+[\w.-]*" + KEY + KEY_END + r"[ \t]+)"
     r"[\"']?([^\s\"'$<>{}-][^\s\"'<>]{3,})"
 )
+# What a person may call with any word: the value has to be mixed.
+_WINDOWS = (
+    r"\b(?:net[ \t]+(?:user[ \t]+[^\s/]+|use(?:[ \t]+(?:[A-Za-z]:|\*))?[ \t]+\\{2,8}[^\s]+)[ \t]+|schtasks[ \t](?:[^\r\n]*?[ \t])??/rp[ \t]+)"
+    r"[\"']?([^\s\"'$<>{}/*-][^\s\"'<>]{3,})"
+)
+# `CORP/ann:...@10.0.0.5`, as Impacket's programs take it.
+_IMPACKET = r"(?:\bimpacket-\w+|(?:exec|dump|client|SPNs|Users|TGT|sid|computer)\.py)[ \t](?:[^\r\n]*?[ \t])??[\"']?[\w.-]+[/\\][\w.$-]+:([^\s@\"'/]{4,})@"
+# The text that a shell passes to the input of a program that reads a password: `echo ... |` before it, `<<<` after it.
+_READS = (
+    r"(?:[ \t](?:--(?:[a-z]+-)*(?:password|passphrase|pass|token|secret)-stdin|--with-token|--passphrase-fd[ \t=]0)\b"
+    r"|\bsudo[ \t]+(?:-[A-Za-z]+[ \t]+)*-[A-Za-z]*S\b|\b(?:kinit|cryptsetup)\b|\bwrangler[ \t]+(?:pages[ \t]+)?secret[ \t]+put\b"
+    r"|\bpasswd[ \t](?:[^\r\n|]*?[ \t])?--stdin\b|--data-file=-)"
+)
+_SETS = r"\b(?:sudo[ \t]+)?(?:[\w./-]*/)?chpasswd\b"
+_USER = r"[^\s:\"'$`|<>]+:"
+
+
+def _input(user: str) -> str:
+    """The value of a program's input, in double quotes, in single quotes or without quotes."""
+    return (
+        rf"(?:\"{user}([^\"$`\r\n][^\"\r\n]{{2,}})\"|'{user}([^'\r\n]{{3,}})'|{user}([^\s\"'$`|<>-][^\s\"'|<>]{{2,}}))"
+    )
+
+
+def _given(program: str, user: str) -> str:
+    """The input that is passed to *program*.
+
+    In the alternative with `<<<`, no pattern precedes *program*. It would be tried from each position to the line's end.
+    """
+    echoed = rf"\b(?:echo|printf)[ \t]+(?:-[neE]+[ \t]+)?{_input(user)}[ \t]*\|[^\r\n|]*?{program}"
+    return rf"{echoed}|{program}[^\r\n|]*<<<[ \t]*{_input(user)}"
+
+
+_GIVEN = _given(_READS, "") + "|" + _given(_SETS, _USER)
+
+_COMMAND_HINT = (
+    r"\b(?:twine|cqlsh|beeline|nxc|netexec|crackmapexec|cme|evil-winrm|bloodhound-python|hydra|medusa|ssh-keygen|schtasks)[ \t](?:[^\r\n]*[ \t])?[-/][pPNr]"
+    r"|\bopenssl[ \t]+enc[ \t]|\bsecurity[ \t]+add-|\bgh[ \t]+secret[ \t]|\baz[ \t]+keyvault[ \t]|\baws[ \t]+(?:ssm|secretsmanager)[ \t]"
+    r"|\bpoetry[ \t]+config[ \t]|\bmc[ \t]+alias[ \t]|\bvault[ \t]+operator[ \t]|\bngrok[ \t]|\b(?:snyk|cf)[ \t]+auth[ \t]|\bpulumi[ \t]+config[ \t]"
+    r"|\bchamber[ \t]+write[ \t]|\bcredstash[ \t]+put[ \t]|\bansible-vault[ \t]+enc|\brootpw[ \t]|\bwpa_passphrase[ \t]|\bradtest[ \t]|\bnet[ \t]+use"
+    r"|(?:\bimpacket-\w+|(?:exec|dump|client|SPNs|Users|TGT|sid|computer)\.py)[ \t][^\r\n]*[/\\][\w.$-]+:[^\s@\"'/]{4,}@|\bkinit\b|\bcryptsetup\b|\bwrangler[ \t]|--data-file=-"
+)
+"""Finds something wherever one of the programs above is given a secret that another hint would not see."""
 _CONNECTION = r";[ ]?(?i:pwd|password)=([^\s;\"'<>{}()$,&|][^\s;\"'<>{}(),&|]{2,})(?:[;\s\"'<\\]|$)"
 """The password in a connection string of ODBC or ADO, with any characters."""
 # An authorization scheme of any name, followed by its credential.
@@ -139,32 +215,6 @@ _NEAR = (
     r"(?i:passw(?:or)?d|passphrase|passcode|(?:\b|_)pass|pwd)"
     r"(?:[\"'`]?[ \t]+(?:is|was)[ \t]+[\"'`]?|[\"'][ \t]*,[ \t]*[\"']|`?[ \t]*\|[ \t]*`?)([^\s\"'`|<>(){}]{6,})(?:[\s\"'`|]|$)"
 )
-# The text that a shell passes to the input of a program that reads a password: `echo ... |` before it, `<<<` after it.
-_READS = (
-    r"(?:[ \t](?:--(?:[a-z]+-)*(?:password|passphrase|pass|token|secret)-stdin|--with-token|--passphrase-fd[ \t=]0)\b"
-    r"|\bsudo[ \t]+(?:-[A-Za-z]+[ \t]+)*-[A-Za-z]*S\b)"
-)
-_SETS = r"\b(?:sudo[ \t]+)?(?:[\w./-]*/)?chpasswd\b"
-_USER = r"[^\s:\"'$`|<>]+:"
-
-
-def _input(user: str) -> str:
-    """The value of a program's input, in double quotes, in single quotes or without quotes."""
-    return (
-        rf"(?:\"{user}([^\"$`\r\n][^\"\r\n]{{2,}})\"|'{user}([^'\r\n]{{3,}})'|{user}([^\s\"'$`|<>-][^\s\"'|<>]{{2,}}))"
-    )
-
-
-def _given(program: str, user: str) -> str:
-    """The input that is passed to *program*.
-
-    In the alternative with `<<<`, no pattern precedes *program*. It would be tried from each position to the line's end.
-    """
-    echoed = rf"\b(?:echo|printf)[ \t]+(?:-[neE]+[ \t]+)?{_input(user)}[ \t]*\|[^\r\n|]*?{program}"
-    return rf"{echoed}|{program}[^\r\n|]*<<<[ \t]*{_input(user)}"
-
-
-_GIVEN = _given(_READS, "") + "|" + _given(_SETS, _USER)
 OPENVPN_LOGIN = r"<(?:auth|http-proxy)-user-pass>[ \t]*\r?\n"
 """The line above a name and a password, each on its own line, in OpenVPN's settings."""
 _BELOW = OPENVPN_LOGIN + r"[^\r\n<]*\r?\n[ \t]*([^\s<][^\r\n]*)"
@@ -192,6 +242,37 @@ _SIGNED = (
     r"|\bmac=\\{0,4}\"([A-Za-z0-9+/]{27,}={0,2})\\{0,4}\""
 )
 
+# What clients say to servers of mail, chat and caches when they log in.
+_SAID = (
+    r"(?:\bAUTH(?:[ \t]+(?:PLAIN|LOGIN|XOAUTH2|[a-z][\w.-]{0,30}))?|(?:\bIDENTIFY|:identify)(?:[ \t]+[\w-]{1,30})?"
+    r"|[0-9][ \t]+LOGIN[ \t]+[\"']?[^\s\"']+[\"']?)[ \t]+[\"']?([^\s\"'<>]{6,})"
+)
+# Settings of routers and firewalls: the number says how the value is kept, and each of its ways can be undone.
+_DEVICE = r"\b(?:password|passwd|secret|psksecret|key|key-string|community)[ \t]+(?:[05789]|ENC|encrypted)[ \t]+[\"']?([^\s\"'<>]{4,})"
+_COMMUNITY = r"\bsnmp-server[ \t]+community[ \t]+([^\s\"'<>]{4,})"
+_DSN = r":([^\s:@\"'`/]{4,})@(?:tcp|unix)\("
+"""A connection of Go's driver for MySQL."""
+# The secret half behind the public one: in `passwd-s3fs`, in a row of a table, in what `aws --output text` prints.
+_AWS_PAIR = (
+    r"\b(?:AKIA|ASIA)[A-Z0-9]{16}[\"']?[ \t]*[,:;|\t ][ \t]*(?:[0-9TZ:+.-]{10,32}[\t ,|]+)?[\"']?"
+    r"([A-Za-z0-9+/]{40})(?:[^A-Za-z0-9+/=]|$)"
+)
+# The words of a wallet (BIP 39): twelve or more in a row, none of one or two letters, as sentences have them.
+_WALLET = r"(?i:mnemonic|(?:seed|recovery|backup)[ _-]?(?:phrase|words))[\"']?[ \t]*(?:[:=]|is:?)[ \t]*[\"']?((?:[a-z]{3,8}[ ]){11,23}[a-z]{3,8})\b"
+_SECURE_STRING = r"(?i:ConvertTo-SecureString)[ \t]+(?:-[A-Za-z]+[ \t]+)*[\"']([^\"'$\r\n]{4,})[\"']"
+_BUNDLE = r"\bBUNDLE_[A-Z0-9_]*__[A-Z0-9_]+[\"']?(?:=|:)[ \t]*[\"']?([\w.%-]+:[^\s\"'/]{6,})"
+"""A host of Bundler's settings, and what to log in with."""
+_ACL = r"\b(?i:user|setuser)[ \t]+\S+[ \t]+on[ \t]+>([^\s]{4,})"
+"""A user of Redis."""
+# As Google makes them for programs: sixteen letters, shown in four words.
+_SIXTEEN = r"(?i:passw(?:or)?d)[\"']?(?:[ \t]*[:=][ \t]*|[ \t]+is[ \t]+)[\"']?([a-z]{4}[ ][a-z]{4}[ ][a-z]{4}[ ][a-z]{4})(?:[\s\"'.,]|$)"
+_RELAY = r"(?m:^)\[[\w.-]+\]:[0-9]{2,5}[ \t]+[^\s:]+:([^\s:]{6,})[ \t\r]*(?m:$)"
+"""A line of Postfix's `sasl_passwd`."""
+_OPAQUE = (
+    OPAQUE + KEY_END + r"\\{0,4}[\"']?(?:[ \t]*(?:=>|:=|=|:|>)|[ \t]is:)[ \t]*\\{0,4}[\"'`]?([A-Za-z0-9+/_=-]{20,})"
+)
+_FUNCTION = r"\bazurewebsites\.net/[^\s\"'<>?]*\?(?:[^\s\"'<>?]*&)?code=([A-Za-z0-9/_=%+-]{30,})"
+
 PLACED = "|".join(
     (
         _AUTHORIZATION,
@@ -201,7 +282,7 @@ PLACED = "|".join(
         _SALTED,
         _OPTION,
         _WORDS,
-        rf"(?:{_PAGE}{{1,3}}|{_TEST})?" + KEY + KEY_END + CLOSE + rf"(?:{_EQUALS}(?:{_VALUE})|{_SOFT}{_STRONG})",
+        rf"(?:{_PAGE}{{1,3}}|{_OF_A_TEST})?" + KEY + KEY_END + CLOSE + rf"(?:{_EQUALS}(?:{_VALUE})|{_SOFT}{_STRONG})",
         _FLAG,
         _BEARER,
         _NETRC,
@@ -218,6 +299,21 @@ PLACED = "|".join(
         _NEAR,
         _GIVEN,
         _BELOW,
+        _WINDOWS,
+        _IMPACKET,
+        _SAID,
+        _DEVICE,
+        _COMMUNITY,
+        _DSN,
+        _AWS_PAIR,
+        _WALLET,
+        _SECURE_STRING,
+        _BUNDLE,
+        _ACL,
+        _SIXTEEN,
+        _RELAY,
+        _OPAQUE,
+        _FUNCTION,
         _ARN,
         _BADGE,
     )
@@ -230,32 +326,35 @@ class Place:
 
     AUTHORIZATION, ASSIGNED, DEFAULT, OPTION, OPTION_BARE, WORDS = 1, 2, 3, 8, 9, 10
     FLAG, NETRC, COMMAND, BRACES, PGPASS, JWK, NEAR = 18, 20, 22, 25, 27, 33, 34
+    DEVICE, COMMUNITY, SIXTEEN = 51, 52, 59
     MEMBER = frozenset({4, 5})
     SALTED = frozenset({6, 7})
     QUOTED = frozenset({3, 4, 6, 7, OPTION, 11, 12, 13, 14, 15})
-    STRONG = frozenset({17, 19, 28})
-    TOLD = frozenset({23, 24, 26, 29, 30, 31, 32, *range(35, 48)})
+    STRONG = frozenset({17, 19, 28, 54, 61})
+    MIXED = frozenset({48, 50, 60})
+    """Groups whose words may be a sentence's, too."""
+    TOLD = frozenset({23, 24, 26, 29, 30, 31, 32, *range(35, 48), 49, 53, *range(55, 59), 62})
     """Groups that match only passwords, with any characters."""
-    WHOLE = frozenset({*TOLD, ASSIGNED, WORDS, BRACES, PGPASS, JWK})
+    WHOLE = frozenset({*TOLD, *MIXED, ASSIGNED, WORDS, BRACES, PGPASS, JWK, DEVICE, COMMUNITY})
     """Groups in which a full stop or colon at the end is part of the value, not of the sentence around it."""
 
 
 _SPACE = r"(?:[ \t]|\\t)"
 PLACE_HINT = (
-    KEY + KEY_END + r"(?:\\{0,9}[\"'`])?\]?(?:(?:\x1b|\\u001b)\[[0-9;]{0,12}m)?"
+    KEY + KEY_END + r"(?:\\{0,9}[\"'`])?\]?(?:\*\*)?(?:(?:\x1b|\\u001b)\[[0-9;]{0,12}m)?"
     r"(?:"
     + _SPACE
     + r"*(?:[:=?>|<,({]|->)|"
     + _SPACE
-    + r"+(?:to|is|was|value|string)\b|\)?"
+    + r"+(?:to|is|was|value|content|string)\b|\)?"
     + _SPACE
     + r"*(?:or\b|\|\||\?)|(?:\r?\n|\\r|\\n)?"
     + _SPACE
     + r"*[vV]alue"
-    r"|" + _SPACE + r"+[\"'`]?[A-Za-z0-9+/=_.~:!@#$%^&*?-]{12})"
+    r"|" + _SPACE + r"+(?:[\"'`]?[A-Za-z0-9+/=_.~:!@#$%^&*?-]{12}|[\w:.-]{1,40}=\\{0,9}[\"']))"
     r"|(?i:\b(?:bearer|ssws))" + _SPACE + r"+[A-Za-z0-9._~+/-]{16}"
     r"|--[A-Za-z0-9-]*" + KEY + _SPACE + r"+\S"
-    r"|\blogin[ \t]+\S+(?:[ \t]+|[ \t]*\r?\n[ \t]*)password[ \t]|[ \t](?:-u|--user|--proxy-user)[ \t=]*[\"']?[^\s:\"'$]+:"
+    r"|\blogin[ \t]+\S+(?:[ \t]+|[ \t]*\r?\n[ \t]*)password[ \t]|[ \t](?:-u|-a|--user|--auth|--proxy-user)[ \t=]*[\"']?[^\s:\"'$]+:"
     r"|\b(?:sshpass|requirepass|masterauth|mysql|mysqldump|mysqladmin|mariadb|redis-cli|sqlplus|sqlldr|expdp|impdp|rman|sqlcl)[ \t\"]"
     r"|\"-[A-Za-z]\"[ ]?,"
     r"|(?i:identified|user|with|encrypted|login)[ \t]+(?i:by|as|password)[ \t]+['\"]|(?i:identified[ \t]+(?:by|with))"
@@ -269,5 +368,12 @@ PLACE_HINT = (
     r"|-stdin\b|--with-token|--passphrase-fd|\bsudo[ \t]+-|chpasswd|-user-pass>"
     r"|jdbc:oracle:|:(?:\*|5[0-9]{3}|6[45][0-9]{2}):[^\s:]+:|\b[Ss]ignature=|\bresponse=|\bmac=\\{0,9}\""
     r"|(?i:(?:logged_in|nonce)_key)\b"
+    r"|" + _COMMAND_HINT + r"|"
+    r"\bAUTH[ \t]+\S|(?:\bIDENTIFY|:identify)[ \t]|[0-9][ \t]+LOGIN[ \t]|(?:passw(?:or)?d|secret|key|key-string|community)[ \t]+(?:[05789]|ENC|encrypted)[ \t]"
+    r"|\bsnmp-server[ \t]|@(?:tcp|unix)\(|\b(?:AKIA|ASIA)[A-Z0-9]{16}|(?i:mnemonic|(?:seed|recovery|backup)[ _-]?(?:phrase|words))"
+    r"|(?i:ConvertTo-SecureString)|\bBUNDLE_[A-Z0-9_]+(?:\\{0,9}[\"'])?[=:]|[ \t]on[ \t]+>|(?m:^)\[[\w.-]+\]:[0-9]|"
+    + OPAQUE
+    + KEY_END
+    + r"(?:\\{0,9}[\"'])?(?:[ \t]*[:=>]|[ \t]is:)|azurewebsites\.net/"
 )
 """Finds a match wherever `PLACED` does, and elsewhere."""

@@ -12,8 +12,8 @@ from functools import cache
 from toolcharter.guards.secrets import engine, key_lines, lines, wrapped
 from toolcharter.guards.secrets.extract import FAR, Blocks
 from toolcharter.guards.secrets.obfuscation import bare_of
-from toolcharter.guards.secrets.patterns import KEY_NAME, Family
-from toolcharter.guards.secrets.places import OPENVPN_LOGIN
+from toolcharter.guards.secrets.patterns import Family
+from toolcharter.guards.secrets.places import KEY_NAME, OPENVPN_LOGIN
 from toolcharter.guards.secrets.spans import find_matches
 from toolcharter.guards.secrets.text import MASK, scrub_bytes
 

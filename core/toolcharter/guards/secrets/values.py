@@ -10,6 +10,7 @@ import orjson
 
 from toolcharter.guards.secrets.engine import hinted, hints
 from toolcharter.guards.secrets.known import is_telling
+from toolcharter.guards.secrets.places import OPAQUE
 from toolcharter.guards.secrets.text import MASK, scrub_bytes, scrub_text
 
 _SCHEME = re.compile(r"(?i)(bearer|basic|token|digest)[ \t]+(?=\S)")
@@ -19,6 +20,9 @@ _VALUES = frozenset({"value", "parametervalue", "outputvalue", "securevalue"})
 _PRIVATE = frozenset({"d", "p", "q", "dp", "dq", "qi", "k"})
 """The members of a JSON Web Key that only its owner has (RFC 7518, section 6)."""
 _PASSWORD = re.compile(r"(?i)pass|pwd|pswd|secret")
+_CONNECTION = re.compile(r"(?i)connection_?string$")
+_SETTINGS = re.compile(r"[A-Za-z][\w -]*=[^;]*;")
+_OPAQUE = re.compile(OPAQUE + "$")
 _SALT = re.compile(r"(?i)salt$")
 _SMALLEST = 100_000
 """A smaller number beside `password` is a setting."""
@@ -90,7 +94,8 @@ def _scrub_mapping(value: Mapping[str, Any], above: str, depth: int) -> tuple[An
     is_key = "kty" in value
     for key, item in value.items():
         name, in_key = scrub_text(key)
-        secret = key if _is_telling(key) or (is_key and key in _PRIVATE) else ""
+        is_opaque = isinstance(item, str) and _OPAQUE.search(key) is not None and _shapes().is_strong(_bytes(item))
+        secret = key if is_opaque or _is_telling(key) or (is_key and key in _PRIVATE) else ""
         if not secret and key.lower() in _VALUES and (named or above):
             secret = "value" if named else above
         if above and not secret and isinstance(item, str) and _shapes().is_strong(_bytes(item)):
@@ -138,11 +143,16 @@ def _mask(text: str, key: str) -> tuple[str, int]:
     shapes = _shapes()
     if shapes.is_fill_in(value) or shapes.is_release(value):
         return text, 0
-    if shapes.is_identifier(_bytes(key), value) or shapes.is_public_key(value):
+    if shapes.is_identifier(_bytes(key), value) or shapes.is_public_key(value) or _is_connection(key, text):
         return scrub_text(text)
     if _SALT.search(key) and not shapes.is_secret(value, b'salt": "', b"", quoted=True):
         return text, 0
     return text[:begin] + MASK, 1
+
+
+def _is_connection(key: str, text: str) -> bool:
+    """Whether *text* is a connection with settings, not all of them secret."""
+    return _CONNECTION.search(key) is not None and _SETTINGS.match(text) is not None
 
 
 def _bytes(text: str) -> bytes:

@@ -262,3 +262,106 @@ def test_what_is_like_those_and_a_secret_goes(text: str) -> None:
 def test_private_key_of_a_chain_is_masked() -> None:
     """A long number in hexadecimal is none that one counts with."""
     assert scrub_text(f"PRIVATE_KEY=0x{HEX}") == (f"PRIVATE_KEY={MASK}", 1)
+
+
+@each_row(
+    ("text", "value"),
+    [
+        pytest.param("C: AUTH PLAIN {}\nS: 235 ok\n", MIXED[:28], id="smtp"),
+        pytest.param('A003 LOGIN "ann@example.com" "{}"\n', SIGNS, id="imap"),
+        pytest.param("AUTH default {}\r\n+OK\r\n", MIXED[:24], id="redis"),
+        pytest.param("ACL SETUSER ann on >{} allkeys\n", SIGNS, id="redis-user"),
+        pytest.param("/msg NickServ IDENTIFY ann {}\n", "hunt" + "er2!x", id="chat"),
+        pytest.param(" password 7 {}\n login\n", HEX[:16].upper(), id="router"),
+        pytest.param("username ann privilege 15 secret 0 {}\n", "hunt" + "er2!x", id="router-user"),
+        pytest.param("    set psksecret ENC {}\n", MIXED[:40], id="firewall"),
+        pytest.param("snmp-server community {} RO\n", "monitor" + "ing", id="community"),
+        pytest.param('dsn := "app:{}@tcp(db.example.com:3306)/app"', MIXED[:16], id="go"),
+        pytest.param("Unseal Key 1: {}\n", MIXED[:43], id="unseal"),
+        pytest.param("JIRA_PAT={}\n", MIXED[:44], id="personal-access-token"),
+        pytest.param('<machineKey validationKey="{}"/>', HEX.upper(), id="machine-key"),
+        pytest.param('secret_id: "{}"\n', "6f0e1ca3-7f66-4037-8ce7-32a22c41b0b0", id="secret-id"),
+        pytest.param("MNEMONIC='{}'\n", " ".join(["ocean", "hidden", "kidney", "famous"] * 3), id="wallet"),
+        pytest.param("$p = ConvertTo-SecureString -String '{}' -AsPlainText -Force", LETTERS, id="powershell"),
+        pytest.param('BUNDLE_GEMS__EXAMPLE__COM: "{}"\n', f"{HEX[:8]}:{HEX[8:16]}", id="bundler"),
+        pytest.param("Password: {}\n", "qhvz wkcd" + " xbtr mfpj", id="app-password"),
+        pytest.param("  password {}\n", "qhvzwkcd" + "xbtrmfpj", id="app-password-joined"),
+        pytest.param("[smtp.example.com]:587 ann@example.com:{}\n", SIGNS.replace(";", "!"), id="relay"),
+        pytest.param("https://x.azurewebsites.net/api/f?a=1&code={}", MIXED[:54] + "==", id="function"),
+    ],
+)
+def test_what_servers_devices_and_wallets_are_told_is_masked(text: str, value: str) -> None:
+    """In logs of protocols, settings of routers, command lines, and where the key has no telling name of its own."""
+    assert scrub_text(text.format(value)) == (text.format(MASK), 1)
+
+
+def test_secret_behind_the_name_of_its_key_is_masked() -> None:
+    """In `passwd-s3fs`, a row of a table, and what `aws --output text` prints: 40 letters behind a key's name."""
+    name, secret = "AK" + "IA" + "Q7X2" * 4, MIXED[:38] + "/x"
+
+    for text in ("{}:{}\n", "ann,{},{}\n", "{}\t2026-01-01T00:00:00Z\t{}\n"):
+        assert scrub_text(text.format(name, secret)) == (text.format(MASK, MASK), 2)
+
+
+@each_row(
+    "text",
+    [
+        "250-AUTH LOGIN PLAIN XOAUTH2 CRAM-MD5 OAUTHBEARER",
+        "AUTH service started on port 8443; the AUTH command authenticates2 clients",
+        "3 LOGIN attempts from 10.0.0.1; step 1 LOGIN button clicked_twice2",
+        "press key 5 times to continue, the password 8 characters minimum, key 9 numpad9",
+        "snmp-server community public RO",
+        "user ann on >= 3 nodes, user clicked on > next",
+        "mnemonic: add two numbers and store the sum in a register for later use by all",
+        "recovery phrase: twelve words that you write down and keep in a safe place",
+        'ConvertTo-SecureString $plain -AsPlainText; ConvertTo-SecureString "$pw" -Force',
+        'BUNDLE_PATH: "vendor/bundle"\nBUNDLE_BUILD__NOKOGIRI: "--use-system-libraries"\n',
+        "[worker.py]:123 request:completed_ok\n[127.0.0.1]:8080 user:ann\n",
+        "password: this text goes here; the password must have more than ever",
+        "file_pat = re.compile(r'[a-z0-9]{3,20}\\.txt$')",
+        'secret_id: prod-database-credentials-v2\n"SecretId": "prod/app/database-password-2024"\n',
+        "routing_key: user-events-production-queue-1\naws_key: eu-west-1-production-deploy-key-2\n",
+        "root@tcp(127.0.0.1:3306)/app ${DB_USER}:${DB_PASS}@tcp(db:3306)/app",
+        "jdbc:sqlserver://h.example.com:1433;database=app;user=ann@h;encrypt=true",
+        "Credential=<access key>/20260101/us-east-1/s3/aws4_request",
+    ],
+)
+def test_talk_of_servers_devices_and_wallets_stays(text: str) -> None:
+    """What is offered, counted and described there."""
+    assert scrub_text(text) == (text, 0)
+
+
+@each_row(
+    "text",
+    [
+        'connectionString="Server=db1;Database=app2;User Id=sa;Password={};Encrypt=true"',
+        "DB_CONNECTION_STRING=Server=tcp:db1.example.com,1433;User ID=ann;Password={};Encrypt=True\n",
+        "APP_CONNECTION_STRING=InstrumentationKey={};IngestionEndpoint=https://x.example.com/\n",
+        'connection_string: "host=db1 user=ann password={} port=5432"',
+    ],
+)
+def test_of_a_connection_only_the_secret_is_masked(text: str) -> None:
+    """Also where the name of the whole is a telling one; without a secret it stays as it is."""
+    assert scrub_text(text.format(MIXED[:32])) == (text.format(MASK), 1)
+    assert scrub_text(text.replace("assword={}", "ort=1").replace("InstrumentationKey={}", "A=1"))[1] == 0
+
+
+def test_of_a_connection_in_data_only_the_secret_is_masked() -> None:
+    """And of what has a name that is not always telling, what is random."""
+    connection = "Server=db1;Database=app2;Password={};Encrypt=true"
+
+    assert scrub_value({"connectionString": connection.format(MIXED[:20])}) == (
+        {"connectionString": connection.format(MASK)},
+        1,
+    )
+    assert scrub_value({"jira_pat": MIXED[:44], "secret_id": "prod/db"}) == (
+        {"jira_pat": MASK, "secret_id": "prod/db"},
+        1,
+    )
+
+
+def test_scope_of_a_signed_request_stays() -> None:
+    """Date, region and service behind the name of the key tell nothing."""
+    text = "Authorization: AWS4-HMAC-SHA256 Credential={}/20260101/eu-west-1/s3/aws4_request, SignedHeaders=host, Signature={}"
+
+    assert scrub_text(text.format("AK" + "IA" + "Q7X2" * 4, HEX))[0] == text.format(MASK, MASK)

@@ -107,6 +107,10 @@ def test_random_letters_without_a_number_are_masked(text: str, masked: str) -> N
         "Authorization: Bearer YOUR_ACCESS_TOKEN",
         "ANTHROPIC_API_KEY=" + "sk-ant-api03-...",
         'password: "isRequiredField"',
+        'client_secret="your-auth0-client-secret"',
+        'client_secret="discord-client-secret-abc123..."',
+        "var mapToken = mapToken2;",
+        "const token = error62 ?? this.stack.pop();",
     ],
 )
 def test_places_to_fill_in_stay(text: str) -> None:
