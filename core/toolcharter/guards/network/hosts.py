@@ -40,12 +40,16 @@ INTERNAL = frozenset(
         "docker",
         "mesos",
         "home.arpa",
+        "metadata.goog",
+        "fritz.box",
+        "speedport.ip",
     ]
 )
 """Names that, like every name below them, belong to one network or one machine.
 
 Source: RFC 6761 and 6762 (with appendix G), 7686, 8375, 9476; ICANN's resolution on `internal` (2024). The names of
 clusters and container platforms, no top-level domains: documentation of Kubernetes, Consul, Nomad, Docker, Mesos-DNS.
+Names of one machine below a public domain: Google's metadata server, the routers of AVM and Telekom.
 """
 
 Host = str | IPv4Address | IPv6Address

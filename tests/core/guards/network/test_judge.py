@@ -34,6 +34,9 @@ def verdict(url: str, **policy) -> str | None:
         "nas.home.arpa",
         "kubernetes.default.svc",
         "a.onion",
+        "metadata.goog",
+        "fritz.box",
+        "speedport.ip",
     ],
 )
 def test_internal_names_are_private(name: str) -> None:
@@ -41,7 +44,18 @@ def test_internal_names_are_private(name: str) -> None:
     assert verdict(f"http://{name}/") == "private_address"
 
 
-@each_row("name", ["localhost.example.com", "local.example", "home.arpa.example", "lan.de", "public.test"])
+@each_row(
+    "name",
+    [
+        "localhost.example.com",
+        "local.example",
+        "home.arpa.example",
+        "lan.de",
+        "public.test",
+        "goog.example",
+        "shop.box",
+    ],
+)
 def test_names_that_only_look_internal_are_not(name: str) -> None:
     """The end of a name decides, by whole parts."""
     assert verdict(f"http://{name}/") is None
