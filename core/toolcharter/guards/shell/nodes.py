@@ -110,9 +110,9 @@ class Word(NamedTuple):
 
     def is_name_for(self, kind: str, argument: str) -> bool:
         """Whether a role of this *kind* and *argument* accepts every name that the word may be."""
-        if kind == "shown" and self.named_by == LOGIN:
-            return True
-        if kind == "text":
+        if kind == "shown" and self.named_by in {LOGIN, REFERENCE}:
+            return True  # What begins with a dash only changes how `echo` prints.
+        if kind in {"text", "shown"}:
             return self.named_by in _PLAIN_NAMES
         return self.named_by == _TAKE_NAMES.get(argument, argument)
 

@@ -41,6 +41,11 @@ KNOWN = [
     "wc -l $(git ls-files '*.go') | sort -n | tail -5",
     "grep -n foo $(find src -name '*.py' | head -20)",
     "cat $(ls *.md | head -3)",
+    # Without quotes, where it is only shown.
+    "x=$(git rev-parse HEAD); echo $x",
+    "echo on $(git branch --show-current) at $(git rev-parse --short HEAD)",
+    "b=$(git branch --show-current); printf '%s\\n' $b",
+    "for c in $(git rev-list -n 3 HEAD); do echo $c; git show --stat $c; done",
     'find migrations -name "*.sql" -print0 | sort -z | xargs -0 head -n 5',
     'find . -name "*.md" -print0 | sort -rz | head -z -n 3 | xargs -0 wc -l',
 ]
@@ -52,6 +57,11 @@ UNKNOWN = [
     'git log "$(git describe --tags)"',
     'b=$(git branch --show-current); git log "-$b"',
     'sha=$(git rev-parse HEAD); git log "-$sha"',
+    "b=$(git branch --show-current); git log $b",
+    "printf $(git branch --show-current)",
+    "x=$(cat a.txt); echo $x",
+    "x=$(git rev-parse HEAD); x+='*'; echo $x",
+    "IFS=0; echo $(git rev-parse HEAD)",
     # These print what they are given.
     'git show "$(git rev-parse main)"',
     'git show "$(git rev-parse "$x")"',
