@@ -34,7 +34,7 @@ _SOCKET = (
 _RUN = (
     r"\bsystem\b|\bexec[lv]?[pe]*\b|\bpopen|\bspawn|\bsubprocess|\bshell_exec|\bpassthru|\bproc_open|\bpty\b|\bdup2\b|\bqx\b|`|%x|"
     r"\bchild_process|\bexecSync|\bexecFile|/bin/(?:ba|da|z|k)?sh\b|\bcmd(?:\.exe)?\b|\bos\.execute|\bio\.popen|\bIO\.popen|\bgetline\b|\bcommands\.|\bRuntime\b|\bProcessBuilder\b|\bKernel\b|"
-    r"\bDeno\.(?:run|Command)|\bdo shell script\b|\bshell-command|\bcall-process|\bstart-process|\|&?\s*\"|\bopen\b[^\"']{0,40}[\"'](?:-\||\||[^\"']{0,200}\|[\"'])"
+    r"\bDeno\.(?:run|Command)|\bdo shell script\b|\bshell-command|\bcall-process|\bstart-process|[\"']\.execute\s*\(|\bSystem\.(?:cmd|shell)\b|\bsys\.process\b|\|&?\s*\"|\bopen\b[^\"']{0,40}[\"'](?:-\||\||[^\"']{0,200}\|[\"'])"
 )
 _RUN_INPUT = r"\bsystem\s*\(\s*\$[0-9]+\s*\)|\|&?\s*\"(?:/\S*/)?(?:ba|da|z|k)?sh\b"
 _STRONG_RUN = (

@@ -10,7 +10,7 @@ from toolcharter.guards.shell.floor.words import Arg, decode_escapes, written
 from toolcharter.guards.shell.nodes import Word
 
 SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "ksh93", "mksh", "pdksh", "ash", "fish", "tcsh", "csh", "rbash", "yash", "oksh", "elvish", "xonsh", "nu", "pwsh", "powershell"})  # fmt: skip
-INTERPRETERS = frozenset({"python", "perl", "ruby", "node", "nodejs", "php", "lua", "luajit", "deno", "bun", "tclsh", "wish", "expect", "osascript", "rscript", "r", "julia", "ghci", "irb", "groovy", "guile", "gawk", "scala", "jshell", "psql", "mysql", "sqlite3", "gdb", "bc"})  # fmt: skip
+INTERPRETERS = frozenset({"python", "perl", "ruby", "node", "nodejs", "php", "lua", "luajit", "deno", "bun", "tclsh", "wish", "expect", "osascript", "rscript", "r", "julia", "ghci", "irb", "groovy", "guile", "gawk", "elixir", "scala", "jshell", "psql", "mysql", "sqlite3", "gdb", "bc"})  # fmt: skip
 _CODE_READERS = INTERPRETERS - {"psql", "mysql", "sqlite3", "gdb", "bc", "gawk"}
 # Source: GTFOBins, functions "download" and "reverse-shell"; PayloadsAllTheThings, "Command Injection".
 FETCHERS = frozenset({"curl", "wget", "wget2", "fetch", "aria2c", "axel", "lwp-request", "lwp-download", "get", "http", "https", "xh", "httpie", "ftp", "lftp", "ncftpget", "tftp", "sftp", "scp", "rsync", "lynx", "links", "elinks", "w3m", "nc", "ncat", "netcat", "telnet", "socat", "openssl", "dig", "nslookup", "host", "drill", "kdig", "gsutil", "s3cmd", "rclone", "smbclient", "curlie", "hurl", "whois", "finger", "ssh", "bitsadmin", "certutil", "iwr", "irm", "invoke-webrequest", "invoke-restmethod", "gh", "aws", "wscat", "websocat", "snarf", "puf", "youtube-dl", "hg", "svn"})  # fmt: skip
@@ -20,7 +20,7 @@ _ESCAPED = re.compile(r"\\x[0-9A-Fa-f]|\\[0-7][0-7]")
 _LONG_CODE = frozenset({"--eval", "--print", "--run", "--execute"})
 _SPEAKERS = frozenset({"echo", "printf"})
 STANDARD_INPUTS = frozenset({"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0", "/dev/fd/3"})
-_CODE_LETTERS = {"python": "c", "perl": "eE", "ruby": "e", "node": "ep", "nodejs": "ep", "php": "rBRE", "lua": "e", "luajit": "e", "bun": "e", "rscript": "e", "r": "e", "julia": "eE", "osascript": "e", "tclsh": "c", "expect": "c", "groovy": "e"}  # fmt: skip
+_CODE_LETTERS = {"python": "c", "perl": "eE", "ruby": "e", "node": "ep", "nodejs": "ep", "php": "rBRE", "lua": "e", "luajit": "e", "bun": "e", "rscript": "e", "r": "e", "julia": "eE", "osascript": "e", "tclsh": "c", "expect": "c", "groovy": "e", "scala": "e", "elixir": "e"}  # fmt: skip
 _VALUED_LETTERS = {"python": "WXmQ", "perl": "MmIiFxCDdV", "ruby": "rIiKFEWTx", "php": "dcfSzIt", "node": "rC", "nodejs": "rC", "lua": "l"}  # fmt: skip
 # Programs that print settings of a shell for `eval`; their manuals ask for it.
 _PRINTERS = frozenset({"ssh-agent", "gpg-agent", "brew", "direnv", "pyenv", "rbenv", "nodenv", "goenv", "jenv", "plenv", "opam", "minikube", "docker-machine", "conda", "mamba", "micromamba", "starship", "zoxide", "fnm", "dircolors", "register-python-argcomplete", "keychain", "thefuck", "luarocks", "mise", "asdf", "rtx", "pip", "poetry", "hatch", "npm", "kubectl", "gh", "resize", "lesspipe", "pixi", "sheldon", "atuin", "nodeenv", "pkg-config", "vault", "nix", "guix", "stty", "locale", "podman", "rustup", "cs", "fzf", "pdm", "volta"})  # fmt: skip

@@ -26,6 +26,7 @@ _NARROWING = (
 """Predicates of find that exclude something."""
 _FIND_STARTS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 _FD_STARTS = frozenset({"-x", "-X", "--exec", "--exec-batch"})
+_RG_NARROWING = ("-g", "--glob", "-t", "--type", "--iglob")
 _FD_VALUED = frozenset(
     "-t --type -d --max-depth --min-depth --exact-depth -j --threads -c --color --base-directory".split()
 )
@@ -68,8 +69,7 @@ def remove(call: Call, scene: Scene) -> str | None:
     args = (*call.args, *_printed(call, scene))
     is_recursive = has_option(args, "rR", "recursive") or call.name in {"rimraf", "trash", "del-cli"}
     is_forced = has_option(args, "f", "force")
-    # `find` lists everything below its starting points.
-    finds = any(feeder.name == "find" for feeder in scene.stdin_from(call))
+    finds = any(feeder.name == "find" or _searches(feeder) for feeder in scene.stdin_from(call))
     for arg in (*operands(call.args), *_fed_operands(call, scene)):
         why = (scene.loss(call, arg) if is_recursive or finds else None) or _lost_files(
             call, scene, arg, is_forced=is_forced
@@ -100,6 +100,8 @@ def _fed_operands(call: Call, scene: Scene) -> Iterator[Arg]:
     for feeder in feeders:
         if feeder.name in LISTERS - _PRINTERS and not is_narrow(feeder):
             yield from operands(feeder.args)
+        elif _searches(feeder):
+            yield from [*operands(feeder.args)] or [Arg(".")]
     for redirection in call.command.redirections:
         for word in (redirection.text or "").split():
             yield Arg(word)
@@ -111,6 +113,13 @@ def _printed(call: Call, scene: Scene) -> Iterator[Arg]:
         for feeder in scene.stdin_from(call):
             if feeder.name in _PRINTERS:
                 yield from (Arg(text) for arg in feeder.args for text in _SEPARATORS.split(arg.text) if text)
+
+
+def _searches(call: Call) -> bool:
+    """Whether a program other than `find` lists everything below its operands: `rg --files`."""
+    return (
+        call.name == "rg" and "--files" in call.texts and not any(text.startswith(_RG_NARROWING) for text in call.texts)
+    )
 
 
 def overwrite(call: Call, scene: Scene) -> str | None:

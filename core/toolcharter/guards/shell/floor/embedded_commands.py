@@ -134,6 +134,10 @@ def container(call: Call, scene: Scene) -> str | None:
     """`docker exec NAME PROGRAM`, `kubectl exec NAME -- PROGRAM`: the program's system is worth protecting, too."""
     texts = call.texts
     at = texts.index("exec") if "exec" in texts else len(texts)
+    if "run" in texts and "exec" not in texts and _has_devices(texts):
+        inner = after_options(call.command.words[texts.index("run") + 2 :], CONTAINER)
+        why = of_lines(scene, iter([" ".join(word.form for word in inner)]))
+        return why if why is not None and "disk" in why else None
     if "--" in texts[at:]:
         words = call.command.words[texts.index("--", at) + 2 :] if len(call.command.words) == len(texts) + 1 else ()
     else:
@@ -144,6 +148,11 @@ def container(call: Call, scene: Scene) -> str | None:
         if why is not None:
             return why
     return of_lines(scene, iter([" ".join(word.form for word in words)]))
+
+
+def _has_devices(texts: Sequence[str]) -> bool:
+    """Whether a container gets the disks of this machine."""
+    return "--privileged" in texts or any(text.startswith("--device") for text in texts)
 
 
 def written(call: Call, scene: Scene) -> str | None:
