@@ -98,7 +98,7 @@ def analyse(commands: Iterable[object], workspace: str, tables: "Tables | None" 
     readings = analyser.plain_readings if tables is None or tables is CORE else ()
     why, seen = look_at_floor(script, workspace=workspace, readings=readings)
     seen = (*seen, *analyser.written)
-    if seen:
+    if seen and judged:
         judged = (judged[0]._replace(deny_forms=(*judged[0].deny_forms, *seen)), *judged[1:])
     return Analysis(judged, why, analyser.unresolved_program, analyser.unsupported, tuple(analyser.reaches))
 

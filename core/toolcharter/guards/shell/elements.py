@@ -55,7 +55,7 @@ def _declared(scanner: Scanner, command: Command, names: Sequence[str]) -> None:
     is_function = any(one.startswith("function ") for one in command.within)
     if command.redirections or (command.words[0].text == "local" and not is_function):
         return  # The builtin may fail, and then it makes no array.
-    for name, word in zip(names, command.words[-len(names) :], strict=True):
+    for name, word in zip(names, command.words[-len(names) :] if names else (), strict=True):
         scanner.values.setdefault(name, ())
         if is_associative and name in scanner.arrays.loose:
             continue  # The array stays an indexed one.

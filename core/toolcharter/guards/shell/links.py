@@ -107,7 +107,8 @@ class Links:
     def _cloned(self, command: Command) -> tuple[_Path, ...]:
         """All paths below the folder that `git clone` makes; the folder itself is no link."""
         texts = [word.text for word in command.words[2:]]
-        if command.words[1].text != "clone" or not command.folders or any(not text or text[0] == "-" for text in texts):
+        is_plain = bool(texts) and not any(not text or text[0] == "-" for text in texts)
+        if command.words[1].text != "clone" or not command.folders or not is_plain:
             return _ANYWHERE
         name = basename((texts[-1] or "").rstrip("/")).removesuffix(".git").rpartition(":")[2]
         place = name if len(texts) == 1 else texts[-1] or ""

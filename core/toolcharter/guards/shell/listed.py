@@ -104,7 +104,7 @@ def of_read(commands: Sequence[Command], at: int, source: str) -> tuple[str, Lis
     is_null = texts[-3:-1] == ["-d", ""]
     flags = texts[1 : -3 if is_null else -1]
     is_whole = forms == ["IFS=''"]
-    if not is_own(texts[-1]):
+    if not texts or not is_own(texts[-1]):
         return None
     if texts[:1] != ["read"] or flags not in ([], ["-r"]) or command.redirections or not (is_whole or not forms):
         return None

@@ -546,6 +546,27 @@ def test_a_word_that_has_to_be_named_is_told_with_how_often_it_stands(
 
 
 @each_row(
+    "line",
+    [
+        "rg00 x",
+        "npm-- x",
+        "gcc-12 -o out x.c",
+        "nft01 x",
+        "mapfile. x",
+        "git clone && cd x && ls",
+        "d=$(mktemp -d) && trap ",
+        "trap; cd src; ls",
+        "while IFS=x; do ls; done",
+        "f() { local -a; ls; }; f",
+        "declare -A; ls",
+    ],
+)
+def test_odd_lines_are_judged(line: str) -> None:
+    """A program whose name only begins like one that is known, and a command without its words, are commands, too."""
+    assert run(line).commands
+
+
+@each_row(
     ("line", "forms"),
     [
         ("env sh <<<ls", ["ls"]),
@@ -583,3 +604,8 @@ def test_a_shell_reads_what_its_starter_is_given(line: str, forms: list[str]) ->
 def test_a_shell_that_may_read_something_else_has_unknown_source(line: str) -> None:
     """Another command may have read the text, or the input is no text of the line."""
     assert run(line).unresolved_program is not None
+
+
+def test_a_function_without_commands_runs_nothing() -> None:
+    """Bash refuses its empty body; the line is judged all the same."""
+    assert run("f() { g; }; g() { }; f").commands == ()

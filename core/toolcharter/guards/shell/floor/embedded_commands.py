@@ -4,10 +4,10 @@ Each text is parsed as shell source; a text that does not parse is ignored.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from toolcharter.guards.shell.floor.context import Call, Scene, base_name
-from toolcharter.guards.shell.floor.data_sources import SHELLS
+from toolcharter.guards.shell.floor.data_sources import SHELLS, language
 from toolcharter.guards.shell.floor.interpreters import EVALUATES, shell
 from toolcharter.guards.shell.floor.words import Arg, args_of
 from toolcharter.guards.shell.nodes import Command
@@ -66,6 +66,11 @@ _LISTS = (":::", ":::+")
 _EVALUATORS = frozenset({"eval", "source", ".", "exec", "command", "builtin", "env"}) | SHELLS
 
 
+def _listed(table: Mapping[str, frozenset[str]], call: Call) -> frozenset[str]:
+    """What *table* says of a program, or of the one that it is a version of: `gcc-12`."""
+    return table[call.name] if call.name in table else table[language(call.name)]
+
+
 def values(texts: Sequence[str], options: frozenset[str]) -> Iterator[str]:
     """The values of *options* in *texts*: as the next word, behind `=`, attached, behind a cluster or an abbreviation."""
     for at, text in enumerate(texts):
@@ -93,7 +98,7 @@ def of_lines(scene: Scene, lines: Iterator[str]) -> str | None:
 
 def options(call: Call, scene: Scene) -> str | None:
     """`tar --to-command TEXT`, `rsync -e TEXT`, `split --filter=TEXT`."""
-    return of_lines(scene, values(call.texts, OPTIONS[call.name]))
+    return of_lines(scene, values(call.texts, _listed(OPTIONS, call)))
 
 
 def operands(call: Call, scene: Scene) -> str | None:
@@ -126,7 +131,7 @@ def aliases(call: Call, scene: Scene) -> str | None:
 
 def callback(call: Call, _scene: Scene) -> str | None:
     """`mapfile -C eval`: each line of the input becomes part of the source."""
-    given = (text.split()[:1] for text in values(call.texts, OPTIONS[call.name]))
+    given = (text.split()[:1] for text in values(call.texts, _listed(OPTIONS, call)))
     return EVALUATES if any(words and words[0].rpartition("/")[2] in _EVALUATORS for words in given) else None
 
 
@@ -157,7 +162,7 @@ def _has_devices(texts: Sequence[str]) -> bool:
 
 def written(call: Call, scene: Scene) -> str | None:
     """`sort -o FILE`, `curl -o FILE`: the file is written over."""
-    named = (Arg(text) for text in values(call.texts, OUTPUTS[call.name]))
+    named = (Arg(text) for text in values(call.texts, _listed(OUTPUTS, call)))
     return next((f"overwrites {why}" for arg in named if (why := scene.vital_file(call, arg))), None)
 
 

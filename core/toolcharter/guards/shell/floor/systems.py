@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from toolcharter.guards.shell.floor.context import Call, Scene
+from toolcharter.guards.shell.floor.data_sources import language
 from toolcharter.guards.shell.floor.deletes import has_option, operands
 from toolcharter.guards.shell.floor.places import holds_rights
 from toolcharter.guards.shell.floor.programs import (
@@ -35,7 +36,7 @@ _ESSENTIAL_TOO = frozenset({"--allow-remove-essential", "--force-remove-essentia
 
 def by_table(call: Call, _scene: Scene) -> str | None:
     """Programs for which a table of words decides."""
-    rule = RULES[call.name]
+    rule = RULES[call.name if call.name in RULES else language(call.name)]
     if not rule.when and _is_of_project(call):
         return None
     words = {text.lower() for text in call.texts} | {text for text in call.texts if text[:1] == "-"}

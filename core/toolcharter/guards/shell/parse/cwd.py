@@ -85,7 +85,7 @@ def _runs_before_the_end(words: Sequence[str | None]) -> bool:
 
 def only_tells(words: Sequence[str | None]) -> bool:
     """Whether the arguments *words* of `trap` only make the shell print a message when a command fails."""
-    return _TELLING.fullmatch(words[0] or "") is not None and _TOLD.issuperset(words[1:])
+    return bool(words) and _TELLING.fullmatch(words[0] or "") is not None and _TOLD.issuperset(words[1:])
 
 
 def enters(words: Sequence[Word]) -> bool:
