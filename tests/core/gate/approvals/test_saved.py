@@ -477,7 +477,9 @@ KEEPER = dedent("""
     from datetime import UTC, datetime
     from pathlib import Path
     from toolcharter.gate.approvals.saved import Binding, Kept, forget, keep
+    from toolcharter.guards import state_folder
 
+    state_folder.LOCK_WAIT_S = 600.0  # A slow disk may make each of the sixty writes wait for a second.
     folder, workspace, name = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
     sys.stdin.read()
     end = datetime(2030, 1, 1, tzinfo=UTC)

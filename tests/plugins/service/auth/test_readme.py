@@ -10,7 +10,7 @@ from toolcharter_service.auth.principal import CallerScope, Role
 def test_roles_and_settings_are_described(project_root: Path) -> None:
     """Each of them, and no other."""
     text = (project_root / "plugins/service/README.md").read_text()
-    section = text.partition("## Who asks, and what that one may do")[2].partition("\n## ")[0]
+    section = text.partition("## Principals and their rights")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| `(?:auth\.)?(\w+)` \|", section, re.MULTILINE)
     inner = {name for model in (JwtIssuer, Oidc, SessionConfig, ClaimMapping) for name in model.model_fields}
 
