@@ -111,6 +111,7 @@ def _finder(family: int) -> Callable[..., Iterator[Span]]:
             Family.OPENED: patterns.OPENED,
             Family.TABLE: patterns.TABLE,
             Family.WEB_KEY: patterns.KEY_OBJECT,
+            Family.COLUMNS: patterns.COLUMNS,
         }[family]
     )
 

@@ -125,6 +125,24 @@ TABLE = rf"(?m:^)(?:(?:{_CELL}[,;\t])+{_KEY_CELL}(?:[,;\t]{_CELL})*|{_KEY_CELL}(
 """The first line of a table in which a column has a telling name."""
 _TABLE_HINT = KEY + KEY_END + r"\"?(?:[,;\t][^ \r\n]|[ \t]*\r?\n)"
 
+_BARRED_KEY = KEY + KEY_END + r"[ \t*`\"]*"
+_DIVIDER = r"\r?\n[ \t]*[|+]?[ \t]*:?-{2,}[-+:| \t]*\r?\n"
+# A line ends with a bar or a key: any other would not wait for the line below it, in a text that arrives in pieces.
+BARRED = r"(?m:^)(?:[^|\r\n]*\|)*[^|\r\n]*" + _BARRED_KEY + r"(?:\|(?:[^|\r\n]*\|)*[ \t]*)?" + _DIVIDER
+INSERTED = (
+    r"(?i:insert|replace)[ \t]+(?:(?i:ignore)[ \t]+)?(?i:into)[ \t]+[^\s(]+[ \t]*\([^()\r\n]*"
+    + KEY
+    + KEY_END
+    + r"[`\"\]]?[ \t]*(?:,[^()\r\n]*)?\)"
+    r"[ \t]*(?:\r?\n[ \t]*)?(?i:values)[ \t]*(?:\r?\n[ \t]*)?"
+)
+COLUMNS = f"{BARRED}|{INSERTED}"
+"""The names of columns, up to the beginning of the values: a line of dashes follows them, or a statement of SQL does."""
+_COLUMNS_HINT = (
+    _BARRED_KEY
+    + r"(?:\|[^\r\n]*)?\r?\n[ \t]*[|+]?[ \t]*:?--|(?i:insert|replace)[ \t]+(?:(?i:ignore)[ \t]+)?(?i:into)[ \t]"
+)
+
 OPENED_VALUE = OPENED + r"[ \t]*[A-Za-z0-9+/_.~!@#$%^&*-]+={0,2}\\?[\"']{0,3}[ \t]*(?:\r?\n|$)"
 """A key as in `OPENED`, with the word on the first line below it."""
 
@@ -269,6 +287,7 @@ def hints(kinds: tuple[Token, ...], known: Iterable[bytes]) -> tuple[str, ...]:
         OPENED,
         _TABLE_HINT,
         _KEY_TYPE,
+        _COLUMNS_HINT,
         "|".join(literal(value) for value in known),  # The last one, since it may be empty.
     )
 
@@ -295,5 +314,6 @@ class Family:
         OPENED,
         TABLE,
         WEB_KEY,
+        COLUMNS,
         KNOWN,
-    ) = range(14)
+    ) = range(15)

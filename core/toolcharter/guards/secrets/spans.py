@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from toolcharter.guards.secrets import engine, lines, wrapped
 from toolcharter.guards.secrets import extract as judged
+from toolcharter.guards.secrets.columns import columns
 from toolcharter.guards.secrets.engine import Span
 from toolcharter.guards.secrets.heuristics import is_strong
 from toolcharter.guards.secrets.key_lines import key_lines
@@ -194,5 +195,6 @@ _FINDERS: dict[int, Callable[[bytes], Iterable[Span]]] = {
     Family.WRAPPED: _wrapped,
     Family.OPENED: lines.opened,
     Family.TABLE: lines.tabled,
+    Family.COLUMNS: columns,
     Family.WEB_KEY: _matched(Family.WEB_KEY, judged.web_key),
 }

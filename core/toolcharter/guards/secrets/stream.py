@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 
 from toolcharter.guards.secrets import engine, key_lines, lines, wrapped
+from toolcharter.guards.secrets.columns import open_head
 from toolcharter.guards.secrets.extract import FAR, Blocks
 from toolcharter.guards.secrets.obfuscation import bare_of
 from toolcharter.guards.secrets.patterns import Family
@@ -25,6 +26,7 @@ _LAST_OF_LINE = 400
 # Matched against the end of the last line, whose beginning may be cut off.
 _WAITS = (
     r"(?:[:=|>{,\[(][\"'`]?[+-]?|^[ \t]*-[ \t][^\r\n]*|" + KEY_NAME.removesuffix("$") + r"[^A-Za-z0-9\n-]{0,12}"
+    r"|\b(?i:into)[ \t]+[^\s(]+[ \t]*\([^()\r\n]*\)|\b(?i:values)"
     r"|\b(?:type|description|sensitive|nullable|ephemeral)[ \t]*=[^\r\n]*"
     r"|\blogin[ \t]+\S+|,[ \t]*|^[ \t]*\"[^\"\r\n]*\")[ \t]*(?:\x1b\[[0-9;]{0,12}m)?\r?\n\z"
 )
@@ -40,7 +42,8 @@ def _waits() -> Callable[[bytes], bool]:
 
 
 def _table_of(text: bytes) -> bytes:
-    return lines.open_table(text) or lines.open_table(bare_of(text))
+    bare = bare_of(text)
+    return lines.open_table(text) or lines.open_table(bare) or open_head(text) or open_head(bare)
 
 
 class Stream:
@@ -101,7 +104,7 @@ class Stream:
         masked = scrub_bytes(text)[0]
         if not masked.startswith(before):
             masked, before = scrub_bytes(done)[0], b""
-        self._table = _table_of(text) if Family.TABLE in families else b""
+        self._table = _table_of(text) if {Family.TABLE, Family.COLUMNS}.intersection(families) else b""
         return masked[len(before) :]
 
     def _closed(self) -> int:
