@@ -34,14 +34,14 @@ _FILL_IN = re.compile(
     rb"|\d*\*\d*[A-Za-z-]+|(?:&|!!?)[A-Za-z_][\w.-]*|/[\^(\[].*"  # 1*tchar, &anchor, !name, /^expression/
     rb"|%(?:\(\w*\))?[sdrq]|%[+#0 -]?\d*[a-zA-Z]"  # %(token)s, %-10s
     rb"|[xX*.#?_\-0]{3,}"  # xxxxxxxx, ********
-    rb"|(?:your|my|insert|replace|enter|put|change)[-_ ](?:[a-z]+\d?[-_ ]?){1,6}"  # your-token-here
-    rb"|(?:YOUR|MY|INSERT|REPLACE|ENTER|PUT|CHANGE)[-_](?:[A-Z]+[-_]?){1,6}"  # YOUR_ACCESS_TOKEN
+    rb"|(?:your|my|insert|replace|enter|put|change)[-_ ](?:[a-z]++\d?[-_ ]?){1,6}"  # your-token-here
+    rb"|(?:YOUR|MY|INSERT|REPLACE|ENTER|PUT|CHANGE)[-_](?:[A-Z]++[-_]?){1,6}"  # YOUR_ACCESS_TOKEN
     rb"|(?:[A-Za-z0-9]+[-_])*(?:abc|ABC)123\.\.\."  # discord-secret-abc123...
     rb"|(?:fake|test|dummy|mock|custom)[-_](?:[a-z]+[-_]){0,2}token"  # test_token
     rb"|(?:an?|the|some)[-_ ](?:[a-z]+[-_ ]){0,5}(?:pass[a-z]*|secret|token|key|value|string|text|name)[a-z]*(?:[-_ ][a-z]+)?"  # the-token
     rb"|[A-Za-z_-]*(?:_here|-here|_HERE|-HERE|[xX*]{4,}|(?:[0-9]{2}[-_])?\.\.\.)"  # sk-xxxxxx, abc..., sk-ant-api03-...
     rb"|(?:[a-z_]\w{0,40}\.)*[A-Z][A-Za-z0-9]{1,40}(?:(?:Private|Public|Secret)Key|Token|Credentials?)"  # A class: X448PrivateKey, OAuth2Token
-    rb"|\$[A-Za-z_]\w*(?:(?:::|->|[./-])[\w.-]*)+#?|\\?[\"']\$\w+\\?[\"']|\*[A-Za-z]+(?:_[A-Za-z]+)+"  # Variables
+    rb"|\$[A-Za-z_]\w*+(?:(?:::|->|[./-])(?:[\w.]|-(?!>))*+)++#?|\\?[\"']\$\w+\\?[\"']|\*[A-Za-z]+(?:_[A-Za-z]+)+"  # Variables
     rb"|--[a-z][a-z-]*(?:=.*)?|-?anonymous@"  # An option, an anonymous login
     rb"|(?:AES|SHA|PKCS|UTF|RSA|HMAC|MD|[EHPR]S|ED|X)-?\d{1,5}(?:-[A-Z]{2,6})?"  # The name of an algorithm
     rb"|(?:u?int|U?INT|CARD|float|FLOAT)\d{1,3}(?:_t)?|(?:[0-9a-f]{0,4}:){2,7}[0-9a-f]{0,4}"  # A type, an address
@@ -50,10 +50,12 @@ _FILL_IN = re.compile(
     rb"|(?:env|secret|vault|ref|file|aws|ssm|op|arn|sops|gcp|azure)s?[:.(].*"  # env:TOKEN, vault:kv/token
 )
 _RELEASE = re.compile(
-    rb"(?:%(version)s(?:[ ]?(?:-|\|\||,)?[ ]?%(version)s)*"  # A version, or a range of them: ^1.0.4
+    rb"(?:%(version)s(?:[ ]?(?:(?:-|\|\||,)[ ]?)?%(version)s)*"  # A version, or a range of them: ^1.0.4
     rb"|(?:\^|~|[<>]=?)[ ]?\d{1,9}|(?:npm|workspace|file|link|github|git|patch|catalog|portal):.*"  # A package's source
     rb"|(?:sha(?:1|224|256|384|512)|md5|h1|blake2b)[-:](?:[A-Za-z0-9+/]{22,}={0,2}|[0-9a-f]{32,}))"
-    % {b"version": rb"(?:\^|~>?|[<>]=?|=+|v)?[ ]?\d{1,9}(?:\.(?:\d{1,9}|[xX*])){1,3}(?:[-+][A-Za-z0-9.+-]{1,40})?"}
+    % {
+        b"version": rb"(?:(?:\^|~>?|[<>]=?|=+|v)[ ]?)?\d{1,9}(?:\.(?:\d{1,9}|[xX*])){1,3}(?:[-+][A-Za-z0-9.+-]{1,40}+)?+"
+    }
 )
 _TAIL = 8
 _MASKING = (b"x", b"X", b"*", b"_", b"-", b".")
@@ -76,7 +78,7 @@ _DOTTED = re.compile(
 )  # The parts of a JWT are longer.
 _PART_OF_WAY = re.compile(rb"\w{20,}")
 _WORDS = re.compile(
-    rb"-{0,2}(?:[A-Za-z]{1,15}|v?\d{1,5}[a-z]?|[A-Za-z]{1,12}\d{1,5}[a-z]?)(?:[-_./:=](?:[A-Za-z]{1,15}|v?\d{1,5}[a-z]?|[A-Za-z]{1,12}\d{1,5}[a-z]?))+"
+    rb"-{0,2}(?:[A-Za-z]{1,15}|\d{1,5}[a-z]?|[A-Za-z]{1,12}\d{1,5}[a-z]?)(?:[-_./:=](?:[A-Za-z]{1,15}|\d{1,5}[a-z]?|[A-Za-z]{1,12}\d{1,5}[a-z]?))+"
 )
 _NUMBER = re.compile(rb"[+-]?[\d.,_:/ -]+(?:[a-zA-Z%]{1,2})?|0x[0-9a-fA-F]{1,16}[uUlL]{0,3}")
 _TELLING_WORD = re.compile(rb"token|secret|passw|api_?key|auth|bearer|credential|getenv|environ", re.IGNORECASE)

@@ -1,5 +1,6 @@
 """Random texts of few letters beside a key, and the names and paths that look like them."""
 
+import time
 from random import Random
 from string import ascii_letters, ascii_lowercase, ascii_uppercase, digits
 
@@ -116,3 +117,25 @@ def test_random_letters_without_a_number_are_masked(text: str, masked: str) -> N
 def test_places_to_fill_in_stay(text: str) -> None:
     """An argument of a script, what a shell says of a variable without a value, words behind a prefix."""
     assert scrub_text(text) == (text, 0)
+
+
+@each_row(
+    "value",
+    [
+        pytest.param("$" + "a-" * 26, id="variable"),
+        pytest.param("1.1 " * 16, id="releases"),
+        pytest.param("1.1-" * 26, id="suffixes"),
+        pytest.param("v1." * 24, id="words"),
+        pytest.param("your-" + "a" * 60, id="place to fill in"),
+        pytest.param("YOUR_" + "A" * 60, id="place in capitals"),
+    ],
+)
+@each_row("text", ['password="{}!1"', "token: {}!1\n", "https://a:{}!1@h/", "<password>{}!1</password>"])
+def test_value_that_nearly_is_harmless_is_judged_at_once(text: str, value: str) -> None:
+    """An expression that can read it in several ways would try all of them, which are more than a million."""
+    scrub_text('password="hunter22x"')  # The expressions are compiled on first use.
+    before = time.process_time()
+
+    scrub_text(text.format(value))
+
+    assert time.process_time() - before < 0.2
