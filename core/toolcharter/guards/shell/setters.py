@@ -70,7 +70,7 @@ def sets_own(words: Sequence[Word]) -> bool:
     if words and words[0].text == "export":
         return exports_harmless(words)
     names = set_by(words)
-    return names is not None and all(map(is_own, names))
+    return bool(names) and all(map(is_own, names))  # Without a name, `declare` prints every variable.
 
 
 def _printed(words: Sequence[Word]) -> tuple[str, ...] | None:
