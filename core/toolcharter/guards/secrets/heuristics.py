@@ -33,14 +33,15 @@ _FILL_IN = re.compile(
     rb"|\$[({].*|&lt;.*&gt;\W*|<[^<>]*>|(?:\{[^{}]*\}[:@/._-]?)+|\$?\{\{[^{}]*\}\}|\[[^\[\]]*\]+"  # <your token>, {token}, {{ token }}
     rb"|\d*\*\d*[A-Za-z-]+|(?:&|!!?)[A-Za-z_][\w.-]*|/[\^(\[].*"  # 1*tchar, &anchor, !name, /^expression/
     rb"|%(?:\(\w*\))?[sdrq]|%[+#0 -]?\d*[a-zA-Z]"  # %(token)s, %-10s
+    rb"|\W{1,8}(?:REDACTED|FILTERED|MASKED|HIDDEN|REMOVED)\W{1,8}|[xX*]{6,}[A-Za-z0-9]{1,4}"  # ***REDACTED***, xxxxxxxx1234
     rb"|[xX*.#?_\-0]{3,}"  # xxxxxxxx, ********
-    rb"|(?:your|my|insert|replace|enter|put|change)[-_ ](?:[a-z]++\d?[-_ ]?){1,6}"  # your-token-here
+    rb"|(?:your|my|insert|replace|enter|put|change)[-_ ](?:(?:[a-z]++\d?|\d)[-_ ]?){1,7}"  # your-token-here
     rb"|(?:YOUR|MY|INSERT|REPLACE|ENTER|PUT|CHANGE)[-_](?:[A-Z]++[-_]?){1,6}"  # YOUR_ACCESS_TOKEN
     rb"|(?:[A-Za-z0-9]+[-_])*(?:abc|ABC)123\.\.\."  # discord-secret-abc123...
     rb"|(?:fake|test|dummy|mock|custom)[-_](?:[a-z]+[-_]){0,2}token"  # test_token
     rb"|(?:an?|the|some)[-_ ](?:[a-z]+[-_ ]){0,5}(?:pass[a-z]*|secret|token|key|value|string|text|name)[a-z]*(?:[-_ ][a-z]+)?"  # the-token
     rb"|[A-Za-z_-]*(?:_here|-here|_HERE|-HERE|[xX*]{4,}|(?:[0-9]{2}[-_])?\.\.\.)"  # sk-xxxxxx, abc..., sk-ant-api03-...
-    rb"|(?:[a-z_]\w{0,40}\.)*[A-Z][A-Za-z0-9]{1,40}(?:(?:Private|Public|Secret)Key|Token|Credentials?)"  # A class: X448PrivateKey, OAuth2Token
+    rb"|(?:[a-z_]\w{0,40}\.)*[A-Z][A-Za-z0-9]{1,40}(?:(?:Private|Public|Secret)Key|Token|Credentials?)\d?"  # A class: X448PrivateKey, OAuth2Token
     rb"|\$[A-Za-z_]\w*+(?:(?:::|->|[./-])(?:[\w.]|-(?!>))*+)++#?|\\?[\"']\$\w+\\?[\"']|\*[A-Za-z]+(?:_[A-Za-z]+)+"  # Variables
     rb"|--[a-z][a-z-]*(?:=.*)?|-?anonymous@"  # An option, an anonymous login
     rb"|(?:AES|SHA|PKCS|UTF|RSA|HMAC|MD|[EHPR]S|ED|X)-?\d{1,5}(?:-[A-Z]{2,6})?"  # The name of an algorithm

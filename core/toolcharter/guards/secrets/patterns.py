@@ -70,7 +70,7 @@ SERIAL = (
     r"\xe2\x80[\x8b-\x8f\xaa-\xae]",
     r"\xe2\x81[\xa0-\xaf]",
     r"\xef\xb8[\x80-\x8f]",
-    r"%(?:0[ADad]|2[0BDEFbdef]|3[0-9ADad]|[46][0-9A-Fa-f]|5[0-9AFaf]|7[0-9AEae])",
+    r"%(?:0[ADad]|2[06BDEFbdef]|3[0-9ADad]|[46][0-9A-Fa-f]|5[0-9AFaf]|7[0-9AEae])",
     r"\\u00[2-7][0-9A-Fa-f]",
     r"\\x[2-7][0-9A-Fa-f]",
     r"\\/",
@@ -96,10 +96,12 @@ PLUS = r"(?:\+|\.\.?|&|~|\|\||<>|<<|\.concat\()?"
 # Two strings that are concatenated, on one line or on two. The source code may be within JSON.
 _BETWEEN = rf"[ \t]*{PLUS}[ \t]*(?:(?:\\?\r?\n|\\{{1,2}}n)[ \t]*{PLUS}[ \t]*)?[A-Za-z]{{0,2}}\\{{0,2}}[\"']"
 _CONTINUED = rf"(?:\\{{0,2}}[\"']{_BETWEEN}|`[ \t]*\+\s*`)"
+# A string that names what follows: the `+` of a diff or of a plan stands in front of each member.
+_NAME_OF_NEXT = rf"{_SIGN}{{1,100}}\\{{0,2}}[\"'][ \t]*(?:=[^=]|:)"
 JOINTS = "|".join(
     (
         *(
-            rf"{first}(?<={_SIGN}{{2}}{first}){rest}{_BETWEEN}(?={_SIGN}{{2}})"
+            rf"{first}(?<={_SIGN}{{2}}{first}){rest}{_BETWEEN}(?={_SIGN}{{2}})(?!{_NAME_OF_NEXT})"
             for first, rest in ((r"\\", r"\\?[\"']"), ('"', ""), ("'", ""))
         ),
         rf"`(?<={_SIGN}{{2}}`)[ \t]*\+\s*`(?={_SIGN}{{2}})",

@@ -213,7 +213,7 @@ _DEFAULT = KEY + KEY_END + CLOSE + rf"(?:{_TYPED})[\"'`]([^\"'`\r\n\\]{{6,}})[\"
 # If only words connect key and value, a short value needs letters, digits and special characters.
 _NEAR = (
     r"(?i:passw(?:or)?d|passphrase|passcode|(?:\b|_)pass|pwd)"
-    r"(?:[\"'`]?[ \t]+(?:is|was)[ \t]+[\"'`]?|[\"'][ \t]*,[ \t]*[\"']|`?[ \t]*\|[ \t]*`?)([^\s\"'`|<>(){}]{6,})(?:[\s\"'`|]|$)"
+    r"(?:[\"'`]?[ \t]+(?:is|was|to)[ \t]+[\"'`]?|[\"'][ \t]*,[ \t]*[\"']|`?[ \t]*\|[ \t]*`?)([^\s\"'`|<>(){}]{6,})(?:[\s\"'`|]|$)"
 )
 OPENVPN_LOGIN = r"<(?:auth|http-proxy)-user-pass>[ \t]*\r?\n"
 """The line above a name and a password, each on its own line, in OpenVPN's settings."""

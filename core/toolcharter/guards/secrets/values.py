@@ -100,9 +100,22 @@ def _scrub_mapping(value: Mapping[str, Any], above: str, depth: int) -> tuple[An
             secret = "value" if named else above
         if above and not secret and isinstance(item, str) and _shapes().is_strong(_bytes(item)):
             secret = above
-        masked[name], in_item = _scrub(item, secret, depth + 1)
+        is_list = not secret and isinstance(item, list | tuple) and _is_telling(key.removesuffix("s"))
+        masked[name], in_item = _scrub_list(item, depth + 1) if is_list else _scrub(item, secret, depth + 1)
         total += in_key + in_item
     return (masked, total) if total else (value, 0)
+
+
+def _scrub_list(items: Sequence[Any], depth: int) -> tuple[Any, int]:
+    """Mask the random texts of a list such as `tokens`: often it holds tokens of another kind."""
+    if depth == _MAX_DEPTH:
+        return MASK, 1
+    found = [
+        (MASK, 1) if isinstance(item, str) and _shapes().is_strong(_bytes(item)) else _scrub(item, "", depth + 1)
+        for item in items
+    ]
+    count = sum(number for _, number in found)
+    return ([item for item, _ in found], count) if count else (items, 0)
 
 
 def _scrub_words(items: Sequence[Any]) -> tuple[Any, int]:

@@ -28,6 +28,10 @@ _NEXT = re.compile(_PREFIX + rb"[ \t]*[\"']?(" + _RUN + rb"*+)" + _CLOSED)
 _CLOSING = b"\"'+,.\\ \t\r\n"
 _BEFORE = b" \t\"'>|#*+-:/0123456789"
 _WORD = re.compile(rb"[A-Z]?[a-z_-]{2,}")
+_ASSIGNED = re.compile(rb"(?:[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*|[a-z][a-z0-9]*(?:_[a-z0-9]+)+)(?==)")
+"""A name that the next line assigns: its `=` is no padding."""
+_NAMES = re.compile(rb"\\{0,2}[\"'][ \t]*(?:=[^=]|:)")
+"""Behind a string that names what follows, as each member of a plan or a diff does."""
 _JOINED = re.compile(rb"[\w+/=.-](?:\\|(?:\\{0,2}[\"']|`)[ \t]*%s[ \t]*\\?)\r?\n\Z" % PLUS.encode())
 _LONGEST = 4096
 """In bytes: how much of joined lines is read as one line at most."""
@@ -57,9 +61,11 @@ def _split(data: bytes, parts: list[Span]) -> Iterator[list[Span]]:
 
 
 def _lines_of(data: bytes, chain: list[Span]) -> list[Span]:
-    """*chain* without a last line that is an ordinary word, and without the `+` or `-` before each line of a diff."""
+    """*chain* without a last line that is an ordinary word or assigns a name, and without the `+` or `-` before each line of a diff."""
     start, stop = chain[-1]
-    if data[stop : stop + 1] != b"=" and _WORD.fullmatch(data, start, stop):
+    is_word = data[stop : stop + 1] != b"=" and _WORD.fullmatch(data, start, stop)
+    name = _ASSIGNED.match(data, start)
+    if is_word or (name and name.end() == stop) or _NAMES.match(data, stop):
         chain = chain[:-1]
     signs = {data[start] for start, _ in chain}
     return [(start + 1, stop) for start, stop in chain] if signs in ({0x2B}, {0x2D}) else chain

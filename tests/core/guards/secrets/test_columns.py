@@ -40,6 +40,7 @@ def streamed(text: str, length: int) -> str:
         ),
         pytest.param("insert into public.\"users\" (\"name\", \"secret\") values ('o''neil', '{}');\n", id="quotes"),
         pytest.param("INSERT INTO users (created, token, password) VALUES (now(), NULL, E'{}');\n", id="calls"),
+        pytest.param("INSERT INTO users (password) VALUES ('{}', 'more than there are names');\n", id="more-values"),
         pytest.param("REPLACE INTO cfg (k, password) VALUES ('smtp\\'s', '{}');\n", id="replace"),
     ],
 )

@@ -62,3 +62,26 @@ def test_value_of_an_element_is_masked(text: str) -> None:
 def test_elements_without_a_secret_stay(text: str) -> None:
     """Types, labels, sentences."""
     assert scrub_text(text) == (text, 0)
+
+
+@each_row(
+    "text",
+    [
+        pytest.param("export STRIPE_KEY='{}'\nSENTRY_AUTH_TOKEN=\"{}\"\nNODE_ENV=production\n", id="quoted"),
+        pytest.param("API_KEY={}\nOTHER_KEY=\nA=1\n", id="empty"),
+        pytest.param("api_key = '{}'\naccess_token='{}'\n", id="small"),
+        pytest.param(
+            '  + variables = {{\n      + "API_TOKEN" = "{}"\n      + "STAGE"     = "prod"\n    }}\n', id="plan"
+        ),
+        pytest.param('+  "token": "{}"\n+  "name": "x"\n', id="diff"),
+        pytest.param("redirect=https%3A%2F%2Fx%3Faccess_token%3D{}%26state%3D1", id="parameter"),
+        pytest.param("Set `DB_PASSWORD` to `{}` and restart.", id="sentence"),
+    ],
+)
+def test_what_follows_a_secret_stays(text: str) -> None:
+    """The name that the next line assigns is no more of it, nor is the next member of a plan, or the next parameter."""
+    value = hashlib.sha256(b"next").hexdigest()[:32] + "G7k"
+
+    assert scrub_text(text.replace("{}", value).replace("{{", "{").replace("}}", "}"))[0] == (
+        text.replace("{}", MASK).replace("{{", "{").replace("}}", "}")
+    )

@@ -216,3 +216,25 @@ def test_table_within_a_document_is_read_as_a_table() -> None:
     masked, count = scrub_json(orjson.dumps({"content": f"user,password\nann,{secret}\n"}))
 
     assert (orjson.loads(masked), count) == ({"content": f"user,password\nann,{MASK}\n"}, 1)
+
+
+def test_random_texts_of_a_list_are_masked() -> None:
+    """`tokens` may be those of a language, and others of its kind are secrets."""
+    listed = {"tokens": [HEX, "the", ["quick", 7]], "api_keys": (HEX[:40], "docs"), "names": [HEX]}
+
+    assert scrub_value(listed) == (
+        {"tokens": [MASK, "the", ["quick", 7]], "api_keys": [MASK, "docs"], "names": [HEX]},
+        2,
+    )
+    assert scrub_value({"tokens": ["the", "quick"]}) == ({"tokens": ["the", "quick"]}, 0)
+    assert scrub_json(json.dumps({"tokens": [HEX]}).encode())[1] == 1
+
+
+def test_list_that_lies_too_deep_is_masked_as_a_whole() -> None:
+    """As any container is."""
+    value: Any = {"tokens": ["the"]}
+    for _ in range(199):
+        value = {"a": value}
+
+    assert scrub_value(value)[1] == 1
+    assert '{"tokens": "[REDACTED]"}' in json.dumps(scrub_value(value)[0])

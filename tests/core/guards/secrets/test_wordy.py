@@ -53,6 +53,7 @@ def test_random_text_beside_a_key_is_masked(text: str, letters: str, length: int
         "secret_key: /srv/app2/Production/keys/signingKey/current/v1\n",
         "password: required_unless_passwordless_2fa\n",
         "api_key: http2_xmlrpc_gateway_key1\n",
+        "kubectl get secret db-4f8a-11f37-x9k2p\n",
     ],
 )
 def test_names_and_paths_with_numbers_stay(text: str) -> None:
@@ -111,6 +112,10 @@ def test_random_letters_without_a_number_are_masked(text: str, masked: str) -> N
         'client_secret="your-auth0-client-secret"',
         'client_secret="discord-client-secret-abc123..."',
         "var mapToken = mapToken2;",
+        "authToken: AuthToken2",
+        "secret=***REDACTED***",
+        "api_key=XXXXXXXXXXXX1234",
+        'api_key = "your_api_key_2"',
         "const token = error62 ?? this.stack.pop();",
     ],
 )
