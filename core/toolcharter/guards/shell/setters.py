@@ -69,7 +69,7 @@ def sets_own(words: Sequence[Word]) -> bool:
     """
     if words and words[0].text == "export":
         return exports_harmless(words)
-    names = set_by(words)
+    names = set_by(words) or ()
     return bool(names) and all(map(is_own, names))  # Without a name, `declare` prints every variable.
 
 
