@@ -286,8 +286,7 @@ class Host:
             parameters: As for `govern`.
 
         Raises:
-            StateRejected: *state* was not made by this host, has expired, was answered before, or is for another call; or
-                *body* is missing.
+            StateRejected: *state* is another host's, expired, already answered or for another call, or *body* is missing.
         """
         question, call_id = self._redeemed(state, answer, of, has_body=body is not None)
         tool, args, caller = question.tool, question.args, question.caller

@@ -1,8 +1,7 @@
 """Finds every command that a tool call would run, and what rules, the disk and the floor have to check for each.
 
-`parse.script` parses a line, and `programs.requirements` reads each command by the table of its program. The commands that a
-command starts, and the source that it hands to a shell, are appended and read in turn. The floor checks all of them. Pure:
-nothing is run or opened.
+`parse.script` parses a line, and `programs.requirements` reads each command by the table of its program. Commands that another
+one starts, and source for a shell, are appended and read in turn. The floor checks all. Pure: nothing is run or opened.
 """
 
 from collections import Counter
