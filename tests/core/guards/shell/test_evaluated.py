@@ -1,5 +1,6 @@
 """`eval` of what certain programs print for it is understood, as `source` is; of anything else it is not."""
 
+import pytest
 from tests.rows import each_row
 
 from toolcharter.guards.shell.analyse import analyse
@@ -43,13 +44,20 @@ NOT_UNDERSTOOD = [
 
 @each_row("line", UNDERSTOOD)
 def test_what_sets_up_a_shell_is_understood(line: str) -> None:
-    """A rule has to mention the words, and it is not known where later commands run."""
+    """A rule has to mention the words."""
     found = analyse([line], WS)
     needs = {need.form for one in found.commands for need in one.needs}
 
     assert (found.unresolved_program, found.unsupported, found.catastrophe) == (None, None, None)
     assert "eval" in needs
-    assert all(one.needs for one in found.commands if not one.within and one.program in {"ls", "make"})
+
+
+@pytest.mark.parametrize("line", ['eval "$(direnv hook bash)"; make', 'eval "$(mise activate bash)"; ls'])
+def test_later_commands_run_in_an_unknown_folder(line: str) -> None:
+    """A rule for them has to cover every folder."""
+    later = analyse([line], WS).commands[-1]
+
+    assert (later.program, [need.form for need in later.needs]) == (line.rpartition(" ")[2], ["(unknown folder)"])
 
 
 @each_row("line", NOT_UNDERSTOOD)
