@@ -211,7 +211,7 @@ class _Analyser:
         self.started_by: dict[int, int] = {}
         """The position of each started command, with the position of the command that starts it."""
         self._read_from: dict[int, int] = {}
-        """The same, also for a command that is all of the source that another one holds: both read the same input."""
+        """The position of each command with that of the command whose input it reads: its starter, or the shell of its source."""
         self._asked_for: set[int] = set()
         """The positions of commands whose requirements are already among those of their starter."""
         self._resolves = resolves

@@ -106,12 +106,12 @@ class Word(NamedTuple):
     """The program that its names come from, such as `docker` or `git`, if no such name can be an option or a glob; if it
     `splits`, it becomes one word or none."""
     place: str = ""
-    """The path that it is, if it is the folder that the line runs in or lies below it: `"$PWD/a.md"`, `"$(pwd)"`."""
+    """Its path, if it names the folder that the line runs in, or a path below: `"$PWD/a.md"`, `"$(pwd)"`."""
 
     def is_name_for(self, kind: str, argument: str) -> bool:
         """Whether a role of this *kind* and *argument* accepts every name that the word may be."""
         if kind == "shown" and self.named_by in {LOGIN, REFERENCE}:
-            return True  # What begins with a dash only changes how `echo` prints.
+            return True  # A name with a leading dash can only change how `echo` prints.
         if kind in {"text", "shown"}:
             return self.named_by in _PLAIN_NAMES
         return self.named_by == _TAKE_NAMES.get(argument, argument)
@@ -123,7 +123,7 @@ class Word(NamedTuple):
 
     @property
     def placed(self) -> "Word":
-        """The same word as one text, if it is the path of a `place`."""
+        """The same word with its `place` as its text, if it has one."""
         return Word(self.form, self.place, prefix=self.place) if self.place else self
 
     @property

@@ -13,7 +13,7 @@ _SAME_SHELL = frozenset({"eval", "trap", "source", ".", "command", "builtin"})
 _HANDERS = frozenset(
     """bash builtin chroot command dash doas env eval exec ionice nice nohup setsid sh ssh stdbuf sudo time timeout""".split()
 )
-"""Programs that read nothing of their input, and leave all of it to what they start; `sudo -S` reads a password."""
+"""Programs that leave all of their input to the command that they start. `sudo -S` is an exception: it reads a password."""
 _READS_PASSWORD = re.compile(r"-[A-Za-z]*S.*|--std.*")
 _CHECKING = frozenset({"-n", "-e", "-u", "-v", "-x", "-"})
 """Options behind which a shell with `-n` still runs nothing."""

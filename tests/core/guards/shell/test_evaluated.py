@@ -1,4 +1,4 @@
-"""`eval` of what certain programs print for it is understood, as `source` is; of anything else it is not."""
+"""`eval` of output that certain programs print for it is understood, as `source` is; `eval` of other output is not."""
 
 import pytest
 from tests.rows import each_row
@@ -62,5 +62,5 @@ def test_later_commands_run_in_an_unknown_folder(line: str) -> None:
 
 @each_row("line", NOT_UNDERSTOOD)
 def test_any_other_text_that_is_evaluated_is_not(line: str) -> None:
-    """Nobody knows what runs, and so it is denied in every mode."""
+    """The guard cannot know what runs, so the line is denied in every mode."""
     assert analyse([line], WS).unresolved_program is not None

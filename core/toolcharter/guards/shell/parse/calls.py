@@ -37,7 +37,7 @@ _LASTING: Final = frozenset(
     "cd pushd popd exit exec wait read mapfile readarray set shopt export readonly umask ulimit let".split()
 )
 """Builtins whose effect on the shell would be lost in the subshell that replaces a function with `return`."""
-# Arithmetic that may set a variable, but for a sum such as `$((n + 1))`.
+# Arithmetic that may set a variable; a sum such as `$((n + 1))` cannot.
 _SETS_IN_ARITHMETIC: Final = re.compile(r"(?<!\$)\(\(|\$\(\((?!(?:[\w \t*/%]|[+](?!\+)|-(?!-))*\)\))")
 _SETS: Final = re.compile(r"\+?=|[ \t\n]+in(?![A-Za-z0-9_])")
 

@@ -15,7 +15,7 @@ _ELSE_NUMBER = re.compile(r":?-[0-9]{1,9}")
 _USUAL = {"HOME": ("~",), "PWD": (".",)}
 """The values of variables before the line assigns to them."""
 _NUMBERS = frozenset("#?$")
-# What may set `PWD`, give a name another meaning, or lead elsewhere by letters that the line does not show.
+# Text in a line that may set `PWD`, change the meaning of a name, or change the folder in a hidden way.
 _UNPLACED = re.compile(
     r"(?<![$\w{])PWD|(?<!\$)\{PWD|CDPATH|IFS|(?<![\w-])(?:printf[ \t]+-|eval|source|alias|enable|builtin|command|declare"
     r"|typeset|export|readonly|local|read|mapfile|readarray|getopts|unset|trap)(?![\w-])"
@@ -71,7 +71,7 @@ def parameter(scanner: Scanner, name: str, *, quoted: bool) -> Piece:
 
 
 def place_of(scanner: Scanner) -> str:
-    """The path of the folder in which a command runs that is read now; empty if it may run in another one."""
+    """The path of the folder in which the current command runs; empty if it is not known."""
     if len(scanner.here) != 1 or not scanner.workspace or _UNPLACED.search(scanner.source):
         return ""
     # In a loop, a later turn may begin elsewhere.
@@ -81,7 +81,7 @@ def place_of(scanner: Scanner) -> str:
 
 
 def is_plain(place: str) -> bool:
-    """Whether bash makes one word of *place* without quotes, too."""
+    """Whether *place* stays one word even without quotes."""
     return _PLAIN.fullmatch(place) is not None
 
 

@@ -46,7 +46,7 @@ def substituted(scanner: Scanner, positions: range, *, quoted: bool) -> Piece:
 
 
 def _place(scanner: Scanner, positions: range) -> str:
-    """The path that `pwd` prints; empty if the commands are others."""
+    """The path that `pwd` prints; empty for any other commands."""
     if len(positions) != 1 or scanner.functions or scanner.commands[positions.start].form != "pwd":
         return ""
     return place_of(scanner)

@@ -28,7 +28,7 @@ def values_of(words: Sequence[Word]) -> tuple[Word, ...]:
 
 
 def _is_glob(word: Word) -> bool:
-    """Whether *word* is a glob as it is written."""
+    """Whether *word* is a literal glob."""
     return word.pattern is not None and word.splits and not word.parts
 
 
@@ -41,11 +41,11 @@ def written_out(scanner: Scanner, start: int, name: str, values: Sequence[Word],
     """Unroll a loop: repeat its body for each of *values*.
 
     Args:
-        scanner: Stands behind the loop; the body's commands are the last ones.
+        scanner: The scanner, behind the loop; the body's commands are its last ones.
         start: The position of the first command of the body.
         name: The variable of the loop.
         values: Its values; empty if they are not known.
-        is_held: Whether the variable stays one that the line has set if the loop cannot be unrolled.
+        is_held: Whether the value of the variable is known even if the loop cannot be unrolled.
 
     Returns:
         The commands of all turns; those of the body without the variable's values if it cannot be unrolled.
