@@ -183,11 +183,11 @@ if TYPE_CHECKING:
     from toolcharter.guards.process.sockets import sockets_below as sockets_below
     from toolcharter.guards.secrets.text import scrub_text as scrub_text
     from toolcharter.guards.secrets.values import scrub_value as scrub_value
+    from toolcharter.guards.shell.code_detection import code_arguments as code_arguments
+    from toolcharter.guards.shell.code_detection import with_input as with_input
     from toolcharter.guards.shell.git.settings import GIT_SETTINGS as GIT_SETTINGS
     from toolcharter.guards.shell.git.settings import GIT_VARIABLES as GIT_VARIABLES
     from toolcharter.guards.shell.git.settings import git_setting_variables as git_setting_variables
-    from toolcharter.guards.shell.handed import code_arguments as code_arguments
-    from toolcharter.guards.shell.handed import with_input as with_input
     from toolcharter.guards.state_folder import StateFolder as StateFolder
     from toolcharter.guards.state_folder import UnsafeState as UnsafeState
     from toolcharter.guards.state_folder import state_path as state_path
@@ -220,7 +220,7 @@ _HOMES = {
     "toolcharter.guards.secrets.text": "scrub_text",
     "toolcharter.guards.secrets.values": "scrub_value",
     "toolcharter.guards.shell.git.settings": "GIT_SETTINGS GIT_VARIABLES git_setting_variables",
-    "toolcharter.guards.shell.handed": "code_arguments with_input",
+    "toolcharter.guards.shell.code_detection": "code_arguments with_input",
     "toolcharter.guards.state_folder": "StateFolder UnsafeState state_path",
     "toolcharter.guards.store.handle": "StoreHandle",
     "toolcharter.hookspecs": "hookimpl",

@@ -11,9 +11,9 @@ from toolcharter.policy.lint.coverage import ToolSignature
 from toolcharter.profile.globs import fold
 
 if TYPE_CHECKING:
-    from toolcharter.guards.shell import handed
+    from toolcharter.guards.shell import code_detection
 else:
-    handed = lazy("toolcharter.guards.shell.handed")
+    code_detection = lazy("toolcharter.guards.shell.code_detection")
 
 _DEEPEST = 8
 """The most references and branches that are followed: a reference may lead to itself."""
@@ -39,7 +39,7 @@ def signature_of(tool: BuiltTool) -> ToolSignature:
         advertised = _actions(tool.spec.advertise(tool.policy, deepcopy(schema)), arguments)
     evaluated: tuple[str, ...] = ()
     if tool.spec.invocation is not None and tool.spec.kind in {"cli", "custom"}:
-        evaluated = handed.code_arguments(tool.spec.invocation, schema)
+        evaluated = code_detection.code_arguments(tool.spec.invocation, schema)
     return ToolSignature(tool.facts, known_names, actions, has_invocation, textless, evaluated, advertised)
 
 

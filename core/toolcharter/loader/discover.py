@@ -14,9 +14,9 @@ from toolcharter.loader.hooks import cause
 from toolcharter.loader.load import Loaded, LoadedExtension, LoadedTool
 
 if TYPE_CHECKING:
-    from toolcharter.guards.shell import handed
+    from toolcharter.guards.shell import code_detection
 else:
-    handed = lazy("toolcharter.guards.shell.handed")
+    code_detection = lazy("toolcharter.guards.shell.code_detection")
 
 KINDS = frozenset({"cli", "custom", "mcp"})
 """The kinds a discovered tool may have. It needs its own `allow` rule; only the floor and `deny` judge what it runs."""
@@ -147,7 +147,7 @@ def _evaluated(spec: ToolSpec[Any]) -> tuple[str, ...]:
     if spec.invocation is None or spec.parameters is None:
         return ()
 
-    return handed.code_arguments(spec.invocation, spec.parameters)
+    return code_detection.code_arguments(spec.invocation, spec.parameters)
 
 
 def _may_extend(policy: Any) -> bool:

@@ -8,7 +8,7 @@ from tests.rows import each_row
 
 from toolcharter import ToolSpec
 from toolcharter.cli.group import toolcharter as group
-from toolcharter.guards.shell.handed import code_arguments
+from toolcharter.guards.shell.code_detection import code_arguments
 from toolcharter_cli_tools.templates import filled, words_of
 
 RECIPES: dict[str, dict[str, Any]] = {

@@ -14,22 +14,22 @@ from toolcharter._lazy import lazy
 from toolcharter.api.command import AnalysedCommand, ListedNames, PathAccess, Requirement, Starter
 from toolcharter.guards.shell.deny_forms import bare, deny_forms
 from toolcharter.guards.shell.floor import look as look_at_floor
+from toolcharter.guards.shell.nested_commands import moved_to, name_of, runs_bash, seen_from, started_by, text_read_by
 from toolcharter.guards.shell.nodes import Command, Inner, NotUnderstood, Reading, Script, Word
 from toolcharter.guards.shell.parse.cwd import moves
 from toolcharter.guards.shell.parse.script import of_vector, parse
 from toolcharter.guards.shell.programs.requirements import read
 from toolcharter.guards.shell.programs.tables import CORE
-from toolcharter.guards.shell.started import moved_to, name_of, runs_bash, seen_from, started_by, text_read_by
 
 if TYPE_CHECKING:
-    from toolcharter.guards.shell import evaluated, inputs, kept
+    from toolcharter.guards.shell import eval_outputs, inputs, stored_text
     from toolcharter.guards.shell import links as links_of_lines
     from toolcharter.guards.shell.inputs import Fed
     from toolcharter.guards.shell.programs.tables import Tables
 else:
-    evaluated = lazy("toolcharter.guards.shell.evaluated")
+    eval_outputs = lazy("toolcharter.guards.shell.eval_outputs")
     inputs = lazy("toolcharter.guards.shell.inputs")
-    kept = lazy("toolcharter.guards.shell.kept")
+    stored_text = lazy("toolcharter.guards.shell.stored_text")
     links_of_lines = lazy("toolcharter.guards.shell.links")
 
 MAX_COMMANDS = 200
@@ -244,10 +244,10 @@ class _Analyser:
         """Add requirements that follow from several commands together; *programs* are all their names."""
         if self.keeps:
             for at in range(len(self.readings)):
-                self.demand(at, kept.needs_of(at, self.commands, self.readings))
+                self.demand(at, stored_text.needs_of(at, self.commands, self.readings))
         if "set" in programs:
             for at in range(len(self.readings)):
-                self.demand(at, kept.traced_by(at, self.commands))
+                self.demand(at, stored_text.traced_by(at, self.commands))
         if self._may_link(programs):
             links = links_of_lines.Links(self.commands, self.readings, self._workspace)
             for at, needs, listings in links.additions():
@@ -286,7 +286,7 @@ class _Analyser:
             self.started_by[len(self.commands)] = self._read_from[len(self.commands)] = at
             self._append(started_by(command, inner), depth)
         if (scripts := reading.scripts) and name_of(command) == "eval":
-            scripts = evaluated.scripts_of(command, reading, self.commands, self.functions)
+            scripts = eval_outputs.scripts_of(command, reading, self.commands, self.functions)
         for source in scripts:
             start = len(self.commands)
             self._add_source(command, source.text, depth, f"{source.form} is shell source that cannot be determined.")

@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from typing import Final
 
 from toolcharter.guards.shell.arrays import any_of, keys_of
+from toolcharter.guards.shell.assigned_values import value_of
 from toolcharter.guards.shell.assignments import is_own
 from toolcharter.guards.shell.nodes import Command, Word
 from toolcharter.guards.shell.parse.scanner import Scanner
 from toolcharter.guards.shell.places import objection
 from toolcharter.guards.shell.setters import DECLARING, is_array
-from toolcharter.guards.shell.settled import LIST, Value, holds_number
-from toolcharter.guards.shell.valued import value_of
+from toolcharter.guards.shell.variable_values import LIST, Value, holds_number
 
 _ALL: Final = re.compile(r'"\$\{(!?)([A-Za-z_][A-Za-z0-9_]*)\[@\]\}"')
 

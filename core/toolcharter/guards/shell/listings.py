@@ -14,9 +14,9 @@ from toolcharter.guards.shell.nodes import Command, Word
 from toolcharter.guards.shell.programs.expressions import tail_of
 
 if TYPE_CHECKING:
-    from toolcharter.guards.shell import named
+    from toolcharter.guards.shell import name_listings
 else:
-    named = lazy("toolcharter.guards.shell.named")
+    name_listings = lazy("toolcharter.guards.shell.name_listings")
 
 _MAX_POINTS: Final = 8
 _HERE: Final = "."
@@ -311,7 +311,7 @@ def _git(words: Sequence[Word], folders: tuple[str, ...]) -> Output | None:
     if texts[:1] == ["grep"]:
         return _matching(texts[1:], folders)
     if texts[:1] in (["log"], ["rev-list"]):
-        whose = named.named_by_words(["git", *texts])
+        whose = name_listings.named_by_words(["git", *texts])
         return Output((Word("", splits=True, named_by=whose),)) if whose else None
     is_null = texts[1:2] == ["-z"]
     specs = texts[1 + is_null :]
@@ -325,7 +325,7 @@ def _git(words: Sequence[Word], folders: tuple[str, ...]) -> Output | None:
 def _docker(words: Sequence[Word], _: tuple[str, ...]) -> Output | None:
     """Names of containers and images: no paths, and no options."""
     texts = [word.text for word in words if word.text is not None]
-    whose = named.named_by_words(["docker", *texts]) if len(texts) == len(words) else ""
+    whose = name_listings.named_by_words(["docker", *texts]) if len(texts) == len(words) else ""
     return Output((Word("", splits=True, named_by=whose),)) if whose else None
 
 

@@ -284,7 +284,7 @@ class Requirements(NamedTuple):
     """Listings of names that it gets. The gate checks that the names reach the command unchanged."""
     kept: tuple[Word, ...] = ()
     """Words whose text outlives the line (a commit message) and is output of its other commands; `-` is the standard
-    input. The module `kept` finds out whether those commands read files."""
+    input. The module `stored_text` finds out whether those commands read files."""
     marks: tuple[str, ...] = ()
     """Prefixes that no name may have which a glob of the line matches."""
     module: str = ""

@@ -1,7 +1,7 @@
 """Finds the variables that builtins and arithmetic set: `read -r a b`, `readonly x=5`, `i=$((i + 1))`, `((n > 3))`.
 
 In arithmetic, bash evaluates the value of each variable, which may run commands: `x='a[$(reboot)]'; echo $((x))`. So each
-variable has to hold a number; `settled` checks that when the whole line is parsed. An expression with a subscript is refused.
+variable has to hold a number; `variable_values` checks that when the whole line is parsed. An expression with a subscript is refused.
 Source: bash(1), "SHELL BUILTIN COMMANDS", "ARITHMETIC EVALUATION".
 """
 

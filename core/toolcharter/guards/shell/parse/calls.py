@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from toolcharter.guards.shell.assignments import is_own
-from toolcharter.guards.shell.derived import made
+from toolcharter.guards.shell.parameter_expansions import made
 from toolcharter.guards.shell.parse.notes import Definition, Notes, Reference, Use
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

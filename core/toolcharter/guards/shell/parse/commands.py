@@ -18,11 +18,11 @@ from toolcharter.guards.shell.parse.word_parts import is_glob, literal
 from toolcharter.guards.shell.parse.words import read_assignment, read_declared, read_words
 
 if TYPE_CHECKING:
-    from toolcharter.guards.shell import remembered
+    from toolcharter.guards.shell import tracked_variables
     from toolcharter.guards.shell.parse import subscripts
 else:
     subscripts = lazy("toolcharter.guards.shell.parse.subscripts")
-    remembered = lazy("toolcharter.guards.shell.remembered")
+    tracked_variables = lazy("toolcharter.guards.shell.tracked_variables")
 
 # A whole command of plain words, up to the operator that ends it.
 _PLAIN = re.compile(
@@ -258,7 +258,9 @@ def _back(scanner: Scanner) -> Flow:
 
 def _is_top(scanner: Scanner, word: Word) -> bool:
     """Whether *word* is the top of the repository or empty, as a substitution or as a variable."""
-    return TOP_OF_REPOSITORY.fullmatch(word.form) is not None or (bool(word.parts) and remembered.is_top(scanner, word))
+    return TOP_OF_REPOSITORY.fullmatch(word.form) is not None or (
+        bool(word.parts) and tracked_variables.is_top(scanner, word)
+    )
 
 
 def _turns(scanner: Scanner, words: Sequence[Word]) -> list[Sequence[Word]]:

@@ -14,7 +14,7 @@ from toolcharter.guards.shell.parse.cwd import Flow
 from toolcharter.guards.shell.parse.scanner import Scanner
 from toolcharter.guards.shell.parse.word_parts import MARK, OUTPUT, VALUE, literal
 from toolcharter.guards.shell.parse.words import read_word
-from toolcharter.guards.shell.settled import DERIVED, MATCHED, NUMBER, Value
+from toolcharter.guards.shell.variable_values import DERIVED, MATCHED, NUMBER, Value
 
 if TYPE_CHECKING:
     from toolcharter.guards.shell.parse import subscripts

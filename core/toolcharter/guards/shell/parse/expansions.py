@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from toolcharter._lazy import lazy
 from toolcharter.guards.shell.arrays import any_of, end_of_count
 from toolcharter.guards.shell.assignments import is_own
-from toolcharter.guards.shell.derived import made_of_glob
 from toolcharter.guards.shell.nodes import Word
+from toolcharter.guards.shell.parameter_expansions import made_of_glob
 from toolcharter.guards.shell.parse.ansi import unescaped
 from toolcharter.guards.shell.parse.parameters import SHOWN, hints_of, is_number_with, parameter
 from toolcharter.guards.shell.parse.scanner import Scanner
@@ -18,7 +18,7 @@ from toolcharter.guards.shell.parse.source import read_substitution, read_text_b
 from toolcharter.guards.shell.parse.substitutions import listed_names, substituted
 from toolcharter.guards.shell.parse.word_parts import MARK, MAX_HINTS, Piece, combined
 from toolcharter.guards.shell.setters import Sum, sum_of
-from toolcharter.guards.shell.settled import DERIVED, MATCHED, NUMBER, number_of
+from toolcharter.guards.shell.variable_values import DERIVED, MATCHED, NUMBER, number_of
 
 if TYPE_CHECKING:
     from toolcharter.guards.shell.parse import subscripts
@@ -29,7 +29,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]|[@*#?$!-]")
 _BRACED_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?$!-]")
 _DEFAULT = re.compile(r":?[-+]|%%?|##?")
 _ASSIGNING = re.compile(r":?=")
-# Replacements, changes of case, substrings: `settled` applies them to known values.
+# Replacements, changes of case, substrings: `variable_values` applies them to known values.
 _CHANGES = re.compile(
     r"(?://?[#%]?(?:[A-Za-z0-9_.,:;@+= *?-]|\\[/.]|\[[A-Za-z0-9_., :-]+\])+/?[A-Za-z0-9_.,:;@+= /-]*|\^\^?|,,?|:(?:[0-9]{1,4}| -[0-9]{1,4})?(?::-?[0-9]{1,4})?)"
     r"(?=\})"

@@ -16,15 +16,15 @@ from toolcharter.guards.shell.parse.scanner import Scanner
 from toolcharter.guards.shell.parse.source import read_source
 from toolcharter.guards.shell.parse.words import read_words
 from toolcharter.guards.shell.setters import may_set
-from toolcharter.guards.shell.settled import Gained
+from toolcharter.guards.shell.variable_values import Gained
 
 if TYPE_CHECKING:
-    from toolcharter.guards.shell import remembered
+    from toolcharter.guards.shell import tracked_variables
     from toolcharter.guards.shell.parse import feeding, functions
 else:
     feeding = lazy("toolcharter.guards.shell.parse.feeding")
     functions = lazy("toolcharter.guards.shell.parse.functions")
-    remembered = lazy("toolcharter.guards.shell.remembered")
+    tracked_variables = lazy("toolcharter.guards.shell.tracked_variables")
 
 _CLOSING = frozenset({"then", "else", "elif", "fi", "do", "done", "esac", "}"})
 _MISPLACED = _CLOSING | {"!", "time", "coproc", "in", "]]"}
@@ -208,7 +208,7 @@ def _settle(scanner: Scanner, at: int, start: int) -> Gained:
     """Record the variables that the command just read sets; it begins at *at*, and its commands at position *start*."""
     if not scanner.settles or len(scanner.commands) <= start or not may_set(scanner.commands[-1]):
         return Gained(scanner.set_names, scanner.set_names)
-    return remembered.settle(scanner, at)
+    return tracked_variables.settle(scanner, at)
 
 
 def _prefixes(scanner: Scanner) -> bool:

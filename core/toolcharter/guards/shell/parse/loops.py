@@ -19,14 +19,14 @@ from toolcharter.guards.shell.parse.turns import are_texts, values_of, written_o
 from toolcharter.guards.shell.parse.word_parts import MARK
 from toolcharter.guards.shell.parse.words import read_words
 from toolcharter.guards.shell.setters import set_by
-from toolcharter.guards.shell.settled import Value
+from toolcharter.guards.shell.variable_values import Value
 
 if TYPE_CHECKING:
-    from toolcharter.guards.shell import listed, remembered
-    from toolcharter.guards.shell.listed import Listed
+    from toolcharter.guards.shell import listing_loops, tracked_variables
+    from toolcharter.guards.shell.listing_loops import Listed
 else:
-    listed = lazy("toolcharter.guards.shell.listed")
-    remembered = lazy("toolcharter.guards.shell.remembered")
+    listing_loops = lazy("toolcharter.guards.shell.listing_loops")
+    tracked_variables = lazy("toolcharter.guards.shell.tracked_variables")
 
 _VARIABLE = re.compile(r"[a-z_][a-z0-9_]*|[A-Z](?=[ \t\n;])")
 _NUMBERS = re.compile(r"(?:[\w \t+\-*/%<>=!&|,]|\$\{#[A-Za-z_]\w*\[@\]\})*;", re.ASCII)
@@ -54,17 +54,17 @@ def _while_parts(scanner: Scanner) -> None:
     scanner.set_names = scanner.gained.failure if is_until else scanner.gained.success
     found = None
     if scanner.lists and not is_until and len(scanner.commands) == start + 1:
-        found = listed.of_read(scanner.commands, start, scanner.source)
+        found = listing_loops.of_read(scanner.commands, start, scanner.source)
     if found is None:
         body, condition = len(scanner.commands), scanner.commands[start:]
         _do(scanner)
         for name in {name for one in condition for name in set_by(one.words) or ()}:
-            remembered.keep_whole(scanner, name, body, is_alone=len(condition) == 1 and not is_until)
+            tracked_variables.keep_whole(scanner, name, body, is_alone=len(condition) == 1 and not is_until)
         return
     name, names = found
     start = len(scanner.commands)
     _list(scanner, name, names)
-    if not listed.leaves_input(scanner.commands[start:], start, name):
+    if not listing_loops.leaves_input(scanner.commands[start:], start, name):
         scanner.mark_unsupported("A command in a loop may read what the loop has yet to read.")
 
 
@@ -74,10 +74,12 @@ def _names(scanner: Scanner, name: str, words: Sequence[Word], before: int) -> t
     The commands from position *before* on are those in substitutions among the words.
     """
     if scanner.lists and is_own(name):
-        names = _held_names(scanner, words) or listed.of_words(words, scanner.commands[before:], before, scanner.source)
+        names = _held_names(scanner, words) or listing_loops.of_words(
+            words, scanner.commands[before:], before, scanner.source
+        )
         if names is not None:
             return names, Value(None, None, -1, is_shown=True)
-    return None, remembered.of_loop(scanner, name, words, range(before, len(scanner.commands)))
+    return None, tracked_variables.of_loop(scanner, name, words, range(before, len(scanner.commands)))
 
 
 def _held_names(scanner: Scanner, words: Sequence[Word]) -> "Listed | None":
@@ -159,11 +161,15 @@ def _for_parts(scanner: Scanner) -> bool:
     if not scanner.is_break():
         raise scanner.fail("The variable of a loop is not understood.")
     before = len(scanner.commands)
-    words = remembered.with_values(scanner, _loop_words(scanner))
+    words = tracked_variables.with_values(scanner, _loop_words(scanner))
     names, value = _names(scanner, name, words, before)
     if any(holds_found(scanner, word) for word in words):
         scanner.mark_unsupported("A loop runs as often as what cannot be determined has words.")
-    if any(remembered.may_list_elsewhere(scanner, word) for word in words if value is None or word.pattern is not None):
+    if any(
+        tracked_variables.may_list_elsewhere(scanner, word)
+        for word in words
+        if value is None or word.pattern is not None
+    ):
         scanner.mark_unsupported(ELSEWHERE)
     for word in words:
         scanner.look_for(word.pattern or "")

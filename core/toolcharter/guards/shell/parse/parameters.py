@@ -9,7 +9,7 @@ from posixpath import join, normpath
 from toolcharter.guards.shell.nodes import LOGIN
 from toolcharter.guards.shell.parse.scanner import Scanner
 from toolcharter.guards.shell.parse.word_parts import MARK, Piece
-from toolcharter.guards.shell.settled import NUMBER
+from toolcharter.guards.shell.variable_values import NUMBER
 
 _ELSE_NUMBER = re.compile(r":?-[0-9]{1,9}")
 _USUAL = {"HOME": ("~",), "PWD": (".",)}

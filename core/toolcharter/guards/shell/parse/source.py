@@ -9,7 +9,7 @@ from toolcharter.guards.shell.effects import names_what_it_sets
 from toolcharter.guards.shell.nodes import MAX_COMMANDS, TOP, Command, NotUnderstood, Script
 from toolcharter.guards.shell.parse.crosscheck import check
 from toolcharter.guards.shell.parse.scanner import Scanner
-from toolcharter.guards.shell.settled import are_numbers, certain_values, settled
+from toolcharter.guards.shell.variable_values import are_numbers, certain_values, settled
 
 # Source: date(1) of coreutils 9.1.
 _DATE = re.compile(r"(?:-u )?\+%[YmdHMSsjF](?:[-_.T:]?%[YmdHMSsjFT])*Z?")

@@ -14,7 +14,7 @@ from toolcharter.guards.shell.nodes import CHECKED, Word
 from toolcharter.guards.shell.parse.parameters import hints_of, parameter
 from toolcharter.guards.shell.parse.scanner import Scanner
 from toolcharter.guards.shell.parse.word_parts import MARK, MAX_HINTS, Piece, literal, word_of
-from toolcharter.guards.shell.settled import DERIVED, LIST
+from toolcharter.guards.shell.variable_values import DERIVED, LIST
 
 _NAME: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)\[")
 _TEXT: Final = re.compile(rf"(?P<key>{KEY})\]")

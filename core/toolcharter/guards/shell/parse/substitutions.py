@@ -8,20 +8,20 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from toolcharter._lazy import lazy
-from toolcharter.guards.shell.counted import prints_number
 from toolcharter.guards.shell.nodes import Command, Word
+from toolcharter.guards.shell.numeric_outputs import prints_number
 from toolcharter.guards.shell.parse.parameters import is_plain, place_of
 from toolcharter.guards.shell.parse.scanner import Scanner
 from toolcharter.guards.shell.parse.source import counts_processors, tells_date
 from toolcharter.guards.shell.parse.word_parts import Piece
-from toolcharter.guards.shell.settled import DATE, NUMBER
+from toolcharter.guards.shell.variable_values import DATE, NUMBER
 
 if TYPE_CHECKING:
-    from toolcharter.guards.shell import listed, listings, named
+    from toolcharter.guards.shell import listing_loops, listings, name_listings
 else:
-    listed = lazy("toolcharter.guards.shell.listed")
+    listing_loops = lazy("toolcharter.guards.shell.listing_loops")
     listings = lazy("toolcharter.guards.shell.listings")
-    named = lazy("toolcharter.guards.shell.named")
+    name_listings = lazy("toolcharter.guards.shell.name_listings")
 
 # A relative path without a trailing slash or two slashes in a row.
 _PATH: Final = re.compile(r"(?:[A-Za-z0-9_.][A-Za-z0-9_@%+=,.-]*/)*[A-Za-z0-9_.][A-Za-z0-9_@%+=,.-]*")
@@ -73,14 +73,14 @@ def _names_of(commands: Sequence[Command], positions: range) -> str:
     chain = commands[positions.start : positions.stop]
     if not chain or any(one.form != "2>/dev/null" for command in chain for one in command.redirections):
         return ""
-    if not named.is_chain(chain, positions.start) or not all(map(listings.drops_lines, chain[1:])):
+    if not name_listings.is_chain(chain, positions.start) or not all(map(listings.drops_lines, chain[1:])):
         return ""
-    return named.named_by(chain[0])
+    return name_listings.named_by(chain[0])
 
 
 def listed_names(scanner: Scanner, form: str, positions: range) -> Piece | None:
     """The names on disk that the commands at *positions* print, for a substitution with the source *form* outside of a loop."""
-    names = listed.of_words([Word(form)], scanner.commands[positions.start :], positions.start, scanner.source)
+    names = listing_loops.of_words([Word(form)], scanner.commands[positions.start :], positions.start, scanner.source)
     if names is None:
         return None
     scanner.substitutes += positions

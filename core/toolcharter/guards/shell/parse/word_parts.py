@@ -50,7 +50,7 @@ class Piece(NamedTuple):
     named_by: str = ""
     """The program whose name an unknown piece certainly is, unless it is empty."""
     prefix: str = ""
-    """The beginning of all names that `listed` matches."""
+    """The beginning of all names that `listing` matches."""
     listed: str | None = None
     """A glob that matches an unknown piece if it is a whole word: `.` for all names below."""
     place: str = ""
@@ -204,7 +204,7 @@ def named_by(whose: str, texts: Sequence[str]) -> str:
 
 def _tells_nothing(piece: Piece) -> bool:
     """Whether *piece* is text of the line, output of its commands, or a variable that a loop of the line sets."""
-    # For any other variable of the line, only `settled` finds that out.
+    # For any other variable of the line, only `variable_values` finds that out.
     return piece.is_known or piece.is_output or piece.pattern is not None or piece.name[:1] not in {"", MARK}
 
 

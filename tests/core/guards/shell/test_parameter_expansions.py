@@ -8,8 +8,8 @@ import pytest
 from tests.rows import each_row
 
 from toolcharter.guards.shell.analyse import analyse
-from toolcharter.guards.shell.derived import made_of_glob
 from toolcharter.guards.shell.nodes import NotUnderstood
+from toolcharter.guards.shell.parameter_expansions import made_of_glob
 
 KNOWN = [
     ('for f in *.jpeg; do mv "$f" "${f%.jpeg}.jpg"; done', "*.jpg"),

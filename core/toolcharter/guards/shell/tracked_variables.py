@@ -5,23 +5,23 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from toolcharter._lazy import lazy
+from toolcharter.guards.shell.assigned_values import value_of
 from toolcharter.guards.shell.assignments import is_own
 from toolcharter.guards.shell.nodes import SUBSTITUTED, TOP, Command, Redirection, Word
 from toolcharter.guards.shell.parse.scanner import Scanner
 from toolcharter.guards.shell.parse.word_parts import ARGUMENT, MARK, Piece, is_glob, literal, made_of, word_of
 from toolcharter.guards.shell.places import objection
 from toolcharter.guards.shell.setters import DECLARING, is_array, set_by
-from toolcharter.guards.shell.settled import LIST, NUMBER, Gained, Value
-from toolcharter.guards.shell.valued import value_of
+from toolcharter.guards.shell.variable_values import LIST, NUMBER, Gained, Value
 
 if TYPE_CHECKING:
-    from toolcharter.guards.shell import elements, inputs, listed, listings, named
+    from toolcharter.guards.shell import elements, inputs, listing_loops, listings, name_listings
 else:
     elements = lazy("toolcharter.guards.shell.elements")
-    listed = lazy("toolcharter.guards.shell.listed")
+    listing_loops = lazy("toolcharter.guards.shell.listing_loops")
     listings = lazy("toolcharter.guards.shell.listings")
     inputs = lazy("toolcharter.guards.shell.inputs")
-    named = lazy("toolcharter.guards.shell.named")
+    name_listings = lazy("toolcharter.guards.shell.name_listings")
 
 _WHOLE: Final = frozenset({"docker", "kubectl"})
 """Programs for whose names a part of a name is not always a valid name."""
@@ -123,7 +123,7 @@ def _note_names(scanner: Scanner, name: str, word: Word, value: Value) -> None:
     start = positions[0]
     if positions != tuple(range(start, len(scanner.commands) - 1)):
         return
-    names = listed.of_value(word, scanner.commands[start:-1], start, scanner.source)
+    names = listing_loops.of_value(word, scanner.commands[start:-1], start, scanner.source)
     if names is not None:
         scanner.listed[name] = names
         scanner.lasting[name] = value
@@ -160,7 +160,7 @@ def _read_names(scanner: Scanner, at: int) -> str:
         return ""
     chain = inputs.chain_of(scanner.commands, at, within=command.within[:-1])
     is_whole = bool(chain) and all(map(listings.drops_lines, chain[1:]))
-    whose = named.named_by(chain[0]) if is_whole else ""
+    whose = name_listings.named_by(chain[0]) if is_whole else ""
     return whose if whose == "git" or (whose in _WHOLE and command.within[-1:] == ("loop",)) else ""
 
 
@@ -176,7 +176,7 @@ def keep_whole(scanner: Scanner, name: str, start: int, *, is_alone: bool) -> No
     value = scanner.set_values.get(name)
     if value is None or value.named_by not in _WHOLE:
         return
-    if not (is_alone and listed.leaves_input(scanner.commands[start:], start, name)):
+    if not (is_alone and listing_loops.leaves_input(scanner.commands[start:], start, name)):
         scanner.set_values[name] = value._replace(named_by="")
 
 
@@ -231,13 +231,13 @@ def of_loop(scanner: Scanner, name: str, words: Sequence[Word], positions: range
         return value
     if len(words) == 1 and words[0].text is None and words[0].pattern is None:
         printer = scanner.commands[positions.start : positions.stop]
-        if not (_ONE_OUTPUT.fullmatch(words[0].form) and named.is_chain(printer, positions.start)):
+        if not (_ONE_OUTPUT.fullmatch(words[0].form) and name_listings.is_chain(printer, positions.start)):
             return None
         first, needs = _with_known(scanner, printer[0]) if printer else (None, needs)
         if first is None or not all(map(listings.drops_lines, printer[1:])) or not prints_plain_words(first):
             return None
         is_number = printer[0].words[0].text == "seq"
-        named_by = named.named_by(first) if "IFS" not in scanner.source else ""
+        named_by = name_listings.named_by(first) if "IFS" not in scanner.source else ""
     elif all(word.is_literal or word.pattern is not None for word in words):
         is_number = all(word.text is not None and _DIGITS.fullmatch(word.text) for word in words)
     else:

@@ -9,7 +9,7 @@ from typing import Final
 from toolcharter.guards.shell.nodes import FRESH, TOP, TOP_OF_REPOSITORY, Word
 from toolcharter.guards.shell.parse.scanner import Scanner
 from toolcharter.guards.shell.parse.word_parts import MARK, OUTPUT
-from toolcharter.guards.shell.settled import DATE, DERIVED, NUMBER, Value, number_of
+from toolcharter.guards.shell.variable_values import DATE, DERIVED, NUMBER, Value, number_of
 
 # mktemp creates a new file of the line's own, or prints nothing. Source: mktemp(1) of coreutils 9.1.
 _MADE: Final = re.compile(r'"?\$\(mktemp\)"?')

@@ -11,9 +11,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from operator import or_
 from typing import Final, NamedTuple
 
-from toolcharter.guards.shell.derived import made as derived_of
 from toolcharter.guards.shell.effects import names_what_it_sets
 from toolcharter.guards.shell.nodes import FRESH, TOP, Command, Word
+from toolcharter.guards.shell.parameter_expansions import made as derived_of
 from toolcharter.guards.shell.parse.word_parts import MARK, OUTPUT, is_glob, made_of, named_by
 from toolcharter.guards.shell.places import escaped
 from toolcharter.guards.shell.setters import Sum, set_by
