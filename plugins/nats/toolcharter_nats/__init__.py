@@ -15,10 +15,10 @@ else:
 @hookimpl
 def open_sink(url: str) -> Sink:
     """Return a sink that publishes `agi.tool.*`. It does not wait for the server."""
-    return sink.NatsSink(connection.read_url(url))
+    return sink.NatsSink(connection.parse_url(url))
 
 
 @hookimpl
 def open_bus(url: str) -> Bus:
     """Return a bus on the server's JetStream. It does not wait for the server."""
-    return bus.NatsBus(connection.read_url(url))
+    return bus.NatsBus(connection.parse_url(url))

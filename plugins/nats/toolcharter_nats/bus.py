@@ -38,7 +38,7 @@ class NatsBus:
         self._js = self._connection.jetstream
         self._made: set[str] = set()
         """The streams, buckets and consumers that this process has created or found."""
-        self._teller = ThreadPoolExecutor(1, thread_name_prefix="toolcharter-nats-heard")
+        self._callbacks = ThreadPoolExecutor(1, thread_name_prefix="toolcharter-nats-heard")
 
     def publish(self, tenant: str, topic: str, payload: bytes = b"") -> None:
         """As `Bus.publish`."""
@@ -49,26 +49,26 @@ class NatsBus:
         """As `Bus.subscribe`."""
         subscription = _NatsSubscription(self._connection)
 
-        def tell(tenant: str, payload: bytes) -> None:
+        def notify_subscriber(tenant: str, payload: bytes) -> None:
             with suppress(Exception):
                 on_message(tenant, payload)
 
-        async def heard(message: Msg) -> None:
+        async def on_nats_message(message: Msg) -> None:
             tenant = message.subject.split(".")[1]
             with suppress(RuntimeError):  # The bus is closing.
-                self._teller.submit(tell, "" if tenant == "_" else tenant, message.data)
+                self._callbacks.submit(notify_subscriber, "" if tenant == "_" else tenant, message.data)
 
-        async def begin() -> None:
+        async def subscribe_now() -> None:
             subject = f"toolcharter.*.topic.{bus_name(topic)}"
-            subscription.inner = await self._connection.client.subscribe(subject, cb=heard)
+            subscription.inner = await self._connection.client.subscribe(subject, cb=on_nats_message)
             await self._connection.client.flush()
 
         bus_name(topic)
         try:
-            self._connection.run(begin)
+            self._connection.run(subscribe_now)
         except BusUnavailable:
             if subscription.inner is None:
-                self._connection.on_connect(begin)
+                self._connection.on_connect(subscribe_now)
         return subscription
 
     def queue(self, tenant: str, name: str, *, ack_wait_s: float = 30, max_deliveries: int = 3) -> "_NatsQueue":
@@ -132,7 +132,7 @@ class NatsBus:
     def close(self) -> None:
         """Close the connection."""
         self._connection.close()
-        self._teller.shutdown(wait=False, cancel_futures=True)
+        self._callbacks.shutdown(wait=False, cancel_futures=True)
 
     def run(
         self, name: str, make: Callable[[], Awaitable[object]], work: Callable[[], Awaitable[T]], wait_s: float = 0
@@ -149,7 +149,7 @@ class NatsBus:
             BusUnavailable: The server is unreachable or does not answer.
         """
 
-        async def both() -> T:
+        async def make_and_run() -> T:
             if name not in self._made:
                 await make()
                 self._made.add(name)
@@ -159,7 +159,7 @@ class NatsBus:
                 await make()
                 return await work()
 
-        return self._connection.run(both, REQUEST_S + wait_s)
+        return self._connection.run(make_and_run, REQUEST_S + wait_s)
 
     def stream_config(self, **settings: Any) -> StreamConfig:
         """Return the configuration of a stream, with the number of replicas from the URL."""
@@ -287,18 +287,18 @@ class _NatsDelivery:
 
     def ack(self) -> None:
         """As `Delivery.ack`."""
-        self._connection.run(lambda: _quietly(self._message.ack_sync(REQUEST_S)))
+        self._connection.run(lambda: _await_answer(self._message.ack_sync(REQUEST_S)))
 
     def nak(self, delay_s: float = 0) -> None:
         """As `Delivery.nak`."""
-        self._connection.run(lambda: _quietly(self._message.nak(delay_s or None)))
+        self._connection.run(lambda: _await_answer(self._message.nak(delay_s or None)))
 
     def in_progress(self) -> None:
         """As `Delivery.in_progress`."""
         self._connection.run(self._message.in_progress)
 
 
-async def _quietly(answer: Coroutine[Any, Any, object]) -> None:
+async def _await_answer(answer: Coroutine[Any, Any, object]) -> None:
     await answer
 
 
@@ -320,14 +320,14 @@ def _lease(tenant: str, name: str, document: bytes, revision: int) -> BusLease:
     Raises:
         BusUnavailable: Another program has written the key.
     """
-    held = _told(document)
+    held = _parse_document(document)
     holder, fence = held.get("holder"), held.get("fence")
     if not isinstance(holder, str) or not isinstance(fence, int):
         raise BusUnavailable(f"The lease {name!r} was written by another program: its holder is unknown.")
     return BusLease(tenant, name, holder, (fence or revision) if holder else 0, revision)
 
 
-def _told(document: bytes) -> dict[str, Any]:
+def _parse_document(document: bytes) -> dict[str, Any]:
     with suppress(orjson.JSONDecodeError):
         told = orjson.loads(document)
         if isinstance(told, dict):

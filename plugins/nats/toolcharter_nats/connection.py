@@ -28,7 +28,7 @@ class Server(NamedTuple):
 
     url: str
     """The URL without its options."""
-    shown: str
+    display_url: str
     """The URL without options, user and password, for messages."""
     credentials: str | None = None
     """The path of a credentials file, as `nsc` creates it."""
@@ -38,7 +38,7 @@ class Server(NamedTuple):
     """How long events are kept, in seconds."""
 
 
-def read_url(url: str) -> Server:
+def parse_url(url: str) -> Server:
     """Parse `nats://[USER:PASSWORD@]HOST[:PORT][?tls=true&creds=FILE&replicas=3&max_age_s=604800]`.
 
     Raises:
@@ -87,19 +87,21 @@ class Connection:
         if self._closed:
             raise BusUnavailable("The connection is closed.")
         begun = threading.Event()
-        future = asyncio.run_coroutine_threadsafe(self._within(work, timeout_s, begun), self._loop)
+        future = asyncio.run_coroutine_threadsafe(self._run_within(work, timeout_s, begun), self._loop)
         try:
             answer = future.result(timeout_s + 5)
         except (NatsError, OSError, TimeoutError, asyncio.CancelledError) as error:
             future.cancel()
             self._why = f"it did not answer: {type(error).__name__}"
-            away = BusUnavailable(f"{self.server.shown} does not answer: {type(error).__name__}.")
+            away = BusUnavailable(f"{self.server.display_url} does not answer: {type(error).__name__}.")
             away.may_have_heard = begun.is_set()
             raise away from error
         self._why = None
         return answer
 
-    async def _within(self, work: Callable[[], Coroutine[Any, Any, T]], timeout_s: float, begun: threading.Event) -> T:
+    async def _run_within(
+        self, work: Callable[[], Coroutine[Any, Any, T]], timeout_s: float, begun: threading.Event
+    ) -> T:
         async with asyncio.timeout(timeout_s):
             while not self.client.is_connected:  # noqa: ASYNC110 - the client has no event for it
                 await asyncio.sleep(0.02)
@@ -120,21 +122,21 @@ class Connection:
     def on_connect(self, work: Callable[[], Awaitable[object]]) -> None:
         """Run *work* once the first connection is made. Its subscriptions survive later reconnects."""
 
-        def begin() -> None:
+        def register() -> None:
             self._on_connect.append(work)
             if self._connecting.done():
                 begun = asyncio.ensure_future(work())
                 begun.add_done_callback(lambda done: done.cancelled() or done.exception())
 
-        self._loop.call_soon_threadsafe(begin)
+        self._loop.call_soon_threadsafe(register)
 
     def health(self) -> str | None:
         """Return why the server is unreachable; None if it is connected."""
         if self._closed:
             return "the connection is closed"
         if not self.client.is_connected:
-            return f"{self.server.shown} cannot be reached"
-        return f"{self.server.shown}: {self._why}" if self._why else None
+            return f"{self.server.display_url} cannot be reached"
+        return f"{self.server.display_url}: {self._why}" if self._why else None
 
     def close(self) -> None:
         """Close the connection and end its thread."""
@@ -160,16 +162,16 @@ class Connection:
             ping_interval=PING_S,
             max_outstanding_pings=2,
             user_credentials=self.server.credentials,
-            error_cb=self._failed,
-            reconnected_cb=self._recovered,
+            error_cb=self._on_error,
+            reconnected_cb=self._on_reconnect,
         )
         self._why = None
         for work in tuple(self._on_connect):
             with suppress(Exception):
                 await work()
 
-    async def _failed(self, error: Exception) -> None:
+    async def _on_error(self, error: Exception) -> None:
         self._why = f"it did not answer: {type(error).__name__}"
 
-    async def _recovered(self) -> None:
+    async def _on_reconnect(self) -> None:
         self._why = None

@@ -71,12 +71,12 @@ def _message(event: Mapping[str, Any], kind: str) -> Message:
         "source": SOURCE,
         "type": f"agi.tool.{kind}",
         "timestamp": event["ts"],
-        "context": _present({"session_id": event.get("session"), "project_id": event.get("project")}),
-        "payload": {"metadata": _present(metadata)},
-        "security": _present({"origin_auth": tenant or None}),
+        "context": _without_none({"session_id": event.get("session"), "project_id": event.get("project")}),
+        "payload": {"metadata": _without_none(metadata)},
+        "security": _without_none({"origin_auth": tenant or None}),
     }
     return Message(tenant, kind, event_id, orjson.dumps(envelope))
 
 
-def _present(values: Mapping[str, Any]) -> dict[str, Any]:
+def _without_none(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}

@@ -59,12 +59,12 @@ class NatsSink:
         with self._changed:
             if self._closing or len(self._queue) >= self._queue_max:
                 self.lost += lines.count(b"\n")
-                raise OSError(f"{len(self._queue)} events wait for {self._connection.server.shown} already")
+                raise OSError(f"{len(self._queue)} events wait for {self._connection.server.display_url} already")
             self._queue.append(lines)
             self._changed.notify()
             refused, self._refused = self._refused, 0
         if refused:
-            raise OSError(f"{self._connection.server.shown} refused {refused} events: they are too large")
+            raise OSError(f"{self._connection.server.display_url} refused {refused} events: they are too large")
 
     def health(self) -> str | None:
         """Return why the server is unreachable; None if it is connected."""
@@ -87,7 +87,7 @@ class NatsSink:
             self._queue.clear()
             self.lost += left
         if left:
-            raise OSError(f"{left} events were not delivered to {self._connection.server.shown}")
+            raise OSError(f"{left} events were not delivered to {self._connection.server.display_url}")
 
     def _work(self) -> None:
         while not self._given_up.is_set():
@@ -98,14 +98,14 @@ class NatsSink:
                 return
             pending = [message for lines in batch for message in messages(lines)]
             while pending and not self._given_up.is_set():
-                pending = self._delivered(pending)
+                pending = self._publish_or_retain(pending)
             if pending:
                 return
             with self._changed:
                 for _ in batch:
                     self._queue.popleft()
 
-    def _delivered(self, pending: list[Message]) -> list[Message]:
+    def _publish_or_retain(self, pending: list[Message]) -> list[Message]:
         """Publish, and return the messages that have to be published again."""
         started = time.monotonic()
         try:

@@ -9,7 +9,7 @@ import pytest
 from tests.waiting import until
 
 from toolcharter import Caller, build_tools
-from toolcharter_nats.connection import read_url
+from toolcharter_nats.connection import parse_url
 from toolcharter_nats.envelope import messages
 from toolcharter_nats.sink import NatsSink
 
@@ -81,7 +81,7 @@ def test_the_documented_events_are_all_there() -> None:
 @pytest.mark.slow
 def test_a_tenant_has_subjects_and_a_stream_of_its_own(nats_server: NatsServer) -> None:
     """So that the server's permissions can keep tenants apart."""
-    sink = NatsSink(read_url(nats_server.url), close_s=SOON_S)
+    sink = NatsSink(parse_url(nats_server.url), close_s=SOON_S)
     sink.write(line("hook.tool.before", tool="t", call_id="1", tenant="acme"))
     sink.write(line("hook.tool.before", tool="t", call_id="1", tenant="zoo"))
     sink.close()
@@ -95,7 +95,7 @@ def test_events_wait_while_the_server_is_away_and_are_delivered_once(tmp_path: P
     """Nothing waits for them; what finds no room is raised and counted."""
     server = NatsServer(tmp_path)
     server.start()
-    sink = NatsSink(read_url(server.url), queue_max=50, close_s=SOON_S)
+    sink = NatsSink(parse_url(server.url), queue_max=50, close_s=SOON_S)
     sink.write(line("hook.tool.before", tool="t", call_id="first"))
     until(lambda: len(received(server, "toolcharter-_-events")) == 1)
     server.stop()
@@ -118,7 +118,7 @@ def test_events_wait_while_the_server_is_away_and_are_delivered_once(tmp_path: P
 def test_what_is_not_delivered_at_the_end_is_lost_and_said(tmp_path: Path) -> None:
     """Closing waits for a while only."""
     server = NatsServer(tmp_path)
-    sink = NatsSink(read_url(server.url), close_s=0.2)
+    sink = NatsSink(parse_url(server.url), close_s=0.2)
     sink.write(line("hook.tool.before", tool="t", call_id="1") * 2)
     with pytest.raises(OSError, match="2 events were not delivered to nats://"):
         sink.close()
@@ -130,7 +130,7 @@ def test_what_is_not_delivered_at_the_end_is_lost_and_said(tmp_path: Path) -> No
 @pytest.mark.slow
 def test_what_the_server_never_takes_is_counted(nats_server: NatsServer) -> None:
     """It holds up nothing, and the next write says so."""
-    sink = NatsSink(read_url(nats_server.url), close_s=SOON_S)
+    sink = NatsSink(parse_url(nats_server.url), close_s=SOON_S)
     sink.write(line("hook.tool.before", tool="t", call_id="large", args={"text": "x" * 2_000_000}, tenant="big"))
     until(lambda: sink.lost == 1)
     with pytest.raises(OSError, match="refused 1 events"):
@@ -144,7 +144,7 @@ def test_a_full_server_holds_events_back_until_it_has_room(tmp_path: Path) -> No
     """The queue is what waits."""
     server = NatsServer(tmp_path, max_file="1MB")
     server.start()
-    sink = NatsSink(read_url(server.url), queue_max=8, close_s=0.2)
+    sink = NatsSink(parse_url(server.url), queue_max=8, close_s=0.2)
 
     def fill() -> None:
         for number in range(40):
