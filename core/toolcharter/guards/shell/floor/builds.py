@@ -10,7 +10,7 @@ from typing import Final
 
 from toolcharter.guards.shell.floor.context import Call
 from toolcharter.guards.shell.floor.data_sources import language
-from toolcharter.guards.shell.floor.made import MadeFiles, path_in
+from toolcharter.guards.shell.floor.written_files import MadeFiles, path_in
 
 _ANY: Final = frozenset[str]()
 _SCRIPTS: Final = frozenset({"run", "run-script", "test", "t", "start", "exec", "build", "dev", "pack"})

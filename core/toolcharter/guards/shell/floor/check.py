@@ -6,6 +6,7 @@ from itertools import repeat
 from typing import NamedTuple
 
 from toolcharter.guards.shell.floor import (
+    cleaners,
     databases,
     deletes,
     dialects,
@@ -15,19 +16,18 @@ from toolcharter.guards.shell.floor import (
     indices,
     installs,
     interpreters,
-    others,
-    removers,
-    reverse,
+    reverse_shells,
     systems,
+    unknown_programs,
     variables,
     windows,
 )
 from toolcharter.guards.shell.floor.context import SHORT, Call, Scene, base_name, called_functions
 from toolcharter.guards.shell.floor.data_sources import FETCHERS, INTERPRETERS, SHELLS, language
-from toolcharter.guards.shell.floor.files import made_and_run, may_clone
-from toolcharter.guards.shell.floor.places import may_grow
-from toolcharter.guards.shell.floor.programs import MAKERS, RULES
-from toolcharter.guards.shell.floor.words import readings
+from toolcharter.guards.shell.floor.destructive_programs import MAKERS, RULES
+from toolcharter.guards.shell.floor.run_written_files import made_and_run, may_clone
+from toolcharter.guards.shell.floor.vital_paths import may_grow
+from toolcharter.guards.shell.floor.word_texts import readings
 from toolcharter.guards.shell.nodes import NOWHERE, WRITING, Command, Reading, Redirection, Script, Word
 from toolcharter.guards.shell.programs.launchers import LAUNCHERS, SUBCOMMANDS, TEXT_OPTIONS
 
@@ -51,13 +51,13 @@ _CHECKED: tuple[tuple[Check, Iterable[str]], ...] = (
     (deletes.archive, ("tar", "gtar", "bsdtar")),
     (systems.units, ("systemctl", "service", "rc-service")),
     (systems.tune, ("fallocate", "resize2fs", "qemu-img", "grub-install")),
-    (reverse.module, ("zmodload", "ztcp")),
+    (reverse_shells.module, ("zmodload", "ztcp")),
     (installs.install, ("rpm", "yum", "dnf")),
     (deletes.sync, ("rsync",)),
     (deletes.git, ("git",)),
-    (removers.clean, removers.CLEANERS),
-    (removers.settings, ("env",)),
-    (removers.cmake, ("cmake",)),
+    (cleaners.clean, cleaners.CLEANERS),
+    (cleaners.settings, ("env",)),
+    (cleaners.cmake, ("cmake",)),
     (systems.convert, ("dd", "gdd", "dc3dd", "dcfldd", "pv")),
     (
         systems.tune,
@@ -88,12 +88,15 @@ _CHECKED: tuple[tuple[Check, Iterable[str]], ...] = (
     (installs.install_go, ("go",)),
     (installs.container, ("docker", "podman", "nerdctl")),
     (embedded_commands.container, ("docker", "podman", "nerdctl", "kubectl", "oc", "docker-compose", "lxc", "incus")),
-    (reverse.netcat, ("nc", "ncat", "netcat", "nc.traditional", "nc.openbsd", "pwncat", "powercat", "cryptcat", "sbd")),
-    (reverse.socat, ("socat",)),
-    (reverse.forward, ("ssh", "autossh")),
-    (reverse.talk, ("telnet", "openssl", "websocat")),
-    (reverse.shared, ("tmate", "upterm", "ttyd", "gotty", "websocat")),
-    (reverse.terminal, ("xterm", "rxvt", "urxvt", "gnome-terminal", "konsole")),
+    (
+        reverse_shells.netcat,
+        ("nc", "ncat", "netcat", "nc.traditional", "nc.openbsd", "pwncat", "powercat", "cryptcat", "sbd"),
+    ),
+    (reverse_shells.socat, ("socat",)),
+    (reverse_shells.forward, ("ssh", "autossh")),
+    (reverse_shells.talk, ("telnet", "openssl", "websocat")),
+    (reverse_shells.shared, ("tmate", "upterm", "ttyd", "gotty", "websocat")),
+    (reverse_shells.terminal, ("xterm", "rxvt", "urxvt", "gnome-terminal", "konsole")),
     (interpreters.shell, SHELLS),
     (interpreters.evaluate, ("eval",)),
     (interpreters.interpreter, (*INTERPRETERS, "awk", "mawk", "nawk")),
@@ -158,7 +161,7 @@ def _interest(program: str) -> _Interest:
         bool(is_making or _checks(name)),
         is_making,
         name in SHELLS or name in {"source", ".", "%0", "exec", "nohup", "setsid"},
-        ("/" in program and not program.startswith("/")) or others.is_other(name),
+        ("/" in program and not program.startswith("/")) or unknown_programs.is_other(name),
     )
 
 
@@ -216,7 +219,7 @@ def _is_dull(command: Command, reading: Reading | None) -> bool:
     interest = _interest(program)
     if (interest.is_other and len(words) > 1) or indices.may_index(program):
         return False
-    # Of a program with a table that asks for nothing, `others` looks into no word.
+    # Of a program with a table that asks for nothing, `unknown_programs` looks into no word.
     may_tell = reading is not None and "/" not in program and program not in _READ_BY_PLACE and _asks_nothing(reading)
     for word in words[1:]:
         text = word.text
@@ -242,7 +245,7 @@ def _asks_nothing(reading: Reading) -> bool:
 
 def _word_tells_nothing(word: Word) -> bool:
     """Whether a word neither begins a command nor holds one in an index, or is one."""
-    return not (others.may_begin(word) or _may_be_evaluated(word))
+    return not (unknown_programs.may_begin(word) or _may_be_evaluated(word))
 
 
 def _may_be_evaluated(word: Word) -> bool:
@@ -273,7 +276,7 @@ def _judge(scene: Scene) -> str | None:
         if not command.words:
             continue
         if command.assignments and (
-            why := embedded_commands.assigned(command, scene) or others.set_for(command, scene)
+            why := embedded_commands.assigned(command, scene) or unknown_programs.set_for(command, scene)
         ):
             return why
         program = command.words[0].text
@@ -282,7 +285,7 @@ def _judge(scene: Scene) -> str | None:
         is_making = interest.is_making and (program != "sort" or _may_name_output(command))
         makes = makes or may_clone(command)
         keeps = keeps or is_making
-        if interest.is_checked or interest.is_other or others.one_may_begin(command.words[1:]):
+        if interest.is_checked or interest.is_other or unknown_programs.one_may_begin(command.words[1:]):
             makes = makes or is_making
             if (why := _of_command(command, at, scene)) is not None:
                 return why
@@ -309,7 +312,7 @@ def _of_command(command: Command, at: int, scene: Scene) -> str | None:
         for check in _checks(call.name):
             if (why := check(call, scene)) is not None:
                 return why
-        if (why := others.set_by(call, scene) or others.started(call, scene)) is not None:
+        if (why := unknown_programs.set_by(call, scene) or unknown_programs.started(call, scene)) is not None:
             return why
     return interpreters.program(command, scene) if command.words[0].text is None else None
 
@@ -363,8 +366,10 @@ def _hands_nothing_over(command: Command) -> bool:
 def _opened(command: Command, one: Redirection, scene: Scene) -> str | None:
     """Why opening the target of a redirection is catastrophic."""
     for arg in readings(one.target or Word(""), scene.places.home):
-        if reverse.is_socket(arg.text) and not (reverse.is_of_this_machine(arg.text) and _hands_nothing_over(command)):
-            return f"{reverse.WHY} (/dev/tcp)"
+        if reverse_shells.is_socket(arg.text) and not (
+            reverse_shells.is_of_this_machine(arg.text) and _hands_nothing_over(command)
+        ):
+            return f"{reverse_shells.WHY} (/dev/tcp)"
         if one.operator.startswith("<") and one.operator != "<>":
             continue
         for target in scene.places.targets(arg, command.folders):

@@ -5,8 +5,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from toolcharter._lazy import lazy
-from toolcharter.guards.shell.floor.places import Places, Target, home_of
-from toolcharter.guards.shell.floor.words import Arg, args_of
+from toolcharter.guards.shell.floor.vital_paths import Places, Target, home_of
+from toolcharter.guards.shell.floor.word_texts import Arg, args_of
 from toolcharter.guards.shell.nodes import Command, NotUnderstood, Reading, Script, Word
 from toolcharter.guards.shell.programs.launchers import started_words
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from toolcharter.guards.shell.floor.context import Call, Scene
 from toolcharter.guards.shell.floor.deletes import has_option, operands
-from toolcharter.guards.shell.floor.words import Arg, decode_escapes, written
+from toolcharter.guards.shell.floor.word_texts import Arg, decode_escapes, written
 from toolcharter.guards.shell.nodes import Word
 
 SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "ksh93", "mksh", "pdksh", "ash", "fish", "tcsh", "csh", "rbash", "yash", "oksh", "elvish", "xonsh", "nu", "pwsh", "powershell"})  # fmt: skip

@@ -5,12 +5,12 @@ Sources: sqlite3(1) 3.46, "Special commands" and "The edit() SQL function"; psql
 
 from collections.abc import Iterator
 
-from toolcharter.guards.shell.floor.code import pattern, texts_in
+from toolcharter.guards.shell.floor.code_patterns import pattern, texts_in
 from toolcharter.guards.shell.floor.context import Call, Scene
 from toolcharter.guards.shell.floor.data_sources import fed_texts
 from toolcharter.guards.shell.floor.embedded_commands import of_lines
 from toolcharter.guards.shell.floor.interpreters import EVALUATES
-from toolcharter.guards.shell.floor.words import Arg
+from toolcharter.guards.shell.floor.word_texts import Arg
 
 LITE = ("sqlite3", "sqlite", "litecli", "duckdb", "sqlcipher")
 SERVED = ("psql", "pgcli", "usql", "mysql", "mariadb", "mysqlsh", "mycli", "mysqladmin")

@@ -6,8 +6,8 @@ from itertools import pairwise
 from shlex import join
 
 from toolcharter.guards.shell.floor.context import Call, Scene
-from toolcharter.guards.shell.floor.places import Target, may_grow
-from toolcharter.guards.shell.floor.words import Arg
+from toolcharter.guards.shell.floor.vital_paths import Target, may_grow
+from toolcharter.guards.shell.floor.word_texts import Arg
 
 HARMLESS_GIT = frozenset(
     {"status", "add", "commit", "diff", "log", "show", "checkout", "rm", "mv", "branch", "blame", "ls-files"}

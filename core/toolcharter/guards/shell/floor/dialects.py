@@ -3,14 +3,14 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from toolcharter.guards.shell.floor.code import pattern
+from toolcharter.guards.shell.floor.code_patterns import pattern
 from toolcharter.guards.shell.floor.context import Call, Scene
 from toolcharter.guards.shell.floor.data_sources import fed_texts, reads_code_file, tainted
 from toolcharter.guards.shell.floor.deletes import has_option, operands
 from toolcharter.guards.shell.floor.embedded_commands import of_lines, values
 from toolcharter.guards.shell.floor.interpreters import EVALUATES, of_code
-from toolcharter.guards.shell.floor.places import holds_rights
-from toolcharter.guards.shell.floor.words import Arg
+from toolcharter.guards.shell.floor.vital_paths import holds_rights
+from toolcharter.guards.shell.floor.word_texts import Arg
 
 _MAKE_SHELL = "$(shell "
 _MAKE_FILES = frozenset({"-f", "--file", "--makefile"})

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from toolcharter.guards.shell.floor.context import Call, Scene, base_name
 from toolcharter.guards.shell.floor.data_sources import SHELLS, language
 from toolcharter.guards.shell.floor.interpreters import EVALUATES, shell
-from toolcharter.guards.shell.floor.words import Arg, args_of
+from toolcharter.guards.shell.floor.word_texts import Arg, args_of
 from toolcharter.guards.shell.nodes import Command
 from toolcharter.guards.shell.programs.launchers import CONTAINER, LAUNCHERS, after_options
 

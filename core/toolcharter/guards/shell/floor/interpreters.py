@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from toolcharter.guards.shell.floor import code as codes
+from toolcharter.guards.shell.floor import code_patterns
 from toolcharter.guards.shell.floor.context import Call, Scene
 from toolcharter.guards.shell.floor.data_sources import (
     SHELLS,
@@ -16,8 +16,8 @@ from toolcharter.guards.shell.floor.data_sources import (
     tainted,
 )
 from toolcharter.guards.shell.floor.installs import module
-from toolcharter.guards.shell.floor.reverse import listens
-from toolcharter.guards.shell.floor.words import Arg, readings
+from toolcharter.guards.shell.floor.reverse_shells import listens
+from toolcharter.guards.shell.floor.word_texts import Arg, readings
 from toolcharter.guards.shell.nodes import Command, Word
 from toolcharter.guards.shell.programs.launchers import text_of
 
@@ -187,7 +187,7 @@ def interpreter(call: Call, scene: Scene) -> str | None:
 
 def _of_awk_input(call: Call, scene: Scene) -> str | None:
     """`curl ... | awk '{system($0)}'`."""
-    if any(codes.runs_input(text) for text in call.texts):
+    if any(code_patterns.runs_input(text) for text in call.texts):
         return tainted(scene.stdin_from(call), only_network=True)
     return None
 
@@ -221,19 +221,19 @@ def _code_words(call: Call, spoken: str) -> Iterator[Word]:
 
 def of_code(call: Call, scene: Scene, spoken: str, source: str) -> str | None:
     """Why an interpreter's code is catastrophic: by itself, by the files that it deletes, or by the lines that it runs."""
-    why = codes.reason_of(spoken, source)
+    why = code_patterns.reason_of(spoken, source)
     if why:
         return why
-    texts = codes.texts_in(source)
-    if codes.deletes(source) and (why := _deleted(call, scene, source, texts)):
+    texts = code_patterns.texts_in(source)
+    if code_patterns.deletes(source) and (why := _deleted(call, scene, source, texts)):
         return f"deletes {why}"
-    if codes.writes(source) and (why := _written(call, scene, texts)):
+    if code_patterns.writes(source) and (why := _written(call, scene, texts)):
         return f"overwrites {why}"
-    return _started(scene, source, texts) if codes.runs(source) else None
+    return _started(scene, source, texts) if code_patterns.runs(source) else None
 
 
 def _deleted(call: Call, scene: Scene, source: str, texts: list[str]) -> str | None:
-    if codes.names_home(source) and not any("/" in text.strip("~/") for text in texts):
+    if code_patterns.names_home(source) and not any("/" in text.strip("~/") for text in texts):
         return "a home folder"
     paths = (scene.places.home + text[1:] if text.startswith("~") else text for text in texts)
     return next((why for path in paths if path and (why := scene.loss(call, Arg(path, is_fixed=False)))), None)

@@ -12,7 +12,7 @@ from toolcharter.guards.shell.floor.context import REMOTE_SHELL, Call, Scene
 from toolcharter.guards.shell.floor.data_sources import language
 from toolcharter.guards.shell.floor.embedded_commands import of_lines
 from toolcharter.guards.shell.floor.interpreters import of_code, of_timetable
-from toolcharter.guards.shell.floor.made import Made
+from toolcharter.guards.shell.floor.written_files import Made
 from toolcharter.guards.shell.nodes import Redirection, Word, quoted
 
 _SCRIPT_AS_WORD = frozenset({"sed", "gsed", "awk", "gawk", "mawk", "nawk"})

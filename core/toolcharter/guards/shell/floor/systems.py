@@ -1,4 +1,4 @@
-"""Disks and system control: the programs of `toolcharter.guards.shell.floor.programs`, and those that need more parsing."""
+"""Disks and system control: the programs of `toolcharter.guards.shell.floor.destructive_programs`, and those that need more parsing."""
 
 import re
 from collections.abc import Iterator
@@ -7,8 +7,7 @@ from itertools import pairwise
 from toolcharter.guards.shell.floor.context import Call, Scene
 from toolcharter.guards.shell.floor.data_sources import language
 from toolcharter.guards.shell.floor.deletes import has_option, operands
-from toolcharter.guards.shell.floor.places import holds_rights
-from toolcharter.guards.shell.floor.programs import (
+from toolcharter.guards.shell.floor.destructive_programs import (
     DISK,
     ESSENTIAL,
     IMAGES,
@@ -20,6 +19,7 @@ from toolcharter.guards.shell.floor.programs import (
     VITAL_PROCESSES,
     VITAL_UNITS,
 )
+from toolcharter.guards.shell.floor.vital_paths import holds_rights
 from toolcharter.guards.shell.nodes import Word
 
 _LEVELS = frozenset({"0", "1", "6", "s", "single", "u", "q", "emergency"})

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from toolcharter.guards.shell.floor.context import Call, Scene
 from toolcharter.guards.shell.floor.data_sources import fed_texts, spoken
 from toolcharter.guards.shell.floor.deletes import LISTERS, is_narrow, operands
-from toolcharter.guards.shell.floor.words import readings
+from toolcharter.guards.shell.floor.word_texts import readings
 from toolcharter.guards.shell.nodes import Command, Script, Word
 
 _SETTERS = frozenset({"read", "mapfile", "readarray", "printf", "set"})

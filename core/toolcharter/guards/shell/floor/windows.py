@@ -1,7 +1,7 @@
 """Commands of Windows that destroy a system. POSIX shells may pass them on to `cmd` and PowerShell."""
 
 from toolcharter.guards.shell.floor.context import Call, Scene
-from toolcharter.guards.shell.floor.words import QUOTED_GLOB, Arg
+from toolcharter.guards.shell.floor.word_texts import QUOTED_GLOB, Arg
 
 _ALL = frozenset({"*", "*.*", ".", "..", "\\", "/", "./*", ".\\*", "..\\*", "../*", "~", "~/", "/*"})
 _VITAL = frozenset({"users", "windows", "system32", "program files", "programdata", "boot", "documents and settings"})

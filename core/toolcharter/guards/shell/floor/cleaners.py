@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from toolcharter.guards.shell.floor.context import Call, Scene
 from toolcharter.guards.shell.floor.data_sources import language
-from toolcharter.guards.shell.floor.words import Arg
+from toolcharter.guards.shell.floor.word_texts import Arg
 from toolcharter.guards.shell.nodes import Command
 
 _CLEANERS = {

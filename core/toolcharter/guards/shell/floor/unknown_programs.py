@@ -10,11 +10,11 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from toolcharter._lazy import lazy
-from toolcharter.guards.shell.floor.code import texts_in
+from toolcharter.guards.shell.floor.code_patterns import texts_in
 from toolcharter.guards.shell.floor.context import Call, Scene, base_name
 from toolcharter.guards.shell.floor.data_sources import INTERPRETERS, SHELLS, language
+from toolcharter.guards.shell.floor.destructive_programs import MAKERS, RULES, SYSTEM
 from toolcharter.guards.shell.floor.embedded_commands import SETTERS
-from toolcharter.guards.shell.floor.programs import MAKERS, RULES, SYSTEM
 from toolcharter.guards.shell.nodes import Command, Word
 from toolcharter.guards.shell.programs.launchers import CONTAINERS, LAUNCHERS, started_words
 from toolcharter.guards.shell.programs.tables import CORE

@@ -17,8 +17,8 @@ from toolcharter.guards.shell.floor.data_sources import (
 )
 from toolcharter.guards.shell.floor.deletes import has_option
 from toolcharter.guards.shell.floor.interpreters import of_code
-from toolcharter.guards.shell.floor.made import ANY_FOLDER, Made, MadeFiles, path_in
 from toolcharter.guards.shell.floor.run_later import read_by_others, started_later
+from toolcharter.guards.shell.floor.written_files import ANY_FOLDER, Made, MadeFiles, path_in
 from toolcharter.guards.shell.nodes import Command, Word
 
 _BINARY_DECODERS = frozenset({"base64", "base32", "basenc", "xxd", "uudecode", "openssl", "gbase64"})

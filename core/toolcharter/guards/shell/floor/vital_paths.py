@@ -7,7 +7,7 @@ from functools import lru_cache
 from posixpath import join, normpath
 from typing import NamedTuple
 
-from toolcharter.guards.shell.floor.words import Arg
+from toolcharter.guards.shell.floor.word_texts import Arg
 
 HOME = "/\x1fhome/\x1fme"
 """The path in place of the home folder, if that is not known."""

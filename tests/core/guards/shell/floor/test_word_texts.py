@@ -1,6 +1,6 @@
 from tests.rows import each_row
 
-from toolcharter.guards.shell.floor.words import OPAQUE, decode_escapes, readings, written
+from toolcharter.guards.shell.floor.word_texts import OPAQUE, decode_escapes, readings, written
 from toolcharter.guards.shell.nodes import Word
 
 HOME = "/home/me"
