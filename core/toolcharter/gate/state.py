@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from toolcharter.guards.shell.programs.tables import Tables
     from toolcharter.guards.store import handle as store_handle
     from toolcharter.guards.store.handle import StoreHandle
-    from toolcharter.loader.discover import Late
+    from toolcharter.loader.discover import LateDiscoverers
 else:
     compute_pool = lazy("toolcharter.guards.compute")
     network_client = lazy("toolcharter.guards.network.client")
@@ -287,7 +287,7 @@ class ToolboxState:
     """The implementations of `route_path`, which keep files outside the disk."""
     agent_host: "Callable[[AgentTask], Any] | None" = None
     """The implementation of `run_agent`; None if no extension runs agents."""
-    late: "Late | None" = None
+    late: "LateDiscoverers | None" = None
     """The discoverers with the runtime that they may use; None until `discover_late` runs."""
     has_approver: bool = False
     """Whether there is an approver."""

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from toolcharter.loader.load import Loaded, LoadedTool
 
 
-class Discovered(NamedTuple):
+class DiscoveredTools(NamedTuple):
     """The tools of all discoverers of a profile."""
 
     tools: Mapping[str, LoadedTool] = MappingProxyType({})
@@ -32,7 +32,7 @@ class Discovered(NamedTuple):
         return {name: tool.spec.fingerprint or "" for name, tool in self.tools.items()}
 
 
-NOTHING = Discovered()
+NO_TOOLS = DiscoveredTools()
 
 
 def has_discoverers(loaded: Loaded) -> bool:

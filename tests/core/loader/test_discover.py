@@ -19,12 +19,12 @@ from toolcharter import (
     ToolPolicy,
     ToolSpec,
 )
-from toolcharter.loader.discover import Ground, Late, discover
-from toolcharter.loader.discovered import Discovered
+from toolcharter.loader.discover import DiscoveryContext, LateDiscoverers, discover
+from toolcharter.loader.discovered import DiscoveredTools
 from toolcharter.loader.hooks import new_manager
 from toolcharter.loader.load import Loaded, LoadedExtension, LoadedTool
 
-GROUND = Ground("p", Path("/profiles"), Path("/ws"), frozenset({"installed"}))
+GROUND = DiscoveryContext("p", Path("/profiles"), Path("/ws"), frozenset({"installed"}))
 
 
 class Needy(ToolPolicy):
@@ -38,7 +38,7 @@ def tool(name: str, **facts: Any) -> ToolSpec[Any]:
     return ToolSpec(name, given.pop("policy", ToolPolicy), lambda *_: lambda: "", **given)
 
 
-def asked(*answers: Any, extend: bool = True, policies: dict[str, Any] | None = None) -> Discovered:
+def asked(*answers: Any, extend: bool = True, policies: dict[str, Any] | None = None) -> DiscoveredTools:
     """What discoverers with these answers come to; one that is a function is the hook itself."""
     extensions = {}
     for number, answer in enumerate(answers):
@@ -59,7 +59,7 @@ def test_discoverers_are_shown_the_profile() -> None:
         shown.append((profile, workspace))
         return Discovery()
 
-    assert asked(hook) == Discovered()
+    assert asked(hook) == DiscoveredTools()
     assert shown == [(ProfileView("p", Path("/profiles"), DiscovererPolicy(extend=True), ("listed",)), Path("/ws"))]
 
 
@@ -107,7 +107,7 @@ def test_without_extend_only_declared_tools_exist() -> None:
 
     assert [*asked(both, extend=False).tools] == ["a"]
     assert [*asked(both, policies={"x0": ExtensionPolicy()}).tools] == ["a"]
-    assert asked(both, policies={}) == Discovered()
+    assert asked(both, policies={}) == DiscoveredTools()
 
 
 @each_row(
@@ -185,7 +185,7 @@ def test_objects_are_asked_beside_modules() -> None:
     extension = LoadedExtension(spec, "toolcharter-x", "2.0", "x", lambda *_: module)
     loaded = Loaded({}, {"x0": extension}, {}, {}, new_manager(), (), {})
 
-    found = discover(loaded, {"x0": DiscovererPolicy(extend=True)}, GROUND, Late({"x0": ask}, used.get))  # type: ignore[arg-type]
+    found = discover(loaded, {"x0": DiscovererPolicy(extend=True)}, GROUND, LateDiscoverers({"x0": ask}, used.get))  # type: ignore[arg-type]
 
     assert (shown, [*found.tools], found.later) == ([*used.values()], ["a", "b"], ("mcp__x__*", "mcp__y__*"))
     assert (found.wait_s, found.asked_about) == (2.5, frozenset({"b"}))

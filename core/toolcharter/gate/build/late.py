@@ -18,7 +18,7 @@ from toolcharter.gate.build.plan import Plan, with_discovered
 from toolcharter.gate.redact import redact_id
 from toolcharter.gate.state import ToolboxState
 from toolcharter.guards.process import GovernedRunner
-from toolcharter.loader.discover import Late
+from toolcharter.loader.discover import LateDiscoverers
 from toolcharter.loader.scan import installed
 from toolcharter.policy.compile import compile_availability
 
@@ -215,7 +215,7 @@ def discover_late(plan: Plan, state: ToolboxState, runtime: LateRuntime | None) 
     """
     if not state.discoverers:
         return plan
-    state.late = late = Late(state.discoverers, None if runtime is None else runtime.of)
+    state.late = late = LateDiscoverers(state.discoverers, None if runtime is None else runtime.of)
     names = installed().tools
     plan = with_discovered(plan, state.workspace, names, late)
     began = monotonic()

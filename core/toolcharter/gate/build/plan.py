@@ -16,7 +16,7 @@ from toolcharter._lazy import lazy
 from toolcharter.api.policy import ToolPolicy
 from toolcharter.api.tool import ToolSpec
 from toolcharter.errors import ConfigurationError, Fault, PluginError
-from toolcharter.loader.discovered import NOTHING, Discovered, has_discoverers
+from toolcharter.loader.discovered import NO_TOOLS, DiscoveredTools, has_discoverers
 from toolcharter.loader.load import Loaded, LoadedExtension, LoadedTool, load_plugins
 from toolcharter.loader.openers import channel_of
 from toolcharter.loader.origin import profile_folders
@@ -60,7 +60,7 @@ class Plan:
     """The profile's own file and the files that it extends."""
     tool_rules: Mapping[str, tuple[Rule, ...]] = field(default_factory=dict)
     """The `allow` rules in the policies of tools of kind `bash`, by tool. They only permit this tool's commands."""
-    discovered: Discovered = NOTHING
+    discovered: DiscoveredTools = NO_TOOLS
     """The tools that discoverers have added to the loaded tools."""
     index: Installed | None = None
     """The installed plugins, as they were listed for the plan."""
@@ -357,7 +357,7 @@ def _dumped(policies: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def with_discovered(
-    plan: Plan, workspace: Path | None, installed: Iterable[str], late: "discover.Late | None" = None
+    plan: Plan, workspace: Path | None, installed: Iterable[str], late: "discover.LateDiscoverers | None" = None
 ) -> Plan:
     """Run the discoverers of *plan*, and replace the discovered tools by those that they find now.
 
@@ -381,9 +381,9 @@ def with_discovered(
         discovery.CapabilityBounds(one.allow, one.deny, one.max_safety)
         for one in (plan.profile.capabilities, *(ceiling.capabilities for ceiling in plan.ceilings))
     )
-    ground = discover.Ground(plan.profile.name, folder, workspace, frozenset(installed), bounds)
+    ground = discover.DiscoveryContext(plan.profile.name, folder, workspace, frozenset(installed), bounds)
     discovered = discover.discover(registered, plan.extensions, ground, *(() if late is None else (late,)))
-    if discovered == NOTHING == plan.discovered:
+    if discovered == NO_TOOLS == plan.discovered:
         return plan
     policies = {name: policy for name, policy in plan.policies.items() if name in specs}
     policies |= {name: tool.spec.policy.from_profile({}) for name, tool in discovered.tools.items()}
