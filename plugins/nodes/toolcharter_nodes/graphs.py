@@ -36,7 +36,7 @@ class Node(BaseModel):
         """Whether its arguments have no references, and so are known before the run."""
         return next(references_in(self.arguments), None) is None
 
-    def shown(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Any]:
         """Return the description of the node that its owner sees."""
         return {"node": self.name, "tool": self.tool, "arguments": self.arguments, "needs": list(self.needs)}
 
@@ -71,11 +71,11 @@ class NodeGraph(StoreRecord):
         """
         others = {one.name: one for one in self.nodes} | {node.name: node}
         graph = self.model_copy(update={"nodes": tuple(others.values())})
-        graph.require_bounds(policy)
+        graph.require_within_limits(policy)
         graph.order()
         return graph
 
-    def without(self, name: str) -> "NodeGraph":
+    def without_node(self, name: str) -> "NodeGraph":
         """Return the graph without the node *name*.
 
         Raises:
@@ -84,7 +84,7 @@ class NodeGraph(StoreRecord):
         gone = self.node(name)
         return self.model_copy(update={"nodes": tuple(node for node in self.nodes if node is not gone)})
 
-    def require_bounds(self, policy: NodesPolicy) -> None:
+    def require_within_limits(self, policy: NodesPolicy) -> None:
         """Refuse a graph that exceeds the limits of *policy*.
 
         Raises:
@@ -138,12 +138,12 @@ class NodeGraph(StoreRecord):
                 f"{node.name!r} needs {need!r}, which does not exist" for need in node.needs if need not in known
             )
 
-    def needing(self, name: str) -> list[str]:
+    def dependents_of(self, name: str) -> list[str]:
         """Return the names of the nodes that need *name*."""
         return [node.name for node in self.nodes if name in node.needs]
 
 
-def connected(target: Node, source: Reference, argument: str) -> Node:
+def connect_nodes(target: Node, source: Reference, argument: str) -> Node:
     """Return *target* with *source* as its *argument*; without *argument*, it only waits for the node of *source*."""
     if not argument:
         return target.model_copy(update={"after": tuple(dict.fromkeys((*target.after, source.node)))})

@@ -9,10 +9,10 @@ from typing import Annotated, Any, NamedTuple, get_args
 from pydantic import Field
 
 from toolcharter import Denied, Reason, ToolContext, ToolError, ToolRuntime, ToolSpec
-from toolcharter_nodes.graphs import Node, NodeGraph, connected
-from toolcharter_nodes.kept import Graphs
+from toolcharter_nodes.graph_store import GraphStore
+from toolcharter_nodes.graphs import Node, NodeGraph, connect_nodes
 from toolcharter_nodes.policy import Action, NodesPolicy, NodesReason
-from toolcharter_nodes.references import read_reference
+from toolcharter_nodes.references import parse_reference
 from toolcharter_nodes.running import GraphRun, require_tool
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{0,64}$")]
@@ -20,7 +20,7 @@ _IS_RUNNING: ContextVar[bool] = ContextVar("toolcharter_nodes_is_running", defau
 """Whether this context is part of a run. A graph may not run graphs: their calls would multiply with each level."""
 
 
-class Asked(NamedTuple):
+class NodesArguments(NamedTuple):
     """The arguments of an action."""
 
     graph: str
@@ -48,19 +48,19 @@ class Actions:
     def __init__(self, rt: ToolRuntime, policy: NodesPolicy) -> None:
         self._rt = rt
         self._policy = policy
-        self._graphs = Graphs(rt, policy)
+        self._graphs = GraphStore(rt, policy)
 
-    async def create(self, ctx: ToolContext, asked: Asked) -> str:
+    async def create(self, ctx: ToolContext, args: NodesArguments) -> str:
         """Create an empty graph."""
-        asked.require("graph")
+        args.require("graph")
         ctx.policy_passed()
-        return _said(ctx, "Created", await self._graphs.create(asked.graph))
+        return _describe_change(ctx, "Created", await self._graphs.create(args.graph))
 
-    async def add(self, ctx: ToolContext, asked: Asked) -> str:
+    async def add(self, ctx: ToolContext, args: NodesArguments) -> str:
         """Add a call to a graph."""
-        asked.require("graph", "node", "tool")
-        require_tool(asked.tool, self._policy)
-        node = Node(name=asked.node, tool=asked.tool, arguments=asked.arguments)
+        args.require("graph", "node", "tool")
+        require_tool(args.tool, self._policy)
+        node = Node(name=args.node, tool=args.tool, arguments=args.arguments)
 
         def with_node(graph: NodeGraph) -> NodeGraph:
             if any(one.name == node.name for one in graph.nodes):
@@ -68,46 +68,46 @@ class Actions:
                 raise ToolError(what, reason=NodesReason.ALREADY_EXISTS)
             return graph.with_node(node, self._policy)
 
-        return await self._changed(ctx, asked.graph, with_node)
+        return await self._change_graph(ctx, args.graph, with_node)
 
-    async def connect(self, ctx: ToolContext, asked: Asked) -> str:
+    async def connect(self, ctx: ToolContext, args: NodesArguments) -> str:
         """Use one call's output as another call's argument, or only run one call after another."""
-        asked.require("graph", "source", "target")
-        source = read_reference(asked.source if "." in asked.source else f"{asked.source}.text")
+        args.require("graph", "source", "target")
+        source = parse_reference(args.source if "." in args.source else f"{args.source}.text")
 
         def with_edge(graph: NodeGraph) -> NodeGraph:
             graph.node(source.node)
-            return graph.with_node(connected(graph.node(asked.target), source, asked.argument), self._policy)
+            return graph.with_node(connect_nodes(graph.node(args.target), source, args.argument), self._policy)
 
-        return await self._changed(ctx, asked.graph, with_edge)
+        return await self._change_graph(ctx, args.graph, with_edge)
 
-    async def list(self, ctx: ToolContext, asked: Asked) -> str:
+    async def list(self, ctx: ToolContext, args: NodesArguments) -> str:
         """List the caller's graphs, or the nodes of one graph."""
         ctx.policy_passed()
-        graphs = [await self._graphs.own(asked.graph)] if asked.graph else await self._graphs.all()
-        if asked.graph:
-            data: Any = {"graph": asked.graph, "nodes": [node.shown() for node in graphs[0].nodes]}
+        graphs = [await self._graphs.load(args.graph)] if args.graph else await self._graphs.all()
+        if args.graph:
+            data: Any = {"graph": args.graph, "nodes": [node.describe() for node in graphs[0].nodes]}
             return ctx.ok(json.dumps(data, indent=2, ensure_ascii=False), data=data)
         data = {"graphs": [{"graph": one.name, "nodes": [node.name for node in one.nodes]} for one in graphs]}
         lines = [f"{one.name}: {', '.join(node.name for node in one.nodes) or 'no nodes'}" for one in graphs]
         return ctx.ok("\n".join(lines) or "There are no graphs.", data=data)
 
-    async def delete(self, ctx: ToolContext, asked: Asked) -> str:
+    async def delete(self, ctx: ToolContext, args: NodesArguments) -> str:
         """Delete a graph, or one node of it."""
-        asked.require("graph")
-        if asked.node:
-            return await self._changed(ctx, asked.graph, lambda graph: graph.without(asked.node))
-        await self._graphs.own(asked.graph)
+        args.require("graph")
+        if args.node:
+            return await self._change_graph(ctx, args.graph, lambda graph: graph.without_node(args.node))
+        await self._graphs.load(args.graph)
         ctx.policy_passed()
-        await self._graphs.delete(asked.graph)
-        return ctx.ok(f"Deleted the graph {asked.graph!r}.", data={"graph": asked.graph, "nodes": []})
+        await self._graphs.delete(args.graph)
+        return ctx.ok(f"Deleted the graph {args.graph!r}.", data={"graph": args.graph, "nodes": []})
 
-    async def run(self, ctx: ToolContext, asked: Asked) -> str:
+    async def run(self, ctx: ToolContext, args: NodesArguments) -> str:
         """Run all calls of a graph, each through the gate."""
-        asked.require("graph")
+        args.require("graph")
         if _IS_RUNNING.get():
             raise Denied(NodesReason.NESTED_RUN, "A graph may not run graphs.")
-        run = GraphRun(self._rt, self._policy, await self._graphs.own(asked.graph))
+        run = GraphRun(self._rt, self._policy, await self._graphs.load(args.graph))
         token = _IS_RUNNING.set(True)
         try:
             await run.decide_known()
@@ -115,27 +115,27 @@ class Actions:
             await run.run()
         finally:
             _IS_RUNNING.reset(token)
-        data = {"graph": asked.graph, **run.data()}
+        data = {"graph": args.graph, **run.data()}
         if run.is_overtime:
             return ctx.error(run.text(), reason=Reason.TIMED_OUT, data=data)
         if any(step.state == "failed" for step in run.steps):
             return ctx.error(run.text(), reason=NodesReason.NODE_FAILED, data=data)
         return ctx.ok(run.text(), data=data)
 
-    async def _changed(self, ctx: ToolContext, name: str, change: Callable[[NodeGraph], NodeGraph]) -> str:
+    async def _change_graph(self, ctx: ToolContext, name: str, change: Callable[[NodeGraph], NodeGraph]) -> str:
         """Change a graph: try *change* on the stored graph before `policy_passed`, then repeat it in a transaction."""
-        change(await self._graphs.own(name))
+        change(await self._graphs.load(name))
         ctx.policy_passed()
-        return _said(ctx, "Changed", await self._graphs.change(name, change))
+        return _describe_change(ctx, "Changed", await self._graphs.change(name, change))
 
 
-def _said(ctx: ToolContext, verb: str, graph: NodeGraph) -> str:
+def _describe_change(ctx: ToolContext, verb: str, graph: NodeGraph) -> str:
     names = ", ".join(node.name for node in graph.nodes)
     text = f"{verb} the graph {graph.name!r}: {names or 'no nodes'}."
     return ctx.ok(text, data={"graph": graph.name, "nodes": [node.name for node in graph.nodes]})
 
 
-ACTIONS: Mapping[Action, Callable[[Actions, ToolContext, Asked], Awaitable[str]]] = {
+ACTIONS: Mapping[Action, Callable[[Actions, ToolContext, NodesArguments], Awaitable[str]]] = {
     "create": Actions.create,
     "add": Actions.add,
     "connect": Actions.connect,
@@ -179,8 +179,8 @@ def build(_workspace: Path, policy: NodesPolicy, rt: ToolRuntime) -> Callable[..
         if action not in policy.allowed_actions:
             hint = f"Allowed: {', '.join(policy.allowed_actions) or 'nothing'}."
             raise Denied(NodesReason.ACTION_NOT_ALLOWED, hint=hint)
-        asked = Asked(graph, node, tool, arguments, source, target, argument)
-        return await ACTIONS[action](actions, ctx, asked)
+        args = NodesArguments(graph, node, tool, arguments, source, target, argument)
+        return await ACTIONS[action](actions, ctx, args)
 
     return nodes
 

@@ -15,7 +15,7 @@ from toolcharter_nodes.policy import NodesReason
 KEY = "$output"
 MAX_DEPTH = 32
 """How deep arguments may be nested before outputs are inserted."""
-_WRITTEN = re.compile(r"([A-Za-z0-9_-]{1,64})\.(text|data)((?:\.[^.\s]{1,200}){0,16})")
+_REFERENCE_FORM = re.compile(r"([A-Za-z0-9_-]{1,64})\.(text|data)((?:\.[^.\s]{1,200}){0,16})")
 _INDEX = re.compile(r"0|[1-9][0-9]{0,8}")
 
 
@@ -41,13 +41,13 @@ class Reference(NamedTuple):
         return ".".join((self.node, self.part, *self.path))
 
 
-def read_reference(written: object) -> Reference:
+def parse_reference(written: object) -> Reference:
     """Parse a reference such as `find.data.files.0`.
 
     Raises:
         ToolError: `invalid_reference`.
     """
-    found = _WRITTEN.fullmatch(written) if isinstance(written, str) else None
+    found = _REFERENCE_FORM.fullmatch(written) if isinstance(written, str) else None
     if found is None or (found[2] == "text" and found[3]):
         what = f"{str(written)[:80]!r} is no reference to an output."
         hint = f'Write {{"{KEY}": "NODE.text"}} or {{"{KEY}": "NODE.data.KEY.0"}}.'
@@ -78,7 +78,7 @@ def _reference(value: Mapping[str, Any]) -> Reference:
     if len(value) > 1:
         what = f"An object with {KEY!r} is a reference, and may have no other key."
         raise ToolError(what, reason=NodesReason.INVALID_REFERENCE)
-    return read_reference(value[KEY])
+    return parse_reference(value[KEY])
 
 
 def size_of(value: Any) -> int:
@@ -86,13 +86,13 @@ def size_of(value: Any) -> int:
     return len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(errors="replace"))
 
 
-class Filling:
+class ReferenceFiller:
     """Replaces references by outputs, as long as the arguments stay within a size limit."""
 
-    def __init__(self, outputs: Mapping[str, Output], most_bytes: int) -> None:
+    def __init__(self, outputs: Mapping[str, Output], max_bytes: int) -> None:
         self._outputs = outputs
-        self._most = most_bytes
-        self._left = most_bytes
+        self._most = max_bytes
+        self._left = max_bytes
 
     def fill(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return *arguments* with all references replaced by outputs.
@@ -101,17 +101,17 @@ class Filling:
             ToolError: `missing_output` or `too_large`.
         """
         self._left = self._most - size_of(arguments)
-        return {name: self._filled(value) for name, value in arguments.items()}
+        return {name: self._replace_references(value) for name, value in arguments.items()}
 
-    def _filled(self, value: Any) -> Any:
+    def _replace_references(self, value: Any) -> Any:
         if isinstance(value, dict):
             if KEY in value:
-                return self._taken(_reference(value))
-            return {key: self._filled(item) for key, item in value.items()}
-        return [self._filled(item) for item in value] if isinstance(value, list) else value
+                return self._resolve(_reference(value))
+            return {key: self._replace_references(item) for key, item in value.items()}
+        return [self._replace_references(item) for item in value] if isinstance(value, list) else value
 
-    def _taken(self, reference: Reference) -> Any:
-        found = looked_up(reference, self._outputs)
+    def _resolve(self, reference: Reference) -> Any:
+        found = look_up(reference, self._outputs)
         # Count before the next reference is read: a few references could expand beyond the memory.
         self._left -= size_of(found)
         if self._left < 0:
@@ -120,7 +120,7 @@ class Filling:
         return found
 
 
-def looked_up(reference: Reference, outputs: Mapping[str, Output]) -> Any:
+def look_up(reference: Reference, outputs: Mapping[str, Output]) -> Any:
     """Look up the value of *reference*.
 
     Raises:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from toolcharter import Decision, Denied, Reason, ToolError, ToolResult, ToolRuntime
 from toolcharter_nodes.graphs import Node, NodeGraph
 from toolcharter_nodes.policy import NodesPolicy, NodesReason
-from toolcharter_nodes.references import Filling, Output, size_of
+from toolcharter_nodes.references import Output, ReferenceFiller, size_of
 
 State = Literal["ran", "failed", "skipped"]
 _TELLING_S = 0.3
@@ -55,7 +55,7 @@ class GraphRun:
         """
         for node in graph.nodes:
             require_tool(node.tool, policy)
-        graph.require_bounds(policy)
+        graph.require_within_limits(policy)
         graph.require_outputs()
         self._rt = rt
         self._policy = policy
@@ -77,9 +77,9 @@ class GraphRun:
         for node in self._order:
             decision = await self._rt.adecide(node.tool, node.arguments)
             if _is_denied(node, decision):
-                denied.append(_objection(node, decision))
+                denied.append(_refusal_of(node, decision))
             elif node.is_known and decision.outcome == "error" and decision.stage == "arguments":
-                invalid.append(_objection(node, decision))
+                invalid.append(_refusal_of(node, decision))
         if denied:
             raise Denied(NodesReason.NODE_DENIED, "\n".join(denied), hint="Nothing has run.")
         if invalid:
@@ -105,16 +105,16 @@ class GraphRun:
         if lacking:
             return Step(node.name, node.tool, "skipped", needs=lacking)
         try:
-            arguments = Filling(self._outputs, self._policy.max_argument_bytes).fill(node.arguments)
+            arguments = ReferenceFiller(self._outputs, self._policy.max_argument_bytes).fill(node.arguments)
         except ToolError as error:
             return Step(node.name, node.tool, "failed", "error", str(error.reason), error.message)
-        return self._ended(node, await self._rt.acall(node.tool, arguments))
+        return self._step_of_result(node, await self._rt.acall(node.tool, arguments))
 
-    def _ended(self, node: Node, result: ToolResult) -> Step:
+    def _step_of_result(self, node: Node, result: ToolResult) -> Step:
         if result.outcome != "ok":
             message = (result.message or "")[:_MAX_MESSAGE] or None
             return Step(node.name, node.tool, "failed", result.outcome, result.reason, message, call_id=result.call_id)
-        self._outputs[node.name] = kept(result, self._policy.max_output_bytes)
+        self._outputs[node.name] = output_of(result, self._policy.max_output_bytes)
         most = self._policy.max_text_chars
         text, is_cut = result.text[:most], len(result.text) > most
         return Step(node.name, node.tool, "ran", "ok", text=text, truncated=is_cut, call_id=result.call_id)
@@ -157,10 +157,10 @@ def require_tool(tool: str, policy: NodesPolicy) -> None:
         raise Denied(NodesReason.TOOL_NOT_ALLOWED, f"The profile does not allow graphs to call {tool[:80]!r}.")
 
 
-def kept(result: ToolResult, most_bytes: int) -> Output:
+def output_of(result: ToolResult, max_bytes: int) -> Output:
     """Return the part of *result* that other calls can refer to."""
-    text = result.text if size_of(result.text) <= most_bytes else None
-    is_kept = size_of(result.data) <= most_bytes
+    text = result.text if size_of(result.text) <= max_bytes else None
+    is_kept = size_of(result.data) <= max_bytes
     return Output(text, result.data if is_kept else None, is_kept)
 
 
@@ -174,6 +174,6 @@ def _is_denied(node: Node, decision: Decision) -> bool:
     return decision.outcome == "deny" and not may_come
 
 
-def _objection(node: Node, decision: Decision) -> str:
+def _refusal_of(node: Node, decision: Decision) -> str:
     said = f": {decision.message}" if decision.message else ""
     return f"{node.name} ({node.tool}): {decision.reason}{said}"

@@ -41,9 +41,9 @@ def agent_tools(host: Host, *, caller: CallerOf | None = None) -> list[FunctionT
             name=tool.name,
             description=tool.description,
             params_json_schema=tool.parameters,
-            on_invoke_tool=_Ours(host, tool.name, caller),
+            on_invoke_tool=_ProfileToolInvoker(host, tool.name, caller),
             strict_json_schema=False,
-            needs_approval=_Asks(host, tool.name, None, caller),
+            needs_approval=_NeedsApproval(host, tool.name, None, caller),
         )
         for tool in host.tools()
     ]
@@ -69,8 +69,8 @@ def govern_tools(host: Host, tools: Iterable[Tool], *, caller: CallerOf | None =
                 f"The tool {tool.name!r} is no FunctionTool: OpenAI runs it, and no call of it can be governed."
             )
         copied = copy.copy(tool)
-        copied.on_invoke_tool = _Foreign(host, tool, caller)
-        copied.needs_approval = _Asks(host, tool.name, tool, caller)
+        copied.on_invoke_tool = _ForeignToolInvoker(host, tool, caller)
+        copied.needs_approval = _NeedsApproval(host, tool.name, tool, caller)
         governed.append(copied)
     return governed
 
@@ -94,7 +94,7 @@ def input_guardrail(host: Host, *, caller: CallerOf | None = None) -> ToolInputG
     return ToolInputGuardrail(toolcharter)
 
 
-class _Asks:
+class _NeedsApproval:
     """`needs_approval` of one tool: whether the gate would ask a person about a call."""
 
     def __init__(self, host: Host, name: str, tool: FunctionTool | None, caller: CallerOf | None) -> None:
@@ -117,7 +117,7 @@ class _Asks:
         return decision.outcome == "ask"
 
 
-class _Ours:
+class _ProfileToolInvoker:
     """`on_invoke_tool` of one of the profile's tools."""
 
     def __init__(self, host: Host, name: str, caller: CallerOf | None) -> None:
@@ -128,10 +128,10 @@ class _Ours:
     async def __call__(self, ctx: ToolContext[Any], arguments: str) -> str:
         caller = self._caller and self._caller(ctx)
         result = await self._host.acall(self._name, arguments_of(arguments), call_id=ctx.tool_call_id, caller=caller)
-        return await _answered(ctx, result, self._host.aanswer)
+        return await _redeem_if_approved(ctx, result, self._host.aanswer)
 
 
-class _Foreign:
+class _ForeignToolInvoker:
     """`on_invoke_tool` of one of the agent's own tools."""
 
     def __init__(self, host: Host, tool: FunctionTool, caller: CallerOf | None) -> None:
@@ -156,10 +156,10 @@ class _Foreign:
             call_id=ctx.tool_call_id,
             caller=self._caller and self._caller(ctx),
         )
-        return await _answered(ctx, result, answer)
+        return await _redeem_if_approved(ctx, result, answer)
 
 
-async def _answered(
+async def _redeem_if_approved(
     ctx: ToolContext[Any], result: HostResult, answer: Callable[[str, ApprovalAnswer], Awaitable[HostResult]]
 ) -> str:
     """Return the text of *result*. If it waits for a person who has approved the call in the SDK, redeem it first."""

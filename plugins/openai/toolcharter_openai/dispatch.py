@@ -38,7 +38,7 @@ class _Call(NamedTuple):
     arguments: str
     is_chat: bool
 
-    def answered(self, result: HostResult) -> dict[str, Any]:
+    def output_item(self, result: HostResult) -> dict[str, Any]:
         """Return the item or message that goes back to the model."""
         if self.is_chat:
             return {"role": "tool", "tool_call_id": self.id, "content": result.text}
@@ -65,7 +65,7 @@ def answer_calls(
         result = host.call(call.name, arguments_of(call.arguments), call_id=call.id, caller=caller)
         if result.pending is not None and ask is not None:
             result = host.answer(result.pending.state, ask(result.pending))
-        return call.answered(result)
+        return call.output_item(result)
 
     if len(calls) < 2:  # noqa: PLR2004 - one needs no threads
         return [answer(call) for call in calls]
@@ -82,7 +82,7 @@ async def aanswer_calls(
         result = await host.acall(call.name, arguments_of(call.arguments), call_id=call.id, caller=caller)
         if result.pending is not None and ask is not None:
             result = await host.aanswer(result.pending.state, await ask(result.pending))
-        return call.answered(result)
+        return call.output_item(result)
 
     return list(await asyncio.gather(*map(answer, _calls_of(response))))
 

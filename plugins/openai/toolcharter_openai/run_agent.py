@@ -54,16 +54,18 @@ class OpenAIAgents:
             model=task.model or self._policy.model,
             tools=[*_tools_of(task)],
         )
-        asked, settings = _Asked(task), RunConfig(model_provider=provider, tracing_disabled=True)
+        counter, settings = _RequestCounter(task), RunConfig(model_provider=provider, tracing_disabled=True)
         try:
-            ran = await Runner.run(agent, task.message, max_turns=task.max_iterations, hooks=asked, run_config=settings)
+            ran = await Runner.run(
+                agent, task.message, max_turns=task.max_iterations, hooks=counter, run_config=settings
+            )
         except MaxTurnsExceeded as stop:
             used = Usage() if stop.run_data is None else stop.run_data.context_wrapper.usage
-            return _result("It has used up its iterations.", used, asked.count, is_exhausted=True)
-        return _result(str(ran.final_output), ran.context_wrapper.usage, asked.count)
+            return _result("It has used up its iterations.", used, counter.count, is_exhausted=True)
+        return _result(str(ran.final_output), ran.context_wrapper.usage, counter.count)
 
 
-class _Asked(RunHooks[Any]):
+class _RequestCounter(RunHooks[Any]):
     """Counts the requests to the model, and ends the agent before the next request if it was cancelled."""
 
     def __init__(self, task: AgentTask) -> None:
@@ -79,7 +81,7 @@ class _Asked(RunHooks[Any]):
 def _tools_of(task: AgentTask) -> list[FunctionTool]:
     """Return the agent's tools. The model reads why a call was refused as the tool's output."""
 
-    def made(name: str) -> Any:
+    def make_invoker(name: str) -> Any:
         async def invoke(ctx: Any, written: str) -> str:
             args = arguments_of(written)
             result = await task.toolbox.acall(name, args, call_id=ctx.tool_call_id, parent_id=task.parent_id)
@@ -89,7 +91,7 @@ def _tools_of(task: AgentTask) -> list[FunctionTool]:
 
     shown = (described(task.toolbox[name]) for name in task.toolbox)
     return [
-        FunctionTool(one.name, one.description, one.parameters, made(one.name), strict_json_schema=False)
+        FunctionTool(one.name, one.description, one.parameters, make_invoker(one.name), strict_json_schema=False)
         for one in shown
     ]
 

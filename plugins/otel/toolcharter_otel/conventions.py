@@ -60,18 +60,18 @@ _ANSWER = {
 }
 
 
-def at_the_start(event: Mapping[str, Any], *, arguments: bool) -> Attributes:
+def start_attributes(event: Mapping[str, Any], *, arguments: bool) -> Attributes:
     """Return the attributes of a span as it begins, from `hook.tool.before`; samplers see them."""
-    known = _known(_BEGINNING, event)
+    known = _map_attributes(_BEGINNING, event)
     known |= {"gen_ai.operation.name": OPERATION, "gen_ai.tool.type": "function"}
     if arguments and event.get("args") is not None:
         known["gen_ai.tool.call.arguments"] = json.dumps(event["args"], ensure_ascii=False, separators=(",", ":"))
     return known
 
 
-def at_the_end(event: Mapping[str, Any]) -> Attributes:
+def end_attributes(event: Mapping[str, Any]) -> Attributes:
     """Return the attributes that a span gets when the call's outcome is known, from `hook.tool.after`."""
-    known = _known(_END, event)
+    known = _map_attributes(_END, event)
     if rule := event.get("rule"):
         known |= {"toolcharter.rule.text": rule["text"], "toolcharter.rule.source": rule["source"]}
     if fault := event.get("fault"):
@@ -79,27 +79,27 @@ def at_the_end(event: Mapping[str, Any]) -> Attributes:
     return known
 
 
-def of_an_approval(event: Mapping[str, Any]) -> Attributes:
+def approval_attributes(event: Mapping[str, Any]) -> Attributes:
     """Return the attributes of a span's event, from the request or the decision of an approval."""
-    return _known(_ANSWER, event)
+    return _map_attributes(_ANSWER, event)
 
 
-def of_a_measurement(event: Mapping[str, Any]) -> Attributes:
+def metric_attributes(event: Mapping[str, Any]) -> Attributes:
     """Return the attributes of metrics. Each has few values, so none is text that a model chooses."""
     tool = UNKNOWN_TOOL if event.get("reason") == "unknown_tool" else event["tool"]
     return {"gen_ai.tool.name": tool, "toolcharter.profile.name": event["profile"]}
 
 
-def of_a_duration(event: Mapping[str, Any]) -> Attributes:
+def duration_attributes(event: Mapping[str, Any]) -> Attributes:
     """Return the attributes of `gen_ai.execute_tool.duration`."""
-    named = _known({"gen_ai.agent.name": "agent", "error.type": "reason"}, event)
+    named = _map_attributes({"gen_ai.agent.name": "agent", "error.type": "reason"}, event)
     return {
-        **of_a_measurement(event),
+        **metric_attributes(event),
         **named,
         "gen_ai.operation.name": OPERATION,
         "gen_ai.tool.type": "function",
     }
 
 
-def _known(names: Mapping[str, str], event: Mapping[str, Any]) -> Attributes:
+def _map_attributes(names: Mapping[str, str], event: Mapping[str, Any]) -> Attributes:
     return {name: event[field] for name, field in names.items() if event.get(field) is not None}

@@ -30,7 +30,7 @@ _CALL = context.create_key("toolcharter-call")
 
 
 @dataclass(eq=False, slots=True)
-class _Begun:
+class _OpenCall:
     """A call that has begun, and whose end has not been seen yet."""
 
     span: Span
@@ -64,7 +64,7 @@ class OtelSink:
         self._tracer = trace.get_tracer(SCOPE, version, tracer_provider)
         self._arguments = arguments
         self._on_close = on_close
-        self._begun: dict[str, list[_Begun]] = {}
+        self._begun: dict[str, list[_OpenCall]] = {}
         meter = metrics.get_meter(SCOPE, version, meter_provider)
         self._durations = meter.create_histogram(
             conventions.DURATION,
@@ -88,23 +88,23 @@ class OtelSink:
                 case "hook.tool.after":
                     self._end(event)
                 case "hook.approval.request" | "hook.approval.decision":
-                    self._mark(event)
+                    self._add_approval_event(event)
                 case _:  # A toolbox has no span: it may be open for days.
                     pass
 
     def _begin(self, event: Mapping[str, Any], elapsed_ms: float | None) -> None:
         """Start a call's span. With *elapsed_ms* the call is over already: it began so long ago, and is not current."""
-        _leave_what_is_over()  # Another thread may have ended calls that this thread began.
+        _detach_ended_calls()  # Another thread may have ended calls that this thread began.
         parent = self._begun.get(event["parent_id"] or "")
-        within = _below(parent[-1]) if parent else _present()
+        within = _child_context(parent[-1]) if parent else _root_context()
         span = self._tracer.start_span(
             f"{conventions.OPERATION} {event['tool']}",
             within,
             SpanKind.INTERNAL,
-            conventions.at_the_start(event, arguments=self._arguments),
+            conventions.start_attributes(event, arguments=self._arguments),
             start_time=None if elapsed_ms is None else time_ns() - int(elapsed_ms * 1e6),
         )
-        begun = _Begun(span, context.get_current(), TRACE.get())
+        begun = _OpenCall(span, context.get_current(), TRACE.get())
         if elapsed_ms is None:
             _enter(begun)
         self._begun.setdefault(event["call_id"], []).append(begun)
@@ -115,32 +115,32 @@ class OtelSink:
         if not known:
             self._begun.pop(event["call_id"], None)
         if begun is not None:
-            begun.span.set_attributes(conventions.at_the_end(event))
+            begun.span.set_attributes(conventions.end_attributes(event))
             if event["outcome"] != "ok":
                 begun.span.set_status(Status(StatusCode.ERROR, event["message"] or event["reason"]))
             begun.span.end()
             begun.is_over = True
-            _leave_what_is_over()
+            _detach_ended_calls()
         self._measure(event, None if begun is None else begun.span)
 
     def _measure(self, event: Mapping[str, Any], span: Span | None) -> None:
-        about = conventions.of_a_measurement(event)
+        about = conventions.metric_attributes(event)
         within = None if span is None else trace.set_span_in_context(span)  # For exemplars.
-        self._durations.record(event["elapsed_ms"] / 1000, conventions.of_a_duration(event), within)
+        self._durations.record(event["elapsed_ms"] / 1000, conventions.duration_attributes(event), within)
         self._calls.add(1, {**about, "toolcharter.outcome": event["outcome"]})
         if event["outcome"] == "denied":
             self._denials.add(1, {**about, "error.type": event["reason"], "toolcharter.stage": event["stage"]})
         if event["redactions"]:
             self._redactions.add(event["redactions"], about)
 
-    def _mark(self, event: Mapping[str, Any]) -> None:
+    def _add_approval_event(self, event: Mapping[str, Any]) -> None:
         known = self._begun.get(event["call_id"])
         name = event["event"].replace("hook.", "toolcharter.")
         if known:
-            known[0].span.add_event(name, conventions.of_an_approval(event))
+            known[0].span.add_event(name, conventions.approval_attributes(event))
         if event["event"] == "hook.approval.decision":
             answer = {"toolcharter.approval.answer": event["answer"]}
-            self._approvals.add(1, {**conventions.of_a_measurement(event), **answer})
+            self._approvals.add(1, {**conventions.metric_attributes(event), **answer})
 
     def close(self) -> None:
         """End the spans that are still open, then call the functions of `on_close`."""
@@ -148,12 +148,12 @@ class OtelSink:
             begun.span.end()
             begun.is_over = True
         self._begun.clear()
-        _leave_what_is_over()
+        _detach_ended_calls()
         for close in self._on_close:
             close()
 
 
-def _present() -> Context:
+def _root_context() -> Context:
     """Return the context for a call without a parent call: the current span's, or else the host's trace.
 
     The last resort is the trace that this process was started in.
@@ -166,7 +166,7 @@ def _present() -> Context:
     return _PROPAGATOR.extract(carrier, present)
 
 
-def _below(parent: _Begun) -> Context:
+def _child_context(parent: _OpenCall) -> Context:
     """Return the context for a call that the body of *parent* makes.
 
     In the thread or task of that body this is the current context, which may hold spans that the body has started.
@@ -174,7 +174,7 @@ def _below(parent: _Begun) -> Context:
     return context.get_current() if context.get_value(_CALL) is parent else trace.set_span_in_context(parent.span)
 
 
-def _enter(begun: _Begun) -> None:
+def _enter(begun: _OpenCall) -> None:
     """Make the call's span the current one, for OpenTelemetry and for the requests that the core sends."""
     headers: dict[str, str] = {}
     within = trace.set_span_in_context(begun.span)
@@ -185,13 +185,13 @@ def _enter(begun: _Begun) -> None:
         begun.tokens += (TRACE.set(named),)
 
 
-def _leave_what_is_over() -> None:
+def _detach_ended_calls() -> None:
     """Restore the outer context of every call that has ended, in whatever order the calls ended.
 
     A call may end in another thread or task than it began in. Each has its own context variables, so the thread that
     began the call restores the context only when its next call begins.
     """
-    while isinstance(begun := context.get_value(_CALL), _Begun) and begun.is_over:
+    while isinstance(begun := context.get_value(_CALL), _OpenCall) and begun.is_over:
         try:
             for token in reversed(begun.tokens):
                 token.var.reset(token)

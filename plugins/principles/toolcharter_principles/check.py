@@ -51,7 +51,7 @@ class Principles:
             ValueError: The answer is not JSON.
             httpx.HTTPError: The service could not be reached, or its answer broke off.
         """
-        reasons = objections(await self._ask(question(call, self._policy.action_prefix)))
+        reasons = blocking_reasons(await self._ask(request_body(call, self._policy.action_prefix)))
         return None if reasons is None else Deny(PrinciplesReason.BLOCKED_BY_PRINCIPLES, reasons)
 
     async def _ask(self, asked: dict[str, Any]) -> bytes:
@@ -75,7 +75,7 @@ class Principles:
         return ssl.create_default_context()
 
 
-def question(call: Call, prefix: str) -> dict[str, Any]:
+def request_body(call: Call, prefix: str) -> dict[str, Any]:
     """Return the question to the service about *call*.
 
     Returns:
@@ -103,7 +103,7 @@ def question(call: Call, prefix: str) -> dict[str, Any]:
     }
 
 
-def objections(body: bytes) -> str | None:
+def blocking_reasons(body: bytes) -> str | None:
     """Return the service's reasons against the call; None if it allows the call.
 
     An answer is `{"result": TEXT}`, or `{"reasons": [TEXT, ...]}` if the call is blocked.
@@ -112,7 +112,7 @@ def objections(body: bytes) -> str | None:
         BadAnswer: The answer has another form. Such an answer does not allow the call.
         ValueError: The answer is not JSON.
     """
-    answer = json.loads(body, object_pairs_hook=_object)
+    answer = json.loads(body, object_pairs_hook=_reject_duplicate_fields)
     if not isinstance(answer, dict):
         raise BadAnswer("no object")
     result, reasons = answer.get("result"), answer.get("reasons")
@@ -130,7 +130,7 @@ def _message(reasons: list[str]) -> str:
     return shown or "The service gives no reason."
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _reject_duplicate_fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     fields = dict(pairs)
     if len(fields) < len(pairs):
         raise BadAnswer("a field occurs twice")

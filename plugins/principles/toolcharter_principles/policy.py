@@ -23,7 +23,7 @@ class PrinciplesPolicy(CheckPolicy):
 
     @field_validator("url")
     @classmethod
-    def _leads_to_a_service(cls, url: str) -> str:
+    def _require_service_url(cls, url: str) -> str:
         parts = urlsplit(url)  # its property `port` raises for a malformed port
         if (
             parts.scheme not in {"http", "https"}

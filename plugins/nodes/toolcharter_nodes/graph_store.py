@@ -10,7 +10,7 @@ from toolcharter_nodes.policy import NodesPolicy, NodesReason
 MAX_LISTED = 200
 
 
-class Graphs:
+class GraphStore:
     """Reads and changes the current caller's graphs."""
 
     def __init__(self, rt: ToolRuntime, policy: NodesPolicy) -> None:
@@ -31,7 +31,7 @@ class Graphs:
         found = await self._store.page(NodeGraph, where=where, order="created", limit=MAX_LISTED)
         return [stored.record for stored in found.records]
 
-    async def own(self, name: str) -> NodeGraph:
+    async def load(self, name: str) -> NodeGraph:
         """Return the graph *name*.
 
         Raises:
