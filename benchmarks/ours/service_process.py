@@ -60,7 +60,7 @@ def made(file: Path) -> tuple[Service, str]:
     """Return a service, and a token that may make calls."""
     found = read_config(file)
     stores = open_store(str(found.config.store))
-    token = tokens.made("acme", NewToken(name="bench", roles=(Role.CALLER,)), "bench")
+    token = tokens.create_token("acme", NewToken(name="bench", roles=(Role.CALLER,)), "bench")
     stores.bound("", DISTRIBUTION).put(token.record, expected=0)
     return Service(found, stores=stores), token.text
 

@@ -20,7 +20,7 @@ from tests.plugins.stores.places import PostgresqlPlaces
 
 from toolcharter import MCP_RECORDS, McpServerRecord, open_store
 from toolcharter_service.auth.principal import Role
-from toolcharter_service.auth.tokens import NewToken, made
+from toolcharter_service.auth.tokens import NewToken, create_token
 from toolcharter_service.service import DISTRIBUTION
 
 TENANT = "acme"
@@ -128,7 +128,7 @@ class World:
         with open_store(self.url) as stores:
             stores.bound(TENANT, MCP_RECORDS).put(shared)
             for name, role in (("client", Role.CALLER), ("approver", Role.APPROVER), ("admin", Role.ADMIN)):
-                created = made(TENANT, NewToken(name=name, roles=(role,)), "chaos")
+                created = create_token(TENANT, NewToken(name=name, roles=(role,)), "chaos")
                 stores.bound("", DISTRIBUTION).put(created.record)
                 self.tokens[name] = created.text
 

@@ -176,13 +176,13 @@ def _people(service: Service) -> tuple[list[Who], frozenset[str]]:
     for tenant, roles in PEOPLE.items():
         for role in roles:
             wanted = NewToken(name=f"{tenant}-{role}", roles=(Role(role),), days=1)
-            created = token_module.made(tenant, wanted, "fuzz")
+            created = token_module.create_token(tenant, wanted, "fuzz")
             service.store("").put(created.record, expected=0)
             people.append(
                 Who(f"{tenant}/{role}", tenant, role, ((b"authorization", f"Bearer {created.text}".encode()),))
             )
             own.add(created.record.id)
-    revoked = token_module.made("acme", NewToken(name="gone", roles=(Role.ADMIN,), days=1), "fuzz").text
+    revoked = token_module.create_token("acme", NewToken(name="gone", roles=(Role.ADMIN,), days=1), "fuzz").text
     for text in ("", revoked, revoked[:-1], "x" * 100, "eyJhbGciOiJub25lIn0.eyJzdWIiOiJhZG1pbiJ9."):
         headers = ((b"authorization", f"Bearer {text}".encode()),) if text else ()
         people.append(Who("nobody", "", "", headers))

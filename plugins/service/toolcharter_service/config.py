@@ -195,7 +195,7 @@ def _absolute(config: ServiceConfig, folder: Path) -> ServiceConfig:
         )
         for name, tenant in config.tenants.items()
     }
-    return config.model_copy(update={"tenants": tenants, "auth": auth_config.absolute(config.auth, folder)})
+    return config.model_copy(update={"tenants": tenants, "auth": auth_config.resolve_key_files(config.auth, folder)})
 
 
 def _unreachable(found: ConfigFile) -> Iterator[Fault]:
@@ -226,7 +226,7 @@ def _misnamed(found: ConfigFile) -> Iterator[Fault]:
     if gateway not in {None, *tenants}:
         what = f"there is no tenant {gateway!r}."
         yield found.fault(("gateway_tenant",), what, f"Tenants: {', '.join(map(repr, tenants))}.")
-    for one in auth_config.faults_of(found.config.auth, tenants):
+    for one in auth_config.find_auth_faults(found.config.auth, tenants):
         yield found.fault(("auth", *one.path), one.what, one.fix)
 
 

@@ -120,10 +120,10 @@ class Service:
         self.bus: Any = None
         self.approver: Callable[[str], Approver] | None = None
         """Returns the approver for a tenant's toolboxes; None if there are no approvals."""
-        self.token_holds: Callable[[str, str], Awaitable[bool]] | None = None
+        self.is_token_valid: Callable[[str, str], Awaitable[bool]] | None = None
         """Whether a tenant's token with this id is still valid, for the stored calls that it made; None if the service
         has no tokens."""
-        self.credential_holds: Callable[[str, str, str], Awaitable[bool]] | None = None
+        self.is_credential_valid: Callable[[str, str, str], Awaitable[bool]] | None = None
         """Whether a credential is still valid, by tenant, means and id, for calls that wait for an approver."""
         self._stores = stores
         self._bound: dict[tuple[str, str], Store] = {}

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from toolcharter import MCP_RECORDS, Store, StoreRecord, StoreTransaction, ToolError, UnreadableRecord
 from toolcharter_service.approvals import ApprovalRecord
 from toolcharter_service.auth import Principal, Role
-from toolcharter_service.auth.admin_routes import After, require_within, told, unknown
+from toolcharter_service.auth.admin_routes import After, emit_admin_event, raise_unknown, require_within
 from toolcharter_service.auth.dependency import require
 from toolcharter_service.calls.records import KeyedCall, StoredCall
 from toolcharter_service.custom.records import CustomTool
@@ -83,7 +83,7 @@ class _Routes:
             named = ", ".join(model.store_kind.key)
             raise HttpProblem(400, f"key: name {named}, each once and in this order.", "invalid_request")
         await store.asynchronous().transact(lambda transaction: _delete(transaction, model, key))
-        told(self._service, principal, "unreadable_deleted", "/".join(key), kind=kind)
+        emit_admin_event(self._service, principal, "unreadable_deleted", "/".join(key), kind=kind)
         return Removed(deleted=tuple(key))
 
     def _kept(self, kind: str, principal: Principal) -> tuple[Store, type[StoreRecord]]:
@@ -103,5 +103,5 @@ def _delete(transaction: StoreTransaction, model: type[StoreRecord], key: list[s
         transaction.delete(model, *key)
         return
     if found is None:
-        unknown("record")
+        raise_unknown("record")
     raise HttpProblem(409, "This record can be read, so it is not deleted.", "readable")

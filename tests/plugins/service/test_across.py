@@ -20,7 +20,7 @@ from toolcharter_service.approvals import ApprovalRecord
 from toolcharter_service.auth import Principal, Role
 from toolcharter_service.auth.passwords import Passwords
 from toolcharter_service.auth.sessions import CSRF_COOKIE, CSRF_HEADER, SESSION_COOKIE
-from toolcharter_service.auth.tokens import NewToken, made
+from toolcharter_service.auth.tokens import NewToken, create_token
 from toolcharter_service.config import ConfigFile
 from toolcharter_service.http.app import create_app
 from toolcharter_service.service import Service
@@ -54,7 +54,7 @@ class Both:
         self.ending = ExitStack()
 
     def bearer(self, *roles: Role, tenant: str = "acme", name: str = "bot", **more: Any) -> dict[str, str]:
-        created = made(tenant, NewToken(name=name, roles=roles, **more), "test")
+        created = create_token(tenant, NewToken(name=name, roles=roles, **more), "test")
         self.service.store("").put(created.record)
         return {"Authorization": f"Bearer {created.text}"}
 

@@ -238,7 +238,7 @@ def test_a_call_does_not_outlive_the_token_that_asked(tmp_path: Path) -> None:
     tokens = service.store("")
 
     def bearer(name: str, *roles: Role) -> tuple[dict[str, str], str]:
-        made = token_module.made("acme", NewToken(name=name, roles=roles), "test")
+        made = token_module.create_token("acme", NewToken(name=name, roles=roles), "test")
         tokens.put(made.record, expected=0)
         return {"Authorization": f"Bearer {made.text}"}, made.record.digest
 

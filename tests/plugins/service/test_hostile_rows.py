@@ -26,7 +26,7 @@ from toolcharter import (
 from toolcharter_service.approvals import ApprovalRecord
 from toolcharter_service.auth import Role
 from toolcharter_service.auth.records import SessionRecord, TokenRecord, UserRecord
-from toolcharter_service.auth.tokens import NewToken, made
+from toolcharter_service.auth.tokens import NewToken, create_token
 from toolcharter_service.calls.records import KeyedCall, StoredCall
 from toolcharter_service.custom.records import CustomTool
 from toolcharter_service.generated.records import ToolProposal
@@ -146,7 +146,7 @@ def write_in_front(stores: StoreHandle) -> None:
             lambda each: [each.put(kind.name, row, expected=None) for row in rows],  # noqa: B023 - run at once
             timeout_s=30,
         )
-    old = made("acme", NewToken(name="old", roles=(Role.VIEWER,)), "test").record
+    old = create_token("acme", NewToken(name="old", roles=(Role.VIEWER,)), "test").record
     stores.bound("", SERVICE).put(old.model_copy(update={"expires": 2}))
     own = stores.bound("acme", SERVICE)
     own.put(KeyedCall(owner="o", key="k", fingerprint="", worker="", call_id="c", expires=2))
@@ -165,7 +165,7 @@ def swept(stores: StoreHandle) -> bool:
 
 def bearer(service: Service, *roles: Role) -> dict[str, str]:
     """The header of a new token."""
-    created = made("acme", NewToken(name=roles[0], roles=roles), "test")
+    created = create_token("acme", NewToken(name=roles[0], roles=roles), "test")
     service.store("").put(created.record)
     return {"Authorization": f"Bearer {created.text}"}
 

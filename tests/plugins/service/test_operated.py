@@ -24,7 +24,7 @@ from toolcharter_schedule.jobs import session_of
 from toolcharter_schedule.records import Job, Run
 from toolcharter_schedule.timing import At, Every
 from toolcharter_service.auth import Role
-from toolcharter_service.auth.tokens import NewToken, made
+from toolcharter_service.auth.tokens import NewToken, create_token
 
 pytestmark = pytest.mark.slow
 
@@ -69,7 +69,7 @@ class Place:
         }
         (folder / "service.yaml").write_text(json.dumps(written))
         self.ada, self.ann = (
-            made("acme", NewToken(name=name, user=user, roles=(role,), agents=agents), "test")
+            create_token("acme", NewToken(name=name, user=user, roles=(role,), agents=agents), "test")
             for name, user, role, agents in (("ada", "kim", Role.CALLER, ("ada",)), ("ann", "ann", Role.APPROVER, None))
         )
         with open_store(store) as opened:

@@ -9,7 +9,7 @@ from tests.waiting import until
 
 from toolcharter import open_store
 from toolcharter_service.auth import Role
-from toolcharter_service.auth.tokens import NewToken, made
+from toolcharter_service.auth.tokens import NewToken, create_token
 from toolcharter_service.custom.records import CustomTool
 from toolcharter_service.http.app import create_app
 from toolcharter_service.service import Service
@@ -32,7 +32,7 @@ def test_a_running_service_hears_of_a_restored_store(tmp_path: Path) -> None:
     place = f"sqlite:///{tmp_path}/db/store.db"
     service = Service(configured(tmp_path, {"bot": PROFILE}), stores=open_store(place))
     new = NewToken(name="kept", roles=(Role.CALLER,), agents=("bot",))
-    kept, later = (made("acme", one, "test") for one in (new, new.model_copy(update={"name": "later"})))
+    kept, later = (create_token("acme", one, "test") for one in (new, new.model_copy(update={"name": "later"})))
     with serving(create_app(service)) as url, httpx.Client(base_url=url, trust_env=False, timeout=60) as client:
 
         def status(token: str) -> int:

@@ -83,7 +83,7 @@ class RecordApprover:
         Raises:
             StoreUnavailable: That cannot be found out, so the call is denied.
         """
-        asking, holds = ASKING.get(), self._service.credential_holds
+        asking, holds = ASKING.get(), self._service.is_credential_valid
         if asking is None or asking.stored_call or holds is None:
             return True
         return await holds(self._tenant, asking.means, asking.token_id)

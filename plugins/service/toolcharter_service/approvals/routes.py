@@ -10,7 +10,7 @@ from toolcharter import StoreConflict, StoreTransaction
 from toolcharter_service.approvals.asking import wake
 from toolcharter_service.approvals.records import ApprovalRecord, Status
 from toolcharter_service.auth import Principal, Role
-from toolcharter_service.auth.admin_routes import page_of
+from toolcharter_service.auth.admin_routes import read_page
 from toolcharter_service.auth.dependency import require
 from toolcharter_service.http.problems import HttpProblem, answers
 from toolcharter_service.service import Service, now
@@ -88,7 +88,7 @@ class _Routes:
         """List pending and answered questions, the latest first."""
         store = self._service.store(principal.tenant).asynchronous()
         where: dict[str, str] = {} if status is None else {"status": status}
-        records, follows = await page_of(store, ApprovalRecord, where, after, limit, latest="asked_at")
+        records, follows = await read_page(store, ApprovalRecord, where, after, limit, latest="asked_at")
         seen = (record for record in records if _concerns(principal, record))
         return Approvals(approvals=tuple(map(_shown, seen)), after=follows)
 
@@ -149,7 +149,7 @@ def _require_answerable(record: ApprovalRecord, reply: ApprovalReply, principal:
     Raises:
         HttpProblem: 403 or 409.
     """
-    if principal.asked_itself((record.requested_by, record.user, record.token_id), record.person):
+    if principal.is_requester((record.requested_by, record.user, record.token_id), record.person):
         message = (
             "You cannot answer for your own call: its credentials and yours belong to the same person, or its caller "
             "has made yours. A token that is for another person has to name that person as `user`."

@@ -19,20 +19,20 @@ from toolcharter import (
     UnreadableRecord,
 )
 from toolcharter_service.auth import tokens as token_module
-from toolcharter_service.auth.authenticator import ServiceAuth, store_away
+from toolcharter_service.auth.authenticator import ServiceAuth, store_unavailable
 from toolcharter_service.auth.dependency import require
 from toolcharter_service.auth.principal import CallerScope, Principal, PrincipalName, Role, Word
 from toolcharter_service.auth.records import SessionRecord, TokenRecord, UserRecord
 from toolcharter_service.auth.tokens import NewToken
-from toolcharter_service.auth.users import NewPassword, NewUser, new_record
+from toolcharter_service.auth.users import NewPassword, NewUser, new_user_record
 from toolcharter_service.http.problems import HttpProblem, answers
 from toolcharter_service.service import Service
 
 MAX_LINEAGE = 100
 """The most names and ids in the lineage of a principal that makes credentials: three for each maker before it."""
 T = TypeVar("T")
-Kept = TypeVar("Kept", bound=StoreRecord)
-Shown = TypeVar("Shown", bound=BaseModel)
+RecordT = TypeVar("RecordT", bound=StoreRecord)
+ModelT = TypeVar("ModelT", bound=BaseModel)
 Where = Mapping[str, str]
 Admin = Annotated[Principal, require(Role.ADMIN)]
 Id = Annotated[str, Path(pattern="^[0-9a-f]{16}$")]
@@ -135,58 +135,58 @@ def _add_token_routes(router: APIRouter, service: Service) -> None:
     @router.get("/v1/tokens")
     async def tokens(request: Request, admin: Admin, after: After = "", limit: Limit = 100) -> Tokens:
         """List the tenant's tokens."""
-        records, follows = await page_of(_auth(request).store, TokenRecord, {"tenant": admin.tenant}, after, limit)
-        return Tokens(tokens=[_shown(Token, one) for one in records], after=follows)
+        records, follows = await read_page(_auth(request).store, TokenRecord, {"tenant": admin.tenant}, after, limit)
+        return Tokens(tokens=[_to_model(Token, one) for one in records], after=follows)
 
     @router.post("/v1/tokens", status_code=201)
     async def create_token(request: Request, admin: Admin, body: NewToken) -> NewlyMadeToken:
         """Create a token. The response is the only place that shows it."""
         require_within(admin, body.agents, body.projects)
-        created = token_module.made(admin.tenant, body, admin.key, _lineage_of(admin), admin.person)
-        await stored(_auth(request).store.put(created.record, expected=0))
+        created = token_module.create_token(admin.tenant, body, admin.key, _lineage_of(admin), admin.person)
+        await from_store(_auth(request).store.put(created.record, expected=0))
         more = {"name": body.name, "user": body.user, "roles": body.roles, "agents": body.agents}
-        told(service, admin, "token_created", created.record.id, **more)
-        return NewlyMadeToken(token=created.text, **_shown(Token, created.record).model_dump())
+        emit_admin_event(service, admin, "token_created", created.record.id, **more)
+        return NewlyMadeToken(token=created.text, **_to_model(Token, created.record).model_dump())
 
     @router.delete("/v1/tokens/{token_id}", status_code=204)
     async def revoke_token(request: Request, admin: Admin, token_id: Id) -> None:
         """Revoke a token. Within a second every process refuses it."""
         auth = _auth(request)
 
-        def work(transaction: StoreTransaction) -> token_module.Revoked | None:
-            revoked = token_module.revoke(transaction, admin.tenant, token_id)
+        def work(transaction: StoreTransaction) -> token_module.RevokedToken | None:
+            revoked = token_module.revoke_token(transaction, admin.tenant, token_id)
             if revoked is not None:
                 require_within(admin, revoked.agents, revoked.projects)
             return revoked
 
-        revoked = await stored(auth.store.transact(work))
+        revoked = await from_store(auth.store.transact(work))
         if revoked is None:
-            unknown("token")
-        await auth.changed(revoked.digest)
-        told(service, admin, "token_revoked", token_id, name=revoked.name)
+            raise_unknown("token")
+        await auth.announce_change(revoked.digest)
+        emit_admin_event(service, admin, "token_revoked", token_id, name=revoked.name)
 
 
 def _add_user_routes(router: APIRouter, service: Service) -> None:
     @router.get("/v1/users")
     async def users(request: Request, admin: Admin, after: After = "", limit: Limit = 100) -> Users:
         """List the tenant's users."""
-        records, follows = await page_of(_auth(request).store, UserRecord, {"tenant": admin.tenant}, after, limit)
-        return Users(users=[_shown(User, one) for one in records], after=follows)
+        records, follows = await read_page(_auth(request).store, UserRecord, {"tenant": admin.tenant}, after, limit)
+        return Users(users=[_to_model(User, one) for one in records], after=follows)
 
     @router.post("/v1/users", status_code=201)
     async def create_user(request: Request, admin: Admin, body: NewUser) -> User:
         """Let a person sign in with a password."""
         require_within(admin, body.agents, body.projects)
         auth = _auth(request)
-        record = new_record(
+        record = new_user_record(
             admin.tenant, body, await auth.passwords.ahash(body.password), admin.key, _lineage_of(admin)
         )
         try:
-            await stored(auth.store.put(record, expected=0))
+            await from_store(auth.store.put(record, expected=0))
         except StoreConflict as error:
             raise HttpProblem(409, "There is a user of this name.", "exists") from error
-        told(service, admin, "user_created", body.name, roles=body.roles, agents=body.agents)
-        return _shown(User, record)
+        emit_admin_event(service, admin, "user_created", body.name, roles=body.roles, agents=body.agents)
+        return _to_model(User, record)
 
     @router.patch("/v1/users/{name}")
     async def change_user(request: Request, admin: Admin, name: UserName, body: UserChange) -> User:
@@ -195,22 +195,24 @@ def _add_user_routes(router: APIRouter, service: Service) -> None:
         given: dict[str, Any] = {field: getattr(body, field) for field in body.model_fields_set}
         if "password" in given:
             given["password"] = await auth.passwords.ahash(given["password"])
-        changed = await stored(auth.store.transact(lambda transaction: _change(transaction, admin, name, given)))
-        await auth.changed()
-        told(service, admin, "user_changed", name, fields=sorted(given), roles=changed.roles)
-        return _shown(User, changed)
+        changed = await from_store(
+            auth.store.transact(lambda transaction: _change_user(transaction, admin, name, given))
+        )
+        await auth.announce_change()
+        emit_admin_event(service, admin, "user_changed", name, fields=sorted(given), roles=changed.roles)
+        return _to_model(User, changed)
 
     @router.delete("/v1/users/{name}", status_code=204)
     async def delete_user(request: Request, admin: Admin, name: UserName) -> None:
         """Delete a user. The user's sessions end."""
         auth = _auth(request)
 
-        await stored(auth.store.transact(lambda transaction: _delete(transaction, admin, name)))
-        await auth.changed()
-        told(service, admin, "user_deleted", name)
+        await from_store(auth.store.transact(lambda transaction: _delete_user(transaction, admin, name)))
+        await auth.announce_change()
+        emit_admin_event(service, admin, "user_deleted", name)
 
 
-def _delete(transaction: StoreTransaction, admin: Principal, name: str) -> None:
+def _delete_user(transaction: StoreTransaction, admin: Principal, name: str) -> None:
     """Delete a user's record.
 
     Raises:
@@ -222,12 +224,12 @@ def _delete(transaction: StoreTransaction, admin: Principal, name: str) -> None:
         require_within(admin, None, None)  # The user's agents and projects are unknown.
     else:
         if found is None:
-            unknown("user")
+            raise_unknown("user")
         require_within(admin, found.record.agents, found.record.projects)
     transaction.delete(UserRecord, admin.tenant, name)
 
 
-def _change(transaction: StoreTransaction, admin: Principal, name: str, given: Mapping[str, Any]) -> UserRecord:
+def _change_user(transaction: StoreTransaction, admin: Principal, name: str, given: Mapping[str, Any]) -> UserRecord:
     """Write the fields *given* into a user's record.
 
     Raises:
@@ -235,7 +237,7 @@ def _change(transaction: StoreTransaction, admin: Principal, name: str, given: M
     """
     found = transaction.get(UserRecord, admin.tenant, name)
     if found is None:
-        unknown("user")
+        raise_unknown("user")
     epoch = found.record.epoch + ("password" in given)
     makers = {*found.record.made_by, *(_lineage_of(admin) if "password" in given else ())}
     changed = found.record.model_copy(update={**given, "epoch": epoch, "made_by": tuple(sorted(makers))})
@@ -260,8 +262,8 @@ def _add_session_routes(router: APIRouter, service: Service) -> None:
     @router.get("/v1/sessions")
     async def sessions(request: Request, admin: Admin, after: After = "", limit: Limit = 100) -> SessionList:
         """List the sessions of the tenant's users."""
-        records, follows = await page_of(_auth(request).store, SessionRecord, {"tenant": admin.tenant}, after, limit)
-        return SessionList(sessions=[_shown(SessionInfo, one) for one in records], after=follows)
+        records, follows = await read_page(_auth(request).store, SessionRecord, {"tenant": admin.tenant}, after, limit)
+        return SessionList(sessions=[_to_model(SessionInfo, one) for one in records], after=follows)
 
     @router.delete("/v1/sessions/{session_id}", status_code=204)
     async def end_session(request: Request, admin: Admin, session_id: Id) -> None:
@@ -274,14 +276,14 @@ def _add_session_routes(router: APIRouter, service: Service) -> None:
             found = [(one.record.digest, one.record.user) for one in page.records]
             found += [(digest, "") for (digest,) in page.unreadable_keys]
             if not found:
-                unknown("session")
+                raise_unknown("session")
             _require_session_within(transaction, admin, page.records[0].record if page.records else None)
             transaction.delete(SessionRecord, found[0][0])
             return found[0]
 
-        digest, user = await stored(auth.store.transact(work))
-        await auth.changed(digest)
-        told(service, admin, "session_ended", session_id, user=user)
+        digest, user = await from_store(auth.store.transact(work))
+        await auth.announce_change(digest)
+        emit_admin_event(service, admin, "session_ended", session_id, user=user)
 
 
 def _require_session_within(transaction: StoreTransaction, admin: Principal, session: SessionRecord | None) -> None:
@@ -316,9 +318,9 @@ def require_within(admin: Principal, agents: Iterable[str] | None, projects: Ite
             raise HttpProblem(403, f"This goes beyond the {what}s that you may speak for.", f"{what}_not_allowed")
 
 
-async def page_of(
-    store: AsyncStore, model: type[Kept], where: Where, after: str, limit: int, *, latest: str = ""
-) -> tuple[list[Kept], str]:
+async def read_page(
+    store: AsyncStore, model: type[RecordT], where: Where, after: str, limit: int, *, latest: str = ""
+) -> tuple[list[RecordT], str]:
     """Return a page of records and the cursor of the next page; sorted by the field *latest*, if named, highest first.
 
     Raises:
@@ -327,13 +329,13 @@ async def page_of(
     try:
         page = await store.page(model, where=where, order=latest, descending=bool(latest), after=after, limit=limit)
     except StoreUnavailable as error:
-        raise store_away() from error
+        raise store_unavailable() from error
     except (ToolError, ValueError) as error:
         raise HttpProblem(400, "`after` must be the cursor of the previous page.", "invalid_request") from error
     return [one.record for one in page.records], page.after
 
 
-async def stored(work: Awaitable[T]) -> T:
+async def from_store(work: Awaitable[T]) -> T:
     """Await *work* on the store and return its result.
 
     Raises:
@@ -342,20 +344,20 @@ async def stored(work: Awaitable[T]) -> T:
     try:
         return await work
     except StoreUnavailable as error:
-        raise store_away() from error
+        raise store_unavailable() from error
 
 
-def _shown(model: type[Shown], record: StoreRecord) -> Shown:
+def _to_model(model: type[ModelT], record: StoreRecord) -> ModelT:
     """Copy the fields of *record* that *model* has."""
     return model.model_validate(record.model_dump(include=set(model.model_fields)))
 
 
-def told(service: Service, admin: Principal, action: str, target: str, **more: Any) -> None:
+def emit_admin_event(service: Service, admin: Principal, action: str, target: str, **more: Any) -> None:
     """Emit an event for an administrative action."""
     service.emit("service.admin", action=action, tenant=admin.tenant, by=admin.key, target=target, **more)
 
 
-def unknown(what: str) -> NoReturn:
+def raise_unknown(what: str) -> NoReturn:
     """Raise 404, also for a record of another tenant, which this tenant may not know of."""
     raise HttpProblem(404, f"There is no such {what}.", f"unknown_{what}")
 

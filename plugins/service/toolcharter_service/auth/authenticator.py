@@ -26,17 +26,17 @@ from toolcharter_service.auth.jwt import JwtIssuers
 from toolcharter_service.auth.passwords import Passwords
 from toolcharter_service.auth.principal import Principal, Role, dev_principal
 from toolcharter_service.auth.records import SessionRecord, TokenRecord, UserRecord
-from toolcharter_service.auth.sessions import CSRF_FIELD, CSRF_HEADER, SAFE_METHODS, Began, Sessions
-from toolcharter_service.auth.verified import Read, Verified, VerifiedCredentials
+from toolcharter_service.auth.sessions import CSRF_FIELD, CSRF_HEADER, SAFE_METHODS, NewSession, Sessions
+from toolcharter_service.auth.verified import ReadCredential, VerifiedCredential, VerifiedCredentials
 from toolcharter_service.http.problems import HttpProblem
 from toolcharter_service.service import Service
 
 SCOPES_HEADER = b"x-caller-scopes"
-_POSTPONED_S = 30.0
-TIDY_S = 3_600.0
+_RENEW_PAUSE_S = 30.0
+PURGE_PAUSE_S = 3_600.0
 TOPIC = "credentials"
 """The bus topic that announces revoked or changed credentials."""
-KEPT_S = 30 * token_module.DAY_S
+EXPIRED_KEPT_S = 30 * token_module.DAY_S
 MAX_BEARER = 16_384
 """The most characters of a bearer token."""
 _FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
@@ -56,12 +56,12 @@ class ServiceAuth:
         self.attempts = Attempts(self.store)
         self.passwords = Passwords()
         self.jwt = JwtIssuers(config.jwt, self.tenants)
-        service.token_holds = self.token_holds
-        service.credential_holds = self.credential_holds
+        service.is_token_valid = self.is_token_valid
+        service.is_credential_valid = self.is_credential_valid
         if not service.dev:
-            service.on_starting.append(lambda: tell_how_to_begin(service))
-        service.run_in_background("credentials", self._watch)
-        service.run_in_background("credentials that have expired", self._tidy)
+            service.on_starting.append(lambda: print_first_steps(service))
+        service.run_in_background("credentials", self._watch_changes)
+        service.run_in_background("credentials that have expired", self._purge_expired)
 
     async def principal(self, request: Request, /) -> Principal:
         """Authenticate *request*.
@@ -81,45 +81,45 @@ class ServiceAuth:
         if len(given) > 1:
             raise HttpProblem(400, "The header Authorization occurs more than once.", "duplicate_header")
         if given:
-            found = await self._bearer(given[0])
+            found = await self._bearer_principal(given[0])
         elif cookie := session_module.cookie_of(request.cookies):
-            found = await self._of_session(request, cookie)
+            found = await self._session_principal(request, cookie)
         elif self._dev is not None:
             found = self._dev
         else:
             raise unauthenticated("This needs a token.")
         if found.tenant not in self.tenants:
-            raise unauthenticated(_WRONG)
+            raise unauthenticated(_REJECTED)
         if named:
             words = {word for text in named for word in text.replace(",", " ").split()}
             found = found.narrowed(frozenset(words))
         return found
 
-    async def _watch(self) -> None:
+    async def _watch_changes(self) -> None:
         """Drop cached credentials that other processes changed: at once if the bus says so, else within a second."""
         loop = asyncio.get_running_loop()
 
-        def heard(_tenant: str, _payload: bytes) -> None:
-            loop.call_soon_threadsafe(self.verified.nudge)
+        def on_message(_tenant: str, _payload: bytes) -> None:
+            loop.call_soon_threadsafe(self.verified.poll_now)
 
         subscription = None
         if self._service.bus is not None:
             with suppress(BusUnavailable):  # the store is polled anyway
-                subscription = await asyncio.to_thread(self._service.bus.subscribe, TOPIC, heard)
+                subscription = await asyncio.to_thread(self._service.bus.subscribe, TOPIC, on_message)
         try:
-            await self.verified.watch()
+            await self.verified.poll_changes()
         finally:
             if subscription is not None:
                 subscription.close()
 
-    async def _tidy(self) -> None:
-        """Delete expired credentials every `TIDY_S`. Several processes may do so at once."""
+    async def _purge_expired(self) -> None:
+        """Delete expired credentials every `PURGE_PAUSE_S`. Several processes may do so at once."""
         while True:
             with suppress(StoreUnavailable, StoreConflict):
                 await delete_expired(self.store)
-            await asyncio.sleep(TIDY_S)
+            await asyncio.sleep(PURGE_PAUSE_S)
 
-    async def token_holds(self, tenant: str, token_id: str) -> bool:
+    async def is_token_valid(self, tenant: str, token_id: str) -> bool:
         """Whether a token exists in the store now and has not expired.
 
         Raises:
@@ -128,7 +128,7 @@ class ServiceAuth:
         found = await self.store.page(TokenRecord, where={"tenant": tenant, "id": token_id}, limit=1)
         return any(one.record.expires > time.time() for one in found.records)
 
-    async def credential_holds(self, tenant: str, means: str, token_id: str) -> bool:
+    async def is_credential_valid(self, tenant: str, means: str, token_id: str) -> bool:
         """Whether a token or session is still valid in the store. A JSON Web Token is valid until it expires.
 
         Raises:
@@ -138,9 +138,9 @@ class ServiceAuth:
             page = await self.store.page(SessionRecord, where={"tenant": tenant, "id": token_id}, limit=1)
             found = await self.sessions.read(page.records[0].record.digest) if page.records else None
             return found is not None and found.principal.has(Role.CALLER)
-        return means != "token" or await self.token_holds(tenant, token_id)
+        return means != "token" or await self.is_token_valid(tenant, token_id)
 
-    async def begin_session(self, principal: Principal, *, means: str, former: str, epoch: int = 0) -> Began:
+    async def begin_session(self, principal: Principal, *, means: str, former: str, epoch: int = 0) -> NewSession:
         """Begin a session, as `Sessions.begin` does, and drop the former session from this process's cache.
 
         Raises:
@@ -148,7 +148,7 @@ class ServiceAuth:
         """
         began = await self.sessions.begin(principal, means=means, epoch=epoch, former=former)
         if former:
-            await self.changed(token_module.digest_of(former))
+            await self.announce_change(token_module.digest_of(former))
         return began
 
     async def sign_out(self, cookie: str) -> None:
@@ -158,9 +158,9 @@ class ServiceAuth:
             StoreUnavailable: The store does not answer, so the session has not ended.
         """
         await self.sessions.end(cookie)
-        await self.changed(token_module.digest_of(cookie))
+        await self.announce_change(token_module.digest_of(cookie))
 
-    async def changed(self, *digests: str) -> None:
+    async def announce_change(self, *digests: str) -> None:
         """Drop changed credentials from the cache, announce it on the bus, and check at once for other changes.
 
         Other processes notice within a second.
@@ -172,7 +172,7 @@ class ServiceAuth:
         with suppress(StoreUnavailable):
             await self.verified.catch_up()
 
-    async def _bearer(self, header: str) -> Principal:
+    async def _bearer_principal(self, header: str) -> Principal:
         scheme, _, text = header.partition(" ")
         text = text.strip(" ")
         if scheme.lower() != "bearer" or not text or len(text) > MAX_BEARER:
@@ -180,13 +180,13 @@ class ServiceAuth:
         if text.startswith(token_module.PREFIX):
             known = self.verified.find(token_module.digest_of(text))
             if known is None and token_module.is_token(text):
-                known = await self._known(text, self._read_token)
+                known = await self._find_credential(text, self._read_token)
             if known is None or known.expires <= time.time():
-                raise unauthenticated(_WRONG)
+                raise unauthenticated(_REJECTED)
             return known.principal
         return await self.jwt.principal(text)
 
-    async def _known(self, text: str, read: Read) -> Verified | None:
+    async def _find_credential(self, text: str, read: ReadCredential) -> VerifiedCredential | None:
         """Return the verified credentials of a token or cookie; None if it is unknown or has expired.
 
         Raises:
@@ -198,30 +198,30 @@ class ServiceAuth:
             try:
                 found = await self.verified.load(digest, read)
             except StoreUnavailable as error:
-                raise store_away() from error
+                raise store_unavailable() from error
         return found if found is not None and found.expires > time.time() else None
 
-    async def _read_token(self, digest: str) -> Verified | None:
+    async def _read_token(self, digest: str) -> VerifiedCredential | None:
         found = await self.store.get(TokenRecord, digest)
         if found is None:
             return None
-        return Verified(token_module.principal_of(found.record), found.record.expires)
+        return VerifiedCredential(token_module.principal_of(found.record), found.record.expires)
 
-    async def _of_session(self, request: Request, cookie: str) -> Principal:
-        found = await self._known(cookie, self.sessions.read)
+    async def _session_principal(self, request: Request, cookie: str) -> Principal:
+        found = await self._find_credential(cookie, self.sessions.read)
         if found is None:
             raise unauthenticated("The session has ended.")
         if request.method not in SAFE_METHODS:
             await _require_csrf_token(request, cookie)
         digest, now = token_module.digest_of(cookie), time.time()
-        if found.renew <= now:
-            self.verified.postpone(digest, now + _POSTPONED_S)
+        if found.renew_at <= now:
+            self.verified.postpone(digest, now + _RENEW_PAUSE_S)
             with suppress(StoreUnavailable, StoreConflict):
-                await self.sessions.was_seen(digest)
+                await self.sessions.record_use(digest)
         return found.principal
 
 
-def tell_how_to_begin(service: Service) -> None:
+def print_first_steps(service: Service) -> None:
     """Print on standard error how to create the first token, if there are no credentials at all."""
     config, store = service.config.auth, service.store("")
     if config.jwt or config.oidc is not None:
@@ -235,13 +235,16 @@ def tell_how_to_begin(service: Service) -> None:
 
 
 async def delete_expired(store: AsyncStore) -> int:
-    """Delete sessions that have expired, and tokens that expired `KEPT_S` ago. Until then lists show them as expired.
+    """Delete sessions that have expired, and tokens that expired `EXPIRED_KEPT_S` ago. Until then lists show them as expired.
 
     Raises:
         StoreUnavailable: The store does not answer.
     """
     deleted = 0
-    kinds: tuple[tuple[type[SessionRecord | TokenRecord], float], ...] = ((SessionRecord, 0), (TokenRecord, KEPT_S))
+    kinds: tuple[tuple[type[SessionRecord | TokenRecord], float], ...] = (
+        (SessionRecord, 0),
+        (TokenRecord, EXPIRED_KEPT_S),
+    )
     for model, kept_s in kinds:
         until, after = time.time() - kept_s, ""
         while True:
@@ -255,12 +258,12 @@ async def delete_expired(store: AsyncStore) -> int:
     return deleted
 
 
-def store_away() -> HttpProblem:
+def store_unavailable() -> HttpProblem:
     """Return the response for a store that does not answer."""
     return HttpProblem(503, "The store cannot be reached.", "store_unavailable", headers={"Retry-After": "5"})
 
 
-_WRONG = "This token is not known, has expired or was revoked."
+_REJECTED = "This token is not known, has expired or was revoked."
 
 
 async def secret_value(service: Service, reference: str) -> str:

@@ -24,36 +24,36 @@ def principal_of(
     Raises:
         ClaimFault: The claims give no valid name, or no existing tenant.
     """
-    tenant = _at(claims, mapping.tenant.claim) if isinstance(mapping.tenant, Claim) else mapping.tenant
+    tenant = _find_claim(claims, mapping.tenant.claim) if isinstance(mapping.tenant, Claim) else mapping.tenant
     if not isinstance(tenant, str) or tenant not in tenants:
         raise ClaimFault("tenant")
     try:
-        name = _NAME.validate_python(_at(claims, mapping.name), strict=True)
+        name = _NAME.validate_python(_find_claim(claims, mapping.name), strict=True)
     except ValidationError as error:
         raise ClaimFault("name") from error
     agents: frozenset[str] | None = None
     if isinstance(mapping.agents, Claim):
-        agents = frozenset(_words(_at(claims, mapping.agents.claim)))
+        agents = frozenset(_parse_names(_find_claim(claims, mapping.agents.claim)))
     elif mapping.agents is not None:
         agents = frozenset(mapping.agents)
-    user = _at(claims, mapping.user) if mapping.user is not None else None
+    user = _find_claim(claims, mapping.user) if mapping.user is not None else None
     jti = claims.get("jti")
     token_id = jti[:64] if isinstance(jti, str) else ""
-    roles = _roles(claims, mapping.roles)
+    roles = _map_roles(claims, mapping.roles)
     named = user if isinstance(user, str) else None
     return Principal(tenant, name, roles, agents, token_id=token_id, means=means, user=named)
 
 
-def _roles(claims: Mapping[str, Any], roles: tuple[Role, ...] | RoleClaim) -> frozenset[Role]:
+def _map_roles(claims: Mapping[str, Any], roles: tuple[Role, ...] | RoleClaim) -> frozenset[Role]:
     if not isinstance(roles, RoleClaim):
         return frozenset(roles)
-    words = _words(_at(claims, roles.claim))
+    words = _parse_names(_find_claim(claims, roles.claim))
     if roles.map is None:
         return frozenset(Role(word) for word in words if word in set(Role))
     return frozenset(role for word in words for role in roles.map.get(word, ()))
 
 
-def _at(claims: Mapping[str, Any], path: str) -> Any:
+def _find_claim(claims: Mapping[str, Any], path: str) -> Any:
     """Look up a claim by its name or path; None if it is missing."""
     if path in claims:  # the dots in `https://example.org/roles` are no path
         return claims[path]
@@ -63,7 +63,7 @@ def _at(claims: Mapping[str, Any], path: str) -> Any:
     return found
 
 
-def _words(value: Any) -> list[str]:
+def _parse_names(value: Any) -> list[str]:
     """Parse a claim of several names: a list, or text separated by blanks like `scope`. Anything else gives none."""
     if isinstance(value, str):
         return value.split()[:MAX_NAMES]

@@ -19,15 +19,15 @@ from toolcharter_service.auth.passwords import MIN_LENGTH, Passwords
 from toolcharter_service.auth.principal import CallerScope, Role
 from toolcharter_service.auth.records import TokenRecord, UserRecord
 from toolcharter_service.auth.tokens import DEFAULT_DAYS, NewToken
-from toolcharter_service.auth.users import NewUser, new_record
+from toolcharter_service.auth.users import NewUser, new_user_record
 from toolcharter_service.config import read_config, url_of
 from toolcharter_service.service import Service
 
-Wanted = TypeVar("Wanted", bound=BaseModel)
-Kept = TypeVar("Kept", TokenRecord, UserRecord)
+ModelT = TypeVar("ModelT", bound=BaseModel)
+RecordT = TypeVar("RecordT", TokenRecord, UserRecord)
 
 
-class _Place(NamedTuple):
+class _AdminTarget(NamedTuple):
     """The service and tenant that a command works on."""
 
     service: Service
@@ -35,7 +35,7 @@ class _Place(NamedTuple):
     """The records of the service as a whole."""
     tenant: str
 
-    def told(self, action: str, target: str, **more: Any) -> None:
+    def emit_admin_event(self, action: str, target: str, **more: Any) -> None:
         """Emit an event for an administrative action."""
         by = f"shell:{getuser()}"
         self.service.emit("service.admin", action=action, tenant=self.tenant, by=by, target=target, **more)
@@ -95,15 +95,15 @@ _JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON obj
 @click.option("--days", type=float, default=DEFAULT_DAYS, show_default=True, help="How many days it is valid.")
 def create_token(config: Path, tenant: str | None, name: str, person: str | None, days: float, **lists: Any) -> None:
     """Create a token and print it. It is not stored, and not shown again."""
-    with _place(config, tenant) as place:
-        wanted = _read(NewToken, name=name, user=person, days=days, **_given(lists))
-        created = token_module.made(place.tenant, wanted, f"shell:{getuser()}")
-        place.store.put(created.record, expected=0)
+    with _open_target(config, tenant) as target:
+        wanted = _validate_options(NewToken, name=name, user=person, days=days, **_without_empty(lists))
+        created = token_module.create_token(target.tenant, wanted, f"shell:{getuser()}")
+        target.store.put(created.record, expected=0)
         more = {"name": name, "user": person, "roles": wanted.roles, "agents": wanted.agents}
-        place.told("token_created", created.record.id, **more)
+        target.emit_admin_event("token_created", created.record.id, **more)
     click.echo(created.text)
     until = datetime.fromtimestamp(created.record.expires, UTC).strftime("%Y-%m-%d %H:%M")
-    click.echo(f"Token {created.record.id} of tenant {place.tenant}, until {until} UTC.", err=True)
+    click.echo(f"Token {created.record.id} of tenant {target.tenant}, until {until} UTC.", err=True)
 
 
 @token.command("list")
@@ -112,9 +112,9 @@ def create_token(config: Path, tenant: str | None, name: str, person: str | None
 @_JSON
 def list_tokens(config: Path, tenant: str | None, *, as_json: bool) -> None:
     """List the tokens, without their secret text."""
-    with _place(config, tenant) as place:
-        _show(
-            _all(place, TokenRecord),
+    with _open_target(config, tenant) as target:
+        _print_records(
+            _read_records(target, TokenRecord),
             ("id", "name", "user", "roles", "agents", "expires", "created_by"),
             as_json=as_json,
         )
@@ -126,11 +126,13 @@ def list_tokens(config: Path, tenant: str | None, *, as_json: bool) -> None:
 @_TENANT
 def revoke_token(config: Path, tenant: str | None, token_id: str) -> None:
     """Revoke a token. Within a second every process refuses it."""
-    with _place(config, tenant) as place:
-        revoked = place.store.transact(lambda transaction: token_module.revoke(transaction, place.tenant, token_id))
+    with _open_target(config, tenant) as target:
+        revoked = target.store.transact(
+            lambda transaction: token_module.revoke_token(transaction, target.tenant, token_id)
+        )
         if revoked is None:
             raise click.ClickException(f"There is no token {token_id!r}; `toolcharter service token list` shows them.")
-        place.told("token_revoked", token_id, name=revoked.name)
+        target.emit_admin_event("token_revoked", token_id, name=revoked.name)
     click.echo(f"Revoked {token_id} ({revoked.name}).", err=True)
 
 
@@ -143,21 +145,21 @@ def revoke_token(config: Path, tenant: str | None, token_id: str) -> None:
 @_PROJECTS
 def add_user(config: Path, tenant: str | None, name: str, **lists: Any) -> None:
     """Add a person who signs in with a password. It is read from a prompt or from standard input."""
-    with _place(config, tenant) as place:
+    with _open_target(config, tenant) as target:
         if sys.stdin.isatty():
             password = click.prompt(
                 f"Password, {MIN_LENGTH} characters or more", hide_input=True, confirmation_prompt=True
             )
         else:
             password = sys.stdin.readline().rstrip("\r\n")
-        wanted = _read(NewUser, name=name, password=password, **_given(lists))
-        record = new_record(place.tenant, wanted, Passwords().hash(password), f"shell:{getuser()}")
+        wanted = _validate_options(NewUser, name=name, password=password, **_without_empty(lists))
+        record = new_user_record(target.tenant, wanted, Passwords().hash(password), f"shell:{getuser()}")
         try:
-            place.store.put(record, expected=0)
+            target.store.put(record, expected=0)
         except StoreConflict as error:
             raise click.ClickException(f"There is a user {name!r} already.") from error
-        place.told("user_created", name, roles=record.roles, agents=record.agents)
-    click.echo(f"Added {name} to tenant {place.tenant}.", err=True)
+        target.emit_admin_event("user_created", name, roles=record.roles, agents=record.agents)
+    click.echo(f"Added {name} to tenant {target.tenant}.", err=True)
 
 
 @user.command("list")
@@ -166,8 +168,10 @@ def add_user(config: Path, tenant: str | None, name: str, **lists: Any) -> None:
 @_JSON
 def list_users(config: Path, tenant: str | None, *, as_json: bool) -> None:
     """List the users."""
-    with _place(config, tenant) as place:
-        _show(_all(place, UserRecord), ("name", "roles", "agents", "enabled", "created_by"), as_json=as_json)
+    with _open_target(config, tenant) as target:
+        _print_records(
+            _read_records(target, UserRecord), ("name", "roles", "agents", "enabled", "created_by"), as_json=as_json
+        )
 
 
 @user.command("remove")
@@ -176,15 +180,15 @@ def list_users(config: Path, tenant: str | None, *, as_json: bool) -> None:
 @_TENANT
 def remove_user(config: Path, tenant: str | None, name: str) -> None:
     """Delete a user. The user's sessions end."""
-    with _place(config, tenant) as place:
-        if not place.store.delete(UserRecord, place.tenant, name):
+    with _open_target(config, tenant) as target:
+        if not target.store.delete(UserRecord, target.tenant, name):
             raise click.ClickException(f"There is no user {name!r}; `toolcharter service user list` shows them.")
-        place.told("user_deleted", name)
+        target.emit_admin_event("user_deleted", name)
     click.echo(f"Removed {name}.", err=True)
 
 
 @contextmanager
-def _place(config: Path, tenant: str | None) -> Generator[_Place]:
+def _open_target(config: Path, tenant: str | None) -> Generator[_AdminTarget]:
     """Open the records of the service that *config* describes.
 
     Raises:
@@ -200,17 +204,17 @@ def _place(config: Path, tenant: str | None) -> Generator[_Place]:
     with open_store(url_of(file.config.store)) as stores:
         service = Service(file, stores=stores)
         try:
-            yield _Place(service, service.store(""), tenant or tenants[0])
+            yield _AdminTarget(service, service.store(""), tenant or tenants[0])
         except StoreUnavailable as error:
             raise click.ClickException(f"{error.message} {error.hint or ''}".strip()) from error
 
 
-def _given(lists: dict[str, Sequence[str]]) -> dict[str, Sequence[str]]:
+def _without_empty(lists: dict[str, Sequence[str]]) -> dict[str, Sequence[str]]:
     """Keep the options that were given. An option that was not given sets no restriction."""
     return {name: values for name, values in lists.items() if values}
 
 
-def _read(model: type[Wanted], **values: Any) -> Wanted:
+def _validate_options(model: type[ModelT], **values: Any) -> ModelT:
     """Validate the options against *model*.
 
     Raises:
@@ -223,11 +227,11 @@ def _read(model: type[Wanted], **values: Any) -> Wanted:
         raise click.UsageError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}.") from error
 
 
-def _all(place: _Place, model: type[Kept]) -> Iterator[Kept]:
+def _read_records(target: _AdminTarget, model: type[RecordT]) -> Iterator[RecordT]:
     """Yield the tenant's records, and print which cannot be read."""
     after = ""
     while True:
-        page = place.store.page(model, where={"tenant": place.tenant}, after=after, skip_unreadable=True)
+        page = target.store.page(model, where={"tenant": target.tenant}, after=after, skip_unreadable=True)
         for what in page.unreadable:
             click.echo(what, err=True)
         yield from (one.record for one in page.records)
@@ -236,16 +240,18 @@ def _all(place: _Place, model: type[Kept]) -> Iterator[Kept]:
             return
 
 
-def _show(records: Iterator[BaseModel], columns: Sequence[str], *, as_json: bool) -> None:
+def _print_records(records: Iterator[BaseModel], columns: Sequence[str], *, as_json: bool) -> None:
     for record in records:
         values = {name: getattr(record, name) for name in columns}
         if as_json:
             click.echo(json.dumps(values))
         else:
-            click.echo("  ".join(f"{name}={_text(name, value)}" for name, value in values.items() if value is not None))
+            click.echo(
+                "  ".join(f"{name}={_format_field(name, value)}" for name, value in values.items() if value is not None)
+            )
 
 
-def _text(name: str, value: Any) -> str:
+def _format_field(name: str, value: Any) -> str:
     if name == "expires":
         ended = " (expired)" if value < time.time() else ""
         return datetime.fromtimestamp(value, UTC).strftime("%Y-%m-%dT%H:%MZ") + ended

@@ -117,13 +117,13 @@ class AuthFault(NamedTuple):
     fix: str
 
 
-def faults_of(auth: AuthConfig, tenants: Collection[str]) -> Iterator[AuthFault]:
+def find_auth_faults(auth: AuthConfig, tenants: Collection[str]) -> Iterator[AuthFault]:
     """Yield the faults of *auth*."""
     for number, one in enumerate(auth.jwt):
         place: tuple[str | int, ...] = ("jwt", number)
         yield from _tenant_faults((*place, "claims"), one.claims, tenants)
         if _is_url(one.jwks):
-            yield from _insecure((*place, "jwks"), one.jwks, one.network)
+            yield from _unencrypted_faults((*place, "jwks"), one.jwks, one.network)
         elif not Path(one.jwks).is_file():
             yield AuthFault((*place, "jwks"), f"there is no file {one.jwks!r}.", "Write https://..., or name a file.")
         if one.issuer in {other.issuer for other in auth.jwt[:number]}:
@@ -134,7 +134,7 @@ def faults_of(auth: AuthConfig, tenants: Collection[str]) -> Iterator[AuthFault]
 
 def _oidc_faults(oidc: Oidc, tenants: Collection[str]) -> Iterator[AuthFault]:
     yield from _tenant_faults(("oidc", "claims"), oidc.claims, tenants)
-    yield from _insecure(("oidc", "issuer"), oidc.issuer, oidc.network)
+    yield from _unencrypted_faults(("oidc", "issuer"), oidc.issuer, oidc.network)
     if urlsplit(oidc.redirect_uri).path != CALLBACK or not _is_url(oidc.redirect_uri):
         what = f"{oidc.redirect_uri!r} does not lead to this service's {CALLBACK}."
         yield AuthFault(("oidc", "redirect_uri"), what, f"Write https://HOST{CALLBACK}.")
@@ -157,7 +157,7 @@ def _tenant_faults(path: tuple[str | int, ...], claims: ClaimMapping, tenants: C
         yield AuthFault((*path, "tenant"), what, f"Tenants: {', '.join(map(repr, tenants))}.")
 
 
-def _insecure(path: tuple[str | int, ...], url: str, network: NetworkPolicy) -> Iterator[AuthFault]:
+def _unencrypted_faults(path: tuple[str | int, ...], url: str, network: NetworkPolicy) -> Iterator[AuthFault]:
     """Yield a fault for a URL without https, except for allowed private hosts: an attacker could replace the keys."""
     parts = urlsplit(url)
     if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in network.allowed_private):
@@ -169,7 +169,7 @@ def _is_url(text: str) -> bool:
     return text.startswith(("http://", "https://"))
 
 
-def absolute(auth: AuthConfig, folder: Path) -> AuthConfig:
+def resolve_key_files(auth: AuthConfig, folder: Path) -> AuthConfig:
     """Return *auth* with the paths of key files resolved against *folder*."""
     issuers = tuple(
         one if _is_url(one.jwks) else one.model_copy(update={"jwks": os.path.normpath(folder / one.jwks)})

@@ -26,7 +26,7 @@ _TYPES = frozenset({"jwt", "at+jwt"})
 """The accepted values of `typ`. ID tokens and other statements are no access tokens. Source: RFC 9068, section 4."""
 
 
-class NotBelieved(Exception):
+class InvalidToken(Exception):
     """A token that is refused. The message is for tests and operators; the bearer never sees it."""
 
 
@@ -39,63 +39,63 @@ class _Registry(JWSRegistry):
         super().__init__(algorithms=algorithms, strict_check_header=False)
 
 
-class Signed(NamedTuple):
+class VerifiedToken(NamedTuple):
     """A JSON Web Token with a valid signature."""
 
     header: Mapping[str, Any]
     claims: Mapping[str, Any]
 
 
-async def verify(text: str, keys: IssuerKeys, algorithms: Sequence[str]) -> Signed:
+async def verify(text: str, keys: IssuerKeys, algorithms: Sequence[str]) -> VerifiedToken:
     """Check the signature of *text*.
 
     Raises:
-        NotBelieved: The signature or the token is invalid.
+        InvalidToken: The signature or the token is invalid.
         KeysUnavailable: The issuer's keys cannot be fetched.
     """
     header = read_header(text)
     algorithm, kid = header.get("alg"), header.get("kid")
     if algorithm not in algorithms or "crit" in header or not isinstance(kid, str | None):
-        raise NotBelieved(f"alg {algorithm!r}, crit {header.get('crit')!r}")
+        raise InvalidToken(f"alg {algorithm!r}, crit {header.get('crit')!r}")
     key = await keys.find(kid, str(algorithm))
     if key is None:
-        raise NotBelieved(f"no key {kid!r} for {algorithm}")
+        raise InvalidToken(f"no key {kid!r} for {algorithm}")
     try:
         payload = deserialize_compact(text, key, registry=_Registry(algorithms)).payload
         claims = orjson.loads(payload or b"")
     except (JoseError, ValueError, TypeError) as error:
-        raise NotBelieved(type(error).__name__) from error
+        raise InvalidToken(type(error).__name__) from error
     if not isinstance(claims, dict):
-        raise NotBelieved("no claims")
-    return Signed(header, claims)
+        raise InvalidToken("no claims")
+    return VerifiedToken(header, claims)
 
 
 def read_header(text: str) -> dict[str, Any]:
     """Parse the header of a token, without checking its signature.
 
     Raises:
-        NotBelieved: *text* is no token.
+        InvalidToken: *text* is no token.
     """
     try:
         return dict(extract_compact(text.encode("ascii"), registry=_Registry(())).headers())
     except (JoseError, ValueError, TypeError, AttributeError, RecursionError) as error:
-        raise NotBelieved(type(error).__name__) from error
+        raise InvalidToken(type(error).__name__) from error
 
 
 def check_times(claims: Mapping[str, Any], skew_s: float) -> float:
     """Check a token's times, and return when it expires, in seconds since 1970. Source: RFC 7519, section 4.1.
 
     Raises:
-        NotBelieved: The token is not valid now, or does not say when it expires.
+        InvalidToken: The token is not valid now, or does not say when it expires.
     """
     now = time.time()
     times = {name: claims[name] for name in ("exp", "nbf", "iat") if name in claims}
     if any(isinstance(at, bool) or not isinstance(at, int | float) for at in times.values()):
-        raise NotBelieved("times that are no numbers")
+        raise InvalidToken("times that are no numbers")
     if "exp" not in times or times["exp"] + skew_s <= now:
-        raise NotBelieved("exp")
+        raise InvalidToken("exp")
     if max(times.get("nbf", 0), times.get("iat", 0)) - skew_s > now:
-        raise NotBelieved("nbf or iat")
+        raise InvalidToken("nbf or iat")
     return float(times["exp"]) + skew_s
 
 
@@ -105,7 +105,7 @@ def has_audience(claims: Mapping[str, Any], audience: str) -> bool:
     return said == audience or (isinstance(said, list) and audience in said)
 
 
-class _Known(NamedTuple):
+class _CachedToken(NamedTuple):
     principal: Principal
     expires: float
     issuer: str
@@ -123,7 +123,7 @@ class JwtIssuers:
     def __init__(self, issuers: Sequence[JwtIssuer], tenants: Collection[str]) -> None:
         self._issuers = {one.issuer: _Issuer(one, IssuerKeys(one.jwks, one.network)) for one in issuers}
         self._tenants = tenants
-        self._known: dict[str, _Known] = {}
+        self._cached: dict[str, _CachedToken] = {}
 
     async def principal(self, text: str) -> Principal:
         """Verify a token and return its principal.
@@ -132,57 +132,57 @@ class JwtIssuers:
             HttpProblem: 401; 503 `keys_unavailable`.
         """
         digest = digest_of(text)
-        known = self._known.get(digest)
-        if known is not None:
-            keys = self._issuers[known.issuer].keys
-            if known.expires > time.time() and keys.is_fresh and known.generation == keys.generation:
-                return known.principal
-            del self._known[digest]
+        cached = self._cached.get(digest)
+        if cached is not None:
+            keys = self._issuers[cached.issuer].keys
+            if cached.expires > time.time() and keys.is_fresh and cached.generation == keys.generation:
+                return cached.principal
+            del self._cached[digest]
         try:
-            found = await self._verified(text)
+            found = await self._verify_all(text)
         except KeysUnavailable as error:
             message = "The issuer's keys cannot be reached."
             raise HttpProblem(503, message, "keys_unavailable", headers={"Retry-After": "10"}) from error
-        except (NotBelieved, ClaimFault) as error:
+        except (InvalidToken, ClaimFault) as error:
             message = "This token is not known, has expired or was revoked."
             headers = {"WWW-Authenticate": 'Bearer realm="toolcharter", error="invalid_token"'}
             raise HttpProblem(401, message, "unauthenticated", headers=headers) from error
-        while len(self._known) >= MAX_VERIFIED:
-            del self._known[next(iter(self._known))]
-        self._known[digest] = found
+        while len(self._cached) >= MAX_VERIFIED:
+            del self._cached[next(iter(self._cached))]
+        self._cached[digest] = found
         return found.principal
 
-    async def _verified(self, text: str) -> _Known:
+    async def _verify_all(self, text: str) -> _CachedToken:
         """Check a token's signature, type, issuer, audience, times and claims.
 
         Raises:
-            NotBelieved: One of them is invalid.
+            InvalidToken: One of them is invalid.
             ClaimFault: The claims give no valid tenant or name.
             KeysUnavailable: The issuer's keys cannot be fetched.
         """
-        issuer = self._issuers.get(_said_issuer(text))
+        issuer = self._issuers.get(_claimed_issuer(text))
         if issuer is None:
-            raise NotBelieved("iss")
+            raise InvalidToken("iss")
         config, keys = issuer
         signed = await verify(text, keys, config.algorithms)
         kind = signed.header.get("typ", "JWT")
         if not isinstance(kind, str) or kind.lower().removeprefix("application/") not in _TYPES:
-            raise NotBelieved("typ")
+            raise InvalidToken("typ")
         if signed.claims.get("iss") != config.issuer or not has_audience(signed.claims, config.audience):
-            raise NotBelieved("iss or aud")
+            raise InvalidToken("iss or aud")
         expires = check_times(signed.claims, config.skew_s)
         principal = replace(principal_of(signed.claims, config.claims, self._tenants), issuer=config.issuer)
-        return _Known(principal, expires, config.issuer, keys.generation)
+        return _CachedToken(principal, expires, config.issuer, keys.generation)
 
 
-def _said_issuer(text: str) -> str:
+def _claimed_issuer(text: str) -> str:
     """Return the issuer that a token claims. The caller has to check its signature."""
     if text.count(".") != _DOTS:
-        raise NotBelieved("no token")
+        raise InvalidToken("no token")
     try:
         payload = extract_compact(text.encode("ascii"), registry=_Registry(())).payload
         claims = orjson.loads(payload or b"")
     except (JoseError, ValueError, TypeError, AttributeError, RecursionError) as error:
-        raise NotBelieved(type(error).__name__) from error
+        raise InvalidToken(type(error).__name__) from error
     said = claims.get("iss") if isinstance(claims, dict) else None
     return said if isinstance(said, str) else ""

@@ -40,8 +40,8 @@ class IssuerKeys:
         network: The network policy for the URL.
     """
 
-    def __init__(self, place: str, network: NetworkPolicy) -> None:
-        self._place = place
+    def __init__(self, location: str, network: NetworkPolicy) -> None:
+        self._location = location
         self._network = network
         self._keys: tuple[PublicKey, ...] = ()
         self._fetched = self._tried = -STALE_S - FRESH_S
@@ -68,13 +68,13 @@ class IssuerKeys:
                 raise KeysUnavailable
         elif age > FRESH_S and not self._lock.locked():
             self._renewal = asyncio.create_task(self._renew())  # in the background: the issuer may be unreachable
-        found = self._pick(kid, algorithm)
+        found = self._find_cached(kid, algorithm)
         if found is None and kid is not None:
             await self._renew()
-            found = self._pick(kid, algorithm)
+            found = self._find_cached(kid, algorithm)
         return found
 
-    async def settled(self) -> None:
+    async def wait_for_renewal(self) -> None:
         """Wait for a running renewal."""
         if self._renewal is not None:
             await self._renewal
@@ -98,18 +98,18 @@ class IssuerKeys:
             self.generation += 1
 
     async def _read(self) -> bytes:
-        if not self._place.startswith(("http://", "https://")):
-            return await asyncio.to_thread(Path(self._place).read_bytes)
+        if not self._location.startswith(("http://", "https://")):
+            return await asyncio.to_thread(Path(self._location).read_bytes)
         limits = HttpLimits(timeout_s=5.0, max_bytes=MAX_BYTES, max_redirects=0)
         answer = await open_http().afetch(
-            self._place, self._network, headers={"Accept": "application/json"}, limits=limits
+            self._location, self._network, headers={"Accept": "application/json"}, limits=limits
         )
         if answer.status != 200 or answer.truncated:  # noqa: PLR2004 - the one that comes with keys
             raise ValueError("no keys")
         return answer.body
 
-    def _pick(self, kid: str | None, algorithm: str) -> PublicKey | None:
-        fitting = [key for key in self._keys if _fits(key, algorithm) and (kid is None or key.get("kid") == kid)]
+    def _find_cached(self, kid: str | None, algorithm: str) -> PublicKey | None:
+        fitting = [key for key in self._keys if _can_verify(key, algorithm) and (kid is None or key.get("kid") == kid)]
         return fitting[0] if len(fitting) == 1 else None
 
 
@@ -132,23 +132,23 @@ def _read_key(entry: Any) -> PublicKey | None:
     if entry.get("use", "sig") != "sig" or "verify" not in entry.get("key_ops", ["verify"]):
         return None
     try:
-        if entry["kty"] == "RSA" and _number(entry["n"]).bit_length() < MIN_RSA_BITS:
+        if entry["kty"] == "RSA" and _parse_number(entry["n"]).bit_length() < MIN_RSA_BITS:
             return None
-        key = JWKRegistry.import_key({name: entry[name] for name in _PUBLIC if name in entry})
+        key = JWKRegistry.import_key({name: entry[name] for name in _PUBLIC_FIELDS if name in entry})
     except (JoseError, ValueError, TypeError, KeyError):
         return None
     return None if isinstance(key, OctKey) else key
 
 
-def _number(text: str) -> int:
+def _parse_number(text: str) -> int:
     """Parse a number of a key. Source: RFC 7518, section 2, Base64urlUInt."""
     return int.from_bytes(urlsafe_b64decode(text + "=" * (-len(text) % 4)))
 
 
-_PUBLIC = ("kty", "kid", "use", "key_ops", "alg", "n", "e", "crv", "x", "y")
+_PUBLIC_FIELDS = ("kty", "kid", "use", "key_ops", "alg", "n", "e", "crv", "x", "y")
 
 
-def _fits(key: PublicKey, algorithm: str) -> bool:
+def _can_verify(key: PublicKey, algorithm: str) -> bool:
     """Whether *key* can verify signatures of *algorithm*. Source: RFC 7518, section 3.1; RFC 8037, section 3.1."""
     if key.get("alg") not in (None, algorithm):
         return False

@@ -15,7 +15,7 @@ from toolcharter_service.auth.authenticator import (
     ServiceAuth,
     require_secret,
     secret_value,
-    store_away,
+    store_unavailable,
     unauthenticated,
 )
 from toolcharter_service.auth.dependency import authenticate
@@ -77,7 +77,7 @@ def routes(service: Service) -> APIRouter:
     async def session(request: Request, principal: Annotated[Principal, Depends(authenticate)]) -> Session:
         """Show the principal of the request."""
         cookie = session_module.cookie_of(request.cookies) if principal.means == "session" else ""
-        return _described(principal, session_module.csrf_token(cookie) if cookie else None)
+        return _describe_session(principal, session_module.csrf_token(cookie) if cookie else None)
 
     @router.delete("/v1/session", status_code=204)
     async def end_session(
@@ -85,14 +85,14 @@ def routes(service: Service) -> APIRouter:
     ) -> None:
         """Sign out."""
         await _sign_out(service, request, principal)
-        session_module.drop_cookies(response)
+        session_module.delete_cookies(response)
 
     @router.post("/logout", status_code=303)
     async def logout(request: Request, principal: Annotated[Principal, Depends(authenticate)]) -> Response:
         """Sign out, for a page."""
         await _sign_out(service, request, principal)
         answer = RedirectResponse("/login", 303)
-        session_module.drop_cookies(answer)
+        session_module.delete_cookies(answer)
         return answer
 
     if config.passwords:
@@ -112,7 +112,7 @@ def routes(service: Service) -> APIRouter:
             failed: Annotated[str | None, Query(pattern="^[a-z_]{1,40}$")] = None,
         ) -> HTMLResponse:
             """Show the page where people sign in."""
-            return HTMLResponse(_page(service, local_path(next_path), failed))
+            return HTMLResponse(_login_page(service, local_path(next_path), failed))
 
     return router
 
@@ -123,7 +123,7 @@ def _add_password_routes(router: APIRouter, service: Service) -> None:
         """Sign in with a password; the answer sets the session's cookie."""
         began, principal = await _sign_in(service, request, body)
         session_module.set_cookies(response, began)
-        return _described(principal, session_module.csrf_token(began.cookie))
+        return _describe_session(principal, session_module.csrf_token(began.cookie))
 
     @router.post("/login", status_code=303)
     async def login_form(
@@ -154,7 +154,7 @@ def _add_password_routes(router: APIRouter, service: Service) -> None:
         auth = _auth(request)
         if principal.means != "session" or principal.user is None:
             raise HttpProblem(403, "Only a person who is signed in can change the own password.", "sessions_only")
-        known = await _checked(auth, request, principal.tenant, principal.user, body.password)
+        known = await _check_password(auth, request, principal.tenant, principal.user, body.password)
         hashed = await auth.passwords.ahash(body.new_password)
         changed = known.model_copy(update={"password": hashed, "epoch": known.epoch + 1})
         try:
@@ -166,7 +166,7 @@ def _add_password_routes(router: APIRouter, service: Service) -> None:
                 former=session_module.cookie_of(request.cookies),
             )
         except StoreUnavailable as error:
-            raise store_away() from error
+            raise store_unavailable() from error
         service.emit(
             "service.admin", action="password_changed", tenant=known.tenant, target=known.name, by=principal.key
         )
@@ -208,7 +208,7 @@ def _add_oidc_routes(router: APIRouter, service: Service, provider: OidcLogin) -
         return answer
 
 
-async def _sign_in(service: Service, request: Request, login: Login) -> tuple[session_module.Began, Principal]:
+async def _sign_in(service: Service, request: Request, login: Login) -> tuple[session_module.NewSession, Principal]:
     """Begin a session for a user with a password.
 
     Raises:
@@ -217,9 +217,9 @@ async def _sign_in(service: Service, request: Request, login: Login) -> tuple[se
     tenants = list(service.config.tenants)
     tenant = login.tenant if login.tenant is not None else tenants[0] if len(tenants) == 1 else ""
     auth = _auth(request)
-    told = {"means": "password", "tenant": tenant, "user": login.user, "address": _address(request)}
+    told = {"means": "password", "tenant": tenant, "user": login.user, "address": _client_address(request)}
     try:
-        known = await _checked(auth, request, tenant, login.user, login.password)
+        known = await _check_password(auth, request, tenant, login.user, login.password)
         principal = Principal(
             tenant,
             known.name,
@@ -232,7 +232,7 @@ async def _sign_in(service: Service, request: Request, login: Login) -> tuple[se
         former = session_module.cookie_of(request.cookies)
         began = await auth.begin_session(principal, means="password", epoch=known.epoch, former=former)
     except StoreUnavailable as error:
-        raise store_away() from error
+        raise store_unavailable() from error
     except HttpProblem as problem:
         service.emit("service.login", outcome="failed", reason=problem.reason, **told)
         raise
@@ -240,30 +240,30 @@ async def _sign_in(service: Service, request: Request, login: Login) -> tuple[se
     return began, principal
 
 
-async def _checked(auth: ServiceAuth, request: Request, tenant: str, user: str, password: str) -> UserRecord:
+async def _check_password(auth: ServiceAuth, request: Request, tenant: str, user: str, password: str) -> UserRecord:
     """Check a password and return the user's record. Unknown and disabled users take as long and get the same error.
 
     Raises:
         HttpProblem: 401, 429, 503.
     """
     try:
-        await auth.attempts.take(tenant, user, _address(request))
+        await auth.attempts.take(tenant, user, _client_address(request))
         found = await auth.store.get(UserRecord, tenant, user) if tenant in auth.tenants else None
         may = found if found is not None and found.record.enabled else None
         if not await auth.passwords.verify(may and may.record.password, password) or may is None:
             raise unauthenticated("The user or the password is wrong.")
         await auth.attempts.forget_user(tenant, user)
-        if auth.passwords.is_old(may.record.password):
+        if auth.passwords.needs_rehash(may.record.password):
             renewed = may.record.model_copy(update={"password": await auth.passwords.ahash(password)})
             await auth.store.put(renewed, expected=may.version)
     except StoreConflict:  # another process has changed the user; the hash is renewed at the next sign-in
-        return await _present(auth, tenant, user)
+        return await _read_enabled_user(auth, tenant, user)
     except StoreUnavailable as error:
-        raise store_away() from error
+        raise store_unavailable() from error
     return may.record
 
 
-async def _present(auth: ServiceAuth, tenant: str, user: str) -> UserRecord:
+async def _read_enabled_user(auth: ServiceAuth, tenant: str, user: str) -> UserRecord:
     found = await auth.store.get(UserRecord, tenant, user)
     if found is None or not found.record.enabled:
         raise unauthenticated("The user or the password is wrong.")
@@ -281,7 +281,7 @@ async def _sign_out(service: Service, request: Request, principal: Principal) ->
     try:
         await _auth(request).sign_out(session_module.cookie_of(request.cookies))
     except StoreUnavailable as error:
-        raise store_away() from error
+        raise store_unavailable() from error
     service.emit("service.logout", tenant=principal.tenant, user=principal.user)
 
 
@@ -290,11 +290,11 @@ def _auth(request: Request) -> ServiceAuth:
     return auth
 
 
-def _address(request: Request) -> str:
+def _client_address(request: Request) -> str:
     return request.client.host if request.client else ""
 
 
-def _described(principal: Principal, csrf_token: str | None) -> Session:
+def _describe_session(principal: Principal, csrf_token: str | None) -> Session:
     def listed(names: frozenset[str] | None) -> list[str] | None:
         return None if names is None else sorted(names)
 
@@ -320,7 +320,7 @@ _FAILURES = {
     "login_expired": "That took too long. Begin again.",
     "no_access": "You have no role here. Ask an administrator for one.",
 }
-_FORM = """<form method="post" action="/login">
+_SIGN_IN_FORM = """<form method="post" action="/login">
 <input type="hidden" name="next" value="{next}">
 {tenant}<p><label for="user">User</label> <input id="user" name="user" autocomplete="username" required maxlength="128"></p>
 <p><label for="password">Password</label>
@@ -330,7 +330,7 @@ _FORM = """<form method="post" action="/login">
 _TENANT = '<p><label for="tenant">Tenant</label> <input id="tenant" name="tenant" required maxlength="64"></p>\n'
 
 
-def _page(service: Service, path: str, failed: str | None) -> str:
+def _login_page(service: Service, path: str, failed: str | None) -> str:
     """Render the page where people sign in. It needs no script."""
     config = service.config.auth
     parts = ["<h1>Sign in</h1>"]
@@ -338,7 +338,7 @@ def _page(service: Service, path: str, failed: str | None) -> str:
         parts.append(f'<p role="alert">{escape(_FAILURES.get(failed, "You are not signed in. Begin again."))}</p>')
     if config.passwords:
         tenant = _TENANT if len(service.config.tenants) > 1 else ""
-        parts.append(_FORM.format(next=escape(path, quote=True), tenant=tenant))
+        parts.append(_SIGN_IN_FORM.format(next=escape(path, quote=True), tenant=tenant))
     if config.oidc is not None:
         link = f"/login/oidc?next={quote(path, safe='')}"
         parts.append(f'<p><a href="{escape(link, quote=True)}">Sign in at {escape(config.oidc.issuer)}</a></p>')

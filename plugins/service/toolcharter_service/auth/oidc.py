@@ -23,7 +23,7 @@ from toolcharter import Denied, HttpLimits, ToolError
 from toolcharter.hosts import open_http
 from toolcharter_service.auth.claims import ClaimFault, principal_of
 from toolcharter_service.auth.config import Oidc
-from toolcharter_service.auth.jwt import NotBelieved, check_times, has_audience, verify
+from toolcharter_service.auth.jwt import InvalidToken, check_times, has_audience, verify
 from toolcharter_service.auth.keys import IssuerKeys, KeysUnavailable
 from toolcharter_service.auth.origins import local_path
 from toolcharter_service.auth.principal import Principal
@@ -50,14 +50,14 @@ class ProviderUnavailable(Exception):
     """The provider is unreachable, or its response is invalid."""
 
 
-class Beginning(NamedTuple):
+class LoginRedirect(NamedTuple):
     """The URL to send a browser to, and the cookie that it has to bring back."""
 
     url: str
     cookie: str
 
 
-class _Flow(NamedTuple):
+class _PendingLogin(NamedTuple):
     """A login that one browser has begun."""
 
     secret: str
@@ -66,7 +66,7 @@ class _Flow(NamedTuple):
     next: str
     """The local path to redirect to afterwards."""
 
-    def derived(self, what: str) -> str:
+    def derive(self, what: str) -> str:
         """Derive the value for one purpose. It reveals neither the secret nor the other values."""
         text = f"{what}\0{self.begun}\0{self.next}"
         return _base64(hmac.digest(self.secret.encode(), text.encode(), "sha256"))
@@ -79,9 +79,9 @@ class _Metadata(NamedTuple):
     authorization: str
     token: str
     keys: IssuerKeys
-    has_basic: bool
+    uses_basic_auth: bool
     """Whether the client's secret is sent in the header Authorization."""
-    says_issuer: bool
+    sends_issuer: bool
     """Whether the provider's response has to have the parameter `iss`."""
 
 
@@ -98,28 +98,28 @@ class OidcLogin:
         self._config = config
         self._tenants = tenants
         self._secret = secret
-        self._known: tuple[_Metadata, float] | None = None
+        self._metadata_cache: tuple[_Metadata, float] | None = None
 
-    async def begin(self, next_path: str | None) -> Beginning:
+    async def begin(self, next_path: str | None) -> LoginRedirect:
         """Return the URL of the provider to send a browser to, and its cookie.
 
         Raises:
             ProviderUnavailable: The provider's metadata cannot be fetched.
         """
-        provider = await self._metadata()
-        flow = _Flow(secrets.token_urlsafe(32), str(int(time.time())), local_path(next_path))
+        provider = await self._read_metadata()
+        pending = _PendingLogin(secrets.token_urlsafe(32), str(int(time.time())), local_path(next_path))
         query = {
             "response_type": "code",
             "client_id": self._config.client_id,
             "redirect_uri": self._config.redirect_uri,
             "scope": " ".join(self._config.scopes),
-            "state": flow.derived("state"),
-            "nonce": flow.derived("nonce"),
-            "code_challenge": _base64(sha256(flow.derived("verifier").encode()).digest()),
+            "state": pending.derive("state"),
+            "nonce": pending.derive("nonce"),
+            "code_challenge": _base64(sha256(pending.derive("verifier").encode()).digest()),
             "code_challenge_method": "S256",
         }
         joint = "&" if urlsplit(provider.authorization).query else "?"
-        return Beginning(f"{provider.authorization}{joint}{urlencode(query)}", flow.cookie())
+        return LoginRedirect(f"{provider.authorization}{joint}{urlencode(query)}", pending.cookie())
 
     async def finish(self, query: Mapping[str, list[str]], cookie: str) -> tuple[Principal, str]:
         """Return the principal of the person who has signed in, and the local path to redirect the browser to.
@@ -132,27 +132,27 @@ class OidcLogin:
             LoginFailed: `login_expired`, `state_mismatch`, `login_refused`, `login_not_believed`, `no_access`.
             ProviderUnavailable: The provider is unreachable.
         """
-        flow = _read_cookie(cookie)
-        state, code = _only(query, "state"), _only(query, "code")
-        if state is None or not hmac.compare_digest(state.encode(), flow.derived("state").encode()):
+        pending = _read_cookie(cookie)
+        state, code = _single_value(query, "state"), _single_value(query, "code")
+        if state is None or not hmac.compare_digest(state.encode(), pending.derive("state").encode()):
             raise LoginFailed("state_mismatch")
-        provider = await self._metadata()
-        issuer = _only(query, "iss")
-        if issuer != self._config.issuer and (issuer is not None or provider.says_issuer):
+        provider = await self._read_metadata()
+        issuer = _single_value(query, "iss")
+        if issuer != self._config.issuer and (issuer is not None or provider.sends_issuer):
             raise LoginFailed("login_not_believed")  # a mix-up attack: another provider's response
         if code is None or "error" in query:
             raise LoginFailed("login_refused")
-        token = await self._redeem(provider, code, flow.derived("verifier"))
-        claims = await self._believed(provider, token, flow.derived("nonce"))
+        token = await self._exchange_code(provider, code, pending.derive("verifier"))
+        claims = await self._verify_id_token(provider, token, pending.derive("nonce"))
         try:
             found = principal_of(claims, self._config.claims, self._tenants, "session")
         except ClaimFault as error:
             raise LoginFailed("no_access") from error
         if not found.roles:
             raise LoginFailed("no_access")
-        return replace(found, user=found.name), flow.next
+        return replace(found, user=found.name), pending.next
 
-    async def _redeem(self, provider: _Metadata, code: str, verifier: str) -> str:
+    async def _exchange_code(self, provider: _Metadata, code: str, verifier: str) -> str:
         """Exchange an authorization code for the ID token."""
         form = {
             "grant_type": "authorization_code",
@@ -166,24 +166,24 @@ class OidcLogin:
             form["client_id"] = client
         else:
             secret = await self._secret(self._config.client_secret)
-            if provider.has_basic:
+            if provider.uses_basic_auth:
                 pair = f"{quote_plus(client)}:{quote_plus(secret)}"
                 headers["Authorization"] = "Basic " + b64encode(pair.encode()).decode()
             else:
                 form |= {"client_id": client, "client_secret": secret}
-        status, answer = await self._ask(provider.token, headers, urlencode(form).encode())
+        status, answer = await self._request(provider.token, headers, urlencode(form).encode())
         token = answer.get("id_token")
         if status != _OK or not isinstance(token, str):
             raise LoginFailed("login_refused")
         return token
 
-    async def _believed(self, provider: _Metadata, token: str, nonce: str) -> Mapping[str, Any]:
+    async def _verify_id_token(self, provider: _Metadata, token: str, nonce: str) -> Mapping[str, Any]:
         """Check that an ID token is valid now, is for this client and has the login's nonce, and return its claims."""
         config = self._config
         try:
             claims = (await verify(token, provider.keys, config.algorithms)).claims
             check_times(claims, config.skew_s)
-        except NotBelieved as error:
+        except InvalidToken as error:
             raise LoginFailed("login_not_believed") from error
         except KeysUnavailable as error:
             raise ProviderUnavailable("its keys") from error
@@ -195,11 +195,11 @@ class OidcLogin:
             raise LoginFailed("login_not_believed")
         return claims
 
-    async def _metadata(self) -> _Metadata:
-        if self._known is not None and time.monotonic() - self._known[1] <= METADATA_S:
-            return self._known[0]
+    async def _read_metadata(self) -> _Metadata:
+        if self._metadata_cache is not None and time.monotonic() - self._metadata_cache[1] <= METADATA_S:
+            return self._metadata_cache[0]
         place = f"{self._config.issuer.removesuffix('/')}/.well-known/openid-configuration"
-        status, said = await self._ask(place, {"Accept": "application/json"})
+        status, said = await self._request(place, {"Accept": "application/json"})
         ends = [said.get(name) for name in ("authorization_endpoint", "token_endpoint", "jwks_uri")]
         if status != _OK or said.get("issuer") != self._config.issuer or not all(map(self._is_safe, ends)):
             raise ProviderUnavailable("its metadata")
@@ -212,7 +212,7 @@ class OidcLogin:
             "client_secret_basic" in methods,
             said.get("authorization_response_iss_parameter_supported") is True,
         )
-        self._known = (found, time.monotonic())
+        self._metadata_cache = (found, time.monotonic())
         return found
 
     def _is_safe(self, url: object) -> bool:
@@ -221,7 +221,7 @@ class OidcLogin:
         is_near = parts.scheme == "http" and parts.hostname in self._config.network.allowed_private
         return parts.scheme == "https" or is_near
 
-    async def _ask(self, url: str, headers: Mapping[str, str], content: bytes = b"") -> tuple[int, dict[str, Any]]:
+    async def _request(self, url: str, headers: Mapping[str, str], content: bytes = b"") -> tuple[int, dict[str, Any]]:
         method = "POST" if content else "GET"
         try:
             answer = await open_http().afetch(
@@ -233,7 +233,7 @@ class OidcLogin:
         return answer.status, said if isinstance(said, dict) else {}
 
 
-def _read_cookie(cookie: str) -> _Flow:
+def _read_cookie(cookie: str) -> _PendingLogin:
     """Parse the login from a browser's cookie.
 
     Raises:
@@ -249,10 +249,10 @@ def _read_cookie(cookie: str) -> _Flow:
         raise LoginFailed("login_expired") from error
     if not 0 <= time.time() - begun + 1 <= LOGIN_S:
         raise LoginFailed("login_expired")
-    return _Flow(parts[0], parts[1], local_path(path))
+    return _PendingLogin(parts[0], parts[1], local_path(path))
 
 
-def _only(query: Mapping[str, list[str]], name: str) -> str | None:
+def _single_value(query: Mapping[str, list[str]], name: str) -> str | None:
     """Return the value of a parameter that occurs exactly once, else None."""
     values = query.get(name, [])
     return values[0] if len(values) == 1 and values[0] else None

@@ -20,7 +20,7 @@ PROBES = frozenset({"/healthz", "/readyz"})
 """Paths that load balancers request by IP address. Their responses disclose nothing."""
 _MAX_PATH = 2_000
 _DEFAULT_PORTS = {"http": 80, "https": 443}
-_SAME = frozenset({"same-origin", "none"})
+_SAME_SITE = frozenset({"same-origin", "none"})
 SECURITY_HEADERS: tuple[tuple[bytes, bytes], ...] = (
     (b"cache-control", b"no-store"),
     (b"content-security-policy", b"default-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"),
@@ -57,17 +57,17 @@ def read_authority(text: str) -> Authority | None:
     return Authority(f"[{name}]" if ":" in name else name.removesuffix("."), port)
 
 
-class Served(NamedTuple):
+class ServedHosts(NamedTuple):
     """The hosts that the service accepts requests for."""
 
     hosts: frozenset[Authority]
 
-    def has(self, authority: Authority) -> bool:
+    def accepts(self, authority: Authority) -> bool:
         """Whether requests for *authority* are accepted. An entry without a port accepts every port."""
         return authority in self.hosts or Authority(authority.name, None) in self.hosts
 
 
-def served_hosts(hosts: Iterable[str], listen: str, *, dev: bool) -> Served:
+def served_hosts(hosts: Iterable[str], listen: str, *, dev: bool) -> ServedHosts:
     """Return the configured hosts, and the names of loopback if the service listens on loopback.
 
     Raises:
@@ -80,13 +80,13 @@ def served_hosts(hosts: Iterable[str], listen: str, *, dev: bool) -> Served:
         if authority is None:
             raise ValueError(f"{text!r} is no host: write tools.example.org or tools.example.org:8443, say.")
         named.add(authority)
-    return Served(frozenset(named))
+    return ServedHosts(frozenset(named))
 
 
 class OriginGuard:
     """ASGI middleware."""
 
-    def __init__(self, app: ASGIApp, served: Served) -> None:
+    def __init__(self, app: ASGIApp, served: ServedHosts) -> None:
         self._app = app
         self._served = served
 
@@ -106,16 +106,16 @@ class OriginGuard:
             await send(message)
 
         try:
-            self._judge(scope)
+            self._require_allowed(scope)
         except HttpProblem as problem:
             await problem_response(problem)(scope, receive, guarded)
         else:
             await self._app(scope, receive, guarded)
 
-    def _judge(self, scope: Scope) -> None:
+    def _require_allowed(self, scope: Scope) -> None:
         texts: dict[bytes, str] = {}
         for name, value in scope["headers"]:
-            if name in _LOOKED_AT:
+            if name in _CHECKED_HEADERS:
                 if name in texts:
                     raise HttpProblem(400, "A header occurs twice that may occur once.", "duplicate_header")
                 texts[name] = value.decode("latin-1")
@@ -124,20 +124,20 @@ class OriginGuard:
         host = read_authority(texts.get(b"host", ""))
         if host is None:
             raise HttpProblem(400, "The header Host names no host.", "invalid_request")
-        if not self._served.has(host):
+        if not self._served.accepts(host):
             raise HttpProblem(403, "This host is not served here.", "host_not_allowed")
         origin, site = texts.get(b"origin"), texts.get(b"sec-fetch-site")
-        if origin is not None and not _is_of(host, origin):
+        if origin is not None and not _is_own_origin(host, origin):
             raise HttpProblem(403, "Pages of other origins may not send requests.", "origin_not_allowed")
-        if site is not None and site not in _SAME and not _is_link(scope["method"], texts):
+        if site is not None and site not in _SAME_SITE and not _is_link(scope["method"], texts):
             raise HttpProblem(403, "Pages of other sites may not send requests.", "origin_not_allowed")
 
 
-_LOOKED_AT = frozenset({b"host", b"origin", b"sec-fetch-site", b"sec-fetch-mode", b"sec-fetch-dest"})
+_CHECKED_HEADERS = frozenset({b"host", b"origin", b"sec-fetch-site", b"sec-fetch-mode", b"sec-fetch-dest"})
 _HTTPS_HEADERS = (*SECURITY_HEADERS, _TLS_HEADER)
 
 
-def _is_of(host: Authority, origin: str) -> bool:
+def _is_own_origin(host: Authority, origin: str) -> bool:
     """Whether *origin* is the origin of *host*, the request's host: with https, or on loopback.
 
     The request's own scheme does not matter, since a proxy may terminate TLS in front of this service.

@@ -31,10 +31,10 @@ class Passwords:
     def __init__(self, hasher: PasswordHasher | None = None) -> None:
         self._hasher = hasher or PasswordHasher()
         self._pool = ThreadPoolExecutor(THREADS, "toolcharter passwords")
-        self._under_way = 0
+        self._pending = 0
 
     @cached_property
-    def _nobodys(self) -> str:
+    def _dummy_hash(self) -> str:
         """The hash that is verified for unknown users. It has the same parameters, and so takes the same time."""
         return self._hasher.hash("\0")
 
@@ -44,7 +44,7 @@ class Passwords:
 
     def hash(self, password: str) -> str:
         """Return the hash to store. Blocks."""
-        return self._hasher.hash(_normal(password))
+        return self._hasher.hash(_normalize(password))
 
     async def ahash(self, password: str) -> str:
         """Return the hash to store, from asynchronous code.
@@ -63,30 +63,30 @@ class Passwords:
 
         def work() -> bool:
             try:
-                return self._hasher.verify(known or self._nobodys, _normal(password)) and known is not None
+                return self._hasher.verify(known or self._dummy_hash, _normalize(password)) and known is not None
             except (VerificationError, InvalidHashError):
                 return False
 
         return await self._in_pool(work)
 
-    def is_old(self, known: str) -> bool:
+    def needs_rehash(self, known: str) -> bool:
         """Whether a hash has outdated parameters, and should be computed again."""
         return self._hasher.check_needs_rehash(known)
 
     async def _in_pool(self, work: Callable[[], T]) -> T:
-        if self._under_way >= THREADS + MAX_WAITING:
+        if self._pending >= THREADS + MAX_WAITING:
             message = "Too many people are signing in."
             raise HttpProblem(503, message, "too_busy", headers={"Retry-After": "2"})
-        self._under_way += 1
+        self._pending += 1
         future = asyncio.get_running_loop().run_in_executor(self._pool, work)
-        future.add_done_callback(self._ended)
+        future.add_done_callback(self._on_done)
         # Shielded: a client that disconnects must not free its place while the thread is still working.
         return await asyncio.shield(future)
 
-    def _ended(self, _: "asyncio.Future[T]") -> None:
-        self._under_way -= 1
+    def _on_done(self, _: "asyncio.Future[T]") -> None:
+        self._pending -= 1
 
 
-def _normal(password: str) -> str:
+def _normalize(password: str) -> str:
     """Normalise a password: keyboards compose the same letters differently. Source: NIST SP 800-63B-4, 3.1.1.2."""
     return normalize("NFKC", password)

@@ -82,7 +82,7 @@ class Principal:
         """The person acting through the credentials: the user they name, else their maker, else the principal."""
         return self.user or self.maker or self.name
 
-    def asked_itself(self, names: Iterable[str], person: str) -> bool:
+    def is_requester(self, names: Iterable[str], person: str) -> bool:
         """Whether the asking principal is this one, the same person, or a maker of its credentials.
 
         If so, this principal may not answer the question.

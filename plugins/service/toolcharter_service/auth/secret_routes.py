@@ -7,7 +7,16 @@ from fastapi import APIRouter, Path
 from pydantic import BaseModel, ConfigDict, Field
 
 from toolcharter import CORE_RECORDS, AsyncStore, SecretRecord
-from toolcharter_service.auth.admin_routes import Admin, After, Limit, page_of, require_within, stored, told, unknown
+from toolcharter_service.auth.admin_routes import (
+    Admin,
+    After,
+    Limit,
+    emit_admin_event,
+    from_store,
+    raise_unknown,
+    read_page,
+    require_within,
+)
 from toolcharter_service.auth.principal import Principal
 from toolcharter_service.http.problems import answers
 from toolcharter_service.service import Service
@@ -49,21 +58,21 @@ def routes(service: Service) -> APIRouter:
     @router.get("/v1/secrets")
     async def secrets(admin: Admin, after: After = "", limit: Limit = 100) -> Secrets:
         """List the names of the tenant's secrets."""
-        records, follows = await page_of(secrets_of(admin), SecretRecord, {}, after, limit)
+        records, follows = await read_page(secrets_of(admin), SecretRecord, {}, after, limit)
         return Secrets(secrets=[SecretInfo(name=one.name, changed_at=one.changed_at) for one in records], after=follows)
 
     @router.put("/v1/secrets/{name}", status_code=204)
     async def put_secret(admin: Admin, name: SecretName, body: NewSecret) -> None:
         """Store a secret. An existing secret of this name is replaced."""
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        await stored(secrets_of(admin).put(SecretRecord(name=name, value=body.value, changed_at=now)))
-        told(service, admin, "secret_put", name)
+        await from_store(secrets_of(admin).put(SecretRecord(name=name, value=body.value, changed_at=now)))
+        emit_admin_event(service, admin, "secret_put", name)
 
     @router.delete("/v1/secrets/{name}", status_code=204)
     async def delete_secret(admin: Admin, name: SecretName) -> None:
         """Delete a secret."""
-        if not await stored(secrets_of(admin).delete(SecretRecord, name)):
-            unknown("secret")
-        told(service, admin, "secret_deleted", name)
+        if not await from_store(secrets_of(admin).delete(SecretRecord, name)):
+            raise_unknown("secret")
+        emit_admin_event(service, admin, "secret_deleted", name)
 
     return router

@@ -18,7 +18,7 @@ from toolcharter_service.auth.config import SessionConfig
 from toolcharter_service.auth.principal import Principal
 from toolcharter_service.auth.records import SessionRecord, UserRecord, makers_of
 from toolcharter_service.auth.tokens import ID_LENGTH, as_set, digest_of
-from toolcharter_service.auth.verified import Verified
+from toolcharter_service.auth.verified import VerifiedCredential
 
 SESSION_COOKIE = "__Host-toolcharter"
 """Browsers accept this prefix only over TLS or from loopback, for one host and all paths. RFC 6265bis, 4.1.3.2."""
@@ -29,7 +29,7 @@ SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 _COOKIE_LENGTH = 43
 
 
-class Began(NamedTuple):
+class NewSession(NamedTuple):
     """A session that has just begun."""
 
     cookie: str
@@ -53,7 +53,7 @@ class Sessions:
         self._store = store
         self._config = config
 
-    async def begin(self, principal: Principal, *, means: str, epoch: int = 0, former: str = "") -> Began:
+    async def begin(self, principal: Principal, *, means: str, epoch: int = 0, former: str = "") -> NewSession:
         """Begin a session, and end the session of the cookie *former*.
 
         Args:
@@ -79,13 +79,13 @@ class Sessions:
         )
         await self._store.put(record, expected=0)
         await self.end(former)
-        return Began(cookie, record)
+        return NewSession(cookie, record)
 
     async def end(self, cookie: str) -> bool:
         """End the session of *cookie*. Return whether it existed."""
         return len(cookie) == _COOKIE_LENGTH and await self._store.delete(SessionRecord, digest_of(cookie))
 
-    async def read(self, digest: str) -> Verified | None:
+    async def read(self, digest: str) -> VerifiedCredential | None:
         """Return the credentials of the session whose cookie has this digest; None if it is unknown or has ended."""
         found = await self._store.get(SessionRecord, digest)
         if found is None:
@@ -113,9 +113,9 @@ class Sessions:
             made_by=makers,
         )
         renew = record.seen + self._config.idle_minutes * 60 / 10
-        return Verified(principal, expires, (record.tenant, record.user), renew)
+        return VerifiedCredential(principal, expires, (record.tenant, record.user), renew)
 
-    async def was_seen(self, digest: str) -> None:
+    async def record_use(self, digest: str) -> None:
         """Record that a session is in use. A session that has ended meanwhile stays ended."""
         found = await self._store.get(SessionRecord, digest)
         if found is not None:
@@ -129,7 +129,7 @@ def cookie_of(cookies: dict[str, str]) -> str:
     return cookie if len(cookie) == _COOKIE_LENGTH and cookie.isascii() else ""
 
 
-def set_cookies(response: Response, began: Began) -> None:
+def set_cookies(response: Response, began: NewSession) -> None:
     """Set the session's cookie, and the cookie of its CSRF token, which scripts of this service's pages may read."""
     age = began.record.expires - began.record.created
     response.set_cookie(SESSION_COOKIE, began.cookie, age, path="/", secure=True, httponly=True, samesite="lax")
@@ -138,7 +138,7 @@ def set_cookies(response: Response, began: Began) -> None:
     )
 
 
-def drop_cookies(response: Response) -> None:
+def delete_cookies(response: Response) -> None:
     """Delete both cookies."""
     for name in (SESSION_COOKIE, CSRF_COOKIE):
         response.delete_cookie(name, path="/", secure=True, httponly=name == SESSION_COOKIE, samesite="lax")

@@ -18,7 +18,7 @@ from toolcharter_service.auth.principal import CallerScope, Principal, Principal
 from toolcharter_service.auth.records import TokenRecord, maker_of, makers_of
 
 PREFIX = "tcs_"
-_LETTERS = digits + ascii_uppercase + ascii_lowercase
+_BASE62 = digits + ascii_uppercase + ascii_lowercase
 _BODY, _CHECK = 43, 6
 """The letters of the 256 bits and of the checksum, which reveals a mistyped token without a look-up."""
 LENGTH = len(PREFIX) + _BODY + _CHECK
@@ -48,17 +48,17 @@ class NewToken(BaseModel):
     """How long it is valid, in days."""
 
 
-class Created(NamedTuple):
+class CreatedToken(NamedTuple):
     """A new token. Its text is not shown again."""
 
     text: str
     record: TokenRecord
 
 
-def new_text() -> str:
+def generate_token() -> str:
     """Generate the text of a token."""
-    body = PREFIX + _in_letters(secrets.randbits(256), _BODY)
-    return body + _in_letters(crc32(body.encode()), _CHECK)
+    body = PREFIX + _encode_base62(secrets.randbits(256), _BODY)
+    return body + _encode_base62(crc32(body.encode()), _CHECK)
 
 
 def is_token(text: str) -> bool:
@@ -66,7 +66,7 @@ def is_token(text: str) -> bool:
     if len(text) != LENGTH or not text.startswith(PREFIX) or not text.isascii():
         return False
     body = text[:-_CHECK]
-    return text[-_CHECK:] == _in_letters(crc32(body.encode()), _CHECK)
+    return text[-_CHECK:] == _encode_base62(crc32(body.encode()), _CHECK)
 
 
 def digest_of(text: str) -> str:
@@ -74,7 +74,9 @@ def digest_of(text: str) -> str:
     return sha256(text.encode()).hexdigest()
 
 
-def made(tenant: str, wanted: NewToken, created_by: str, made_by: Iterable[str] = (), maker: str = "") -> Created:
+def create_token(
+    tenant: str, wanted: NewToken, created_by: str, made_by: Iterable[str] = (), maker: str = ""
+) -> CreatedToken:
     """Create a token. The caller has to store its record in the service's own scope.
 
     Args:
@@ -84,7 +86,7 @@ def made(tenant: str, wanted: NewToken, created_by: str, made_by: Iterable[str] 
         made_by: The `lineage` of that principal.
         maker: The `person` of that principal.
     """
-    text, now = new_text(), int(time.time())
+    text, now = generate_token(), int(time.time())
     digest = digest_of(text)
     record = TokenRecord(
         digest=digest,
@@ -102,10 +104,10 @@ def made(tenant: str, wanted: NewToken, created_by: str, made_by: Iterable[str] 
         maker=maker,
         expires=now + int(wanted.days * DAY_S),
     )
-    return Created(text, record)
+    return CreatedToken(text, record)
 
 
-class Revoked(NamedTuple):
+class RevokedToken(NamedTuple):
     """A revoked token."""
 
     digest: str
@@ -115,12 +117,14 @@ class Revoked(NamedTuple):
     projects: tuple[str, ...] | None = None
 
 
-def revoke(transaction: StoreTransaction, tenant: str, token_id: str) -> Revoked | None:
+def revoke_token(transaction: StoreTransaction, tenant: str, token_id: str) -> RevokedToken | None:
     """Delete a token, so that every process refuses it; None if the tenant has no such token."""
     where = {"tenant": tenant, "id": token_id}
     page = transaction.page(TokenRecord, where=where, limit=1, skip_unreadable=True)
-    found = [Revoked(one.digest, one.name, one.agents, one.projects) for one in (row.record for row in page.records)]
-    found += [Revoked(digest, "") for (digest,) in page.unreadable_keys]
+    found = [
+        RevokedToken(one.digest, one.name, one.agents, one.projects) for one in (row.record for row in page.records)
+    ]
+    found += [RevokedToken(digest, "") for (digest,) in page.unreadable_keys]
     for one in found:
         transaction.delete(TokenRecord, one.digest)
         return one
@@ -157,9 +161,9 @@ def _sorted(names: Iterable[str] | None) -> tuple[str, ...] | None:
     return None if names is None else tuple(sorted(set(names)))
 
 
-def _in_letters(number: int, length: int) -> str:
+def _encode_base62(number: int, length: int) -> str:
     letters = ""
     for _ in range(length):
-        number, letter = divmod(number, len(_LETTERS))
-        letters = _LETTERS[letter] + letters
+        number, letter = divmod(number, len(_BASE62))
+        letters = _BASE62[letter] + letters
     return letters

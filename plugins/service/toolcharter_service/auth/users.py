@@ -26,7 +26,9 @@ class NewUser(BaseModel):
     projects: tuple[Annotated[str, Field(min_length=1, max_length=200)], ...] | None = None
 
 
-def new_record(tenant: str, wanted: NewUser, hashed: str, created_by: str, made_by: Iterable[str] = ()) -> UserRecord:
+def new_user_record(
+    tenant: str, wanted: NewUser, hashed: str, created_by: str, made_by: Iterable[str] = ()
+) -> UserRecord:
     """Build the record of a new user.
 
     Args:

@@ -17,12 +17,12 @@ from toolcharter_service.auth.records import SessionRecord, TokenRecord, UserRec
 POLL_S = 0.4
 """The pause between two polls of the store for changes, in seconds. With the polls, that is about twice a second."""
 MAX_VERIFIED = 10_000
-Read = Callable[[str], Awaitable["Verified | None"]]
+ReadCredential = Callable[[str], Awaitable["VerifiedCredential | None"]]
 """Reads the credential with a digest from the store."""
 _WATCHED = (TokenRecord, UserRecord, SessionRecord)
 
 
-class Verified(NamedTuple):
+class VerifiedCredential(NamedTuple):
     """A credential from the store."""
 
     principal: Principal
@@ -30,7 +30,7 @@ class Verified(NamedTuple):
     """In seconds since 1970."""
     user: tuple[str, str] | None = None
     """The tenant and name of the user on whose record it depends; None if it depends on none."""
-    renew: float = float("inf")
+    renew_at: float = float("inf")
     """When its next use has to be recorded, in seconds since 1970."""
 
 
@@ -45,23 +45,23 @@ class VerifiedCredentials:
     def __init__(self, store: AsyncStore, stale_s: float) -> None:
         self._store = store
         self._stale_s = stale_s
-        self._known: dict[str, Verified] = {}
+        self._cached: dict[str, VerifiedCredential] = {}
         self._seen: int | None = None
         """The number of the latest change that this process has read; None before the first poll."""
         self._epoch = 0
         """Grows whenever an entry is dropped."""
-        self._good_until = 0.0
-        self._nudged = asyncio.Event()
-        self._catching_up = asyncio.Lock()
+        self._fresh_until = 0.0
+        self._poll_requested = asyncio.Event()
+        self._catch_up_lock = asyncio.Lock()
 
-    def find(self, digest: str) -> Verified | None:
+    def find(self, digest: str) -> VerifiedCredential | None:
         """Return the cached credential; None if the store has to be asked."""
-        known = self._known.get(digest)
-        if known is None or time.monotonic() > self._good_until:
+        cached = self._cached.get(digest)
+        if cached is None or time.monotonic() > self._fresh_until:
             return None
-        return known
+        return cached
 
-    async def load(self, digest: str, read: Read) -> Verified | None:
+    async def load(self, digest: str, read: ReadCredential) -> VerifiedCredential | None:
         """Read a credential from the store, and cache it.
 
         Raises:
@@ -71,35 +71,35 @@ class VerifiedCredentials:
         found = await read(digest)
         # If an entry was dropped meanwhile, it may be this one, and *found* may be outdated: not cached.
         if found is not None and is_watching and epoch == self._epoch:
-            while len(self._known) >= MAX_VERIFIED:
-                del self._known[next(iter(self._known))]
-            self._known[digest] = found
+            while len(self._cached) >= MAX_VERIFIED:
+                del self._cached[next(iter(self._cached))]
+            self._cached[digest] = found
         return found
 
-    def postpone(self, digest: str, renew: float) -> None:
+    def postpone(self, digest: str, renew_at: float) -> None:
         """Set when the use of a credential has to be recorded next, so that not every request records it."""
-        known = self._known.get(digest)
-        if known is not None:
-            self._known[digest] = known._replace(renew=renew)
+        cached = self._cached.get(digest)
+        if cached is not None:
+            self._cached[digest] = cached._replace(renew_at=renew_at)
 
     def forget(self, digest: str) -> None:
         """Drop a credential from the cache: its next use reads the store."""
         self._epoch += 1
-        self._known.pop(digest, None)
+        self._cached.pop(digest, None)
 
-    def nudge(self) -> None:
+    def poll_now(self) -> None:
         """Poll the store now: another process has announced a change."""
-        self._nudged.set()
+        self._poll_requested.set()
 
-    async def watch(self) -> None:
+    async def poll_changes(self) -> None:
         """Poll the store for changes until cancelled. If it does not answer for too long, cached credentials expire."""
         while True:
             with suppress(StoreUnavailable):
                 await self.catch_up()
             with suppress(TimeoutError):
                 async with asyncio.timeout(POLL_S):
-                    await self._nudged.wait()
-            self._nudged.clear()
+                    await self._poll_requested.wait()
+            self._poll_requested.clear()
 
     async def catch_up(self) -> None:
         """Read the changes from the store once, and drop the changed credentials.
@@ -107,7 +107,7 @@ class VerifiedCredentials:
         Raises:
             StoreUnavailable: The store does not answer.
         """
-        async with self._catching_up:
+        async with self._catch_up_lock:
             asked = time.monotonic()
             last = await self._store.last_change()
             if self._seen is None or last < self._seen:  # the first poll, or the store was replaced
@@ -126,13 +126,13 @@ class VerifiedCredentials:
                     else:
                         self.forget(change.key[0])
                 self._seen = changes[-1].seq if changes else last
-            self._good_until = asked + self._stale_s + 2 * POLL_S
+            self._fresh_until = asked + self._stale_s + 2 * POLL_S
 
     def _forget_user(self, key: tuple[str, ...]) -> None:
         self._epoch += 1
-        for digest in [digest for digest, one in self._known.items() if one.user == key]:
-            del self._known[digest]
+        for digest in [digest for digest, one in self._cached.items() if one.user == key]:
+            del self._cached[digest]
 
     def _forget_all(self) -> None:
         self._epoch += 1
-        self._known.clear()
+        self._cached.clear()

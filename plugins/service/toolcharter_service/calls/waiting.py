@@ -111,7 +111,7 @@ class WaitingCalls:
 
     async def holds(self, tenant: str, record: StoredCall) -> bool:
         """Whether the token that stored the call is still valid. True for a call that was stored without a token."""
-        holds = self._service.token_holds
+        holds = self._service.is_token_valid
         return holds is None or not record.owner.startswith("token:") or await holds(tenant, record.token_id)
 
     def _store(self, tenant: str) -> AsyncStore:

@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from toolcharter import Caller, StoreConflict, StoreTransaction, ToolResult
 from toolcharter_service.auth import CallerScope, Principal, Role
-from toolcharter_service.auth.admin_routes import page_of
+from toolcharter_service.auth.admin_routes import read_page
 from toolcharter_service.auth.dependency import require
 from toolcharter_service.calls.callers import caller_of
 from toolcharter_service.calls.running import Calls
@@ -168,7 +168,7 @@ class GeneratedRoutes:
         """List proposals with their code, the latest first."""
         store = self._service.store(principal.tenant).asynchronous()
         where: dict[str, str] = {} if status is None else {"status": status}
-        records, follows = await page_of(store, ToolProposal, where, after, limit, latest="proposed_at")
+        records, follows = await read_page(store, ToolProposal, where, after, limit, latest="proposed_at")
         return Proposals(proposals=tuple(_shown(one) for one in records if _concerns(principal, one)), after=follows)
 
     async def review(
@@ -225,7 +225,7 @@ def _require_reviewable(proposal: ToolProposal, principal: Principal) -> None:
     Raises:
         HttpProblem: 403 or 409.
     """
-    if principal.asked_itself((proposal.proposed_by, proposal.user, proposal.token_id), proposal.person):
+    if principal.is_requester((proposal.proposed_by, proposal.user, proposal.token_id), proposal.person):
         message = "You cannot review your own proposal, nor with credentials that its author has made."
         raise HttpProblem(403, message, "own_proposal")
     if proposal.status != "pending":

@@ -16,7 +16,7 @@ from toolcharter import (
     StoreTransaction,
 )
 from toolcharter_service.auth import Principal, Role
-from toolcharter_service.auth.admin_routes import page_of
+from toolcharter_service.auth.admin_routes import read_page
 from toolcharter_service.grants.grant_routes import NewGrant, grant_of
 from toolcharter_service.grants.records import AccessRequest, Scope, ServerName, Subject, ToolNames
 from toolcharter_service.grants.shared import Administrator, Anyone, require_known, require_reach, tell, unknown
@@ -99,7 +99,7 @@ class RequestRoutes:
         if not principal.has(Role.VIEWER):
             where["requested_by"] = principal.name
         store = self._store(principal).asynchronous()
-        records, follows = await page_of(store, AccessRequest, where, after, 100, latest="requested_at")
+        records, follows = await read_page(store, AccessRequest, where, after, 100, latest="requested_at")
         return Requests(requests=[_shown_request(one) for one in records if _concerns(principal, one)], after=follows)
 
     async def create_request(self, body: NewRequest, principal: Anyone) -> ShownRequest:

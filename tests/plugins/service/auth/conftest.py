@@ -77,7 +77,7 @@ class Deployment:
 
     def token(self, *roles: Role, tenant: str = "acme", name: str = "bot", **more: Any) -> str:
         """A new token."""
-        created = token_module.made(tenant, NewToken(name=name, roles=roles, **more), "test")
+        created = token_module.create_token(tenant, NewToken(name=name, roles=roles, **more), "test")
         self.store.put(created.record, expected=0)
         return created.text
 

@@ -245,7 +245,7 @@ async def test_keys_are_fetched_when_they_are_named(issuer: Issuer, monkeypatch:
         del issuer.keys["new"]
         clock[0] += keys_module.FRESH_S + 1
         stale = await keys.find("new", "RS256")
-        await keys.settled()
+        await keys.wait_for_renewal()
         gone = await keys.find("new", "RS256")
     finally:
         issuer.keys.pop("new", None)
@@ -265,7 +265,7 @@ async def test_keys_that_cannot_be_had(issuer: Issuer, monkeypatch: pytest.Monke
     try:
         clock[0] += keys_module.FRESH_S + keys_module.STALE_S - 1
         assert await keys.find("rsa", "RS256") is not None
-        await keys.settled()
+        await keys.wait_for_renewal()
         clock[0] += 20
         with pytest.raises(KeysUnavailable):
             await keys.find("rsa", "RS256")

@@ -196,4 +196,4 @@ def test_who_listens_for_others_serves_the_named_hosts_alone() -> None:
     """Loopback's names are served where it listens there."""
     served = served_hosts(["tools.example.org"], "0.0.0.0", dev=False)
 
-    assert [served.has(Authority(name, 80)) for name in ("tools.example.org", "localhost")] == [True, False]
+    assert [served.accepts(Authority(name, 80)) for name in ("tools.example.org", "localhost")] == [True, False]

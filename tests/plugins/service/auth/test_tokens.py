@@ -20,7 +20,7 @@ from toolcharter_service.auth import tokens as token_module
 from toolcharter_service.auth.authenticator import ServiceAuth, delete_expired
 from toolcharter_service.auth.principal import Role
 from toolcharter_service.auth.records import TokenRecord
-from toolcharter_service.auth.tokens import LENGTH, NewToken, is_token, new_text
+from toolcharter_service.auth.tokens import LENGTH, NewToken, generate_token, is_token
 from toolcharter_service.auth.verified import POLL_S
 
 UNKNOWN = {
@@ -36,7 +36,7 @@ def problem(answer: httpx.Response) -> tuple[int, str]:
 
 def test_a_token_has_256_random_bits_and_a_form_of_its_own() -> None:
     """Each letter of the body but the first few is as likely as any other, and the scrubber masks the whole of it."""
-    made = [new_text() for _ in range(400)]
+    made = [generate_token() for _ in range(400)]
 
     letters = Counter("".join(text[10:47] for text in made))
     entropy = -sum(n / letters.total() * math.log2(n / letters.total()) for n in letters.values())
@@ -50,7 +50,7 @@ def test_a_token_has_256_random_bits_and_a_form_of_its_own() -> None:
 @each_row("change", [lambda t: t[:-1], lambda t: t + "0", lambda t: t[:20] + "-" + t[21:], str.swapcase])
 def test_a_mistyped_token_is_told_by_its_checksum(change: Any) -> None:
     """Without a look into the store."""
-    assert not is_token(change(new_text()))
+    assert not is_token(change(generate_token()))
 
 
 def test_a_token_lets_its_bearer_in(client: httpx.Client, bearing: Bearing) -> None:
@@ -78,8 +78,8 @@ def test_a_token_lets_its_bearer_in(client: httpx.Client, bearing: Bearing) -> N
 @each_row(
     "header",
     [
-        pytest.param("Bearer " + new_text(), id="unknown"),
-        pytest.param("Bearer " + new_text()[:-1], id="short"),
+        pytest.param("Bearer " + generate_token(), id="unknown"),
+        pytest.param("Bearer " + generate_token()[:-1], id="short"),
         pytest.param("Bearer " + "x" * 20_000, id="long"),
         pytest.param("Bearer", id="empty"),
         pytest.param("Basic " + b64encode(b"ann:pw").decode(), id="another scheme"),
@@ -220,7 +220,7 @@ async def test_what_ended_long_ago_is_deleted(deployment: Deployment) -> None:
     store = deployment.store
     now = int(time.time())
     for name, expires in (("long ago", now - 31 * 86_400), ("just now", now - 60), ("tomorrow", now + 86_400)):
-        record = token_module.made("acme", NewToken(name=name, roles=(Role.VIEWER,)), "test").record
+        record = token_module.create_token("acme", NewToken(name=name, roles=(Role.VIEWER,)), "test").record
         store.put(record.model_copy(update={"expires": expires}))
 
     await delete_expired(store.asynchronous())
@@ -283,7 +283,7 @@ def test_wrong_tokens_do_not_displace_right_ones(
     deployment.heard()
     client.get("/v1/session", headers=header)
     for _ in range(300):
-        assert client.get("/v1/session", headers={"Authorization": f"Bearer {new_text()}"}).status_code == 401
+        assert client.get("/v1/session", headers={"Authorization": f"Bearer {generate_token()}"}).status_code == 401
 
     def lookups() -> int:
         """How often the request asks the store: the least of a few, for other parts of the service ask as well."""
@@ -375,12 +375,12 @@ async def test_the_bus_tells_sooner(
 
     there.verified.catch_up = counted  # type: ignore[method-assign]
 
-    await here.changed("digest")
-    watching = asyncio.create_task(there.verified.watch())
+    await here.announce_change("digest")
+    watching = asyncio.create_task(there.verified.poll_changes())
     async with asyncio.timeout(60):
         await looks.acquire()  # The first, unasked.
         for _ in range(5):
-            there.verified.nudge()
+            there.verified.poll_now()
             await looks.acquire()
     watching.cancel()
 

@@ -24,10 +24,10 @@ class UnchangedStore:
 async def test_watching_ends_whenever_it_is_cancelled(turns: int) -> None:
     """Also in the very turn of the event loop in which it hears that something has changed."""
     verified = VerifiedCredentials(cast("Any", UnchangedStore()), 60)
-    watching = asyncio.create_task(verified.watch())
+    watching = asyncio.create_task(verified.poll_changes())
     await asyncio.sleep(0.01)
 
-    verified.nudge()
+    verified.poll_now()
     for _ in range(turns):
         await asyncio.sleep(0)
     watching.cancel()

@@ -166,7 +166,7 @@ def test_a_stored_call_waits_for_the_store_that_knows_its_token(place: Place) ->
             raise StoreUnavailable("It is away.")
         return True
 
-    place.service.token_holds = holds
+    place.service.is_token_valid = holds
     record = _queued("b" * 32, 100)
     place.store.put(record)
 

@@ -16,7 +16,7 @@ from tests.rows import each_row
 
 from toolcharter.guards.store.handle import StoreHandle
 from toolcharter_service.auth import Role
-from toolcharter_service.auth.tokens import NewToken, made
+from toolcharter_service.auth.tokens import NewToken, create_token
 from toolcharter_service.http.app import create_app
 from toolcharter_service.registry.catalog import register
 from toolcharter_service.registry.rules import Actor, parsed
@@ -53,7 +53,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def programs(place: Path) -> Iterator[Path]:
     """The shims of a service that runs."""
     service = Service(configured(place, {"bot": PROFILE}), stores=StoreHandle(MemoryEngine))
-    created = made("acme", NewToken(name="shims", roles=(Role.CALLER, Role.VIEWER), agents=("bot",)), "test")
+    created = create_token("acme", NewToken(name="shims", roles=(Role.CALLER, Role.VIEWER), agents=("bot",)), "test")
     service.store("").put(created.record)
     actor = Actor("ann")
     record = {"id": "both", "exec": {"type": "cmd", "cmd": "printf", "args": ["[%s]", "{a}", "{b}"]}, "permissions": []}
