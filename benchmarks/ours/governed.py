@@ -13,7 +13,7 @@ from typing import Any
 from toolcharter import Call, Deny, Toolbox, ToolPolicy, ToolRuntime, ToolSpec, hookimpl
 from toolcharter.gate.build.open import Plan, open_toolbox
 from toolcharter.loader.hooks import new_manager
-from toolcharter.loader.load import Loaded, LoadedTool
+from toolcharter.loader.load import LoadedPlugins, LoadedTool
 from toolcharter.profile.model import Limits, Profile
 from toolcharter.profile.rules import parse_rule
 from toolcharter.profile.settings import Rate, Rates
@@ -80,7 +80,7 @@ def toolbox(*checks: Callable[[Call], Any], rates: Rates = ROOM) -> Toolbox:
     for number, check in enumerate(checks):
         manager.register(Plugin(check), f"check-{number:02}")
     tools = {spec.name: LoadedTool(spec, "toolcharter-bench", "1.0") for spec in specs}
-    loaded = Loaded(tools, {}, {}, {"toolcharter-bench": "1.0"}, manager, (), {})
+    loaded = LoadedPlugins(tools, {}, {}, {"toolcharter-bench": "1.0"}, manager, (), {})
     limits = Limits(timeout_s=30.0, max_output_chars=60_000)
     deny, allow = tuple(map(parse_rule, DENY)), tuple(map(parse_rule, ALLOW))
     profile = Profile("bench", limits=limits, deny=deny, allow=allow, rates=rates)

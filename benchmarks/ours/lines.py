@@ -17,7 +17,7 @@ from toolcharter.guards.shell.analyse import analyse
 from toolcharter.guards.shell.nodes import NotUnderstood
 from toolcharter.guards.shell.parse.script import parse
 from toolcharter.loader.hooks import new_manager
-from toolcharter.loader.load import Loaded, LoadedTool
+from toolcharter.loader.load import LoadedPlugins, LoadedTool
 from toolcharter.profile.model import Profile
 from toolcharter.profile.rules import parse_rule
 
@@ -55,7 +55,7 @@ def toolbox() -> Toolbox:
     spec = ToolSpec(
         "bash", ToolPolicy, build, kind="bash", invocation=lambda given: Invocation(commands=(given["command"],))
     )
-    loaded = Loaded({"bash": LoadedTool(spec, "bench", "1.0")}, {}, {}, {"bench": "1.0"}, new_manager(), (), {})
+    loaded = LoadedPlugins({"bash": LoadedTool(spec, "bench", "1.0")}, {}, {}, {"bench": "1.0"}, new_manager(), (), {})
     plan = Plan(Profile("bench", allow=(parse_rule("bash:*"),)), loaded, {"bash": ToolPolicy()}, {})
     return open_toolbox(plan, workspace=folder.name, caller=None, sinks=[lambda _: None])
 

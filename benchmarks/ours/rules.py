@@ -12,7 +12,7 @@ from typing import Any
 from toolcharter import Invocation, Toolbox, ToolPolicy, ToolSpec
 from toolcharter.gate.build.open import Plan, open_toolbox
 from toolcharter.loader.hooks import new_manager
-from toolcharter.loader.load import Loaded, LoadedTool
+from toolcharter.loader.load import LoadedPlugins, LoadedTool
 from toolcharter.policy.evaluate import Policy
 from toolcharter.policy.rule_index import GlobIndex
 from toolcharter.policy.rule_input import RuleInput, ToolFacts
@@ -129,7 +129,7 @@ def toolbox(texts: list[str]) -> Toolbox:
     spec = ToolSpec(
         "bash", ToolPolicy, build, kind="bash", invocation=lambda given: Invocation(commands=(given["command"],))
     )
-    loaded = Loaded({"bash": LoadedTool(spec, "bench", "1.0")}, {}, {}, {"bench": "1.0"}, new_manager(), (), {})
+    loaded = LoadedPlugins({"bash": LoadedTool(spec, "bench", "1.0")}, {}, {}, {"bench": "1.0"}, new_manager(), (), {})
     profile = Profile("bench", deny=parsed(texts), allow=parsed(["wc *"]))
     plan = Plan(profile, loaded, {"bash": ToolPolicy()}, {})
     return open_toolbox(plan, workspace=folder.name, caller=None, sinks=[forget])

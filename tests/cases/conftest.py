@@ -13,7 +13,7 @@ from toolcharter import Invocation, Toolbox, ToolPolicy, ToolSpec
 from toolcharter.errors import ConfigurationError
 from toolcharter.gate.build.open import Plan, open_toolbox
 from toolcharter.loader.hooks import new_manager
-from toolcharter.loader.load import Loaded, LoadedTool
+from toolcharter.loader.load import LoadedPlugins, LoadedTool
 from toolcharter.policy.compile import faults_of_names, universe_of
 from toolcharter.profile.read import read_profile
 
@@ -106,7 +106,7 @@ class Bench:
             name: LoadedTool(tools[name], "toolcharter-test", "1") for name in dict.fromkeys(s.name for s in specs)
         }
         aliases = {alias: spec.name for spec in specs for alias in spec.aliases}
-        loaded = Loaded(installed, {}, aliases, {"toolcharter-test": "1"}, manager, (), {})
+        loaded = LoadedPlugins(installed, {}, aliases, {"toolcharter-test": "1"}, manager, (), {})
         faults = [
             *faults_of_names(source.profile, (), universe_of(source.profile, tools.values()), (), source.places.of)
         ]

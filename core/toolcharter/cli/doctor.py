@@ -33,7 +33,7 @@ from toolcharter.guards.process.programs import PROGRAM_NOT_FOUND
 from toolcharter.guards.secrets import scrub_text
 from toolcharter.loader.hooks import new_manager
 from toolcharter.loader.interpreter import code_of_the_gate
-from toolcharter.loader.load import Loaded
+from toolcharter.loader.load import LoadedPlugins
 from toolcharter.loader.scan import installed
 from toolcharter.profile.model import Profile
 from toolcharter.profile.rules import parse_rule
@@ -155,7 +155,7 @@ def _of_imports(folder: ImportFolder) -> Finding:
     return Finding("workspace", "is imported from", "note", detail)
 
 
-def _runner(plan: Plan, loaded: Loaded, scope: RunnerScope) -> Iterator[Finding]:
+def _runner(plan: Plan, loaded: LoadedPlugins, scope: RunnerScope) -> Iterator[Finding]:
     """Report whether the profile's runner runs a program that does nothing."""
     name = plan.profile.runner
     if name is None:

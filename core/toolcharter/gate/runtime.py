@@ -136,7 +136,7 @@ class Runtime:
     def channel(self, where: "ChannelUrl", /) -> "Sender[Message]":
         """Open a sender for a channel that the tool's policy names."""
         self._require_mark()
-        return openers.sender_of(where, self.secret, self._state.open_channel)
+        return openers.connect_sender(where, self.secret, self._state.open_channel)
 
     @cached_property
     def _store(self) -> "Store":

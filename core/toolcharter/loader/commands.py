@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from toolcharter.errors import Fault, PluginError
-from toolcharter.loader.hooks import cause, implementation, new_manager
+from toolcharter.loader.hooks import describe_error, find_implementation, new_manager
 from toolcharter.loader.module import load_module
 from toolcharter.loader.scan import COMMANDS, Installed
 from toolcharter.loader.select import COMMAND, Need, select
@@ -26,11 +26,11 @@ def load_command(name: str, index: Installed) -> "click.Command":
         raise PluginError(faults)
     entry, manager = chosen[need], new_manager()
     plugin = load_module(entry, index, manager)
-    function = implementation(manager, "register_commands", plugin.module)
+    function = find_implementation(manager, "register_commands", plugin.module)
     try:
         commands = {} if function is None else {command.name: command for command in function()}
     except Exception as error:
-        what = f"the hook register_commands raised {cause(error)}"
+        what = f"the hook register_commands raised {describe_error(error)}"
         fix = f"Report it to the authors of {entry.distribution}, or install another version."
         raise PluginError([Fault(entry.owner, "", what, fix)]) from error
     if name not in commands:

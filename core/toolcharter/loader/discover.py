@@ -10,8 +10,8 @@ from toolcharter.api.discovery import CapabilityBounds, DiscovererPolicy, Discov
 from toolcharter.api.tool import ToolSpec
 from toolcharter.errors import ConfigurationError, Fault, PluginError
 from toolcharter.loader.discovered import DiscoveredTools
-from toolcharter.loader.hooks import cause
-from toolcharter.loader.load import Loaded, LoadedExtension, LoadedTool
+from toolcharter.loader.hooks import describe_error
+from toolcharter.loader.load import LoadedExtension, LoadedPlugins, LoadedTool
 
 if TYPE_CHECKING:
     from toolcharter.guards.shell import code_detection
@@ -48,7 +48,7 @@ _NO_OBJECTS = LateDiscoverers(MappingProxyType({}), None)
 
 
 def discover(
-    loaded: Loaded, policies: Mapping[str, Any], context: DiscoveryContext, late: LateDiscoverers = _NO_OBJECTS
+    loaded: LoadedPlugins, policies: Mapping[str, Any], context: DiscoveryContext, late: LateDiscoverers = _NO_OBJECTS
 ) -> DiscoveredTools:
     """Ask each discoverer, in the profile's order.
 
@@ -169,7 +169,7 @@ def _call_discoverer(
     except ConfigurationError:
         raise
     except Exception as error:
-        what = f"the hook discover_tools raised {cause(error)}"
+        what = f"the hook discover_tools raised {describe_error(error)}"
         fix = f"Report it to the authors of {extension.distribution}, or take it out of the profile."
         raise PluginError([Fault(owner, "", what, fix)]) from error
     if not isinstance(answer, Discovery):

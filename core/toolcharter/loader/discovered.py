@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from toolcharter.loader.load import Loaded, LoadedTool
+from toolcharter.loader.load import LoadedPlugins, LoadedTool
 
 
 class DiscoveredTools(NamedTuple):
@@ -35,6 +35,6 @@ class DiscoveredTools(NamedTuple):
 NO_TOOLS = DiscoveredTools()
 
 
-def has_discoverers(loaded: Loaded) -> bool:
+def has_discoverers(loaded: LoadedPlugins) -> bool:
     """Whether any extension of the profile discovers tools."""
     return any(extension.discover for extension in loaded.extension_specs.values())

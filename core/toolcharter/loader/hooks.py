@@ -60,7 +60,7 @@ class PathRoute(NamedTuple):
     """Takes the path, the caller and the runtime."""
 
 
-class Failures:
+class FaultCollector:
     """Collects the faults of several steps. `with failures:` collects a `PluginError` and suppresses it."""
 
     def __init__(self, faults: Iterable[Fault] = ()) -> None:
@@ -77,7 +77,7 @@ class Failures:
         self._cause = self._cause or error.__cause__
         return True
 
-    def stop(self) -> None:
+    def raise_if_any(self) -> None:
         """Raise all collected faults, if there are any, with the first cause."""
         if self.faults:
             raise PluginError(self.faults) from self._cause
@@ -104,23 +104,23 @@ def register(manager: PluginManager, plugin: object, name: str, owner: str, hook
     manager.check_pending()
 
 
-def implementation(manager: PluginManager, hook: str, plugin: object) -> Callable[..., Any] | None:
+def find_implementation(manager: PluginManager, hook: str, plugin: object) -> Callable[..., Any] | None:
     """Return *plugin*'s own implementation of *hook*, to be called with the hook's arguments by position; or None."""
     for impl in getattr(manager.hook, hook).get_hookimpls():
         if impl.plugin is plugin:
-            return _with_its_own(impl, tuple(signature(getattr(hookspecs, hook)).parameters))
+            return _pass_declared_arguments(impl, tuple(signature(getattr(hookspecs, hook)).parameters))
     return None
 
 
-def _with_its_own(impl: HookImpl, declared: tuple[str, ...]) -> Callable[..., Any]:
+def _pass_declared_arguments(impl: HookImpl, declared: tuple[str, ...]) -> Callable[..., Any]:
     """Wrap the function of *impl*: it is called with all the hook's arguments and passes on those that it names."""
     if not declared[1:]:  # With at most one argument, use the fast path of the hooks that are called most often.
-        return direct(impl)
+        return without_pluggy(impl)
     function, places = impl.function, tuple(declared.index(name) for name in impl.argnames)
     return lambda *given: function(*(given[place] for place in places))
 
 
-def direct(impl: HookImpl) -> Callable[..., Any]:
+def without_pluggy(impl: HookImpl) -> Callable[..., Any]:
     """Return the function of *impl*, to be called with the hook's single argument without pluggy.
 
     An empty call through pluggy costs more than the check itself.
@@ -129,7 +129,7 @@ def direct(impl: HookImpl) -> Callable[..., Any]:
     return function if impl.argnames else lambda *_: function()
 
 
-def only(manager: PluginManager, hook: str, what_it_does: str) -> Callable[..., Any] | None:
+def single_implementation(manager: PluginManager, hook: str, what_it_does: str) -> Callable[..., Any] | None:
     """Return the one implementation of *hook*; None without one.
 
     Args:
@@ -144,10 +144,10 @@ def only(manager: PluginManager, hook: str, what_it_does: str) -> Callable[..., 
     if len(found) > 1:
         names = ", ".join(sorted(repr(impl.plugin_name) for impl in found))
         raise PluginError([Fault("extensions", "", f"{names} all {what_it_does}.", "Keep one of them in the profile.")])
-    return direct(found[0]) if found else None
+    return without_pluggy(found[0]) if found else None
 
 
-def cause(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """Return the type and the text of an error on one line."""
     return f"{type(error).__name__}: {' '.join(str(error).split())}".removesuffix(": ")
 

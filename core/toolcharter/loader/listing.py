@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from toolcharter.loader.hooks import Failures, new_manager
+from toolcharter.loader.hooks import FaultCollector, new_manager
 from toolcharter.loader.module import load_module
 from toolcharter.loader.origin import origin_faults
 from toolcharter.loader.scan import COMMANDS, EXTENSIONS, TOOLS, EntryPoint, Installed, installed
@@ -73,7 +73,7 @@ def _check(entries: list[EntryPoint], index: Installed) -> tuple[dict[str, Any],
     if not index.permits(entries[0]):
         return {}, {}, ["TOOLCHARTER_PLUGINS leaves it out."]
     modules = {entry.module: entry for entry in entries}.values()
-    failures = Failures([*clash_faults(entries, index), *(f for entry in modules for f in origin_faults(entry))])
+    failures = FaultCollector([*clash_faults(entries, index), *(f for entry in modules for f in origin_faults(entry))])
     specs: dict[str, Any] = {}
     extension_specs: dict[str, Any] = {}
     for entry in modules:

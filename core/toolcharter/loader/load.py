@@ -17,16 +17,16 @@ from toolcharter.api.tool import ToolSpec
 from toolcharter.errors import Fault, PluginError
 from toolcharter.loader.hooks import (
     OBJECT_HOOKS,
-    Failures,
+    FaultCollector,
     PathRoute,
-    cause,
-    direct,
-    implementation,
+    describe_error,
+    find_implementation,
     new_manager,
-    only,
     register,
+    single_implementation,
+    without_pluggy,
 )
-from toolcharter.loader.module import PluginModule, load_module, program_files_of, unmet
+from toolcharter.loader.module import PluginModule, load_module, program_files_of, role_faults
 from toolcharter.loader.openers import (
     Opener,
     Openers,
@@ -90,7 +90,7 @@ class Check(NamedTuple):
     """The only tool whose calls it checks; None for all tools."""
 
 
-class Loaded(NamedTuple):
+class LoadedPlugins(NamedTuple):
     """The plugins of one profile."""
 
     specs: dict[str, LoadedTool]
@@ -137,7 +137,7 @@ class Loaded(NamedTuple):
         """Return the tables of known programs: the core's and those of these plugins."""
         return tables.CORE.with_added(self.program_files) if self.program_files else tables.CORE
 
-    def build_extensions(self, workspace: Path, policies: Mapping[str, ExtensionPolicy]) -> "Loaded":
+    def build_extensions(self, workspace: Path, policies: Mapping[str, ExtensionPolicy]) -> "LoadedPlugins":
         """Build the object of each extension and add the hooks it implements.
 
         Args:
@@ -148,7 +148,7 @@ class Loaded(NamedTuple):
             PluginError: A constructor raised, or its object implements a hook wrongly.
         """
         openers, channels = dict(self.openers), dict(self.channels)
-        settings, failures = dict[str, ExtensionPolicy](), Failures()
+        settings, failures = dict[str, ExtensionPolicy](), FaultCollector()
         closers, runners = list[Callable[[], object]](), dict[str, Callable[..., Any]]()
         discoverers, routes = dict[str, Callable[..., Any]](), list[PathRoute]()
         objects, roots = dict[tuple[str, str], Any](), list[Path]()
@@ -156,27 +156,27 @@ class Loaded(NamedTuple):
             owner, plugin = f"{loaded.distribution} {loaded.version}", f"{loaded.distribution}:{loaded.module}:{name}"
             settings[plugin] = policies[name]
             with failures:
-                built = _build(loaded.spec, owner, workspace, policies[name])
+                built = _build_extension(loaded.spec, owner, workspace, policies[name])
                 register(self.manager, built, plugin, owner, OBJECT_HOOKS)
                 openers |= openers_of(self.manager, "open_sink", built, name, owner)
                 channels |= openers_of(self.manager, "open_channel", built, name, owner)
-                runner = implementation(self.manager, "open_runner", built)
+                runner = find_implementation(self.manager, "open_runner", built)
                 runners |= {} if runner is None else {name: runner}
-                discoverer = implementation(self.manager, "discover_tools", built)
+                discoverer = find_implementation(self.manager, "discover_tools", built)
                 discoverers |= {} if discoverer is None else {name: discoverer}
                 objects[loaded.distribution, name] = built
                 roots += read_roots_of(self.manager, built, owner)
-                route = implementation(self.manager, "route_path", built)
+                route = find_implementation(self.manager, "route_path", built)
                 routes += [] if route is None else [PathRoute(loaded.distribution, route)]
                 closers += [built.close] if callable(getattr(built, "close", None)) else []
         approver = agent_host = None
         with failures:
-            approver = only(self.manager, "answer_approval", "answer approvals")
+            approver = single_implementation(self.manager, "answer_approval", "answer approvals")
         with failures:
-            agent_host = only(self.manager, "run_agent", "run agents")
-        failures.stop()
+            agent_host = single_implementation(self.manager, "run_agent", "run agents")
+        failures.raise_if_any()
         return self._replace(
-            checks=_checks(self.manager, settings),
+            checks=_collect_checks(self.manager, settings),
             openers=openers,
             channels=channels,
             approver=approver,
@@ -218,7 +218,7 @@ class Loaded(NamedTuple):
         """Open the bus behind *url*; otherwise like `open_store`."""
         return open_bus(self.buses, url, place)
 
-    def with_channels(self, channels: Mapping[str, str], index: Installed) -> "Loaded":
+    def with_channels(self, channels: Mapping[str, str], index: Installed) -> "LoadedPlugins":
         """Load the plugins of further channels that ceilings ask for.
 
         Args:
@@ -240,7 +240,7 @@ class Loaded(NamedTuple):
         program_files = tuple(dict.fromkeys((*self.program_files, *more.program_files)))
         return self._replace(
             channels={**self.channels, **more.channels},
-            checks=_checks(self.manager),
+            checks=_collect_checks(self.manager),
             distributions=distributions,
             program_files=program_files,
         )
@@ -256,7 +256,7 @@ def load_plugins(
     runner: str | None = None,
     others: Iterable[Need] = (),
     index: Installed | None = None,
-) -> Loaded:
+) -> LoadedPlugins:
     """Load the plugins that one profile needs.
 
     Args:
@@ -278,8 +278,8 @@ def load_plugins(
     """
     index = index or installed()
     chosen, faults = select([*needs_of(profile_tools, extensions, sinks, runner), *others], index, missing_ok)
-    failures = Failures([*faults, *pin_faults(pins, index), *shared_modules(chosen.values())])
-    failures.stop()
+    failures = FaultCollector([*faults, *pin_faults(pins, index), *shared_modules(chosen.values())])
+    failures.raise_if_any()
 
     manager, modules = new_manager(), dict[str, PluginModule]()
     for entry in {entry.module: entry for entry in chosen.values()}.values():
@@ -287,21 +287,23 @@ def load_plugins(
             modules[entry.module] = load_module(entry, index, manager)
     for need, entry in chosen.items():
         if entry.module in modules:
-            failures.faults.extend(unmet(need, modules[entry.module], manager, extensions))
-    failures.stop()
+            failures.faults.extend(role_faults(need, modules[entry.module], manager, extensions))
+    failures.raise_if_any()
 
-    loaded = _loaded(chosen, modules, manager)
+    loaded = _collect_plugins(chosen, modules, manager)
     failures.faults.extend(_alias_faults(loaded.specs.values()))
     for plugin in modules.values():
         with failures:
             loaded = loaded._replace(
                 program_files=(*loaded.program_files, *program_files_of(plugin, manager, loaded.program_files))
             )
-    failures.stop()
+    failures.raise_if_any()
     return loaded
 
 
-def _loaded(chosen: Mapping[Need, EntryPoint], modules: Mapping[str, PluginModule], manager: PluginManager) -> Loaded:
+def _collect_plugins(
+    chosen: Mapping[Need, EntryPoint], modules: Mapping[str, PluginModule], manager: PluginManager
+) -> LoadedPlugins:
     specs: dict[str, LoadedTool] = {}
     extension_specs: dict[str, LoadedExtension] = {}
     openers: dict[str, Opener] = {}
@@ -324,15 +326,15 @@ def _loaded(chosen: Mapping[Need, EntryPoint], modules: Mapping[str, PluginModul
                 entry.distribution,
                 entry.version,
                 entry.module,
-                implementation(manager, "discover_tools", plugin.module),
+                find_implementation(manager, "discover_tools", plugin.module),
             )
-    return Loaded(
+    return LoadedPlugins(
         specs=specs,
         extension_specs=extension_specs,
         aliases={alias: name for name, tool in specs.items() for alias in tool.spec.aliases},
         distributions=dict(sorted((entry.distribution, entry.version) for entry in chosen.values())),
         manager=manager,
-        checks=_checks(manager),
+        checks=_collect_checks(manager),
         openers=openers,
         channels=channels,
         stores=stores,
@@ -349,12 +351,12 @@ def _alias_faults(tools: Iterable[LoadedTool]) -> Iterator[Fault]:
         for alias in tool.spec.aliases:
             named, aliased = names.get(alias.lower(), tool), aliases.setdefault(alias.lower(), tool)
             if named is not tool:
-                yield _alias_clash(alias, tool, "the name of the tool", named)
+                yield _alias_clash_fault(alias, tool, "the name of the tool", named)
             elif aliased is not tool:
-                yield _alias_clash(alias, tool, "an alias of the tool", aliased)
+                yield _alias_clash_fault(alias, tool, "an alias of the tool", aliased)
 
 
-def _alias_clash(alias: str, tool: LoadedTool, role: str, other: LoadedTool) -> Fault:
+def _alias_clash_fault(alias: str, tool: LoadedTool, role: str, other: LoadedTool) -> Fault:
     return Fault(
         f"{tool.distribution} {tool.version}",
         "",
@@ -364,20 +366,22 @@ def _alias_clash(alias: str, tool: LoadedTool, role: str, other: LoadedTool) -> 
     )
 
 
-def _build(spec: ExtensionSpec[Any], owner: str, workspace: Path, policy: ExtensionPolicy) -> Any:
+def _build_extension(spec: ExtensionSpec[Any], owner: str, workspace: Path, policy: ExtensionPolicy) -> Any:
     try:
         return spec.build(workspace, policy)
     except Exception as error:
-        what = f"building the extension {spec.name!r} failed: {cause(error)}"
+        what = f"building the extension {spec.name!r} failed: {describe_error(error)}"
         raise PluginError([Fault(owner, "", what, "Correct its settings in the profile, or take it out.")]) from error
 
 
-def _checks(manager: PluginManager, settings: Mapping[str, ExtensionPolicy] = _NOTHING) -> tuple[Check, ...]:
-    found = [Check(impl.plugin_name, direct(impl)) for impl in manager.hook.check_call.get_hookimpls()]
-    return tuple(sorted((_with(settings.get(check.plugin), check) for check in found), key=lambda check: check.plugin))
+def _collect_checks(manager: PluginManager, settings: Mapping[str, ExtensionPolicy] = _NOTHING) -> tuple[Check, ...]:
+    found = [Check(impl.plugin_name, without_pluggy(impl)) for impl in manager.hook.check_call.get_hookimpls()]
+    return tuple(
+        sorted((_apply_policy(settings.get(check.plugin), check) for check in found), key=lambda check: check.plugin)
+    )
 
 
-def _with(policy: ExtensionPolicy | None, check: Check) -> Check:
+def _apply_policy(policy: ExtensionPolicy | None, check: Check) -> Check:
     """Apply the policy of the check's extension to *check*; the check of a module has no policy."""
     if isinstance(policy, CheckPolicy):
         return check._replace(advisory=policy.advisory, timeout_s=policy.timeout_s)

@@ -12,7 +12,7 @@ from toolcharter._lazy import lazy
 from toolcharter.api.extension import ExtensionSpec
 from toolcharter.api.tool import ToolSpec
 from toolcharter.errors import Fault, PluginError
-from toolcharter.loader.hooks import MODULE_HOOKS, cause, implementation, register
+from toolcharter.loader.hooks import MODULE_HOOKS, describe_error, find_implementation, register
 from toolcharter.loader.scan import EXTENSIONS, TOOLS, EntryPoint, Installed
 from toolcharter.loader.select import BUS, CHANNEL, RUNNER, SINK, STORE, Need
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 else:
     tables = lazy("toolcharter.guards.shell.programs.tables")
 
-_EXAMPLES = {STORE: "sqlite:", BUS: "nats://127.0.0.1:4222"}
-_OPENING = ("open_sink", "open_channel", "open_store", "open_bus")
+_EXAMPLE_URLS = {STORE: "sqlite:", BUS: "nats://127.0.0.1:4222"}
+_OPENING_HOOKS = ("open_sink", "open_channel", "open_store", "open_bus")
 S = TypeVar("S", ToolSpec[Any], ExtensionSpec[Any])
 
 
@@ -45,17 +45,17 @@ def load_module(entry: EntryPoint, index: Installed, manager: PluginManager) -> 
     """
     module = _import(entry)
     register(manager, module, f"{entry.distribution}:{entry.module}", entry.owner, MODULE_HOOKS)
-    tools = _call(manager, module, entry, "register_tools", ToolSpec)
-    extensions = _call(manager, module, entry, "register_extensions", ExtensionSpec)
+    tools = _call_registering_hook(manager, module, entry, "register_tools", ToolSpec)
+    extensions = _call_registering_hook(manager, module, entry, "register_extensions", ExtensionSpec)
     names = {group: _own_names(entry, group, index) for group in (TOOLS, EXTENSIONS)}
     faults = [
         *_name_faults(entry, "tool", [spec.name for spec in tools], names[TOOLS]),
-        *_missing(entry, "tool", names[TOOLS] - {spec.name for spec in tools}),
+        *_missing_spec_faults(entry, "tool", names[TOOLS] - {spec.name for spec in tools}),
         *_name_faults(entry, "extension", [spec.name for spec in extensions], names[EXTENSIONS]),
     ]
-    if not any(implementation(manager, hook, module) for hook in _OPENING):
+    if not any(find_implementation(manager, hook, module) for hook in _OPENING_HOOKS):
         # A plugin that opens sinks, channels, stores or buses needs no spec: they have the name of its entry point.
-        faults += _missing(entry, "extension", names[EXTENSIONS] - {spec.name for spec in extensions})
+        faults += _missing_spec_faults(entry, "extension", names[EXTENSIONS] - {spec.name for spec in extensions})
     if faults:
         raise PluginError(faults)
     return PluginModule(entry, module, {spec.name: spec for spec in tools}, {spec.name: spec for spec in extensions})
@@ -65,19 +65,21 @@ def _import(entry: EntryPoint) -> ModuleType:
     try:
         return import_module(entry.module)
     except (Exception, SystemExit) as error:
-        what = f"importing {entry.module!r} failed: {cause(error)}"
+        what = f"importing {entry.module!r} failed: {describe_error(error)}"
         fix = f"Install {entry.distribution} again with what it depends on, or take it out of the profile."
         raise PluginError([Fault(entry.owner, "", what, fix)]) from error
 
 
-def _call(manager: PluginManager, module: ModuleType, entry: EntryPoint, hook: str, wanted: type[S]) -> list[S]:
-    function = implementation(manager, hook, module)
+def _call_registering_hook(
+    manager: PluginManager, module: ModuleType, entry: EntryPoint, hook: str, wanted: type[S]
+) -> list[S]:
+    function = find_implementation(manager, hook, module)
     if function is None:
         return []
     try:
         specs = function()
     except Exception as error:
-        what = f"the hook {hook} raised {cause(error)}"
+        what = f"the hook {hook} raised {describe_error(error)}"
         fix = f"Report it to the authors of {entry.distribution}, or install another version."
         raise PluginError([Fault(entry.owner, "", what, fix)]) from error
     if isinstance(specs, list | tuple) and all(isinstance(spec, wanted) for spec in specs):
@@ -98,7 +100,7 @@ def _own_names(entry: EntryPoint, group: str, index: Installed) -> set[str]:
     }
 
 
-def _missing(entry: EntryPoint, noun: str, names: set[str]) -> list[Fault]:
+def _missing_spec_faults(entry: EntryPoint, noun: str, names: set[str]) -> list[Fault]:
     return [
         Fault(
             entry.owner,
@@ -123,7 +125,9 @@ def _name_faults(entry: EntryPoint, noun: str, names: list[str], known: set[str]
             )
 
 
-def unmet(need: Need, plugin: PluginModule, manager: PluginManager, extensions: Collection[str]) -> Iterator[Fault]:
+def role_faults(
+    need: Need, plugin: PluginModule, manager: PluginManager, extensions: Collection[str]
+) -> Iterator[Fault]:
     """Report why a plugin that loaded cannot fill the role it is needed in."""
     owner, module = plugin.entry.owner, plugin.entry.module
     if need.noun in {"extension", RUNNER} and need.name not in plugin.extensions:
@@ -131,13 +135,15 @@ def unmet(need: Need, plugin: PluginModule, manager: PluginManager, extensions: 
         yield Fault(owner, "", what, f"Take {need.path} out of the profile.")
     if need.name in extensions:  # Then the extension's object may open what the module does not.
         return
-    if need.noun == SINK and implementation(manager, "open_sink", plugin.module) is None:
+    if need.noun == SINK and find_implementation(manager, "open_sink", plugin.module) is None:
         what = f"{module} implements no hook open_sink, so it opens no event sink '{need.name}:'."
         yield Fault(owner, "", what, f"List {need.name!r} under extensions if its object does, or take the sink out.")
-    if need.noun in _EXAMPLES and implementation(manager, f"open_{need.noun}", plugin.module) is None:
+    if need.noun in _EXAMPLE_URLS and find_implementation(manager, f"open_{need.noun}", plugin.module) is None:
         what = f"{module} of {owner} implements no hook open_{need.noun}, so it opens no {need.noun} '{need.name}:'."
-        yield Fault(need.place, need.path, what, f"Write the URL of a {need.noun}, such as {_EXAMPLES[need.noun]!r}.")
-    if need.noun == CHANNEL and implementation(manager, "open_channel", plugin.module) is None:
+        yield Fault(
+            need.place, need.path, what, f"Write the URL of a {need.noun}, such as {_EXAMPLE_URLS[need.noun]!r}."
+        )
+    if need.noun == CHANNEL and find_implementation(manager, "open_channel", plugin.module) is None:
         what = f"{module} of {owner} implements no hook open_channel, so it delivers no notification."
         fix = f"List {need.name!r} under extensions if its object does, or write `deliver: log`."
         yield Fault(need.place, need.path, what, fix)
@@ -149,7 +155,7 @@ def program_files_of(plugin: PluginModule, manager: PluginManager, others: tuple
     Raises:
         PluginError: The tables conflict with the core's or with those in *others*, or are wrong.
     """
-    function = implementation(manager, "register_programs", plugin.module)
+    function = find_implementation(manager, "register_programs", plugin.module)
     if function is None:
         return ()
 
@@ -157,7 +163,7 @@ def program_files_of(plugin: PluginModule, manager: PluginManager, others: tuple
         files = tuple(map(Path, function()))
         tables.CORE.with_added((*others, *files))
     except Exception as error:
-        what = f"the hook register_programs: {cause(error)}"
+        what = f"the hook register_programs: {describe_error(error)}"
         raise PluginError(
             [Fault(plugin.entry.owner, "", what, "The plugin's author has to fix its tables.")]
         ) from error

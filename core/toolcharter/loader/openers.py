@@ -9,7 +9,7 @@ from pluggy import PluginManager
 from toolcharter._lazy import lazy
 from toolcharter.api.words import is_secret_reference
 from toolcharter.errors import Fault, NotDelivered, PluginError
-from toolcharter.loader.hooks import cause, implementation
+from toolcharter.loader.hooks import describe_error, find_implementation
 
 if TYPE_CHECKING:
     from toolcharter.api.bus import Bus
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 else:
     notify = lazy("toolcharter.events.notify")
 
-_HIDDEN = "(the URL)"
-_OF_ENGINES = ("keeps_state_in", "migrate", "require_current", "transact", "seal", "unseal", "close")
-_OF_BUSES = (
+_HIDDEN_URL = "(the URL)"
+_ENGINE_METHODS = ("keeps_state_in", "migrate", "require_current", "transact", "seal", "unseal", "close")
+_BUS_METHODS = (
     "publish",
     "subscribe",
     "queue",
@@ -52,7 +52,7 @@ Openers = Mapping[str, Opener]
 
 def openers_of(manager: PluginManager, hook: str, plugin: object, name: str, owner: str) -> dict[str, Opener]:
     """Return *plugin*'s own implementation of *hook* under its *name*; empty without one."""
-    function = implementation(manager, hook, plugin)
+    function = find_implementation(manager, hook, plugin)
     return {} if function is None else {name: Opener(owner, function)}
 
 
@@ -73,7 +73,7 @@ def open_sink(openers: Openers, url: str) -> "Sink":
         sink = opener.function(url)
     except Exception as error:
         fix = "Correct the URL, or start the server behind it."
-        raise PluginError([Fault(opener.owner, "", f"{place}: {cause(error)}", fix)]) from error
+        raise PluginError([Fault(opener.owner, "", f"{place}: {describe_error(error)}", fix)]) from error
     if not (callable(getattr(sink, "write", None)) and callable(getattr(sink, "close", None))):
         what = f"{place}: the hook open_sink returned {type(sink).__name__}, which has no write and close."
         raise PluginError([Fault(opener.owner, "", what, "Return an object with both methods.")])
@@ -91,12 +91,12 @@ class _SecretChannel(NamedTuple):
         return self.open().connect()
 
 
-def channel_of(url: str, secret: Callable[[str], str], open_: "Callable[[str], Channel]") -> "Channel":
+def open_or_defer_channel(url: str, secret: Callable[[str], str], open_: "Callable[[str], Channel]") -> "Channel":
     """Open the channel of *url* by *open_*. If *url* refers to a secret, open it when there is something to deliver."""
     return _SecretChannel(lambda: open_(secret(url))) if is_secret_reference(url) else open_(url)
 
 
-def sender_of(
+def connect_sender(
     where: "ChannelUrl", secret: Callable[[str], str], open_: "Callable[[str, str, str], Channel]"
 ) -> "Sender[Message]":
     """Connect to the channel that a tool's policy names.
@@ -116,7 +116,9 @@ def sender_of(
     try:
         return open_(where.deliver, url, "the tool's policy").connect()
     except Exception as error:
-        what = f"The channel {where.deliver!r} cannot be opened: {cause(error)}".replace(url or _HIDDEN, _HIDDEN)
+        what = f"The channel {where.deliver!r} cannot be opened: {describe_error(error)}".replace(
+            url or _HIDDEN_URL, _HIDDEN_URL
+        )
         raise NotDelivered(what) from error
 
 
@@ -143,9 +145,13 @@ def open_channel(openers: Openers, name: str, url: str, place: str) -> "Channel"
         channel = opener.function(url)
     except ValueError as error:
         fix = "Write a URL such as `https://example.org/hook`." if name == "webhook" else "Correct the URL."
-        raise PluginError([Fault(place, "notify.url", f"{error}.".replace(url or _HIDDEN, _HIDDEN), fix)]) from error
+        raise PluginError(
+            [Fault(place, "notify.url", f"{error}.".replace(url or _HIDDEN_URL, _HIDDEN_URL), fix)]
+        ) from error
     except Exception as error:
-        what = f"the hook open_channel of {opener.owner} raised {cause(error)}".replace(url or _HIDDEN, _HIDDEN)
+        what = f"the hook open_channel of {opener.owner} raised {describe_error(error)}".replace(
+            url or _HIDDEN_URL, _HIDDEN_URL
+        )
         raise PluginError([Fault(place, "notify.url", what, "Correct the URL, or install another version.")]) from error
     if not callable(getattr(channel, "connect", None)):
         what = f"the hook open_channel of {opener.owner} returned {type(channel).__name__}, which has no connect."
@@ -166,13 +172,13 @@ def open_store(openers: Openers, url: str, place: str) -> "StoreEngine":
         PluginError: No loaded plugin opens it, or the URL cannot be used. The URL itself is not shown: it may hold a
             password.
     """
-    engine: StoreEngine = _open_by_scheme(openers, url, place, "store", _OF_ENGINES)
+    engine: StoreEngine = _open_by_scheme(openers, url, place, "store", _ENGINE_METHODS)
     return engine
 
 
 def open_bus(openers: Openers, url: str, place: str) -> "Bus":
     """Open the bus behind *url* through the plugin whose entry point is its scheme; otherwise like `open_store`."""
-    bus: Bus = _open_by_scheme(openers, url, place, "bus", _OF_BUSES)
+    bus: Bus = _open_by_scheme(openers, url, place, "bus", _BUS_METHODS)
     return bus
 
 
@@ -185,10 +191,10 @@ def _open_by_scheme(openers: Openers, url: str, place: str, noun: str, parts: It
     try:
         opened = opener.function(url)
     except ValueError as error:
-        what = f"the URL of the {noun} '{scheme}:' cannot be used: {cause(error)}".replace(url, _HIDDEN)
+        what = f"the URL of the {noun} '{scheme}:' cannot be used: {describe_error(error)}".replace(url, _HIDDEN_URL)
         raise PluginError([Fault(place, noun, what, "Correct the URL.")]) from None
     except Exception as error:
-        what = f"the hook open_{noun} of {opener.owner} raised {cause(error)}".replace(url, _HIDDEN)
+        what = f"the hook open_{noun} of {opener.owner} raised {describe_error(error)}".replace(url, _HIDDEN_URL)
         raise PluginError([Fault(place, noun, what, "Correct the URL, or install another version.")]) from error
     missing = [name for name in parts if not callable(getattr(opened, name, None))]
     if missing:
@@ -203,13 +209,13 @@ def read_roots_of(manager: PluginManager, built: object, owner: str) -> tuple[Pa
     Raises:
         PluginError: The hook raised, or its answer cannot be used.
     """
-    function = implementation(manager, "read_roots", built)
+    function = find_implementation(manager, "read_roots", built)
     if function is None:
         return ()
     try:
         roots = tuple(map(Path, function()))
     except Exception as error:
-        what = f"the hook read_roots: {cause(error)}"
+        what = f"the hook read_roots: {describe_error(error)}"
         raise PluginError([Fault(owner, "", what, "Correct the extension's settings in the profile.")]) from error
     if relative := [str(root) for root in roots if not root.is_absolute()]:
         what = f"the hook read_roots: {relative[0]!r} is not an absolute path"

@@ -6,7 +6,7 @@ from urllib.parse import unquote
 
 from toolcharter._lazy import lazy
 from toolcharter.errors import ConfigurationError, Fault
-from toolcharter.loader.load import Loaded, load_plugins
+from toolcharter.loader.load import LoadedPlugins, load_plugins
 from toolcharter.loader.scan import Installed
 from toolcharter.loader.select import bus_need, store_need
 
@@ -68,7 +68,7 @@ def open_engine(
     place: str,
     *,
     workspace: Path | None = None,
-    loaded: Loaded | None = None,
+    loaded: LoadedPlugins | None = None,
     index: Installed | None = None,
 ) -> "StoreEngine":
     """Open the engine for *url*, without connecting.

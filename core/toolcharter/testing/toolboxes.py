@@ -11,7 +11,7 @@ from toolcharter.gate.build.open import Plan, open_toolbox
 from toolcharter.gate.runners import Opener
 from toolcharter.gate.toolbox import Toolbox
 from toolcharter.loader.hooks import new_manager
-from toolcharter.loader.load import Loaded, LoadedTool
+from toolcharter.loader.load import LoadedPlugins, LoadedTool
 from toolcharter.profile.model import Limits, Profile
 
 IN_MEMORY = "in-memory"
@@ -71,7 +71,7 @@ def plan_of(
     strangers = sorted(set(policies) - set(tools))
     if strangers:
         raise ValueError(f"policies are given for {strangers}, but the specs are {sorted(tools)}")
-    loaded = Loaded(
+    loaded = LoadedPlugins(
         specs=tools,
         extension_specs={},
         aliases={alias: name for name, tool in tools.items() for alias in tool.spec.aliases},

@@ -14,7 +14,7 @@ from toolcharter.api.tool import ToolSpec
 from toolcharter.gate.build.open import Plan, open_toolbox
 from toolcharter.gate.toolbox import Toolbox
 from toolcharter.loader.hooks import new_manager
-from toolcharter.loader.load import Loaded, LoadedTool
+from toolcharter.loader.load import LoadedPlugins, LoadedTool
 from toolcharter.loader.openers import Opener
 from toolcharter.loader.scan import Installed
 from toolcharter.profile.model import Events, Limits, Profile
@@ -85,7 +85,9 @@ def make_toolbox(tmp_path: Path, events: list[dict[str, Any]]) -> Iterator[MakeT
         manager = new_manager()
         for name, check in (checks or {}).items():
             manager.register(SimpleNamespace(check_call=hookimpl(check)), name)
-        loaded = Loaded(tools, {}, aliases, {"toolcharter-test": "1.0"}, manager, (), {}, channels=channels or {})
+        loaded = LoadedPlugins(
+            tools, {}, aliases, {"toolcharter-test": "1.0"}, manager, (), {}, channels=channels or {}
+        )
         loaded = loaded._replace(stores=stores or {})
         given = policies or {}
         written: dict[str, Any] = dict(settings)

@@ -38,7 +38,7 @@ from toolcharter import (
 from toolcharter.gate.build.open import Plan, open_state
 from toolcharter.gate.state import CallRegistry, ProfileStore
 from toolcharter.loader.hooks import new_manager
-from toolcharter.loader.load import Loaded, LoadedExtension, LoadedTool
+from toolcharter.loader.load import LoadedExtension, LoadedPlugins, LoadedTool
 from toolcharter.profile.model import Profile
 from toolcharter.profile.settings import Availability, CallerPattern, Rate, Rates
 
@@ -121,7 +121,7 @@ def make_world(tmp_path: Path) -> Iterator[MakeWorld]:
         specs = [spec_of(look), spec_of(act), spec_with_runtime(starter), spec_with_runtime(teller)]
         tools = {spec.name: LoadedTool(spec, "toolcharter-test", "1") for spec in specs}
         extensions = {f"host{number}": extension(f"host{number}", run) for number, run in enumerate(hosts)}
-        loaded = Loaded(tools, extensions, {}, {}, new_manager(), (), {})
+        loaded = LoadedPlugins(tools, extensions, {}, {}, new_manager(), (), {})
         plan = Plan(
             Profile("test", **settings),
             loaded,

@@ -33,7 +33,7 @@ from toolcharter.gate.approvals.saved import entries, forget
 from toolcharter.gate.build.open import Plan, open_toolbox
 from toolcharter.gate.toolbox import Toolbox
 from toolcharter.loader.hooks import new_manager
-from toolcharter.loader.load import Loaded, LoadedTool
+from toolcharter.loader.load import LoadedPlugins, LoadedTool
 from toolcharter.profile.model import Profile
 from toolcharter.profile.settings import Approvals
 
@@ -183,7 +183,7 @@ class ApprovalMachine(RuleBasedStateMachine):
         manager = new_manager()
         manager.register(SimpleNamespace(check_call=hookimpl(check_call)), "holds")
         tools = {spec.name: LoadedTool(spec, "toolcharter-test", "1.0") for spec in specs}
-        loaded = Loaded(tools, {}, {}, {"toolcharter-test": f"1.{variant}"}, manager, (), {})
+        loaded = LoadedPlugins(tools, {}, {}, {"toolcharter-test": f"1.{variant}"}, manager, (), {})
         profile = Profile(
             "test", mode="ask", approvals=Approvals(timeout_s=TIMEOUT_S, approvers=("ann", "bot"), keep_days=KEEP_DAYS)
         )

@@ -473,7 +473,7 @@ from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from toolcharter.gate.build.open import Plan, open_toolbox
 from toolcharter.loader.hooks import new_manager
-from toolcharter.loader.load import Loaded, LoadedTool
+from toolcharter.loader.load import LoadedPlugins, LoadedTool
 from toolcharter.profile.model import Profile
 from toolcharter.api.policy import ToolPolicy
 from toolcharter.api.tool import ToolSpec
@@ -483,7 +483,7 @@ def hang() -> str:
     time.sleep(60)
 
 spec = ToolSpec("hang", ToolPolicy, lambda *_: hang)
-loaded = Loaded({"hang": LoadedTool(spec, "test", "1")}, {}, {}, {}, new_manager(), (), {})
+loaded = LoadedPlugins({"hang": LoadedTool(spec, "test", "1")}, {}, {}, {}, new_manager(), (), {})
 plan = Plan(Profile("p"), loaded, {"hang": ToolPolicy()}, {})
 open_toolbox(plan, workspace=".", caller=None, sinks=["file:" + sys.argv[2]]).call("hang", {})
 """

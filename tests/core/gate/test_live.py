@@ -28,7 +28,7 @@ from toolcharter.gate import live as live_module
 from toolcharter.gate.build.open import Plan, open_state
 from toolcharter.gate.build.plan import with_discovered
 from toolcharter.loader.hooks import new_manager
-from toolcharter.loader.load import Loaded, LoadedExtension, LoadedTool
+from toolcharter.loader.load import LoadedExtension, LoadedPlugins, LoadedTool
 from toolcharter.profile.model import Profile
 from toolcharter.profile.rules import parse_rule
 from toolcharter.profile.settings import Repeats, SessionGuards
@@ -74,7 +74,7 @@ class World:
             self.discover,
         )
         tools = {spec.name: LoadedTool(spec, "toolcharter-test", "1") for spec in specs}
-        loaded = Loaded(tools, {"finder": extension}, {}, {}, new_manager(), (), {})
+        loaded = LoadedPlugins(tools, {"finder": extension}, {}, {}, new_manager(), (), {})
         profile = Profile("test", allow=(parse_rule("cli:*"),), **settings)
         plan = Plan(profile, loaded, {spec.name: ToolPolicy() for spec in specs}, {"finder": policy})
         return with_discovered(plan, self.folder, ())

@@ -13,7 +13,7 @@ from textwrap import dedent
 import pytest
 
 import toolcharter
-from toolcharter.loader.load import Loaded, load_plugins
+from toolcharter.loader.load import LoadedPlugins, load_plugins
 from toolcharter.loader.scan import Installed, installed
 from toolcharter.loader.select import channel_needs, store_need
 
@@ -96,12 +96,12 @@ def index(site: Site) -> Callable[..., Installed]:
 
 
 @pytest.fixture
-def load(index: Callable[..., Installed]) -> Callable[..., Loaded]:
+def load(index: Callable[..., Installed]) -> Callable[..., LoadedPlugins]:
     """Load tools (at lines of a profile), trusting the site directory alone."""
 
     def load_from_site(
         *tools: str, path: tuple[Path, ...] = (), channels: Mapping[str, str] = {}, store: str = "", **needs: object
-    ) -> Loaded:
+    ) -> LoadedPlugins:
         places = {name: f"p.yaml:{line}:3" for line, name in enumerate(tools, 2)}
         others = [*channel_needs(channels), *([store_need(store, "p.yaml:9:8")] if store else [])]
         return load_plugins(places, **needs, others=others, index=index(*path))  # type: ignore[arg-type]

@@ -22,7 +22,7 @@ from toolcharter import (
 from toolcharter.loader.discover import DiscoveryContext, LateDiscoverers, discover
 from toolcharter.loader.discovered import DiscoveredTools
 from toolcharter.loader.hooks import new_manager
-from toolcharter.loader.load import Loaded, LoadedExtension, LoadedTool
+from toolcharter.loader.load import LoadedExtension, LoadedPlugins, LoadedTool
 
 GROUND = DiscoveryContext("p", Path("/profiles"), Path("/ws"), frozenset({"installed"}))
 
@@ -46,7 +46,7 @@ def asked(*answers: Any, extend: bool = True, policies: dict[str, Any] | None = 
         spec = ExtensionSpec(f"x{number}", DiscovererPolicy, lambda *_: object())
         extensions[spec.name] = LoadedExtension(spec, "toolcharter-x", "2.0", "x", hook)
     listed = LoadedTool(tool("listed", kind="builtin", aliases=("alias",), fingerprint=None), "toolcharter-y", "1")
-    loaded = Loaded({"listed": listed}, extensions, {"alias": "listed"}, {}, new_manager(), (), {})
+    loaded = LoadedPlugins({"listed": listed}, extensions, {"alias": "listed"}, {}, new_manager(), (), {})
     given = dict.fromkeys(extensions, DiscovererPolicy(extend=extend)) if policies is None else policies
     return discover(loaded, given, GROUND)
 
@@ -183,7 +183,7 @@ def test_objects_are_asked_beside_modules() -> None:
     module = Discovery(found=(tool("a"),), later=("mcp__x__*", "mcp__y__*"))
     spec = ExtensionSpec("x0", DiscovererPolicy, lambda *_: object())
     extension = LoadedExtension(spec, "toolcharter-x", "2.0", "x", lambda *_: module)
-    loaded = Loaded({}, {"x0": extension}, {}, {}, new_manager(), (), {})
+    loaded = LoadedPlugins({}, {"x0": extension}, {}, {}, new_manager(), (), {})
 
     found = discover(loaded, {"x0": DiscovererPolicy(extend=True)}, GROUND, LateDiscoverers({"x0": ask}, used.get))  # type: ignore[arg-type]
 

@@ -11,7 +11,7 @@ import pytest
 
 from toolcharter import ConfigurationError, Discovery
 from toolcharter.hookspecs import hookimpl
-from toolcharter.loader.hooks import implementation, new_manager
+from toolcharter.loader.hooks import find_implementation, new_manager
 
 
 def test_run_hands_over_new_tools(place: Any) -> None:
@@ -83,7 +83,7 @@ def test_hook_takes_what_it_names(name: str) -> None:
     plugin.discover_tools = hookimpl(functions[name])
     manager = new_manager()
     manager.register(plugin)
-    found = implementation(manager, "discover_tools", plugin)
+    found = find_implementation(manager, "discover_tools", plugin)
 
     assert found is not None
     wanted = {"both": ("p", Path("w")), "one": Path("w"), "none": Discovery()}

@@ -33,8 +33,8 @@ from toolcharter.guards.paths import WorkspacePaths
 from toolcharter.guards.paths.hidden import HiddenFiles
 from toolcharter.loader.imports import keep_imports_out
 from toolcharter.loader.interpreter import code_of_the_gate, survey
-from toolcharter.loader.load import Loaded, LoadedTool
-from toolcharter.loader.openers import channel_of
+from toolcharter.loader.load import LoadedPlugins, LoadedTool
+from toolcharter.loader.openers import open_or_defer_channel
 from toolcharter.loader.scan import installed
 from toolcharter.loader.survey import Survey
 from toolcharter.policy.compile import compile_availability, compile_policy
@@ -270,13 +270,15 @@ def open_state(
     return plan, state
 
 
-def _notifier(plan: Plan, loaded: Loaded, secret: Callable[[str], str]) -> "notify.Notifier | None":
+def _notifier(plan: Plan, loaded: LoadedPlugins, secret: Callable[[str], str]) -> "notify.Notifier | None":
     entries = [*plan.profile.notify, *(entry for ceiling in plan.ceilings for entry in ceiling.notify)]
     if not entries:
         return None
 
     def open_channel(entry: Notify) -> "Channel":
-        return channel_of(entry.url or "", secret, partial(loaded.open_channel, entry.deliver, place=entry.place))
+        return open_or_defer_channel(
+            entry.url or "", secret, partial(loaded.open_channel, entry.deliver, place=entry.place)
+        )
 
     return notify.Notifier(entries, open_channel)
 

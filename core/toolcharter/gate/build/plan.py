@@ -17,8 +17,8 @@ from toolcharter.api.policy import ToolPolicy
 from toolcharter.api.tool import ToolSpec
 from toolcharter.errors import ConfigurationError, Fault, PluginError
 from toolcharter.loader.discovered import NO_TOOLS, DiscoveredTools, has_discoverers
-from toolcharter.loader.load import Loaded, LoadedExtension, LoadedTool, load_plugins
-from toolcharter.loader.openers import channel_of
+from toolcharter.loader.load import LoadedExtension, LoadedPlugins, LoadedTool, load_plugins
+from toolcharter.loader.openers import open_or_defer_channel
 from toolcharter.loader.origin import profile_folders
 from toolcharter.loader.scan import Installed, installed
 from toolcharter.loader.select import channel_needs, store_need
@@ -49,7 +49,7 @@ class Plan:
     """A profile whose tools are loaded and whose policies are valid, ready for a toolbox."""
 
     profile: Profile
-    loaded: Loaded
+    loaded: LoadedPlugins
     policies: Mapping[str, ToolPolicy]
     extensions: Mapping[str, Any]
     ceilings: tuple[Ceiling, ...] = ()
@@ -204,8 +204,8 @@ def _channels(profile: Profile, ceilings: Iterable[Ceiling]) -> dict[str, str]:
 
 
 def _with_channels_of_tools(
-    loaded: Loaded, policies: Mapping[str, Any], source: ProfileSource, index: Installed, faults: list[Fault]
-) -> Loaded:
+    loaded: LoadedPlugins, policies: Mapping[str, Any], source: ProfileSource, index: Installed, faults: list[Fault]
+) -> LoadedPlugins:
     """Add the plugins of the tools' channels to *loaded*. Faults of channels go to *faults*."""
     named = [
         (one, source.places.of("tools", name))
@@ -216,7 +216,7 @@ def _with_channels_of_tools(
     try:
         loaded = loaded.with_channels({one.deliver: place for one, place in named}, index)
         for one, place in named:
-            channel_of(one.url, str, partial(loaded.open_channel, one.deliver, place=place))
+            open_or_defer_channel(one.url, str, partial(loaded.open_channel, one.deliver, place=place))
     except PluginError as error:
         faults += error.faults
     return loaded
@@ -264,7 +264,7 @@ def _policies(
 
 
 def _tool_rules(
-    source: ProfileSource, loaded: Loaded, policies: Mapping[str, Any], faults: list[Fault]
+    source: ProfileSource, loaded: LoadedPlugins, policies: Mapping[str, Any], faults: list[Fault]
 ) -> Iterator[tuple[str, tuple[Rule, ...]]]:
     """Yield the rules in the policies of tools of kind `bash`. Faults of rules go to *faults*."""
     for name, policy in policies.items():

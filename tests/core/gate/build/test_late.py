@@ -38,7 +38,7 @@ from toolcharter.gate.build.open import open_state, open_toolbox
 from toolcharter.gate.build.plan import Plan
 from toolcharter.guards.secrets.text import scrub_text
 from toolcharter.loader.hooks import new_manager
-from toolcharter.loader.load import Loaded, LoadedExtension
+from toolcharter.loader.load import LoadedExtension, LoadedPlugins
 from toolcharter.loader.openers import Opener
 from toolcharter.profile.field_types import StoreUrl
 from toolcharter.profile.model import Profile
@@ -94,7 +94,7 @@ class World:
         spec = ExtensionSpec("finder", DiscovererPolicy, lambda *_: self.finder)
         extension = LoadedExtension(spec, "toolcharter-finder", "1", "f")
         stores = {"memory": Opener("toolcharter-memory 1", lambda _: self.engine)}
-        loaded = Loaded({}, {"finder": extension}, {}, {}, new_manager(), (), {}, stores=stores)
+        loaded = LoadedPlugins({}, {"finder": extension}, {}, {}, new_manager(), (), {}, stores=stores)
         profile = Profile("test", allow=(parse_rule("mcp:files:*"),), runner=runner, store=StoreUrl("memory:"))
         return Plan(profile, loaded, {}, {"finder": DiscovererPolicy(extend=True)}, store_url="memory:")
 
