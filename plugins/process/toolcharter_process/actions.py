@@ -7,11 +7,11 @@ from typing import Any, Literal, NamedTuple
 
 from toolcharter import Denied, TerminalSize, ToolError, scrub_text
 from toolcharter_process.keys import key_bytes
-from toolcharter_process.managed import GRACE_S, how_ended
+from toolcharter_process.managed import GRACE_S, describe_end
 from toolcharter_process.policy import ProcessReason
-from toolcharter_process.process_table import ProcessTable, Seen
-from toolcharter_process.screen import draw, plain
-from toolcharter_process.watches import compiled
+from toolcharter_process.process_table import ProcessTable, SessionProcess
+from toolcharter_process.screen import render_screen, strip_controls
+from toolcharter_process.watches import compile_pattern
 
 Action = Literal["spawn", "list", "status", "log", "capture", "send_keys", "write", "kill", "watch", "unwatch"]
 Signal = Literal["TERM", "INT", "HUP", "QUIT", "KILL", "USR1", "USR2", "STOP", "CONT", "WINCH"]
@@ -52,16 +52,16 @@ Work = Callable[[], Answer]
 
 def spawn(processes: ProcessTable, request: Request) -> Work:
     """Start a command on its own terminal."""
-    command = _given("command", request.command)
+    command = _require_argument("command", request.command)
     processes.require_room(request.session)
-    compiled(request.pattern)
+    compile_pattern(request.pattern)
 
     def work() -> Answer:
         process = processes.spawn(request.session, command, request.size, request.pattern)
         process.wait_for_end(STARTUP_S)
         seen = processes.find(request.session, process.record.handle)
         text = f"{_line(seen)}\n{_output(processes, seen, request.lines)}".rstrip("\n")
-        return Answer(text, {**seen.shown(), "watches": process.watched()})
+        return Answer(text, {**seen.describe(), "watches": process.list_watches()})
 
     return work
 
@@ -70,49 +70,49 @@ def list_processes(processes: ProcessTable, request: Request) -> Work:
     """List the session's processes, latest first."""
 
     def work() -> Answer:
-        found = processes.of(request.session)
+        found = processes.list_for(request.session)
         text = "\n".join(map(_line, found)) or "There are no processes."
-        return Answer(text, {"processes": [seen.shown() for seen in found]})
+        return Answer(text, {"processes": [seen.describe() for seen in found]})
 
     return work
 
 
 def status(processes: ProcessTable, request: Request) -> Work:
     """Report the state of one process."""
-    handle = _given("handle", request.handle)
+    handle = _require_argument("handle", request.handle)
 
     def work() -> Answer:
         seen = processes.find(request.session, handle)
-        watches = seen.live.watched() if seen.live else []
-        return Answer(_line(seen), {**seen.shown(), "watches": watches})
+        watches = seen.live.list_watches() if seen.live else []
+        return Answer(_line(seen), {**seen.describe(), "watches": watches})
 
     return work
 
 
 def log(processes: ProcessTable, request: Request) -> Work:
     """Show the end of a process's output, as plain text."""
-    handle = _given("handle", request.handle)
+    handle = _require_argument("handle", request.handle)
 
     def work() -> Answer:
         seen = processes.find(request.session, handle)
         output = _output(processes, seen, request.lines)
-        return Answer(f"{_line(seen)}\n{output}", {**seen.shown(), "output": output})
+        return Answer(f"{_line(seen)}\n{output}", {**seen.describe(), "output": output})
 
     return work
 
 
 def capture(processes: ProcessTable, request: Request) -> Work:
     """Show a process's terminal as a person would see it."""
-    handle = _given("handle", request.handle)
+    handle = _require_argument("handle", request.handle)
 
     def work() -> Answer:
         seen = processes.find(request.session, handle)
         size = TerminalSize(seen.record.rows, seen.record.columns)
-        picture = draw(_masked(processes.state.log(handle, processes.policy.max_log_bytes)), size)
+        picture = render_screen(_mask_secrets(processes.state.log(handle, processes.policy.max_log_bytes)), size)
         screen = "\n".join(picture.lines)
         cursor = {"row": picture.row, "column": picture.column}
         return Answer(
-            f"{_line(seen)}\n{screen}", {**seen.shown(), "screen": screen, "cursor": cursor, **size._asdict()}
+            f"{_line(seen)}\n{screen}", {**seen.describe(), "screen": screen, "cursor": cursor, **size._asdict()}
         )
 
     return work
@@ -121,18 +121,18 @@ def capture(processes: ProcessTable, request: Request) -> Work:
 def send_keys(processes: ProcessTable, request: Request) -> Work:
     """Press keys on a process's terminal."""
     _require_input(processes)
-    return _sending(processes, request, key_bytes(request.keys))
+    return _input_work(processes, request, key_bytes(request.keys))
 
 
 def write(processes: ProcessTable, request: Request) -> Work:
     """Type text on a process's terminal."""
     _require_input(processes)
-    return _sending(processes, request, _given("text", request.text).encode(errors="replace"))
+    return _input_work(processes, request, _require_argument("text", request.text).encode(errors="replace"))
 
 
 def kill(processes: ProcessTable, request: Request) -> Work:
     """End a process and all processes that it started, or send it a signal."""
-    handle = _given("handle", request.handle)
+    handle = _require_argument("handle", request.handle)
 
     def work() -> Answer:
         if request.signal is not None:
@@ -141,19 +141,19 @@ def kill(processes: ProcessTable, request: Request) -> Work:
             live.terminate("killed")
             live.wait_for_end(max(0.0, min(GRACE_S + 2, request.deadline - time.monotonic())))
         seen = processes.find(request.session, handle)
-        return Answer(_line(seen), seen.shown())
+        return Answer(_line(seen), seen.describe())
 
     return work
 
 
 def watch(processes: ProcessTable, request: Request) -> Work:
     """Watch a process for lines that match a pattern, or for its end."""
-    handle = _given("handle", request.handle)
-    compiled(request.pattern)
+    handle = _require_argument("handle", request.handle)
+    compile_pattern(request.pattern)
 
     def work() -> Answer:
         process = processes.find_running(request.session, handle)
-        if len(process.watched()) >= processes.policy.max_watches:
+        if len(process.list_watches()) >= processes.policy.max_watches:
             raise ToolError(
                 f"There are {processes.policy.max_watches} watches on {handle!r} already.",
                 reason=ProcessReason.TOO_MANY_WATCHES,
@@ -167,18 +167,18 @@ def watch(processes: ProcessTable, request: Request) -> Work:
 
 def unwatch(processes: ProcessTable, request: Request) -> Work:
     """End one watch, or all watches on a process."""
-    handle = _given("handle", request.handle)
+    handle = _require_argument("handle", request.handle)
 
     def work() -> Answer:
         process = processes.find_running(request.session, handle)
         if not process.unwatch(request.watch):
             raise ToolError(f"There is no watch {request.watch[:40]!r}.", reason=ProcessReason.UNKNOWN_WATCH)
-        return Answer(f"{request.watch or 'Nothing'} watches {handle} no more.", {"watches": process.watched()})
+        return Answer(f"{request.watch or 'Nothing'} watches {handle} no more.", {"watches": process.list_watches()})
 
     return work
 
 
-TABLE: Mapping[str, Callable[[ProcessTable, Request], Work]] = {
+ACTIONS: Mapping[str, Callable[[ProcessTable, Request], Work]] = {
     "spawn": spawn,
     "list": list_processes,
     "status": status,
@@ -192,7 +192,7 @@ TABLE: Mapping[str, Callable[[ProcessTable, Request], Work]] = {
 }
 
 
-def _given(name: str, value: str) -> str:
+def _require_argument(name: str, value: str) -> str:
     if not value.strip() and (name != "text" or not value):
         raise ToolError(f"The action needs {name!r}.", reason=ProcessReason.MISSING_ARGUMENT)
     return value
@@ -207,8 +207,8 @@ def _require_input(processes: ProcessTable) -> None:
         )
 
 
-def _sending(processes: ProcessTable, request: Request, data: bytes) -> Work:
-    handle = _given("handle", request.handle)
+def _input_work(processes: ProcessTable, request: Request, data: bytes) -> Work:
+    handle = _require_argument("handle", request.handle)
     if len(data) > MAX_INPUT_BYTES:
         raise ToolError(f"The text is longer than {MAX_INPUT_BYTES} bytes.", reason=ProcessReason.INPUT_NOT_TAKEN)
 
@@ -224,21 +224,23 @@ def _sending(processes: ProcessTable, request: Request, data: bytes) -> Work:
     return work
 
 
-def _line(seen: Seen) -> str:
+def _line(seen: SessionProcess) -> str:
     record = seen.record
-    state = f"ended ({how_ended(record)})" if seen.state == "ended" else seen.state
+    state = f"ended ({describe_end(record)})" if seen.state == "ended" else seen.state
     return f"{record.handle} {state}: {record.command}"
 
 
-def _output(processes: ProcessTable, seen: Seen, lines: int) -> str:
+def _output(processes: ProcessTable, seen: SessionProcess, lines: int) -> str:
     """Return the last *lines* lines of the log. A first line whose beginning is lost is left out."""
     data = processes.state.log(seen.record.handle, processes.policy.max_log_bytes)
-    text = scrub_text(plain(data.decode(errors="replace")))[0]  # before the cut: a key is recognized by its first line
+    text = scrub_text(strip_controls(data.decode(errors="replace")))[
+        0
+    ]  # before the cut: a key is recognized by its first line
     shown = text.removesuffix("\n").split("\n")[-lines:]
     return "\n".join(shown)
 
 
-def _masked(output: bytes) -> bytes:
+def _mask_secrets(output: bytes) -> bytes:
     """Return *output* without secrets. A terminal would break a long secret into lines that cannot be recognized."""
     text, count = scrub_text(output.decode(errors="replace"))
     return text.encode() if count else output

@@ -13,7 +13,7 @@ _ENDS_S = 5.0
 """How long closing the toolbox waits for notices that are not in the inbox yet, in seconds."""
 
 
-class Teller:
+class TaskThread:
     """Runs functions one after the other, in its own thread."""
 
     def __init__(self) -> None:
@@ -21,7 +21,7 @@ class Teller:
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
 
-    def tell(self, work: Callable[[], object]) -> None:
+    def submit(self, work: Callable[[], object]) -> None:
         """Queue *work*, which must not raise."""
         with self._lock:
             if self._thread is None:
@@ -43,16 +43,16 @@ class Teller:
 class InboxNotices(Notices):
     """The notices of one session. A notice that the inbox does not take waits for the session's next call."""
 
-    tells_ends = True
+    reports_ends = True
 
-    def __init__(self, inbox: Inbox, teller: Teller) -> None:
+    def __init__(self, inbox: Inbox, thread: TaskThread) -> None:
         super().__init__()
         self._inbox = inbox
-        self._teller = teller
+        self._task_thread = thread
 
     @override
     def add(self, notice: Notice) -> None:
-        self._teller.tell(lambda: self._put(notice))
+        self._task_thread.submit(lambda: self._put(notice))
 
     def _put(self, notice: Notice) -> None:
         try:

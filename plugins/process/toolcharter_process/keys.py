@@ -44,10 +44,10 @@ def key_bytes(keys: str | list[str]) -> bytes:
     names = keys.split() if isinstance(keys, str) else keys
     if not names:
         raise ToolError("No key is named.", reason=ProcessReason.INVALID_KEYS)
-    return "".join(map(_sent, names)).encode(errors="replace")
+    return "".join(map(_key_text, names)).encode(errors="replace")
 
 
-def _sent(name: str) -> str:
+def _key_text(name: str) -> str:
     if name.lower() in _NAMED:
         return _NAMED[name.lower()]
     if len(name) == 1:
@@ -55,7 +55,7 @@ def _sent(name: str) -> str:
     if chord := _CHORD.fullmatch(name):
         modifier, key = chord[1].lower(), chord[2]
         if modifier == "m":
-            return f"\x1b{_sent(key)}"
+            return f"\x1b{_key_text(key)}"
         if key.lower() == "space":
             return "\0"
         if len(key) == 1 and key.lower() in _CONTROLS:

@@ -66,7 +66,7 @@ class ManagedProcess:
             self._running.close()
             if (lost := self._running.lost) is not None:
                 self._why = lost.reason
-            self._remember(self._running.exit_code if lost is None else None)
+            self._record_end(self._running.exit_code if lost is None else None)
             return True
 
     def give_up(self) -> None:
@@ -75,7 +75,7 @@ class ManagedProcess:
             with suppress(Exception):
                 self._running.close()
             self._why = "lost"
-            self._remember(None)
+            self._record_end(None)
 
     def signal(self, number: int) -> None:
         """Send a signal to the process and all that it started."""
@@ -119,7 +119,7 @@ class ManagedProcess:
         """Wait until the process has ended, or *timeout_s* is over."""
         self.has_ended.wait(timeout_s)
 
-    def note(self, change: Callable[[Record], None]) -> None:
+    def update_record(self, change: Callable[[Record], None]) -> None:
         """Change its record, and save it.
 
         Raises:
@@ -129,10 +129,10 @@ class ManagedProcess:
             change(self.record)
             self._state.save(self.record)
 
-    def watched(self) -> list[dict[str, str]]:
+    def list_watches(self) -> list[dict[str, str]]:
         """Return its watches."""
         with self._lock:
-            return self.watches.listed()
+            return self.watches.describe()
 
     def _terminate(self, why: str) -> None:
         if self._kill_at == float("inf"):
@@ -148,7 +148,7 @@ class ManagedProcess:
             output = self._running.read(CHUNK_BYTES)
             if not output:
                 return chunk > 0
-            self.watches.see(output)
+            self.watches.feed(output)
             try:
                 self._log.append(output)
             except OSError:
@@ -156,12 +156,12 @@ class ManagedProcess:
         self.is_greedy = True
         return True
 
-    def _remember(self, exit_code: int | None) -> None:
+    def _record_end(self, exit_code: int | None) -> None:
         self._log.close()
         self.record.exit_code = exit_code
         self.record.ended = self._why
         self.record.ended_at = utc_now()
-        self.watches.end(how_ended(self.record))
+        self.watches.end(describe_end(self.record))
         with suppress(OSError):
             self._state.save(self.record)
             self.is_saved = True
@@ -173,7 +173,7 @@ def utc_now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
-def how_ended(record: Record) -> str:
+def describe_end(record: Record) -> str:
     """Describe how a process ended, for people."""
     code = record.exit_code
     if code is None:

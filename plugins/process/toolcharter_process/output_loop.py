@@ -38,7 +38,7 @@ class OutputLoop:
                     target=self._run, args=(wakes, self._wake), name="toolcharter-process", daemon=True
                 )
                 self._thread.start()
-            self._ring()
+            self._wake_up()
 
     def find(self, handle: str) -> ManagedProcess | None:
         """Return a process of this toolbox by its handle. It is dropped once it has ended and its record is written."""
@@ -58,11 +58,11 @@ class OutputLoop:
             self._is_closing = True
             thread, self._thread = self._thread, None
             if thread is not None:
-                self._ring()
+                self._wake_up()
         if thread is not None:
             thread.join(timeout=PATIENCE_S)
 
-    def _ring(self) -> None:
+    def _wake_up(self) -> None:
         with suppress(BlockingIOError):
             os.write(self._wake, b".")
 
@@ -71,12 +71,12 @@ class OutputLoop:
             with selectors.DefaultSelector() as selector:
                 selector.register(wakes, selectors.EVENT_READ)
                 while self.running() or not self._is_closing:
-                    self._round(selector, wakes)
+                    self._run_once(selector, wakes)
         finally:
             os.close(wakes)
             os.close(wake)
 
-    def _round(self, selector: selectors.BaseSelector, wakes: int) -> None:
+    def _run_once(self, selector: selectors.BaseSelector, wakes: int) -> None:
         with self._lock:
             new, self._new = self._new, []
         for process in new:

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from toolcharter import Denied, TerminalSize, ToolError, ToolRuntime
-from toolcharter_process.inbox import InboxNotices, Teller
+from toolcharter_process.inbox import InboxNotices, TaskThread
 from toolcharter_process.managed import ManagedProcess, utc_now
 from toolcharter_process.output_loop import OutputLoop
 from toolcharter_process.policy import ProcessPolicy, ProcessReason
 from toolcharter_process.state import (
     HANDLE,
-    Kept,
+    KeptRecord,
     Log,
     ProcessState,
     Record,
@@ -24,7 +24,7 @@ from toolcharter_process.state import (
     session_digest,
     unavailable,
 )
-from toolcharter_process.supervised import SupervisedProcess, SupervisorSpec, start_supervisor, taken
+from toolcharter_process.supervised import SupervisedProcess, SupervisorSpec, start_supervisor, take_notices
 from toolcharter_process.watches import Notice, Notices
 
 SHELL = ("bash", "--noprofile", "--norc", "-p", "-c", "--")
@@ -32,7 +32,7 @@ SHELL = ("bash", "--noprofile", "--norc", "-p", "-c", "--")
 begins with a dash from being an option. Source: bash(1), OPTIONS and INVOCATION."""
 
 
-class Seen(NamedTuple):
+class SessionProcess(NamedTuple):
     """One process as a session sees it."""
 
     record: Record
@@ -48,7 +48,7 @@ class Seen(NamedTuple):
             return "ended"
         return "elsewhere" if self.record.has_owner() else "lost"
 
-    def shown(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Any]:
         """Return the process's data for a result."""
         record, code = self.record, self.record.exit_code
         return {
@@ -73,7 +73,7 @@ class ProcessTable:
         self._rt = rt
         self._output_loop = OutputLoop()
         self._notices: dict[str, Notices] = {}
-        self._teller = Teller()
+        self._inbox_thread = TaskThread()
         self._lock = threading.Lock()
         self._spawned: set[str] = set()
         """The handles of kept processes that this toolbox has started."""
@@ -85,10 +85,10 @@ class ProcessTable:
         """End all processes that the policy does not keep, and wait until they have ended."""
         for handle in self._spawned:
             with suppress(ToolError):
-                if live := self._reached(self.state.load(handle)):
-                    live.free()
+                if live := self._connect(self.state.load(handle)):
+                    live.mark_free()
         self._output_loop.close()
-        self._teller.close()
+        self._inbox_thread.close()
 
     def session(self) -> str:
         """Return the digest of the current call's session, and restart the session's timeout."""
@@ -96,15 +96,15 @@ class ProcessTable:
         people = (caller.agent, caller.user, caller.channel, caller.chat)
         name = caller.session or (repr(people) if any(people) else "")
         session = session_digest(caller.apart(name) if name or caller.tenant else None)
-        for process in self._running_of(session):
-            process.abandoned_at = _after(self.policy.session_timeout_s)
+        for process in self._running_processes(session):
+            process.abandoned_at = _time_after(self.policy.session_timeout_s)
         return session
 
     def notices(self, session: str) -> Notices:
         """Return the session's queue of notices."""
         with self._lock:
             if session not in self._notices:
-                new = InboxNotices(self._rt.inbox, self._teller) if self.policy.tell_in_inbox else Notices()
+                new = InboxNotices(self._rt.inbox, self._inbox_thread) if self.policy.tell_in_inbox else Notices()
                 self._notices[session] = new
             return self._notices[session]
 
@@ -113,7 +113,7 @@ class ProcessTable:
         notices = self.notices(session)
         for handle in list(self._heard.get(session, ())):
             record = self.state.load(handle)
-            told, is_last = taken(self.state, record) if record else (([], 0), True)
+            told, is_last = take_notices(self.state, record) if record else (([], 0), True)
             notices.extend(*told)
             if is_last:
                 self._heard[session].discard(handle)
@@ -125,7 +125,7 @@ class ProcessTable:
         Raises:
             Denied: `too_many_processes`.
         """
-        if len(self._running_of(session)) + self._kept_of(session) >= self.policy.max_processes:
+        if len(self._running_processes(session)) + self._count_kept(session) >= self.policy.max_processes:
             raise Denied(
                 ProcessReason.TOO_MANY_PROCESSES,
                 f"{self.policy.max_processes} processes run already.",
@@ -154,14 +154,14 @@ class ProcessTable:
                 self.state.forget(record.handle)
                 raise unavailable(f"{error.strerror}") from error
             process = ManagedProcess(self._start(record, log, size), record, self.state, log, notices)
-            process.expires = _after(self.policy.max_runtime_s)
-            process.abandoned_at = _after(self.policy.session_timeout_s)
+            process.expires = _time_after(self.policy.max_runtime_s)
+            process.abandoned_at = _time_after(self.policy.session_timeout_s)
             if pattern:
                 process.watch(pattern)
             self._output_loop.add(process)
         return process
 
-    def find(self, session: str, handle: str) -> Seen:
+    def find(self, session: str, handle: str) -> SessionProcess:
         """Return one of the session's processes.
 
         Raises:
@@ -169,13 +169,13 @@ class ProcessTable:
         """
         live = self._output_loop.find(handle)
         record = live.record if live else self.state.load(handle) if HANDLE.fullmatch(handle) else None
-        if record is None or not self._is_of(record, session):
+        if record is None or not self._belongs_to(record, session):
             raise ToolError(
                 f"There is no process {handle[:40]!r}.",
                 reason=ProcessReason.UNKNOWN_HANDLE,
                 hint="The action `list` names the processes there are.",
             )
-        return self._seen(record, live, session)
+        return self._resolve_process(record, live, session)
 
     def find_running(self, session: str, handle: str) -> ManagedProcess | SupervisedProcess:
         """Return one of the session's processes, which has to be running.
@@ -188,10 +188,10 @@ class ProcessTable:
             raise ToolError(f"The process {handle!r} is {seen.state}.", reason=ProcessReason.NOT_RUNNING)
         return seen.live
 
-    def of(self, session: str) -> list[Seen]:
+    def list_for(self, session: str) -> list[SessionProcess]:
         """Return all of the session's processes, latest first."""
-        mine = (record for record in self.state.records() if self._is_of(record, session))
-        found = [self._seen(record, self._output_loop.find(record.handle), session) for record in mine]
+        mine = (record for record in self.state.records() if self._belongs_to(record, session))
+        found = [self._resolve_process(record, self._output_loop.find(record.handle), session) for record in mine]
         return sorted(found, key=lambda seen: seen.record.started_at, reverse=True)
 
     def _start(self, record: Record, log: Log, size: TerminalSize) -> Any:
@@ -213,10 +213,12 @@ class ProcessTable:
 
     def _keep(self, record: Record, size: TerminalSize, pattern: str) -> SupervisedProcess:
         """Start a supervisor, which starts the process."""
-        record.kept = Kept(owners=self._owners(), origin_pid=record.harness_pid, origin_started=record.harness_started)
+        record.kept = KeptRecord(
+            owners=self._owners(), origin_pid=record.harness_pid, origin_started=record.harness_started
+        )
         spec = SupervisorSpec(
             record,
-            self.state.fixed(),
+            self.state.with_fixed_path(),
             self._rt.detach((*SHELL, record.command), **self._options(size)),
             pattern,
             self.policy.max_log_bytes,
@@ -234,34 +236,34 @@ class ProcessTable:
         people = (self._rt.profile, caller.agent, caller.group, caller.user, caller.project, *tenant)
         return session_digest(repr(people))
 
-    def _is_of(self, record: Record, session: str) -> bool:
+    def _belongs_to(self, record: Record, session: str) -> bool:
         if record.session == session:
             return True
         kept = record.kept
         return kept is not None and kept.owners == self._owners() and kept.is_inherited()
 
-    def _seen(self, record: Record, live: ManagedProcess | None, session: str) -> Seen:
+    def _resolve_process(self, record: Record, live: ManagedProcess | None, session: str) -> SessionProcess:
         if live is not None or record.kept is None:
-            return _seen(record, live)
+            return _session_process(record, live)
         self._heard.setdefault(session, set()).add(record.handle)
-        return Seen(record, self._reached(record))
+        return SessionProcess(record, self._connect(record))
 
-    def _reached(self, record: Record | None) -> SupervisedProcess | None:
+    def _connect(self, record: Record | None) -> SupervisedProcess | None:
         """Return a kept process; None if it has ended, or its supervisor cannot be reached."""
         if record is None or record.ended is not None or not record.has_owner():
             return None
         process = SupervisedProcess(record, self.state)
         try:
-            process.look()
+            process.refresh()
         except ToolError:
             return None
         return process
 
-    def _kept_of(self, session: str) -> int:
-        mine = (record for record in self.state.records() if record.kept and self._is_of(record, session))
+    def _count_kept(self, session: str) -> int:
+        mine = (record for record in self.state.records() if record.kept and self._belongs_to(record, session))
         return sum(record.ended is None and record.has_owner() for record in mine)
 
-    def _running_of(self, session: str) -> list[ManagedProcess]:
+    def _running_processes(self, session: str) -> list[ManagedProcess]:
         return [one for one in self._output_loop.running() if one.record.session == session]
 
     def _forget_old(self) -> None:
@@ -269,17 +271,17 @@ class ProcessTable:
         ended = [
             record
             for record in self.state.records()
-            if _seen(record, self._output_loop.find(record.handle)).state in {"ended", "lost"}
+            if _session_process(record, self._output_loop.find(record.handle)).state in {"ended", "lost"}
         ]
         ended.sort(key=lambda record: record.started_at, reverse=True)
         for record in ended[self.policy.max_records - 1 :]:
             self.state.forget(record.handle)
 
 
-def _seen(record: Record, live: ManagedProcess | None) -> Seen:
+def _session_process(record: Record, live: ManagedProcess | None) -> SessionProcess:
     if live is None:
-        return Seen(record, None)
-    return Seen(live.record, None if live.has_ended.is_set() else live)
+        return SessionProcess(record, None)
+    return SessionProcess(live.record, None if live.has_ended.is_set() else live)
 
 
 def new_record(session: str, command: str, size: TerminalSize) -> Record:
@@ -296,5 +298,5 @@ def new_record(session: str, command: str, size: TerminalSize) -> Record:
     )
 
 
-def _after(seconds: float | None) -> float:
+def _time_after(seconds: float | None) -> float:
     return float("inf") if seconds is None else time.monotonic() + seconds

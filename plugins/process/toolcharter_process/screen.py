@@ -24,14 +24,14 @@ _ESCAPES = re.compile(
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
-def plain(text: str) -> str:
+def strip_controls(text: str) -> str:
     """Return *text* without control sequences. Of a line that was overwritten (CR), the last version is kept."""
     text = _ESCAPES.sub("", text)
     lines = (line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n"))
     return _CONTROLS.sub("", "\n".join(lines))
 
 
-class Picture(NamedTuple):
+class ScreenContents(NamedTuple):
     """The contents of a screen."""
 
     lines: tuple[str, ...]
@@ -41,7 +41,7 @@ class Picture(NamedTuple):
     column: int
 
 
-def draw(output: bytes, size: TerminalSize) -> Picture:
+def render_screen(output: bytes, size: TerminalSize) -> ScreenContents:
     """Return the screen of a terminal of *size* after *output*."""
     pyte: Any = import_module("pyte")  # on first use: only `capture` draws
     screen = pyte.Screen(size.columns, size.rows)
@@ -58,7 +58,7 @@ def draw(output: bytes, size: TerminalSize) -> Picture:
     lines = [line.rstrip() for line in screen.display]
     while lines and not lines[-1]:
         lines.pop()
-    return Picture(tuple(lines), screen.cursor.y, screen.cursor.x)
+    return ScreenContents(tuple(lines), screen.cursor.y, screen.cursor.x)
 
 
 def _pieces(output: bytes) -> Iterator[bytes]:

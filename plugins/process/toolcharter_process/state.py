@@ -21,7 +21,7 @@ _BEGINNING = re.compile(rb"(?<=\n)|(?<=\r)(?!\n)|(?=\x1b\[[0-9;]*[Hf])")
 _ENDS = b"\r\n"
 
 
-class Kept(BaseModel):
+class KeptRecord(BaseModel):
     """The additional record of a process that may outlive its session."""
 
     model_config = ConfigDict(strict=True, extra="forbid")
@@ -66,7 +66,7 @@ class Record(BaseModel):
     exit_code: int | None = None
     log_lost: bool = False
     """Whether some of its output could not be written."""
-    kept: Kept | None = None
+    kept: KeptRecord | None = None
     """None if it ends with its session."""
 
     def has_owner(self) -> bool:
@@ -106,7 +106,7 @@ class ProcessState:
         self._base = base
         self._workspace = Path(os.path.realpath(workspace))
 
-    def fixed(self) -> "ProcessState":
+    def with_fixed_path(self) -> "ProcessState":
         """Return the same folder with a fixed path, for another process's environment; raises as `default_folder`."""
         return ProcessState(self._base or default_folder(), self._workspace)
 
@@ -185,7 +185,7 @@ class ProcessState:
         if not is_cut:
             data = _end_of(before, max_bytes + 1 - len(data)) + data
             is_cut = len(data) > max_bytes
-        return _from_a_beginning(data[-max_bytes:]) if is_cut else data
+        return _from_line_start(data[-max_bytes:]) if is_cut else data
 
 
 class Log:
@@ -214,7 +214,7 @@ class Log:
         left = memoryview(data)
         while left:
             if self._size >= self._half:
-                self._turn()
+                self._rotate()
             written = os.write(self._file, left[: self._half - self._size])
             self._size += written
             self._ends = left[written - 1] in _ENDS
@@ -226,18 +226,18 @@ class Log:
             os.close(self._file)
             self._file = -1
 
-    def _turn(self) -> None:
+    def _rotate(self) -> None:
         with suppress(FileNotFoundError):  # an earlier turn that failed half-way has moved it already
             if self._is_cut:
-                self._mend()
+                self._drop_partial_line()
             self._path.replace(self._path.with_suffix(".log.1"))
         self.close()
         self._file = _new_file(self._path)
         self._size, self._is_cut = 0, not self._ends
 
-    def _mend(self) -> None:
+    def _drop_partial_line(self) -> None:
         """Drop the rest of a line at the start of the file: the file with its beginning is about to be replaced."""
-        whole = _from_a_beginning(self._path.read_bytes())
+        whole = _from_line_start(self._path.read_bytes())
         new = self._path.with_suffix(".log.new")
         with os.fdopen(_new_file(new), "wb") as file:
             file.write(whole)
@@ -266,7 +266,7 @@ def _new_file(path: Path) -> int:
     return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | _NO_LINK, 0o600)
 
 
-def _from_a_beginning(data: bytes) -> bytes:
+def _from_line_start(data: bytes) -> bytes:
     """Return *data* from the first beginning of a line on, because its own beginning is lost.
 
     If no line follows, only its line break is left.

@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 from toolcharter import Denied, Detached, ToolError, python_command
 from toolcharter_process.policy import ProcessReason
 from toolcharter_process.state import ProcessState, Record, socket_name
-from toolcharter_process.watches import Notice, compiled
+from toolcharter_process.watches import Notice, compile_pattern
 from toolcharter_process.wire import ask
 
 POLL_S = 0.02
-GO_ON = b"go on\n"
+CONFIRMED = b"go on\n"
 """Sent to a supervisor once its answer has arrived; without it, the supervisor ends what it has started."""
-LEAVING_S = 2.0
+EXIT_WAIT_S = 2.0
 """How long a supervisor that no longer answers may take to record its process's end, in seconds."""
 START_S = 30.0
 """How long a supervisor may take to start, in seconds."""
@@ -50,7 +50,7 @@ class SupervisedProcess:
         self.record = record
         self._state = state
 
-    def look(self) -> None:
+    def refresh(self) -> None:
         """Update the record with facts that only the supervisor knows so far."""
         told = self._ask_or_see_end("status")
         self.record.log_lost = bool(told.get("log_lost", self.record.log_lost))
@@ -84,14 +84,14 @@ class SupervisedProcess:
 
     def watch(self, pattern: str) -> str:
         """Add a watch; raises as `Watches.add`."""
-        compiled(pattern)
+        compile_pattern(pattern)
         return str(self._ask("watch", pattern=pattern)["watch"])
 
     def unwatch(self, name: str) -> bool:
         """Remove a watch, or all watches if *name* is empty; return whether there was such a watch."""
         return bool(self._ask("unwatch", watch=name)["found"])
 
-    def watched(self) -> list[dict[str, str]]:
+    def list_watches(self) -> list[dict[str, str]]:
         """Return its watches; none if it has ended."""
         found: list[dict[str, str]] = self._ask_or_see_end("status").get("watches", [])
         return found
@@ -101,7 +101,7 @@ class SupervisedProcess:
         told = self._ask("notices")
         return told["notices"], told["dropped"]
 
-    def free(self) -> None:
+    def mark_free(self) -> None:
         """Notify the supervisor that the toolbox is being closed."""
         self._ask("free")
 
@@ -110,7 +110,7 @@ class SupervisedProcess:
         try:
             return self._ask(what, **more)
         except ToolError:
-            self.wait_for_end(LEAVING_S)
+            self.wait_for_end(EXIT_WAIT_S)
             self.record = self._state.load(self.record.handle) or self.record
             if self.record.ended is None:
                 raise
@@ -132,7 +132,7 @@ class SupervisedProcess:
         return told
 
 
-def taken(state: ProcessState, record: Record) -> tuple[tuple[list[Notice], int], bool]:
+def take_notices(state: ProcessState, record: Record) -> tuple[tuple[list[Notice], int], bool]:
     """Take the notices of a kept process, and whether these are its last."""
     if record.has_owner():
         try:
@@ -157,30 +157,30 @@ def start_supervisor(spec: SupervisorSpec, deadline: float) -> None:
             `tool_error`, if the supervisor does not start. No program is left running then.
     """
     said = b""
-    with suppress(BrokenPipeError), _launched() as process:
+    with suppress(BrokenPipeError), _launch_supervisor() as process:
         try:
-            said = _told(process, spec, deadline)
+            said = _confirm_start(process, spec, deadline)
         finally:
-            # The launcher is not needed any more. The supervisor ends its program if it has not read GO_ON by now.
+            # The launcher is not needed any more. The supervisor ends its program if it has not read CONFIRMED by now.
             process.kill()
     if said != STARTED:
-        raise _failure(said)
+        raise _parse_failure(said)
 
 
-def _told(process: "subprocess.Popen[bytes]", spec: SupervisorSpec, deadline: float) -> bytes:
+def _confirm_start(process: "subprocess.Popen[bytes]", spec: SupervisorSpec, deadline: float) -> bytes:
     stdin, stdout = process.stdin, process.stdout
-    assert stdin is not None  # noqa: S101 - `_launched` makes the pipes; for the type checkers
+    assert stdin is not None  # noqa: S101 - `_launch_supervisor` makes the pipes; for the type checkers
     assert stdout is not None  # noqa: S101 - as above
     stdin.write(pickle.dumps(spec))
     stdin.flush()
     said = _answer(stdout.fileno(), min(deadline, time.monotonic() + START_S))
     if said == STARTED:
-        stdin.write(GO_ON)
+        stdin.write(CONFIRMED)
         stdin.flush()
     return said
 
 
-def _launched() -> "subprocess.Popen[bytes]":
+def _launch_supervisor() -> "subprocess.Popen[bytes]":
     variables = {"PATH": "/usr/bin:/bin", "HOME": os.environ.get("HOME", "/"), "LC_ALL": "C.UTF-8"}
     return subprocess.Popen(  # noqa: S603 - our own module, by our own Python
         python_command(_MAIN), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd="/",
@@ -206,7 +206,7 @@ def failure_line(error: Denied | ToolError) -> bytes:
     return json.dumps(facts).encode() + b"\n"
 
 
-def _failure(said: bytes) -> Denied | ToolError:
+def _parse_failure(said: bytes) -> Denied | ToolError:
     if not said:
         return ToolError("The supervisor of the process did not start.")
     facts = json.loads(said)

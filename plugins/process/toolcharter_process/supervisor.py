@@ -19,8 +19,8 @@ from toolcharter import Denied, ToolError
 from toolcharter_process import wire
 from toolcharter_process.managed import ManagedProcess
 from toolcharter_process.output_loop import OutputLoop
-from toolcharter_process.state import Kept, Log, Record, process_started, socket_name, unavailable
-from toolcharter_process.supervised import GO_ON, STARTED, SupervisorSpec, failure_line
+from toolcharter_process.state import KeptRecord, Log, Record, process_started, socket_name, unavailable
+from toolcharter_process.supervised import CONFIRMED, STARTED, SupervisorSpec, failure_line
 from toolcharter_process.watches import Notices
 
 BEAT_S = 0.1
@@ -59,7 +59,7 @@ class Supervisor:
 
     def forget(self) -> None:
         """End the process and remove its record, because no caller knows of it."""
-        self._leave()
+        self._shut_down()
         self._state.forget(self._record.handle)
 
     def serve(self) -> None:
@@ -69,9 +69,9 @@ class Supervisor:
                 self._process.terminate("closed")
             self._answer_one()
         give_up = time.monotonic() + LINGER_S
-        while not self._is_remembered() and time.monotonic() < give_up:
+        while not self._save_end() and time.monotonic() < give_up:
             self._answer_one()
-        self._leave()
+        self._shut_down()
 
     def _begin(self, spec: SupervisorSpec) -> ManagedProcess:
         path = self._state.path(socket_name(self._record.handle))
@@ -94,15 +94,15 @@ class Supervisor:
         output_loop.add(process)
         return process
 
-    def _leave(self) -> None:
+    def _shut_down(self) -> None:
         """End the process, close the socket, and remove it."""
         self._stack.close()
         with suppress(OSError):
             self._state.path(socket_name(self._record.handle)).unlink()
 
-    def _is_remembered(self) -> bool:
+    def _save_end(self) -> bool:
         """Save the end with the notices that no session has taken; return whether that succeeded."""
-        kept = _kept(self._record)
+        kept = _kept_record(self._record)
         told, dropped = self._notices.take()
         kept.notices = [*kept.notices, *told]
         kept.notices_dropped += dropped
@@ -114,12 +114,12 @@ class Supervisor:
 
     def _answer_one(self) -> None:
         with suppress(OSError):
-            connection, asked = wire.accept(self._server)
-            wire.answer(connection, self._answer(asked))
+            connection, request = wire.accept(self._server)
+            wire.answer(connection, self._answer(request))
 
-    def _answer(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+    def _answer(self, request: Mapping[str, Any]) -> dict[str, Any]:
         try:
-            return self._answers[asked["do"]](asked)
+            return self._answers[request["do"]](request)
         except (KeyError, TypeError, ValueError, OSError, ToolError) as error:
             return {"error": f"{type(error).__name__}: {error}"}
 
@@ -130,43 +130,43 @@ class Supervisor:
             "write": self._write,
             "signal": self._signal,
             "end": self._end,
-            "watch": lambda asked: {"watch": self._process.watch(asked["pattern"])},
-            "unwatch": lambda asked: {"found": self._process.unwatch(asked["watch"])},
-            "notices": self._tell,
-            "free": self._free,
+            "watch": lambda request: {"watch": self._process.watch(request["pattern"])},
+            "unwatch": lambda request: {"found": self._process.unwatch(request["watch"])},
+            "notices": self._take_notices,
+            "free": self._mark_free,
         }
 
     def _status(self, _: Mapping[str, Any]) -> dict[str, Any]:
-        return {"log_lost": self._record.log_lost, "watches": self._process.watched()}
+        return {"log_lost": self._record.log_lost, "watches": self._process.list_watches()}
 
-    def _write(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+    def _write(self, request: Mapping[str, Any]) -> dict[str, Any]:
         # The client sends the rest again, so that the supervisor never waits for a slow reader.
-        return {"taken": self._process.write(base64.b64decode(asked["data"], validate=True), 0.0)}
+        return {"taken": self._process.write(base64.b64decode(request["data"], validate=True), 0.0)}
 
-    def _signal(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        self._process.signal(signal.Signals(asked["number"]))
+    def _signal(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        self._process.signal(signal.Signals(request["number"]))
         return {}
 
-    def _end(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        self._process.terminate(asked["why"] if asked["why"] in _ENDINGS else "killed")
+    def _end(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        self._process.terminate(request["why"] if request["why"] in _ENDINGS else "killed")
         return {}
 
-    def _tell(self, _: Mapping[str, Any]) -> dict[str, Any]:
+    def _take_notices(self, _: Mapping[str, Any]) -> dict[str, Any]:
         notices, dropped = self._notices.take()
         return {"notices": notices, "dropped": dropped}
 
-    def _free(self, _: Mapping[str, Any]) -> dict[str, Any]:
-        self._process.note(_set_free)
+    def _mark_free(self, _: Mapping[str, Any]) -> dict[str, Any]:
+        self._process.update_record(_set_free)
         return {}
 
 
-def _kept(record: Record) -> Kept:
+def _kept_record(record: Record) -> KeptRecord:
     assert record.kept is not None  # noqa: S101 - supervisors have only kept processes; for the type checkers
     return record.kept
 
 
 def _set_free(record: Record) -> None:
-    _kept(record).is_free = True
+    _kept_record(record).is_free = True
 
 
 def supervise(spec: SupervisorSpec, orders: IO[bytes], answers: IO[bytes]) -> None:
@@ -177,18 +177,18 @@ def supervise(spec: SupervisorSpec, orders: IO[bytes], answers: IO[bytes]) -> No
     try:
         supervisor = Supervisor(spec)
     except (Denied, ToolError) as error:
-        _say(answers, failure_line(error))
+        _send_line(answers, failure_line(error))
         return
     signal.signal(signal.SIGTERM, supervisor.end)
-    _say(answers, STARTED)
-    if orders.readline() == GO_ON:
+    _send_line(answers, STARTED)
+    if orders.readline() == CONFIRMED:
         answers.close()
         supervisor.serve()
     else:
         supervisor.forget()
 
 
-def _say(answers: IO[bytes], line: bytes) -> None:
+def _send_line(answers: IO[bytes], line: bytes) -> None:
     with suppress(BrokenPipeError):
         answers.write(line)
         answers.flush()

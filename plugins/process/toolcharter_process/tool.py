@@ -7,7 +7,7 @@ from typing import Annotated, Any, get_args
 from pydantic import Field
 
 from toolcharter import ConfigurationError, Fault, Invocation, TerminalSize, ToolRuntime, ToolSpec
-from toolcharter_process.actions import INPUT_ACTIONS, TABLE, Action, Answer, Request, Signal
+from toolcharter_process.actions import ACTIONS, INPUT_ACTIONS, Action, Answer, Request, Signal
 from toolcharter_process.policy import ProcessPolicy, ProcessReason
 from toolcharter_process.process_table import ProcessTable
 
@@ -55,7 +55,7 @@ def build(workspace: Path, policy: ProcessPolicy, rt: ToolRuntime) -> Callable[.
         session = processes.session()
         size = TerminalSize(rows, columns)
         request = Request(session, rt.deadline, command, handle, text, keys, signal, lines, pattern, watch, size)
-        work = TABLE[action](processes, request)
+        work = ACTIONS[action](processes, request)
         ctx.policy_passed()
         answer = _with_notices(work(), processes, session)
         return ctx.ok(answer.text, data=answer.data)

@@ -9,7 +9,7 @@ from typing import Any
 
 from toolcharter import ToolError, scrub_text
 from toolcharter_process.policy import ProcessReason
-from toolcharter_process.screen import plain
+from toolcharter_process.screen import strip_controls
 
 MAX_LINE_CHARS = 4000
 """A longer line is split."""
@@ -30,7 +30,7 @@ process ended."""
 class Notices:
     """The latest notices that one session has not taken yet, and how many older ones were dropped."""
 
-    tells_ends = False
+    reports_ends = False
     """Whether there is a notice of a process's end even if no watch waits for it."""
 
     def __init__(self) -> None:
@@ -59,7 +59,7 @@ class _Watch:
     def __init__(self, name: str, pattern: str) -> None:
         self.name = name
         self.pattern = pattern
-        self.finds = compiled(pattern)
+        self.finds = compile_pattern(pattern)
         self.last_line = -1
         """The number of the line that matched last, so that an incomplete line causes only one notice."""
 
@@ -95,11 +95,11 @@ class Watches:
         """Remove all watches."""
         self._watches.clear()
 
-    def listed(self) -> list[dict[str, str]]:
+    def describe(self) -> list[dict[str, str]]:
         """Return each watch with its pattern."""
         return [{"watch": one.name, "pattern": one.pattern} for one in self._watches.values()]
 
-    def see(self, output: bytes) -> None:
+    def feed(self, output: bytes) -> None:
         """Match more output. An incomplete line is matched, too: a prompt never becomes complete."""
         *lines, self._rest = (self._rest + self._decoder.decode(output)).split("\n")
         while len(self._rest) > MAX_LINE_CHARS:
@@ -108,35 +108,35 @@ class Watches:
             lines.append(self._rest[:end])
             self._rest = self._rest[end:]
         for line in lines:
-            self._look_at(line)
+            self._match_line(line)
             self._line += 1
         if self._rest:
-            self._look_at(self._rest, is_whole=False)
+            self._match_line(self._rest, is_whole=False)
 
     def end(self, how: str) -> None:
         """Add the notices of the process's end."""
         watching = [watch for watch in self._watches.values() if watch.finds is None]
-        if not watching and self._notices.tells_ends:
+        if not watching and self._notices.reports_ends:
             watching = [_Watch("end", "")]
         for watch in watching:
-            self._tell(watch, "exit", how)
+            self._notify(watch, "exit", how)
 
-    def _look_at(self, line: str, *, is_whole: bool = True) -> None:
+    def _match_line(self, line: str, *, is_whole: bool = True) -> None:
         waiting = [one for one in self._watches.values() if one.finds is not None and one.last_line != self._line]
         if not waiting:
             return
-        text = plain(line)
+        text = strip_controls(line)
         for watch in waiting:
             if watch.finds is not None and watch.finds.search(text):
                 watch.last_line = self._line
-                self._tell(watch, "match", text if is_whole else _LAST_WORD.sub("...", text))
+                self._notify(watch, "match", text if is_whole else _LAST_WORD.sub("...", text))
 
-    def _tell(self, watch: _Watch, event: str, text: str) -> None:
+    def _notify(self, watch: _Watch, event: str, text: str) -> None:
         shown = scrub_text(text)[0][:MAX_SHOWN_CHARS]  # scrubbed before the cut: half a secret cannot be recognized
         self._notices.add({"handle": self._handle, "watch": watch.name, "event": event, "text": shown})
 
 
-def compiled(pattern: str) -> Any:
+def compile_pattern(pattern: str) -> Any:
     """Compile the *pattern* of a watch; None if it is empty, which means the process's end.
 
     Raises:

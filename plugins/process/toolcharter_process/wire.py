@@ -21,7 +21,7 @@ _BACKLOG = 16
 _CREDENTIALS = struct.Struct("iII")
 
 
-class NotOurs(OSError):
+class WrongPeer(OSError):
     """The other side is not the expected process or user."""
 
 
@@ -29,7 +29,7 @@ def listen(path: Path) -> socket.socket:
     """Open a listening socket at *path*, in a folder that only the user can open. Raises the system's errors."""
     server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        with _short(path) as name:
+        with _short_name(path) as name:
             server.bind(name)
             os.chmod(name, 0o600)  # noqa: PTH101 - a path of this process only; before `listen` no client can connect
         server.listen(_BACKLOG)
@@ -57,9 +57,9 @@ def accept(server: socket.socket) -> tuple[socket.socket, dict[str, Any]]:
 
 
 def _require_toolbox(connection: socket.socket) -> None:
-    pid, user, _ = _other(connection)
+    pid, user, _ = _peer_credentials(connection)
     if user != os.geteuid() or is_marked(pid):
-        raise NotOurs("only toolboxes of the same user may ask")
+        raise WrongPeer("only toolboxes of the same user may ask")
 
 
 def answer(connection: socket.socket, message: dict[str, Any]) -> None:
@@ -77,16 +77,16 @@ def ask(path: Path, pid: int, message: dict[str, Any]) -> dict[str, Any]:
     """
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(PATIENCE_S)
-        with _short(path) as name:
+        with _short_name(path) as name:
             connection.connect(name)
-        if _other(connection)[:2] != (pid, os.geteuid()):
-            raise NotOurs("another process or user listens there")
+        if _peer_credentials(connection)[:2] != (pid, os.geteuid()):
+            raise WrongPeer("another process or user listens there")
         _write(connection, message)
         return _read(connection)
 
 
 @contextmanager
-def _short(path: Path) -> Generator[str]:
+def _short_name(path: Path) -> Generator[str]:
     """Yield a name for *path* that is short enough for a socket's address."""
     folder = os.open(path.parent, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
@@ -95,7 +95,7 @@ def _short(path: Path) -> Generator[str]:
         os.close(folder)
 
 
-def _other(connection: socket.socket) -> tuple[int, int, int]:
+def _peer_credentials(connection: socket.socket) -> tuple[int, int, int]:
     """Return the process, user and group of the other side at the time when it connected or began to listen."""
     found = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
     pid, user, group = _CREDENTIALS.unpack(found)

@@ -11,7 +11,7 @@ from toolcharter import event_lines, with_rotated
 from toolcharter_prometheus.counts import EventMetrics
 
 
-class _Counted(CollectorRegistry):
+class _WithoutCreationTimes(CollectorRegistry):
     """The metrics of another registry, without their creation times: the events in the files are older."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
@@ -40,7 +40,7 @@ def command(files: Sequence[str], rotated: bool) -> None:  # noqa: FBT001 - clic
     with click.progressbar(length=size, file=sys.stderr, hidden=not sys.stderr.isatty()) as bar:
         for line in event_lines(names, bar.update):
             metrics.add(line.raw)
-    click.echo(generate_latest(_Counted(registry)), nl=False)
+    click.echo(generate_latest(_WithoutCreationTimes(registry)), nl=False)
     if metrics.unreadable:
         click.echo(f"{metrics.unreadable} lines are no events", err=True)
         click.get_current_context().exit(1)

@@ -1,7 +1,7 @@
 """`EventMetrics`: counts event lines in Prometheus's metrics.
 
 Each label has few values. A tool that the profile does not have is counted as `(unknown)`, because a model made up its
-name. After `MOST_NAMES` values of one label, all further values are counted as `(others)`.
+name. After `MAX_LABEL_VALUES` values of one label, all further values are counted as `(others)`.
 """
 
 import json
@@ -10,13 +10,13 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
-MOST_NAMES = 200
+MAX_LABEL_VALUES = 200
 """How many values of one label, such as tools, profiles or reasons, have their own series."""
 UNKNOWN = "(unknown)"
 OTHERS = "(others)"
 BUCKETS_S = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
 """The borders of the histogram, in seconds."""
-_OF_INTEREST = (b'"hook.tool.after"', b'"hook.approval.decision"')
+_COUNTED_EVENTS = (b'"hook.tool.after"', b'"hook.approval.decision"')
 
 
 class EventMetrics:
@@ -50,7 +50,7 @@ class EventMetrics:
 
     def add(self, line: bytes) -> None:
         """Count one line; a line that is no event of toolcharter is counted in `unreadable`."""
-        if not any(name in line for name in _OF_INTEREST) and line.startswith(b'{"event":"'):
+        if not any(name in line for name in _COUNTED_EVENTS) and line.startswith(b'{"event":"'):
             return
         try:
             event = json.loads(line)
@@ -58,14 +58,16 @@ class EventMetrics:
                 case "hook.tool.after":
                     self._add_call(event)
                 case "hook.approval.decision":
-                    self._approvals.labels(*self._about(event), self._known("answer", event["answer"])).inc()
+                    self._approvals.labels(
+                        *self._call_labels(event), self._limited_label("answer", event["answer"])
+                    ).inc()
                 case _:
                     pass
         except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
             self.unreadable += 1
 
     def _add_call(self, event: Mapping[str, Any]) -> None:
-        about, outcome = self._about(event), self._known("outcome", event["outcome"])
+        about, outcome = self._call_labels(event), self._limited_label("outcome", event["outcome"])
         elapsed_s, redactions = float(event["elapsed_ms"]) / 1000, int(event["redactions"])
         series = self._series.get((*about, outcome))
         if series is None:  # Looking a series up by its labels takes longer than counting.
@@ -75,21 +77,21 @@ class EventMetrics:
         calls.inc()
         durations.observe(elapsed_s)
         if outcome == "denied":
-            words = self._known("reason", event["reason"]), self._known("stage", event["stage"])
+            words = self._limited_label("reason", event["reason"]), self._limited_label("stage", event["stage"])
             self._denials.labels(*about, *words).inc()
         elif outcome == "error":
-            self._errors.labels(*about, self._known("reason", event["reason"])).inc()
+            self._errors.labels(*about, self._limited_label("reason", event["reason"])).inc()
         if redactions:
             self._redactions.labels(*about).inc(redactions)
 
-    def _about(self, event: Mapping[str, Any]) -> tuple[str, str]:
-        tool = UNKNOWN if event.get("reason") == "unknown_tool" else self._known("tool", event["tool"])
-        return self._known("profile", event["profile"]), tool
+    def _call_labels(self, event: Mapping[str, Any]) -> tuple[str, str]:
+        tool = UNKNOWN if event.get("reason") == "unknown_tool" else self._limited_label("tool", event["tool"])
+        return self._limited_label("profile", event["profile"]), tool
 
-    def _known(self, label: str, value: object) -> str:
+    def _limited_label(self, label: str, value: object) -> str:
         names, name = self._names.setdefault(label, set()), str(value)
         if name not in names:
-            if len(names) >= MOST_NAMES:
+            if len(names) >= MAX_LABEL_VALUES:
                 return OTHERS
             names.add(name)
         return name

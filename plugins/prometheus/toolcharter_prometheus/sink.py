@@ -47,7 +47,7 @@ class ScrapedSink(PrometheusSink):
         super().__init__(registry)
         shown = make_wsgi_app(registry)
         kind = _Server6 if ":" in host else _Server
-        self._server = make_server(host, port, shown if expose else _for_loopback(shown), kind, _Handler)
+        self._server = make_server(host, port, shown if expose else _require_loopback_host(shown), kind, _Handler)
         self._thread = Thread(target=self._server.serve_forever, name="toolcharter-prometheus", daemon=True)
         self._thread.start()
 
@@ -81,7 +81,7 @@ class _Handler(WSGIRequestHandler):
         """Log nothing: events may go to standard error."""
 
 
-def _for_loopback(shown: Application) -> Application:
+def _require_loopback_host(shown: Application) -> Application:
     """Refuse requests whose `Host` is not loopback: a web page may point its name to our address (DNS rebinding)."""
 
     def checked(environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:

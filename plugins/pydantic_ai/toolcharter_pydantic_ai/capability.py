@@ -23,7 +23,7 @@ _RETRIES = (ModelRetry, ToolRetryError)
 # The framework has converted both failures to its own exceptions before a capability sees them.
 _STOPS = (*_DEFERRALS, *_RETRIES, ToolFailed, ToolFailedError)
 
-_JUDGED: ContextVar[dict[str, Any] | None] = ContextVar("judged", default=None)
+_JUDGED_ARGS: ContextVar[dict[str, Any] | None] = ContextVar("judged", default=None)
 """The judged arguments of the call whose body runs in this context."""
 
 
@@ -69,15 +69,15 @@ class Govern(AbstractCapability[Any]):
         if (tool_def.metadata or {}).get("toolcharter") == MARK:
             return await handler(args)
         schema = tool_def.parameters_json_schema
-        held, given = _Held(), _as_run(call.args_as_dict(), args, schema)
+        tool_outcome, given = _ToolOutcome(), _validated_args(call.args_as_dict(), args, schema)
         caller = self._caller and self._caller(ctx)
 
         async def body(_: dict[str, Any]) -> Any:
-            _JUDGED.set(given)
+            _JUDGED_ARGS.set(given)
             try:
-                return held.keep(await handler(args))
+                return tool_outcome.keep_value(await handler(args))
             except _STOPS as stop:
-                raise held.stopped(stop) from stop
+                raise tool_outcome.keep_exception(stop) from stop
 
         async def make() -> HostResult:
             ids: dict[str, Any] = {"call_id": call.tool_call_id, "caller": caller}
@@ -86,7 +86,9 @@ class Govern(AbstractCapability[Any]):
         async def answer(state: str, said: ApprovalAnswer) -> HostResult:
             return await self._host.aanswer(state, said, body=body, parameters=schema)
 
-        return held.returned(await self._approvals.call(ctx, call.tool_name, given, caller, make, answer))
+        return tool_outcome.result_for_model(
+            await self._approvals.call(ctx, call.tool_name, given, caller, make, answer)
+        )
 
     async def before_tool_execute(
         self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: dict[str, Any]
@@ -96,11 +98,11 @@ class Govern(AbstractCapability[Any]):
         Raises:
             ToolFailed: The profile does not allow the call with the changed arguments.
         """
-        judged = _JUDGED.get()
+        judged = _JUDGED_ARGS.get()
         if judged is None or (tool_def.metadata or {}).get("toolcharter") == MARK:
             return args
         schema = tool_def.parameters_json_schema
-        now = _as_run(judged, args, schema)
+        now = _validated_args(judged, args, schema)
         if not _is_same(now, judged):
             more: dict[str, Any] = {"kind": "custom", "caller": self._caller and self._caller(ctx)}
             decision = await self._host.adecide(call.tool_name, now, parameters=schema, **more)
@@ -110,7 +112,7 @@ class Govern(AbstractCapability[Any]):
         return args
 
 
-class _Held:
+class _ToolOutcome:
     """What the tool itself returned or raised, kept apart from the gate's result."""
 
     def __init__(self) -> None:
@@ -118,7 +120,7 @@ class _Held:
         self._is_text = False
         self._stop: Exception | None = None
 
-    def keep(self, value: Any) -> Any:
+    def keep_value(self, value: Any) -> Any:
         """Return *value* for the gate, as text or JSON data; keep a `ToolReturn`."""
         if isinstance(value, ToolReturn):
             self._return = value
@@ -126,7 +128,7 @@ class _Held:
         self._is_text = isinstance(value, str)
         return value if self._is_text else to_jsonable_python(value)
 
-    def stopped(self, stop: Exception) -> ToolError:
+    def keep_exception(self, stop: Exception) -> ToolError:
         """Keep the exception that the tool raised, and return the error that the gate gets instead."""
         self._stop = stop
         deferred = isinstance(stop, _DEFERRALS)
@@ -134,7 +136,7 @@ class _Held:
             "The tool answers later." if deferred else str(stop), reason="deferred" if deferred else "tool_failed"
         )
 
-    def returned(self, result: HostResult) -> Any:
+    def result_for_model(self, result: HostResult) -> Any:
         """Return what the framework shows its model, or raise the tool's own exception again."""
         if isinstance(self._stop, _RETRIES):
             raise ModelRetry(result.result.message or result.text)
@@ -147,11 +149,11 @@ class _Held:
             return value
         content = self._return.content
         if content is not None:
-            content = _scrubbed(content) if isinstance(content, str) else [_scrubbed(part) for part in content]
+            content = _scrub_part(content) if isinstance(content, str) else [_scrub_part(part) for part in content]
         return replace(self._return, return_value=value, content=content)
 
 
-def _as_run(written: dict[str, Any], args: dict[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
+def _validated_args(written: dict[str, Any], args: dict[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments as the tool gets them, as JSON."""
     properties: Mapping[str, Any] = schema.get("properties", {})
     now: dict[str, Any] = to_jsonable_python(args, fallback=repr)
@@ -172,7 +174,7 @@ def _is_same(one: Any, other: Any) -> bool:
     return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
-def _scrubbed(part: Any) -> Any:
+def _scrub_part(part: Any) -> Any:
     """Scrub one part of the content that a tool sends in addition to its value: a text, a text object or a file."""
     if isinstance(part, str):
         return scrub_text(part)[0]

@@ -46,13 +46,13 @@ class PydanticAIAgents:
         try:
             async with agent.iter(task.message, usage=used, usage_limits=limits) as run:
                 async for _ in run:
-                    _require_wanted(task)
+                    _refuse_if_cancelled(task)
         except UsageLimitExceeded:
             return _result("It has used up its iterations.", used, is_exhausted=True)
         return _result("" if run.result is None else str(run.result.output), used)
 
 
-def _require_wanted(task: AgentTask) -> None:
+def _refuse_if_cancelled(task: AgentTask) -> None:
     if task.is_cancelled():
         raise ToolError("The agent was cancelled.", reason="cancelled")
 
@@ -60,7 +60,7 @@ def _require_wanted(task: AgentTask) -> None:
 def _tool(shown: HostTool, task: AgentTask) -> Tool[None]:
     """Make one of the agent's tools. The model reads why a call was refused, and is not asked to try again."""
 
-    def bound() -> Callable[..., Awaitable[str]]:
+    def make_invoker() -> Callable[..., Awaitable[str]]:
         async def invoke(ctx: RunContext[None], /, **args: Any) -> str:
             result = await task.toolbox.acall(shown.name, args, call_id=ctx.tool_call_id, parent_id=task.parent_id)
             if result.outcome != "ok":
@@ -69,7 +69,7 @@ def _tool(shown: HostTool, task: AgentTask) -> Tool[None]:
 
         return invoke
 
-    return Tool.from_schema(bound(), shown.name, shown.description, shown.parameters, takes_ctx=True)
+    return Tool.from_schema(make_invoker(), shown.name, shown.description, shown.parameters, takes_ctx=True)
 
 
 def _result(text: str, used: RunUsage, *, is_exhausted: bool = False) -> AgentResult:

@@ -361,7 +361,7 @@ def leaving(tmp_path: Path) -> Iterator[SupervisedProcess]:
 
 def test_one_that_ends_while_it_is_asked_has_no_watches(leaving: SupervisedProcess) -> None:
     """The question was right when it was asked."""
-    assert leaving.watched() == []
+    assert leaving.list_watches() == []
 
 
 def test_one_that_ends_while_it_is_ended_is_as_wanted(leaving: SupervisedProcess) -> None:
@@ -373,7 +373,7 @@ def test_one_that_ends_while_it_is_ended_is_as_wanted(leaving: SupervisedProcess
 
 def test_one_that_ends_while_it_is_looked_at_keeps_what_its_record_says(leaving: SupervisedProcess) -> None:
     """Its supervisor wrote there what it no longer says."""
-    leaving.look()
+    leaving.refresh()
 
     assert leaving.record.log_lost
 

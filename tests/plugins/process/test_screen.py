@@ -5,7 +5,7 @@ import time
 import pytest
 
 from toolcharter import TerminalSize
-from toolcharter_process.screen import DRAW_S, draw, plain
+from toolcharter_process.screen import DRAW_S, render_screen, strip_controls
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ from toolcharter_process.screen import DRAW_S, draw, plain
 )
 def test_steering_is_left_out(printed: str, shown: str) -> None:
     """What remains is what can be read."""
-    assert plain(printed) == shown
+    assert strip_controls(printed) == shown
 
 
 @pytest.mark.parametrize("piece", ["\x1b", "\x1b[", "\x1b]", "\x1b[1;", "\x1bP\x1b", "\r", "\x1b(", "\x1b[ "])
@@ -36,7 +36,7 @@ def test_hostile_output_is_read_in_linear_time(piece: str) -> None:
     times = []
     for size in (100_000, 400_000):
         started = time.thread_time()
-        plain(piece * (size // len(piece)))
+        strip_controls(piece * (size // len(piece)))
         times.append(time.thread_time() - started)
 
     assert times[1] < 10 * max(times[0], 0.02)
@@ -44,7 +44,7 @@ def test_hostile_output_is_read_in_linear_time(piece: str) -> None:
 
 def test_a_screen_is_drawn() -> None:
     """Lines without blanks at their end, and where the cursor is."""
-    picture = draw(b"one\r\ntwo  \r\n\x1b[1;5Hx", TerminalSize(5, 10))
+    picture = render_screen(b"one\r\ntwo  \r\n\x1b[1;5Hx", TerminalSize(5, 10))
 
     assert picture == (("one x", "two"), 0, 5)
 
@@ -61,7 +61,7 @@ def test_a_screen_is_drawn() -> None:
 )
 def test_hostile_output_does_not_hide_the_rest(hostile: bytes) -> None:
     """What cannot be drawn is left out."""
-    picture = draw(hostile + b"\x1b[2J\x1b[Hstill here", TerminalSize(5, 20))
+    picture = render_screen(hostile + b"\x1b[2J\x1b[Hstill here", TerminalSize(5, 20))
 
     assert picture.lines == ("still here",)
 
@@ -70,7 +70,7 @@ def test_only_the_end_of_much_output_is_drawn() -> None:
     """The time it takes has a bound."""
     started = time.thread_time()
 
-    picture = draw(b"line\r\n" * 1_000_000 + b"end", TerminalSize(3, 20))
+    picture = render_screen(b"line\r\n" * 1_000_000 + b"end", TerminalSize(3, 20))
 
     assert picture.lines == ("line", "line", "end")
     assert time.thread_time() - started < 10
@@ -80,7 +80,7 @@ def test_drawing_what_takes_long_is_given_up() -> None:
     """The size is the model's choice and the output a program's: neither keeps the session busy for long."""
     started = time.thread_time()
 
-    drawn = draw(b"\x1b#8" * 20_000, TerminalSize(300, 300))
+    drawn = render_screen(b"\x1b#8" * 20_000, TerminalSize(300, 300))
 
     assert time.thread_time() - started < 10 * DRAW_S
     assert drawn.lines

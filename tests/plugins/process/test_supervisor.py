@@ -23,8 +23,8 @@ from toolcharter import Denied, Detached, Job, TerminalSize, ToolError
 from toolcharter.guards.process import HostProgramRunner, NoRunner
 from toolcharter_process import supervised, supervisor, wire
 from toolcharter_process.process_table import new_record
-from toolcharter_process.state import Kept, ProcessState, Record, socket_name
-from toolcharter_process.supervised import GO_ON, STARTED, SupervisedProcess, SupervisorSpec, taken
+from toolcharter_process.state import KeptRecord, ProcessState, Record, socket_name
+from toolcharter_process.supervised import CONFIRMED, STARTED, SupervisedProcess, SupervisorSpec, take_notices
 from toolcharter_process.supervisor import Supervisor, main, supervise
 
 CONSOLE = TerminalSize(24, 80)
@@ -42,7 +42,7 @@ def _signals() -> Iterator[None]:
 
 @pytest.fixture
 def state(workspace: Path) -> ProcessState:
-    folder = ProcessState(None, workspace).fixed()
+    folder = ProcessState(None, workspace).with_fixed_path()
     folder.prepare()
     return folder
 
@@ -53,7 +53,7 @@ def spec(workspace: Path, state: ProcessState) -> Callable[..., SupervisorSpec]:
 
     def make(line: str, pattern: str = "", opener: Any = None, max_runtime_s: float = 60.0) -> SupervisorSpec:
         record = new_record("s", line, CONSOLE)
-        record.kept = Kept(owners="h", origin_pid=os.getpid(), origin_started="1")
+        record.kept = KeptRecord(owners="h", origin_pid=os.getpid(), origin_started="1")
         job = Job(("sh", "-c", line), env={"PATH": "/usr/bin:/bin"})
         detached = Detached(opener or partial(HostProgramRunner, workspace), job, CONSOLE)
         return SupervisorSpec(record, state, detached, pattern, 10_000, max_runtime_s)
@@ -83,7 +83,7 @@ def serving(spec: Callable[..., SupervisorSpec]) -> Iterator[Callable[..., Super
 def test_a_supervisor_answers_what_calls_ask(serving: Callable[..., SupervisedProcess]) -> None:
     """Each method is one question; none waits for the process."""
     process = serving("stty -echo; echo begun; read x; echo got $x; sleep 60", pattern="begun")
-    until(lambda: process.watched() == [{"watch": "w1", "pattern": "begun"}])
+    until(lambda: process.list_watches() == [{"watch": "w1", "pattern": "begun"}])
     [notice] = until(lambda: process.notices()[0])
 
     assert notice["text"] == "begun"
@@ -94,8 +94,8 @@ def test_a_supervisor_answers_what_calls_ask(serving: Callable[..., SupervisedPr
         True,
     )
     assert process.write(b"one\n", time.monotonic() + 5) == 4
-    process.free()
-    process.look()
+    process.mark_free()
+    process.refresh()
     process.signal(signal.SIGCONT)
     process.terminate("because")
     process.wait_for_end(60)
@@ -133,7 +133,7 @@ def test_a_question_without_sense_is_refused(serving: Callable[..., SupervisedPr
 
     assert "error" in wire.ask(path, os.getpid(), asked)
 
-    assert process.watched() == []
+    assert process.list_watches() == []
 
 
 def test_a_refusal_is_told(serving: Callable[..., SupervisedProcess]) -> None:
@@ -149,14 +149,14 @@ def test_who_says_nothing_of_sense_gets_no_answer(serving: Callable[..., Supervi
     """And keeps nobody else waiting for long."""
     process = serving("sleep 60")
     with socket.socket(socket.AF_UNIX) as connection:
-        with wire._short(process._state.path(socket_name(process.record.handle))) as name:
+        with wire._short_name(process._state.path(socket_name(process.record.handle))) as name:
             connection.connect(name)
         connection.sendall(said)
         connection.shutdown(socket.SHUT_WR)
 
         assert connection.recv(100) == b""
 
-    assert process.watched() == []
+    assert process.list_watches() == []
 
 
 def test_another_user_is_not_answered(
@@ -165,12 +165,12 @@ def test_another_user_is_not_answered(
     """Nor is one believed who listens in a supervisor's place."""
     process = serving("sleep 60")
     path = state.path(socket_name(process.record.handle))
-    with pytest.raises(wire.NotOurs, match="another process"):
+    with pytest.raises(wire.WrongPeer, match="another process"):
         wire.ask(path, 1, {"do": "status"})
     with monkeypatch.context() as patch:
         patch.setattr(wire, "is_marked", lambda _: True)
         with pytest.raises(ToolError, match="cannot be reached") as caught:
-            process.watched()
+            process.list_watches()
 
     assert caught.value.reason == "not_running"
 
@@ -200,7 +200,7 @@ def test_what_somebody_has_heard_of_goes_on(spec: Callable[..., SupervisorSpec])
     reader, writer = os.pipe()
     os.close(reader)
 
-    supervise(one, io.BytesIO(GO_ON), os.fdopen(writer, "wb", buffering=0))
+    supervise(one, io.BytesIO(CONFIRMED), os.fdopen(writer, "wb", buffering=0))
 
     record = one.state.load(one.record.handle)
     assert record is not None
@@ -222,9 +222,9 @@ def test_why_nothing_was_started_is_told(spec: Callable[..., SupervisorSpec], op
         job = Job(("no-such-program",))
         one = one._replace(detached=Detached(one.detached.opener, job, CONSOLE))
 
-    supervise(one, io.BytesIO(GO_ON), answers)
+    supervise(one, io.BytesIO(CONFIRMED), answers)
 
-    failure = supervised._failure(answers.getvalue())
+    failure = supervised._parse_failure(answers.getvalue())
     assert (isinstance(failure, Denied), failure.reason) == (opener is not None, reason)
     assert list(one.state.path("").iterdir()) == []
 
@@ -234,9 +234,9 @@ def test_a_state_folder_that_is_gone_is_told(spec: Callable[..., SupervisorSpec]
     one, answers = spec("true"), io.BytesIO()
     one.state.path("").rmdir()
 
-    supervise(one, io.BytesIO(GO_ON), answers)
+    supervise(one, io.BytesIO(CONFIRMED), answers)
 
-    assert supervised._failure(answers.getvalue()).reason == "state_unavailable"
+    assert supervised._parse_failure(answers.getvalue()).reason == "state_unavailable"
 
 
 def test_an_end_is_written_as_soon_as_it_can_be(
@@ -254,10 +254,10 @@ def test_an_end_is_written_as_soon_as_it_can_be(
 
     monkeypatch.setattr(ProcessState, "save", full)
     one, other = spec("exit 4"), spec("exit 5")
-    supervise(one, io.BytesIO(GO_ON), io.BytesIO())
+    supervise(one, io.BytesIO(CONFIRMED), io.BytesIO())
     monkeypatch.setattr(supervisor, "LINGER_S", 0.0)
     tries.clear()
-    supervise(other, io.BytesIO(GO_ON), io.BytesIO())
+    supervise(other, io.BytesIO(CONFIRMED), io.BytesIO())
 
     found = [one.state.load(each.record.handle) for each in (one, other)]
     assert [record and record.exit_code for record in found] == [4, None]
@@ -268,18 +268,18 @@ def test_notices_of_what_nobody_can_be_asked_are_not_lost(
 ) -> None:
     """They wait in the record; of one whose process lives and does not answer there may be more."""
     record = spec("true").record
-    assert taken(state, record) == (([], 0), False)
+    assert take_notices(state, record) == (([], 0), False)
     record.harness_started = "1"
     assert record.kept is not None
-    assert taken(state, record) == (([], 0), True)
+    assert take_notices(state, record) == (([], 0), True)
     notice = {"handle": record.handle, "watch": "w1", "event": "exit", "text": "x"}
     record.kept.notices, record.kept.notices_dropped = [notice], 2
 
-    assert taken(state, record) == (([notice], 2), True)
+    assert take_notices(state, record) == (([notice], 2), True)
 
-    assert taken(state, record) == (([], 0), True)
+    assert take_notices(state, record) == (([], 0), True)
     with pytest.raises(ToolError, match="does not exist any more"):
-        SupervisedProcess(record, state).watched()
+        SupervisedProcess(record, state).list_watches()
 
 
 @pytest.mark.parametrize(
@@ -298,7 +298,7 @@ def test_a_supervisor_that_does_not_come_up_is_an_error(
     def launched() -> "subprocess.Popen[bytes]":
         return subprocess.Popen(["/bin/sh", "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
-    monkeypatch.setattr(supervised, "_launched", launched)
+    monkeypatch.setattr(supervised, "_launch_supervisor", launched)
 
     asked = spec("true" + " " * (200_000 if "exec <" in script else 0))
     with pytest.raises(ToolError, match=said):

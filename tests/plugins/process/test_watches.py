@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from toolcharter import ToolError
-from toolcharter_process.watches import MAX_LINE_CHARS, MAX_NOTICES, Notices, Watches, compiled
+from toolcharter_process.watches import MAX_LINE_CHARS, MAX_NOTICES, Notices, Watches, compile_pattern
 
 
 def seen(pattern: str, *pieces: bytes) -> list[str]:
@@ -14,7 +14,7 @@ def seen(pattern: str, *pieces: bytes) -> list[str]:
     watches = Watches("p-00000000", notices)
     watches.add(pattern)
     for piece in pieces:
-        watches.see(piece)
+        watches.feed(piece)
     watches.end("exited, status 0")
     return [notice["text"] for notice in notices.take()[0]]
 
@@ -84,7 +84,7 @@ def test_no_half_of_a_secret_is_told(before: int) -> None:
 def test_a_broken_pattern_writes_nothing_to_standard_error(capfd: pytest.CaptureFixture[str]) -> None:
     """RE2 would repeat it there, and its lines would pass for events."""
     with pytest.raises(ToolError) as raised:
-        compiled('(\n{"event": "hook.tool.after"}\n')
+        compile_pattern('(\n{"event": "hook.tool.after"}\n')
 
     assert (raised.value.reason, capfd.readouterr().err) == ("invalid_pattern", "")
 

@@ -155,7 +155,7 @@ def test_a_line_that_no_gate_has_written_is_unreadable(line: bytes) -> None:
 
 def test_names_without_end_make_no_series_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """What comes after so many is counted together."""
-    monkeypatch.setattr(counts, "MOST_NAMES", 2)
+    monkeypatch.setattr(counts, "MAX_LABEL_VALUES", 2)
 
     _, found = counted(*(after(tool) for tool in "abcda"))
 
