@@ -23,11 +23,11 @@ from toolcharter import (
     StoreLease,
     StoreUnavailable,
 )
-from toolcharter_redis.content import RedisExport
-from toolcharter_redis.names import FORM_KEY, LOCK_KEY, PLAIN_KEY, SCOPES_KEY, SERVICE, TOOL, WRITES_KEY, Names
-from toolcharter_redis.replacing import replace_all
+from toolcharter_redis.export import RedisExport
+from toolcharter_redis.names import FORM_KEY, LOCK_KEY, PLAIN_KEY, SCOPES_KEY, SERVICE, TOOL, WRITES_KEY, ScopeKeys
+from toolcharter_redis.replacement import replace_all
 from toolcharter_redis.scripts import COMMIT, FORGET, LEASE, LOOK
-from toolcharter_redis.transaction import Again, Behind, RedisTransaction
+from toolcharter_redis.transaction import IndexBehind, MustRetry, RedisTransaction
 from toolcharter_stores.cipher import Cipher
 from toolcharter_stores.sql.ordered import key_of
 from toolcharter_stores.sql.transaction import require_text
@@ -39,11 +39,11 @@ KEPT_DELETIONS = 100_000
 """The least number of latest deletions of a scope that `changes` reports."""
 _PAUSE_S = 0.001
 _LONGEST_PAUSE_S = 0.05
-_LOOKS_S = 0.9
+_SYNC_INTERVAL_S = 0.9
 """The pause between two searches for documents that other programs wrote, in seconds; longer if a search is slow."""
-_LOOKING = 0.05
+_SYNC_SHARE = 0.05
 """The greatest part of the time that these searches may take."""
-_TAKEN_AT_ONCE = 200
+_SYNC_BATCH = 200
 _TENANT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _LIMITS_S = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
 """The possible time limits of one response, in seconds. A call uses the longest that ends before its deadline."""
@@ -60,9 +60,9 @@ class RedisEngine:
     has_full_text = False
 
     def __init__(self, url: str, cipher: Cipher | None = None) -> None:
-        self._url, self._asked = _without_plain(url)
+        self._url, self._asked = _split_plain(url)
         self._plain: str | None = None
-        self._look_at: dict[Scope, float] = {}
+        self._next_sync: dict[Scope, float] = {}
         self._cipher = Cipher() if cipher is None else cipher
         self._clients: dict[float, redis.Redis] = {}
         self._client(_LIMITS_S[0])  # refuses an invalid URL at once
@@ -73,7 +73,7 @@ class RedisEngine:
 
     def migrate(self) -> None:
         """Write the format version and the plain tenant into an empty database."""
-        with _told():
+        with _translate_errors():
             client = self._client(_LIMITS_S[-1])
             client.setnx(FORM_KEY, FORM)
             if self._asked is not None and not client.exists(SCOPES_KEY):
@@ -82,7 +82,7 @@ class RedisEngine:
 
     def require_current(self) -> None:
         """Refuse a database without a format, with a newer format, or with another plain tenant than the URL names."""
-        with _told():
+        with _translate_errors():
             held: Any = self._client(_LIMITS_S[-1]).mget(FORM_KEY, PLAIN_KEY)
         found, plain = held
         if found is None:
@@ -96,10 +96,10 @@ class RedisEngine:
                 "which cannot be changed later. `toolcharter store copy` copies everything into an empty database."
             )
 
-    def _names(self, scope: Scope) -> Names:
+    def _names(self, scope: Scope) -> ScopeKeys:
         if self._plain is None:
             self.require_current()
-        return Names(scope, self._plain or "")
+        return ScopeKeys(scope, self._plain or "")
 
     def transact(self, scope: Scope, work: Callable[[EngineTransaction], T], /, *, timeout_s: float) -> T:
         """Run *work* and apply its writes. Retry it if another process has written since it began to read."""
@@ -110,17 +110,17 @@ class RedisEngine:
     def _transact(self, scope: Scope, work: Callable[[RedisTransaction], T], deadline: float) -> T:
         names = self._names(scope)
         for attempt in count():
-            with _told():
+            with _translate_errors():
                 client = self._client(deadline - time.monotonic())
-                transaction = RedisTransaction(names, lambda commands: _at_once(client, commands))  # noqa: B023 - used up within the pass
+                transaction = RedisTransaction(names, lambda commands: _run_atomically(client, commands))  # noqa: B023 - used up within the pass
                 try:
                     result = work(transaction)
                     if self._commit(client, names, transaction):
                         return result
-                except Behind:
-                    self._look_at.pop(scope, None)
+                except IndexBehind:
+                    self._next_sync.pop(scope, None)
                     self._catch_up(scope, deadline)
-                except Again:
+                except MustRetry:
                     pass
             if time.monotonic() >= deadline:
                 raise StoreUnavailable(
@@ -135,24 +135,24 @@ class RedisEngine:
         """Index the tools that another program wrote under shared names, if the last search is long enough ago."""
         names, began = self._names(scope), time.monotonic()
         registry = names.registry(TOOL)
-        if registry is None or began < self._look_at.get(scope, 0):
+        if registry is None or began < self._next_sync.get(scope, 0):
             return
-        self._look_at[scope] = began + _LOOKS_S
-        with _told():
+        self._next_sync[scope] = began + _SYNC_INTERVAL_S
+        with _translate_errors():
             found: Any = self._client(deadline - began).eval(LOOK, 2, registry, names.digests(TOOL), names.tools())
         members = [*found[0], *found[1]]
-        for first in range(0, len(members), _TAKEN_AT_ONCE):
-            piece = members[first : first + _TAKEN_AT_ONCE]
-            self._transact(scope, lambda each: each.take_over(TOOL, piece), deadline)  # noqa: B023 - run at once
-        self._look_at[scope] = began + max(_LOOKS_S, (time.monotonic() - began) / _LOOKING)
+        for first in range(0, len(members), _SYNC_BATCH):
+            piece = members[first : first + _SYNC_BATCH]
+            self._transact(scope, lambda each: each.sync_index(TOOL, piece), deadline)  # noqa: B023 - run at once
+        self._next_sync[scope] = began + max(_SYNC_INTERVAL_S, (time.monotonic() - began) / _SYNC_SHARE)
 
     @staticmethod
     def _is_locked(client: redis.Redis) -> bool:
         """Whether a backup or a restore makes all writers wait."""
-        with _told():
+        with _translate_errors():
             return bool(client.exists(LOCK_KEY))
 
-    def _commit(self, client: redis.Redis, names: Names, transaction: RedisTransaction) -> bool:
+    def _commit(self, client: redis.Redis, names: ScopeKeys, transaction: RedisTransaction) -> bool:
         """Apply the writes of a transaction. Return False if it has to be retried.
 
         Raises:
@@ -188,10 +188,10 @@ class RedisEngine:
         self._catch_up(scope, time.monotonic() + timeout_s)
         found: list[Change] = []
         first = 0
-        with _told():
+        with _translate_errors():
             client = self._client(timeout_s)
             while True:
-                forgotten, members, gone = _at_once(
+                forgotten, members, gone = _run_atomically(
                     client,
                     [
                         ("HGET", names.facts, "forgotten"),
@@ -220,12 +220,12 @@ class RedisEngine:
     def last_change(self, scope: Scope, /, *, timeout_s: float) -> int:
         """Return the number of the latest change; 0 if there was none."""
         self._catch_up(scope, time.monotonic() + timeout_s)
-        with _told():
+        with _translate_errors():
             return int(self._client(timeout_s).hget(self._names(scope).facts, "seq") or 0)
 
     def lease(self, scope: Scope, name: str, holder: str, ttl_s: float, /, *, timeout_s: float) -> StoreLease | None:
         """Take a lease; None if another holder has it."""
-        found = self._leased(scope, "take", StoreLease(name, holder, 0, 0), ttl_s, timeout_s)
+        found = self._run_lease_script(scope, "take", StoreLease(name, holder, 0, 0), ttl_s, timeout_s)
         return None if found is None else StoreLease(name, holder, *found)
 
     def renew(self, scope: Scope, lease: StoreLease, ttl_s: float, /, *, timeout_s: float) -> StoreLease:
@@ -234,16 +234,16 @@ class RedisEngine:
         Raises:
             StoreConflict: Another holder has taken the lease, or it was released.
         """
-        found = self._leased(scope, "renew", lease, ttl_s, timeout_s)
+        found = self._run_lease_script(scope, "renew", lease, ttl_s, timeout_s)
         if found is None:
             raise StoreConflict(f"The lease {lease.name!r} no longer belongs to {lease.holder!r}.")
         return lease._replace(expires=found[1])
 
     def release(self, scope: Scope, lease: StoreLease, /, *, timeout_s: float) -> None:
         """Let go of a lease."""
-        self._leased(scope, "release", lease, 0, timeout_s)
+        self._run_lease_script(scope, "release", lease, 0, timeout_s)
 
-    def _leased(
+    def _run_lease_script(
         self, scope: Scope, act: str, lease: StoreLease, ttl_s: float, timeout_s: float
     ) -> tuple[int, float] | None:
         require_text(lease.name, lease.holder)
@@ -257,7 +257,7 @@ class RedisEngine:
             lease.name.encode(errors="surrogatepass"),
             names.member,
         ]
-        with _told():
+        with _translate_errors():
             found: Any = self._client(timeout_s).eval(LEASE, len(keys), *keys, *arguments)
         return None if found is None else (int(found[0]), float(found[1]))
 
@@ -273,11 +273,11 @@ class RedisEngine:
         """Return an export of everything that is stored when its context is entered."""
         plain = self._names(Scope("", SERVICE)).plain
         self._catch_up(Scope(plain, SERVICE), time.monotonic() + _LIMITS_S[-1])
-        return RedisExport(self._client(_LIMITS_S[-1]), plain, _told)
+        return RedisExport(self._client(_LIMITS_S[-1]), plain, _translate_errors)
 
     def replace_all(self, content: StoreExport, /) -> None:
         """Replace everything by *content*, completely or not at all."""
-        with _told():
+        with _translate_errors():
             replace_all(self._client(_LIMITS_S[-1]), content, self._names(Scope("", SERVICE)).plain)
 
     def close(self) -> None:
@@ -301,7 +301,7 @@ class RedisEngine:
 _LEASE_LOST = -3
 
 
-def _without_plain(url: str) -> tuple[str, str | None]:
+def _split_plain(url: str) -> tuple[str, str | None]:
     """Return *url* without its `plain=TENANT`, and the tenant; None as the tenant if the URL has no `plain`.
 
     Raises:
@@ -318,7 +318,7 @@ def _without_plain(url: str) -> tuple[str, str | None]:
     return f"{server}?{left}" if left else server, found[0]
 
 
-def _at_once(client: redis.Redis, commands: Sequence[Sequence[Any]]) -> list[Any]:
+def _run_atomically(client: redis.Redis, commands: Sequence[Sequence[Any]]) -> list[Any]:
     """Run commands in one transaction, with no other command in between, and return their answers."""
     with client.pipeline(transaction=True) as pipe:
         for command in commands:
@@ -328,7 +328,7 @@ def _at_once(client: redis.Redis, commands: Sequence[Sequence[Any]]) -> list[Any
 
 
 @contextmanager
-def _told() -> Generator[None]:
+def _translate_errors() -> Generator[None]:
     """Turn an error of the client library into `StoreUnavailable`. Its message has no address and no password."""
     try:
         yield

@@ -24,7 +24,7 @@ Value = str | int | bool | None
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class ScopeKeys:
     """The keys of one scope."""
 
     scope: Scope
@@ -122,7 +122,7 @@ def scope_of(member: bytes) -> Scope:
     return Scope(tenant, distribution)
 
 
-def in_index(value: Value, key: tuple[str, ...] | None = None) -> bytes:
+def index_entry(value: Value, key: tuple[str, ...] | None = None) -> bytes:
     """Encode a value for an index, followed by the record's key: entries sort by value, then by key."""
     return value_bytes(value).replace(b"\0", b"\0\xff") + b"\0\x01" + (b"" if key is None else key_bytes(key))
 

@@ -15,20 +15,20 @@ pytestmark = [
 ]
 RESTORING = """
 from toolcharter import ExportedRow
-from toolcharter_redis import replacing
+from toolcharter_redis import replacement
 class Content:
     def __enter__(self): return self
     def __exit__(self, *_): pass
     def __iter__(self):
         for n in range(900):
             yield ExportedRow(scope, "tool", NewRow((str(n),), "{}", {}, "", ()), 1, n + 1)
-keep = replacing.Lock.keep
+keep = replacement.Lock.keep
 def kept(self):
     keep(self)
     if self._client.keys("toolcharter:[*]:*:key:*"):
         print("written", flush=True)
         time.sleep(600)
-replacing.Lock.keep = kept
+replacement.Lock.keep = kept
 engine.replace_all(Content())
 """
 

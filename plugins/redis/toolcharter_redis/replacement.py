@@ -10,8 +10,8 @@ import redis
 
 from toolcharter import ExportedItem, ExportedRow, Scope, StoreExport, StoreUnavailable
 from toolcharter_redis.commands import Meta, push_commands, put_commands
-from toolcharter_redis.content import IN_MEMORY, Lock, kinds_of, locked, members
-from toolcharter_redis.names import FORM_KEY, LOCK_KEY, PLAIN_KEY, SCOPES_KEY, WRITES_KEY, Names, scope_of
+from toolcharter_redis.export import IN_MEMORY, Lock, hold_lock, kinds_of, members
+from toolcharter_redis.names import FORM_KEY, LOCK_KEY, PLAIN_KEY, SCOPES_KEY, WRITES_KEY, ScopeKeys, scope_of
 from toolcharter_redis.scripts import SWAP
 from toolcharter_stores.lines import Exported, read, written
 from toolcharter_stores.sql.ordered import key_of
@@ -35,7 +35,7 @@ def replace_all(client: redis.Redis, content: StoreExport, plain: str) -> None:
         for each in content:  # `writelines` would hold all in memory
             file.write(json.dumps(written(each)).encode() + b"\n")
         file.seek(0)
-        with locked(client) as lock:
+        with hold_lock(client) as lock:
             for token in members(client, STAGED):
                 _drop(client, token)
             try:
@@ -50,7 +50,7 @@ def _replace(client: redis.Redis, lock: Lock, content: Iterable[Exported], plain
     latest: dict[Scope, int] = {}
     fences: dict[tuple[Scope, str], int] = {}
     for member in members(client, SCOPES_KEY):
-        names = Names(scope_of(member), plain)
+        names = ScopeKeys(scope_of(member), plain)
         latest[names.scope] = int(client.hget(names.facts, "seq") or 0)
         for lease in members(client, names.leases()):
             text = lease.decode(errors="surrogatepass")
@@ -69,7 +69,7 @@ def _replace(client: redis.Redis, lock: Lock, content: Iterable[Exported], plain
     staging.swap(latest, fences, plain)
 
 
-def _keys_of(client: redis.Redis, names: Names) -> Iterator[bytes]:
+def _keys_of(client: redis.Redis, names: ScopeKeys) -> Iterator[bytes]:
     """Yield the keys of a scope, except its facts and leases, whose numbers must keep growing."""
     for kind in kinds_of(client, names):
         for named, _ in client.hscan_iter(names.kind(kind)):
@@ -79,7 +79,7 @@ def _keys_of(client: redis.Redis, names: Names) -> Iterator[bytes]:
 
 
 def _commands(each: Exported, plain: str) -> Iterable[tuple[Any, ...]]:
-    names = Names(each.scope, plain)
+    names = ScopeKeys(each.scope, plain)
     if isinstance(each, ExportedRow):
         meta = Meta(each.version, each.seq, dict(each.row.indexed), each.row.secret, each.row.full_text)
         return put_commands(names, each.kind, each.row.key, meta, each.row.document, None)
@@ -113,7 +113,7 @@ class _Staging:
         if name == "ZREM":  # The new content has no deletions.
             return
         if key in _RESERVED or key.startswith(STAGED):
-            raise _twice(key)
+            raise _duplicate_key(key)
         if name == "SET":
             words.append("NX")
         if key not in self._written:
@@ -139,7 +139,7 @@ class _Staging:
         Args:
             latest: For each scope, the highest change number in the old and the new content.
             fences: For each scope and lease, the fencing number in the new content; 0 if it has none.
-            plain: As for `Names`.
+            plain: As for `ScopeKeys`.
 
         Raises:
             StoreUnavailable: The lock has expired, and other processes may have written.
@@ -147,14 +147,14 @@ class _Staging:
         self._flush()
         words: list[Any] = [self._lock.token, self._before, len(fences)]
         for (scope, name), fence in fences.items():
-            names = Names(scope, plain)
+            names = ScopeKeys(scope, plain)
             words += [names.lease(name), names.leases(), name.encode(errors="surrogatepass"), fence]
         for scope, seq in latest.items():
-            names = Names(scope, plain)
+            names = ScopeKeys(scope, plain)
             words += [names.facts, seq + 1, names.member]
         keys = (LOCK_KEY, self._new, self._old, WRITES_KEY, SCOPES_KEY)
         if not self._client.eval(SWAP, len(keys), *keys, *words):
-            raise self._lock.lost()
+            raise self._lock.expired_error()
 
     def _add(self, *command: Any) -> None:
         self._piece.append(command)
@@ -171,7 +171,7 @@ class _Staging:
             answers: list[Any] = pipe.execute(raise_on_error=False)
         for (_, key, *_), answer in zip(piece, answers, strict=True):
             if answer is None or (isinstance(answer, redis.ResponseError) and "WRONGTYPE" in str(answer)):
-                raise _twice(key.removeprefix(self._before))
+                raise _duplicate_key(key.removeprefix(self._before))
             if isinstance(answer, Exception):
                 raise answer
 
@@ -191,5 +191,5 @@ def _drop(client: redis.Redis, token: bytes) -> None:
     client.srem(STAGED, token)
 
 
-def _twice(key: bytes) -> StoreUnavailable:
+def _duplicate_key(key: bytes) -> StoreUnavailable:
     return StoreUnavailable(f"Nothing is replaced: two entries would have the key {key!r}.")

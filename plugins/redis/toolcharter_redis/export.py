@@ -11,10 +11,10 @@ from typing import Any, Self
 import redis
 
 from toolcharter import ExportedFence, ExportedItem, ExportedRow, NewRow, StoreUnavailable
-from toolcharter_redis.commands import Meta, meta_of
-from toolcharter_redis.names import LOCK_KEY, SCOPES_KEY, WRITES_KEY, Names, scope_of
+from toolcharter_redis.commands import Meta, parse_meta
+from toolcharter_redis.names import LOCK_KEY, SCOPES_KEY, WRITES_KEY, ScopeKeys, scope_of
 from toolcharter_redis.scripts import UNLOCK
-from toolcharter_redis.transaction import decoded
+from toolcharter_redis.transaction import decode_text
 from toolcharter_stores.lines import Exported, read, written
 from toolcharter_stores.sql.ordered import key_of
 
@@ -32,15 +32,17 @@ class RedisExport:
     writers wait.
     """
 
-    def __init__(self, client: redis.Redis, plain: str, told: Callable[[], AbstractContextManager[None]]) -> None:
+    def __init__(
+        self, client: redis.Redis, plain: str, translate_errors: Callable[[], AbstractContextManager[None]]
+    ) -> None:
         self._client = client
         self._plain = plain
-        self._told = told
+        self._translate_errors = translate_errors
         self._open = ExitStack()
         self._file: Any = None
 
     def __enter__(self) -> Self:
-        with ExitStack() as stack, self._told():
+        with ExitStack() as stack, self._translate_errors():
             self._file = stack.enter_context(tempfile.SpooledTemporaryFile(IN_MEMORY))
             self._fill()
             self._open = stack.pop_all()
@@ -63,13 +65,13 @@ class RedisExport:
             self._write()
             if self._client.get(WRITES_KEY) == before:
                 return
-        with locked(self._client) as lock:
+        with hold_lock(self._client) as lock:
             self._write(lock.keep)
 
     def _write(self, keep: Callable[[], None] = lambda: None) -> None:
         self._file.seek(0)
         self._file.truncate()
-        for number, each in enumerate(everything(self._client, self._plain)):
+        for number, each in enumerate(all_entries(self._client, self._plain)):
             self._file.write(json.dumps(written(each)).encode() + b"\n")
             if number % _AT_ONCE == 0:
                 keep()
@@ -89,16 +91,16 @@ class Lock:
             StoreUnavailable: The lock has expired, and other processes may have written.
         """
         if self._client.get(LOCK_KEY) != self.token.encode():
-            raise self.lost()
+            raise self.expired_error()
         self._client.expire(LOCK_KEY, _LOCK_S)
 
-    def lost(self) -> StoreUnavailable:
+    def expired_error(self) -> StoreUnavailable:
         """Return the exception for an expired lock."""
         return StoreUnavailable("The lock expired, and other processes may have written meanwhile.")
 
 
 @contextmanager
-def locked(client: redis.Redis) -> Generator[Lock]:
+def hold_lock(client: redis.Redis) -> Generator[Lock]:
     """Keep other processes from writing.
 
     Raises:
@@ -116,16 +118,16 @@ def locked(client: redis.Redis) -> Generator[Lock]:
         client.eval(UNLOCK, 1, LOCK_KEY, token)
 
 
-def everything(client: redis.Redis, plain: str) -> Iterator[Exported]:
+def all_entries(client: redis.Redis, plain: str) -> Iterator[Exported]:
     """Yield everything, scope by scope. It is a snapshot only if no process writes meanwhile."""
     for member in sorted(members(client, SCOPES_KEY)):
-        names = Names(scope_of(member), plain)
+        names = ScopeKeys(scope_of(member), plain)
         for kind in sorted(kinds_of(client, names)):
             yield from _rows(client, names, kind)
         for name in sorted(members(client, names.lists())):
             text = name.decode(errors="surrogatepass")
             items: list[Any] = client.lrange(names.list(text), 0, -1)
-            yield from (ExportedItem(names.scope, text, decoded(item)) for item in reversed(items))
+            yield from (ExportedItem(names.scope, text, decode_text(item)) for item in reversed(items))
         for name in sorted(members(client, names.leases())):
             text = name.decode(errors="surrogatepass")
             fence = client.hget(names.lease(text), "fence")
@@ -133,29 +135,29 @@ def everything(client: redis.Redis, plain: str) -> Iterator[Exported]:
                 yield ExportedFence(names.scope, text, int(fence))
 
 
-def _rows(client: redis.Redis, names: Names, kind: str) -> Iterator[ExportedRow]:
+def _rows(client: redis.Redis, names: ScopeKeys, kind: str) -> Iterator[ExportedRow]:
     piece: list[tuple[tuple[str, ...], Meta]] = []
     for named, raw in client.hscan_iter(names.kind(kind)):
-        piece.append((key_of(named), meta_of(raw)))
+        piece.append((key_of(named), parse_meta(raw)))
         if len(piece) == _AT_ONCE:
-            yield from _of(client, names, kind, piece)
+            yield from _rows_of_piece(client, names, kind, piece)
             piece = []
-    yield from _of(client, names, kind, piece)
+    yield from _rows_of_piece(client, names, kind, piece)
 
 
-def _of(
-    client: redis.Redis, names: Names, kind: str, piece: list[tuple[tuple[str, ...], Meta]]
+def _rows_of_piece(
+    client: redis.Redis, names: ScopeKeys, kind: str, piece: list[tuple[tuple[str, ...], Meta]]
 ) -> Iterator[ExportedRow]:
     if not piece:
         return
     documents: list[Any] = client.mget([names.document(kind, key) for key, _ in piece])
     for (key, meta), document in zip(piece, documents, strict=True):
         if document is not None:
-            row = NewRow(key, decoded(document), meta.indexed, meta.full_text, meta.secret)
+            row = NewRow(key, decode_text(document), meta.indexed, meta.full_text, meta.secret)
             yield ExportedRow(names.scope, kind, row, meta.version, meta.seq)
 
 
-def kinds_of(client: redis.Redis, names: Names) -> list[str]:
+def kinds_of(client: redis.Redis, names: ScopeKeys) -> list[str]:
     """Return the kinds of a scope."""
     prefix = names.kind("")
     return [part.removeprefix(prefix).decode() for part in members(client, names.parts) if part.startswith(prefix)]
