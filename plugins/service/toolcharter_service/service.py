@@ -27,7 +27,7 @@ from toolcharter import (
 from toolcharter.hosts import Emitter, Host, open_sinks
 from toolcharter_service.config import ANY_AGENT, AgentConfig, ConfigFile, is_unset, missing_workspace, url_of
 from toolcharter_service.gateway import Control, building_for
-from toolcharter_service.steadiness import Steadiness
+from toolcharter_service.heartbeat import OwnHeartbeat
 
 P = TypeVar("P")
 DISTRIBUTION = "toolcharter-service"
@@ -111,7 +111,7 @@ class Service:
         self.file = file
         self.config = file.config
         self.dev = dev
-        self.steadiness = Steadiness()
+        self.heartbeat = OwnHeartbeat()
         """Decides whether this process may declare another process dead."""
         self.sinks: list[str | Sink] = [url_of(each) for each in file.config.events if not is_unset(each)]
         """The sinks for the events of all toolboxes. Parts of the service add theirs before `start`."""

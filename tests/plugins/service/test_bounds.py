@@ -31,7 +31,7 @@ runner: host
 tools: {read_file: {}, write_file: {}}
 extensions: {registry: {extend: true}}
 """
-ASKING = """
+REQUESTER = """
 profile: asking
 description: Asks before each line of a shell.
 runner: host
@@ -234,7 +234,7 @@ def until(client: httpx.Client, call: str, headers: dict[str, str], *states: str
 
 def test_a_call_does_not_outlive_the_token_that_asked(tmp_path: Path) -> None:
     """Neither while it waits for its turn nor while it waits for an approval."""
-    service = Service(configured(tmp_path, {"reviewer": ASKING}), stores=StoreHandle(MemoryEngine))
+    service = Service(configured(tmp_path, {"reviewer": REQUESTER}), stores=StoreHandle(MemoryEngine))
     tokens = service.store("")
 
     def bearer(name: str, *roles: Role) -> tuple[dict[str, str], str]:

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Path, Query
 from pydantic import BaseModel, ConfigDict, Field
 
 from toolcharter import StoreConflict, StoreTransaction
-from toolcharter_service.approvals.asking import wake
+from toolcharter_service.approvals.record_approver import wake
 from toolcharter_service.approvals.records import ApprovalRecord, Status
 from toolcharter_service.auth import Principal, Role
 from toolcharter_service.auth.admin_routes import read_page
@@ -89,17 +89,17 @@ class _Routes:
         store = self._service.store(principal.tenant).asynchronous()
         where: dict[str, str] = {} if status is None else {"status": status}
         records, follows = await read_page(store, ApprovalRecord, where, after, limit, latest="asked_at")
-        seen = (record for record in records if _concerns(principal, record))
-        return Approvals(approvals=tuple(map(_shown, seen)), after=follows)
+        seen = (record for record in records if _may_see(principal, record))
+        return Approvals(approvals=tuple(map(_to_approval, seen)), after=follows)
 
     async def read_approval(
         self, approval: ApprovalId, principal: Annotated[Principal, require(Role.VIEWER)]
     ) -> Approval:
         """Show one question."""
         found = await self._service.store(principal.tenant).asynchronous().get(ApprovalRecord, approval)
-        if found is None or not _concerns(principal, found.record):
+        if found is None or not _may_see(principal, found.record):
             raise _unknown(approval)
-        return _shown(found.record)
+        return _to_approval(found.record)
 
     async def answer_approval(
         self, approval: ApprovalId, reply: ApprovalReply, principal: Annotated[Principal, require(Role.APPROVER)]
@@ -108,7 +108,7 @@ class _Routes:
 
         def answered(transaction: StoreTransaction) -> ApprovalRecord:
             found = transaction.get(ApprovalRecord, approval)
-            if found is None or not _concerns(principal, found.record):
+            if found is None or not _may_see(principal, found.record):
                 raise _unknown(approval)
             _require_answerable(found.record, reply, principal)
             update = {
@@ -135,10 +135,10 @@ class _Routes:
             call_id=record.call_id,
             answer=reply.answer,
         )
-        return _shown(record)
+        return _to_approval(record)
 
 
-def _concerns(principal: Principal, record: ApprovalRecord) -> bool:
+def _may_see(principal: Principal, record: ApprovalRecord) -> bool:
     """Whether *principal* may see the question: one that is bound to agents sees only their questions."""
     return principal.agents is None or record.agent in principal.agents
 
@@ -166,7 +166,7 @@ def _require_answerable(record: ApprovalRecord, reply: ApprovalReply, principal:
         raise HttpProblem(409, message, "always_not_offered", record.call_id)
 
 
-def _shown(record: ApprovalRecord) -> Approval:
+def _to_approval(record: ApprovalRecord) -> Approval:
     return Approval.model_validate(record.model_dump(include=set(Approval.model_fields)))
 
 

@@ -235,7 +235,7 @@ def print_first_steps(service: Service) -> None:
 
 
 async def delete_expired(store: AsyncStore) -> int:
-    """Delete sessions that have expired, and tokens that expired `EXPIRED_KEPT_S` ago. Until then lists show them as expired.
+    """Delete sessions that have expired, and tokens that expired `EXPIRED_KEPT_S` ago. Lists show them until then.
 
     Raises:
         StoreUnavailable: The store does not answer.

@@ -20,19 +20,19 @@ import orjson
 from toolcharter import StoreConflict, StoreUnavailable
 from toolcharter_service.auth import Principal
 from toolcharter_service.calls.records import KeyedCall
-from toolcharter_service.calls.workers import is_alive
+from toolcharter_service.calls.workers import is_worker_alive
 from toolcharter_service.http.problems import HttpProblem, problem_of
 from toolcharter_service.service import Service
 
-KEPT_S = 86_400
+RETENTION_S = 86_400
 """How long a response is kept, in seconds."""
 MAX_ANSWER_BYTES = 900_000
 """The largest response that is kept. In place of a larger one, an error says that the call has run."""
-SAVE_AGAIN_S = 1.0
+SAVE_RETRY_S = 1.0
 """The pause before saving a response is retried, in seconds."""
-LOOKS = 30
+MAX_CHECKS = 30
 """How many times the store is asked for a key whose write may have succeeded."""
-SWEEP_S = 600.0
+PURGE_PAUSE_S = 600.0
 """The time between two deletions of expired records, in seconds."""
 
 
@@ -56,13 +56,13 @@ def fingerprint_of(*parts: object) -> str:
 
 
 @dataclass
-class _Unused:
+class _UnusedKey:
     """A key that may be stored although its call was not made."""
 
     tenant: str
     owner: str
     key: str
-    looks: int = 0
+    checks: int = 0
     """How many times the store has been asked for the key."""
 
 
@@ -72,13 +72,13 @@ class KeyedCalls:
     def __init__(self, service: Service) -> None:
         self._service = service
         self._running: set[tuple[str, str, str]] = set()
-        self._unused: dict[str, _Unused] = {}
+        self._unused: dict[str, _UnusedKey] = {}
         """By call id, the keys whose write failed here but may have reached the store. Nothing has run for them."""
         service.keep(self)
-        service.run_in_background("expired keys", self._sweep)
-        service.run_in_background("unused keys", self._release)
+        service.run_in_background("expired keys", self._purge_expired)
+        service.run_in_background("unused keys", self._delete_unused)
 
-    async def answer(
+    async def answer_once(
         self,
         principal: Principal,
         key: str,
@@ -110,7 +110,7 @@ class KeyedCalls:
             fingerprint=fingerprint,
             worker=self._service.worker,
             call_id=call_id,
-            expires=int(time.time()) + KEPT_S,
+            expires=int(time.time()) + RETENTION_S,
         )
         running = principal.tenant, owner, key
         if running in self._running:
@@ -123,32 +123,32 @@ class KeyedCalls:
                 expected = found.version
                 if found.record.expires > time.time():
                     if not repeatable or found.record.status or found.record.fingerprint != fingerprint:
-                        return await self._known(found.record, fingerprint)
+                        return await self._replay(found.record, fingerprint)
                     mine = mine.model_copy(update={"call_id": found.record.call_id})
             try:
                 version = await store.put(mine, expected=expected)
             except StoreUnavailable:
                 if not repeatable:
-                    self._unused[mine.call_id] = _Unused(principal.tenant, owner, key)
+                    self._unused[mine.call_id] = _UnusedKey(principal.tenant, owner, key)
                 raise
             except StoreConflict:  # Another worker was faster.
                 found = await store.get(KeyedCall, owner, key)
                 if found is None:
                     raise _in_progress(call_id) from None
-                return await self._known(found.record, fingerprint)
-            answer = await _made(make, mine.call_id, repeatable=repeatable)
+                return await self._replay(found.record, fingerprint)
+            answer = await _make_answer(make, mine.call_id, repeatable=repeatable)
             await self._save(principal.tenant, mine, answer, version)
             return answer
         finally:
             self._running.discard(running)
 
-    async def _known(self, record: KeyedCall, fingerprint: str) -> Answer:
+    async def _replay(self, record: KeyedCall, fingerprint: str) -> Answer:
         if record.fingerprint != fingerprint:
             raise HttpProblem(422, "idempotency-key: it was used for another request.", "idempotency_key_reused")
         if record.status:
             return Answer(record.status, record.answer.encode(), replayed=True)
         is_mine = record.worker == self._service.worker
-        if record.call_id in self._unused or (not is_mine and await is_alive(self._service, record.worker)):
+        if record.call_id in self._unused or (not is_mine and await is_worker_alive(self._service, record.worker)):
             raise _in_progress(record.call_id)
         text = "The process that ran the call is gone; the call may or may not have had its effect."
         raise HttpProblem(409, text, "outcome_unknown", record.call_id)
@@ -162,14 +162,14 @@ class KeyedCalls:
             answer = Answer(409, body)
         done = record.model_copy(update={"status": answer.status, "answer": body.decode()})
         store = self._service.store(tenant).asynchronous()
-        for _ in range(int(KEPT_S / SAVE_AGAIN_S)):
+        for _ in range(int(RETENTION_S / SAVE_RETRY_S)):
             with suppress(StoreUnavailable):
                 with suppress(StoreConflict):
                     await store.put(done, expected=version)
                 return
-            await asyncio.sleep(SAVE_AGAIN_S)
+            await asyncio.sleep(SAVE_RETRY_S)
 
-    async def _release(self) -> None:
+    async def _delete_unused(self) -> None:
         """Delete keys that were stored for calls that were not made, so that clients can use them again."""
         while True:
             for call_id, unused in list(self._unused.items()):
@@ -179,18 +179,18 @@ class KeyedCalls:
                     is_it = found is not None and found.record.call_id == call_id and not found.record.status
                     if found is not None and is_it:
                         await store.delete(KeyedCall, unused.owner, unused.key, expected=found.version)
-                    unused.looks += 1
+                    unused.checks += 1
                     # Asked several times: a database that hung may still write the key.
-                    if is_it or unused.looks >= LOOKS:
+                    if is_it or unused.checks >= MAX_CHECKS:
                         del self._unused[call_id]
-            await asyncio.sleep(SAVE_AGAIN_S)
+            await asyncio.sleep(SAVE_RETRY_S)
 
-    async def _sweep(self) -> None:
+    async def _purge_expired(self) -> None:
         while True:
             for tenant in self._service.config.tenants:
                 with suppress(StoreUnavailable):
                     await delete_expired(self._service, tenant)
-            await asyncio.sleep(SWEEP_S)
+            await asyncio.sleep(PURGE_PAUSE_S)
 
 
 async def delete_expired(service: Service, tenant: str) -> None:
@@ -207,7 +207,7 @@ async def delete_expired(service: Service, tenant: str) -> None:
             return
 
 
-async def _made(make: Callable[[str], Awaitable[Answer]], call_id: str, *, repeatable: bool) -> Answer:
+async def _make_answer(make: Callable[[str], Awaitable[Answer]], call_id: str, *, repeatable: bool) -> Answer:
     """Run *make* and return its response. An exception becomes a response that is kept and repeated, too.
 
     Raises:

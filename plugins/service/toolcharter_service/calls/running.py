@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from starlette.requests import Request
 
 from toolcharter import Caller, ToolResult, read_trace, within_trace
-from toolcharter_service.approvals.asking import ASKING, Asking
+from toolcharter_service.approvals.record_approver import REQUESTER, Requester
 from toolcharter_service.auth import Principal
 from toolcharter_service.http.problems import HttpProblem
 from toolcharter_service.service import Service
@@ -31,13 +31,13 @@ class Calls:
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._live: set[_Attended] = set()
-        self._looking: asyncio.AbstractEventLoop | None = None
+        self._watched: set[_WatchedCall] = set()
+        self._timer_loop: asyncio.AbstractEventLoop | None = None
         """The event loop with the running timer. One timer serves all calls, which is cheaper than one per call."""
-        self._kept: set[asyncio.Task[Any]] = set()
+        self._shielded: set[asyncio.Task[Any]] = set()
         service.keep(self)
         service.on_stopping.append(self._begin_stop)
-        service.on_stop.append(self.wait_for_kept)
+        service.on_stop.append(self.wait_for_shielded)
 
     async def make(
         self,
@@ -62,14 +62,16 @@ class Calls:
             stored_call: The id of the stored call whose turn this is; empty for any other call.
         """
         host = self._service.host(principal.tenant, caller.agent)
-        token = ASKING.set(Asking(principal.name, principal.token_id, stored_call, principal.means, principal.person))
+        token = REQUESTER.set(
+            Requester(principal.name, principal.token_id, stored_call, principal.means, principal.person)
+        )
         try:
             with within_trace(read_trace(headers)):
                 return (await host.acall(tool, args, call_id=call_id, caller=caller)).result
         finally:
-            ASKING.reset(token)
+            REQUESTER.reset(token)
 
-    async def attended(self, request: Request, work: Awaitable[T], call_id: str) -> T:
+    async def cancel_on_disconnect(self, request: Request, work: Awaitable[T], call_id: str) -> T:
         """Await *work*. Cancel it if the client disconnects, or `stop_s` after the service begins to stop.
 
         Raises:
@@ -77,31 +79,31 @@ class Calls:
         """
         task = asyncio.current_task()
         assert task is not None  # noqa: S101 - a coroutine runs in one
-        attended = _Attended(task, request)
-        self._live.add(attended)
+        watched = _WatchedCall(task, request)
+        self._watched.add(watched)
         loop = asyncio.get_running_loop()
-        if self._looking is not loop:
-            self._look_later(loop)
+        if self._timer_loop is not loop:
+            self._start_timer(loop)
         try:
             return await work
         except asyncio.CancelledError:
-            if attended.why is None:
+            if watched.cancel_reason is None:
                 raise
             task.uncancel()
-            raise _ended(attended.why, call_id) from None
+            raise _cancelled_problem(watched.cancel_reason, call_id) from None
         finally:
-            self._live.discard(attended)
-            attended.leave()
+            self._watched.discard(watched)
+            watched.stop_watching()
 
-    async def kept(self, work: Coroutine[Any, Any, T]) -> T:
+    async def shield(self, work: Coroutine[Any, Any, T]) -> T:
         """Await *work*, which continues if the client disconnects.
 
         Raises:
             HttpProblem: The service stops and no longer waits for *work*.
         """
         task = asyncio.create_task(work)
-        self._kept.add(task)
-        task.add_done_callback(self._kept.discard)
+        self._shielded.add(task)
+        task.add_done_callback(self._shielded.discard)
         try:
             return await asyncio.shield(task)
         except asyncio.CancelledError:
@@ -112,66 +114,68 @@ class Calls:
             text = "The service is stopping; repeat the request to get the result of the call."
             raise HttpProblem(503, text, "service_stopping", headers={"Retry-After": "1"}) from None
 
-    async def wait_for_kept(self) -> None:
+    async def wait_for_shielded(self) -> None:
         """Wait for calls that continue without a client, and cancel those that take longer than `stop_s`."""
-        if self._kept:
-            _, late = await asyncio.wait(self._kept, timeout=self._service.config.stop_s)
+        if self._shielded:
+            _, late = await asyncio.wait(self._shielded, timeout=self._service.config.stop_s)
             for task in late:
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
 
-    def _look_later(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._looking = loop
-        loop.call_later(WATCH_AFTER_S, self._look, loop)
+    def _start_timer(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._timer_loop = loop
+        loop.call_later(WATCH_AFTER_S, self._on_timer, loop)
 
-    def _look(self, loop: asyncio.AbstractEventLoop) -> None:
-        for attended in self._live:
-            attended.look()
-        if self._live:
-            self._look_later(loop)
+    def _on_timer(self, loop: asyncio.AbstractEventLoop) -> None:
+        for watched in self._watched:
+            watched.watch_if_old()
+        if self._watched:
+            self._start_timer(loop)
         else:
-            self._looking = None
+            self._timer_loop = None
 
     def _begin_stop(self) -> None:
         loop = asyncio.get_running_loop()
-        loop.call_later(self._service.config.stop_s, self._end_all)
+        loop.call_later(self._service.config.stop_s, self._cancel_all)
 
-    def _end_all(self) -> None:
-        for attended in list(self._live):
-            attended.end("service_stopping")
+    def _cancel_all(self) -> None:
+        for watched in list(self._watched):
+            watched.cancel("service_stopping")
 
 
-class _Attended:
+class _WatchedCall:
     """A running call whose client may disconnect."""
 
     def __init__(self, task: "asyncio.Task[Any]", request: Request) -> None:
-        self.why: str | None = None
+        self.cancel_reason: str | None = None
         self._task = task
         self._request = request
         self._is_old = False
         self._watcher: asyncio.Task[None] | None = None
 
-    def look(self) -> None:
+    def watch_if_old(self) -> None:
         """Begin to watch the client's connection, at the second call of this method."""
         if self._is_old and self._watcher is None:
-            self._watcher = asyncio.create_task(self._see_it_leave())
+            self._watcher = asyncio.create_task(self._wait_for_disconnect())
         self._is_old = True
 
-    def leave(self) -> None:
+    def stop_watching(self) -> None:
         if self._watcher is not None:
             self._watcher.cancel()
 
-    def end(self, why: str) -> None:
-        self.why = why
+    def cancel(self, cancel_reason: str) -> None:
+        self.cancel_reason = cancel_reason
         self._task.cancel()
 
-    async def _see_it_leave(self) -> None:
+    async def _wait_for_disconnect(self) -> None:
         while (await self._request.receive())["type"] != "http.disconnect":
             pass
-        self.end("client_left")
+        self.cancel("client_left")
 
 
-def _ended(why: str, call_id: str) -> HttpProblem:
-    if why == "client_left":
-        return HttpProblem(499, "The client left, so the call was cancelled.", why, call_id)  # never sent
-    return HttpProblem(503, "The service is stopping, so the call was cancelled.", why, call_id, {"Retry-After": "1"})
+def _cancelled_problem(cancel_reason: str, call_id: str) -> HttpProblem:
+    if cancel_reason == "client_left":
+        return HttpProblem(499, "The client left, so the call was cancelled.", cancel_reason, call_id)  # never sent
+    return HttpProblem(
+        503, "The service is stopping, so the call was cancelled.", cancel_reason, call_id, {"Retry-After": "1"}
+    )

@@ -16,25 +16,25 @@ from toolcharter import (
     StoreTransaction,
     StoreUnavailable,
 )
-from toolcharter_service.approvals.asking import HANDED_ON, NO_LONGER, end_question
+from toolcharter_service.approvals.record_approver import APPROVAL_HANDED_ON, CREDENTIAL_REVOKED, end_question
 from toolcharter_service.auth import Principal
 from toolcharter_service.calls.records import ENDED, State, StoredCall
 from toolcharter_service.calls.running import Calls
 from toolcharter_service.calls.waiting import AsyncApprover, WaitingCalls
-from toolcharter_service.calls.workers import is_alive
+from toolcharter_service.calls.workers import is_worker_alive
 from toolcharter_service.http.encoding import encoded
 from toolcharter_service.http.problems import HttpProblem
 from toolcharter_service.service import Service, UnknownAgent, now
 
-KEPT_S = 86_400
+RETENTION_S = 86_400
 """How long a stored call and its result are kept, in seconds."""
-LOOK_S = 1.0
+POLL_S = 1.0
 """The polling interval for new calls of other workers and for requests to cancel, in seconds. With a bus, messages
 announce both at once."""
 TOPIC = "stored-calls"
-"""The bus topic for waiting calls that the sending worker has no room for, and for `CANCELS`."""
-CANCELS = b"cancels"
-AT_ONCE = 32
+"""The bus topic for waiting calls that the sending worker has no room for, and for `CANCEL_MESSAGE`."""
+CANCEL_MESSAGE = b"cancels"
+MAX_RUNNING = 32
 """The most stored calls that one worker runs at once. Further calls wait for any worker."""
 MAX_WAITING = 10_000
 """The most calls of a tenant that may wait for their turn."""
@@ -48,13 +48,13 @@ class StoredCalls:
         self._service = service
         service.keep(self)
         self._tasks: dict[tuple[str, str], asyncio.Task[None]] = {}
-        self._unsure: set[tuple[str, str]] = set()
+        self._maybe_taken: set[tuple[str, str]] = set()
         """The calls whose taking failed here but may have succeeded in the store. They have not begun."""
         self._waiting = WaitingCalls(service)
         self._wake = asyncio.Event()
-        self._tend_at = 0.0
-        service.run_in_background("stored calls", self._work)
-        service.on_stop.append(self._end)
+        self._maintain_at = 0.0
+        service.run_in_background("stored calls", self._poll)
+        service.on_stop.append(self._wait_for_running)
 
     async def submit(
         self,
@@ -90,7 +90,7 @@ class StoredCalls:
             project=caller.project,
             traceparent=traceparent,
             created_at=now(),
-            expires=int(time.time()) + KEPT_S,
+            expires=int(time.time()) + RETENTION_S,
         )
         try:
             await store.put(record, expected=0)
@@ -98,8 +98,8 @@ class StoredCalls:
             found = await store.get(StoredCall, call_id)
             record = record if found is None else found.record
         self._wake.set()
-        if self._room() <= 0 or self._service.stopping.is_set():
-            self._tell(principal.tenant)
+        if self._free_slots() <= 0 or self._service.stopping.is_set():
+            self._notify_workers(principal.tenant)
         return record
 
     def running(self, tenant: str) -> int:
@@ -138,7 +138,7 @@ class StoredCalls:
         if task is not None:
             task.cancel()
         elif record.state not in ENDED:
-            self._tell(tenant, CANCELS)
+            self._notify_workers(tenant, CANCEL_MESSAGE)
         return record
 
     def approver(self, tenant: str, inner: AsyncApprover) -> AsyncApprover:
@@ -148,55 +148,55 @@ class StoredCalls:
     def _store(self, tenant: str) -> AsyncStore:
         return self._service.store(tenant).asynchronous()
 
-    def _room(self) -> int:
+    def _free_slots(self) -> int:
         """Return how many more calls may run here."""
-        return AT_ONCE - (len(self._tasks) - len(self._waiting))
+        return MAX_RUNNING - (len(self._tasks) - len(self._waiting))
 
-    def _tell(self, tenant: str, what: bytes = b"queued") -> None:
+    def _notify_workers(self, tenant: str, what: bytes = b"queued") -> None:
         """Publish a message that makes the other workers poll at once, if there is a bus."""
         if self._service.bus is not None:
             self._service.bus.publish(tenant, TOPIC, what)
 
-    async def _work(self) -> None:
+    async def _poll(self) -> None:
         loop, bus = asyncio.get_running_loop(), self._service.bus
 
-        def look(what: bytes) -> None:
-            self._tend_at = 0.0 if what == CANCELS else self._tend_at
+        def wake(what: bytes) -> None:
+            self._maintain_at = 0.0 if what == CANCEL_MESSAGE else self._maintain_at
             self._wake.set()
 
-        def heard(_: str, what: bytes) -> None:
-            loop.call_soon_threadsafe(look, what)
+        def on_message(_: str, what: bytes) -> None:
+            loop.call_soon_threadsafe(wake, what)
 
         async with AsyncExitStack() as stack:
             if bus is not None:
                 with suppress(BusUnavailable):
-                    stack.callback((await asyncio.to_thread(bus.subscribe, TOPIC, heard)).close)
+                    stack.callback((await asyncio.to_thread(bus.subscribe, TOPIC, on_message)).close)
             while not self._service.stopping.is_set():
                 self._wake.clear()
-                is_due = loop.time() >= self._tend_at
-                self._tend_at = loop.time() + LOOK_S if is_due else self._tend_at
+                is_due = loop.time() >= self._maintain_at
+                self._maintain_at = loop.time() + POLL_S if is_due else self._maintain_at
                 for tenant in self._service.config.tenants:
                     with suppress(StoreUnavailable):
-                        await self._take(tenant)
+                        await self._take_queued(tenant)
                         if is_due:
-                            await self._tend(tenant)
+                            await self._maintain(tenant)
                 with suppress(TimeoutError):
-                    async with asyncio.timeout_at(self._tend_at):
+                    async with asyncio.timeout_at(self._maintain_at):
                         await self._wake.wait()
 
-    async def _take(self, tenant: str) -> None:
+    async def _take_queued(self, tenant: str) -> None:
         """Take the calls that have waited longest, as many as fit. Wake the other workers if more calls may wait."""
-        room = self._room()
-        if room <= 0:
+        free = self._free_slots()
+        if free <= 0:
             return
         after, where = "", {"state": "queued"}
         while True:
-            page = await self._store(tenant).page(StoredCall, where=where, order="expires", after=after, limit=room)
+            page = await self._store(tenant).page(StoredCall, where=where, order="expires", after=after, limit=free)
             after = page.after
             if page.records or not after:  # Unreadable records do not hold up the others.
                 break
-        if len(page.records) == room:
-            self._tell(tenant)
+        if len(page.records) == free:
+            self._notify_workers(tenant)
         await asyncio.gather(*(self._take_one(tenant, stored) for stored in page.records))
 
     async def _take_one(self, tenant: str, stored: Stored[StoredCall]) -> None:
@@ -206,9 +206,9 @@ class StoredCalls:
         except StoreConflict:  # Another worker has taken it.
             return
         except StoreUnavailable:
-            self._unsure.add((tenant, taken.id))
+            self._maybe_taken.add((tenant, taken.id))
             return
-        self._unsure.discard((tenant, taken.id))
+        self._maybe_taken.discard((tenant, taken.id))
         self._tasks[tenant, taken.id] = asyncio.create_task(self._run(tenant, taken))
 
     async def _run(self, tenant: str, record: StoredCall) -> None:
@@ -221,7 +221,7 @@ class StoredCalls:
     async def _run_once(self, tenant: str, record: StoredCall) -> None:
         state: State = "done"
         try:
-            answer = await self._made(tenant, record)
+            answer = await self._make_call(tenant, record)
             state = "queued" if answer is None else "done"
         except asyncio.CancelledError:
             state, answer = "cancelled", b""
@@ -233,21 +233,21 @@ class StoredCalls:
         change: dict[str, Any] = {"state": state, "answer": answer.decode(), "finished_at": now()}
         if state == "queued":
             change = {"state": state, "worker": ""}
-        for _ in range(int(KEPT_S / LOOK_S)):
-            if await self._finish(tenant, record.id, change):
+        for _ in range(int(RETENTION_S / POLL_S)):
+            if await self._store_end(tenant, record.id, change):
                 return
-            await asyncio.sleep(LOOK_S)
+            await asyncio.sleep(POLL_S)
 
-    async def _still_holds(self, tenant: str, record: StoredCall) -> bool:
-        """Like `WaitingCalls.holds`, but waits for an unreachable store, since the call has not begun."""
+    async def _is_token_valid(self, tenant: str, record: StoredCall) -> bool:
+        """Like `WaitingCalls.is_token_valid`, but waits for an unreachable store, since the call has not begun."""
         while True:
             with suppress(StoreUnavailable):
-                return await self._waiting.holds(tenant, record)
-            await asyncio.sleep(LOOK_S)
+                return await self._waiting.is_token_valid(tenant, record)
+            await asyncio.sleep(POLL_S)
 
-    async def _made(self, tenant: str, record: StoredCall) -> bytes | None:
+    async def _make_call(self, tenant: str, record: StoredCall) -> bytes | None:
         """Make the call and return its result as JSON; None if it has not begun and has to wait for another turn."""
-        if not await self._still_holds(tenant, record):
+        if not await self._is_token_valid(tenant, record):
             self._service.emit(
                 "service.admin",
                 action="call_dropped",
@@ -256,8 +256,12 @@ class StoredCalls:
                 target=record.id,
                 tool=record.tool,
             )
-            denied = {"outcome": "denied", "reason": "unauthenticated", "message": NO_LONGER}
-            return encoded(_failure(record.id, LookupError(NO_LONGER)) | denied | {"text": f"DENIED: {NO_LONGER}"})
+            denied = {"outcome": "denied", "reason": "unauthenticated", "message": CREDENTIAL_REVOKED}
+            return encoded(
+                _failure(record.id, LookupError(CREDENTIAL_REVOKED))
+                | denied
+                | {"text": f"DENIED: {CREDENTIAL_REVOKED}"}
+            )
         principal = Principal(
             tenant, record.name, frozenset(), token_id=record.token_id, user=record.user, maker=record.person
         )
@@ -275,12 +279,12 @@ class StoredCalls:
             )
         except UnknownAgent:
             return encoded(_failure(record.id, LookupError("the agent is no longer there")))
-        return None if (result.outcome, result.reason) == ("denied", HANDED_ON) else encoded(result)
+        return None if (result.outcome, result.reason) == ("denied", APPROVAL_HANDED_ON) else encoded(result)
 
-    async def _finish(self, tenant: str, call_id: str, change: dict[str, Any]) -> bool:
+    async def _store_end(self, tenant: str, call_id: str, change: dict[str, Any]) -> bool:
         """Store the end of a turn. Return False if the store cannot be reached now."""
 
-        def keep(transaction: StoreTransaction) -> State | None:
+        def store_end(transaction: StoreTransaction) -> State | None:
             found = transaction.get(StoredCall, call_id)
             if found is None or found.record.worker != self._service.worker or found.record.state in ENDED:
                 return None
@@ -293,18 +297,18 @@ class StoredCalls:
             return record.state
 
         try:
-            if await self._store(tenant).transact(keep) == "queued":
-                self._tell(tenant)
+            if await self._store(tenant).transact(store_end) == "queued":
+                self._notify_workers(tenant)
         except (StoreUnavailable, StoreConflict):
             return False
         return True
 
-    async def _tend(self, tenant: str) -> None:
+    async def _maintain(self, tenant: str) -> None:
         """Cancel own calls on request, requeue or end the calls of dead workers, and delete expired calls."""
         store, alive = self._store(tenant), dict[str, bool]()
         for state in ("running", "waiting"):
             for stored in (await store.page(StoredCall, where={"state": state}, limit=1_000)).records:
-                await self._tend_one(tenant, stored, alive)
+                await self._maintain_one(tenant, stored, alive)
         page = await store.page(StoredCall, order="expires", limit=100)
         while not page.records and page.after:  # Unreadable records stay, and do not hold up the others.
             page = await store.page(StoredCall, order="expires", after=page.after, limit=100)
@@ -314,23 +318,23 @@ class StoredCalls:
             with suppress(StoreConflict):
                 await store.delete(StoredCall, stored.record.id, expected=stored.version)
 
-    async def _tend_one(self, tenant: str, stored: Stored[StoredCall], alive: dict[str, bool]) -> None:
+    async def _maintain_one(self, tenant: str, stored: Stored[StoredCall], alive: dict[str, bool]) -> None:
         record = stored.record
         task = self._tasks.get((tenant, record.id))
         if task is not None:
             if record.cancels:
                 task.cancel()
             elif record.worker != self._service.worker:
-                self._waiting.give_up(record.id)
+                self._waiting.stop_waiting(record.id)
             return
         if record.worker not in alive:
             other = record.worker != self._service.worker
-            alive[record.worker] = other and await is_alive(self._service, record.worker)
+            alive[record.worker] = other and await is_worker_alive(self._service, record.worker)
         if alive[record.worker]:
             return
         # A call that waited for an approver has not begun. Any other call may have had its effect.
         has_not_begun = record.state == "waiting" or (
-            record.worker == self._service.worker and (tenant, record.id) in self._unsure
+            record.worker == self._service.worker and (tenant, record.id) in self._maybe_taken
         )
         change = {"state": "queued", "worker": ""} if has_not_begun else {"state": "lost", "finished_at": now()}
         given_up = record.model_copy(update=change)
@@ -343,7 +347,7 @@ class StoredCalls:
         with suppress(StoreConflict):
             await self._store(tenant).transact(give_up)
 
-    async def _end(self) -> None:
+    async def _wait_for_running(self) -> None:
         """Wait for running calls, and cancel those that take too long. Calls waiting for an approver are handed on."""
         self._waiting.close()
         if self._tasks:
@@ -352,7 +356,7 @@ class StoredCalls:
             for task in late:
                 task.cancel()
             if late:
-                await asyncio.wait(late, timeout=2 * LOOK_S)
+                await asyncio.wait(late, timeout=2 * POLL_S)
 
 
 def _failure(call_id: str, error: Exception) -> dict[str, Any]:

@@ -15,12 +15,12 @@ from toolcharter import (
     StoreTransaction,
     StoreUnavailable,
 )
-from toolcharter_service.approvals.asking import ASKING, NO_LONGER, end_question, question_id
+from toolcharter_service.approvals.record_approver import CREDENTIAL_REVOKED, REQUESTER, end_question, question_id
 from toolcharter_service.calls.records import ENDED, State, StoredCall
 from toolcharter_service.service import Service
 
 T = TypeVar("T")
-AGAIN_S = 1.0
+RETRY_S = 1.0
 """The pause before an unreachable store is asked again, in seconds."""
 AsyncApprover = Callable[[ApprovalRequest], Awaitable[ApprovalAnswer | None]]
 
@@ -30,62 +30,64 @@ class WaitingCalls:
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._asking: dict[str, asyncio.Task[ApprovalAnswer | None]] = {}
+        self._waiting: dict[str, asyncio.Task[ApprovalAnswer | None]] = {}
         """For each stored call, the task that waits for the answer."""
-        self._leaving: set[str] = set()
+        self._stopping: set[str] = set()
         """The stored calls that have to stop waiting."""
         self._closing = False
 
     def __len__(self) -> int:
         """Return how many calls wait."""
-        return len(self._asking)
+        return len(self._waiting)
 
-    def give_up(self, call_id: str) -> None:
+    def stop_waiting(self, call_id: str) -> None:
         """Make a call stop waiting here, if it does."""
-        asking = self._asking.get(call_id)
-        if asking is not None:
-            self._leaving.add(call_id)
-            asking.cancel()
+        task = self._waiting.get(call_id)
+        if task is not None:
+            self._stopping.add(call_id)
+            task.cancel()
 
     def close(self) -> None:
         """Make all calls stop waiting here, since the process stops."""
         self._closing = True
-        for call_id in tuple(self._asking):
-            self.give_up(call_id)
+        for call_id in tuple(self._waiting):
+            self.stop_waiting(call_id)
 
     def approver(self, tenant: str, inner: AsyncApprover) -> AsyncApprover:
         """Wrap *inner*: a stored call that this process gives up raises `ApprovalHandedOn` instead of an answer."""
 
         async def ask(request: ApprovalRequest) -> ApprovalAnswer | None:
-            asking = ASKING.get()
-            if asking is None or asking.stored_call != request.call_id:
+            requester = REQUESTER.get()
+            if requester is None or requester.stored_call != request.call_id:
                 return await inner(request)
-            asked = self._asking[request.call_id] = asyncio.create_task(self._asked(tenant, request, inner))
+            asked = self._waiting[request.call_id] = asyncio.create_task(self._ask_and_mark(tenant, request, inner))
             if self._closing:
-                self.give_up(request.call_id)
+                self.stop_waiting(request.call_id)
             try:
                 return await asked
             except asyncio.CancelledError:
-                if request.call_id in self._leaving:
+                if request.call_id in self._stopping:
                     raise ApprovalHandedOn from None
                 raise
             finally:
-                self._leaving.discard(request.call_id)
-                del self._asking[request.call_id]
+                self._stopping.discard(request.call_id)
+                del self._waiting[request.call_id]
 
         return ask
 
-    async def _asked(self, tenant: str, request: ApprovalRequest, inner: AsyncApprover) -> ApprovalAnswer | None:
+    async def _ask_and_mark(self, tenant: str, request: ApprovalRequest, inner: AsyncApprover) -> ApprovalAnswer | None:
         question = question_id(request.call_id, request)
-        await _patiently(partial(self._mark, tenant, request.call_id, "waiting", question))
-        answer = await _patiently(partial(inner, request))
+        await _retry_while_unreachable(partial(self._store_state, tenant, request.call_id, "waiting", question))
+        answer = await _retry_while_unreachable(partial(inner, request))
         # Marked before the body begins, since another process may run a call that is marked as waiting.
-        record = await _patiently(partial(self._mark, tenant, request.call_id, "running", question))
-        if record is not None and not await _patiently(partial(self.holds, tenant, record)):
-            return ApprovalAnswer("deny", None, NO_LONGER)
+        record = await _retry_while_unreachable(
+            partial(self._store_state, tenant, request.call_id, "running", question)
+        )
+        if record is not None and not await _retry_while_unreachable(partial(self.is_token_valid, tenant, record)):
+            return ApprovalAnswer("deny", None, CREDENTIAL_REVOKED)
         return answer
 
-    async def _mark(self, tenant: str, call_id: str, state: State, question: str) -> StoredCall | None:
+    async def _store_state(self, tenant: str, call_id: str, state: State, question: str) -> StoredCall | None:
         """Store the state and question of a call that this worker runs. An earlier question of the call is cancelled.
 
         Returns:
@@ -95,7 +97,7 @@ class WaitingCalls:
             ApprovalHandedOn: This worker no longer runs it.
         """
 
-        def mark(transaction: StoreTransaction) -> StoredCall | None:
+        def store_state(transaction: StoreTransaction) -> StoredCall | None:
             found = transaction.get(StoredCall, call_id)
             if found is None:
                 return None
@@ -107,20 +109,20 @@ class WaitingCalls:
             transaction.put(record, expected=found.version)
             return record
 
-        return await self._store(tenant).transact(mark)
+        return await self._store(tenant).transact(store_state)
 
-    async def holds(self, tenant: str, record: StoredCall) -> bool:
+    async def is_token_valid(self, tenant: str, record: StoredCall) -> bool:
         """Whether the token that stored the call is still valid. True for a call that was stored without a token."""
-        holds = self._service.is_token_valid
-        return holds is None or not record.owner.startswith("token:") or await holds(tenant, record.token_id)
+        is_valid = self._service.is_token_valid
+        return is_valid is None or not record.owner.startswith("token:") or await is_valid(tenant, record.token_id)
 
     def _store(self, tenant: str) -> AsyncStore:
         return self._service.store(tenant).asynchronous()
 
 
-async def _patiently(ask: Callable[[], Awaitable[T]]) -> T:
+async def _retry_while_unreachable(ask: Callable[[], Awaitable[T]]) -> T:
     """Await *ask*, and retry while the store is unreachable, since the call has not begun."""
     while True:
         with suppress(StoreUnavailable, StoreConflict):
             return await ask()
-        await asyncio.sleep(AGAIN_S)
+        await asyncio.sleep(RETRY_S)

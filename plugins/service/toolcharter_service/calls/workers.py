@@ -3,7 +3,7 @@
 from toolcharter_service.service import Service
 
 
-async def is_alive(service: Service, worker: str) -> bool:
+async def is_worker_alive(service: Service, worker: str) -> bool:
     """Whether *worker* still renews its heartbeat, the lease of its name.
 
     It also counts as alive while this process cannot renew its own heartbeat reliably.
@@ -11,7 +11,7 @@ async def is_alive(service: Service, worker: str) -> bool:
     Raises:
         StoreUnavailable: The store does not answer.
     """
-    if worker == service.worker or not service.steadiness.may_judge:
+    if worker == service.worker or not service.heartbeat.may_declare_dead:
         return True
     store = service.store("").asynchronous()
     lease = await store.lease(f"worker/{worker}", holder=service.worker, ttl_s=1.0)

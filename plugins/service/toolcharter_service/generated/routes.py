@@ -169,7 +169,7 @@ class GeneratedRoutes:
         store = self._service.store(principal.tenant).asynchronous()
         where: dict[str, str] = {} if status is None else {"status": status}
         records, follows = await read_page(store, ToolProposal, where, after, limit, latest="proposed_at")
-        return Proposals(proposals=tuple(_shown(one) for one in records if _concerns(principal, one)), after=follows)
+        return Proposals(proposals=tuple(_shown(one) for one in records if _may_see(principal, one)), after=follows)
 
     async def review(
         self, proposal_id: ProposalId, body: ReviewBody, principal: Annotated[Principal, require(Role.APPROVER)]
@@ -192,7 +192,7 @@ class GeneratedRoutes:
 
         def work(each: StoreTransaction) -> ToolProposal:
             known = each.get(ToolProposal, proposal_id)
-            if known is None or not _concerns(principal, known.record):
+            if known is None or not _may_see(principal, known.record):
                 raise HttpProblem(404, f"There is no proposal {proposal_id!r}.", "unknown_proposal")
             proposal = known.record
             _require_reviewable(proposal, principal)
@@ -232,7 +232,7 @@ def _require_reviewable(proposal: ToolProposal, principal: Principal) -> None:
         raise HttpProblem(409, f"{proposal.reviewed_by} has reviewed it already.", "reviewed")
 
 
-def _concerns(principal: Principal, proposal: ToolProposal) -> bool:
+def _may_see(principal: Principal, proposal: ToolProposal) -> bool:
     """Whether *principal* may see the proposal: one that is bound to agents sees only their proposals."""
     return principal.agents is None or proposal.agent in principal.agents
 

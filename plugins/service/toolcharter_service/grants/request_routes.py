@@ -100,7 +100,7 @@ class RequestRoutes:
             where["requested_by"] = principal.name
         store = self._store(principal).asynchronous()
         records, follows = await read_page(store, AccessRequest, where, after, 100, latest="requested_at")
-        return Requests(requests=[_shown_request(one) for one in records if _concerns(principal, one)], after=follows)
+        return Requests(requests=[_shown_request(one) for one in records if _may_see(principal, one)], after=follows)
 
     async def create_request(self, body: NewRequest, principal: Anyone) -> ShownRequest:
         """Request access to a server, for an agent that the token speaks for, or for oneself."""
@@ -167,7 +167,7 @@ class RequestRoutes:
         return self._service.store(principal.tenant, MCP_RECORDS)
 
 
-def _concerns(principal: Principal, record: AccessRequest) -> bool:
+def _may_see(principal: Principal, record: AccessRequest) -> bool:
     """Whether *principal* may see the request: one that is bound to agents sees only requests for them.
 
     A request of another user with a token of the same name is not one's own.

@@ -55,7 +55,7 @@ def routes(service: Service) -> APIRouter:
             work = service.part(Calls).make(
                 principal, caller, body.tool, body.args, call_id=call_id, headers=request.headers
             )
-            return json_answer(await service.part(Calls).attended(request, work, call_id))
+            return json_answer(await service.part(Calls).cancel_on_disconnect(request, work, call_id))
 
         async def make(call_id: str) -> Answer:
             if is_async:
@@ -68,9 +68,11 @@ def routes(service: Service) -> APIRouter:
             return Answer(200, encoded(result))
 
         if key is None:
-            return _response(await service.part(Calls).kept(make(call_id)), is_async=True)
+            return _response(await service.part(Calls).shield(make(call_id)), is_async=True)
         mark = fingerprint_of("calls", who(caller), body.tool, body.args, is_async)
-        answer = await service.part(Calls).kept(keys.answer(principal, key, mark, call_id, make, repeatable=is_async))
+        answer = await service.part(Calls).shield(
+            keys.answer_once(principal, key, mark, call_id, make, repeatable=is_async)
+        )
         return _response(answer, is_async=is_async)
 
     @router.post(

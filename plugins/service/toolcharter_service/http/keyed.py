@@ -31,19 +31,19 @@ async def once(
         make: Makes the call with the id that it is given.
 
     Raises:
-        HttpProblem: As `KeyedCalls.answer`, or raised by *make*.
+        HttpProblem: As `KeyedCalls.answer_once`, or raised by *make*.
     """
     key, call_id = idempotency_key(request), new_call_id()
     if key is None:
-        return await service.part(Calls).attended(request, make(call_id), call_id)
+        return await service.part(Calls).cancel_on_disconnect(request, make(call_id), call_id)
 
     async def kept(call_id: str) -> Answer:
         made = await make(call_id)
         return Answer(made.status_code, bytes(made.body))
 
     mark = fingerprint_of(*said)
-    work = service.part(KeyedCalls).answer(principal, key, mark, call_id, kept)
-    return replayable(await service.part(Calls).kept(work))
+    work = service.part(KeyedCalls).answer_once(principal, key, mark, call_id, kept)
+    return replayable(await service.part(Calls).shield(work))
 
 
 def replayable(answer: Answer) -> Response:

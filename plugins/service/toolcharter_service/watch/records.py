@@ -11,7 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 import orjson
 
 from toolcharter import RecordKind, StoreRecord
-from toolcharter_service.approvals.asking import HANDED_ON
+from toolcharter_service.approvals.record_approver import APPROVAL_HANDED_ON
 
 RECENT = "tool_calls:recent"
 """The list of the latest call records."""
@@ -92,7 +92,7 @@ def ended_calls(lines: bytes, describe: Describe) -> list[EndedCall]:
 
 def is_given_up(event: Mapping[str, Any]) -> bool:
     """Whether an after-event only ends a turn: another process continues the call, and will report its end."""
-    return bool(event.get("stage") == "approval" and event.get("reason") == HANDED_ON)
+    return bool(event.get("stage") == "approval" and event.get("reason") == APPROVAL_HANDED_ON)
 
 
 def usage_entry(record: Mapping[str, Any]) -> dict[str, Any]:

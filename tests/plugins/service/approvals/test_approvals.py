@@ -13,8 +13,8 @@ from tests.plugins.service.people import Named, being
 from tests.plugins.service.serving import configured
 
 from toolcharter import ApprovalRequest, Caller, StoreHandle, StoreUnavailable
-from toolcharter_service.approvals import ASKING, ApprovalRecord, Asking, RecordApprover, keep_approvals
-from toolcharter_service.approvals import asking as module
+from toolcharter_service.approvals import REQUESTER, ApprovalRecord, RecordApprover, Requester, maintain_approvals
+from toolcharter_service.approvals import record_approver as module
 from toolcharter_service.http.app import create_app
 from toolcharter_service.service import Service
 
@@ -27,7 +27,7 @@ tools: {bash: {}}
 approvals: {timeout_s: 60}
 """
 ANN = being("ann", "approver")
-BOT = Asking("bot-token", "id-bot-token")
+BOT = Requester("bot-token", "id-bot-token")
 
 
 class Place:
@@ -36,12 +36,12 @@ class Place:
     def __init__(self, service: Service, client: httpx.AsyncClient, stores: StoreHandle) -> None:
         self.service, self.client, self.stores = service, client, stores
 
-    async def call(self, command: str, who: Asking = BOT, call_id: str | None = None) -> Any:
-        ASKING.set(who)
+    async def call(self, command: str, who: Requester = BOT, call_id: str | None = None) -> Any:
+        REQUESTER.set(who)
         view = self.service.view(Caller(agent="reviewer"), tenant="acme", agent="reviewer")
         return await view.acall("bash", {"command": command}, call_id=call_id or who.stored_call or None)
 
-    def calling(self, command: str, who: Asking = BOT, call_id: str | None = None) -> "asyncio.Task[Any]":
+    def calling(self, command: str, who: Requester = BOT, call_id: str | None = None) -> "asyncio.Task[Any]":
         return asyncio.create_task(self.call(command, who, call_id))
 
     async def waiting(self) -> dict[str, Any]:
@@ -131,7 +131,7 @@ async def test_who_may_not_answer(place: Place, more: dict[str, Any], status: in
 
 async def test_a_person_does_not_answer_for_their_own_token(place: Place) -> None:
     """Whatever the token is called: the call is that of its user."""
-    ASKING.set(BOT)
+    REQUESTER.set(BOT)
     view = place.service.view(Caller(agent="reviewer", user="ann"), tenant="acme", agent="reviewer")
     call = asyncio.create_task(view.acall("bash", {"command": "echo x"}))
     question = await place.waiting()
@@ -180,7 +180,7 @@ async def test_a_question_of_a_process_that_has_died_is_cancelled(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another process says so; questions of stored calls go on waiting."""
-    monkeypatch.setattr(module, "ALIVE_S", 0.2)
+    monkeypatch.setattr(module, "HEARTBEAT_TTL_S", 0.2)
     store = place.stores.bound("acme", "toolcharter-service")
     common: dict[str, Any] = {
         "tool": "bash",
@@ -202,7 +202,7 @@ async def test_a_question_of_a_process_that_has_died_is_cancelled(
     common |= {"always": False, "why_not_always": None, "asked_at": "2026", "expires": time.time() + 60}
     for key, stored in (("dead", ""), ("kept", "call-1")):
         store.put(ApprovalRecord(id=key, call_id=key, stored_call=stored, worker="gone", **common))
-    sweeping = asyncio.create_task(keep_approvals(place.service, "alive"))
+    sweeping = asyncio.create_task(maintain_approvals(place.service, "alive"))
     status, note = await place.end({"id": "dead"})
     sweeping.cancel()
 
@@ -213,7 +213,7 @@ async def test_a_question_of_a_process_that_has_died_is_cancelled(
 
 async def test_a_question_that_was_kept_unheard_is_ended(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """The store took it and did not say so: the call went on as if nobody could be asked, and nobody waits for an answer."""
-    monkeypatch.setattr(module, "ALIVE_S", 0.2)
+    monkeypatch.setattr(module, "HEARTBEAT_TTL_S", 0.2)
     store = type(place.service.store("acme").asynchronous())
     put = store.put
 
@@ -225,7 +225,7 @@ async def test_a_question_that_was_kept_unheard_is_ended(place: Place, monkeypat
         patch.setattr(store, "put", unheard)
         result = await place.call("echo unheard")
     question = await place.waiting()
-    sweeping = asyncio.create_task(keep_approvals(place.service, place.service.worker))
+    sweeping = asyncio.create_task(maintain_approvals(place.service, place.service.worker))
     ended = await place.end(question)
     sweeping.cancel()
 
@@ -263,7 +263,7 @@ async def test_an_answer_says_nothing_to_another_question_of_the_same_call(place
         always_until=None,
         timeout_s=60.0,
     )
-    ASKING.set(BOT._replace(stored_call="call-1"))
+    REQUESTER.set(BOT._replace(stored_call="call-1"))
     first = asyncio.create_task(approver(request))
     await place.answer(await place.waiting())
     assert (await asyncio.wait_for(first, 60)).answer == "allow_once"

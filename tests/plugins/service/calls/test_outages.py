@@ -20,11 +20,11 @@ from toolcharter.guards.store.handle import StoreHandle
 from toolcharter_service.calls import stored as stored_module
 from toolcharter_service.calls.records import KeyedCall, StoredCall
 from toolcharter_service.calls.running import Calls
-from toolcharter_service.calls.workers import is_alive
+from toolcharter_service.calls.workers import is_worker_alive
+from toolcharter_service.heartbeat import OwnHeartbeat
 from toolcharter_service.http.app import create_app
 from toolcharter_service.http.problems import HttpProblem
 from toolcharter_service.service import Service
-from toolcharter_service.steadiness import Steadiness
 
 pytestmark = pytest.mark.slow
 T = TypeVar("T")
@@ -177,7 +177,7 @@ def test_a_stored_call_waits_for_the_store_that_knows_its_token(place: Place) ->
 
 def test_who_has_waited_longest_is_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the calls are called: none is passed over as long as others come."""
-    monkeypatch.setattr(stored_module, "AT_ONCE", 1)
+    monkeypatch.setattr(stored_module, "MAX_RUNNING", 1)
     place = Place(tmp_path)
     for number, name in enumerate("fbeacd"):
         place.store.put(_queued(name * 32, 1_000 + number))
@@ -190,28 +190,28 @@ def test_who_has_waited_longest_is_next(tmp_path: Path, monkeypatch: pytest.Monk
 async def test_who_comes_back_first_takes_nobody_for_dead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What kept this process from saying that it is there may have kept the others from it, too."""
     now = 1_000.0
-    monkeypatch.setattr("toolcharter_service.steadiness.time", SimpleNamespace(monotonic=lambda: now))
-    steady, service = Steadiness(), Place(tmp_path).service
-    judged = [steady.may_judge]
-    steady.told()
+    monkeypatch.setattr("toolcharter_service.heartbeat.time", SimpleNamespace(monotonic=lambda: now))
+    steady, service = OwnHeartbeat(), Place(tmp_path).service
+    judged = [steady.may_declare_dead]
+    steady.record_renewal()
     for step_s, tells in ((2.5, True), (5.5, False), (0, True), (9, True), (2, True)):
         now += step_s
         if tells:
-            steady.told()
-        judged.append(steady.may_judge)
-    service.steadiness = steady
-    steady.told()
+            steady.record_renewal()
+        judged.append(steady.may_declare_dead)
+    service.heartbeat = steady
+    steady.record_renewal()
     now += 6
 
     assert judged == [True, True, False, False, False, False]
-    assert await is_alive(service, "gone")
+    assert await is_worker_alive(service, "gone")
 
 
 async def test_who_waits_for_a_service_that_stops_is_told_to_ask_again(tmp_path: Path) -> None:
     """Rather than that the service has failed: what the server cancels is the waiting, not the call."""
     service = Place(tmp_path).service
     ended = asyncio.Event()
-    waiting = asyncio.create_task(Calls(service).kept(ended.wait()))
+    waiting = asyncio.create_task(Calls(service).shield(ended.wait()))
     await asyncio.sleep(0)
     service.stopping.set()
     waiting.cancel()

@@ -47,8 +47,8 @@ def two(
     request: pytest.FixtureRequest, tmp_path: Path, stores: StoreHandle, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Two]:
     """Each has room for one stored call, and looks as often as the parameter says."""
-    monkeypatch.setattr(stored, "AT_ONCE", 1)
-    monkeypatch.setattr(stored, "LOOK_S", request.param)
+    monkeypatch.setattr(stored, "MAX_RUNNING", 1)
+    monkeypatch.setattr(stored, "POLL_S", request.param)
     first = Service(configured(tmp_path), stores=stores)
     second = Service(first.file, stores=stores)
     bus = Heard()

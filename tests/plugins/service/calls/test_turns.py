@@ -62,7 +62,7 @@ class Process:
 
     def stand_still(self) -> None:
         """Take no call from now on, as a process that is paused."""
-        vars(self.service.part(StoredCalls))["_take"] = _nothing
+        vars(self.service.part(StoredCalls))["_take_queued"] = _nothing
 
 
 class Place:
@@ -107,7 +107,7 @@ class Place:
 async def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Place]:
     """The first process has started."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.setattr(waiting_module, "AGAIN_S", 0.05)
+    monkeypatch.setattr(waiting_module, "RETRY_S", 0.05)
     made = Place(tmp_path, f"sqlite://{tmp_path / 'store.db'}")
     await made.first.service.start()
     yield made

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from toolcharter import MCP_RECORDS, Caller, McpAgentGrant, McpServerRecord, McpToolsRecord, McpUserGrant
-from toolcharter_service.approvals import ASKING, ApprovalRecord, Asking
+from toolcharter_service.approvals import REQUESTER, ApprovalRecord, Requester
 from toolcharter_service.approvals.records import Status
 from toolcharter_service.grants.records import AccessRequest
 from toolcharter_service.monitor.routes import HEADERS
@@ -76,7 +76,7 @@ def asking(watched: Watched) -> Iterator[dict[str, Any]]:
     found: dict[str, Any] = {}
 
     def call() -> None:
-        ASKING.set(Asking("bot-token", "id-bot"))
+        REQUESTER.set(Requester("bot-token", "id-bot"))
         view = watched.service.view(Caller(agent="bot"), tenant="acme", agent="bot")
         found["result"] = view.call("bash", {"command": f"echo {'<b>hi</b>'!r}"})
 

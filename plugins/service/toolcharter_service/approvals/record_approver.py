@@ -20,16 +20,16 @@ from toolcharter import (
     StoreUnavailable,
 )
 from toolcharter_service.approvals.records import ApprovalRecord, Status
-from toolcharter_service.calls.workers import is_alive
+from toolcharter_service.calls.workers import is_worker_alive
 from toolcharter_service.service import Service, now
 
-LOOK_S = 1.0
+POLL_S = 1.0
 """The polling interval for an answer, in seconds. An answer at the same process wakes the waiting call at once."""
-ALIVE_S = 10.0
+HEARTBEAT_TTL_S = 10.0
 """How long a process counts as alive after its last heartbeat, in seconds."""
 
 
-class Asking(NamedTuple):
+class Requester(NamedTuple):
     """The principal that makes the current call."""
 
     name: str
@@ -42,12 +42,12 @@ class Asking(NamedTuple):
     """The person acting through its credentials."""
 
 
-ASKING: ContextVar[Asking | None] = ContextVar("toolcharter_service_asking", default=None)
+REQUESTER: ContextVar[Requester | None] = ContextVar("toolcharter_service_asking", default=None)
 """Set by the code that calls a tool for a request."""
 
 
-NO_LONGER = "The token that asked for this call was revoked, or has expired."
-HANDED_ON = "approval_handed_on"
+CREDENTIAL_REVOKED = "The token that asked for this call was revoked, or has expired."
+APPROVAL_HANDED_ON = "approval_handed_on"
 """The reason of a turn given up before the tool's body began: this process stops, or another process has the call."""
 
 
@@ -68,32 +68,32 @@ class RecordApprover:
     async def __call__(self, request: ApprovalRequest) -> ApprovalAnswer | None:
         """Store a record of *request*, and wait for its answer; None if no approver answers in time."""
         store = self._service.store(self._tenant).asynchronous()
-        record = self._record(request)
+        record = self._build_record(request)
         here = self._worker, self._tenant, record.id
-        _ASKED_HERE.add(here)
+        _WAITED_FOR_HERE.add(here)
         try:
-            answer = await self._answer(store, await self._asked(store, record))
+            answer = await self._wait_for_answer(store, await self._store_question(store, record))
         finally:
-            _ASKED_HERE.discard(here)
-        return answer if await self._still_holds() else ApprovalAnswer("deny", None, NO_LONGER)
+            _WAITED_FOR_HERE.discard(here)
+        return answer if await self._is_requester_valid() else ApprovalAnswer("deny", None, CREDENTIAL_REVOKED)
 
-    async def _still_holds(self) -> bool:
+    async def _is_requester_valid(self) -> bool:
         """Whether the caller's credentials are still valid. A stored call checks its own.
 
         Raises:
             StoreUnavailable: That cannot be found out, so the call is denied.
         """
-        asking, holds = ASKING.get(), self._service.is_credential_valid
-        if asking is None or asking.stored_call or holds is None:
+        requester, is_valid = REQUESTER.get(), self._service.is_credential_valid
+        if requester is None or requester.stored_call or is_valid is None:
             return True
-        return await holds(self._tenant, asking.means, asking.token_id)
+        return await is_valid(self._tenant, requester.means, requester.token_id)
 
-    async def _answer(self, store: AsyncStore, record: ApprovalRecord) -> ApprovalAnswer | None:
+    async def _wait_for_answer(self, store: AsyncStore, record: ApprovalRecord) -> ApprovalAnswer | None:
         try:
             while record.status == "pending":
                 with suppress(TimeoutError):
-                    async with asyncio.timeout(LOOK_S):
-                        await _woken(self._tenant, record.id)
+                    async with asyncio.timeout(POLL_S):
+                        await _wait_for_wake(self._tenant, record.id)
                 with suppress(StoreUnavailable):  # The database may come back before the deadline.
                     found = await store.get(ApprovalRecord, record.id)
                     if found is None or question_of(found.record) != question_of(record):
@@ -102,7 +102,7 @@ class RecordApprover:
                 if record.stored_call and record.worker != self._worker:
                     raise ApprovalHandedOn
         except asyncio.CancelledError:
-            is_late = time.time() >= record.expires - LOOK_S / 2
+            is_late = time.time() >= record.expires - POLL_S / 2
             if is_late or not record.stored_call:  # A stored call is decided again at its next turn.
                 gone: Status = "expired" if is_late else "cancelled"
                 with suppress(StoreUnavailable, StoreConflict):
@@ -112,10 +112,10 @@ class RecordApprover:
             return None
         return ApprovalAnswer(record.status, record.answered_by, record.note)
 
-    def _record(self, request: ApprovalRequest) -> ApprovalRecord:
-        asking = ASKING.get() or Asking(request.caller.user or request.caller.agent or "", "")
+    def _build_record(self, request: ApprovalRequest) -> ApprovalRecord:
+        requester = REQUESTER.get() or Requester(request.caller.user or request.caller.agent or "", "")
         # A nested call asks while the stored call's body runs: its question ends with the process.
-        stored_call = asking.stored_call if asking.stored_call == request.call_id else ""
+        stored_call = requester.stored_call if requester.stored_call == request.call_id else ""
         return ApprovalRecord(
             id=question_id(stored_call, request) if stored_call else secrets.token_urlsafe(16),
             call_id=request.call_id,
@@ -129,9 +129,9 @@ class RecordApprover:
             workspace=str(request.workspace),
             agent=request.caller.agent or "",
             user=request.caller.user or "",
-            requested_by=asking.name,
-            person=asking.person,
-            token_id=asking.token_id,
+            requested_by=requester.name,
+            person=requester.person,
+            token_id=requester.token_id,
             digest=request.digest,
             reason=request.reason,
             message=request.message,
@@ -141,12 +141,16 @@ class RecordApprover:
             expires=time.time() + request.timeout_s,
         )
 
-    async def _asked(self, store: AsyncStore, record: ApprovalRecord) -> ApprovalRecord:
+    async def _store_question(self, store: AsyncStore, record: ApprovalRecord) -> ApprovalRecord:
         with suppress(StoreConflict):
             await store.put(record, expected=0)
             return record
         found = await store.get(ApprovalRecord, record.id)
-        if found is None or found.record.status in {"expired", "cancelled"} or _asks_else(found.record, record):
+        if (
+            found is None
+            or found.record.status in {"expired", "cancelled"}
+            or _shows_other_question(found.record, record)
+        ):
             await store.put(record, expected=None if found is None else found.version)
             return record
         # The question is from an earlier turn: it is still pending, or has been answered meanwhile.
@@ -163,25 +167,25 @@ def question_of(record: ApprovalRecord) -> ApprovalRecord:
     return record.model_copy(update=same)
 
 
-def _asks_else(found: ApprovalRecord, record: ApprovalRecord) -> bool:
+def _shows_other_question(found: ApprovalRecord, record: ApprovalRecord) -> bool:
     """Whether *found*, the question of an earlier turn of the call, shows an approver anything else than *record*."""
     same = {"asked_at": "", "requested_by": "", "person": "", "token_id": ""}
     return question_of(found).model_copy(update=same) != question_of(record).model_copy(update=same)
 
 
-async def keep_approvals(service: Service, worker: str) -> None:
+async def maintain_approvals(service: Service, worker: str) -> None:
     """Renew the heartbeat of *worker*, and end the questions of dead processes, until cancelled."""
     holders = service.store("").asynchronous()
     while True:
         with suppress(StoreUnavailable, StoreConflict):
-            await holders.lease(f"worker/{worker}", holder=worker, ttl_s=ALIVE_S)
-            service.steadiness.told()
+            await holders.lease(f"worker/{worker}", holder=worker, ttl_s=HEARTBEAT_TTL_S)
+            service.heartbeat.record_renewal()
             for tenant in service.config.tenants:
-                await _sweep(service, tenant, worker)
-        await asyncio.sleep(ALIVE_S / 4)
+                await _end_abandoned(service, tenant, worker)
+        await asyncio.sleep(HEARTBEAT_TTL_S / 4)
 
 
-async def _sweep(service: Service, tenant: str, worker: str) -> None:
+async def _end_abandoned(service: Service, tenant: str, worker: str) -> None:
     store, after, alive = service.store(tenant).asynchronous(), "", {worker: True}
     while True:
         page = await store.page(ApprovalRecord, where={"status": "pending"}, after=after)
@@ -190,10 +194,12 @@ async def _sweep(service: Service, tenant: str, worker: str) -> None:
             if record.stored_call:  # It ends with its call.
                 continue
             if record.worker not in alive:
-                alive[record.worker] = await is_alive(service, record.worker)
+                alive[record.worker] = await is_worker_alive(service, record.worker)
             # A question of this process may be abandoned: its write failed here after the store had accepted it.
-            is_asked = alive[record.worker] and (record.worker != worker or (worker, tenant, record.id) in _ASKED_HERE)
-            if not is_asked or time.time() > record.expires + ALIVE_S:
+            is_asked = alive[record.worker] and (
+                record.worker != worker or (worker, tenant, record.id) in _WAITED_FOR_HERE
+            )
+            if not is_asked or time.time() > record.expires + HEARTBEAT_TTL_S:
                 status: Status = "expired" if is_asked else "cancelled"
                 with suppress(StoreConflict):
                     await store.transact(partial(end_question, key=record.id, status=status))
@@ -215,22 +221,22 @@ def end_question(transaction: StoreTransaction, *, key: str, status: Status) -> 
         transaction.put(ended, expected=found.version)
 
 
-_ASKED_HERE: set[tuple[str, str, str]] = set()
+_WAITED_FOR_HERE: set[tuple[str, str, str]] = set()
 """The worker, tenant and record id of each question that a call in this process waits for."""
-_waiting: dict[tuple[str, str], asyncio.Event] = {}
+_wake_events: dict[tuple[str, str], asyncio.Event] = {}
 """For each tenant and record id, the event that wakes the call waiting in this process."""
 
 
-async def _woken(tenant: str, key: str) -> None:
-    event = _waiting.setdefault((tenant, key), asyncio.Event())
+async def _wait_for_wake(tenant: str, key: str) -> None:
+    event = _wake_events.setdefault((tenant, key), asyncio.Event())
     try:
         await event.wait()
     finally:
-        _waiting.pop((tenant, key), None)
+        _wake_events.pop((tenant, key), None)
 
 
 def wake(tenant: str, key: str) -> None:
     """Wake the call that waits for this answer, if it waits in this process."""
-    event = _waiting.get((tenant, key))
+    event = _wake_events.get((tenant, key))
     if event is not None:
         event.set()

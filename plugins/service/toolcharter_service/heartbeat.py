@@ -1,4 +1,4 @@
-"""`Steadiness`: decides whether this process may declare another process dead."""
+"""`OwnHeartbeat`: decides whether this process may declare another process dead."""
 
 import time
 
@@ -9,7 +9,7 @@ GRACE_S = 10.0
 """How long other processes then have to renew their heartbeats, in seconds."""
 
 
-class Steadiness:
+class OwnHeartbeat:
     """Tracks when this process last renewed its heartbeat in the store.
 
     A database that is unreachable keeps every process from renewing its heartbeat. Afterwards, all others look dead to
@@ -17,18 +17,18 @@ class Steadiness:
     """
 
     def __init__(self) -> None:
-        self._last: float | None = None
-        self._judges_from = 0.0
+        self._renewed_at: float | None = None
+        self._may_declare_from = 0.0
 
-    def told(self) -> None:
+    def record_renewal(self) -> None:
         """Note that this process has just renewed its heartbeat."""
         now = time.monotonic()
-        if self._last is not None and now - self._last > LATE_S:
-            self._judges_from = now + GRACE_S
-        self._last = now
+        if self._renewed_at is not None and now - self._renewed_at > LATE_S:
+            self._may_declare_from = now + GRACE_S
+        self._renewed_at = now
 
     @property
-    def may_judge(self) -> bool:
+    def may_declare_dead(self) -> bool:
         """Whether a process without a valid heartbeat can be considered dead."""
         now = time.monotonic()
-        return now >= self._judges_from and (self._last is None or now - self._last <= LATE_S)
+        return now >= self._may_declare_from and (self._renewed_at is None or now - self._renewed_at <= LATE_S)
