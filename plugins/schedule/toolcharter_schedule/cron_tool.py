@@ -10,23 +10,23 @@ from pydantic import Field
 
 from toolcharter import Denied, ToolContext, ToolError, ToolRuntime, ToolSpec
 from toolcharter_schedule.delivery import require_delivery
-from toolcharter_schedule.fired import next_due
 from toolcharter_schedule.jobs import Jobs
-from toolcharter_schedule.making import (
+from toolcharter_schedule.new_jobs import (
     SCHEDULER,
-    Wanted,
-    advertised,
-    asks,
-    held,
+    JobRequest,
+    ask_for_later_acts,
     make_job,
-    narrowed,
     require_allowed,
     require_text,
+    restrict_actions,
+    with_current_rights,
+    with_fewer_rights,
 )
 from toolcharter_schedule.policy import CronAction, CronPolicy
 from toolcharter_schedule.reasons import ScheduleReason
 from toolcharter_schedule.records import Job, Retry
-from toolcharter_schedule.timing import NEVER, SECOND, At, Cron, Every, at_time, cron_times, every_time, shown
+from toolcharter_schedule.run_history import next_due
+from toolcharter_schedule.timing import NEVER, SECOND, At, Cron, Every, at_time, cron_times, every_time, format_time
 
 RETRY = Retry(times=3, least_ms=2 * SECOND, most_ms=30 * SECOND, jitter=0.25)
 MAX_NAME = 100
@@ -43,7 +43,7 @@ class When(TypedDict):
     tz: NotRequired[str]
 
 
-class Wish(TypedDict):
+class JobFields(TypedDict):
     """A job for `add`."""
 
     name: str
@@ -70,10 +70,10 @@ class Patch(TypedDict, total=False):
     disabled: bool
 
 
-class Asked(TypedDict):
+class CronArguments(TypedDict):
     """The arguments of an action."""
 
-    job: Wish | None
+    job: JobFields | None
     jobId: str
     patch: Patch | None
     runMode: str
@@ -90,53 +90,55 @@ class CronJobs:
         self._rt = rt
         self._jobs = jobs
 
-    def status(self, ctx: ToolContext, _asked: Asked) -> Any:
+    def status(self, ctx: ToolContext, _args: CronArguments) -> Any:
         """Return how many jobs there are, and when the next job is due."""
         ctx.policy_passed()
         jobs = [job for job in self._jobs.all() if job.enabled]
         due = min((job.due for job in jobs), default=NEVER)
-        return {"jobs": len(jobs), "running": sum(bool(job.running) for job in jobs), "next": _told(due)}
+        return {"jobs": len(jobs), "running": sum(bool(job.running) for job in jobs), "next": _due_text(due)}
 
-    def list(self, ctx: ToolContext, asked: Asked) -> Any:
+    def list(self, ctx: ToolContext, args: CronArguments) -> Any:
         """Return the caller's jobs."""
         ctx.policy_passed()
-        jobs = [job.shown() for job in self._jobs.all() if job.enabled or asked["includeDisabled"]]
+        jobs = [job.describe() for job in self._jobs.all() if job.enabled or args["includeDisabled"]]
         return {"jobs": jobs, "count": len(jobs)}
 
-    def add(self, ctx: ToolContext, asked: Asked) -> Any:
+    def add(self, ctx: ToolContext, args: CronArguments) -> Any:
         """Make a new job."""
         self._jobs.require_not_made_by_a_job()
-        wish = asked["job"]
-        if wish is None:
+        fields = args["job"]
+        if fields is None:
             raise ToolError("`add` needs `job`.", reason=ScheduleReason.INVALID_JOB)
         now = self._jobs.now_ms
-        timing = self._timing(wish["schedule"], now)
-        wanted = Wanted("cron", _name(wish["name"]), timing, "task", wish["message"], RETRY)
-        job = make_job(self._rt, self._policy, wanted, self._workspace, now)
+        timing = self._timing(fields["schedule"], now)
+        request = JobRequest("cron", _name(fields["name"]), timing, "task", fields["message"], RETRY)
+        job = make_job(self._rt, self._policy, request, self._workspace, now)
         job = job.model_copy(
             update={
-                "deliver": wish.get("deliver", False),
-                "channel": wish.get("channel", ""),
-                "to": wish.get("to", ""),
-                "agent": self._agent(wish.get("agentId", "")),
-                "delete_after_run": wish.get("deleteAfterRun", isinstance(timing, At)),
+                "deliver": fields.get("deliver", False),
+                "channel": fields.get("channel", ""),
+                "to": fields.get("to", ""),
+                "agent": self._agent(fields.get("agentId", "")),
+                "delete_after_run": fields.get("deleteAfterRun", isinstance(timing, At)),
             }
         )
         job = require_delivery(job, self._policy)
         ctx.policy_passed()
-        return {"job": self._jobs.create(held(self._rt, job)).shown()}
+        return {"job": self._jobs.create(with_current_rights(self._rt, job)).describe()}
 
-    def update(self, ctx: ToolContext, asked: Asked) -> Any:
+    def update(self, ctx: ToolContext, args: CronArguments) -> Any:
         """Change a job's name, time, text or delivery; `disabled: false` resumes a stopped job."""
         self._jobs.require_not_made_by_a_job()
-        patch = asked["patch"]
+        patch = args["patch"]
         if patch is None:
             raise ToolError("`update` needs `patch`.", reason=ScheduleReason.INVALID_JOB)
-        key = asked["jobId"]
+        key = args["jobId"]
         self._patched(self._jobs.own(key).record, patch)
         self._rt.extension(SCHEDULER)
         ctx.policy_passed()
-        return {"job": self._jobs.change(key, lambda job: narrowed(self._rt, self._patched(job, patch))).shown()}
+        return {
+            "job": self._jobs.change(key, lambda job: with_fewer_rights(self._rt, self._patched(job, patch))).describe()
+        }
 
     def _patched(self, job: Job, patch: Patch) -> Job:
         now = self._jobs.now_ms
@@ -158,30 +160,30 @@ class CronJobs:
         changed = job.model_copy(update=changes)
         due = next_due(changed.timing, changed.fired, now) if changed.enabled else NEVER
         if changed.enabled and due == NEVER:
-            what = f"The job was due at {shown(job.created_ms)} or later and has run: give another `schedule`."
+            what = f"The job was due at {format_time(job.created_ms)} or later and has run: give another `schedule`."
             raise ToolError(what, reason=ScheduleReason.TIME_PASSED)
         return require_delivery(changed.model_copy(update={"due": due}), self._policy)
 
-    def remove(self, ctx: ToolContext, asked: Asked) -> Any:
+    def remove(self, ctx: ToolContext, args: CronArguments) -> Any:
         """Delete a job and its runs."""
-        self._jobs.own(asked["jobId"])
+        self._jobs.own(args["jobId"])
         ctx.policy_passed()
-        self._jobs.remove(asked["jobId"])
-        return {"deleted": True, "jobId": asked["jobId"]}
+        self._jobs.remove(args["jobId"])
+        return {"deleted": True, "jobId": args["jobId"]}
 
-    def run(self, ctx: ToolContext, asked: Asked) -> Any:
+    def run(self, ctx: ToolContext, args: CronArguments) -> Any:
         """Run a job now: with `force` in any case, with `due` only if it is due."""
         self._jobs.require_not_made_by_a_job()
-        self._jobs.own(asked["jobId"])
+        self._jobs.own(args["jobId"])
         ctx.policy_passed()
-        ran = self._jobs.start(asked["jobId"], even_if_not_due=asked["runMode"] == "force")
-        return {"ran": ran, "jobId": asked["jobId"], **({} if ran else {"reason": "not-due"})}
+        ran = self._jobs.start(args["jobId"], even_if_not_due=args["runMode"] == "force")
+        return {"ran": ran, "jobId": args["jobId"], **({} if ran else {"reason": "not-due"})}
 
-    def runs(self, ctx: ToolContext, asked: Asked) -> Any:
+    def runs(self, ctx: ToolContext, args: CronArguments) -> Any:
         """Return the outcomes of a job's runs, latest first."""
         ctx.policy_passed()
-        found, total = self._jobs.runs(asked["jobId"], asked["limit"])
-        return {"entries": [run.shown() for run in found], "count": len(found), "total": total}
+        found, total = self._jobs.runs(args["jobId"], args["limit"])
+        return {"entries": [run.describe() for run in found], "count": len(found), "total": total}
 
     def _timing(self, when: When, now: int) -> At | Every | Cron:
         kind, bounds = when["kind"], self._policy.bounds()
@@ -207,8 +209,8 @@ class CronJobs:
         return agent
 
 
-def _told(due: int) -> str | None:
-    return shown(due) if due < NEVER else None
+def _due_text(due: int) -> str | None:
+    return format_time(due) if due < NEVER else None
 
 
 def _name(name: str) -> str:
@@ -218,7 +220,7 @@ def _name(name: str) -> str:
     return name
 
 
-ACTIONS: Mapping[str, Callable[[CronJobs, ToolContext, Asked], Any]] = {
+ACTIONS: Mapping[str, Callable[[CronJobs, ToolContext, CronArguments], Any]] = {
     "status": CronJobs.status,
     "list": CronJobs.list,
     "add": CronJobs.add,
@@ -237,7 +239,7 @@ def build(
 
     def cron(
         action: CronAction,
-        job: Wish | None = None,
+        job: JobFields | None = None,
         jobId: str = "",  # noqa: N803 - the source's name
         patch: Patch | None = None,
         runMode: Literal["due", "force"] = "due",  # noqa: N803 - as above
@@ -260,8 +262,10 @@ def build(
         """
         ctx = rt.start("cron", action=action)
         require_allowed(action, policy.allowed_actions)
-        asked = Asked(job=job, jobId=jobId, patch=patch, runMode=runMode, includeDisabled=includeDisabled, limit=limit)
-        data = ACTIONS[action](jobs, ctx, asked)
+        args = CronArguments(
+            job=job, jobId=jobId, patch=patch, runMode=runMode, includeDisabled=includeDisabled, limit=limit
+        )
+        data = ACTIONS[action](jobs, ctx, args)
         return ctx.ok(json.dumps(data, indent=2), data=data)
 
     return cron
@@ -269,7 +273,7 @@ def build(
 
 def advertise(policy: CronPolicy, schema: dict[str, Any]) -> dict[str, Any]:
     """Show the model the actions that its profile allows."""
-    return advertised(policy.allowed_actions, schema)
+    return restrict_actions(policy.allowed_actions, schema)
 
 
 SPEC = ToolSpec(
@@ -283,5 +287,5 @@ SPEC = ToolSpec(
     group="automation",
     argument_aliases={"id": "jobId"},
     advertise=advertise,
-    asks=asks,
+    asks=ask_for_later_acts,
 )

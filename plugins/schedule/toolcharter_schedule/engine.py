@@ -16,8 +16,8 @@ from random import random
 from typing import NamedTuple
 
 from toolcharter import Store, StoreConflict, Stored, StoreTransaction
-from toolcharter_schedule.fired import next_due, to_run, with_time
 from toolcharter_schedule.records import OPEN, Job, Run, State, time_key
+from toolcharter_schedule.run_history import next_due, to_run, with_time
 from toolcharter_schedule.timing import NEVER, SECOND, At, milliseconds
 
 PAGE = 50
@@ -40,14 +40,14 @@ class Outcome(NamedTuple):
     """Whether another attempt may succeed."""
 
 
-class Taken(NamedTuple):
+class ClaimedRun(NamedTuple):
     """A run that this process has claimed: it must start the run, and end it by `Engine.finish`."""
 
     job: Job
     run: Run
 
 
-class _Quiet(NamedTuple):
+class _IdlePeriod(NamedTuple):
     """There is no work before *until_ms*, unless the store has a later change than *change*."""
 
     until_ms: int
@@ -86,7 +86,7 @@ class Engine:
         self._chance = chance
         self._here = {"place": place}
         self._seen_ms: int | None = None
-        self._quiet: _Quiet | None = None
+        self._quiet: _IdlePeriod | None = None
         self._own: dict[tuple[str, str], int] = {}
         """The runs that this process has claimed, and until when each claim lasts."""
 
@@ -94,7 +94,7 @@ class Engine:
         """Return the current time in milliseconds."""
         return milliseconds(self._clock())
 
-    def tick(self, room: int) -> list[Taken]:
+    def tick(self, room: int) -> list[ClaimedRun]:
         """Write runs for the jobs that are due, and claim up to *room* runs, which the caller must start.
 
         Raises:
@@ -109,10 +109,10 @@ class Engine:
         change, quiet = self._store.last_change(), self._quiet
         if quiet is not None and now < quiet.until_ms and change == quiet.change:
             return []
-        self._begin_all(now)
-        taken = self._take_all(now, room)
-        self._quiet = _Quiet(self._next_ms(), change)
-        return taken
+        self._write_due_runs(now)
+        claimed = self._claim_all(now, room)
+        self._quiet = _IdlePeriod(self._next_ms(), change)
+        return claimed
 
     def renew(self) -> None:
         """Renew the claims of this process; to be called several times in `lasts_s`.
@@ -135,27 +135,27 @@ class Engine:
         tx.put(stored.record.model_copy(update={"at": until}), expected=stored.version)
         return True
 
-    def _begin_all(self, now: int) -> None:
+    def _write_due_runs(self, now: int) -> None:
         """Write the runs of all jobs that are due."""
         for _ in range(MAX_PAGES):
             due = self._due(now)
             for job in due:
                 with suppress(StoreConflict):  # another process was faster
-                    self._store.transact(partial(self._begin, key=job.id, now=now))
+                    self._store.transact(partial(self._write_run, key=job.id, now=now))
             if len(due) < PAGE:
                 break
 
-    def _take_all(self, now: int, room: int) -> list[Taken]:
-        taken: list[Taken] = []
+    def _claim_all(self, now: int, room: int) -> list[ClaimedRun]:
+        claimed: list[ClaimedRun] = []
         for run in self._open_until(now):
-            if len(taken) == room:
+            if len(claimed) == room:
                 break
             with suppress(StoreConflict):
-                one = self._store.transact(partial(self._take, seen=run, now=now))
+                one = self._store.transact(partial(self._claim, seen=run, now=now))
                 if one is not None:
-                    taken.append(one)
+                    claimed.append(one)
                     self._own[one.run.job, one.run.time] = one.run.at
-        return taken
+        return claimed
 
     def _next_ms(self) -> int:
         """Return when the next job or run is due."""
@@ -192,7 +192,7 @@ class Engine:
                 with suppress(StoreConflict):
                     self._store.put(run.model_copy(update={"at": latest}), expected=stored_run.version)
 
-    def _begin(self, tx: StoreTransaction, key: str, now: int) -> None:
+    def _write_run(self, tx: StoreTransaction, key: str, now: int) -> None:
         """Write the run of a job that is due, and the job's next due time."""
         stored = tx.get(Job, key)
         if stored is None or stored.record.due > now:
@@ -220,7 +220,7 @@ class Engine:
             job = job.model_copy(update={"enabled": False})
         tx.put(job, expected=stored.version)
 
-    def _take(self, tx: StoreTransaction, seen: Run, now: int) -> Taken | None:
+    def _claim(self, tx: StoreTransaction, seen: Run, now: int) -> ClaimedRun | None:
         """Claim a waiting run, or give up a run whose process is gone."""
         stored, of = tx.get(Run, seen.job, seen.time), tx.get(Job, seen.job)
         if stored is None or stored.record.at > now or stored.record.state not in OPEN:
@@ -238,7 +238,7 @@ class Engine:
             if of.record.work == "task" or of.record.deliver:
                 lost = _ended(run, now, "lost", "The process that ran it is gone; it may have acted.")
                 tx.put(lost, expected=stored.version)
-                self._settle(tx, of, lost)
+                self._record_end(tx, of, lost)
                 return None
         begun = run.model_copy(
             update={
@@ -250,19 +250,19 @@ class Engine:
             }
         )
         tx.put(begun, expected=stored.version)
-        return Taken(of.record, begun)
+        return ClaimedRun(of.record, begun)
 
-    def finish(self, taken: Taken, outcome: Outcome) -> None:
+    def finish(self, claimed: ClaimedRun, outcome: Outcome) -> None:
         """Record the outcome of a run.
 
         Raises:
             StoreUnavailable: The store cannot be reached; the run counts as lost when its claim expires.
         """
-        self._store.transact(lambda tx: self._finish(tx, taken, outcome))
-        self._own.pop((taken.run.job, taken.run.time), None)
+        self._store.transact(lambda tx: self._finish(tx, claimed, outcome))
+        self._own.pop((claimed.run.job, claimed.run.time), None)
 
-    def _finish(self, tx: StoreTransaction, taken: Taken, outcome: Outcome) -> None:
-        stored, of = tx.get(Run, taken.run.job, taken.run.time), tx.get(Job, taken.job.id)
+    def _finish(self, tx: StoreTransaction, claimed: ClaimedRun, outcome: Outcome) -> None:
+        stored, of = tx.get(Run, claimed.run.job, claimed.run.time), tx.get(Job, claimed.job.id)
         if stored is None:
             return  # the job was removed
         run, now = stored.record, self.now_ms()
@@ -277,9 +277,9 @@ class Engine:
         ended = _ended(run, now, outcome.state, outcome.error, outcome.text)
         tx.put(ended, expected=stored.version)
         if of is not None:
-            self._settle(tx, of, ended)
+            self._record_end(tx, of, ended)
 
-    def _settle(self, tx: StoreTransaction, of: Stored[Job], run: Run) -> None:
+    def _record_end(self, tx: StoreTransaction, of: Stored[Job], run: Run) -> None:
         """Record in the job that *run* has ended."""
         job = of.record
         over = run.state == "ended" or (isinstance(job.timing, At) and job.due == NEVER)

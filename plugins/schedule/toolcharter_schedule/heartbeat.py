@@ -6,9 +6,9 @@ from dataclasses import replace
 from hashlib import sha256
 
 from toolcharter import DiscoveryRuntime, StoreConflict
-from toolcharter_schedule.fired import next_due
 from toolcharter_schedule.policy import NEVER_IN_A_TASK, SchedulerPolicy
 from toolcharter_schedule.records import Creator, Job, Retry
+from toolcharter_schedule.run_history import next_due
 from toolcharter_schedule.timing import NEVER, SECOND, Every, milliseconds
 
 OWNER = "heartbeat"
@@ -24,18 +24,18 @@ class Heartbeats:
         self._place = place
         self._clock = clock
 
-    def settle(self) -> None:
+    def synchronise(self) -> None:
         """Make the heartbeat jobs that the profile names, and stop all other heartbeats."""
         every_s = self._policy.heartbeat_s
         named = self._policy.heartbeat_agents or (self._rt.caller.agent or "",)
-        wanted = {} if every_s is None else {self._key(agent): (agent, milliseconds(every_s)) for agent in named}
+        request = {} if every_s is None else {self._key(agent): (agent, milliseconds(every_s)) for agent in named}
         store = self._rt.store
         for stored in store.page(Job, where={"owner": OWNER}, limit=1_000).records:
             job = stored.record
-            if job.place == self._place and job.id not in wanted and job.enabled:
+            if job.place == self._place and job.id not in request and job.enabled:
                 with suppress(StoreConflict):
                     store.put(job.model_copy(update={"enabled": False, "due": NEVER}), expected=stored.version)
-        for key, (agent, every_ms) in wanted.items():
+        for key, (agent, every_ms) in request.items():
             found = store.get(Job, key)
             timing = Every(every_ms=every_ms, anchor_ms=milliseconds(self._clock()))
             if found is None or not found.record.enabled or _every(found.record) != every_ms:

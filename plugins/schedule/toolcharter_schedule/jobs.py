@@ -50,7 +50,7 @@ class Jobs:
         Raises:
             Denied: `made_by_a_job`.
         """
-        if is_of_a_job(self._rt.caller):
+        if is_job_run(self._rt.caller):
             raise Denied(ScheduleReason.MADE_BY_A_JOB, "A job may not make, change or start jobs.")
 
     def all(self) -> list[Job]:
@@ -153,7 +153,7 @@ def new_id() -> str:
     return f"job-{uuid4().hex[:20]}"
 
 
-def is_of_a_job(caller: Caller) -> bool:
+def is_job_run(caller: Caller) -> bool:
     """Return whether *caller* is a run of a job, by the key of its session."""
     return _CRON_SESSION in (caller.session or "")
 
@@ -163,6 +163,6 @@ def session_of(job: Job) -> str:
     return f"agent:{job.agent or job.creator.agent or ''}:cron:{job.id}"
 
 
-def is_over(job: Job) -> bool:
+def is_finished(job: Job) -> bool:
     """Return whether *job* will not run again."""
     return not job.enabled or (isinstance(job.timing, At) and job.due == NEVER and not job.running)

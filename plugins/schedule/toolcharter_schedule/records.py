@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from toolcharter import Allowance, Caller, Delegation, RecordKind, StoreRecord
-from toolcharter_schedule.timing import NEVER, SECOND, At, Cron, Every, described, shown
+from toolcharter_schedule.timing import NEVER, SECOND, At, Cron, Every, describe_timing, format_time
 
 State = Literal["waiting", "running", "ok", "error", "denied", "missed", "lost", "ended"]
 """The state of a run. `waiting`: it is due, perhaps again after a failure. `missed`: no process ran it in time, or the
@@ -77,7 +77,7 @@ def owner_of(caller: Caller) -> str:
     return f"{len(caller.agent or '')}:{caller.agent or ''}:{caller.user or ''}"
 
 
-class Permitted(StoreRecord):
+class AllowanceRecord(StoreRecord):
     """An `Allowance` as a record."""
 
     base: str
@@ -88,7 +88,7 @@ class Permitted(StoreRecord):
     tools: dict[str, str]
 
     @classmethod
-    def of(cls, allowance: Allowance) -> "Permitted":
+    def of(cls, allowance: Allowance) -> "AllowanceRecord":
         """Convert *allowance* to a record."""
         return cls.model_validate(allowance._asdict())
 
@@ -113,7 +113,7 @@ class Job(StoreRecord):
     profile: str
     place: str = ""
     """The profile and the workspace whose toolboxes run it, as `place_of` makes it."""
-    allowance: Permitted | None = None
+    allowance: AllowanceRecord | None = None
     """What the profile permitted its creator when the job was made; None if unknown: then no task runs."""
     deny: tuple[str, ...] = ()
     """The tools that a task never gets."""
@@ -139,17 +139,17 @@ class Job(StoreRecord):
     last_state: str = ""
     last_error: str = ""
 
-    def shown(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Any]:
         """Return the job's data for its owner."""
         zone = self.timing.zone if isinstance(self.timing, Cron) else "UTC"
         return {
             "id": self.id,
             "name": self.name,
-            "when": described(self.timing),
+            "when": describe_timing(self.timing),
             "work": self.work,
             "text": self.text,
             "enabled": self.enabled,
-            "next": shown(self.due, zone) if self.due < NEVER else None,
+            "next": format_time(self.due, zone) if self.due < NEVER else None,
             "running": bool(self.running),
             "last_state": self.last_state or None,
             "last_error": self.last_error or None,
@@ -159,7 +159,7 @@ class Job(StoreRecord):
             "agent": self.agent or self.creator.agent,
             "delete_after_run": self.delete_after_run,
             "process_handle": self.process or None,
-            "created": shown(self.created_ms),
+            "created": format_time(self.created_ms),
         }
 
 
@@ -190,14 +190,14 @@ class Run(StoreRecord):
         """Whether a caller requested the run, in addition to the job's due times."""
         return self.time.endswith(_ASKED)
 
-    def shown(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Any]:
         """Return the run's data for the owner of its job."""
         return {
-            "due": shown(self.due),
+            "due": format_time(self.due),
             "state": self.state,
             "attempts": self.attempt,
-            "began": shown(self.began_ms) if self.began_ms else None,
-            "ended": shown(self.ended_ms) if self.ended_ms else None,
+            "began": format_time(self.began_ms) if self.began_ms else None,
+            "ended": format_time(self.ended_ms) if self.ended_ms else None,
             "text": self.text or None,
             "error": self.error or None,
         }

@@ -10,11 +10,19 @@ from pydantic import Field
 
 from toolcharter import ToolError, ToolRuntime, ToolSpec
 from toolcharter_schedule.jobs import Jobs
-from toolcharter_schedule.making import Wanted, advertised, asks, held, make_job, require_allowed, require_process
+from toolcharter_schedule.new_jobs import (
+    JobRequest,
+    ask_for_later_acts,
+    make_job,
+    require_allowed,
+    require_process,
+    restrict_actions,
+    with_current_rights,
+)
 from toolcharter_schedule.policy import ScheduleAction, SchedulePolicy
 from toolcharter_schedule.reasons import ScheduleReason
 from toolcharter_schedule.records import Retry
-from toolcharter_schedule.timing import SECOND, At, Cron, Every, at_text, cron_times, every_time, shown
+from toolcharter_schedule.timing import SECOND, At, Cron, Every, cron_times, every_time, format_time, parse_at
 
 Delay = Annotated[int, Field(ge=SECOND, le=30 * SECOND)]
 
@@ -57,7 +65,7 @@ def build(
         require_allowed(action, policy.allowed_actions)
         if action == "list":
             ctx.policy_passed()
-            found = [job.shown() for job in jobs.all() if job.enabled]
+            found = [job.describe() for job in jobs.all() if job.enabled]
             text = "Active schedules:\n" + json.dumps(found, indent=2) if found else "No active schedules."
             return ctx.ok(text, data={"schedules": found})
         if action == "cancel":
@@ -71,14 +79,14 @@ def build(
         if bool(message) == bool(task):
             raise ToolError("Give one of `message` and `task`.", reason=ScheduleReason.INVALID_JOB)
         work: Literal["message", "task"] = "message" if message else "task"
-        wanted = Wanted("schedule", "", timing, work, message or task, retry, process_handle)
-        job = make_job(rt, policy, wanted, workspace, jobs.now_ms)
+        request = JobRequest("schedule", "", timing, work, message or task, retry, process_handle)
+        job = make_job(rt, policy, request, workspace, jobs.now_ms)
         ctx.policy_passed()
         if process_handle:
             require_process(rt, process_handle)
-        jobs.create(held(rt, job))
+        jobs.create(with_current_rights(rt, job))
         kind = "one-shot" if isinstance(timing, At) else "recurring"
-        return ctx.ok(f"Created {kind} schedule: {job.id}, due {shown(job.due)}", data=job.shown())
+        return ctx.ok(f"Created {kind} schedule: {job.id}, due {format_time(job.due)}", data=job.describe())
 
     return schedule
 
@@ -87,7 +95,7 @@ def _timing(at: str, every_seconds: int | None, cron: str, policy: SchedulePolic
     if [bool(at), every_seconds is not None, bool(cron)].count(True) != 1:
         raise ToolError("Give one of `at`, `every_seconds` and `cron`.", reason=ScheduleReason.INVALID_JOB)
     if at:
-        return at_text(at, now_ms, policy.bounds())
+        return parse_at(at, now_ms, policy.bounds())
     if every_seconds is not None:
         return every_time(every_seconds * SECOND, now_ms, policy.bounds())
     return cron_times(cron, policy.timezone, now_ms, policy.bounds())
@@ -95,7 +103,7 @@ def _timing(at: str, every_seconds: int | None, cron: str, policy: SchedulePolic
 
 def advertise(policy: SchedulePolicy, schema: dict[str, Any]) -> dict[str, Any]:
     """Show the model the actions that its profile allows."""
-    return advertised(policy.allowed_actions, schema)
+    return restrict_actions(policy.allowed_actions, schema)
 
 
 _OF_CRON = {
@@ -117,5 +125,5 @@ SPEC = ToolSpec(
     staged=True,
     group="automation",
     advertise=advertise,
-    asks=asks,
+    asks=ask_for_later_acts,
 )

@@ -22,12 +22,12 @@ from toolcharter import (
     ToolcharterError,
     hookimpl,
 )
-from toolcharter_schedule.engine import Engine, Taken
-from toolcharter_schedule.firing import Firing
+from toolcharter_schedule.engine import ClaimedRun, Engine
 from toolcharter_schedule.heartbeat import Heartbeats
-from toolcharter_schedule.making import SCHEDULER
+from toolcharter_schedule.job_runner import JobRunner
+from toolcharter_schedule.new_jobs import SCHEDULER
 from toolcharter_schedule.policy import SchedulerPolicy
-from toolcharter_schedule.records import Permitted, place_of
+from toolcharter_schedule.records import AllowanceRecord, place_of
 
 LASTS_S = 60.0
 """How long the claim of a run lasts without a renewal, in seconds; then its process counts as dead."""
@@ -49,7 +49,7 @@ class Scheduler:
         self._stopping = threading.Event()
         self._rt: DiscoveryRuntime | None = None
         self._place = ""
-        self._looking: threading.Thread | None = None
+        self._poll_thread: threading.Thread | None = None
         self._running: set[threading.Thread] = set()
         self._engine: Engine | None = None
 
@@ -59,28 +59,30 @@ class Scheduler:
         if rt is not None and workspace is not None and self._rt is None:
             self._rt, self._place = rt, place_of(profile.name, workspace)
             if rt.is_live:
-                self._looking = threading.Thread(target=self._look_on, name="toolcharter-scheduler", daemon=True)
-                self._looking.start()
+                self._poll_thread = threading.Thread(
+                    target=self._poll_repeatedly, name="toolcharter-scheduler", daemon=True
+                )
+                self._poll_thread.start()
         return Discovery()
 
-    def permitted(self, caller: Caller) -> Permitted | None:
+    def permitted(self, caller: Caller) -> AllowanceRecord | None:
         """Return what the profile permits *caller* now; None if that is not known yet."""
-        return None if self._rt is None else Permitted.of(self._rt.allowance_for(caller))
+        return None if self._rt is None else AllowanceRecord.of(self._rt.allowance_for(caller))
 
     def close(self) -> None:
         """Stop polling, and wait a while for started runs; the toolbox has ended their calls already."""
         self._stopping.set()
-        for thread in (self._looking, *tuple(self._running)):
+        for thread in (self._poll_thread, *tuple(self._running)):
             if thread is not None and thread is not threading.current_thread():
                 thread.join(_ENDS_S)
 
-    def _look_on(self) -> None:
+    def _poll_repeatedly(self) -> None:
         # A command that makes one call ends before the first poll, so it starts no job that it could not finish.
         while not self._stopping.wait(self._policy.look_s):
             with suppress(ToolcharterError, StoreConflict):  # the next poll tries again
-                self.look(self._begin)
+                self.poll(self._start)
 
-    def look(self, begin: Callable[[Firing, Engine, Taken], object]) -> None:
+    def poll(self, begin: Callable[[JobRunner, Engine, ClaimedRun], object]) -> None:
         """Poll once: call *begin* with each run that this process has claimed and has to start now.
 
         Raises:
@@ -91,17 +93,17 @@ class Scheduler:
             return
         if self._engine is None:
             heartbeats = Heartbeats(rt, self._policy, self._place, self._clock)
-            heartbeats.settle()
+            heartbeats.synchronise()
             self._engine = Engine(rt.store, clock=self._clock, worker=uuid4().hex, lasts_s=LASTS_S, place=self._place)
-        engine, firing = self._engine, Firing(rt, self._policy)
+        engine, runner = self._engine, JobRunner(rt, self._policy)
         engine.renew()
-        for taken in engine.tick(self._policy.concurrent - len(self._running)):
-            begin(firing, engine, taken)
+        for claimed in engine.tick(self._policy.concurrent - len(self._running)):
+            begin(runner, engine, claimed)
 
-    def _begin(self, firing: Firing, engine: Engine, taken: Taken) -> None:
+    def _start(self, runner: JobRunner, engine: Engine, claimed: ClaimedRun) -> None:
         def run() -> None:
             try:
-                perform(firing, engine, taken)
+                run_and_record(runner, engine, claimed)
             finally:
                 self._running.discard(threading.current_thread())
 
@@ -110,11 +112,11 @@ class Scheduler:
         thread.start()
 
 
-def perform(firing: Firing, engine: Engine, taken: Taken) -> None:
-    """Run *taken*, and record its outcome. If that fails, the run counts as that of a dead process."""
-    outcome = firing.perform(taken)
+def run_and_record(runner: JobRunner, engine: Engine, claimed: ClaimedRun) -> None:
+    """Run *claimed*, and record its outcome. If that fails, the run counts as that of a dead process."""
+    outcome = runner.run(claimed)
     with suppress(ToolcharterError):
-        engine.finish(taken, outcome)
+        engine.finish(claimed, outcome)
 
 
 def _is_there(rt: DiscoveryRuntime) -> bool:

@@ -27,7 +27,7 @@ DAY_MINUTES = 24 * 60
 _FIRST_S, _LAST_S = -62_135_510_400, 253_402_214_400
 """The second day of year 1 and the second last of year 9999: a zone may be a day ahead or behind."""
 _FIELDS = 5
-_LOOKED_AT = 50
+_COMPARED_TIMES = 50
 """How many due times of a day are compared one by one."""
 
 
@@ -101,17 +101,17 @@ def moment_of(at_ms: int, zone: str = "UTC") -> datetime:
     return datetime.fromtimestamp(seconds, UTC).astimezone(UTC if zone == "UTC" else ZoneInfo(zone))
 
 
-def shown(at_ms: int, zone: str = "UTC") -> str:
+def format_time(at_ms: int, zone: str = "UTC") -> str:
     """Format *at_ms*, to the second: `2026-11-25T03:00:00Z`."""
     if at_ms >= NEVER:
         return "never"
     return moment_of(at_ms, zone).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
-def described(timing: At | Every | Cron) -> str:
+def describe_timing(timing: At | Every | Cron) -> str:
     """Describe *timing* in a few words."""
     if isinstance(timing, At):
-        return f"at {shown(timing.at_ms)}"
+        return f"at {format_time(timing.at_ms)}"
     if isinstance(timing, Every):
         return f"every {timing.every_ms / SECOND:g} s"
     return f"cron {timing.expression} ({timing.zone})"
@@ -124,13 +124,13 @@ def at_time(at_ms: int, now_ms: int, bounds: Bounds) -> At:
         ToolError: `time_passed` or `time_too_far`, with the nearest possible time.
     """
     if at_ms <= now_ms:
-        what = f"{shown(at_ms)} has passed: it is {shown(now_ms)}. The next possible time is {_soonest(now_ms)}."
+        what = f"{format_time(at_ms)} has passed: it is {format_time(now_ms)}. The next possible time is {_soonest(now_ms)}."
         raise ToolError(what, reason=ScheduleReason.TIME_PASSED)
-    _require_near(at_ms, now_ms, bounds)
+    _require_within_limit(at_ms, now_ms, bounds)
     return At(at_ms=at_ms)
 
 
-def at_text(text: str, now_ms: int, bounds: Bounds) -> At:
+def parse_at(text: str, now_ms: int, bounds: Bounds) -> At:
     """Do the same as `at_time` for a time in ISO 8601 with its offset from UTC.
 
     Raises:
@@ -149,13 +149,13 @@ def at_text(text: str, now_ms: int, bounds: Bounds) -> At:
 
 
 def _soonest(now_ms: int) -> str:
-    return shown(now_ms + SECOND)
+    return format_time(now_ms + SECOND)
 
 
-def _require_near(at_ms: int, now_ms: int, bounds: Bounds) -> None:
+def _require_within_limit(at_ms: int, now_ms: int, bounds: Bounds) -> None:
     last = now_ms + int(bounds.ahead_s * SECOND)
     if at_ms > last:
-        what = f"{shown(at_ms)} is too far ahead. The last possible time is {shown(last)}."
+        what = f"{format_time(at_ms)} is too far ahead. The last possible time is {format_time(last)}."
         raise ToolError(what, reason=ScheduleReason.TIME_TOO_FAR)
 
 
@@ -169,11 +169,11 @@ def every_time(every_ms: int, now_ms: int, bounds: Bounds) -> Every:
     if every_ms < least_ms:
         what = (
             f"Every {every_ms / SECOND:g} s is too frequent: the least is {bounds.least_s:g} s. "
-            f"The next possible time is {shown(now_ms + least_ms)}."
+            f"The next possible time is {format_time(now_ms + least_ms)}."
         )
         raise ToolError(what, reason=ScheduleReason.TOO_FREQUENT)
     timing = Every(every_ms=every_ms, anchor_ms=now_ms)
-    _require_near(next_after(timing, now_ms), now_ms, bounds)
+    _require_within_limit(next_after(timing, now_ms), now_ms, bounds)
     return timing
 
 
@@ -193,22 +193,22 @@ def cron_times(expression: str, zone: str, now_ms: int, bounds: Bounds) -> Cron:
     try:
         first = next_after(timing, now_ms)
     except CronSimError as error:
-        if str(error) == "Bad day-of-month" and _is_read(words):
+        if str(error) == "Bad day-of-month" and _is_valid_alone(words):
             first = NEVER
         else:
             what = f"{expression[:60]!r} is no expression of cron: {str(error).lower()}."
             raise ToolError(what, reason=ScheduleReason.INVALID_CRON) from None
     if first == NEVER:
-        raise ToolError(_never(words, zone, now_ms), reason=ScheduleReason.NEVER_DUE)
+        raise ToolError(_never_due_message(words, zone, now_ms), reason=ScheduleReason.NEVER_DUE)
     least_ms = int(bounds.least_s * SECOND)
     gap = _least_gap(timing, now_ms)
     if gap < least_ms:
         what = (
             f"{timing.expression!r} comes every {gap / SECOND:g} s at times, which is too frequent: the least is "
-            f"{bounds.least_s:g} s. After {shown(first, zone)} the next possible time is {shown(first + least_ms, zone)}."
+            f"{bounds.least_s:g} s. After {format_time(first, zone)} the next possible time is {format_time(first + least_ms, zone)}."
         )
         raise ToolError(what, reason=ScheduleReason.TOO_FREQUENT)
-    _require_near(first, now_ms, bounds)
+    _require_within_limit(first, now_ms, bounds)
     return timing
 
 
@@ -227,7 +227,7 @@ def require_zone(zone: str) -> None:
         raise ToolError(what, reason=ScheduleReason.UNKNOWN_ZONE) from None
 
 
-def _is_read(words: list[str]) -> bool:
+def _is_valid_alone(words: list[str]) -> bool:
     """Return whether the field of the days is valid by itself, so that only the months lack such a day."""
     try:
         CronSim(" ".join((*words[:3], "*", "*")), datetime.now(UTC))
@@ -236,12 +236,12 @@ def _is_read(words: list[str]) -> bool:
     return True
 
 
-def _never(words: list[str], zone: str, now_ms: int) -> str:
+def _never_due_message(words: list[str], zone: str, now_ms: int) -> str:
     """Return the message for a day that no named month has; it suggests the last day of those months."""
     instead = " ".join((*words[:2], "L", *words[3:]))
     what = f"{' '.join(words)!r} never comes: no such month has that day."
     try:
-        return f"{what} The next possible time is {shown(next(_times(Cron(expression=instead, zone=zone), now_ms)), zone)} ({instead!r})."
+        return f"{what} The next possible time is {format_time(next(_times(Cron(expression=instead, zone=zone), now_ms)), zone)} ({instead!r})."
     except (CronSimError, StopIteration):
         return what
 
@@ -255,8 +255,8 @@ def _least_gap(timing: Cron, now_ms: int) -> int:
     parsed = CronSim(timing.expression, moment_of(now_ms, timing.zone))
     minutes = sorted(hour * 60 + minute for hour in parsed.hours for minute in parsed.minutes)
     within = min((later - sooner for sooner, later in pairwise(minutes)), default=DAY_MINUTES) * 60 * SECOND
-    times = list(islice(_times(timing, now_ms), 2 * min(len(minutes), _LOOKED_AT)))
-    over_midnight = (minutes[0] + DAY_MINUTES - minutes[-1]) * 60 * SECOND if len(minutes) > _LOOKED_AT else within
+    times = list(islice(_times(timing, now_ms), 2 * min(len(minutes), _COMPARED_TIMES)))
+    over_midnight = (minutes[0] + DAY_MINUTES - minutes[-1]) * 60 * SECOND if len(minutes) > _COMPARED_TIMES else within
     return min([within, over_midnight, *(later - sooner for sooner, later in pairwise(times))])
 
 

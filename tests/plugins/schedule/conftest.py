@@ -8,8 +8,8 @@ import pytest
 
 from toolcharter import Caller, Store, open_store
 from toolcharter_schedule.engine import Engine
-from toolcharter_schedule.fired import next_due
 from toolcharter_schedule.records import Creator, Job, Retry, owner_of
+from toolcharter_schedule.run_history import next_due
 from toolcharter_schedule.timing import At, Cron, Every
 
 START_S = 1_800_000_000.0

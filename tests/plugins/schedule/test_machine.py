@@ -17,7 +17,7 @@ from hypothesis.stateful import (
 from tests.plugins.schedule.conftest import HOUR_MS, Clock, a_job
 
 from toolcharter import Store
-from toolcharter_schedule.engine import Engine, Outcome, Taken
+from toolcharter_schedule.engine import ClaimedRun, Engine, Outcome
 from toolcharter_schedule.records import OPEN, Job, Run
 from toolcharter_schedule.timing import NEVER, At, Cron, Every
 
@@ -37,7 +37,7 @@ class Jobs(RuleBasedStateMachine):
         self.jobs: dict[str, Job] = {}
         self.workers = [self._worker(0), self._worker(1)]
         self.began = 2
-        self.under_way: list[tuple[int, Taken]] = []
+        self.under_way: list[tuple[int, ClaimedRun]] = []
         self.ended: dict[tuple[str, str], str] = {}
         """What ended, and how: it must not begin again."""
         self.begun: dict[tuple[str, str], set[int]] = {}
@@ -100,7 +100,7 @@ class Jobs(RuleBasedStateMachine):
         which, taken = self.under_way.pop(data.draw(st.integers(0, len(self.under_way) - 1)))
         self._end(which, taken, outcome)
 
-    def _end(self, which: int, taken: Taken, outcome: str) -> None:
+    def _end(self, which: int, taken: ClaimedRun, outcome: str) -> None:
         self.workers[which].finish(taken, OUTCOMES[outcome])
         found = self.store.get(Run, taken.run.job, taken.run.time)
         if found is not None and found.record.state not in OPEN:

@@ -11,22 +11,22 @@ from tests.rows import each_row
 
 from toolcharter import ToolError
 from toolcharter_schedule.cron_tool import RETRY as CRON_RETRY
-from toolcharter_schedule.fired import MAX_FIRED, has_fired, next_due, to_run, with_time
 from toolcharter_schedule.records import Retry
+from toolcharter_schedule.run_history import MAX_FIRED, has_fired, next_due, to_run, with_time
 from toolcharter_schedule.timing import (
     NEVER,
     At,
     Bounds,
     Cron,
     Every,
-    at_text,
     cron_times,
-    described,
+    describe_timing,
     every_time,
+    format_time,
     latest_until,
     milliseconds,
     next_after,
-    shown,
+    parse_at,
 )
 
 BOUNDS = Bounds(least_s=60, ahead_s=366 * 86_400)
@@ -77,7 +77,7 @@ def test_from_the_second_of_two_equal_hours_nothing_comes_again() -> None:
 
     found = next_after(Cron(expression="30 2 * * *", zone="Europe/Berlin"), second)
 
-    assert (found > second, shown(found, "Europe/Berlin")) == (True, "2026-10-26T02:30:00+01:00")
+    assert (found > second, format_time(found, "Europe/Berlin")) == (True, "2026-10-26T02:30:00+01:00")
 
 
 @given(
@@ -110,14 +110,14 @@ def test_each_time_is_later_than_the_one_before(expression: str, zone: str, afte
 def test_times_that_cannot_be(text: str, reason: str, says: str) -> None:
     """The error names the time that is possible instead."""
     with pytest.raises(ToolError) as raised:
-        at_text(text, NOW, BOUNDS)
+        parse_at(text, NOW, BOUNDS)
 
     assert (raised.value.reason, says in raised.value.message) == (reason, True)
 
 
 def test_the_first_and_the_last_time_that_can_be() -> None:
-    assert at_text("2026-11-25T03:30:01Z", NOW, BOUNDS) == At(at_ms=NOW + 1000)
-    assert at_text("2027-11-26T04:30:00+01:00", NOW, BOUNDS) == At(at_ms=NOW + 366 * 86_400_000)
+    assert parse_at("2026-11-25T03:30:01Z", NOW, BOUNDS) == At(at_ms=NOW + 1000)
+    assert parse_at("2027-11-26T04:30:00+01:00", NOW, BOUNDS) == At(at_ms=NOW + 366 * 86_400_000)
 
 
 @each_row(
@@ -176,10 +176,10 @@ def test_an_interval_counts_from_when_it_was_made() -> None:
 
 
 def test_what_is_shown() -> None:
-    assert described(At(at_ms=NOW)) == "at 2026-11-25T03:30:00Z"
-    assert described(Every(every_ms=90_000, anchor_ms=NOW)) == "every 90 s"
-    assert described(Cron(expression="0 9 * * *", zone="UTC")) == "cron 0 9 * * * (UTC)"
-    assert shown(NEVER) == "never"
+    assert describe_timing(At(at_ms=NOW)) == "at 2026-11-25T03:30:00Z"
+    assert describe_timing(Every(every_ms=90_000, anchor_ms=NOW)) == "every 90 s"
+    assert describe_timing(Cron(expression="0 9 * * *", zone="UTC")) == "cron 0 9 * * * (UTC)"
+    assert format_time(NEVER) == "never"
 
 
 HOURLY = Every(every_ms=3_600_000, anchor_ms=0)

@@ -8,8 +8,8 @@ from typing import Any
 
 import toolcharter_schedule.scheduler as module
 from toolcharter import Caller, open_live
-from toolcharter_schedule.engine import Engine, Taken
-from toolcharter_schedule.firing import Firing
+from toolcharter_schedule.engine import ClaimedRun, Engine
+from toolcharter_schedule.job_runner import JobRunner
 from toolcharter_schedule.scheduler import Scheduler
 
 
@@ -25,16 +25,16 @@ def main(profile: str, workspace: str, now: str, until: str) -> None:
         made.append(Scheduler(policy, lambda: float(now)))
         return made[-1]
 
-    def begin(firing: Firing, _: Engine, taken: Taken) -> None:
+    def begin(runner: JobRunner, _: Engine, claimed: ClaimedRun) -> None:
         if until == "done":
-            firing.perform(taken)
-        say(f"took {taken.job.text}")
+            runner.run(claimed)
+        say(f"took {claimed.job.text}")
 
     module.Scheduler = scheduler  # type: ignore[assignment,misc]
     with open_live(profile, workspace=workspace, caller=Caller(agent="ada"), events=lambda _: None):
         say("there")
         sys.stdin.readline()
-        made[-1].look(begin)
+        made[-1].poll(begin)
         say("waits")
         sys.stdin.read()
 

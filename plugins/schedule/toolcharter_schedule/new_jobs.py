@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from toolcharter import Ask, Call, Denied, ToolError, ToolRuntime
-from toolcharter_schedule.fired import next_due
 from toolcharter_schedule.jobs import new_id
 from toolcharter_schedule.policy import JobsPolicy
 from toolcharter_schedule.reasons import ScheduleReason
 from toolcharter_schedule.records import Creator, Job, Retry, owner_of, place_of
+from toolcharter_schedule.run_history import next_due
 from toolcharter_schedule.timing import At, Cron, Every, milliseconds
 
 PROCESSES = "background_process"
@@ -17,7 +17,7 @@ SCHEDULER = "scheduler"
 """The extension that runs jobs."""
 
 
-class Wanted(NamedTuple):
+class JobRequest(NamedTuple):
     """The job that a call requests."""
 
     made_by: Literal["schedule", "cron", "heartbeat"]
@@ -29,12 +29,12 @@ class Wanted(NamedTuple):
     process: str = ""
 
 
-def held(rt: ToolRuntime, job: Job) -> Job:
+def with_current_rights(rt: ToolRuntime, job: Job) -> Job:
     """Return *job* with its creator's current rights, which limit its runs. Call it after `policy_passed`."""
     return job.model_copy(update={"allowance": rt.extension(SCHEDULER).permitted(rt.caller)})
 
 
-def narrowed(rt: ToolRuntime, job: Job) -> Job:
+def with_fewer_rights(rt: ToolRuntime, job: Job) -> Job:
     """Return *job* without the tools that the caller who changes it does not have, for example a subagent."""
     now = rt.extension(SCHEDULER).permitted(rt.caller)
     if job.allowance is None or now is None:
@@ -67,33 +67,33 @@ def require_text(work: str, text: str, policy: JobsPolicy) -> None:
         raise ToolError(what, reason=ScheduleReason.INVALID_JOB)
 
 
-def make_job(rt: ToolRuntime, policy: JobsPolicy, wanted: Wanted, workspace: Path, now_ms: int) -> Job:
+def make_job(rt: ToolRuntime, policy: JobsPolicy, request: JobRequest, workspace: Path, now_ms: int) -> Job:
     """Make the job that the current caller requests, without storing it.
 
     Raises:
         Denied: `tasks_not_allowed`; `not_available`, if the profile does not list the extension `scheduler`.
         ToolError: `invalid_job`.
     """
-    require_text(wanted.work, wanted.text, policy)
+    require_text(request.work, request.text, policy)
     rt.extension(SCHEDULER)
     caller = rt.caller
     return Job(
         id=new_id(),
         owner=owner_of(caller),
         creator=Creator.of(caller),
-        made_by=wanted.made_by,
-        name=wanted.name,
-        timing=wanted.timing,
-        work=wanted.work,
-        text=wanted.text,
+        made_by=request.made_by,
+        name=request.name,
+        timing=request.timing,
+        work=request.work,
+        text=request.text,
         profile=rt.profile,
         place=place_of(rt.profile, workspace),
         deny=policy.task_deny,
-        retry=wanted.retry,
+        retry=request.retry,
         grace_ms=milliseconds(policy.grace_s),
-        process=wanted.process,
+        process=request.process,
         created_ms=now_ms,
-        due=next_due(wanted.timing, (), now_ms),
+        due=next_due(request.timing, (), now_ms),
     )
 
 
@@ -114,14 +114,14 @@ def is_running(data: Any) -> bool:
     return isinstance(data, dict) and data.get("state") in {"running", "elsewhere"}
 
 
-def asks(policy: JobsPolicy, call: Call) -> Ask | None:
+def ask_for_later_acts(policy: JobsPolicy, call: Call) -> Ask | None:
     """Ask a person about each job, unless the policy waives it: a web page may have ordered the job."""
     if policy.unattended or call.args["action"] not in {"create", "add", "update", "run"}:
         return None
     return Ask(ScheduleReason.ACTS_LATER, "The agent wants to act later, when perhaps no person is watching.")
 
 
-def advertised(allowed: Collection[str], schema: dict[str, Any]) -> dict[str, Any]:
+def restrict_actions(allowed: Collection[str], schema: dict[str, Any]) -> dict[str, Any]:
     """Return *schema* with only the actions in *allowed*."""
     properties = schema.get("properties", {})
     action = properties.get("action", {})

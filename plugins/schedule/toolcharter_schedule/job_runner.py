@@ -1,4 +1,4 @@
-"""`Firing`: runs a job: a message to its session, or a task for an agent, with at most the rights of its creator.
+"""`JobRunner`: runs a job: a message to its session, or a task for an agent, with at most the rights of its creator.
 
 A call that needs a person is denied, because no person is asked about a job. A job may use the tools that its creator
 saw, that the profile still has, and that certainly may do no more than when the job was made.
@@ -19,9 +19,9 @@ from toolcharter import (
     ToolResult,
 )
 from toolcharter_schedule.delivery import is_own_chat
-from toolcharter_schedule.engine import Outcome, Taken
+from toolcharter_schedule.engine import ClaimedRun, Outcome
 from toolcharter_schedule.jobs import session_of
-from toolcharter_schedule.making import PROCESSES, SCHEDULER, is_running
+from toolcharter_schedule.new_jobs import PROCESSES, SCHEDULER, is_running
 from toolcharter_schedule.policy import HEARTBEAT_FILE, SchedulerPolicy
 from toolcharter_schedule.records import Job, State
 
@@ -42,19 +42,19 @@ class Failed(Exception):
         self.outcome = outcome
 
 
-class Firing:
+class JobRunner:
     """Runs jobs, in the caller's thread."""
 
     def __init__(self, rt: DiscoveryRuntime, policy: SchedulerPolicy) -> None:
         self._rt = rt
         self._policy = policy
 
-    def perform(self, taken: Taken) -> Outcome:
-        """Run the job of *taken*. Every failure becomes an outcome; nothing is raised."""
+    def run(self, claimed: ClaimedRun) -> Outcome:
+        """Run the job of *claimed*. Every failure becomes an outcome; nothing is raised."""
         try:
-            text = self._text(taken.job)
+            text = self._text(claimed.job)
             if text:
-                self._deliver(taken, text)
+                self._deliver(claimed, text)
         except Exception as error:  # noqa: BLE001 - a host's or channel's code; the run has to end with an outcome
             return _outcome(error)
         return Outcome("ok", text)
@@ -65,14 +65,14 @@ class Firing:
             self._require_process(job)
         if job.work == "message":
             return job.text
-        tools = self._held(job)
+        tools = self._tools_for(job)
         if job.made_by != "heartbeat":
             return self._task(job, tools, job.text)
         orders = self._heartbeat(job, tools)
         answer = self._task(job, tools, _WAKE_UP + orders) if orders else ""
         return "" if answer.strip() == HEARTBEAT_OK else answer
 
-    def _held(self, job: Job) -> frozenset[str]:
+    def _tools_for(self, job: Job) -> frozenset[str]:
         """Return the tools that a run may use.
 
         Raises:
@@ -128,22 +128,24 @@ class Firing:
         Raises:
             Failed: The process has ended, or the job may not ask for its status.
         """
-        result = self._call(job, self._held(job), PROCESSES, {"action": "status", "handle": job.process})
+        result = self._call(job, self._tools_for(job), PROCESSES, {"action": "status", "handle": job.process})
         if result.outcome == "denied":
             _require_ok(result)
         if not is_running(result.data):
             raise Failed(Outcome("ended", error=f"The process {job.process!r} has ended."))
 
-    def _deliver(self, taken: Taken, text: str) -> None:
+    def _deliver(self, claimed: ClaimedRun, text: str) -> None:
         """Put *text* into the inbox of the creator's session, or send it to another chat with the tool `message`."""
-        job = taken.job
+        job = claimed.job
         if job.deliver and not is_own_chat(job, job.channel, job.to):
             args = {"channel": job.channel, "target": job.to, "message": text, "forward": True}
             why = f"The job {job.name or job.id} was made to send this."
-            _require_ok(self._call(job, self._held(job), "message", {"action": "send", "forward_reason": why, **args}))
+            _require_ok(
+                self._call(job, self._tools_for(job), "message", {"action": "send", "forward_reason": why, **args})
+            )
             return
         source = f"{job.made_by} {job.name or job.id}"
-        self._rt.inbox_for(job.creator.caller()).put(text, source=source, key=f"{job.id}:{taken.run.time}")
+        self._rt.inbox_for(job.creator.caller()).put(text, source=source, key=f"{job.id}:{claimed.run.time}")
 
     def _call(self, job: Job, tools: Collection[str], tool: str, args: dict[str, object]) -> ToolResult:
         return self._rt.tools_for(unattended(job.creator.caller(), tools)).call(tool, args)
