@@ -30,7 +30,7 @@ from toolcharter.events import contract
 from toolcharter.events.sinks import CORE_SCHEMES
 from toolcharter.loader.hooks import new_manager
 from toolcharter.loader.listing import list_plugins
-from toolcharter.loader.scan import installed
+from toolcharter.loader.scan import find_installed
 from toolcharter.profile.forms import keys_of
 from toolcharter.profile.schema import ProfileFile
 from toolcharter.testing.readme import documented_defaults, documented_reasons
@@ -117,10 +117,10 @@ def test_commands_that_pages_name_exist(page: Path) -> None:
     text = page.read_text()
     code = [*re.findall(r"`([^`\n]+)`", prose(text)), *(block.text for block in blocks(text))]
     uses = re.findall(r"^(?:.*[|] |\$ )?toolcharter ([a-z]+)([^|\n]*)", "\n".join(code), re.MULTILINE)
-    options = {option for name in {*COMMANDS, *installed().commands} for option in _options(name)}
+    options = {option for name in {*COMMANDS, *find_installed().commands} for option in _options(name)}
     quoted_text = re.compile(r"'[^']*(?:'|$)")  # Whose options are those of other commands.
 
-    assert {name for name, _ in uses} <= {*COMMANDS, *installed().commands}
+    assert {name for name, _ in uses} <= {*COMMANDS, *find_installed().commands}
     rests = [quoted_text.sub("", rest) for _, rest in uses]
     assert {option for rest in rests for option in re.findall(r"(?<!\S)--?[a-z-]+", rest)} <= options
 
@@ -290,7 +290,7 @@ def test_sinks_are_listed() -> None:
     """Each scheme that core opens, and each that a plugin here adds."""
     listed = {name.partition(":")[0] for name in names(doc("events.md"), "sink") if ":" in name}
 
-    offers = installed().extensions
+    offers = find_installed().extensions
     names_without_spec = {
         name for plugin in _ours() for name in plugin.extensions if name not in plugin.extension_specs
     }
@@ -327,7 +327,7 @@ def test_ready_profiles_are_named() -> None:
 def _ours() -> list[Any]:
     """The plugins of this repository, as installed; a stranger's beside them are not our business."""
     ours = {_distribution(name) for name in OUR_PLUGINS}
-    return [plugin for plugin in list_plugins(installed()) if plugin.distribution in ours]
+    return [plugin for plugin in list_plugins(find_installed()) if plugin.distribution in ours]
 
 
 def _distribution(folder: str) -> str:

@@ -3,10 +3,10 @@
 import sys
 from time import perf_counter
 
-from toolcharter.loader.scan import installed
+from toolcharter.loader.scan import find_installed
 
 started = perf_counter()
-found = installed()
+found = find_installed()
 taken = perf_counter() - started
 assert sum(name.startswith("bench_") for name in found.tools) == int(sys.argv[1])
 print(taken)

@@ -10,7 +10,7 @@ from tests.samples import row_params, sample_rows
 
 from toolcharter import Call, Caller, ConfigurationError, Deny, Toolbox, build_tools
 from toolcharter.loader.load import Check, load_plugins
-from toolcharter.loader.scan import installed
+from toolcharter.loader.scan import find_installed
 
 ROWS = sample_rows("seeds/004-hooks-guard")
 
@@ -140,7 +140,7 @@ def test_a_check_that_does_not_compile_stops_the_start(row: Any, tmp_path: Path,
     monkeypatch.syspath_prepend(str(tmp_path))
 
     with pytest.raises(ConfigurationError, match=r"toolcharter-broken 1\.0: importing .* failed: SyntaxError"):
-        load_plugins({}, {"broken": "p.yaml:3:3"}, index=installed([str(tmp_path)], [str(tmp_path)]))
+        load_plugins({}, {"broken": "p.yaml:3:3"}, index=find_installed([str(tmp_path)], [str(tmp_path)]))
 
     assert row["expect"]["valid"] is False
 

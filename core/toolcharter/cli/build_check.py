@@ -14,10 +14,10 @@ from toolcharter.gate.build.open import open_toolbox, plan_profile
 
 if TYPE_CHECKING:
     from toolcharter.loader.listing import PluginInfo
-    from toolcharter.loader.scan import Installed
+    from toolcharter.loader.scan import InstalledPlugins
 
 
-def tried(plugin: "PluginInfo", index: "Installed") -> "PluginInfo":
+def tried(plugin: "PluginInfo", index: "InstalledPlugins") -> "PluginInfo":
     """Return *plugin* with the problems of building its tools added. A plugin that already has problems is not built.
 
     Args:
@@ -31,7 +31,7 @@ def tried(plugin: "PluginInfo", index: "Installed") -> "PluginInfo":
     return replace(plugin, problems=tuple(str(fault).removeprefix(f"{fault.place}: ") for fault in faults))
 
 
-def _faults(tool: str, folder: Path, index: "Installed") -> Iterator[Fault]:
+def _faults(tool: str, folder: Path, index: "InstalledPlugins") -> Iterator[Fault]:
     workspace, profile = folder / "workspace", folder / "trial.yaml"
     workspace.mkdir(exist_ok=True)
     profile.write_bytes(orjson.dumps({"profile": "trial", "tools": {tool: {}}}))  # JSON is YAML.

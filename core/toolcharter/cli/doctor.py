@@ -32,9 +32,9 @@ from toolcharter.guards.process.governed import CLEAN_ENVIRONMENT
 from toolcharter.guards.process.programs import PROGRAM_NOT_FOUND
 from toolcharter.guards.secrets import scrub_text
 from toolcharter.loader.hooks import new_manager
-from toolcharter.loader.interpreter import code_of_the_gate
+from toolcharter.loader.interpreter import find_gate_code
 from toolcharter.loader.load import LoadedPlugins
-from toolcharter.loader.scan import installed
+from toolcharter.loader.scan import find_installed
 from toolcharter.profile.model import Profile
 from toolcharter.profile.rules import parse_rule
 from toolcharter.profile.settings import Capabilities, Ceiling, Rates, SessionGuards
@@ -114,7 +114,7 @@ def examine(profile: str, workspace: Path, caller: Caller | None, events: Sequen
     sinks = [Watched(url, open_sink(url, loaded.open_sink)) for url in events]
     try:
         yield from _notes(plan(), has_approver=loaded.approver is not None)
-        code = code_of_the_gate(workspace, plan().index or installed())
+        code = find_gate_code(workspace, plan().index or find_installed())
         inventory = inventory_of(workspace, code, plan().files, (), os.environ)
         yield from map(_of_imports, inventory.importing)
         yield from _runner(plan(), loaded, RunnerScope(workspace, inventory.places))

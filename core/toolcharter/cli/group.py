@@ -49,7 +49,7 @@ class Group(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         """Return the names: the core's in the order of the table, then those of plugins."""
-        names = (name.partition(_PART)[0] for name in scan.installed().commands)
+        names = (name.partition(_PART)[0] for name in scan.find_installed().commands)
         return [*COMMANDS, *dict.fromkeys(name for name in names if name not in COMMANDS)]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
@@ -57,7 +57,7 @@ class Group(click.Group):
         if cmd_name in COMMANDS:
             command: click.Command = import_module(f"toolcharter.cli.commands.{cmd_name}").command
             return command
-        index = scan.installed()
+        index = scan.find_installed()
         found = plugin_commands.load_command(cmd_name, index) if index.offers(scan.COMMANDS, cmd_name) else None
         parts = tuple(name for name in index.commands if name.startswith(f"{cmd_name}{_PART}"))
         return _Parted(cmd_name, found, parts) if parts else found
@@ -67,7 +67,7 @@ class Group(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command; if there is none, suggest the nearest name."""
         if args[0] not in COMMANDS and not args[0].startswith("-"):
-            index = scan.installed()
+            index = scan.find_installed()
             known = self.list_commands(ctx)
             if not index.offers(scan.COMMANDS, args[0]) and args[0] not in known:
                 ctx.fail(f"No such command {args[0]!r}. {errors.did_you_mean(args[0], known)}".rstrip())
@@ -77,7 +77,7 @@ class Group(click.Group):
         """List the commands without importing them. For a plugin's command, show the summary of its distribution."""
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
-        index = scan.installed()
+        index = scan.find_installed()
         added = {name.replace(_PART, " "): entry for name, entry in index.commands.items() if name not in COMMANDS}
         if added:
             with formatter.section("Commands of plugins"):
@@ -120,7 +120,7 @@ class _Parted(click.Group):
         """Make the command's own context, unless the first word names a subcommand."""
         if self._plain is not None and not (args and f"{self.name}{_PART}{args[0]}" in self._parts):
             return self._plain.make_context(info_name, args, parent, **extra)
-        index = scan.installed()
+        index = scan.find_installed()
         for part in self._parts:
             self.add_command(plugin_commands.load_command(part, index), part.partition(_PART)[2])
         return super().make_context(info_name, args, parent, **extra)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from toolcharter.gate.build.open import Plan
     from toolcharter.guards.paths import hidden
     from toolcharter.loader import listing, scan
-    from toolcharter.loader.scan import Installed
+    from toolcharter.loader.scan import InstalledPlugins
     from toolcharter.policy import names as policy_names
     from toolcharter.policy.lint import ceilings as lint_ceilings
     from toolcharter.policy.lint import rules as lint_rules
@@ -68,7 +68,7 @@ def examine(file: str, workspace: str, search: Sequence[Path]) -> Findings:
         workspace: The folder it is built for.
         search: Folders in which plugins ship profiles.
     """
-    index = scan.installed()
+    index = scan.find_installed()
     try:
         plan = build_open.plan_profile(file, workspace=Path(os.path.realpath(workspace)), index=index)
         with build_open.open_toolbox(plan, workspace=workspace, caller=None, sinks=()) as toolbox:
@@ -91,7 +91,7 @@ def examine(file: str, workspace: str, search: Sequence[Path]) -> Findings:
     return Findings(warnings=tuple(nodes.in_file_order(warnings, places.root.place.file)))
 
 
-def _unknown_words(plan: "Plan", index: "Installed") -> Iterator[Fault]:
+def _unknown_words(plan: "Plan", index: "InstalledPlugins") -> Iterator[Fault]:
     """Report words of `ALLOWED_TOOL_PERMS` that no installed tool declares: each permits less than its author meant."""
     written = [
         word for one in plan.ceilings if one.name == ceilings.ALLOWED_PERMS for word in one.capabilities.allow or ()

@@ -69,7 +69,7 @@ def explain_unknown(
 
 
 def _other_names(name: str, tools: Mapping[str, Any]) -> Iterator[str]:
-    provided = scan.installed().tools
+    provided = scan.find_installed().tools
     if name in provided:
         yield f"list {name!r} under `tools`: {provided[name].distribution!r} provides it"
         return

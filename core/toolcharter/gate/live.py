@@ -30,7 +30,7 @@ from toolcharter.gate.state import ProfileStore, ToolboxState
 from toolcharter.gate.toolbox import Toolbox
 from toolcharter.loader.discover import extenders
 from toolcharter.loader.load import Check
-from toolcharter.loader.scan import installed
+from toolcharter.loader.scan import find_installed
 from toolcharter.policy.compile import compile_availability
 from toolcharter.profile.globs import fold
 
@@ -197,7 +197,7 @@ class LiveToolbox:
         with self._lock:
             self._base.calls.require_open()
             before = self._plan.discovered.fingerprints
-            plan = with_discovered(self._plan, self._plan.workspace, installed().tools, self._base.late)
+            plan = with_discovered(self._plan, self._plan.workspace, find_installed().tools, self._base.late)
             after = plan.discovered.fingerprints
             if after != before:
                 self._replace(plan)

@@ -5,22 +5,22 @@ from typing import TYPE_CHECKING
 from toolcharter.errors import Fault, PluginError
 from toolcharter.loader.hooks import describe_error, find_implementation, new_manager
 from toolcharter.loader.module import load_module
-from toolcharter.loader.scan import COMMANDS, Installed
+from toolcharter.loader.scan import COMMANDS, InstalledPlugins
 from toolcharter.loader.select import COMMAND, Need, select
 
 if TYPE_CHECKING:
     import click
 
-PLACE = "toolcharter"
+COMMAND_PLACE = "toolcharter"
 
 
-def load_command(name: str, index: Installed) -> "click.Command":
+def load_command(name: str, index: InstalledPlugins) -> "click.Command":
     """Import the plugin that adds the command *name*.
 
     Raises:
         PluginError: No distribution or several claim the command, or its distribution cannot be loaded.
     """
-    need = Need(COMMANDS, name, PLACE, "", COMMAND)
+    need = Need(COMMANDS, name, COMMAND_PLACE, "", COMMAND)
     chosen, faults = select([need], index)
     if faults:
         raise PluginError(faults)

@@ -20,12 +20,12 @@ from types import ModuleType
 from typing import Any, Literal
 
 from toolcharter.guards.inventory import lies_in, make_inventory
-from toolcharter.loader.interpreter import Code, homes_of, standard_folders
+from toolcharter.loader.interpreter import GateCode, module_locations, standard_folders
 from toolcharter.loader.survey import Survey, is_within, names_of
 
 _IMPORT_SYSTEM = "<frozen importlib"
 Importer = Literal["gate", "python", "other"]
-_BOOT = "import sys; sys.path[:] = sys.argv[1:]; del sys.argv[1:]"
+_SET_SEARCH_PATH = "import sys; sys.path[:] = sys.argv[1:]; del sys.argv[1:]"
 
 
 class GateFinder:
@@ -41,7 +41,7 @@ class GateFinder:
         self._present: frozenset[str] = frozenset()
         self._linked: frozenset[str] = frozenset()
 
-    def cover(self, workspace: Path, code: Code, places: tuple[str, ...]) -> None:
+    def exclude_workspace(self, workspace: Path, code: GateCode, places: tuple[str, ...]) -> None:
         """Keep imports away from one more workspace, and from the current folder.
 
         Args:
@@ -58,9 +58,11 @@ class GateFinder:
         if not any(os.path.lexists(f"{current}/{name}") for name in code.packages) and current not in code.sealed:
             self._current |= {current}
         self._trusted = {}
-        self._present |= frozenset(_top_names(entry for entry in sys.path if not self._is_trusted(entry))) | code.linked
+        self._present |= (
+            frozenset(_module_names_in(entry for entry in sys.path if not self._is_trusted(entry))) | code.linked
+        )
 
-    def uncover(self, workspace: Path) -> None:
+    def forget_workspace(self, workspace: Path) -> None:
         """Forget a workspace whose toolbox is closed, unless a folder of it is still on `sys.path`."""
         top = str(workspace)
         self._uses[top] -= 1
@@ -87,7 +89,7 @@ class GateFinder:
         importer = self._importer()
         if importer == "other" and name.partition(".")[0] in self._present:
             return None  # The user's own module, which existed before the tools.
-        found = self._found(name, path, target, trusted)
+        found = self._find_outside(name, path, target, trusted)
         if found is not None:
             return found if found.loader is not None or importer == "gate" else None
         if importer == "other" or BuiltinImporter.find_spec(name) or FrozenImporter.find_spec(name):
@@ -97,7 +99,7 @@ class GateFinder:
         what = f"toolcharter imports nothing that a tool could have written, and {name!r} is found nowhere else"
         raise ModuleNotFoundError(f"{what}; install it, or take the workspace off sys.path", name=name)
 
-    def _found(
+    def _find_outside(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None, trusted: list[str]
     ) -> ModuleSpec | None:
         for finder in list(sys.meta_path):
@@ -161,23 +163,23 @@ class GateFinder:
 
     def search_path(self) -> list[str]:
         """Return the folders of `sys.path` and of the gate's packages that child processes of the gate import from."""
-        homes = [os.path.dirname(home) for name in sorted(self._packages) for home in homes_of(name)]
+        homes = [os.path.dirname(home) for name in sorted(self._packages) for home in module_locations(name)]
         return [entry for entry in dict.fromkeys((*sys.path, *homes)) if entry and self._is_trusted(entry)]
 
 
 _FINDER = GateFinder()
 
 
-def keep_imports_out(workspace: Path, code: Code) -> Callable[[], None]:
+def keep_imports_out(workspace: Path, code: GateCode) -> Callable[[], None]:
     """Keep the gate from importing anything out of *workspace*, except from its protected folders.
 
     Returns:
         A function to call when the toolbox of the workspace is closed.
     """
-    _FINDER.cover(workspace, code, make_inventory(workspace, code.trusted).places)
+    _FINDER.exclude_workspace(workspace, code, make_inventory(workspace, code.trusted).places)
     if not sys.meta_path or sys.meta_path[0] is not _FINDER:
         sys.meta_path[:] = [_FINDER, *(finder for finder in sys.meta_path if finder is not _FINDER)]
-    return partial(_FINDER.uncover, workspace)
+    return partial(_FINDER.forget_workspace, workspace)
 
 
 def child_search_path() -> list[str]:
@@ -190,10 +192,10 @@ def python_command(code: str) -> tuple[str, ...]:
 
     Its imports do not depend on the environment, the current folder or `.pth` files, and no `sitecustomize` runs.
     """
-    return (sys.executable, "-I", "-S", "-c", f"{_BOOT}\n{code}", *child_search_path())
+    return (sys.executable, "-I", "-S", "-c", f"{_SET_SEARCH_PATH}\n{code}", *child_search_path())
 
 
-def _top_names(entries: Iterable[str]) -> Iterator[str]:
+def _module_names_in(entries: Iterable[str]) -> Iterator[str]:
     """Yield the names by which the files in some folders could be imported."""
     for entry in entries:
         with suppress(OSError):

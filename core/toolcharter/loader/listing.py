@@ -7,7 +7,7 @@ from typing import Any
 from toolcharter.loader.hooks import FaultCollector, new_manager
 from toolcharter.loader.module import load_module
 from toolcharter.loader.origin import origin_faults
-from toolcharter.loader.scan import COMMANDS, EXTENSIONS, TOOLS, EntryPoint, Installed, installed
+from toolcharter.loader.scan import COMMANDS, EXTENSIONS, TOOLS, EntryPoint, InstalledPlugins, find_installed
 from toolcharter.loader.select import clash_faults
 
 
@@ -33,13 +33,13 @@ class PluginInfo:
     commands: tuple[str, ...] = ()
 
 
-def list_plugins(index: Installed | None = None) -> list[PluginInfo]:
+def list_plugins(index: InstalledPlugins | None = None) -> list[PluginInfo]:
     """Describe every installed plugin, sorted by name. This imports all that are trusted and permitted.
 
     Args:
-        index: The installed plugins; default `installed()`.
+        index: The installed plugins; default `find_installed()`.
     """
-    index = index or installed()
+    index = index or find_installed()
     groups: dict[str, list[EntryPoint]] = {}
     for entry in index.entry_points:
         groups.setdefault(entry.metadata_dir, []).append(entry)
@@ -49,7 +49,7 @@ def list_plugins(index: Installed | None = None) -> list[PluginInfo]:
     )
 
 
-def _describe(entries: list[EntryPoint], index: Installed) -> PluginInfo:
+def _describe(entries: list[EntryPoint], index: InstalledPlugins) -> PluginInfo:
     first = entries[0]
     specs, extension_specs, problems = _check(entries, index)
     return PluginInfo(
@@ -67,7 +67,7 @@ def _describe(entries: list[EntryPoint], index: Installed) -> PluginInfo:
     )
 
 
-def _check(entries: list[EntryPoint], index: Installed) -> tuple[dict[str, Any], dict[str, Any], Iterable[str]]:
+def _check(entries: list[EntryPoint], index: InstalledPlugins) -> tuple[dict[str, Any], dict[str, Any], Iterable[str]]:
     if not entries[0].trusted:
         return {}, {}, ["it lies in no site directory of this interpreter, so it is never loaded."]
     if not index.permits(entries[0]):

@@ -37,8 +37,8 @@ from toolcharter.loader.openers import (
     openers_of,
     read_roots_of,
 )
-from toolcharter.loader.scan import TOOLS, EntryPoint, Installed, installed
-from toolcharter.loader.select import RUNNER, Need, channel_needs, needs_of, pin_faults, select, shared_modules
+from toolcharter.loader.scan import TOOLS, EntryPoint, InstalledPlugins, find_installed
+from toolcharter.loader.select import RUNNER, Need, channel_needs, needs_of, pin_faults, select, shared_module_faults
 
 if TYPE_CHECKING:
     from toolcharter.api.agents import AgentTask
@@ -218,7 +218,7 @@ class LoadedPlugins(NamedTuple):
         """Open the bus behind *url*; otherwise like `open_store`."""
         return open_bus(self.buses, url, place)
 
-    def with_channels(self, channels: Mapping[str, str], index: Installed) -> "LoadedPlugins":
+    def with_channels(self, channels: Mapping[str, str], index: InstalledPlugins) -> "LoadedPlugins":
         """Load the plugins of further channels that ceilings ask for.
 
         Args:
@@ -255,7 +255,7 @@ def load_plugins(
     *,
     runner: str | None = None,
     others: Iterable[Need] = (),
-    index: Installed | None = None,
+    index: InstalledPlugins | None = None,
 ) -> LoadedPlugins:
     """Load the plugins that one profile needs.
 
@@ -267,7 +267,7 @@ def load_plugins(
         missing_ok: Tools that may be absent.
         runner: The extension that the profile names as its runner and nowhere else.
         others: Further needs: `channel_needs`, `store_need`, `bus_need`.
-        index: The installed plugins; default `installed()`.
+        index: The installed plugins; default `find_installed()`.
 
     Returns:
         The specs of the listed tools and extensions, and the hooks of their plugins.
@@ -276,9 +276,9 @@ def load_plugins(
         PluginError: A plugin cannot be loaded. It holds every fault that can be found at once. If a name or an origin
             is wrong, nothing was imported.
     """
-    index = index or installed()
+    index = index or find_installed()
     chosen, faults = select([*needs_of(profile_tools, extensions, sinks, runner), *others], index, missing_ok)
-    failures = FaultCollector([*faults, *pin_faults(pins, index), *shared_modules(chosen.values())])
+    failures = FaultCollector([*faults, *pin_faults(pins, index), *shared_module_faults(chosen.values())])
     failures.raise_if_any()
 
     manager, modules = new_manager(), dict[str, PluginModule]()

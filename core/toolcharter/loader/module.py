@@ -13,7 +13,7 @@ from toolcharter.api.extension import ExtensionSpec
 from toolcharter.api.tool import ToolSpec
 from toolcharter.errors import Fault, PluginError
 from toolcharter.loader.hooks import MODULE_HOOKS, describe_error, find_implementation, register
-from toolcharter.loader.scan import EXTENSIONS, TOOLS, EntryPoint, Installed
+from toolcharter.loader.scan import EXTENSIONS, TOOLS, EntryPoint, InstalledPlugins
 from toolcharter.loader.select import BUS, CHANNEL, RUNNER, SINK, STORE, Need
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class PluginModule(NamedTuple):
     extensions: Mapping[str, ExtensionSpec[Any]]
 
 
-def load_module(entry: EntryPoint, index: Installed, manager: PluginManager) -> PluginModule:
+def load_module(entry: EntryPoint, index: InstalledPlugins, manager: PluginManager) -> PluginModule:
     """Import the module of *entry*, register it, and collect the specs of all its entry points.
 
     Raises:
@@ -90,7 +90,7 @@ def _call_registering_hook(
     raise PluginError([Fault(entry.owner, "", what, f"Write: return [{wanted.__name__}(...)]")])
 
 
-def _own_names(entry: EntryPoint, group: str, index: Installed) -> set[str]:
+def _own_names(entry: EntryPoint, group: str, index: InstalledPlugins) -> set[str]:
     """Return the names of the distribution's entry points that name this module."""
     source = (entry.distribution, entry.module, entry.metadata_dir, group)
     return {

@@ -17,8 +17,8 @@ from toolcharter.guards.paths.names import absolute_parts, fold
 from toolcharter.loader.scan import site_dirs
 from toolcharter.loader.survey import is_within, metadata_folders, requirements_of
 
-_BY_PYTHON = frozenset({"sitecustomize", "usercustomize"})
-_TRIED = frozenset({"java", "org"})
+_STARTUP_MODULES = frozenset({"sitecustomize", "usercustomize"})
+_TRIED_BY_PYTHON = frozenset({"java", "org"})
 """Modules that CPython lacks although its library tries to import them: in `copy`, `pickle`, `platform`, `xml.sax`."""
 
 
@@ -52,19 +52,21 @@ def import_folders(
         return ()
     found = {entry: _modules_in(entry) for entry in path}
     installed = _union(found[entry].regular for entry in path if entry not in inside)
-    installed |= packages | sys.stdlib_module_names | _BY_PYTHON
+    installed |= packages | sys.stdlib_module_names | _STARTUP_MODULES
     spaces = _union(found[entry].spaces for entry in path if entry not in inside)
-    open_names = (spaces | _optional() | _TRIED) - installed
+    open_names = (spaces | _optional_modules() | _TRIED_BY_PYTHON) - installed
     folders = [
-        _folder(top, entry, installed | open_names, open_names, found[entry], _before(path, entry, found))
+        _import_folder(
+            top, entry, installed | open_names, open_names, found[entry], _names_found_before(path, entry, found)
+        )
         for entry in inside
     ]
-    if any(os.path.basename(top) in installed - _before(path, entry, found) for entry in above):
+    if any(os.path.basename(top) in installed - _names_found_before(path, entry, found) for entry in above):
         folders.append(ImportFolder((), frozenset({PACKAGE}) - _modules_in(top).regular))
     return tuple(folders)
 
 
-def _folder(
+def _import_folder(
     top: str, entry: str, names: frozenset[str], open_names: frozenset[str], own: _Modules, before: frozenset[str]
 ) -> ImportFolder:
     names -= before
@@ -78,7 +80,7 @@ def _folder(
     )
 
 
-def _before(path: Sequence[str], entry: str, found: dict[str, _Modules]) -> frozenset[str]:
+def _names_found_before(path: Sequence[str], entry: str, found: dict[str, _Modules]) -> frozenset[str]:
     """Return the names that Python finds before it searches *entry*."""
     return _union(found[one].regular for one in path[: path.index(entry)])
 
@@ -107,7 +109,7 @@ def _is_package(folder: str) -> bool:
 
 
 @cache
-def _optional() -> frozenset[str]:
+def _optional_modules() -> frozenset[str]:
     """Return the modules that installed distributions may use, named as distributions, which most modules are."""
     needs = (need for metadata in metadata_folders(site_dirs()) for need in requirements_of(metadata))
     return frozenset(need.replace("-", "_") for need in needs)

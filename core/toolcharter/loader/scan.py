@@ -28,13 +28,13 @@ EXTENSIONS = "toolcharter.extensions"
 COMMANDS = "toolcharter.commands"
 RESTRICTION = "TOOLCHARTER_PLUGINS"
 
-_MARK = b"[toolcharter"
+_GROUP_PREFIX = b"[toolcharter"
 _GROUPS = (TOOLS, EXTENSIONS, COMMANDS)
 # Not blocking: a FIFO of that name in the current folder must not hang the start.
-_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+_OPEN_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 _CHUNK = 16_384
 _MAX_BYTES = 1_048_576
-_DEEPEST = 100
+_MAX_RESOLVED_DEPTH = 100
 """The most folders of a path that are resolved one by one; a deeper path is resolved as a whole."""
 
 
@@ -68,7 +68,7 @@ class EntryPoint(NamedTuple):
         return os.path.join(self.folder, self.metadata)
 
 
-class Installed:
+class InstalledPlugins:
     """Every entry point of ours on `sys.path`, in that order, trusted or not."""
 
     # Not a dataclass: `toolcharter --help` would have to import `dataclasses` for this class alone.
@@ -124,7 +124,7 @@ class Installed:
         return self.usable(COMMANDS)
 
 
-def installed(path: Iterable[str] | None = None, sites: Iterable[str] | None = None) -> Installed:
+def find_installed(path: Iterable[str] | None = None, sites: Iterable[str] | None = None) -> InstalledPlugins:
     """List the installed entry points. It imports nothing, so no plugin's code runs.
 
     Args:
@@ -134,7 +134,7 @@ def installed(path: Iterable[str] | None = None, sites: Iterable[str] | None = N
     trusted = site_dirs() if sites is None else frozenset(map(os.path.realpath, sites))
     folders = [(folder, folder in trusted) for folder in search_path(path)]
     found = (entry for folder, is_site in folders for entry in _entries_in(folder, trusted=is_site))
-    return Installed(tuple(_without_shadowed(found)), _restriction(os.environ.get(RESTRICTION)))
+    return InstalledPlugins(tuple(_without_shadowed(found)), _parse_restriction(os.environ.get(RESTRICTION)))
 
 
 def summary(entry: EntryPoint) -> str:
@@ -158,7 +158,7 @@ def normalise(name: str) -> str:
     return re.sub(r"-+", "-", plain) if "--" in plain else plain
 
 
-def _restriction(value: str | None) -> frozenset[str] | None:
+def _parse_restriction(value: str | None) -> frozenset[str] | None:
     if value is None:
         return None
     return frozenset(normalise(name) for name in value.split(",") if name.strip())
@@ -187,8 +187,8 @@ def _entries_in(folder: str, *, trusted: bool) -> Iterator[EntryPoint]:
     try:
         for name in names:
             text = _read(descriptor, f"{name}/entry_points.txt")
-            if _MARK in text:
-                owner = _owner(descriptor, name)
+            if _GROUP_PREFIX in text:
+                owner = _name_and_version(descriptor, name)
                 yield from _parse(text, owner, folder, name, trusted=trusted)
     finally:
         os.close(descriptor)
@@ -202,7 +202,7 @@ def _is_metadata(name: str) -> bool:
 def _read(folder: int, name: str) -> bytes:
     """Return at most 1 MiB of a file; nothing if it cannot be read."""
     try:
-        descriptor = os.open(name, _FLAGS, dir_fd=folder)
+        descriptor = os.open(name, _OPEN_FLAGS, dir_fd=folder)
     except OSError:
         return b""
     try:
@@ -218,7 +218,7 @@ def _read(folder: int, name: str) -> bytes:
     return text
 
 
-def _owner(folder: int, metadata: str) -> tuple[str, str]:
+def _name_and_version(folder: int, metadata: str) -> tuple[str, str]:
     """Return name and version: a wheel has them in its folder's name, anything older in a file."""
     name, dash, version = metadata.removesuffix(".dist-info").partition("-")
     if dash and version and metadata.endswith(".dist-info"):
@@ -236,7 +236,7 @@ def _headers(folder: int, metadata: str) -> dict[str, str]:
 def _parse(text: bytes, owner: tuple[str, str], folder: str, metadata: str, *, trusted: bool) -> Iterator[EntryPoint]:
     """Parse the sections of our groups. Source: PyPA specification "Entry points"."""
     group = ""
-    for line in text[text.index(_MARK) :].decode(errors="replace").splitlines():
+    for line in text[text.index(_GROUP_PREFIX) :].decode(errors="replace").splitlines():
         name, equals, module = line.partition("=")
         if equals and group in _GROUPS:
             name = name.strip()
@@ -249,12 +249,12 @@ def _parse(text: bytes, owner: tuple[str, str], folder: str, metadata: str, *, t
 def _entries_in_archive(archive: str) -> Iterator[EntryPoint]:
     for found in importlib_metadata.distributions(path=[archive]):
         text = (found.read_text("entry_points.txt") or "").encode()
-        if _MARK in text:
+        if _GROUP_PREFIX in text:
             owner = (normalise(found.name), found.version)
             yield from _parse(text, owner, archive, f"{found.name}-{found.version}.dist-info", trusted=False)
 
 
-def command_clashes(index: Installed, own: Collection[str]) -> Iterator[str]:
+def command_clashes(index: InstalledPlugins, own: Collection[str]) -> Iterator[str]:
     """Yield a sentence for each command name that several distributions claim.
 
     Args:
@@ -264,12 +264,12 @@ def command_clashes(index: Installed, own: Collection[str]) -> Iterator[str]:
     for name in index.commands:
         rivals = [offer for offer in index.offers(COMMANDS, name) if offer.trusted and index.permits(offer)]
         if name in own:
-            yield f"The command {name!r} is toolcharter's own, and {claims(rivals)} claims it, too: toolcharter's is used."
+            yield f"The command {name!r} is toolcharter's own, and {describe_owners(rivals)} claims it, too: toolcharter's is used."
         elif len(rivals) > 1:
-            yield f"The command {name!r} is claimed {len(rivals)} times, by {claims(rivals)}. Uninstall all but one."
+            yield f"The command {name!r} is claimed {len(rivals)} times, by {describe_owners(rivals)}. Uninstall all but one."
 
 
-def claims(entries: Collection[EntryPoint]) -> str:
+def describe_owners(entries: Collection[EntryPoint]) -> str:
     """Name the distributions of *entries* for a message: `acme-git 2.0, toolcharter-git 1.0`."""
     return ", ".join(sorted({entry.owner for entry in entries}))
 
@@ -315,7 +315,7 @@ def _real_path(path: str, known: dict[str, str]) -> str:
     found = known.get(path)
     if found is None:
         folder, _, name = path.rpartition("/")
-        if not folder or name in {"", ".", ".."} or "//" in path or path.count("/") > _DEEPEST:
+        if not folder or name in {"", ".", ".."} or "//" in path or path.count("/") > _MAX_RESOLVED_DEPTH:
             found = os.path.realpath(path)
         else:
             whole = f"{_real_path(folder, known).rstrip('/')}/{name}"

@@ -12,8 +12,8 @@ from toolcharter.loader.scan import (
     RESTRICTION,
     TOOLS,
     EntryPoint,
-    Installed,
-    claims,
+    InstalledPlugins,
+    describe_owners,
     is_within,
     normalise,
 )
@@ -26,7 +26,7 @@ else:
     specifiers = lazy("packaging.specifiers")
     packaging_version = lazy("packaging.version")
 
-_MOST_NAMES = 20
+_MAX_LISTED_NAMES = 20
 RUNNER = "runner"
 SINK = "event sink"
 CHANNEL = "channel"
@@ -104,7 +104,7 @@ def bus_need(url: str, place: str) -> Need:
 
 
 def select(
-    needs: Iterable[Need], index: Installed, missing_ok: Collection[str] = ()
+    needs: Iterable[Need], index: InstalledPlugins, missing_ok: Collection[str] = ()
 ) -> tuple[dict[Need, EntryPoint], list[Fault]]:
     """Choose the entry point for each need, and report the faults of the others.
 
@@ -123,9 +123,12 @@ def select(
         offers = index.offers(need.group, need.name)
         strangers = [offer for offer in offers if not offer.trusted and not _is_own_source(offer, offers)]
         usable = [offer for offer in offers if offer.trusted and index.permits(offer)]
-        doubts = [*(_untrusted(need, stranger) for stranger in strangers), *_doubts(need, offers, usable, index)]
+        doubts = [
+            *(_untrusted_fault(need, stranger) for stranger in strangers),
+            *_candidate_faults(need, offers, usable, index),
+        ]
         if not offers and not (need.group == TOOLS and need.name in missing_ok):
-            doubts.append(_unknown(need, index))
+            doubts.append(_unknown_fault(need, index))
         if usable and not doubts:
             chosen[need] = usable[0]
             doubts.extend(origin_faults(usable[0]))
@@ -133,7 +136,7 @@ def select(
     return chosen, list(faults)
 
 
-def pin_faults(pins: Mapping[str, tuple[str, str]], index: Installed) -> Iterator[Fault]:
+def pin_faults(pins: Mapping[str, tuple[str, str]], index: InstalledPlugins) -> Iterator[Fault]:
     """Yield a fault for each installed version that does not satisfy a pin, `{distribution: (specifier, place)}`.
 
     Source: PyPA specification "Version specifiers".
@@ -146,12 +149,12 @@ def pin_faults(pins: Mapping[str, tuple[str, str]], index: Installed) -> Iterato
         yield from _pin_faults(name, specifier, place, versions)
 
 
-def clash_faults(entries: Iterable[EntryPoint], index: Installed) -> Iterator[Fault]:
+def clash_faults(entries: Iterable[EntryPoint], index: InstalledPlugins) -> Iterator[Fault]:
     """Yield a fault for each name among *entries* that more than one installed plugin claims."""
     for entry in entries:
         rivals = [offer for offer in index.offers(entry.group, entry.name) if offer.trusted and index.permits(offer)]
         if len(rivals) > 1:
-            yield _clash(Need(entry.group, entry.name, entry.owner, "", _NOUNS[entry.group]), rivals)
+            yield _clash_fault(Need(entry.group, entry.name, entry.owner, "", _NOUNS[entry.group]), rivals)
 
 
 def _is_own_source(offer: EntryPoint, offers: Iterable[EntryPoint]) -> bool:
@@ -160,24 +163,24 @@ def _is_own_source(offer: EntryPoint, offers: Iterable[EntryPoint]) -> bool:
     return any(root is not None and is_within(offer.folder, root) for root in roots)
 
 
-def _doubts(
-    need: Need, offers: Collection[EntryPoint], usable: Collection[EntryPoint], index: Installed
+def _candidate_faults(
+    need: Need, offers: Collection[EntryPoint], usable: Collection[EntryPoint], index: InstalledPlugins
 ) -> Iterator[Fault]:
     trusted = [offer for offer in offers if offer.trusted]
     if len(usable) > 1:
-        yield _clash(need, usable)
+        yield _clash_fault(need, usable)
     elif trusted and not usable:
-        yield _excluded(need, trusted, index)
+        yield _excluded_fault(need, trusted, index)
     elif usable and need.name not in {offer.name for offer in usable}:
-        yield _unknown(need, index)
+        yield _unknown_fault(need, index)
 
 
-def _unknown(need: Need, index: Installed) -> Fault:
+def _unknown_fault(need: Need, index: InstalledPlugins) -> Fault:
     article = "a" if need.noun in {"tool", RUNNER, CHANNEL, STORE, BUS, COMMAND} else "an"
     names = list(index.usable(need.group))
     plural = f"{_NOUNS[need.group]}s"
-    shown = ", ".join(map(repr, names[:_MOST_NAMES])) or "none"
-    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    shown = ", ".join(map(repr, names[:_MAX_LISTED_NAMES])) or "none"
+    more = f" and {len(names) - _MAX_LISTED_NAMES} more" if len(names) > _MAX_LISTED_NAMES else ""
     known = f"{did_you_mean(need.name, names)} Installed {plural}: {shown}{more}.".strip()
     if need.noun == SINK:
         known = f"A sink is stderr:, structlog:, file:PATH such as file:events.jsonl, or an extension's URL. {known}"
@@ -197,7 +200,7 @@ def _unknown(need: Need, index: Installed) -> Fault:
     )
 
 
-def _untrusted(need: Need, stranger: EntryPoint) -> Fault:
+def _untrusted_fault(need: Need, stranger: EntryPoint) -> Fault:
     return Fault(
         need.place,
         need.path,
@@ -208,21 +211,21 @@ def _untrusted(need: Need, stranger: EntryPoint) -> Fault:
     )
 
 
-def _clash(need: Need, rivals: Collection[EntryPoint]) -> Fault:
+def _clash_fault(need: Need, rivals: Collection[EntryPoint]) -> Fault:
     return Fault(
         need.place,
         need.path,
-        f"the {need.noun} {need.name!r} is claimed {len(rivals)} times, by {claims(rivals)}.",
+        f"the {need.noun} {need.name!r} is claimed {len(rivals)} times, by {describe_owners(rivals)}.",
         f"Uninstall all but one, or name the one to load in {RESTRICTION}; upper and lower case do not count.",
     )
 
 
-def _excluded(need: Need, offers: Collection[EntryPoint], index: Installed) -> Fault:
+def _excluded_fault(need: Need, offers: Collection[EntryPoint], index: InstalledPlugins) -> Fault:
     named = ",".join(sorted(index.permitted or ()))
     return Fault(
         need.place,
         need.path,
-        f"the {need.noun} {need.name!r} comes from {claims(offers)}, which {RESTRICTION}={named!r} leaves out.",
+        f"the {need.noun} {need.name!r} comes from {describe_owners(offers)}, which {RESTRICTION}={named!r} leaves out.",
         f"Add {min(offer.distribution for offer in offers)} to {RESTRICTION}, or unset it.",
     )
 
@@ -240,19 +243,19 @@ def _pin_faults(name: str, specifier: str, place: str, versions: Mapping[str, Co
         shown = ", ".join(map(repr, sorted(versions))) or "none"
         yield Fault(place, path, f"no plugin {name!r} is installed.", f"{near} Installed plugins: {shown}.".strip())
     for version in sorted(found or ()):
-        if not _fits(version, wanted):
+        if not _satisfies(version, wanted):
             what = f"version {version} of {normalise(name)} is installed, but the profile asks for {specifier!r}."
             yield Fault(place, path, what, "Install one that fits, or correct the pin.")
 
 
-def _fits(version: str, wanted: "SpecifierSet") -> bool:
+def _satisfies(version: str, wanted: "SpecifierSet") -> bool:
     try:
         return wanted.contains(packaging_version.Version(version), prereleases=True)
     except packaging_version.InvalidVersion:
         return False
 
 
-def shared_modules(entries: Iterable[EntryPoint]) -> Iterator[Fault]:
+def shared_module_faults(entries: Iterable[EntryPoint]) -> Iterator[Fault]:
     """Yield a fault for each module that two distributions name: it would be undefined whose code runs."""
     first: dict[str, EntryPoint] = {}
     for entry in dict.fromkeys(entries):

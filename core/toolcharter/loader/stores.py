@@ -7,7 +7,7 @@ from urllib.parse import unquote
 from toolcharter._lazy import lazy
 from toolcharter.errors import ConfigurationError, Fault
 from toolcharter.loader.load import LoadedPlugins, load_plugins
-from toolcharter.loader.scan import Installed
+from toolcharter.loader.scan import InstalledPlugins
 from toolcharter.loader.select import bus_need, store_need
 
 if TYPE_CHECKING:
@@ -45,12 +45,12 @@ def open_store(url: str = DEFAULT_STORE, *, migrates: bool = True) -> "StoreHand
     return handle.StoreHandle(lambda: engine, migrates=migrates)
 
 
-def open_bus(url: str, *, index: Installed | None = None) -> "Bus":
+def open_bus(url: str, *, index: InstalledPlugins | None = None) -> "Bus":
     """Open the bus behind *url*, such as `nats://127.0.0.1:4222`, or `process:` for a bus within this process.
 
     Args:
         url: The scheme is the name of a plugin's entry point. Only that plugin is imported.
-        index: The installed plugins; default `installed()`.
+        index: The installed plugins; default `find_installed()`.
 
     Returns:
         A bus, to be closed. It connects by itself, and reconnects after each interruption.
@@ -59,7 +59,7 @@ def open_bus(url: str, *, index: Installed | None = None) -> "Bus":
         PluginError: No plugin opens it, or the URL cannot be used. The URL itself is not shown.
     """
     place = f"bus '{url.partition(':')[0]}:'"
-    remember_passwords(url)
+    register_password(url)
     return load_plugins({}, others=[bus_need(url, place)], index=index).open_bus(url, place)
 
 
@@ -69,7 +69,7 @@ def open_engine(
     *,
     workspace: Path | None = None,
     loaded: LoadedPlugins | None = None,
-    index: Installed | None = None,
+    index: InstalledPlugins | None = None,
 ) -> "StoreEngine":
     """Open the engine for *url*, without connecting.
 
@@ -78,18 +78,18 @@ def open_engine(
         place: The place of the URL, or the name of the caller that asks for the store.
         workspace: The folder that tools write to. The store must not keep its state there.
         loaded: Loaded plugins, including the one for *url*; by default that plugin is loaded now.
-        index: The installed plugins; default `installed()`.
+        index: The installed plugins; default `find_installed()`.
 
     Raises:
         ConfigurationError: No plugin opens it, or it cannot be used. The URL itself is not shown.
     """
     if not url:
         url, place, loaded = DEFAULT_STORE, place or "rt.store", None
-    remember_passwords(url)
+    register_password(url)
     if loaded is None:
         loaded = load_plugins({}, others=[store_need(url, place)], index=index)
     engine = loaded.open_store(url, place)
-    inside = [path for path in engine.keeps_state_in() if workspace is not None and _concerns(path, workspace)]
+    inside = [path for path in engine.keeps_state_in() if workspace is not None and _lies_in(path, workspace)]
     if inside:
         engine.close()
         what = f"{str(inside[0])!r} lies in the workspace, where tools can write."
@@ -97,11 +97,11 @@ def open_engine(
     return engine
 
 
-def _concerns(path: Path, workspace: Path) -> bool:
+def _lies_in(path: Path, workspace: Path) -> bool:
     return any(each.is_relative_to(workspace) for each in (path, path.resolve()))
 
 
-def remember_passwords(url: str) -> None:
+def register_password(url: str) -> None:
     """Register the password of *url* to be masked wherever it is shown, both as it is written and decoded."""
     _, mark, rest = url.partition("://")
     user, at, _ = rest.rpartition("@")

@@ -32,7 +32,7 @@ class Survey:
         self._real: dict[str, str] = {}
         self._names: dict[str, tuple[str, ...]] = {}
 
-    def real(self, path: str) -> str:
+    def real_path(self, path: str) -> str:
         """Return `os.path.realpath` of *path*, cached."""
         return real_paths((path,), self._real)[0]
 
@@ -43,20 +43,20 @@ class Survey:
     def _names_of(self, path: str) -> tuple[str, ...]:
         found = self._names.get(path)
         if found is None:
-            found = self._names[path] = names_of(path, self.real(path))
+            found = self._names[path] = names_of(path, self.real_path(path))
         return found
 
     def related(self, paths: Iterable[str], workspace: str) -> Iterator[str]:
         """Yield the *paths* that, as written or with links resolved, are the workspace, lie in it, or contain it."""
         for path in paths:
-            names = (os.path.abspath(path), self.real(path))
+            names = (os.path.abspath(path), self.real_path(path))
             if any(is_within(name, workspace) or is_within(workspace, name) for name in names):
                 yield path
 
     def is_in_any(self, path: str, folders: Iterable[str]) -> bool:
         """Whether *path*, with links resolved, is one of *folders* or lies in one of them."""
-        real = self.real(path)
-        return any(is_within(real, self.real(folder)) for folder in folders)
+        real = self.real_path(path)
+        return any(is_within(real, self.real_path(folder)) for folder in folders)
 
     @cached_property
     def _links(self) -> list[tuple[str, str]]:
@@ -64,7 +64,7 @@ class Survey:
         for site in self.sites:
             try:
                 with os.scandir(site) as entries:
-                    found += [(entry.name, self.real(entry.path)) for entry in entries if entry.is_symlink()]
+                    found += [(entry.name, self.real_path(entry.path)) for entry in entries if entry.is_symlink()]
             except OSError:
                 continue
         return found
@@ -82,22 +82,22 @@ class Survey:
 
         Source: PyPA specification "Recording the Direct URL Origin of installed distributions".
         """
-        return tuple(_editables(self.sites))
+        return tuple(_find_editables(self.sites))
 
     @cached_property
-    def of_path_files(self) -> tuple[str, ...]:
+    def pth_folders(self) -> tuple[str, ...]:
         """The folders that `.pth` files add to `sys.path`, links resolved. Source: the module `site`."""
         lines = (
             os.path.join(site, line.strip())
             for site in self.sites
-            for file in _listing(site)
+            for file in _list_folder(site)
             if file.endswith(".pth")
-            for line in _content(f"{site}/{file}").decode(errors="replace").splitlines()
+            for line in _read_or_empty(f"{site}/{file}").decode(errors="replace").splitlines()
             if line.strip() and not line.startswith(("#", "import ", "import\t"))
         )
         return tuple(real_paths(lines, self._real))
 
-    def needed(self, first: Iterable[str]) -> frozenset[str]:
+    def with_requirements(self, first: Iterable[str]) -> frozenset[str]:
         """Return *first* and all distributions that they need, directly or not, including those of extras."""
         folders = {_distribution_of(folder): folder for folder in metadata_folders(self.sites)}
         found, left = set[str](), list(first)
@@ -128,12 +128,12 @@ def is_within(path: str, folder: str) -> bool:
 def metadata_folders(sites: Iterable[str]) -> Iterator[str]:
     """Yield the metadata folders of all installed distributions."""
     for site in sites:
-        yield from (f"{site}/{name}" for name in _listing(site) if name.endswith((".dist-info", ".egg-info")))
+        yield from (f"{site}/{name}" for name in _list_folder(site) if name.endswith((".dist-info", ".egg-info")))
 
 
-def _editables(sites: Iterable[str]) -> Iterator[tuple[str, str]]:
+def _find_editables(sites: Iterable[str]) -> Iterator[tuple[str, str]]:
     for folder in metadata_folders(sites):
-        record = _content(f"{folder}/direct_url.json")
+        record = _read_or_empty(f"{folder}/direct_url.json")
         try:
             read = orjson.loads(record) if record else {}
             url = urlsplit(read["url"])
@@ -159,14 +159,14 @@ def requirements_of(metadata: str) -> Iterator[str]:
         return
 
 
-def _listing(folder: str) -> Sequence[str]:
+def _list_folder(folder: str) -> Sequence[str]:
     try:
         return os.listdir(folder)
     except OSError:
         return ()
 
 
-def _content(file: str) -> bytes:
+def _read_or_empty(file: str) -> bytes:
     """Return a file's content; nothing if it cannot be read."""
     try:
         with open(file, "rb", buffering=0) as opened:

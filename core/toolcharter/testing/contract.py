@@ -26,7 +26,7 @@ from toolcharter.events.contract import AFTER, APPROVAL_DECISION, APPROVAL_REQUE
 from toolcharter.gate.toolbox import Tool, Toolbox
 from toolcharter.loader.listing import list_plugins
 from toolcharter.loader.load import load_plugins
-from toolcharter.loader.scan import EntryPoint, Installed, installed, normalise
+from toolcharter.loader.scan import EntryPoint, InstalledPlugins, find_installed, normalise
 from toolcharter.profile.model import Limits
 from toolcharter.testing.plugin import COVERAGE
 from toolcharter.testing.probe import Guesses
@@ -183,13 +183,13 @@ def contract_of(
     return type("TestContract", (Contract,), members)
 
 
-def subjects(distributions: Collection[str] = (), index: Installed | None = None) -> list[Subject]:
+def subjects(distributions: Collection[str] = (), index: InstalledPlugins | None = None) -> list[Subject]:
     """Return the tools of these installed distributions, or of all, sorted by distribution and name.
 
     Raises:
         ConfigurationError: A distribution is not installed or does not load.
     """
-    index = index or installed()
+    index = index or find_installed()
     tools = index.tools
     found: list[Subject] = []
     for distribution in sorted(_wanted(distributions, index)):
@@ -201,7 +201,7 @@ def subjects(distributions: Collection[str] = (), index: Installed | None = None
     return found
 
 
-def extension_subjects(distributions: Collection[str] = (), index: Installed | None = None) -> list[Subject]:
+def extension_subjects(distributions: Collection[str] = (), index: InstalledPlugins | None = None) -> list[Subject]:
     """Return the extensions of these installed distributions, or of all, sorted by distribution and name.
 
     Extensions that only open sinks have no spec and are left out.
@@ -209,7 +209,7 @@ def extension_subjects(distributions: Collection[str] = (), index: Installed | N
     Raises:
         ConfigurationError: A distribution is not installed.
     """
-    index = index or installed()
+    index = index or find_installed()
     wanted, entries = _wanted(distributions, index), index.extensions
     plugins = [plugin for plugin in list_plugins(index) if normalise(plugin.distribution) in wanted]
     return [
@@ -220,7 +220,7 @@ def extension_subjects(distributions: Collection[str] = (), index: Installed | N
     ]
 
 
-def _wanted(distributions: Collection[str], index: Installed) -> set[str]:
+def _wanted(distributions: Collection[str], index: InstalledPlugins) -> set[str]:
     known = {entry.distribution for entry in (*index.tools.values(), *index.extensions.values())}
     wanted = {normalise(name) for name in distributions} or known
     absent = sorted(wanted - known)

@@ -19,7 +19,7 @@ from toolcharter.errors import ConfigurationError
 from toolcharter.gate.observe import ContractBroken
 from toolcharter.gate.toolbox import Toolbox
 from toolcharter.loader.load import load_plugins
-from toolcharter.loader.scan import Installed
+from toolcharter.loader.scan import InstalledPlugins
 from toolcharter.testing.effects import Effects, Forbidden
 from toolcharter.testing.samples import sample_arguments, sample_policies
 from toolcharter.testing.toolboxes import toolbox_of
@@ -68,7 +68,7 @@ def main(request_file: str, report_file: str) -> None:
 
 
 def probe(
-    tools: list[str], guesses: Guesses, effects: Effects, index: Installed | None = None
+    tools: list[str], guesses: Guesses, effects: Effects, index: InstalledPlugins | None = None
 ) -> dict[str, dict[str, list[str]]]:
     """Import and build *tools*, all of one distribution, and make dry runs of their calls.
 
@@ -97,7 +97,7 @@ def probe(
 
 
 def probe_extensions(
-    extensions: list[str], guesses: Guesses, effects: Effects, index: Installed | None = None
+    extensions: list[str], guesses: Guesses, effects: Effects, index: InstalledPlugins | None = None
 ) -> dict[str, dict[str, list[str]]]:
     """Import and build *extensions*, all of one distribution; otherwise like `probe`."""
     _warm_up(effects.workspace)

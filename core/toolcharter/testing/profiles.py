@@ -52,7 +52,7 @@ def find_profile(profile: str | Path, root: Path) -> Path:
         near = did_you_mean(file.name, [other.name for other in file.parent.glob("*") if other.suffix in SUFFIXES])
         raise ConfigurationError([Fault(f"profile {str(profile)!r}", "", f"there is no file '{file}'.", near)])
     try:
-        found = locate(profile, origin.profile_folders(scan.installed()), own=str(root / OWN_FOLDER))
+        found = locate(profile, origin.profile_folders(scan.find_installed()), own=str(root / OWN_FOLDER))
     except Unusable as problem:
         raise ConfigurationError([Fault(f"profile {profile!r}", "", problem.what, problem.fix)]) from problem
     return Path(found).absolute()

@@ -62,7 +62,7 @@ def test_a_core_command_looks_for_no_plugin(run: Callable[..., Result], monkeypa
     def fail() -> None:
         raise AssertionError("the installed distributions were listed")
 
-    monkeypatch.setattr("toolcharter.loader.scan.installed", fail)
+    monkeypatch.setattr("toolcharter.loader.scan.find_installed", fail)
 
     assert run("scrub", stdin="plain").stdout == "plain"
 

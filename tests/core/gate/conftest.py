@@ -16,7 +16,7 @@ from toolcharter.gate.toolbox import Toolbox
 from toolcharter.loader.hooks import new_manager
 from toolcharter.loader.load import LoadedPlugins, LoadedTool
 from toolcharter.loader.openers import Opener
-from toolcharter.loader.scan import Installed
+from toolcharter.loader.scan import InstalledPlugins
 from toolcharter.profile.model import Events, Limits, Profile
 from toolcharter.profile.rules import Rule, parse_rule
 from toolcharter.profile.settings import Ceiling
@@ -76,7 +76,7 @@ def make_toolbox(tmp_path: Path, events: list[dict[str, Any]]) -> Iterator[MakeT
         ceilings: tuple[Ceiling, ...] = (),
         channels: dict[str, Opener] | None = None,
         stores: dict[str, Opener] | None = None,
-        index: Installed | None = None,
+        index: InstalledPlugins | None = None,
         strict: bool = False,
         **settings: Any,
     ) -> Toolbox:

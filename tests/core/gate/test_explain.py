@@ -291,7 +291,7 @@ async def test_an_unknown_name_has_what_is_near(name, changes, make_toolbox, mon
 
         tools = {"salve": _Entry}  # noqa: RUF012 - a stand-in
 
-    monkeypatch.setattr("toolcharter.loader.scan.installed", Index)
+    monkeypatch.setattr("toolcharter.loader.scan.find_installed", Index)
     toolbox = make_toolbox(greet_spec())
 
     found = toolbox.explain(name, {"a": 1})

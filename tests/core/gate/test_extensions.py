@@ -8,7 +8,7 @@ import pytest
 
 from toolcharter import ConfigurationError, Toolbox
 from toolcharter.gate.build.open import open_toolbox, plan_profile
-from toolcharter.loader.scan import Installed, installed
+from toolcharter.loader.scan import InstalledPlugins, find_installed
 
 GUARDED = '''
 """Refuses what a word list names; nothing else."""
@@ -52,7 +52,7 @@ def register_tools():
 
 
 @pytest.fixture
-def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Installed:
+def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> InstalledPlugins:
     """One distribution with a tool and an extension, in a folder that counts as a site directory."""
     site = tmp_path / "site"
     metadata = site / "toolcharter_words-1.0.dist-info"
@@ -64,7 +64,7 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Installed:
     )
     monkeypatch.syspath_prepend(str(site))
     monkeypatch.delitem(sys.modules, "toolcharter_words", raising=False)
-    return installed([str(site)], [str(site)])
+    return find_installed([str(site)], [str(site)])
 
 
 def write(folder: Path, words: object) -> Path:
@@ -73,7 +73,7 @@ def write(folder: Path, words: object) -> Path:
     return path
 
 
-def test_a_check_of_an_extension_denies(tmp_path: Path, index: Installed) -> None:
+def test_a_check_of_an_extension_denies(tmp_path: Path, index: InstalledPlugins) -> None:
     """The profile's policy reaches the extension, and its check stands in front of every tool."""
     events: list[dict[str, object]] = []
     plan = plan_profile(write(tmp_path, ["sudo"]), index=index)
@@ -87,14 +87,14 @@ def test_a_check_of_an_extension_denies(tmp_path: Path, index: Installed) -> Non
     assert (events[-1]["stage"], events[-1]["plugin"]) == ("check", "toolcharter-words")
 
 
-def test_the_policy_of_an_extension_is_in_the_digest(tmp_path: Path, index: Installed) -> None:
+def test_the_policy_of_an_extension_is_in_the_digest(tmp_path: Path, index: InstalledPlugins) -> None:
     """Two profiles that differ in a check's settings permit different things."""
     digests = {plan_profile(write(tmp_path, words), index=index).digest for words in ([], ["a"], ["b"])}
 
     assert len(digests) == 3
 
 
-def test_a_fault_in_an_extensions_policy_has_its_place(tmp_path: Path, index: Installed) -> None:
+def test_a_fault_in_an_extensions_policy_has_its_place(tmp_path: Path, index: InstalledPlugins) -> None:
     """Extensions are as strictly typed as tools."""
     with pytest.raises(ConfigurationError) as caught:
         plan_profile(write(tmp_path, "sudo"), index=index)
@@ -150,13 +150,13 @@ def register_tools():
 
 
 @pytest.fixture
-def shared(index: Installed, tmp_path: Path) -> Installed:
+def shared(index: InstalledPlugins, tmp_path: Path) -> InstalledPlugins:
     """The same distribution, whose tool stands on its extension."""
     (tmp_path / "site" / "toolcharter_words.py").write_text(SHARED)
     return index
 
 
-def opened(folder: Path, index: Installed, extensions: object) -> Toolbox:
+def opened(folder: Path, index: InstalledPlugins, extensions: object) -> Toolbox:
     path = folder / "p.yaml"
     path.write_text(json.dumps({"profile": "p", "tools": {"say_it": {}}, "extensions": extensions}))
     workspace = folder / "ws"
@@ -164,7 +164,7 @@ def opened(folder: Path, index: Installed, extensions: object) -> Toolbox:
     return open_toolbox(plan_profile(path, index=index), workspace=workspace, caller=None, sinks=[lambda _: None])
 
 
-def test_a_tool_reaches_the_extension_of_its_own_distribution(tmp_path: Path, shared: Installed) -> None:
+def test_a_tool_reaches_the_extension_of_its_own_distribution(tmp_path: Path, shared: InstalledPlugins) -> None:
     """Listed by the profile, it is the object that was built; else the call is denied and says what to write."""
     with opened(tmp_path, shared, {"words": {"word": "hello"}}) as toolbox:
         assert toolbox.call("say_it", {}).text == "hello"
@@ -174,7 +174,7 @@ def test_a_tool_reaches_the_extension_of_its_own_distribution(tmp_path: Path, sh
     assert "extensions: {words: {}}" in str(result.hint)
 
 
-def test_read_roots_are_for_all_tools(tmp_path: Path, shared: Installed) -> None:
+def test_read_roots_are_for_all_tools(tmp_path: Path, shared: InstalledPlugins) -> None:
     """What an extension names may be read; nothing beside it."""
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "a.txt").write_text("read")
@@ -188,7 +188,7 @@ def test_read_roots_are_for_all_tools(tmp_path: Path, shared: Installed) -> None
         assert toolbox.call("say_it", {"path": f"{tmp_path}/out/a.txt"}).reason == "path_outside_workspace"
 
 
-def test_a_relative_read_root_stops_the_start(tmp_path: Path, shared: Installed) -> None:
+def test_a_relative_read_root_stops_the_start(tmp_path: Path, shared: InstalledPlugins) -> None:
     """The fault names the distribution and the path."""
     with pytest.raises(ConfigurationError, match=r"toolcharter-words 1.0: the hook read_roots: 'out' is not an abs"):
         opened(tmp_path, shared, {"words": {"roots": ["out"]}})

@@ -26,7 +26,7 @@ from toolcharter.events.lines import LineFormat
 from toolcharter.gate.state import ProfileStore, ToolboxState
 from toolcharter.gate.toolbox import Toolbox
 from toolcharter.loader.openers import Opener
-from toolcharter.loader.scan import Installed
+from toolcharter.loader.scan import InstalledPlugins
 from toolcharter.profile.field_types import StoreUrl
 from toolcharter.profile.model import Limits
 
@@ -279,7 +279,7 @@ def test_one_store_for_a_session_with_all_its_reloads(engine: MemoryEngine) -> N
 
 def test_a_store_that_nothing_provides_is_denied(make_toolbox: MakeToolbox) -> None:
     """Where the profile names none and the default is not installed, the line says what to install."""
-    toolbox = make_toolbox(spec_with_runtime(write, staged=True), index=Installed((), None))
+    toolbox = make_toolbox(spec_with_runtime(write, staged=True), index=InstalledPlugins((), None))
 
     denied = toolbox.call("write", {"key": "a"})
 

@@ -19,7 +19,7 @@ from toolcharter import (
     open_store,
 )
 from toolcharter.gate.toolbox import Toolbox
-from toolcharter.loader.scan import installed
+from toolcharter.loader.scan import find_installed
 
 KEY = "ab" * 32
 VALUE = "murmured-" * 3
@@ -89,7 +89,7 @@ def state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPa
 @pytest.fixture
 def toolbox(make_toolbox: MakeToolbox, state: Path) -> Toolbox:
     specs = [spec_with_runtime(tool, staged=True) for tool in (count, login, within)]
-    return make_toolbox(*specs, index=installed())
+    return make_toolbox(*specs, index=find_installed())
 
 
 def _content(state: Path) -> bytes:
@@ -102,7 +102,7 @@ def test_records_outlive_their_toolbox(toolbox: Toolbox, make_toolbox: MakeToolb
     assert [toolbox.call("count", {"name": "a"}).text for _ in range(2)] == ["1", "2"]
     toolbox.close()
 
-    again = make_toolbox(spec_with_runtime(count, staged=True), index=installed())
+    again = make_toolbox(spec_with_runtime(count, staged=True), index=find_installed())
 
     assert again.call("count", {"name": "a"}).text == "3"
     assert again.for_caller(Caller(tenant="acme")).call("count", {"name": "a"}).text == "1"
@@ -114,7 +114,7 @@ def test_a_store_in_the_workspace_is_denied(
     """Where the state folder lies there, tools could write the file."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
-    denied = make_toolbox(spec_with_runtime(count, staged=True), index=installed()).call("count", {"name": "a"})
+    denied = make_toolbox(spec_with_runtime(count, staged=True), index=find_installed()).call("count", {"name": "a"})
 
     assert (denied.outcome, denied.reason) == ("denied", "store_unavailable")
     assert "lies in the workspace" in (denied.message or "")

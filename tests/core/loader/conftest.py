@@ -14,7 +14,7 @@ import pytest
 
 import toolcharter
 from toolcharter.loader.load import LoadedPlugins, load_plugins
-from toolcharter.loader.scan import Installed, installed
+from toolcharter.loader.scan import InstalledPlugins, find_installed
 from toolcharter.loader.select import channel_needs, store_need
 
 HEAD = """
@@ -90,13 +90,13 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
 
 
 @pytest.fixture
-def index(site: Site) -> Callable[..., Installed]:
+def index(site: Site) -> Callable[..., InstalledPlugins]:
     """What is installed in the site directory, and untrusted in the folders that are handed in."""
-    return lambda *folders: installed(path=[str(site.folder), *map(str, folders)], sites=[str(site.folder)])
+    return lambda *folders: find_installed(path=[str(site.folder), *map(str, folders)], sites=[str(site.folder)])
 
 
 @pytest.fixture
-def load(index: Callable[..., Installed]) -> Callable[..., LoadedPlugins]:
+def load(index: Callable[..., InstalledPlugins]) -> Callable[..., LoadedPlugins]:
     """Load tools (at lines of a profile), trusting the site directory alone."""
 
     def load_from_site(

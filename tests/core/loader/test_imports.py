@@ -10,9 +10,9 @@ from types import ModuleType
 import pytest
 
 from toolcharter.loader.imports import GateFinder, keep_imports_out, python_command
-from toolcharter.loader.interpreter import Code
+from toolcharter.loader.interpreter import GateCode
 
-CODE = Code((), (), frozenset({"toolcharter"}))
+CODE = GateCode((), (), frozenset({"toolcharter"}))
 Run = Callable[[str, str, str], ModuleType]
 
 
@@ -31,7 +31,7 @@ def finder(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[GateFin
     finder = GateFinder()
     monkeypatch.setattr(sys, "meta_path", [finder, *sys.meta_path])
     (workspace / "before.py").write_text("")
-    finder.cover(workspace, CODE, ("kept",))
+    finder.exclude_workspace(workspace, CODE, ("kept",))
     yield finder
     for name in set(sys.modules) - set(before):
         del sys.modules[name]
@@ -81,7 +81,7 @@ def test_a_module_of_the_users_that_was_there_first_stays_his(finder: GateFinder
     """A folder `test` of a project is what its own code means by that name, and not what the gate means."""
     (workspace / "test").mkdir()
     (workspace / "test/__init__.py").write_text("MINE = True")
-    finder.cover(workspace, CODE, ("kept",))
+    finder.exclude_workspace(workspace, CODE, ("kept",))
     sys.modules.pop("test", None)
 
     by("agent", workspace / "agent.py", "import test; assert test.MINE")
@@ -128,11 +128,11 @@ def test_a_folder_above_the_workspace_gives_nothing_of_it(finder: GateFinder, wo
 def test_a_closed_toolbox_leaves_nothing_behind(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a workspace that is on no path; another toolbox of the same one counts, and so does an entry of `sys.path`."""
     finder = GateFinder()
-    finder.cover(workspace, CODE, ())
-    finder.cover(workspace, CODE, ())
+    finder.exclude_workspace(workspace, CODE, ())
+    finder.exclude_workspace(workspace, CODE, ())
     seen = []
     for _ in range(2):
-        finder.uncover(workspace)
+        finder.forget_workspace(workspace)
         monkeypatch.syspath_prepend(str(workspace))
         seen.append(str(workspace) in finder.search_path())
         monkeypatch.undo()
@@ -150,7 +150,7 @@ def test_the_current_folder_is_passed_over_unless_the_gate_lies_there(
     monkeypatch.chdir(current)
     monkeypatch.setattr(sys, "path", ["", str(current), Path("/not-text"), *sys.path])
     finder = GateFinder()
-    finder.cover(workspace, CODE, ())
+    finder.exclude_workspace(workspace, CODE, ())
 
     found = finder.search_path()
 
@@ -201,7 +201,7 @@ def test_what_a_site_directory_links_to_the_workspace_is_not_imported_by_the_gat
     monkeypatch.syspath_prepend(str(site))
     finder = GateFinder()
     monkeypatch.setattr(sys, "meta_path", [finder, *sys.meta_path])
-    finder.cover(workspace, CODE._replace(linked=frozenset({"linked_by_hand"})), ())
+    finder.exclude_workspace(workspace, CODE._replace(linked=frozenset({"linked_by_hand"})), ())
 
     with pytest.raises(ModuleNotFoundError, match="'linked_by_hand' is found nowhere else; install it"):
         by("toolcharter.gate", "/x/gate.py", "import linked_by_hand")

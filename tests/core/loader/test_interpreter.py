@@ -10,8 +10,8 @@ import pytest
 from toolcharter.errors import ConfigurationError
 from toolcharter.guards.inventory import make_inventory
 from toolcharter.loader import interpreter
-from toolcharter.loader.interpreter import code_of_the_gate, survey
-from toolcharter.loader.scan import Installed, installed
+from toolcharter.loader.interpreter import find_gate_code, new_survey
+from toolcharter.loader.scan import InstalledPlugins, find_installed
 from toolcharter.loader.survey import names_of
 
 Places = Callable[..., tuple[str, ...]]
@@ -38,8 +38,8 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def places(workspace: Path) -> Places:
     """What is protected, but for `.toolcharter`."""
 
-    def look(index: Installed | None = None) -> tuple[str, ...]:
-        code = code_of_the_gate(workspace, index or Installed((), None))
+    def look(index: InstalledPlugins | None = None) -> tuple[str, ...]:
+        code = find_gate_code(workspace, index or InstalledPlugins((), None))
         return make_inventory(workspace, code.trusted).places[1:]
 
     return look
@@ -122,7 +122,7 @@ def test_the_sources_of_what_the_gate_needs_are_protected(places: Places, worksp
     (site / "folder.pth").mkdir()
     (site / "acme-plugin-1.0.dist-info/entry_points.txt").write_text("[toolcharter]\nacme = acme_plugin\n")
 
-    found = places(installed([str(site)], [str(site)]))
+    found = places(find_installed([str(site)], [str(site)]))
 
     assert found[-2:] == ("needed/src", "plugin")
     assert {place.rpartition("/")[0] for place in found[:-2]} == {"mine/src"}
@@ -139,7 +139,7 @@ def test_a_finder_of_a_build_backend_is_heeded(
     (site / "acme-plugin-1.0.dist-info/entry_points.txt").write_text("[toolcharter]\nacme = acme_plugin\n")
     (site / "acme-plugin.pth").unlink()
     sys.path.pop()
-    index = installed([str(site)], [str(site)])
+    index = find_installed([str(site)], [str(site)])
     harmless = ("_pytest", "_frozen_importlib", "importlib_metadata")  # and what other tests have imported
     ours = [finder for finder in sys.meta_path if str(getattr(finder, "__module__", "")).startswith(harmless)]
     monkeypatch.setattr(sys, "meta_path", ours)
@@ -197,7 +197,7 @@ def test_a_workspace_from_which_the_gate_imports_is_refused(
         monkeypatch.setitem(sys.modules, "toolcharter", module)
 
     with pytest.raises(ConfigurationError, match="tools could change what the gate runs"):
-        code_of_the_gate(workspace, Installed((), None))
+        find_gate_code(workspace, InstalledPlugins((), None))
 
 
 def test_a_module_that_answers_no_question_is_passed_over(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -224,15 +224,15 @@ def test_a_second_look_of_one_build_asks_the_disk_no_more_and_sees_what_was_impo
     workspace: Path, site: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Between the two looks plugins are imported: what that changes counts, what is installed meanwhile is for the next build."""
-    seen, index = survey(), Installed((), None)
-    first = {*code_of_the_gate(workspace, index, seen).trusted}
+    seen, index = new_survey(), InstalledPlugins((), None)
+    first = {*find_gate_code(workspace, index, seen).trusted}
     (site / "late.pth").write_text(f"{workspace}/late\n")
     module = type(sys)("toolcharter")
     module.__file__ = str(workspace / "elsewhere.py")
     monkeypatch.setitem(sys.modules, "toolcharter", module)
 
-    second = {*code_of_the_gate(workspace, index, seen).trusted}
-    next_build = {*code_of_the_gate(workspace, index).trusted}
+    second = {*find_gate_code(workspace, index, seen).trusted}
+    next_build = {*find_gate_code(workspace, index).trusted}
 
     assert second - first == {str(workspace / "elsewhere.py")}
     assert next_build - second == {str(workspace / "late")}

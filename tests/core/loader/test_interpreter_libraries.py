@@ -6,7 +6,7 @@ import pytest
 from tests.rows import each_row
 
 from toolcharter.errors import ConfigurationError
-from toolcharter.loader.interpreter import libraries_of
+from toolcharter.loader.interpreter import native_library_paths
 
 
 @each_row(
@@ -25,7 +25,7 @@ from toolcharter.loader.interpreter import libraries_of
 )
 def test_each_entry_of_each_variable_is_named(environ: dict[str, str], expected: list[str]) -> None:
     """Lists are taken apart as the loader and OpenSSL take them apart."""
-    assert list(libraries_of("/ws", environ)) == expected
+    assert list(native_library_paths("/ws", environ)) == expected
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_a_workspace_that_is_a_folder_of_libraries_is_refused(
     monkeypatch.chdir(tmp_path)
 
     with pytest.raises(ConfigurationError) as caught:
-        list(libraries_of(str(tmp_path.resolve()), {"LD_LIBRARY_PATH": value}))
+        list(native_library_paths(str(tmp_path.resolve()), {"LD_LIBRARY_PATH": value}))
 
     assert str(caught.value).splitlines() == [
         f"workspace: LD_LIBRARY_PATH names {named}, and so the workspace: tools could write libraries that toolcharter loads.",

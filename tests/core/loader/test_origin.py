@@ -14,12 +14,12 @@ PROGRAM = """
     from pathlib import Path
     from toolcharter.errors import PluginError
     from toolcharter.loader.load import load_plugins
-    from toolcharter.loader.interpreter import code_of_the_gate
-    from toolcharter.loader.scan import installed
+    from toolcharter.loader.interpreter import find_gate_code
+    from toolcharter.loader.scan import find_installed
     try:
         loaded = load_plugins({"greet": "p.yaml:2:3"})
         print("loaded", *loaded.specs, sys.modules["acme_greet"].__file__)
-        print(*sorted(name for name in sys.modules if name.startswith("acme")), *code_of_the_gate(Path.cwd(), installed()).sealed)
+        print(*sorted(name for name in sys.modules if name.startswith("acme")), *find_gate_code(Path.cwd(), find_installed()).sealed)
     except PluginError as error:
         print(error)
         print("acme_greet" in sys.modules)

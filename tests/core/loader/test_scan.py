@@ -8,7 +8,7 @@ from importlib.metadata import MetadataPathFinder
 import pytest
 
 from toolcharter.loader import scan
-from toolcharter.loader.scan import EXTENSIONS, TOOLS, EntryPoint, installed, normalise
+from toolcharter.loader.scan import EXTENSIONS, TOOLS, EntryPoint, find_installed, normalise
 
 
 def test_entry_points_are_listed_with_their_distribution_and_nothing_is_imported(site, index) -> None:
@@ -91,7 +91,7 @@ def test_a_site_directory_further_up_hides_the_same_distribution_below_it(site, 
     lower.metadata("acme", "[toolcharter]\ngit = acme\n", folder="acme-3.0.dist-info")
     both = [str(site.folder), str(lower.folder)]
 
-    assert [entry.version for entry in installed(path=both, sites=both).entry_points] == ["1.0", "2.0"]
+    assert [entry.version for entry in find_installed(path=both, sites=both).entry_points] == ["1.0", "2.0"]
 
 
 def test_an_archive_on_the_path_is_listed_and_not_trusted(site, index, tmp_path) -> None:
@@ -140,7 +140,7 @@ def test_the_path_of_the_process_is_searched_and_its_site_directories_are_truste
     """Without arguments, `sys.path` counts, and a folder that was put there is not trusted."""
     site.metadata("acme", "[toolcharter]\nloader_test_tool = acme\n")
 
-    (entry,) = installed().offers(TOOLS, "LOADER_test_tool")
+    (entry,) = find_installed().offers(TOOLS, "LOADER_test_tool")
 
     assert (entry.name, entry.trusted) == ("loader_test_tool", False)
 

@@ -25,7 +25,7 @@ from toolcharter.api.tool import ToolSpec
 
 # forgets what it was the first to import: a second copy of a class or of a C extension is no good.
 from toolcharter.gate.observers import OBSERVERS
-from toolcharter.loader.scan import Installed, installed
+from toolcharter.loader.scan import InstalledPlugins, find_installed
 
 GREET = '''
 """Say hello to people on the list."""
@@ -166,11 +166,11 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.delenv("TOOLCHARTER_PLUGINS", raising=False)
     monkeypatch.syspath_prepend(folder)
 
-    def only_here() -> Installed:
-        return installed(path=[str(folder)], sites=[str(folder)])
+    def only_here() -> InstalledPlugins:
+        return find_installed(path=[str(folder)], sites=[str(folder)])
 
-    monkeypatch.setattr("toolcharter.gate.build.plan.installed", only_here)
-    monkeypatch.setattr("toolcharter.testing.contract.installed", only_here)
+    monkeypatch.setattr("toolcharter.gate.build.plan.find_installed", only_here)
+    monkeypatch.setattr("toolcharter.testing.contract.find_installed", only_here)
     before = set(sys.modules)
     yield folder
     for name in set(sys.modules) - before:

@@ -6,7 +6,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from toolcharter.loader.scan import Installed, installed
+from toolcharter.loader.scan import InstalledPlugins, find_installed
 from toolcharter.testing.effects import Effects
 from toolcharter.testing.probe import Guesses, main, probe, probe_extensions
 
@@ -16,8 +16,8 @@ NOTHING = Guesses({}, {})
 
 
 @pytest.fixture
-def index(site: Path) -> Installed:
-    return installed(path=[str(site)], sites=[str(site)])
+def index(site: Path) -> InstalledPlugins:
+    return find_installed(path=[str(site)], sites=[str(site)])
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def change(site: Path, old: str, new: str) -> None:
     file.write_text(file.read_text().replace(old, new))
 
 
-def test_a_good_tool_leaves_nothing(effects: Effects, index: Installed) -> None:
+def test_a_good_tool_leaves_nothing(effects: Effects, index: InstalledPlugins) -> None:
     """Guesses of the author are tried as well."""
     guesses = Guesses({"greet": [{"allowed_names": ["Ann"]}]}, {"greet": [{"name": "Ann"}]})
 
@@ -44,7 +44,7 @@ def test_a_good_tool_leaves_nothing(effects: Effects, index: Installed) -> None:
     }
 
 
-def test_an_import_that_fails_ends_the_probe(effects: Effects, index: Installed, site: Path) -> None:
+def test_an_import_that_fails_ends_the_probe(effects: Effects, index: InstalledPlugins, site: Path) -> None:
     """What it printed until then, and why it failed."""
     (site / "acme_greet.py").write_text("print('hello')\n1 / 0")
 
@@ -55,7 +55,7 @@ def test_an_import_that_fails_ends_the_probe(effects: Effects, index: Installed,
     assert "importing 'acme_greet' failed: ZeroDivisionError" in report["import"]["greet"][1]
 
 
-def test_a_constructor_that_acts_or_fails_is_told_once(effects: Effects, index: Installed, site: Path) -> None:
+def test_a_constructor_that_acts_or_fails_is_told_once(effects: Effects, index: InstalledPlugins, site: Path) -> None:
     """Each policy builds the tool anew; the same fault is one."""
     change(site, "    def greet(name", "    (workspace / 'made').touch()\n    1 / 0\n    def greet(name")
 
@@ -76,7 +76,7 @@ def test_a_constructor_that_acts_or_fails_is_told_once(effects: Effects, index: 
     ],
 )
 def test_a_body_that_acts_before_its_mark_is_told_with_the_call(
-    effects: Effects, index: Installed, site: Path, early: str, told: str
+    effects: Effects, index: InstalledPlugins, site: Path, early: str, told: str
 ) -> None:
     """The arguments that showed it stand beside it."""
     change(site, "        if not name:", f"        {early}\n        if not name:")
@@ -87,14 +87,14 @@ def test_a_body_that_acts_before_its_mark_is_told_with_the_call(
     assert first.endswith('(called with {"name":"sample.txt"})')
 
 
-def test_programs_that_only_look_may_run(effects: Effects, index: Installed, site: Path) -> None:
+def test_programs_that_only_look_may_run(effects: Effects, index: InstalledPlugins, site: Path) -> None:
     """`rt.inspect` is what a staged body has before its mark."""
     change(site, "        if not name:", "        rt.inspect(['true'])\n        rt.deadline\n        if not name:")
 
     assert probe(["greet"], NOTHING, effects, index)["dry run"]["greet"] == []
 
 
-def test_a_tool_that_is_not_staged_is_not_rehearsed(effects: Effects, index: Installed, site: Path) -> None:
+def test_a_tool_that_is_not_staged_is_not_rehearsed(effects: Effects, index: InstalledPlugins, site: Path) -> None:
     """No dry run ever enters its body."""
     change(site, ", staged=True", "")
     change(site, "        if not name:", "        (workspace / 'made').touch()\n        if not name:")
@@ -150,7 +150,7 @@ def test_an_extension_is_constructed_under_watch(
     imports = "from typing import Annotated\nfrom pydantic import Field\nfrom toolcharter import"
     source = WATCHMAN.replace(old, new).replace("from toolcharter import", imports) if old else WATCHMAN
     install_plugin(site, "acme-watch", source, "watchman", group="toolcharter.extensions")
-    index = installed(path=[str(site)], sites=[str(site)])
+    index = find_installed(path=[str(site)], sites=[str(site)])
 
     report = probe_extensions(["watchman"], NOTHING, effects, index)
 
@@ -164,7 +164,7 @@ def test_an_extension_whose_import_fails_ends_the_probe(effects: Effects, site: 
     """What it printed until then, and why it failed."""
     install_plugin(site, "acme-watch", "print('hello')\n1 / 0", "watchman", group="toolcharter.extensions")
 
-    report = probe_extensions(["watchman"], NOTHING, effects, installed(path=[str(site)], sites=[str(site)]))
+    report = probe_extensions(["watchman"], NOTHING, effects, find_installed(path=[str(site)], sites=[str(site)]))
 
     assert report["construction"] == {}
     assert report["import"]["watchman"][0] == "prints 'hello\\n'"

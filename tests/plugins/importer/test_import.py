@@ -100,14 +100,14 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Opened:
     """Toolboxes of profiles that have the tools of the first one: what is installed is looked at once."""
     folder = tmp_path_factory.mktemp("workspace")
     plans: dict[str, Plan] = {}
-    code = interpreter.code_of_the_gate(folder, scan.installed())
+    code = interpreter.find_gate_code(folder, scan.find_installed())
 
     def of(file: Path, kind: str) -> Toolbox:
         if kind not in plans:
-            plans[kind] = build_open.plan_profile(str(file), workspace=folder, index=scan.installed())
+            plans[kind] = build_open.plan_profile(str(file), workspace=folder, index=scan.find_installed())
         plan = replace(plans[kind], profile=read.load_profile(str(file), search=[]))
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(build_open, "code_of_the_gate", lambda *_: code)
+            patch.setattr(build_open, "find_gate_code", lambda *_: code)
             return build_open.open_toolbox(plan, workspace=folder, caller=None, sinks=())
 
     return of

@@ -33,7 +33,7 @@ def command(check: bool, as_json: bool) -> None:
 
     This imports every trusted plugin, and reads no profile.
     """
-    index = scan.installed()
+    index = scan.find_installed()
     warn(index.unmatched())
     plugins = listing.list_plugins(index)
     if check:

@@ -139,7 +139,7 @@ def _checked(row: _Row, workspace: str) -> _Row:
 
 
 def _search() -> list[Path]:
-    return origin.profile_folders(scan.installed())
+    return origin.profile_folders(scan.find_installed())
 
 
 def _first_line(text: str | None) -> str:

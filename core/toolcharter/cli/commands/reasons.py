@@ -97,7 +97,7 @@ def _of_rules(plan: "Plan") -> Iterator[_Row]:
 
 def _of_plugins() -> Iterator[_Row]:
     """Yield the reasons that plugins declare, with the explanations from their READMEs: a second list could differ."""
-    index = scan.installed()
+    index = scan.find_installed()
     for plugin in listing.list_plugins(index):
         for specs, entries in ((plugin.specs, index.tools), (plugin.extension_specs, index.extensions)):
             for name, spec in sorted(specs.items()):

@@ -36,7 +36,7 @@ def command(ceiling: Literal["workspace", "admin"] | None) -> None:
         print_json(json_schema.ceiling_schema(ceiling))
         return
 
-    index = scan.installed()
+    index = scan.find_installed()
     plugins = listing.list_plugins(index)
     warn([*index.unmatched(), *(f"{plugin.distribution}: {text}" for plugin in plugins for text in plugin.problems)])
     offer = json_schema.Offer

@@ -84,7 +84,7 @@ def _offered(tool: "Tool") -> dict[str, Any]:
 
 
 def _installed() -> Iterator[dict[str, Any]]:
-    index = scan.installed()
+    index = scan.find_installed()
     warn(index.unmatched())
     for plugin in listing.list_plugins(index):
         for name, spec in sorted(plugin.specs.items()):

@@ -20,7 +20,7 @@ from toolcharter.guards.inventory import Inventory, lies_in, make_inventory
 from toolcharter.guards.paths.git_dirs import git_folder, repository_folders
 from toolcharter.guards.paths.hidden import Inode, names_in, with_more_names
 from toolcharter.guards.state_folder import state_path
-from toolcharter.loader.interpreter import Code
+from toolcharter.loader.interpreter import GateCode
 from toolcharter.loader.survey import is_within, names_of
 from toolcharter.profile.ceilings import ADMIN_POLICY, WORKSPACE_POLICY
 from toolcharter.profile.compose import Composer
@@ -44,7 +44,7 @@ _OF_GIT = ("config", "config.worktree", "hooks", "info")
 
 def inventory_of(
     workspace: Path,
-    code: Code,
+    code: GateCode,
     files: Iterable[Path],
     sinks: Iterable[SinkLike],
     environ: Mapping[str, str],

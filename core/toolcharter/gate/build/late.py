@@ -19,7 +19,7 @@ from toolcharter.gate.redact import redact_id
 from toolcharter.gate.state import ToolboxState
 from toolcharter.guards.process import GovernedRunner
 from toolcharter.loader.discover import LateDiscoverers
-from toolcharter.loader.scan import installed
+from toolcharter.loader.scan import find_installed
 from toolcharter.policy.compile import compile_availability
 
 if TYPE_CHECKING:
@@ -216,7 +216,7 @@ def discover_late(plan: Plan, state: ToolboxState, runtime: LateRuntime | None) 
     if not state.discoverers:
         return plan
     state.late = late = LateDiscoverers(state.discoverers, None if runtime is None else runtime.of)
-    names = installed().tools
+    names = find_installed().tools
     plan = with_discovered(plan, state.workspace, names, late)
     began = monotonic()
     while (

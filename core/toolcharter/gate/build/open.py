@@ -32,10 +32,10 @@ from toolcharter.gate.toolbox import Toolbox
 from toolcharter.guards.paths import WorkspacePaths
 from toolcharter.guards.paths.hidden import HiddenFiles
 from toolcharter.loader.imports import keep_imports_out
-from toolcharter.loader.interpreter import code_of_the_gate, survey
+from toolcharter.loader.interpreter import find_gate_code, new_survey
 from toolcharter.loader.load import LoadedPlugins, LoadedTool
 from toolcharter.loader.openers import open_or_defer_channel
-from toolcharter.loader.scan import installed
+from toolcharter.loader.scan import find_installed
 from toolcharter.loader.survey import Survey
 from toolcharter.policy.compile import compile_availability, compile_policy
 from toolcharter.profile.model import Limits
@@ -132,8 +132,8 @@ def plan_for(
     sinks = (list(events) or ["stderr:"]) if isinstance(events, Iterable) and not isinstance(events, str) else [events]
     schemes = (sink.partition(":")[0] for sink in sinks if isinstance(sink, str))
     foreign = [scheme for scheme in schemes if scheme not in CORE_SCHEMES]
-    root, index, seen = existing_folder(workspace), installed(), survey()
-    let_imports_in = keep_imports_out(root, code_of_the_gate(root, index, seen))  # plugins are imported now
+    root, index, seen = existing_folder(workspace), find_installed(), new_survey()
+    let_imports_in = keep_imports_out(root, find_gate_code(root, index, seen))  # plugins are imported now
     try:
         yield plan_profile(profile, workspace=root, schemes=foreign, index=index), sinks, seen
     finally:
@@ -199,7 +199,7 @@ def open_state(
     root = existing_folder(workspace)
     sinks = tuple(sinks)
     require_state_outside(root, plan.policies, plan.extensions)
-    code = code_of_the_gate(root, plan.index or installed(), seen)
+    code = find_gate_code(root, plan.index or find_installed(), seen)
     let_imports_in = keep_imports_out(root, code)
     plan = plan.within(root)
     store = ProfileStore(

@@ -20,7 +20,7 @@ from toolcharter.loader.discovered import NO_TOOLS, DiscoveredTools, has_discove
 from toolcharter.loader.load import LoadedExtension, LoadedPlugins, LoadedTool, load_plugins
 from toolcharter.loader.openers import open_or_defer_channel
 from toolcharter.loader.origin import profile_folders
-from toolcharter.loader.scan import Installed, installed
+from toolcharter.loader.scan import InstalledPlugins, find_installed
 from toolcharter.loader.select import channel_needs, store_need
 from toolcharter.policy.availability import ToolCatalog
 from toolcharter.policy.compile import facts_for, faults_of_names, universe_of
@@ -62,7 +62,7 @@ class Plan:
     """The `allow` rules in the policies of tools of kind `bash`, by tool. They only permit this tool's commands."""
     discovered: DiscoveredTools = NO_TOOLS
     """The tools that discoverers have added to the loaded tools."""
-    index: Installed | None = None
+    index: InstalledPlugins | None = None
     """The installed plugins, as they were listed for the plan."""
     store_url: str = field(default="", repr=False)
     """The URL of the store that the profile names; it may contain a password."""
@@ -124,12 +124,12 @@ class Plan:
         if self.workspace == workspace:
             return self
         ceilings, faults = read_ceilings(workspace, os.environ)
-        index = self.index or installed()
+        index = self.index or find_installed()
         plan = replace(self, loaded=self.loaded.with_channels(_channels(self.profile, ceilings), index))
         if has_discoverers(self.loaded):
-            plan = with_discovered(self, workspace, installed().tools)
+            plan = with_discovered(self, workspace, find_installed().tools)
         if ceilings:
-            faults += faults_of_names(plan.profile, ceilings, plan.universe, installed().tools, lambda *_: "")
+            faults += faults_of_names(plan.profile, ceilings, plan.universe, find_installed().tools, lambda *_: "")
         if faults:
             raise ConfigurationError(in_file_order(faults))
         return replace(plan, ceilings=ceilings, workspace=workspace)
@@ -140,7 +140,7 @@ def plan_profile(
     *,
     workspace: Path | None = None,
     schemes: Iterable[str] = (),
-    index: Installed | None = None,
+    index: InstalledPlugins | None = None,
 ) -> Plan:
     """Read a profile, load its plugins and validate its policies.
 
@@ -148,12 +148,12 @@ def plan_profile(
         profile: As for `build_tools`.
         workspace: Real path of the workspace, whose own file may tighten the profile.
         schemes: The schemes of event sinks that plugins open.
-        index: The installed plugins; by default `installed()`.
+        index: The installed plugins; by default `find_installed()`.
 
     Raises:
         ConfigurationError: It lists every fault that can be found at once.
     """
-    index = index or installed()
+    index = index or find_installed()
     source = read_profile(profile, search=profile_folders(index))
     ceilings, faults = read_ceilings(workspace, os.environ)
     faults = [*source.faults, *faults]
@@ -204,7 +204,11 @@ def _channels(profile: Profile, ceilings: Iterable[Ceiling]) -> dict[str, str]:
 
 
 def _with_channels_of_tools(
-    loaded: LoadedPlugins, policies: Mapping[str, Any], source: ProfileSource, index: Installed, faults: list[Fault]
+    loaded: LoadedPlugins,
+    policies: Mapping[str, Any],
+    source: ProfileSource,
+    index: InstalledPlugins,
+    faults: list[Fault],
 ) -> LoadedPlugins:
     """Add the plugins of the tools' channels to *loaded*. Faults of channels go to *faults*."""
     named = [
@@ -289,7 +293,7 @@ def _command_rule(text: str, place: str, faults: list[Fault]) -> Rule | None:
 
 
 def _faults_of_what_loads(
-    source: ProfileSource, profile: Profile, ceilings: Sequence[Ceiling], index: Installed
+    source: ProfileSource, profile: Profile, ceilings: Sequence[Ceiling], index: InstalledPlugins
 ) -> list[Fault]:
     """Return the faults of names, limits and policies that can be found although some plugins do not load."""
     faults, specs, aliases = list[Fault](), list[ToolSpec[Any]](), list[str]()

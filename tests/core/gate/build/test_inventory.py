@@ -11,9 +11,9 @@ import pytest
 from toolcharter.errors import ConfigurationError
 from toolcharter.gate.build.inventory import inventory_of
 from toolcharter.guards.paths import WorkspacePaths
-from toolcharter.loader.interpreter import Code
+from toolcharter.loader.interpreter import GateCode
 
-NO_CODE = Code((), (), frozenset())
+NO_CODE = GateCode((), (), frozenset())
 Places = Callable[..., tuple[str, ...]]
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from toolcharter.errors import ConfigurationError, PluginError
 from toolcharter.gate.build.open import Plan, plan_profile
-from toolcharter.loader.scan import installed
+from toolcharter.loader.scan import find_installed
 
 WORDS = """
 from toolcharter import *
@@ -52,7 +52,7 @@ def plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Plan]
     def plan_text(text: str, source: str = WORDS) -> Plan:
         (site / "toolcharter_words.py").write_text(source)
         (tmp_path / "p.yaml").write_text(text)
-        return plan_profile("p.yaml", index=installed([str(site)], [str(site)]))
+        return plan_profile("p.yaml", index=find_installed([str(site)], [str(site)]))
 
     return plan_text
 
