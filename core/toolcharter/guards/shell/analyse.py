@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from toolcharter._lazy import lazy
 from toolcharter.api.command import AnalysedCommand, ListedNames, PathAccess, Requirement, Starter
 from toolcharter.guards.shell.deny_forms import bare, deny_forms
-from toolcharter.guards.shell.floor import look as look_at_floor
+from toolcharter.guards.shell.floor import check_script as check_floor
 from toolcharter.guards.shell.nested_commands import moved_to, name_of, runs_bash, seen_from, started_by, text_read_by
 from toolcharter.guards.shell.nodes import Command, Inner, NotUnderstood, Reading, Script, Word
 from toolcharter.guards.shell.parse.cwd import moves
@@ -95,7 +95,7 @@ def analyse(commands: Iterable[object], workspace: str, tables: "Tables | None" 
     )
     # The floor uses the tables of the core only, so these readings serve it only if they come from there.
     readings = analyser.plain_readings if tables is None or tables is CORE else ()
-    why, seen = look_at_floor(script, workspace=workspace, readings=readings)
+    why, seen = check_floor(script, workspace=workspace, readings=readings)
     seen = (*seen, *analyser.written)
     if seen and judged:
         judged = (judged[0]._replace(deny_forms=(*judged[0].deny_forms, *seen)), *judged[1:])

@@ -6,9 +6,9 @@ from typing import Any, Final
 
 from toolcharter.api.policy import check_variables
 from toolcharter.guards.shell.analyse import analyse
-from toolcharter.guards.shell.floor.context import Call, Scene
-from toolcharter.guards.shell.floor.data_sources import SHELLS, code_word, language, reads_code
-from toolcharter.guards.shell.floor.embedded_commands import OPTIONS, values
+from toolcharter.guards.shell.floor.context import Call, Context
+from toolcharter.guards.shell.floor.data_sources import SHELLS, code_argument, reads_code, without_version
+from toolcharter.guards.shell.floor.embedded_commands import COMMAND_OPTIONS, option_values
 from toolcharter.guards.shell.nodes import Command, NotUnderstood, Script
 from toolcharter.guards.shell.parse.script import of_vector, parse
 from toolcharter.guards.shell.programs.launchers import text_of
@@ -98,7 +98,7 @@ def _is_code_in_line(line: str) -> bool:
         return True
     if found.unresolved_program is not None or found.unsupported is not None:
         return True
-    if any(language(one.program.rpartition("/")[2]) == _MARK for one in found.commands):
+    if any(without_version(one.program.rpartition("/")[2]) == _MARK for one in found.commands):
         return True
     names = {_name([one.words[0].text or ""]) for one in commands if one.words}
     if "xargs" in names and any(_prints(one) for one in commands):
@@ -128,7 +128,7 @@ def _evaluates(command: Command) -> bool:
     marked = [at for at, text in enumerate(texts) if _MARK in text]
     if not marked:
         return any(_MARK in text for text in map(str, command.redirections)) and _reads_code(command)
-    names = [language(text.rpartition("/")[2].lower()) for text in texts]
+    names = [without_version(text.rpartition("/")[2].lower()) for text in texts]
     for at in marked:
         before = names[:at]
         if not _EVALUATING.isdisjoint(before[:1]) or (before[:1] and before[0] in _NAMING and {"-v", "-p"} & {*before}):
@@ -147,7 +147,7 @@ def _evaluates(command: Command) -> bool:
 
 
 def _reads_code(command: Command) -> bool:
-    return any(map(reads_code, Scene(Script((command,)), "", "", lambda _: None).chain(0)))
+    return any(map(reads_code, Context(Script((command,)), "", "", lambda _: None).calls_at(0)))
 
 
 def _name(texts: list[str]) -> str:
@@ -160,24 +160,26 @@ def _holds_mark(text: str) -> bool:
 
 def _codes(command: Command) -> Iterator[str]:
     """All words of *command* that its program, or one that this starts, runs as code; and the names of these programs."""
-    scene = Scene(Script((command,)), "", "", lambda _: None)
-    for call in scene.chain(0):
+    context = Context(Script((command,)), "", "", lambda _: None)
+    for call in context.calls_at(0):
         yield call.name
         # An option behind the name of a script belongs to the script.
-        word = code_word(call) if call.texts and call.texts[0][:1] in {"-", "+"} else None
+        word = code_argument(call) if call.texts and call.texts[0][:1] in {"-", "+"} else None
         yield "" if word is None else word.text or ""
         yield from (one.text or "" for one in text_of(call.name, call.command))
-        yield from values(call.texts, OPTIONS.get(call.name, frozenset()) | _STARTS.get(call.name, frozenset()))
+        yield from option_values(
+            call.texts, COMMAND_OPTIONS.get(call.name, frozenset()) | _STARTS.get(call.name, frozenset())
+        )
         if call.name == "eval":
             yield from call.texts
-        if language(call.name) in _PROGRAM_FIRST:
+        if without_version(call.name) in _PROGRAM_FIRST:
             yield from _program_text(call)
 
 
 def _program_text(call: Call) -> Iterator[str]:
     """The arguments of awk or sed that are its program."""
-    instead, valued = _PROGRAM_FIRST[language(call.name)]
-    given = [*values(call.texts, instead - {"-f", "--file"})]
+    instead, valued = _PROGRAM_FIRST[without_version(call.name)]
+    given = [*option_values(call.texts, instead - {"-f", "--file"})]
     yield from given
     before, has_program = "", bool(given)
     for text in call.texts:

@@ -436,7 +436,7 @@ def feeds(line: str, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, list[st
         seen.append(script)
         return None, ()
 
-    monkeypatch.setattr("toolcharter.guards.shell.analyse.look_at_floor", look)
+    monkeypatch.setattr("toolcharter.guards.shell.analyse.check_floor", look)
     run(line)
     commands = seen[0].commands
     return [

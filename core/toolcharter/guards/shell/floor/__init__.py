@@ -4,6 +4,6 @@
 functions and loops. docs/shell.md, "The floor", lists what it refuses.
 """
 
-from toolcharter.guards.shell.floor.check import catastrophe, look
+from toolcharter.guards.shell.floor.check import catastrophe, check_script
 
-__all__ = ["catastrophe", "look"]
+__all__ = ["catastrophe", "check_script"]

@@ -6,8 +6,8 @@ Sources: cmake(1), "Run a Command-Line Tool"; the manuals of the programs.
 import re
 from collections.abc import Iterator
 
-from toolcharter.guards.shell.floor.context import Call, Scene
-from toolcharter.guards.shell.floor.data_sources import language
+from toolcharter.guards.shell.floor.context import Call, Context
+from toolcharter.guards.shell.floor.data_sources import without_version
 from toolcharter.guards.shell.floor.word_texts import Arg
 from toolcharter.guards.shell.nodes import Command
 
@@ -44,40 +44,40 @@ _CLEANERS = {
     for name in names.split()
 }
 """Programs, with the words that make them remove the folders in their arguments."""
-_ALWAYS = frozenset({"trash-put", "gvfs-rm", "gvfs-trash", "tmpreaper", "tmpwatch", "stale", "rm-rf", "rmrf"})
-_SETTINGS = frozenset(
+_ALWAYS_REMOVE = frozenset({"trash-put", "gvfs-rm", "gvfs-trash", "tmpreaper", "tmpwatch", "stale", "rm-rf", "rmrf"})
+_FOLDER_VARIABLES = frozenset(
     {"CARGO_TARGET_DIR", "CARGO_BUILD_TARGET_DIR", "GOCACHE", "GOMODCACHE", "GOPATH", "GIT_WORK_TREE"}
 )
 """Variables that name the folder to clean."""
 _SETTING = re.compile(r"([A-Z_]+)=(.*)", re.DOTALL)
 _VALUED = re.compile(r"-{0,2}[A-Za-z][\w.-]*=(.+)", re.DOTALL)
 _SHORT = re.compile(r"-[A-Za-z](/.*)", re.DOTALL)
-CLEANERS = (*_CLEANERS, *_ALWAYS)
+CLEANERS = (*_CLEANERS, *_ALWAYS_REMOVE)
 _CMAKE_REMOVES = frozenset({"rm", "remove", "remove_directory"})
 _CMAKE_WRITES = frozenset({"rename", "copy", "copy_if_different", "touch", "create_symlink", "create_hardlink"})
 _CMAKE_MOVERS = frozenset({"rename"})
 
 
-def clean(call: Call, scene: Scene) -> str | None:
+def check_clean(call: Call, context: Context) -> str | None:
     """`cargo clean --target-dir /`, `gradle clean -PbuildDir=/`, `rclone purge /`."""
     texts = frozenset(call.texts)
-    if call.name not in _ALWAYS and texts.isdisjoint(_CLEANERS.get(language(call.name), ())):
+    if call.name not in _ALWAYS_REMOVE and texts.isdisjoint(_CLEANERS.get(without_version(call.name), ())):
         return None
-    return _lost(call, scene, _places(call))
+    return _check_loss(call, context, _named_paths(call))
 
 
-def settings(call: Call, scene: Scene) -> str | None:
+def check_clean_settings(call: Call, context: Context) -> str | None:
     """`env CARGO_TARGET_DIR=/ cargo clean`."""
     given = (found for text in call.texts if (found := _SETTING.fullmatch(text)))
-    places = [Arg(found[2]) for found in given if found[1] in _SETTINGS]
-    return _lost(call, scene, iter(places)) if places and not {"clean"}.isdisjoint(call.texts) else None
+    places = [Arg(found[2]) for found in given if found[1] in _FOLDER_VARIABLES]
+    return _check_loss(call, context, iter(places)) if places and not {"clean"}.isdisjoint(call.texts) else None
 
 
-def _lost(call: Call, scene: Scene, places: Iterator[Arg]) -> str | None:
-    return next((f"deletes {why}" for arg in places if (why := scene.loss(call, arg, own=False))), None)
+def _check_loss(call: Call, context: Context, places: Iterator[Arg]) -> str | None:
+    return next((f"deletes {why}" for arg in places if (why := context.loss(call, arg, own=False))), None)
 
 
-def _places(call: Call) -> Iterator[Arg]:
+def _named_paths(call: Call) -> Iterator[Arg]:
     """The places that a call may name: operands, values of options and settings, variables set for it."""
     for arg in call.args:
         yield arg
@@ -85,11 +85,11 @@ def _places(call: Call) -> Iterator[Arg]:
             if found is not None:
                 yield Arg(found[1], is_fixed=arg.is_fixed)
     for one in call.command.assignments:
-        if one.name in _SETTINGS:
+        if one.name in _FOLDER_VARIABLES:
             yield Arg(one.value.text or one.value.form.strip('"'))
 
 
-def cmake(call: Call, scene: Scene) -> str | None:
+def check_cmake(call: Call, context: Context) -> str | None:
     """`cmake -E rm -rf /`, `cmake -E env rm -rf /`, `cmake -E chdir / rm -rf .`."""
     texts = [word.text for word in call.command.words]
     at = texts.index("-E") + 1 if "-E" in texts else len(texts)
@@ -98,13 +98,13 @@ def cmake(call: Call, scene: Scene) -> str | None:
     if name in _CMAKE_REMOVES:
         # Rules of `deny` see it as the program of that name.
         return (
-            scene.of_command(call.command._replace(words=words, assignments=()))
-            or _lost(call, scene, _operands(call, at))
-            or _vital(call, scene, at)
+            context.check_command(call.command._replace(words=words, assignments=()))
+            or _check_loss(call, context, _operands(call, at))
+            or _check_vital_files(call, context, at)
         )
     if name in _CMAKE_WRITES:
-        why = _lost(call, scene, _operands(call, at)) if name in _CMAKE_MOVERS else None
-        return why or _vital(call, scene, at)
+        why = _check_loss(call, context, _operands(call, at)) if name in _CMAKE_MOVERS else None
+        return why or _check_vital_files(call, context, at)
     started = {"env": 1, "time": 1, "chdir": 2}.get(name or "", 0)
     rest = words[started:]
     while name == "env" and rest and ((rest[0].text or "").startswith("-") or "=" in (rest[0].text or "")):
@@ -112,7 +112,7 @@ def cmake(call: Call, scene: Scene) -> str | None:
     if not started or not rest:
         return None
     command = call.command._replace(words=rest, assignments=())
-    return scene.of_command(_in_folder(command, words[1].text) if name == "chdir" else command)
+    return context.check_command(_in_folder(command, words[1].text) if name == "chdir" else command)
 
 
 def _in_folder(command: Command, folder: str | None) -> Command:
@@ -124,5 +124,5 @@ def _operands(call: Call, at: int) -> Iterator[Arg]:
     return (arg for arg in rest.args if arg.text[:1] != "-")
 
 
-def _vital(call: Call, scene: Scene, at: int) -> str | None:
-    return next((f"overwrites {why}" for arg in _operands(call, at) if (why := scene.vital_file(call, arg))), None)
+def _check_vital_files(call: Call, context: Context, at: int) -> str | None:
+    return next((f"overwrites {why}" for arg in _operands(call, at) if (why := context.vital_file(call, arg))), None)

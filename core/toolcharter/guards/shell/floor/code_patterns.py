@@ -57,10 +57,10 @@ _DELETE = (
     r"\bos\.remove\b|\bdelete_tree\b|\bremove\s*\(|\brmdir\b|\btruncate|\bFile\.delete\b|\bDeno\.remove|\bdelete-(?:directory|file)|\bos\.rename\b|\bshutil\.move\b|\bchmod|\bchown"
 )
 _WRITE = r"\bopen\b|\bwrite|\bcopyfile|\bfopen|\bFile\.|\bcreateWriteStream|\bfile_put_contents|\bopenSync|\bIO\.(?:copy|write)|>"
-_HOMES = r"expanduser|Path\.home\(\)|\bhomedir\(\)|\bDir\.home\b|environ.{0,5}HOME|ENV.{0,4}HOME|getenv.{0,3}HOME|process\.env\.HOME"
+_HOME_FOLDER = r"expanduser|Path\.home\(\)|\bhomedir\(\)|\bDir\.home\b|environ.{0,5}HOME|ENV.{0,4}HOME|getenv.{0,3}HOME|process\.env\.HOME"
 _FORK_LOOP = r"fork\b.{0,40}\b(?:while|for|until|loop|redo|goto)\b|\b(?:while|for|until|loop)\b.{0,60}fork\b|\bfork\(?\)?\s*(?:&&|and|\|\||or)?\s*\bfork|\(fork\b.{0,9}\)\s*\{|\bfork\b.{0,20}\bfork\b.{0,20}\bfork|fork\(__filename|\bfork\(process\.argv|:\(\)"
 _SPAWN_LOOP = r"\b(?:while|for|until|loop)\b\s*\(?\s*(?:1|True|true|;;|!0|\{)\s*\)?.{0,40}(?:\bsystem|\bspawn|\bPopen|\bexec|\bstart_new|&\")"
-_STOP = r"os\.kill\(\s*-?1\s*,|\bkill\s*\(?\s*.?(?:9|KILL|SIGKILL).?\s*,\s*-?1\b|\bprocess\.kill\(\s*-?1\b|\breboot\(|RB_POWER_OFF|RB_AUTOBOOT|ExitWindows|sysrq-trigger|LINUX_REBOOT"
+_SYSTEM_CONTROL = r"os\.kill\(\s*-?1\s*,|\bkill\s*\(?\s*.?(?:9|KILL|SIGKILL).?\s*,\s*-?1\b|\bprocess\.kill\(\s*-?1\b|\breboot\(|RB_POWER_OFF|RB_AUTOBOOT|ExitWindows|sysrq-trigger|LINUX_REBOOT"
 _QUOTES = "'\"`"
 _JOINS = r"\"\s*[+.]?\s*\"|'\s*[+.]?\s*'"
 _Q_QUOTES = (
@@ -71,7 +71,7 @@ MAX_TEXTS = 64
 
 
 @cache
-def pattern(source: str) -> Any:
+def compile_pattern(source: str) -> Any:
     """Compile a regular expression that is searched in linear time; `.` matches any character, `$` only the end."""
     re2 = import_module("re2")  # only inline code needs it
     options = re2.Options()
@@ -80,100 +80,102 @@ def pattern(source: str) -> Any:
     return re2.compile(source, options=options)
 
 
-def _has(source: str, code: str) -> bool:
-    return pattern(source).search(code) is not None
+def _matches(source: str, code: str) -> bool:
+    return compile_pattern(source).search(code) is not None
 
 
 @lru_cache(256)
-def reason_of(language: str, code: str) -> str | None:
+def find_reason(language: str, code: str) -> str | None:
     """Why *code* is catastrophic by itself; None if it is not."""
     code = code.encode("utf-8", "replace").decode()
     if language in {"awk", "gawk", "mawk", "nawk"}:
-        return _reason_of_awk(code)
-    if _has(_SOCKET, code) and _has(_STRONG_RUN, code):
+        return _find_awk_reason(code)
+    if _matches(_SOCKET, code) and _matches(_STRONG_RUN, code):
         return "hands a shell to a remote host"
-    if _has(_FORK_LOOP, code) or _has(_SPAWN_LOOP, code):
+    if _matches(_FORK_LOOP, code) or _matches(_SPAWN_LOOP, code):
         return "is a fork bomb"
     if _runs_decoded(code):
         return "runs decoded text as code"
-    return "takes the system away" if _has(_STOP, code) else _reason_of_source(language, code)
+    return "takes the system away" if _matches(_SYSTEM_CONTROL, code) else _find_source_reason(language, code)
 
 
 def _runs_decoded(code: str) -> bool:
     """Whether the code passes decoded text to a shell or an interpreter, directly or through a variable."""
-    if not _has(_DECODED, code):
+    if not _matches(_DECODED, code):
         return False
-    if _has(_RUN_DECODED, code):
+    if _matches(_RUN_DECODED, code):
         return True
-    names = {found[1] for found in pattern(_DECODED_NAME).finditer(code)}
-    given = (found[1] for found in pattern(_RUN_NAME).finditer(code))
-    return bool(names) and any(names & {word[0] for word in pattern(_WORD).finditer(text)} for text in given)
+    names = {found[1] for found in compile_pattern(_DECODED_NAME).finditer(code)}
+    given = (found[1] for found in compile_pattern(_RUN_NAME).finditer(code))
+    return bool(names) and any(names & {word[0] for word in compile_pattern(_WORD).finditer(text)} for text in given)
 
 
-def _reason_of_source(language: str, code: str) -> str | None:
+def _find_source_reason(language: str, code: str) -> str | None:
     """Why it is catastrophic to run the output of *code*: the code fetches or decodes it."""
     language = "rscript" if language == "r" else language
-    evaluates, fetches = _has(_EVAL.get(language, _EVAL["any"]), code), _has(_FETCH, code)
-    if fetches and (evaluates or _has(_RUN, code)):
+    evaluates, fetches = _matches(_EVAL.get(language, _EVAL["any"]), code), _matches(_FETCH, code)
+    if fetches and (evaluates or _matches(_RUN, code)):
         return "runs code from the network"
     return "evaluates text as code" if evaluates else None
 
 
-def _reason_of_awk(code: str) -> str | None:
-    if _has(r"/inet[46]?/(?:tcp|udp)/", code):
+def _find_awk_reason(code: str) -> str | None:
+    if _matches(r"/inet[46]?/(?:tcp|udp)/", code):
         return "hands a shell to a remote host"
-    if _has(_SPAWN_LOOP, code):
+    if _matches(_SPAWN_LOOP, code):
         return "is a fork bomb"
-    return "evaluates text as code" if _has(_EVAL["awk"], code) else None
+    return "evaluates text as code" if _matches(_EVAL["awk"], code) else None
 
 
-def deletes(code: str) -> bool:
+def deletes_files(code: str) -> bool:
     """Whether the code deletes, moves or opens up files and folders."""
-    return _has(_DELETE, code)
+    return _matches(_DELETE, code)
 
 
-def writes(code: str) -> bool:
+def writes_files(code: str) -> bool:
     """Whether the code writes files."""
-    return _has(_WRITE, code)
+    return _matches(_WRITE, code)
 
 
-def runs(code: str) -> bool:
+def starts_programs(code: str) -> bool:
     """Whether the code starts programs."""
-    return _has(_RUN, code)
+    return _matches(_RUN, code)
 
 
-def runs_input(code: str) -> bool:
+def runs_its_input(code: str) -> bool:
     """Whether awk code passes the lines that it reads to a shell."""
-    return _has(_RUN_INPUT, code)
+    return _matches(_RUN_INPUT, code)
 
 
-def names_home(code: str) -> bool:
+def names_home_folder(code: str) -> bool:
     """Whether the code looks up the home folder and appends nothing to it."""
-    return _has(_HOMES, code)
+    return _matches(_HOME_FOLDER, code)
 
 
-def texts_in(code: str) -> list[str]:
+def quoted_texts(code: str) -> list[str]:
     """The quoted texts, at most 64, and the concatenations of them that the code makes."""
-    found = _quoted(code)
-    joined = pattern(_JOINS).sub("", code, 4 * MAX_TEXTS)
-    found += _quoted(joined) if joined != code else []
-    return [*found, *(next(filter(None, one.groups()), "") for one in pattern(_Q_QUOTES).finditer(code))][:MAX_TEXTS]
+    found = _find_quoted(code)
+    joined = compile_pattern(_JOINS).sub("", code, 4 * MAX_TEXTS)
+    found += _find_quoted(joined) if joined != code else []
+    return [*found, *(next(filter(None, one.groups()), "") for one in compile_pattern(_Q_QUOTES).finditer(code))][
+        :MAX_TEXTS
+    ]
 
 
-def _quoted(code: str) -> list[str]:
+def _find_quoted(code: str) -> list[str]:
     """The quoted texts; a quote behind a backslash does not end one."""
     found: list[str] = []
     at = 0
     while at < len(code) and len(found) < MAX_TEXTS:
         if code[at] in _QUOTES:
-            end = _end_of(code, at)
+            end = _end_of_quote(code, at)
             found.append(code[at + 1 : end])
             at = end
         at += 1
     return found
 
 
-def _end_of(code: str, start: int) -> int:
+def _end_of_quote(code: str, start: int) -> int:
     at = start + 1
     while at < len(code) and code[at] != code[start]:
         at += 2 if code[at] == "\\" else 1

@@ -5,8 +5,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from toolcharter._lazy import lazy
-from toolcharter.guards.shell.floor.vital_paths import Places, Target, home_of
-from toolcharter.guards.shell.floor.word_texts import Arg, args_of
+from toolcharter.guards.shell.floor.vital_paths import Target, VitalPaths, normalize_home
+from toolcharter.guards.shell.floor.word_texts import Arg, possible_args
 from toolcharter.guards.shell.nodes import Command, NotUnderstood, Reading, Script, Word
 from toolcharter.guards.shell.programs.launchers import started_words
 
@@ -43,7 +43,7 @@ class Call:
     def args(self) -> tuple[Arg, ...]:
         """What the program may get."""
         if self._args is None:
-            self._args = args_of(self.command.words[1:], self._home)
+            self._args = possible_args(self.command.words[1:], self._home)
         return self._args
 
     @property
@@ -58,7 +58,7 @@ class Call:
         return Call(name, self.command._replace(words=self.command.words[at:]), self._home, self.starters)
 
 
-class Scene:
+class Context:
     """A script, the places that matter, and the results so far."""
 
     def __init__(
@@ -66,66 +66,66 @@ class Scene:
         script: Script,
         workspace: str,
         home: str,
-        judge: "Callable[[Scene], str | None]",
-        places: Places | None = None,
+        check: "Callable[[Context], str | None]",
+        paths: VitalPaths | None = None,
     ) -> None:
         self.script = script
         self._roots = workspace, home
-        self.places = Places(workspace, home_of(home)) if places is None else places
-        self._home = self.places.home
-        self._judge = judge
+        self.paths = VitalPaths(workspace, normalize_home(home)) if paths is None else paths
+        self._home = self.paths.home
+        self._check = check
         self.readings: Sequence[tuple[Command, Reading]] = ()
         """The commands of the script, read by the tables of the core; empty if that was not done."""
         self._depth = 0
-        self._texts_left = [_MAX_TEXTS]
-        self.seen: list[Command] = []
+        self._checks_left = [_MAX_TEXTS]
+        self.found_commands: list[Command] = []
         """The commands found in texts and among words, which rules of `deny` match, too."""
         self._visited: tuple[str, ...] | None = None
         self._chains: dict[int, tuple[Call, ...]] = {}
 
-    def of_text(self, source: str) -> str | None:
+    def check_source(self, source: str) -> str | None:
         """Why shell source that a command holds is catastrophic; source that does not parse is only searched for patterns."""
-        if self._depth >= _MAX_DEPTH or self._texts_left[0] <= 0:
+        if self._depth >= _MAX_DEPTH or self._checks_left[0] <= 0:
             return "holds more shell source within shell source than anybody reads"
-        self._texts_left[0] -= 1
+        self._checks_left[0] -= 1
         try:
-            script = shell_script.parse(source, self.places.workspace)
+            script = shell_script.parse(source, self.paths.workspace)
         except NotUnderstood:
             return REMOTE_SHELL if any(mark in source for mark in _SOCKETS) else None
-        return self._of_script(script)
+        return self._check_inner(script)
 
-    def of_command(self, command: Command) -> str | None:
+    def check_command(self, command: Command) -> str | None:
         """Why a command that is among the words of another one is catastrophic."""
-        if self._depth >= _MAX_DEPTH or self._texts_left[0] <= 0:
+        if self._depth >= _MAX_DEPTH or self._checks_left[0] <= 0:
             return "holds more commands within commands than anybody reads"
-        self._texts_left[0] -= 1
-        return self._of_script(Script((command._replace(stdin_from=(), substitutes=()),)))
+        self._checks_left[0] -= 1
+        return self._check_inner(Script((command._replace(stdin_from=(), substitutes=()),)))
 
-    def _of_script(self, script: Script) -> str | None:
-        inner = Scene(script, *self._roots, self._judge, self.places)
-        inner.seen = self.seen
-        self.seen += script.commands
-        inner._depth, inner._texts_left = self._depth + 1, self._texts_left
-        return self._judge(inner)
+    def _check_inner(self, script: Script) -> str | None:
+        inner = Context(script, *self._roots, self._check, self.paths)
+        inner.found_commands = self.found_commands
+        self.found_commands += script.commands
+        inner._depth, inner._checks_left = self._depth + 1, self._checks_left
+        return self._check(inner)
 
-    def learn(self, script: Script) -> None:
+    def replace_script(self, script: Script) -> None:
         """Replace the script by *script*, the same one with more hints."""
         self.script = script
         self._chains.clear()
 
-    def chain(self, at: int) -> tuple[Call, ...]:
+    def calls_at(self, at: int) -> tuple[Call, ...]:
         """The program of one command and those that it starts by its own words, outermost first."""
         chain = self._chains.get(at)
         if chain is None:
-            chain = self._chains[at] = tuple(self.calls(self.script.commands[at]))
+            chain = self._chains[at] = tuple(self.possible_calls(self.script.commands[at]))
         return chain
 
-    def calls(self, command: Command) -> Iterator[Call]:
+    def possible_calls(self, command: Command) -> Iterator[Call]:
         """The calls that a command may make: for each possible name of its program, that program and those that it starts."""
-        for one in self._named(command):
-            yield from self._started(one)
+        for one in self._with_known_name(command):
+            yield from self._started_calls(one)
 
-    def _named(self, command: Command) -> Iterator[Command]:
+    def _with_known_name(self, command: Command) -> Iterator[Command]:
         """The command once for each possible literal name of its program; a name with blanks becomes several words."""
         if not command.words or command.words[0].text is not None:
             yield command
@@ -133,10 +133,10 @@ class Scene:
         program, rest = command.words[0], command.words[1:]
         choices = [program._replace(hints=(hint,)) for hint in program.hints] or [program]
         for choice in choices:
-            words = tuple(Word(arg.text, arg.text) for arg in args_of((choice,), self._home))
+            words = tuple(Word(arg.text, arg.text) for arg in possible_args((choice,), self._home))
             yield command._replace(words=(*words, *rest))
 
-    def _started(self, command: Command | None) -> Iterator[Call]:
+    def _started_calls(self, command: Command | None) -> Iterator[Call]:
         starters: tuple[str, ...] = ()
         while command is not None and command.words and command.words[0].text is not None:
             name = base_name(command.words[0].text)
@@ -145,21 +145,21 @@ class Scene:
             command = command._replace(words=words) if words else None
             starters = (*starters, name)
 
-    def stdin_from(self, call: Call) -> Iterator[Call]:
+    def feeders(self, call: Call) -> Iterator[Call]:
         """All calls whose output *call* may read."""
         for at in call.command.stdin_from:
-            yield from self.chain(at)
+            yield from self.calls_at(at)
 
-    def substitutes(self, call: Call) -> Iterator[Call]:
+    def substituted_calls(self, call: Call) -> Iterator[Call]:
         """All calls whose output becomes part of the words of *call*, and the calls that these read from."""
         for at in call.command.substitutes:
-            for one in self.chain(at):
+            for one in self.calls_at(at):
                 yield one
-                yield from self.stdin_from(one)
+                yield from self.feeders(one)
 
     def targets(self, call: Call, arg: Arg) -> Iterator[Target]:
         """The places that the path *arg* of *call* may lead to."""
-        return self.places.targets(arg, self.folders(call.command))
+        return self.paths.targets(arg, self.folders(call.command))
 
     def folders(self, command: Command) -> tuple[str, ...]:
         """The folders that a command is meant to run in; if they are not known, all folders that the script changes to.
@@ -169,36 +169,36 @@ class Scene:
         if command.folders or not command.words:
             return command.folders[:1]
         if self._visited is None:
-            self._visited = (".", *self._goals())
+            self._visited = (".", *self._find_visited())
         return self._visited
 
-    def _goals(self) -> Iterator[str]:
+    def _find_visited(self) -> Iterator[str]:
         for at in range(len(self.script.commands)):
-            for call in self.chain(at):
+            for call in self.calls_at(at):
                 if call.name in {"cd", "pushd", "chdir", "set-location"}:
                     yield from (arg.text for arg in call.args if arg.text.startswith("/") or ".." in arg.text)
                     if not call.args:
-                        yield self.places.home
+                        yield self.paths.home
 
     def loss(self, call: Call, arg: Arg, *, own: bool = True) -> str | None:
         """What would be lost if everything below the path *arg* were deleted; None if that is harmless."""
-        return next((why for one in self.targets(call, arg) if (why := self.places.loss(one, own=own))), None)
+        return next((why for one in self.targets(call, arg) if (why := self.paths.loss(one, own=own))), None)
 
     def vital_file(self, call: Call, arg: Arg) -> str | None:
         """The name of the file at the path *arg*, if the system cannot run without it."""
-        return next((why for one in self.targets(call, arg) if (why := self.places.vital_file(one))), None)
+        return next((why for one in self.targets(call, arg) if (why := self.paths.vital_file(one))), None)
 
     def disk(self, call: Call, arg: Arg) -> str | None:
         """The name of the disk at the path *arg*; None if it is none."""
-        return next((why for one in self.targets(call, arg) if (why := self.places.disk(one))), None)
+        return next((why for one in self.targets(call, arg) if (why := self.paths.disk(one))), None)
 
 
 def base_name(program: str) -> str:
     r"""The name of a program in the form that Windows and case-insensitive file systems use: `/bin/RM`, `C:\x\FORMAT.COM`."""
-    return _base_name(program) if len(program) < SHORT else _found_base_name(program)
+    return _cached_base_name(program) if len(program) < SHORT else _compute_base_name(program)
 
 
-def _found_base_name(program: str) -> str:
+def _compute_base_name(program: str) -> str:
     name = program[program.rfind("/") + 1 :]
     name = name[name.rfind("\\") + 1 :].lower()
     if name.startswith(_LOADERS):
@@ -206,21 +206,21 @@ def _found_base_name(program: str) -> str:
     return name[:-4] if name.endswith((".exe", ".com", ".cmd", ".bat")) else name
 
 
-_base_name = lru_cache(4096)(_found_base_name)
+_cached_base_name = lru_cache(4096)(_compute_base_name)
 
 
-def called_functions(scene: Scene) -> Iterator[Command]:
+def called_functions(context: Context) -> Iterator[Command]:
     """The commands of functions that use their parameters, once for each call, with its words in place of `$1` and so on."""
-    for call in scene.script.commands:
+    for call in context.script.commands:
         name = (call.words[0].text or "") if call.words else ""
-        if name not in scene.script.functions:
+        if name not in context.script.functions:
             continue
-        for command in scene.script.commands:
+        for command in context.script.commands:
             if f"function {name}" in command.within and any("$" in word.form for word in command.words):
-                yield command._replace(words=tuple(_given(command.words, call.words)))
+                yield command._replace(words=tuple(_replace_parameters(command.words, call.words)))
 
 
-def _given(words: tuple[Word, ...], given: tuple[Word, ...]) -> Iterator[Word]:
+def _replace_parameters(words: tuple[Word, ...], given: tuple[Word, ...]) -> Iterator[Word]:
     """The *words* of a command in a function that is called with *given*; the first word of these is the function's name."""
     places = {f"{mark}": word for at, word in enumerate(given) if at for mark in (f"${at}", f"${{{at}}}")}
     for word in words:

@@ -6,17 +6,17 @@ Each text is parsed as shell source; a text that does not parse is ignored.
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from toolcharter.guards.shell.floor.context import Call, Scene, base_name
-from toolcharter.guards.shell.floor.data_sources import SHELLS, language
-from toolcharter.guards.shell.floor.interpreters import EVALUATES, shell
-from toolcharter.guards.shell.floor.word_texts import Arg, args_of
+from toolcharter.guards.shell.floor.context import Call, Context, base_name
+from toolcharter.guards.shell.floor.data_sources import SHELLS, without_version
+from toolcharter.guards.shell.floor.interpreters import EVALUATES_TEXT, check_shell
+from toolcharter.guards.shell.floor.word_texts import Arg, possible_args
 from toolcharter.guards.shell.nodes import Command
 from toolcharter.guards.shell.programs.launchers import CONTAINER, LAUNCHERS, after_options
 
 _TAR = "-I --use-compress-program --to-command -F --info-script --new-volume-script --rmt-command --rsh-command"
 _TERMINAL = "-e -x --command"
 # Source: the manuals of the programs; GTFOBins, functions "shell" and "command".
-OPTIONS = {
+COMMAND_OPTIONS = {
     name: frozenset(options.split())
     for names, options in (
         ("tar gtar bsdtar", _TAR),
@@ -40,7 +40,7 @@ OPTIONS = {
     for name in names.split()
 }
 """Options whose value is shell source, or a program with its arguments."""
-OUTPUTS = {
+OUTPUT_OPTIONS = {
     "sort": frozenset({"-o", "--output"}),
     "curl": frozenset({"-o", "--output"}),
     "wget": frozenset({"-O", "--output-document"}),
@@ -49,11 +49,11 @@ OUTPUTS = {
     "clang": frozenset({"-o"}),
 }
 """Options whose value is a file that the program writes over."""
-LINES = frozenset({"hyperfine", "concurrently"})
+LINE_RUNNERS = frozenset({"hyperfine", "concurrently"})
 """Programs whose operands are separate lines of shell source."""
-SETTERS = frozenset({"env", "export", "declare", "typeset", "local", "readonly", "sudo", "doas"})
+VARIABLE_SETTERS = frozenset({"env", "export", "declare", "typeset", "local", "readonly", "sudo", "doas"})
 # Source: git(1), "ENVIRONMENT VARIABLES"; less(1); man(1); environ(7); rsync(1).
-_SETTINGS = frozenset(
+_COMMAND_VARIABLES = frozenset(
     {"GIT_SSH_COMMAND", "GIT_SSH", "GIT_PAGER", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "GIT_EXTERNAL_DIFF"}
     | {"GIT_PROXY_COMMAND", "GIT_ASKPASS", "SSH_ASKPASS", "SUDO_ASKPASS", "PAGER", "MANPAGER", "EDITOR", "VISUAL"}
     | {"SUDO_EDITOR", "KUBE_EDITOR", "SYSTEMD_EDITOR", "SYSTEMD_PAGER", "PSQL_PAGER", "PSQL_EDITOR", "BROWSER"}
@@ -61,21 +61,21 @@ _SETTINGS = frozenset(
 )
 """Variables whose value a shell runs."""
 _START_FILES = frozenset({"BASH_ENV", "ENV"})
-_ASSIGNED = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)\+?=(.*)", re.DOTALL)
-_LISTS = (":::", ":::+")
+_ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)\+?=(.*)", re.DOTALL)
+_LIST_SEPARATORS = (":::", ":::+")
 _EVALUATORS = frozenset({"eval", "source", ".", "exec", "command", "builtin", "env"}) | SHELLS
 
 
-def _listed(table: Mapping[str, frozenset[str]], call: Call) -> frozenset[str]:
+def _entry_of_program(table: Mapping[str, frozenset[str]], call: Call) -> frozenset[str]:
     """What *table* says of a program, or of the one that it is a version of: `gcc-12`."""
-    return table[call.name] if call.name in table else table[language(call.name)]
+    return table[call.name] if call.name in table else table[without_version(call.name)]
 
 
-def values(texts: Sequence[str], options: frozenset[str]) -> Iterator[str]:
+def option_values(texts: Sequence[str], options: frozenset[str]) -> Iterator[str]:
     """The values of *options* in *texts*: as the next word, behind `=`, attached, behind a cluster or an abbreviation."""
     for at, text in enumerate(texts):
         name, equals, value = text.partition("=")
-        if text in options or _ends_in(text, options):
+        if text in options or _ends_with_option(text, options):
             yield from texts[at + 1 : at + 2]
         elif text.startswith("--") and _is_abbreviated(name, options):
             yield from [value] if equals else texts[at + 1 : at + 2]
@@ -83,7 +83,7 @@ def values(texts: Sequence[str], options: frozenset[str]) -> Iterator[str]:
             yield text[2:]
 
 
-def _ends_in(text: str, options: frozenset[str]) -> bool:
+def _ends_with_option(text: str, options: frozenset[str]) -> bool:
     return text[:1] == "-" and text[1:].isalpha() and f"-{text[-1]}" in options
 
 
@@ -91,57 +91,57 @@ def _is_abbreviated(name: str, options: frozenset[str]) -> bool:
     return len(name) > len("--x") and any(option.startswith(name) for option in options)
 
 
-def of_lines(scene: Scene, lines: Iterator[str]) -> str | None:
+def check_lines(context: Context, lines: Iterator[str]) -> str | None:
     """Why one of *lines*, each shell source, is catastrophic."""
-    return next((why for line in lines if line.strip() and (why := scene.of_text(line)) is not None), None)
+    return next((why for line in lines if line.strip() and (why := context.check_source(line)) is not None), None)
 
 
-def options(call: Call, scene: Scene) -> str | None:
+def check_options(call: Call, context: Context) -> str | None:
     """`tar --to-command TEXT`, `rsync -e TEXT`, `split --filter=TEXT`."""
-    return of_lines(scene, values(call.texts, _listed(OPTIONS, call)))
+    return check_lines(context, option_values(call.texts, _entry_of_program(COMMAND_OPTIONS, call)))
 
 
-def operands(call: Call, scene: Scene) -> str | None:
+def check_operands(call: Call, context: Context) -> str | None:
     """`hyperfine TEXT`, `concurrently TEXT`."""
-    return of_lines(scene, (text for text in call.texts if text[:1] != "-"))
+    return check_lines(context, (text for text in call.texts if text[:1] != "-"))
 
 
-def checkpoint(call: Call, scene: Scene) -> str | None:
+def check_tar_checkpoint(call: Call, context: Context) -> str | None:
     """`tar --checkpoint-action=exec=TEXT`."""
-    actions = values(call.texts, frozenset({"--checkpoint-action"}))
-    return of_lines(scene, (action[5:] for action in actions if action.startswith("exec=")))
+    actions = option_values(call.texts, frozenset({"--checkpoint-action"}))
+    return check_lines(context, (action[5:] for action in actions if action.startswith("exec=")))
 
 
-def connection(call: Call, scene: Scene) -> str | None:
+def check_ssh_options(call: Call, context: Context) -> str | None:
     """`ssh -o ProxyCommand=TEXT`: the command runs on this machine."""
-    settings = (text.replace(" ", "=", 1).partition("=") for text in values(call.texts, frozenset({"-o"})))
-    return of_lines(scene, (value for name, _, value in settings if name.lower().endswith("command")))
+    settings = (text.replace(" ", "=", 1).partition("=") for text in option_values(call.texts, frozenset({"-o"})))
+    return check_lines(context, (value for name, _, value in settings if name.lower().endswith("command")))
 
 
-def settings(call: Call, scene: Scene) -> str | None:
+def check_settings(call: Call, context: Context) -> str | None:
     """`export PAGER=TEXT`, `env GIT_SSH_COMMAND=TEXT`."""
-    found = (match for text in call.texts if (match := _ASSIGNED.fullmatch(text)))
-    return of_lines(scene, (match[2].lstrip("|!") for match in found if match[1] in _SETTINGS))
+    found = (match for text in call.texts if (match := _ASSIGNMENT.fullmatch(text)))
+    return check_lines(context, (match[2].lstrip("|!") for match in found if match[1] in _COMMAND_VARIABLES))
 
 
-def aliases(call: Call, scene: Scene) -> str | None:
+def check_aliases(call: Call, context: Context) -> str | None:
     """`alias ls=TEXT`."""
-    return of_lines(scene, (text.partition("=")[2] for text in call.texts if "=" in text))
+    return check_lines(context, (text.partition("=")[2] for text in call.texts if "=" in text))
 
 
-def callback(call: Call, _scene: Scene) -> str | None:
+def check_callback(call: Call, _context: Context) -> str | None:
     """`mapfile -C eval`: each line of the input becomes part of the source."""
-    given = (text.split()[:1] for text in values(call.texts, _listed(OPTIONS, call)))
-    return EVALUATES if any(words and words[0].rpartition("/")[2] in _EVALUATORS for words in given) else None
+    given = (text.split()[:1] for text in option_values(call.texts, _entry_of_program(COMMAND_OPTIONS, call)))
+    return EVALUATES_TEXT if any(words and words[0].rpartition("/")[2] in _EVALUATORS for words in given) else None
 
 
-def container(call: Call, scene: Scene) -> str | None:
+def check_containers(call: Call, context: Context) -> str | None:
     """`docker exec NAME PROGRAM`, `kubectl exec NAME -- PROGRAM`: the program's system is worth protecting, too."""
     texts = call.texts
     at = texts.index("exec") if "exec" in texts else len(texts)
     if "run" in texts and "exec" not in texts and _has_devices(texts):
         inner = after_options(call.command.words[texts.index("run") + 2 :], CONTAINER)
-        why = of_lines(scene, iter([" ".join(word.form for word in inner)]))
+        why = check_lines(context, iter([" ".join(word.form for word in inner)]))
         return why if why is not None and "disk" in why else None
     if "--" in texts[at:]:
         words = call.command.words[texts.index("--", at) + 2 :] if len(call.command.words) == len(texts) + 1 else ()
@@ -149,10 +149,10 @@ def container(call: Call, scene: Scene) -> str | None:
         words = after_options(call.command.words[at + 1 :], CONTAINER)
     if words and base_name(words[0].text or "") in SHELLS:
         # Its source may be what it reads: `docker exec -i web sh <<E`.
-        why = shell(call.from_word(len(call.command.words) - len(words), base_name(words[0].text or "")), scene)
+        why = check_shell(call.from_word(len(call.command.words) - len(words), base_name(words[0].text or "")), context)
         if why is not None:
             return why
-    return of_lines(scene, iter([" ".join(word.form for word in words)]))
+    return check_lines(context, iter([" ".join(word.form for word in words)]))
 
 
 def _has_devices(texts: Sequence[str]) -> bool:
@@ -160,36 +160,36 @@ def _has_devices(texts: Sequence[str]) -> bool:
     return "--privileged" in texts or any(text.startswith("--device") for text in texts)
 
 
-def written(call: Call, scene: Scene) -> str | None:
+def check_output_files(call: Call, context: Context) -> str | None:
     """`sort -o FILE`, `curl -o FILE`: the file is written over."""
-    named = (Arg(text) for text in values(call.texts, _listed(OUTPUTS, call)))
-    return next((f"overwrites {why}" for arg in named if (why := scene.vital_file(call, arg))), None)
+    named = (Arg(text) for text in option_values(call.texts, _entry_of_program(OUTPUT_OPTIONS, call)))
+    return next((f"overwrites {why}" for arg in named if (why := context.vital_file(call, arg))), None)
 
 
-def assigned(command: Command, scene: Scene) -> str | None:
+def check_assignments(command: Command, context: Context) -> str | None:
     """`GIT_PAGER=TEXT git log`, `BASH_ENV=<(TEXT) bash`."""
     for one in command.assignments:
-        if one.name in _START_FILES and (why := scene.of_text(f". {one.value.form}")) is not None:
+        if one.name in _START_FILES and (why := context.check_source(f". {one.value.form}")) is not None:
             return why
-    given = (one for one in command.assignments if one.name in _SETTINGS)
-    return of_lines(scene, ((one.value.text or "").lstrip("|!") for one in given))
+    given = (one for one in command.assignments if one.name in _COMMAND_VARIABLES)
+    return check_lines(context, ((one.value.text or "").lstrip("|!") for one in given))
 
 
-def parallel(call: Call, scene: Scene) -> str | None:
+def check_parallel(call: Call, context: Context) -> str | None:
     """`parallel 'rm -rf {}' ::: /`, `parallel ::: 'rm -rf /'`."""
     words = after_options(call.command.words, LAUNCHERS["parallel"])
-    texts = [arg.text for arg in args_of(words, scene.places.home)]
-    at = next((place for place, text in enumerate(texts) if text in _LISTS), len(texts))
+    texts = [arg.text for arg in possible_args(words, context.paths.home)]
+    at = next((place for place, text in enumerate(texts) if text in _LIST_SEPARATORS), len(texts))
     template = " ".join(texts[:at])
-    return of_lines(scene, (_filled(template, text) for text in texts[at:] if text not in _LISTS))
+    return check_lines(context, (_fill_template(template, text) for text in texts[at:] if text not in _LIST_SEPARATORS))
 
 
-def _filled(template: str, text: str) -> str:
+def _fill_template(template: str, text: str) -> str:
     return template.replace("{}", text) if "{}" in template else f"{template} {text}"
 
 
-def screen(call: Call, scene: Scene) -> str | None:
+def check_screen(call: Call, context: Context) -> str | None:
     r"""`screen -X stuff 'TEXT\n'`, `screen -X exec TEXT`."""
     texts = call.texts
     at = next((place for place, text in enumerate(texts) if text in {"stuff", "exec"}), len(texts))
-    return of_lines(scene, iter([" ".join(texts[at + 1 :]).replace("\\n", "\n").replace("^M", "\n")]))
+    return check_lines(context, iter([" ".join(texts[at + 1 :]).replace("\\n", "\n").replace("^M", "\n")]))

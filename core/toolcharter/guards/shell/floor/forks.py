@@ -1,47 +1,49 @@
 """Fork bombs: functions, loops and scripts that start themselves repeatedly, at least twice at a time."""
 
-from toolcharter.guards.shell.floor.context import Call, Scene
-from toolcharter.guards.shell.floor.data_sources import SHELLS, fed_texts
+from toolcharter.guards.shell.floor.context import Call, Context
+from toolcharter.guards.shell.floor.data_sources import SHELLS, input_texts
 from toolcharter.guards.shell.floor.deletes import operands
 from toolcharter.guards.shell.nodes import ENDLESS, Command, Word
 
 WHY = "is a fork bomb"
 _ENDLESS = frozenset({"true", ":", "/bin/true", "/usr/bin/true", "false"})  # `until false`
-_BRAKES = frozenset({"sleep", "wait", "read", "inotifywait", "usleep", "break", "exit", "return", "timeout", "xargs"})
+_WAITING_PROGRAMS = frozenset(
+    {"sleep", "wait", "read", "inotifywait", "usleep", "break", "exit", "return", "timeout", "xargs"}
+)
 _STARTERS = SHELLS | {"source", ".", "exec", "nohup", "setsid"}
-_TRUTHS = frozenset({"1", "1 -eq 1", "1 = 1", "1 == 1", "true", "1 '==' 1"})
-_MANY = 10_000
+_CONSTANT_TESTS = frozenset({"1", "1 -eq 1", "1 = 1", "1 == 1", "true", "1 '==' 1"})
+_TOO_MANY = 10_000
 
 
-def functions(scene: Scene) -> str | None:
+def check_functions(context: Context) -> str | None:
     """Functions that call themselves, even through others, in the background or in a pipeline."""
-    names = frozenset(scene.script.functions)
+    names = frozenset(context.script.functions)
     calls: dict[str, set[str]] = {}
     doubling: set[str] = set()
-    for at, command in enumerate(scene.script.commands):
-        program = _name(command)
+    for at, command in enumerate(context.script.commands):
+        program = _program_name(command)
         owners = [one.removeprefix("function ") for one in command.within if one.startswith("function ")]
         if program not in names or not owners:
             continue
         for owner in owners:
             calls.setdefault(owner, set()).add(program)
-        if _is_doubled(command, at, scene):
+        if _runs_in_parallel(command, at, context):
             doubling.update(owners)
-    return WHY if any(_reaches(owner, calls) for owner in doubling) else None
+    return WHY if any(_calls_itself(owner, calls) for owner in doubling) else None
 
 
-def _name(command: Command) -> str:
+def _program_name(command: Command) -> str:
     return (command.words[0].text or command.words[0].form) if command.words else ""
 
 
-def _is_doubled(command: Command, at: int, scene: Scene) -> bool:
+def _runs_in_parallel(command: Command, at: int, context: Context) -> bool:
     inside = command.within[max(i for i, one in enumerate(command.within) if one.startswith("function ")) :]
     if "background" in inside or command.stdin_from:
         return True
-    return any(at in other.stdin_from for other in scene.script.commands)
+    return any(at in other.stdin_from for other in context.script.commands)
 
 
-def _reaches(start: str, calls: dict[str, set[str]]) -> bool:
+def _calls_itself(start: str, calls: dict[str, set[str]]) -> bool:
     """Whether a function is called, directly or not, by a function that it calls."""
     waiting = [start]
     seen: set[str] = set()
@@ -55,64 +57,69 @@ def _reaches(start: str, calls: dict[str, set[str]]) -> bool:
     return False
 
 
-def loops(scene: Scene) -> str | None:
+def check_loops(context: Context) -> str | None:
     """`while :; do sh & done`: an endless loop that starts programs without waiting for them."""
-    looped = [command for command in scene.script.commands if "loop" in command.within]
-    started = [command for command in looped if _is_started(command)]
+    looped = [command for command in context.script.commands if "loop" in command.within]
+    started = [command for command in looped if _is_not_awaited(command)]
     # What waits beside the loop holds nothing up.
-    names = {_name(command) for command in looped if not _is_started(command)}
-    if not started or names & _BRAKES:
+    names = {_program_name(command) for command in looped if not _is_not_awaited(command)}
+    if not started or names & _WAITING_PROGRAMS:
         return None
-    is_endless = bool(names & _ENDLESS) or _has_test_of_one(looped) or any(ENDLESS in one.within for one in started)
-    return WHY if is_endless or any(_is_self(command) or _name(command) in SHELLS for command in started) else None
+    is_endless = bool(names & _ENDLESS) or _has_constant_test(looped) or any(ENDLESS in one.within for one in started)
+    return (
+        WHY
+        if is_endless or any(_starts_itself(command) or _program_name(command) in SHELLS for command in started)
+        else None
+    )
 
 
-def _is_started(command: Command) -> bool:
+def _is_not_awaited(command: Command) -> bool:
     """Whether a loop does not wait for *command*. A loop that itself runs in the background does not count."""
     loop = len(command.within) - 1 - command.within[::-1].index("loop")
     return "background" in command.within[loop:]
 
 
-def _has_test_of_one(commands: list[Command]) -> bool:
+def _has_constant_test(commands: list[Command]) -> bool:
     return any(
-        _name(one) in {"[", "[[", "test"} and one.form.strip("[] ").removeprefix("test ") in _TRUTHS for one in commands
+        _program_name(one) in {"[", "[[", "test"} and one.form.strip("[] ").removeprefix("test ") in _CONSTANT_TESTS
+        for one in commands
     )
 
 
-def itself(scene: Scene) -> str | None:
+def check_self_start(context: Context) -> str | None:
     """`$0 | $0 &`, `./$0&`, `%0|%0`: a script that starts a second copy of itself."""
-    found = [command for command in scene.script.commands if _is_self(command)]
+    found = [command for command in context.script.commands if _starts_itself(command)]
     if len(found) > 1 or any("background" in one.within or one.stdin_from for one in found):
         return WHY
     return None
 
 
-def _is_self(command: Command) -> bool:
+def _starts_itself(command: Command) -> bool:
     words = command.words
     if not words:
         return False
     is_shell = (words[0].text or "").rpartition("/")[2] in _STARTERS
-    return _names_self(words[0]) or (is_shell and len(words) > 1 and _names_self(words[1]))
+    return _is_own_path(words[0]) or (is_shell and len(words) > 1 and _is_own_path(words[1]))
 
 
-def _names_self(word: Word) -> bool:
+def _is_own_path(word: Word) -> bool:
     return word.text == "%0" or (
         word.text is None and any(mark in word.form for mark in ("$0", "${0}", "$BASH_SOURCE", "${BASH_SOURCE"))
     )
 
 
-def many(call: Call, scene: Scene) -> str | None:
+def check_parallel_runs(call: Call, context: Context) -> str | None:
     """`xargs -P 0` over an endless or very long input."""
     if not _is_unbounded(call):
         return None
-    for feeder in scene.stdin_from(call):
+    for feeder in context.feeders(call):
         if feeder.name == "yes" or any(arg.text in {"/dev/zero", "/dev/urandom", "/dev/random"} for arg in feeder.args):
             return WHY
-        if feeder.name in {"seq", "jot"} and any(_is_many(arg.text) for arg in operands(feeder.args)):
+        if feeder.name in {"seq", "jot"} and any(_is_too_many(arg.text) for arg in operands(feeder.args)):
             return WHY
-        if feeder.name in {"echo", "printf"} and any(_is_range(word) for word in feeder.command.words):
+        if feeder.name in {"echo", "printf"} and any(_is_long_range(word) for word in feeder.command.words):
             return WHY
-    return WHY if any(text.count("\n") > _MANY for text in fed_texts(call, scene)) else None
+    return WHY if any(text.count("\n") > _TOO_MANY for text in input_texts(call, context)) else None
 
 
 def _is_unbounded(call: Call) -> bool:
@@ -126,10 +133,10 @@ def _is_unbounded(call: Call) -> bool:
     return False
 
 
-def _is_many(text: str) -> bool:
-    return text.isdigit() and (len(text) > len(str(_MANY)) or int(text) >= _MANY)
+def _is_too_many(text: str) -> bool:
+    return text.isdigit() and (len(text) > len(str(_TOO_MANY)) or int(text) >= _TOO_MANY)
 
 
-def _is_range(word: Word) -> bool:
+def _is_long_range(word: Word) -> bool:
     _start, dots, end = word.form.strip("{}").partition("..")
-    return bool(dots) and _is_many(end)
+    return bool(dots) and _is_too_many(end)

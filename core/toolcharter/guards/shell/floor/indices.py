@@ -7,8 +7,8 @@ comes from a variable, from input or from a quoted word.
 import re
 from collections.abc import Iterable, Iterator
 
-from toolcharter.guards.shell.floor.context import Scene, base_name
-from toolcharter.guards.shell.floor.interpreters import EVALUATES
+from toolcharter.guards.shell.floor.context import Context, base_name
+from toolcharter.guards.shell.floor.interpreters import EVALUATES_TEXT
 from toolcharter.guards.shell.nodes import Assignment, Command, Word
 
 _INDEX = re.compile(r"[A-Za-z_]\w*\[[^\]]*(?:\$\(|`|\$\{)")
@@ -23,37 +23,43 @@ EVALUATORS = frozenset(
 _OTHER_SHELLS = frozenset({"zsh", "ksh", "mksh"})
 
 
-def may_index(text: str) -> bool:
+def may_hold_index(text: str) -> bool:
     """Whether a text may hold a command in an index: a fast check."""
     return "[" in text and ("$" in text or "`" in text)
 
 
-def evaluated(scene: Scene) -> str | None:
+def check_indices(context: Context) -> str | None:
     """`read 'a[$(TEXT)]'`, `x='a[$(TEXT)]'; echo $((x))`, `${x['$(TEXT)']}`: why a script is catastrophic."""
-    script, commands = scene.script, scene.script.commands
-    if not _may_concern(commands):
+    script, commands = context.script, context.script.commands
+    if not _may_be_relevant(commands):
         return None
     prompts = (
         one.value.text or "" for command in commands for one in command.assignments if _PROMPT.fullmatch(one.name)
     )
-    if (why := next((why for text in prompts if (why := scene.of_text(text))), None)) is not None:
+    if (why := next((why for text in prompts if (why := context.check_source(text))), None)) is not None:
         return why
-    if any("@P}" in form for command in commands for form in _forms(command)):
-        return EVALUATES if any("$(" in text or "`" in text for one in commands for text in _texts(one)) else None
-    if any(_QUOTED_INDEX.search(form) for command in commands for form in _forms(command)):
-        return EVALUATES
-    carried = any(may_index(text) and _EXPRESSION.match(text) for command in commands for text in _texts(command))
-    return EVALUATES if carried and (script.unsupported or any(map(_evaluates, commands))) else None
+    if any("@P}" in form for command in commands for form in _non_literal_forms(command)):
+        return (
+            EVALUATES_TEXT
+            if any("$(" in text or "`" in text for one in commands for text in _possible_names(one))
+            else None
+        )
+    if any(_QUOTED_INDEX.search(form) for command in commands for form in _non_literal_forms(command)):
+        return EVALUATES_TEXT
+    carried = any(
+        may_hold_index(text) and _EXPRESSION.match(text) for command in commands for text in _possible_names(command)
+    )
+    return EVALUATES_TEXT if carried and (script.unsupported or any(map(_evaluates_names, commands))) else None
 
 
-def _may_concern(commands: Iterable[Command]) -> bool:
+def _may_be_relevant(commands: Iterable[Command]) -> bool:
     """Whether *commands* hold a bracket, or a prompt or text that is expanded like one: a fast check that most lines pass."""
     for command in commands:
         for word in command.words:
             text = word.text or word.form
             if "[" in text or "@P}" in text:
                 return True
-        if command.assignments and any(map(may_concern, command.assignments)):
+        if command.assignments and any(map(may_be_evaluated, command.assignments)):
             return True
         for target in command.redirections:
             if "[" in (target.text or ""):
@@ -61,13 +67,13 @@ def _may_concern(commands: Iterable[Command]) -> bool:
     return False
 
 
-def may_concern(one: Assignment) -> bool:
+def may_be_evaluated(one: Assignment) -> bool:
     """Whether an assignment sets a prompt, or holds a bracket or text that is expanded like a prompt."""
     text = f"{one.form} {one.value.text}"
     return "[" in text or "@P}" in text or _PROMPT.fullmatch(one.name) is not None
 
 
-def _texts(command: Command) -> Iterator[str]:
+def _possible_names(command: Command) -> Iterator[str]:
     """The texts of a command that are names, or may become the value of a variable."""
     yield from (word.text or word.form.replace("'", "").replace('"', "") for word in command.words)
     yield from (one.value.text for one in command.assignments if one.value.text)
@@ -75,21 +81,21 @@ def _texts(command: Command) -> Iterator[str]:
     yield from (one.text for one in command.redirections if one.text)
 
 
-def _forms(command: Command) -> Iterator[str]:
+def _non_literal_forms(command: Command) -> Iterator[str]:
     yield from (word.form for word in command.words if word.text is None)
     yield from (one.form for one in command.assignments if one.value.text is None)
 
 
-def _evaluates(command: Command) -> bool:
+def _evaluates_names(command: Command) -> bool:
     words = command.words
     if not words:
         return any("[" in one.form.partition("=")[0] for one in command.assignments)
     at = next((place for place, word in enumerate(words) if word.text not in {"builtin", "command"}), 0)
     name = base_name(words[at].text or "")
-    return name in _OTHER_SHELLS or (name in EVALUATORS and not _is_said(name, words[at + 1 :]))
+    return name in _OTHER_SHELLS or (name in EVALUATORS and not _only_compares(name, words[at + 1 :]))
 
 
-def _is_said(name: str, words: tuple[Word, ...]) -> bool:
+def _only_compares(name: str, words: tuple[Word, ...]) -> bool:
     """Whether a builtin only prints or compares texts."""
     texts = [word.text for word in words]
     if name == "printf":

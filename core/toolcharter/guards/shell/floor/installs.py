@@ -3,7 +3,7 @@
 from itertools import pairwise
 from urllib.parse import urlsplit
 
-from toolcharter.guards.shell.floor.context import Call, Scene
+from toolcharter.guards.shell.floor.context import Call, Context
 
 WHY = "installs code from the network"
 _URLS = (
@@ -23,7 +23,7 @@ _URLS = (
     "bitbucket:",
     "gist:",
 )
-_INDEXES = ("-i", "--index-url", "--extra-index-url", "-f", "--find-links", "--registry", "--source", "-s", "--index", "--default-index", "--trusted-host", "--clear-sources", "--git", "--repository", "-c", "--channel")  # fmt: skip
+_INDEX_OPTIONS = ("-i", "--index-url", "--extra-index-url", "-f", "--find-links", "--registry", "--source", "-s", "--index", "--default-index", "--trusted-host", "--clear-sources", "--git", "--repository", "-c", "--channel")  # fmt: skip
 USUAL_HOSTS = frozenset(
     {"pypi.org", "files.pythonhosted.org", "registry.npmjs.org", "rubygems.org"}
     | {"registry.yarnpkg.com", "index.crates.io", "static.crates.io", "conda.anaconda.org"}
@@ -32,7 +32,7 @@ USUAL_HOSTS = frozenset(
 )
 """The registries that the programs use by default; only over TLS."""
 _THIS_MACHINE = frozenset({"localhost", "127.0.0.1", "::1"})
-_FETCHES = frozenset(
+_FETCHING_WORDS = frozenset(
     {
         "install",
         "i",
@@ -57,27 +57,27 @@ _RUNNERS = frozenset({"npx", "bunx", "uvx", "pnpx", "easy_install", "pipx", "cor
 _GO_HOSTS = ("golang.org/", "google.golang.org/", "github.com/", "gopkg.in/", "go.uber.org/", "k8s.io/", "sigs.k8s.io/", "honnef.co/", "mvdan.cc/", "gitlab.com/", "bitbucket.org/", "gotest.tools/", "go.dev/", "cloud.google.com/", "gorm.io/", "entgo.io/", "helm.sh/", "goa.design/", "modernc.org/", "rsc.io/", "git.sr.ht/", "codeberg.org/", "buf.build/", "connectrpc.com/", "oras.land/", "cuelang.org/", "dario.cat/", "filippo.io/", "go.opentelemetry.io/", "gvisor.dev/", "nhooyr.io/", "tailscale.com/", "9fans.net/", "fyne.io/", "gioui.org/", "gocloud.dev/", "gonum.org/")  # fmt: skip
 
 
-def install(call: Call, _scene: Scene) -> str | None:
+def check_install(call: Call, _context: Context) -> str | None:
     """`pip install git+https://...`, `npm i http://...`, `npx URL`, `gem install -s URL`, `deno run URL`."""
     texts = call.texts
-    if call.name not in _RUNNERS and not _FETCHES & {*texts}:
+    if call.name not in _RUNNERS and not _FETCHING_WORDS & {*texts}:
         return None
     for at, text in enumerate(texts):
         option, _equals, value = text.partition("=")
         before = texts[at - 1] if at else ""
-        is_index = before in _INDEXES or option in _INDEXES
-        if _is_foreign(value if option.startswith("-") else text) or (is_index and before == "--trusted-host"):
+        is_index = before in _INDEX_OPTIONS or option in _INDEX_OPTIONS
+        if _is_foreign_url(value if option.startswith("-") else text) or (is_index and before == "--trusted-host"):
             return WHY
     return None
 
 
-def _is_foreign(text: str) -> bool:
+def _is_foreign_url(text: str) -> bool:
     _name, at, url = text.partition("@") if not text.startswith(_URLS) else ("", "", "")
     url = (url if at else text).strip().lower()
-    return url.startswith(_URLS) and not _is_usual(url)
+    return url.startswith(_URLS) and not _is_usual_registry(url)
 
 
-def _is_usual(url: str) -> bool:
+def _is_usual_registry(url: str) -> bool:
     """Whether the host of a URL is exactly that of a usual registry."""
     try:
         parts = urlsplit(url)
@@ -91,7 +91,7 @@ def _is_usual(url: str) -> bool:
     return parts.scheme == "https" and parts.hostname in USUAL_HOSTS
 
 
-def install_go(call: Call, _scene: Scene) -> str | None:
+def check_go_install(call: Call, _context: Context) -> str | None:
     """`go install evil.example/x@latest`: a module from an unusual host."""
     texts = call.texts
     if not {"install", "run", "get"} & {*texts[:1]}:
@@ -100,16 +100,16 @@ def install_go(call: Call, _scene: Scene) -> str | None:
     return WHY if any(not text.startswith(_GO_HOSTS) for text in remote) else None
 
 
-def module(call: Call, scene: Scene) -> str | None:
+def check_pip_module(call: Call, context: Context) -> str | None:
     """`python -m pip install ...`."""
     for at, word in enumerate(call.command.words[:-1]):
         if word.text == "-m":
             named = call.command.words[at + 1].text
-            return install(call.from_word(at + 1, "pip"), scene) if named in {"pip", "pipx", "uv"} else None
+            return check_install(call.from_word(at + 1, "pip"), context) if named in {"pip", "pipx", "uv"} else None
     return None
 
 
-def container(call: Call, _scene: Scene) -> str | None:
+def check_container_mounts(call: Call, _context: Context) -> str | None:
     """`docker run -v /:/host`: the image's programs get the whole machine."""
     texts = call.texts
     if "--privileged" in texts and ("--pid=host" in texts or ("--pid", "host") in pairwise(texts)):
@@ -120,13 +120,13 @@ def container(call: Call, _scene: Scene) -> str | None:
         for option in ("--volume=", "-v"):
             mount = mount or (text[len(option) :].lstrip("=") if text.startswith(option) else "")
         if text.startswith("--mount=") or before == "--mount":
-            mount = _source_of(text)
-        if mount and _is_whole(mount):
+            mount = _parse_mount(text)
+        if mount and _mounts_system(mount):
             return "hands the whole machine to a container"
     return None
 
 
-def _source_of(text: str) -> str:
+def _parse_mount(text: str) -> str:
     parts: dict[str, str] = {}
     for one in text.removeprefix("--mount=").split(","):
         name, _equals, value = one.partition("=")
@@ -135,7 +135,7 @@ def _source_of(text: str) -> str:
     return f"{parts.get('source') or parts.get('src') or ''}:x{':ro' if is_read_only else ''}"
 
 
-def _is_whole(mount: str) -> bool:
+def _mounts_system(mount: str) -> bool:
     source, _colon, rest = mount.partition(":")
     if not source.startswith(("/", "~")) or rest.endswith((":ro", ",ro")):
         return False

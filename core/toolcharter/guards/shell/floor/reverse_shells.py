@@ -2,8 +2,8 @@
 
 import re
 
-from toolcharter.guards.shell.floor.context import REMOTE_SHELL, Call, Scene
-from toolcharter.guards.shell.floor.data_sources import INTERPRETERS, SHELLS, language, reads_code
+from toolcharter.guards.shell.floor.context import REMOTE_SHELL, Call, Context
+from toolcharter.guards.shell.floor.data_sources import INTERPRETERS, SHELLS, reads_code, without_version
 from toolcharter.guards.shell.programs.launchers import LAUNCHERS, Launcher, after_options
 
 WHY = REMOTE_SHELL
@@ -22,7 +22,7 @@ _FORWARDS = re.compile(r"-[46AaCfGgKkMNnqsTtVvXxYy]*R")
 _INTERACTIVE = re.compile(r"-[a-z]*i[a-z]*")
 
 
-def netcat(call: Call, scene: Scene) -> str | None:
+def check_netcat(call: Call, context: Context) -> str | None:
     """`nc -e`, `nc -c`, `ncat --exec`, and netcat between the ends of a shell."""
     for text in call.texts:
         if text.startswith("--"):
@@ -31,7 +31,7 @@ def netcat(call: Call, scene: Scene) -> str | None:
                 return WHY
         elif text[:1] == "-" and (_starts_program(call, text[1:]) or _may_start_shell(call, text[1:])):
             return WHY
-    return talk(call, scene)
+    return check_shell_feeders(call, context)
 
 
 def _starts_program(call: Call, cluster: str) -> bool:
@@ -53,45 +53,45 @@ def _may_start_shell(call: Call, cluster: str) -> bool:
 
 def _is_shell(text: str) -> bool:
     name = text.rpartition("/")[2].removesuffix(".exe")
-    return name in SHELLS or language(name) in INTERPRETERS
+    return name in SHELLS or without_version(name) in INTERPRETERS
 
 
-def talk(call: Call, scene: Scene) -> str | None:
+def check_shell_feeders(call: Call, context: Context) -> str | None:
     """A program that talks to a remote host and reads the output of a shell."""
     if call.name == "openssl" and "s_client" not in call.texts:
         return None
-    return WHY if any(_speaks(feeder) for feeder in scene.stdin_from(call)) else None
+    return WHY if any(_is_interactive_shell(feeder) for feeder in context.feeders(call)) else None
 
 
-def _speaks(call: Call) -> bool:
+def _is_interactive_shell(call: Call) -> bool:
     """Whether a shell reads its commands from its input."""
     if call.name in SHELLS and any(_INTERACTIVE.fullmatch(text) for text in call.texts):
         return True
     return (
         reads_code(call)
-        and (language(call.name) in SHELLS)
+        and (without_version(call.name) in SHELLS)
         and not any(one.text is not None for one in call.command.redirections)
     )
 
 
-def socat(call: Call, scene: Scene) -> str | None:
+def check_socat(call: Call, context: Context) -> str | None:
     """`socat` that joins a program to the network."""
     lowered = [text.lower() for text in call.texts]
     runs = any(text.startswith(_RUNNING_ADDRESSES) for text in lowered)
     if runs and any(text.startswith(_NETWORK_ADDRESSES) for text in lowered):
         return WHY
-    return talk(call, scene)
+    return check_shell_feeders(call, context)
 
 
-def listens(call: Call, scene: Scene) -> str | None:
+def check_network_feeders(call: Call, context: Context) -> str | None:
     """A shell that is fed by a program that talks to a remote host."""
-    for feeder in scene.stdin_from(call):
+    for feeder in context.feeders(call):
         if feeder.name in _TALKERS and (feeder.name != "openssl" or "s_client" in feeder.texts):
             return WHY
     return None
 
 
-def forward(call: Call, _scene: Scene) -> str | None:
+def check_port_forwarding(call: Call, _context: Context) -> str | None:
     """`ssh -R 8080:localhost:22 host`: users of the remote host reach a service of this machine."""
     words = call.command.words
     valued = LAUNCHERS["ssh"].valued | (frozenset({"-M"}) if call.name == "autossh" else frozenset())
@@ -106,7 +106,7 @@ def forward(call: Call, _scene: Scene) -> str | None:
     return None
 
 
-def terminal(call: Call, _scene: Scene) -> str | None:
+def check_remote_display(call: Call, _context: Context) -> str | None:
     """`xterm -display 203.0.113.7:1`."""
     shown = [
         after for before, after in zip(call.texts, call.texts[1:], strict=False) if before in {"-display", "--display"}
@@ -114,7 +114,7 @@ def terminal(call: Call, _scene: Scene) -> str | None:
     return WHY if any(host.partition(":")[0] not in {"", "localhost", "unix"} for host in shown) else None
 
 
-def shared(call: Call, _scene: Scene) -> str | None:
+def check_shared_terminal(call: Call, _context: Context) -> str | None:
     """`tmate`, `upterm host`, `ttyd bash`, `websocat ws-l:0.0.0.0:80 sh-c:bash`: a terminal for whoever connects."""
     if _HELP & {*call.texts}:
         return None
@@ -125,7 +125,7 @@ def shared(call: Call, _scene: Scene) -> str | None:
     return WHY if is_whole or any(map(_is_shell, call.texts)) else None
 
 
-def module(call: Call, _scene: Scene) -> str | None:
+def check_zsh_sockets(call: Call, _context: Context) -> str | None:
     """`zmodload zsh/net/tcp`, `ztcp`: connections of zsh itself."""
     return WHY if call.name == "ztcp" or any(text.startswith("zsh/net") for text in call.texts) else None
 
@@ -138,6 +138,6 @@ def is_socket(path: str) -> bool:
     return len(parts) == 5 and parts[1] == "dev" and parts[2] in {"", "\x1a"}  # noqa: PLR2004 - "", "dev", protocol, host, port
 
 
-def is_of_this_machine(path: str) -> bool:
+def is_local_socket(path: str) -> bool:
     """Whether the host of such a path is this one: `/dev/tcp/127.0.0.1/22`."""
     return path.split("/")[3:4] in _THIS_MACHINE

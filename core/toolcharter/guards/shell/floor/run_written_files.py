@@ -4,21 +4,21 @@ from collections.abc import Iterator
 from itertools import pairwise
 from posixpath import join
 
-from toolcharter.guards.shell.floor.builds import built
-from toolcharter.guards.shell.floor.context import Call, Scene, base_name
+from toolcharter.guards.shell.floor.builds import check_build
+from toolcharter.guards.shell.floor.context import Call, Context, base_name
 from toolcharter.guards.shell.floor.data_sources import (
     FETCHERS,
     INTERPRETERS,
     SHELLS,
     STANDARD_INPUTS,
-    fed_texts,
-    language,
-    spoken,
+    input_texts,
+    printed_text,
+    without_version,
 )
 from toolcharter.guards.shell.floor.deletes import has_option
-from toolcharter.guards.shell.floor.interpreters import of_code
-from toolcharter.guards.shell.floor.run_later import read_by_others, started_later
-from toolcharter.guards.shell.floor.written_files import ANY_FOLDER, Made, MadeFiles, path_in
+from toolcharter.guards.shell.floor.interpreters import check_code
+from toolcharter.guards.shell.floor.run_later import check_readers, check_startup_files
+from toolcharter.guards.shell.floor.written_files import ANY_FOLDER, WrittenFile, WrittenFiles, resolve_path
 from toolcharter.guards.shell.nodes import Command, Word
 
 _BINARY_DECODERS = frozenset({"base64", "base32", "basenc", "xxd", "uudecode", "openssl", "gbase64"})
@@ -33,14 +33,16 @@ _OUTPUTS = {
 }
 _SHELL_VALUED = frozenset({"-o", "+o", "-O", "+O"})
 _INSTALLERS = frozenset({"dpkg", "rpm", "apt", "apt-get", "yum", "dnf", "installer"})
-_NAMED_LAST = frozenset({"scp", "rsync", "certutil", "sftp", "tftp", "bitsadmin"})
-_KEEPERS = frozenset({"tee", "gtee", "sponge", "dd", "gdd", "sort", "cp", "install", "uniq"})
+_OUTPUT_NAMED_LAST = frozenset({"scp", "rsync", "certutil", "sftp", "tftp", "bitsadmin"})
+_INPUT_WRITERS = frozenset({"tee", "gtee", "sponge", "dd", "gdd", "sort", "cp", "install", "uniq"})
 """Programs that write their input to a file that is an argument."""
 _COPIERS = frozenset({"cp", "install", "uniq"})
-_HANDERS = frozenset(
+_PASS_THROUGH = frozenset(
     {"cat", "tee", "head", "tail", "sort", "uniq", "sed", "yes", "jq", "nl", "fmt", "paste", "dd", "envsubst"}
 )
-_OBSCURERS = frozenset({"rev", "tr", "base64", "xxd", "od", "fold", "cut", "tac", "gpg", "openssl", "rot13", "iconv"})
+_TRANSFORMERS = frozenset(
+    {"rev", "tr", "base64", "xxd", "od", "fold", "cut", "tac", "gpg", "openssl", "rot13", "iconv"}
+)
 _NAMED_BY_URL = frozenset({"wget", "wget2", "aria2c", "axel", "fetch", "lwp-download"})
 
 
@@ -54,29 +56,33 @@ _CLONES = {
 }
 _UNPACKERS = frozenset({"tar", "gtar", "bsdtar", "unzip", "cpio", "7z", "7za", "unrar"})
 _CLONING = frozenset({"submodule"}).union(*_CLONES.values())
-_BRINGERS = _UNPACKERS | _CLONES.keys()
+_FOLDER_CREATORS = _UNPACKERS | _CLONES.keys()
 _UNPACKED_TO = frozenset({"-C", "--directory", "-d", "-D"})
 # Windows looks for a program in the working folder, too.
 _WINDOWS_PROGRAMS = (".exe", ".bat", ".cmd", ".com", ".ps1")
 
 
-def made_and_run(scene: Scene) -> str | None:
+def check_written_files(context: Context) -> str | None:
     """Why a script is catastrophic because of a file that it writes and runs; None if it is not."""
-    made = MadeFiles()
-    for at, command in enumerate(scene.script.commands):
-        for call in scene.chain(at):
-            if made and (why := _run(call, scene, made) or read_by_others(call, scene, made) or built(call, made)):
+    written = WrittenFiles()
+    for at, command in enumerate(context.script.commands):
+        for call in context.calls_at(at):
+            if written and (
+                why := _check_run(call, context, written)
+                or check_readers(call, context, written)
+                or check_build(call, written)
+            ):
                 return why
-            _note(call, scene, made)
-        _note_redirected(command, at, scene, made)
-        if command.assignments and (why := _run_at_start(command, scene, made)):
+            _record_writes(call, context, written)
+        _record_redirections(command, at, context, written)
+        if command.assignments and (why := _check_start_files(command, context, written)):
             return why
-        if made and (why := started_later(scene, made)):
+        if written and (why := check_startup_files(context, written)):
             return why
     return None
 
 
-def may_clone(command: Command) -> bool:
+def may_fetch_folder(command: Command) -> bool:
     """Whether a command may fetch a folder: a fast check."""
     if base_name(command.words[0].text or "") not in _CLONES:
         return False
@@ -84,25 +90,29 @@ def may_clone(command: Command) -> bool:
     return None in texts or not _CLONING.isdisjoint(texts)
 
 
-def _note(call: Call, scene: Scene, made: MadeFiles) -> None:
+def _record_writes(call: Call, context: Context, written: WrittenFiles) -> None:
     words = call.command.words
-    if call.name in _BRINGERS:
+    if call.name in _FOLDER_CREATORS:
         start = join("", *(after for before, after in pairwise(call.texts) if before == "-C" and call.name == "git"))
-        for folder in (*_cloned(call), *_submodules(call), *_unpacked(call, scene, made)):
-            made[f"{path_in(join(start, folder), call.command)}/"] = Made("runs code from the network")
+        for folder in (*_cloned_folders(call), *_submodule_folders(call), *_unpacked_folders(call, context, written)):
+            written[f"{resolve_path(join(start, folder), call.command)}/"] = WrittenFile("runs code from the network")
     if call.name in FETCHERS:
-        for name in _outputs(call):
-            made[path_in(name, call.command)] = Made("runs code from the network")
-    elif call.name in _KEEPERS and (names := [*_kept_in(call)]) and (holds := _kept(call, scene)) is not None:
+        for name in _download_files(call):
+            written[resolve_path(name, call.command)] = WrittenFile("runs code from the network")
+    elif (
+        call.name in _INPUT_WRITERS
+        and (names := [*_input_targets(call)])
+        and (holds := _input_content(call, context)) is not None
+    ):
         for name in names:
-            _keep(made, path_in(name, call.command), holds, adds=has_option(call.args, "a", "append"))
+            _record_content(written, resolve_path(name, call.command), holds, adds=has_option(call.args, "a", "append"))
     elif call.name in {"mv", "cp", "ln", "install"} and len(words) > 2:  # noqa: PLR2004 - source and target
-        source = made.of(path_in(words[-2], call.command))
+        source = written.find(resolve_path(words[-2], call.command))
         if source is not None:
-            made[path_in(words[-1], call.command)] = source
+            written[resolve_path(words[-1], call.command)] = source
 
 
-def _kept_in(call: Call) -> Iterator[Word | str]:
+def _input_targets(call: Call) -> Iterator[Word | str]:
     """The files that a program writes its input to: `tee FILE`, `dd of=FILE`, `sort -o FILE`, `cp /dev/stdin FILE`."""
     words = call.command.words
     if call.name in {"dd", "gdd"}:
@@ -117,58 +127,58 @@ def _kept_in(call: Call) -> Iterator[Word | str]:
         yield from (word for word in words[1:] if word.form[:1] != "-")
 
 
-def _kept(call: Call, scene: Scene) -> Made | None:
+def _input_content(call: Call, context: Context) -> WrittenFile | None:
     """The input of a program that writes it unchanged."""
-    if any(one.name in FETCHERS and one.name != "openssl" for one in scene.stdin_from(call)):
-        return Made("runs code from the network")
-    stdin_from = [*scene.stdin_from(call)]
-    if any(one.name in _BINARY_DECODERS for one in stdin_from) or _is_obscured(stdin_from, scene):
-        return Made("runs decoded text as code")
-    texts = [*fed_texts(call, scene), *(text for one in stdin_from for text in _said(one, scene))]
-    return Made(None, "\n".join(dict.fromkeys(texts))) if texts else None
+    if any(one.name in FETCHERS and one.name != "openssl" for one in context.feeders(call)):
+        return WrittenFile("runs code from the network")
+    stdin_from = [*context.feeders(call)]
+    if any(one.name in _BINARY_DECODERS for one in stdin_from) or _is_transformed(stdin_from, context):
+        return WrittenFile("runs decoded text as code")
+    texts = [*input_texts(call, context), *(text for one in stdin_from for text in _printed_texts(one, context))]
+    return WrittenFile(None, "\n".join(dict.fromkeys(texts))) if texts else None
 
 
-def _said(call: Call, scene: Scene) -> Iterator[str]:
+def _printed_texts(call: Call, context: Context) -> Iterator[str]:
     """The worst possible output of `echo` or `printf`; for other programs, the text that they may pass on from their input."""
-    said = spoken(call)
+    said = printed_text(call)
     if said is not None:
         yield said
     elif call.name in {"echo", "printf"}:
         yield " ".join(call.texts)
-    elif call.name in _HANDERS:
-        yield from fed_texts(call, scene)
+    elif call.name in _PASS_THROUGH:
+        yield from input_texts(call, context)
         yield from (text.strip() for text in call.texts if " " in text and call.name in {"yes", "jq"})
 
 
-def _is_obscured(calls: list[Call], scene: Scene) -> bool:
+def _is_transformed(calls: list[Call], context: Context) -> bool:
     """Whether one of *calls* decodes or changes text, so that its output is not text of the line."""
-    return any(call.name in _OBSCURERS and any(True for _ in fed_texts(call, scene)) for call in calls)
+    return any(call.name in _TRANSFORMERS and any(True for _ in input_texts(call, context)) for call in calls)
 
 
-def _keep(made: MadeFiles, path: str, holds: Made, *, adds: bool) -> None:
+def _record_content(written: WrittenFiles, path: str, holds: WrittenFile, *, adds: bool) -> None:
     """Record the content of a file; with *adds*, behind its previous content."""
-    before = made.of(path) if adds else None
+    before = written.find(path) if adds else None
     if before is None:
-        made[path] = holds
+        written[path] = holds
     elif before.why is None:
-        made[path] = Made(holds.why, f"{before.text or ''}{holds.text or ''}")
+        written[path] = WrittenFile(holds.why, f"{before.text or ''}{holds.text or ''}")
 
 
-def _run_at_start(command: Command, scene: Scene, made: MadeFiles) -> str | None:
+def _check_start_files(command: Command, context: Context, written: WrittenFiles) -> str | None:
     """`BASH_ENV=FILE bash`, `PATH=.:$PATH FILE`."""
     for one in command.assignments:
         if one.name in {"BASH_ENV", "ENV"}:
-            found = made.of(path_in(one.value, command))
+            found = written.find(resolve_path(one.value, command))
         elif one.name == "PATH" and command.words:
-            found = made.of(path_in(command.words[0], command))
+            found = written.find(resolve_path(command.words[0], command))
         else:
             continue
-        if found is not None and (why := found.why or scene.of_text(found.text or "")):
+        if found is not None and (why := found.why or context.check_source(found.text or "")):
             return why
     return None
 
 
-def _cloned(call: Call) -> Iterator[str]:
+def _cloned_folders(call: Call) -> Iterator[str]:
     """The folder that `git clone URL` or a similar command creates."""
     texts = [text for text in call.texts if text[:1] != "-"]
     at = next((place for place, text in enumerate(texts) if text in _CLONES.get(call.name, ())), len(texts))
@@ -181,7 +191,7 @@ def _cloned(call: Call) -> Iterator[str]:
         yield rest[-1] if rest else source.rstrip("/").removesuffix(".git").rpartition("/")[2].rpartition(":")[2]
 
 
-def _submodules(call: Call) -> Iterator[str]:
+def _submodule_folders(call: Call) -> Iterator[str]:
     """The folders that `git submodule add URL` and `git submodule update` fill; any folder if the command names none."""
     texts = [text for text in call.texts if text[:1] != "-"]
     if call.name != "git" or "submodule" not in texts[:-1]:
@@ -199,48 +209,48 @@ def _last_part(source: str) -> str:
     return source.rstrip("/").removesuffix(".git").rpartition("/")[2].rpartition(":")[2] if ":" in source else source
 
 
-def _unpacked(call: Call, scene: Scene, made: MadeFiles) -> Iterator[str]:
+def _unpacked_folders(call: Call, context: Context, written: WrittenFiles) -> Iterator[str]:
     """The folders into which a downloaded archive is unpacked."""
     if call.name not in _UNPACKERS:
         return
-    named = (made.of(path_in(word, call.command)) for word in call.command.words[1:])
+    named = (written.find(resolve_path(word, call.command)) for word in call.command.words[1:])
     is_fetched = any(one is not None and one.why for one in named)
-    if is_fetched or any(one.name in FETCHERS and one.name != "openssl" for one in scene.stdin_from(call)):
+    if is_fetched or any(one.name in FETCHERS and one.name != "openssl" for one in context.feeders(call)):
         folders = [after for before, after in pairwise(call.texts) if before in _UNPACKED_TO]
         folders += [text.partition("=")[2] for text in call.texts if text.startswith("--directory=")]
         yield folders[-1] if folders else "."
 
 
-def _outputs(call: Call) -> list[Word | str]:
+def _download_files(call: Call) -> list[Word | str]:
     """The files that a program writes its download to."""
-    if call.name in _NAMED_LAST:
-        return [*call.command.words[2:], *_copied(call)]
+    if call.name in _OUTPUT_NAMED_LAST:
+        return [*call.command.words[2:], *_copied_files(call)]
     options = _OUTPUTS.get(call.name, ("-o", "-O", "--output"))
     words = call.command.words
     found: list[Word | str] = []
     for at, word in enumerate(words):
         text = word.text or word.prefix
-        if text in options or _ends_in(text, options):
+        if text in options or _ends_with_option(text, options):
             found += words[at + 1 : at + 2]
         elif text[:2] in options and text[2:]:
             found.append(text[2:])
         elif text.partition("=")[0] in options:
             found.append(text.partition("=")[2])
-    return found or [*_by_url(call)]
+    return found or [*_files_named_by_url(call)]
 
 
-def _copied(call: Call) -> Iterator[str]:
+def _copied_files(call: Call) -> Iterator[str]:
     """The copied files, with their own names in the last operand, which is a folder."""
     *sources, folder = [text for text in call.texts if text[:1] != "-"] or [""]
     yield from (join(folder, text.rpartition("/")[2].rpartition(":")[2]) for text in sources if ":" in text)
 
 
-def _ends_in(text: str, options: tuple[str, ...]) -> bool:
+def _ends_with_option(text: str, options: tuple[str, ...]) -> bool:
     """Whether a cluster such as `-fsSLo` ends in one of the short options."""
     return text[:1] == "-" and text[1:].isalpha() and f"-{text[-1]}" in options
 
 
-def _by_url(call: Call) -> Iterator[str]:
+def _files_named_by_url(call: Call) -> Iterator[str]:
     """The files named after the last parts of the URLs."""
     if call.name not in _NAMED_BY_URL and not has_option(call.args, "O", "remote-name"):
         return
@@ -249,52 +259,52 @@ def _by_url(call: Call) -> Iterator[str]:
     yield from (join(folder, name) for folder in (*folders, "") for name in names if name)
 
 
-def _note_redirected(command: Command, at: int, scene: Scene, made: MadeFiles) -> None:
+def _record_redirections(command: Command, at: int, context: Context, written: WrittenFiles) -> None:
     targets = [one.target for one in command.redirections if one.operator in {">", ">>", ">|", "&>"} and one.target]
     if not targets:
         return
-    holds = _holds(command, at, scene)
+    holds = _output_content(command, at, context)
     if holds is not None:
         adds = any(one.operator == ">>" for one in command.redirections)
         for target in targets:
-            _keep(made, path_in(target, command), holds, adds=adds)
+            _record_content(written, resolve_path(target, command), holds, adds=adds)
 
 
-def _holds(command: Command, at: int, scene: Scene) -> Made | None:
-    calls = [*scene.chain(at), *(call for feeder in command.stdin_from for call in scene.chain(feeder))]
+def _output_content(command: Command, at: int, context: Context) -> WrittenFile | None:
+    calls = [*context.calls_at(at), *(call for feeder in command.stdin_from for call in context.calls_at(feeder))]
     if any(call.name in FETCHERS and call.name != "openssl" for call in calls):
-        return Made("runs code from the network")
+        return WrittenFile("runs code from the network")
     if any(call.name in _BINARY_DECODERS for call in calls):
-        return Made("runs decoded text as code")
-    if _is_obscured(calls, scene):
-        return Made("runs decoded text as code")
+        return WrittenFile("runs decoded text as code")
+    if _is_transformed(calls, context):
+        return WrittenFile("runs decoded text as code")
     if not command.words or command.words[0].text == "exec":
-        return _of_group(command, at, scene)
+        return _group_content(command, at, context)
     text = next((one.text for one in command.redirections if one.text is not None), None)
     for call in calls:
-        text = text if text is not None else next(_said(call, scene), None)
+        text = text if text is not None else next(_printed_texts(call, context), None)
     # `echo` ends its text with a newline, `printf` does not.
     end = "\n" if command.words[0].text == "echo" and text is not None else ""
-    return Made(None, text + end) if text is not None else None
+    return WrittenFile(None, text + end) if text is not None else None
 
 
-def _of_group(command: Command, at: int, scene: Scene) -> Made | None:
+def _group_content(command: Command, at: int, context: Context) -> WrittenFile | None:
     """The content that `{ ...; } >FILE` writes, or all commands behind `exec >FILE`: the text of their `echo` and `printf`."""
-    commands = scene.script.commands
+    commands = context.script.commands
     others = range(at + 1, len(commands)) if command.words else range(at)
     texts = [
         text
         for place in others
         if not commands[place].redirections
-        for call in scene.chain(place)
-        for text in _said(call, scene)
+        for call in context.calls_at(place)
+        for text in _printed_texts(call, context)
     ]
-    return Made(None, "\n".join(texts)) if texts else None
+    return WrittenFile(None, "\n".join(texts)) if texts else None
 
 
-def _run(call: Call, scene: Scene, made: MadeFiles) -> str | None:
+def _check_run(call: Call, context: Context, written: WrittenFiles) -> str | None:
     words = call.command.words
-    name = language(call.name)
+    name = without_version(call.name)
     is_path = words[0].text is None or "/" in words[0].text or words[0].text.lower().endswith(_WINDOWS_PROGRAMS)
     candidates = [words[0]] if is_path else []
     if call.name in _INSTALLERS:
@@ -306,17 +316,17 @@ def _run(call: Call, scene: Scene, made: MadeFiles) -> str | None:
         one.target for one in call.command.redirections if one.operator == "<" and one.target and name in SHELLS
     ]
     if name in SHELLS or name in INTERPRETERS:
-        candidates += [word for one in scene.stdin_from(call) if one.name == "cat" for word in one.command.words[1:]]
+        candidates += [word for one in context.feeders(call) if one.name == "cat" for word in one.command.words[1:]]
     for word in candidates:
-        found = made.of(path_in(word, call.command))
-        if found is not None and (why := found.why or _of_text(call, scene, name, found.text)):
+        found = written.find(resolve_path(word, call.command))
+        if found is not None and (why := found.why or _check_text(call, context, name, found.text)):
             return why
     return None
 
 
-def _of_text(call: Call, scene: Scene, name: str, text: str | None) -> str | None:
+def _check_text(call: Call, context: Context, name: str, text: str | None) -> str | None:
     if text is None:
         return None
     if name in INTERPRETERS or name == "go":
-        return of_code(call, scene, name, text)
-    return scene.of_text(text)
+        return check_code(call, context, name, text)
+    return context.check_source(text)

@@ -1,24 +1,32 @@
 """Commands of Windows that destroy a system. POSIX shells may pass them on to `cmd` and PowerShell."""
 
-from toolcharter.guards.shell.floor.context import Call, Scene
+from toolcharter.guards.shell.floor.context import Call, Context
 from toolcharter.guards.shell.floor.word_texts import QUOTED_GLOB, Arg
 
-_ALL = frozenset({"*", "*.*", ".", "..", "\\", "/", "./*", ".\\*", "..\\*", "../*", "~", "~/", "/*"})
+_WHOLE_FOLDERS = frozenset({"*", "*.*", ".", "..", "\\", "/", "./*", ".\\*", "..\\*", "../*", "~", "~/", "/*"})
 _VITAL = frozenset({"users", "windows", "system32", "program files", "programdata", "boot", "documents and settings"})
 _LISTERS = frozenset({"get-childitem", "gci", "dir", "ls", "get-item", "gi"})
 _REMOVERS = frozenset({"remove-item", "ri", "rm", "del", "erase", "rd", "rmdir"})
 # Source: sc.exe and net of Windows; the names of the services of Defender, of its firewall and of the event log.
-_GUARDS = frozenset({"windefend", "wdnissvc", "sense", "mpssvc", "bfe", "wscsvc", "eventlog", "winmgmt", "rpcss"})
+_VITAL_SERVICES = frozenset(
+    {"windefend", "wdnissvc", "sense", "mpssvc", "bfe", "wscsvc", "eventlog", "winmgmt", "rpcss"}
+)
 _POWERSHELL_SWITCHES = ("-r", "-rec", "-recurse")
-_TAKES_ALL = {"rd": ("/s",), "rmdir": ("/s",), "del": ("/s", "/f", "/q"), "erase": ("/s", "/f", "/q"), "deltree": ()}
+_RECURSIVE_SWITCHES = {
+    "rd": ("/s",),
+    "rmdir": ("/s",),
+    "del": ("/s", "/f", "/q"),
+    "erase": ("/s", "/f", "/q"),
+    "deltree": (),
+}
 
 
-def delete(call: Call, scene: Scene) -> str | None:
+def check_delete(call: Call, context: Context) -> str | None:
     """`del`, `rd`, `deltree`, `Remove-Item`: drives, the system, and everything in the working folder."""
     # A backslash before a blank is bash's: of `C:\ -Recurse` it makes one word.
     parts = [part for text in call.texts for part in text.split()]
     switches = {one.lower() for part in parts for one in _switches(part)}
-    wanted = _TAKES_ALL.get(call.name)
+    wanted = _RECURSIVE_SWITCHES.get(call.name)
     is_meant = (
         bool(switches & set(_POWERSHELL_SWITCHES)) if wanted is None else not wanted or bool(switches & {*wanted})
     )
@@ -26,7 +34,7 @@ def delete(call: Call, scene: Scene) -> str | None:
         return None
     listed = [
         Arg(part)
-        for one in scene.stdin_from(call)
+        for one in context.feeders(call)
         if one.name in _LISTERS
         for text in one.texts
         for part in text.split()
@@ -34,15 +42,20 @@ def delete(call: Call, scene: Scene) -> str | None:
     for arg in (*call.args, *map(Arg, parts), *listed):
         if arg.text[:1] == "-" or _switches(arg.text):
             continue
-        if is_vital(arg.text) or scene.loss(call, arg):
+        if is_vital_path(arg.text) or context.loss(call, arg):
             return "deletes a disk, the system or all that lies here"
     return None
 
 
-def is_vital(text: str) -> bool:
+def is_vital_path(text: str) -> bool:
     r"""Whether a Windows path is a drive, the whole content of a folder, or a part of the system: `C:\`, `*`, `C:\Users`."""
     lowered = text.lower().replace("/", "\\").replace(QUOTED_GLOB, "*").rstrip("\\")
-    if text.lower() in _ALL or "userprofile" in lowered or "systemroot" in lowered or "systemdrive" in lowered:
+    if (
+        text.lower() in _WHOLE_FOLDERS
+        or "userprofile" in lowered
+        or "systemroot" in lowered
+        or "systemdrive" in lowered
+    ):
         return True
     drive, colon, rest = lowered.partition(":")
     if not colon or len(drive) > 1:
@@ -58,23 +71,23 @@ def _switches(text: str) -> tuple[str, ...]:
     return (text,) if text[:1] == "-" else ()
 
 
-def format_drive(call: Call, scene: Scene) -> str | None:
+def check_format(call: Call, context: Context) -> str | None:
     """`format C:`; without a drive, `format` is another program."""
     for arg in call.args:
         lowered = arg.text.lower()
-        if (len(lowered.rstrip("\\/")) == 2 and lowered[1:2] == ":") or scene.disk(call, arg):  # noqa: PLR2004 - `c:`
+        if (len(lowered.rstrip("\\/")) == 2 and lowered[1:2] == ":") or context.disk(call, arg):  # noqa: PLR2004 - `c:`
             return "destroys a disk (format)"
     return None
 
 
-def run_remote(call: Call, _scene: Scene) -> str | None:
+def check_remote_script(call: Call, _context: Context) -> str | None:
     """`mshta http://...`, `regsvr32 /i:http://...`, `msiexec /i http://...`, `certutil -urlcache`: fetch and run."""
     if any("://" in text or text.lower().startswith(("javascript:", "vbscript:", "\\\\")) for text in call.texts):
         return "runs code from the network"
     return None
 
 
-def power_shell(call: Call, _scene: Scene) -> str | None:
+def check_powershell(call: Call, _context: Context) -> str | None:
     """`powershell -EncodedCommand`, and text that fetches and runs code."""
     for text in call.texts:
         lowered = text.lower()
@@ -86,10 +99,10 @@ def power_shell(call: Call, _scene: Scene) -> str | None:
             return "runs decoded text as code"
         if lowered == "-ec":
             return "runs decoded text as code"
-    return script_of_power_shell(" ".join(call.texts))
+    return check_powershell_source(" ".join(call.texts))
 
 
-def script_of_power_shell(source: str) -> str | None:
+def check_powershell_source(source: str) -> str | None:
     """Why the PowerShell script *source* is catastrophic."""
     lowered = source.lower()
     runs = "invoke-expression" in lowered or "iex" in lowered
@@ -101,37 +114,39 @@ def script_of_power_shell(source: str) -> str | None:
     if any(word in {"stop-computer", "restart-computer", "clear-disk", "format-volume"} for word in words):
         return "takes the system away"
     deletes = not _REMOVERS.isdisjoint(words) and any(word.startswith("-r") for word in words)
-    return "deletes a disk or the system" if deletes and any(is_vital(word.strip("'\"")) for word in words) else None
+    return (
+        "deletes a disk or the system" if deletes and any(is_vital_path(word.strip("'\"")) for word in words) else None
+    )
 
 
-def invoke(call: Call, scene: Scene) -> str | None:
+def check_invoke_expression(call: Call, context: Context) -> str | None:
     """`iex`: it runs text that is no literal, or that is fetched."""
     fetched = any(
         one.name in {"iwr", "irm", "curl", "wget", "invoke-webrequest", "invoke-restmethod"}
-        for one in scene.stdin_from(call)
+        for one in context.feeders(call)
     )
     if fetched:
         return "runs code from the network"
     if any(word.text is None for word in call.command.words[1:]):
         return "evaluates text as code"
-    return script_of_power_shell("iex " + " ".join(call.texts))
+    return check_powershell_source("iex " + " ".join(call.texts))
 
 
-def service(call: Call, _scene: Scene) -> str | None:
+def check_service(call: Call, _context: Context) -> str | None:
     """`sc stop WinDefend`, `net stop eventlog`: services that protect Windows, or that it stands on."""
     texts = [text.lower() for text in call.texts]
     is_ended = not {"stop", "delete", "config"}.isdisjoint(texts[:2])
-    return "takes the system away" if is_ended and not _GUARDS.isdisjoint(texts) else None
+    return "takes the system away" if is_ended and not _VITAL_SERVICES.isdisjoint(texts) else None
 
 
-def permissions(call: Call, _scene: Scene) -> str | None:
+def check_permissions(call: Call, _context: Context) -> str | None:
     r"""`takeown /f C:\ /r`, `icacls C:\ /grant Everyone:F /t`: a whole drive, or the system."""
     texts = [part for text in call.texts for part in text.lower().split()]  # As in `delete`.
-    is_whole = not {"/r", "/t"}.isdisjoint(texts) and any(map(is_vital, texts))
+    is_whole = not {"/r", "/t"}.isdisjoint(texts) and any(map(is_vital_path, texts))
     return "changes who may use the whole system" if is_whole else None
 
 
-def registry(call: Call, _scene: Scene) -> str | None:
+def check_registry(call: Call, _context: Context) -> str | None:
     r"""`reg delete HKLM\Software`: it deletes the configuration of Windows."""
     texts = [text.lower() for text in call.texts]
     is_vital_key = any(text.startswith(("hklm", "hkey_local_machine", "hkcr", "hkey_classes_root")) for text in texts)

@@ -17,8 +17,8 @@ _MAX_DEPTH = 8
 # `{a..z}` where nobody has said what it becomes.
 _SEQUENCE = re.compile(r"\{[^{}]*\.\.[^{}]*\}")
 # Variables that hold a place; the rest are taken for unset.
-_HERE = frozenset({"PWD", "WORKSPACE", "GITHUB_WORKSPACE", "CI_PROJECT_DIR", "OLDPWD"})
-_PLACES = {"TMPDIR": "/tmp", "TMP": "/tmp", "TEMP": "/tmp", "IFS": " ", "USER": OPAQUE, "RANDOM": OPAQUE}  # noqa: S108 - compared with, never opened
+_WORKSPACE_VARIABLES = frozenset({"PWD", "WORKSPACE", "GITHUB_WORKSPACE", "CI_PROJECT_DIR", "OLDPWD"})
+_KNOWN_VALUES = {"TMPDIR": "/tmp", "TMP": "/tmp", "TEMP": "/tmp", "IFS": " ", "USER": OPAQUE, "RANDOM": OPAQUE}  # noqa: S108 - compared with, never opened
 _HERE_COMMANDS = frozenset({"pwd", "git rev-parse --show-toplevel"})
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "\\": "\\", "'": "'", '"': '"'}
 _BASES = {"x": (16, 2), "u": (16, 4), "U": (16, 8)}
@@ -32,36 +32,38 @@ class Arg(NamedTuple):
     """Whether it is certainly that text; if not, `*`, `?` and `[` in it match names."""
 
 
-def args_of(words: tuple[Word, ...], home: str) -> tuple[Arg, ...]:
+def possible_args(words: tuple[Word, ...], home: str) -> tuple[Arg, ...]:
     """All possible texts of *words*, one after the other; a word may have several."""
     found: list[Arg] = []
     for word in words:
         if word.text is not None:
             found.append(Arg(word.text))
         else:
-            found += readings(word, home)
+            found += possible_texts(word, home)
     return tuple(found)
 
 
-def readings(word: Word, home: str) -> Iterator[Arg]:
+def possible_texts(word: Word, home: str) -> Iterator[Arg]:
     """The possible texts of one word; a word that splits gives its parts."""
     if word.text is not None:
         yield Arg(word.text)
         return
-    for text in (_at_home(hint, home) for hint in word.hints) if word.hints else (_Reader(word.form, home).read(),):
+    for text in (
+        (_expand_tilde(hint, home) for hint in word.hints) if word.hints else (_WordExpander(word.form, home).read(),)
+    ):
         for part in text.split() if word.splits else (text,):
             yield Arg(_SEQUENCE.sub("?", part), is_fixed=False)
 
 
-def _at_home(hint: str, home: str) -> str:
+def _expand_tilde(hint: str, home: str) -> str:
     """A hint with the home folder in place of a leading tilde."""
     name, slash, rest = hint.partition("/")
     return home + slash + rest if name[:1] == "~" else hint
 
 
-def written(word: Word, home: str = "") -> str:
+def likely_text(word: Word, home: str = "") -> str:
     """The most likely text of a word."""
-    return next((arg.text for arg in readings(word, home)), "")
+    return next((arg.text for arg in possible_texts(word, home)), "")
 
 
 def decode_escapes(text: str) -> str:
@@ -73,7 +75,7 @@ def decode_escapes(text: str) -> str:
     found, at = [parts[0]], 1
     while at < len(parts):
         if parts[at]:
-            found.append(_escape(parts[at]))
+            found.append(_decode_escape(parts[at]))
         else:
             found.append("\\" + (parts[at + 1] if at + 1 < len(parts) else ""))
             at += 1
@@ -81,17 +83,17 @@ def decode_escapes(text: str) -> str:
     return "".join(found)
 
 
-def _escape(rest: str) -> str:
+def _decode_escape(rest: str) -> str:
     first = rest[0]
     if first in _BASES:
         base, most = _BASES[first]
-        return _number(rest, 1, base, most)
+        return _decode_number(rest, 1, base, most)
     if first in "01234567":
-        return _number(rest, 0, 8, 4 if first == "0" else 3)
+        return _decode_number(rest, 0, 8, 4 if first == "0" else 3)
     return _ESCAPES.get(first, "\\" + first) + rest[1:]
 
 
-def _number(rest: str, start: int, base: int, most: int) -> str:
+def _decode_number(rest: str, start: int, base: int, most: int) -> str:
     digits = "0123456789abcdef"[:base]
     end = start
     while end < len(rest) and end - start < most and rest[end].lower() in digits:
@@ -101,7 +103,7 @@ def _number(rest: str, start: int, base: int, most: int) -> str:
     return chr(min(int(rest[start:end], base), 0x10FFFF)) + rest[end:]
 
 
-class _Reader:
+class _WordExpander:
     """One pass over the source of a word: it removes quotes and replaces variables and substitutions by their worst values."""
 
     def __init__(self, form: str, home: str, depth: int = 0) -> None:
@@ -209,7 +211,7 @@ class _Reader:
     def _value(self, name: str) -> str:
         if name in {"HOME", "USERPROFILE"}:
             return self._home
-        return "." if name in _HERE else _PLACES.get(name, "")
+        return "." if name in _WORKSPACE_VARIABLES else _KNOWN_VALUES.get(name, "")
 
     def _parameter(self, inside: str) -> str:
         end = 0
@@ -225,7 +227,7 @@ class _Reader:
         return value
 
     def _default(self, source: str) -> str:
-        return _Reader(source, self._home, self._depth + 1).read() if self._depth < _MAX_DEPTH else OPAQUE
+        return _WordExpander(source, self._home, self._depth + 1).read() if self._depth < _MAX_DEPTH else OPAQUE
 
     def _closing_brace(self, start: int) -> int:
         depth, at = 1, start

@@ -9,7 +9,7 @@ ANY_FOLDER = "*"
 """A path component that means any folder, where the script does not determine which."""
 
 
-class Made(NamedTuple):
+class WrittenFile(NamedTuple):
     """The content of a file."""
 
     why: str | None = None
@@ -18,17 +18,17 @@ class Made(NamedTuple):
     """Its content, if the script contains it."""
 
 
-class MadeFiles(dict[str, Made]):
+class WrittenFiles(dict[str, WrittenFile]):
     """The content of files by path; a path that ends with a slash means everything below a folder."""
 
-    def of(self, path: str) -> Made | None:
+    def find(self, path: str) -> WrittenFile | None:
         """The content of the file at *path*; None if the script does not write it."""
         if path in self:
             return self[path]
-        return next((self[one] for one in self if one.endswith("/") and _holds(one, path)), None)
+        return next((self[one] for one in self if one.endswith("/") and _contains(one, path)), None)
 
 
-def _holds(folder: str, path: str) -> bool:
+def _contains(folder: str, path: str) -> bool:
     is_relative = not path.startswith(("/", "../"))
     if folder.endswith(f"{ANY_FOLDER}/"):
         above = folder[:-2]
@@ -36,7 +36,7 @@ def _holds(folder: str, path: str) -> bool:
     return path.startswith(folder) or (folder == "./" and is_relative)
 
 
-def path_in(word: Word | str, command: Command) -> str:
+def resolve_path(word: Word | str, command: Command) -> str:
     """The path *word* of *command*, relative to the folder in which the script begins."""
     name = word if isinstance(word, str) else word.text or word.form.strip('"')
     folder = command.folders[0] if command.folders else "."

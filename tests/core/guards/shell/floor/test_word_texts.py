@@ -1,6 +1,6 @@
 from tests.rows import each_row
 
-from toolcharter.guards.shell.floor.word_texts import OPAQUE, decode_escapes, readings, written
+from toolcharter.guards.shell.floor.word_texts import OPAQUE, decode_escapes, likely_text, possible_texts
 from toolcharter.guards.shell.nodes import Word
 
 HOME = "/home/me"
@@ -50,17 +50,17 @@ HOME = "/home/me"
 )
 def test_a_word_that_is_no_literal_is_read_as_the_worst_that_it_may_be(form: str, text: str) -> None:
     """Unset variables vanish, the home folder stands for itself, and what nobody can tell is marked."""
-    assert written(Word(form), HOME) == text
+    assert likely_text(Word(form), HOME) == text
 
 
 def test_a_literal_is_itself_whatever_it_looks_like() -> None:
     """A quoted tilde is a name."""
-    assert [*readings(Word("'~'", "~"), HOME)] == [("~", True)]
+    assert [*possible_texts(Word("'~'", "~"), HOME)] == [("~", True)]
 
 
 def test_hints_stand_for_the_word() -> None:
     """What the script assigned comes in the place of a guess, the tilde of a hint as the home folder."""
-    assert [*readings(Word("$x", splits=True, hints=("rm -rf", "~/x")), HOME)] == [
+    assert [*possible_texts(Word("$x", splits=True, hints=("rm -rf", "~/x")), HOME)] == [
         ("rm", False),
         ("-rf", False),
         (f"{HOME}/x", False),
@@ -69,7 +69,7 @@ def test_hints_stand_for_the_word() -> None:
 
 def test_defaults_within_defaults_end_somewhere() -> None:
     """Nobody nests them so deep, and nobody has to read them."""
-    assert written(Word("${a:-" * 2000 + "}" * 2000), HOME) == OPAQUE
+    assert likely_text(Word("${a:-" * 2000 + "}" * 2000), HOME) == OPAQUE
 
 
 @each_row(
