@@ -21,7 +21,7 @@ class ProgramData(TypedDict):
     """Whether the program printed more than the policy keeps; then `stdout` or `stderr` is only the beginning."""
 
 
-def answer(done: Completed, limit: int, timeout_s: float) -> ToolResult:
+def program_result(done: Completed, limit: int, timeout_s: float) -> ToolResult:
     """Make the result of a call whose program has ended.
 
     Args:
@@ -56,8 +56,8 @@ def _failed(reason: Reason, message: str, text: str, data: ProgramData) -> ToolR
 
 def _data(done: Completed, limit: int) -> ProgramData:
     return {
-        "stdout": _decoded(done.stdout, limit),
-        "stderr": _decoded(done.stderr, limit),
+        "stdout": _decode_stream(done.stdout, limit),
+        "stderr": _decode_stream(done.stderr, limit),
         "exit_code": done.exit_code,
         "signal": signal_name(done.exit_code),
         "timed_out": done.timed_out,
@@ -72,7 +72,7 @@ def signal_name(exit_code: int) -> str | None:
     return f"SIG{-exit_code}"  # real-time signals have no name
 
 
-def _decoded(stream: bytes, limit: int) -> str:
+def _decode_stream(stream: bytes, limit: int) -> str:
     """Decode a stream. If it was cut, its last incomplete line is dropped: half a secret would not be recognized."""
     text = stream.decode(errors="replace")
     return text[: text.rfind("\n") + 1] or text if len(stream) >= limit else text

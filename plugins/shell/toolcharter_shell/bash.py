@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import Field, field_validator
 
 from toolcharter import Denied, Invocation, ToolResult, ToolRuntime, ToolSpec
-from toolcharter_shell.answers import ProgramData, answer
+from toolcharter_shell.answers import ProgramData, program_result
 from toolcharter_shell.environment import SHELL, ShellPolicy, TimeoutMs
 
 Line = Annotated[str, Field(pattern=r"\S")]
@@ -57,7 +57,7 @@ def build(workspace: Path, policy: BashPolicy, rt: ToolRuntime) -> Callable[...,
         timeout_s = policy.timeout_s(rt, timeout_ms)
         ctx.policy_passed()
         done = policy.run(rt, workspace, (*SHELL, command), (stdin or "").encode(errors="replace"), timeout_s)
-        return answer(done, policy.max_output_bytes, timeout_s)
+        return program_result(done, policy.max_output_bytes, timeout_s)
 
     return bash
 

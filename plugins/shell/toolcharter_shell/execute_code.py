@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from toolcharter import Denied, Invocation, ProgramPlace, Reason, ToolResult, ToolRuntime, ToolSpec
-from toolcharter_shell.answers import ProgramData, answer
+from toolcharter_shell.answers import ProgramData, program_result
 from toolcharter_shell.environment import SHELL, ShellPolicy, TimeoutMs
 from toolcharter_shell.suspicions import Suspicion, suspicions
 
@@ -73,15 +73,15 @@ def build(workspace: Path, policy: ExecuteCodePolicy, rt: ToolRuntime) -> Callab
             )
         timeout_s = policy.timeout_s(rt, timeout_ms)
         ctx.policy_passed()
-        argv, stdin = started_by(language, code)
+        argv, stdin = start_command(language, code)
         done = policy.run(rt, workspace, argv, stdin, timeout_s)
-        result = answer(done, policy.max_output_bytes, timeout_s)
+        result = program_result(done, policy.max_output_bytes, timeout_s)
         return _with_warnings(result, suspicions(code, language, network=policy.network))
 
     return execute_code
 
 
-def started_by(language: str, code: str) -> tuple[tuple[str, ...], bytes]:
+def start_command(language: str, code: str) -> tuple[tuple[str, ...], bytes]:
     """Return the command that runs the code, and its standard input."""
     if language == "bash":
         return (*SHELL, code), b""

@@ -30,7 +30,7 @@ def suspicions(code: str, language: str, *, network: bool = False) -> list[Suspi
         language: `python`, `bash` or `javascript`.
         network: Whether the code may use the network.
     """
-    plain = without_remarks(code, language)
+    plain = without_comments(code, language)
     found: dict[str, int] = {}
     for pattern in _patterns(language):
         match = None if network and pattern.network else pattern.compiled.search(plain)
@@ -64,11 +64,11 @@ _TOKENS = {
     "javascript": re.compile(r"//|/\*|[\"'`]"),
     "bash": re.compile(r"(?<![^\s;&|()])#|[\"']"),
 }
-_ENDS = {"#": "\n", "//": "\n", "/*": "*/"}
+_COMMENT_ENDS = {"#": "\n", "//": "\n", "/*": "*/"}
 _TRIPLE = ('"""', "'''")
 
 
-def without_remarks(code: str, language: str) -> str:
+def without_comments(code: str, language: str) -> str:
     """Replace comments and docstrings in *code* by blanks; length and line breaks stay the same."""
     parts: list[str] = []
     at = 0
@@ -77,16 +77,16 @@ def without_remarks(code: str, language: str) -> str:
         sign, start = match[0], match.start()
         at = _end(code, match.end(), sign)
         text = code[start:at]
-        is_remark = sign in _ENDS or (sign in _TRIPLE and _is_statement(code, start))
+        is_remark = sign in _COMMENT_ENDS or (sign in _TRIPLE and _is_statement(code, start))
         parts.append(_blank(text) if is_remark else text)
     return "".join((*parts, code[at:]))
 
 
 def _end(code: str, at: int, sign: str) -> int:
     """Return the end of the comment or string that *sign* begins: the end of the code if it is not closed."""
-    if sign in _ENDS:
-        end = code.find(_ENDS[sign], at)
-        return len(code) if end < 0 else end + (0 if _ENDS[sign] == "\n" else len(_ENDS[sign]))
+    if sign in _COMMENT_ENDS:
+        end = code.find(_COMMENT_ENDS[sign], at)
+        return len(code) if end < 0 else end + (0 if _COMMENT_ENDS[sign] == "\n" else len(_COMMENT_ENDS[sign]))
     is_short = len(sign) == 1 and sign != "`"
     while at < len(code):
         if code[at] == "\\":

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from toolcharter import Ask, Call, Caller, Denied, Discovery, Paths, ProfileView, ToolError, ToolRuntime, hookimpl
-from toolcharter_skills.folders import Folder, Limits, Skipped, read_skill, skills_in
-from toolcharter_skills.manifest import FILE, Manifest, Unusable
+from toolcharter_skills.folders import Limits, SkillFolder, SkippedPath, read_skill, scan_skills
+from toolcharter_skills.manifest import FILE, Manifest, UnusableSkill
 from toolcharter_skills.policy import SkillsPolicy, SkillsReason
 
 Tier = Literal["workspace", "project", "personal", "global", "built-in"]
@@ -38,7 +38,7 @@ class Skill(NamedTuple):
     """The value of `{baseDir}`: relative to the workspace, or absolute outside of it."""
 
 
-class Look(NamedTuple):
+class SkillScan(NamedTuple):
     """The result of a scan of all folders."""
 
     skills: dict[str, Skill]
@@ -55,7 +55,7 @@ class Skills:
         self._limits = Limits(policy.max_files, policy.max_bytes)
         self._roots = tuple(_roots(workspace, policy))
         self._first: dict[Path, str] | None = None
-        self._look = Look({}, ())
+        self._scan = SkillScan({}, ())
         self._lock = threading.Lock()
 
     @hookimpl
@@ -72,75 +72,75 @@ class Skills:
     def check_call(self, call: Call) -> Awaitable[Ask | None] | None:
         """Ask a person about a skill that has changed since the session began, and about commands that use it."""
         if call.tool == "skill_get":
-            named = self._named(str(call.args.get("name", "")))
+            named = self._paths_named(str(call.args.get("name", "")))
         elif call.commands:
-            named = self._used("\n".join(call.commands))
+            named = self._paths_used("\n".join(call.commands))
         else:
             return None
-        return self._asked(named) if named else None
+        return self._ask_about(named) if named else None
 
-    def reload(self) -> Look:
+    def reload(self) -> SkillScan:
         """Scan all folders again."""
         found, notes, hashes = dict[str, Skill](), list[str](), dict[Path, str]()
         for root in self._roots:
-            for one in skills_in(root.path, root.below, self._limits, self.policy.max_skills):
-                if isinstance(one, Skipped):
+            for one in scan_skills(root.path, root.below, self._limits, self.policy.max_skills):
+                if isinstance(one, SkippedPath):
                     notes.append(str(one))
                     continue
                 hashes[one.path] = one.hash
                 kept = found.setdefault(one.manifest.name, self._skill(root, one))
                 if kept.path != one.path:
                     notes.append(f"{one.path} is left out (shadowed): {kept.path} comes first.")
-        look = Look(found, tuple(notes))
+        scan = SkillScan(found, tuple(notes))
         with self._lock:
             self._first = hashes if self._first is None else self._first
-            self._look = look
-        return look
+            self._scan = scan
+        return scan
 
-    def catalog(self, rt: ToolRuntime, *, reload: bool = False) -> Look:
+    def catalog(self, rt: ToolRuntime, *, reload: bool = False) -> SkillScan:
         """Return the current caller's skills: those that its lists permit and whose text the profile does not hide."""
-        look = self.reload() if reload else self._look
+        scan = self.reload() if reload else self._scan
         mine = {
             name: skill
-            for name, skill in look.skills.items()
-            if self.policy.permits(name, rt.caller.agent) and is_shown(rt.paths, skill)
+            for name, skill in scan.skills.items()
+            if self.policy.permits(name, rt.caller.agent) and may_be_read(rt.paths, skill)
         }
-        return Look(mine, look.notes)
+        return SkillScan(mine, scan.notes)
 
-    def current(self, name: str, caller: Caller) -> Skill | None:
+    def find_current(self, name: str, caller: Caller) -> Skill | None:
         """Return the skill *name* as it is now; None if the caller has no skill of this name.
 
         Raises:
             Unusable: The skill was usable at the last scan, but is not any more.
         """
-        skill = self._look.skills.get(name)
+        skill = self._scan.skills.get(name)
         if skill is None or not self.policy.permits(name, caller.agent):
             return None
         root = next(one for one in self._roots if one.path == skill.path.parent)
         return self._skill(root, read_skill(skill.path, root.below, self._limits))
 
-    def _skill(self, root: Root, found: Folder) -> Skill:
+    def _skill(self, root: Root, found: SkillFolder) -> Skill:
         inside = root.below is not None
         base = found.path.relative_to(self._workspace).as_posix() if inside else str(found.path)
         return Skill(root.tier, found.path, found.manifest, found.files, base)
 
-    def _named(self, name: str) -> list[Path]:
-        skill = self._look.skills.get(name)
+    def _paths_named(self, name: str) -> list[Path]:
+        skill = self._scan.skills.get(name)
         return [] if skill is None else [skill.path]
 
-    def _used(self, commands: str) -> list[Path]:
+    def _paths_used(self, commands: str) -> list[Path]:
         """Return the skills that *commands* may use: those they name, or all of a root that they name or may match."""
-        roots = [root.path for root in self._roots if root.path.name in commands] if self._look.skills else []
+        roots = [root.path for root in self._roots if root.path.name in commands] if self._scan.skills else []
         if _GLOB.search(commands):
             roots = [root.path for root in self._roots]
-        skills = self._look.skills.values()
+        skills = self._scan.skills.values()
         return [
             skill.path
             for skill in skills
             if skill.path.parent in roots or f"/{skill.path.name}" in commands or f"{skill.path.name}/" in commands
         ]
 
-    async def _asked(self, paths: Sequence[Path]) -> Ask | None:
+    async def _ask_about(self, paths: Sequence[Path]) -> Ask | None:
         if self.policy.agents_write and (written := self._in_workspace(paths)):
             what = f"The skill {written.name!r} is in a folder to which the profile lets agents write."
             return Ask(SkillsReason.SKILL_OF_AN_AGENT, f"{what} Look at {written} before you agree.")
@@ -161,14 +161,14 @@ class Skills:
         for path in paths:
             below = next(root.below for root in self._roots if root.path == path.parent)
             now = ""
-            with suppress(Unusable):
+            with suppress(UnusableSkill):
                 now = read_skill(path, below, self._limits).hash
             if first.get(path) != now:
                 return path
         return None
 
 
-def is_shown(paths: Paths, skill: Skill) -> bool:
+def may_be_read(paths: Paths, skill: Skill) -> bool:
     """Return whether the profile lets the text of *skill* be read: it must be neither hidden nor protected."""
     try:
         paths.open_file(f"{skill.base_dir}/{FILE}").__exit__(None, None, None)

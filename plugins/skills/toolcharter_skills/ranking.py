@@ -15,7 +15,7 @@ def words(text: str) -> list[str]:
     return _WORD.findall(text.casefold())
 
 
-def ranked(query: str, texts: Mapping[str, str]) -> list[tuple[str, float]]:
+def rank(query: str, texts: Mapping[str, str]) -> list[tuple[str, float]]:
     """Return the keys and scores of the *texts* that contain a word of *query*, best first; equal scores by key."""
     counted = {key: Counter(words(text)) for key, text in texts.items()}
     if not counted:

@@ -9,8 +9,8 @@ from typing import Annotated, TypedDict
 from pydantic import Field
 
 from toolcharter import ToolError, ToolPolicy, ToolRuntime, ToolSpec
-from toolcharter_skills.extension import Skills, is_shown
-from toolcharter_skills.manifest import MAX_NAME, Unusable
+from toolcharter_skills.extension import Skills, may_be_read
+from toolcharter_skills.manifest import MAX_NAME, UnusableSkill
 
 BASE_DIR = "{baseDir}"
 MAX_FILES = 100
@@ -58,11 +58,11 @@ def build(workspace: Path, policy: SkillGetPolicy, rt: ToolRuntime) -> Callable[
         ctx = rt.start("skill_get", name=name)
         extension: Skills = rt.extension("skills")
         try:
-            skill = extension.current(name, rt.caller)
-        except Unusable as error:
+            skill = extension.find_current(name, rt.caller)
+        except UnusableSkill as error:
             message = f"The skill {name!r} cannot be used ({error.word}): {error.message}."
             raise ToolError(message, reason=SkillGetReason.SKILL_UNUSABLE) from error
-        if skill is None or not is_shown(rt.paths, skill):
+        if skill is None or not may_be_read(rt.paths, skill):
             message = f"There is no skill {name!r}."
             raise ToolError(message, reason=SkillGetReason.SKILL_NOT_FOUND, hint="Look with skills or skill_search.")
         ctx.policy_passed()

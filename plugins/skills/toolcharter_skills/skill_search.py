@@ -8,8 +8,8 @@ from pydantic import Field
 
 from toolcharter import Reason, ToolError, ToolPolicy, ToolRuntime, ToolSpec
 from toolcharter_skills.extension import Skills
-from toolcharter_skills.ranking import ranked, words
-from toolcharter_skills.skills import NOTE, SkillLine, line_of, shown
+from toolcharter_skills.ranking import rank, words
+from toolcharter_skills.skills import NOTE, SkillLine, format_entry, list_entry
 
 MAX_QUERY = 1_000
 
@@ -52,9 +52,9 @@ def build(workspace: Path, policy: SkillSearchPolicy, rt: ToolRuntime) -> Callab
         ctx.policy_passed()
         found = extension.catalog(rt).skills
         texts = {name: f"{name} {skill.manifest.description}" for name, skill in found.items()}
-        best = ranked(query, texts)[: min(max_results, policy.max_results)]
-        hits: list[SkillHit] = [{**line_of(found[name]), "score": round(score, 4)} for name, score in best]
-        text = "\n".join((NOTE, *map(shown, hits))) if hits else "No skill fits."
+        best = rank(query, texts)[: min(max_results, policy.max_results)]
+        hits: list[SkillHit] = [{**list_entry(found[name]), "score": round(score, 4)} for name, score in best]
+        text = "\n".join((NOTE, *map(format_entry, hits))) if hits else "No skill fits."
         return ctx.ok(text, data=SkillSearchData(hits=hits))
 
     return skill_search

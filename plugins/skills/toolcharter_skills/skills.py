@@ -42,12 +42,12 @@ class SkillsData(TypedDict):
     """The paths that were left out, and why."""
 
 
-def line_of(skill: Skill) -> SkillLine:
+def list_entry(skill: Skill) -> SkillLine:
     """Convert *skill* to an entry of a list."""
     return {"name": skill.manifest.name, "description": skill.manifest.description, "tier": skill.tier}
 
 
-def shown(one: SkillLine) -> str:
+def format_entry(one: SkillLine) -> str:
     """Format a skill as a line for the model."""
     return f"- {one['name']} ({one['tier']}): {one['description']}"
 
@@ -64,24 +64,24 @@ def build(workspace: Path, policy: SkillsToolPolicy, rt: ToolRuntime) -> Callabl
         ctx = rt.start("skills", reload=reload)
         extension: Skills = rt.extension("skills")
         ctx.policy_passed()
-        look = extension.catalog(rt, reload=reload)
+        scan = extension.catalog(rt, reload=reload)
         lines = list[SkillLine]()
         left = policy.max_tokens * CHARS_PER_TOKEN
-        for skill in look.skills.values():
-            one = line_of(skill)
-            left -= len(shown(one)) + 1
+        for skill in scan.skills.values():
+            one = list_entry(skill)
+            left -= len(format_entry(one)) + 1
             if left < 0 or len(lines) == policy.max_listed:
                 break
             lines.append(one)
-        rest = len(look.skills) - len(lines)
+        rest = len(scan.skills) - len(lines)
         text = "\n".join(
             (
-                *([NOTE, *map(shown, lines)] if look.skills else ["There are no skills."]),
+                *([NOTE, *map(format_entry, lines)] if scan.skills else ["There are no skills."]),
                 *([f"{rest} more: find them with skill_search."] if rest else []),
-                *look.notes,
+                *scan.notes,
             )
         )
-        data = SkillsData(skills=lines, total=len(look.skills), notes=list(look.notes))
+        data = SkillsData(skills=lines, total=len(scan.skills), notes=list(scan.notes))
         return ctx.ok(text, data=data, truncated=rest > 0)
 
     return skills

@@ -5,7 +5,7 @@ import time
 import pytest
 from tests.rows import each_row
 
-from toolcharter_shell.suspicions import suspicions, without_remarks
+from toolcharter_shell.suspicions import suspicions, without_comments
 
 Q = '"""'
 
@@ -127,12 +127,12 @@ def test_remarks_of_other_languages_are_left_out(language: str, code: str) -> No
 )
 def test_remarks_are_told_from_strings(code: str, plain: str) -> None:
     """A string that something uses is looked at; the rest of the code is never lost."""
-    assert without_remarks(code, "python") == plain
+    assert without_comments(code, "python") == plain
 
 
 def test_a_comment_that_nothing_closes_goes_to_the_end() -> None:
     """As in the language itself."""
-    assert without_remarks("a /* b\nc", "javascript") == "a     \n "
+    assert without_comments("a /* b\nc", "javascript") == "a     \n "
 
 
 def test_the_network_is_no_matter_where_it_may_be_used() -> None:
