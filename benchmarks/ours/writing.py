@@ -21,7 +21,7 @@ def free() -> None:
     """Do nothing: there is no mark to wait for."""
 
 
-paths = WorkspacePaths(root, read_only=(".git", ".toolcharter", str(root / "profile.yaml"))).acting(free)
+paths = WorkspacePaths(root, read_only=(".git", ".toolcharter", str(root / "profile.yaml"))).writable(free)
 
 
 def confined() -> None:

@@ -127,7 +127,7 @@ def test_no_use_of_a_denied_path_touches_what_lies_outside(
     """Every path that a sample denies, for reading ones, too: whatever it would be used for, nothing outside changes."""
     root = Path(mkdtemp(dir=tmp_path))
     lay_out(root, row["layout"])
-    paths = WorkspacePaths(root / "ws", read_only=(".git",), openers=openers).acting(lambda: None)
+    paths = WorkspacePaths(root / "ws", read_only=(".git",), openers=openers).writable(lambda: None)
     before = beside_the_workspace(root)
 
     with suppress(Denied, ToolError), paths.open_place(filled(row["path"], root), use) as place:
@@ -153,7 +153,7 @@ class Racer:
 
     def __init__(self, root: Path, openers: Any) -> None:
         self.root = root
-        self.paths: View = WorkspacePaths(root / "ws", read_only=(".git",), openers=openers).acting(lambda: None)
+        self.paths: View = WorkspacePaths(root / "ws", read_only=(".git",), openers=openers).writable(lambda: None)
         # Held from before the race: what is put in order between attempts must not be led astray itself.
         self.top = os.open(root / "ws", os.O_RDONLY | os.O_DIRECTORY)
         self.sub = os.open(root / "ws/sub", os.O_RDONLY | os.O_DIRECTORY)

@@ -17,7 +17,7 @@ from tests.core.guards.network.world import Reply, World, a_world, answer
 from tests.samples import row_params, sample_rows
 
 from toolcharter import Toolbox, build_tools
-from toolcharter.guards.network.judge import covers
+from toolcharter.guards.network.checks import matches_host
 
 ROWS = sample_rows("security/ssrf")
 URL_SAFETY = sample_rows("seeds/001-url-safety")
@@ -196,7 +196,7 @@ def test_domain_patterns(row: dict[str, Any]) -> None:
     """Sample set 004's patterns of domains match as they do there."""
     given = row["input"]
 
-    assert covers([given["pattern"]], given["host"]) == {**row["expect"], **row.get("unified", {})}["match"]
+    assert matches_host([given["pattern"]], given["host"]) == {**row["expect"], **row.get("unified", {})}["match"]
 
 
 def test_a_policy_of_blocked_domains(world: World, toolbox) -> None:

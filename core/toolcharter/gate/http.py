@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from toolcharter._lazy import lazy
 from toolcharter.api.call import trace_headers
 from toolcharter.api.network import Connect, HttpAnswer, HttpLimits, NetworkPolicy
-from toolcharter.guards.network.judge import judge_url
+from toolcharter.guards.network.checks import check_url
 from toolcharter.guards.network.urls import parse_url
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from toolcharter.guards.network import transport
     from toolcharter.guards.network.client import Client
-    from toolcharter.guards.network.dial import Lines
+    from toolcharter.guards.network.dial import ConnectSettings
 else:
     transport = lazy("toolcharter.guards.network.transport")
 
@@ -39,7 +39,7 @@ class GovernedHttp:
     def check(self, url: str, policy: NetworkPolicy, /) -> str:
         """Check *url* without looking up its name."""
         parsed = parse_url(url)
-        judge_url(parsed, policy)
+        check_url(parsed, policy)
         return str(parsed)
 
     def fetch(
@@ -80,19 +80,19 @@ class GovernedHttp:
 
     def transport(self, policy: NetworkPolicy, /, *, limits: HttpLimits | None = None) -> "httpx.BaseTransport":
         """Return a transport for an `httpx.Client`."""
-        return transport.GuardedTransport(partial(self._lines, policy, limits))
+        return transport.GuardedTransport(partial(self._settings, policy, limits))
 
     def async_transport(
         self, policy: NetworkPolicy, /, *, limits: HttpLimits | None = None
     ) -> "httpx.AsyncBaseTransport":
         """Return a transport for an `httpx.AsyncClient`."""
-        return transport.AsyncGuardedTransport(partial(self._lines, policy, limits))
+        return transport.AsyncGuardedTransport(partial(self._settings, policy, limits))
 
     def connector(self, policy: NetworkPolicy, /, *, timeout_s: float = 15.0) -> Connect:
         """Return a function that connects to a host and port."""
         self._check()
         return self._client().connector(policy, timeout_s)
 
-    def _lines(self, policy: NetworkPolicy, limits: HttpLimits | None) -> "Lines":
+    def _settings(self, policy: NetworkPolicy, limits: HttpLimits | None) -> "ConnectSettings":
         self._check()
-        return self._client().lines(policy, limits, self._deadline())
+        return self._client().settings(policy, limits, self._deadline())

@@ -62,7 +62,7 @@ class Runtime:
         self._state = state
         self._distribution = distribution
         self.leases = WorkspaceLeases(state.workspace, lambda: self.caller, self._deadline)
-        disk = paths.acting(self._require_mark, self.leases, _note_change)
+        disk = paths.writable(self._require_mark, self.leases, _note_change)
         self._paths: Paths = disk
         if state.routes and not is_route:
             others = {

@@ -7,7 +7,7 @@ from toolcharter._lazy import lazy
 from toolcharter.api.network import Http, HttpLimits, NetworkPolicy
 from toolcharter.gate.http import GovernedHttp
 from toolcharter.guards.network.budget import Budget
-from toolcharter.guards.network.judge import judge_url
+from toolcharter.guards.network.checks import check_url
 from toolcharter.guards.network.urls import parse_url
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ async def require_public(url: str, policy: NetworkPolicy, *, timeout_s: float = 
         ToolError: `host_not_found`, `timed_out`.
     """
     parsed = parse_url(url)
-    judge_url(parsed, policy)
+    check_url(parsed, policy)
     budget = Budget(HttpLimits(timeout_s=timeout_s), inf)
-    await lookup.aaddresses_of(parsed, policy, budget, lookup.system_resolve)
+    await lookup.aresolve_addresses(parsed, policy, budget, lookup.system_resolve)
     return str(parsed)

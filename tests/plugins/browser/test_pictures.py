@@ -27,7 +27,7 @@ def leases(workspace: Path, agent: str) -> WorkspaceLeases:
 @contextmanager
 def place(workspace: Path, path: str) -> Iterator[OpenPlace]:
     class Runtime:
-        paths = WorkspacePaths(workspace).acting(lambda: None, leases(workspace, "bob"))
+        paths = WorkspacePaths(workspace).writable(lambda: None, leases(workspace, "bob"))
 
     with place_of(Runtime(), ScreenshotPolicy(), path, "") as found:  # type: ignore[arg-type]
         yield found

@@ -269,7 +269,7 @@ def test_globs_that_mean_nothing_are_refused(toolbox: Toolbox, state: Path, glob
 
 def test_number_of_locks_is_limited(toolbox: Toolbox, monkeypatch: pytest.MonkeyPatch) -> None:
     """At the limit they are granted, one past it none is."""
-    monkeypatch.setattr(leases, "MOST_LEASES", 3)
+    monkeypatch.setattr(leases, "MAX_LEASES", 3)
     reasons = [do(toolbox, ANN, "lock_paths", globs=[f"{name}1", f"{name}2"]).reason for name in "ab"]
 
     assert (reasons, do(toolbox, ANN, "lock_paths", globs="c").reason) == ([None, "locks_unavailable"], None)

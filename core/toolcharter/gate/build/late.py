@@ -89,7 +89,7 @@ class LateRuntime:
     def transport(self, policy: NetworkPolicy, /, *, limits: HttpLimits | None = None) -> "httpx.AsyncBaseTransport":
         """Return a transport for an `httpx.AsyncClient`, under the network guard."""
         self._require_open()
-        return transport.AsyncGuardedTransport(lambda: self._state.client.lines(policy, limits, inf))
+        return transport.AsyncGuardedTransport(lambda: self._state.client.settings(policy, limits, inf))
 
     def of(self, distribution: str) -> "ExtensionRuntime":
         """Return the runtime of the extensions of *distribution*."""

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from toolcharter.api.reasons import GuardReason
 from toolcharter.errors import ToolError
 
-ACCEPTED = "gzip, deflate"
+ACCEPTED_ENCODINGS = "gzip, deflate"
 """The header `Accept-Encoding`: the encodings that the standard library can unpack piece by piece with a limit."""
 _GZIP, _ZLIB, _RAW = 16 + zlib.MAX_WBITS, zlib.MAX_WBITS, -zlib.MAX_WBITS
 _FORMS = {"gzip": _GZIP, "x-gzip": _GZIP, "deflate": _ZLIB}
 
 
-class Body:
+class BodyDecoder:
     """Decodes the pieces of one body as they arrive.
 
     Args:
@@ -67,7 +67,7 @@ class _Inflater:
         self._begun = False
 
     def unpack(self, data: bytes, most: int) -> bytes:
-        if not self._begun and self._form == _ZLIB and data and not _has_frame(data[0]):
+        if not self._begun and self._form == _ZLIB and data and not _has_zlib_header(data[0]):
             self._form = _RAW
             self._stream = zlib.decompressobj(_RAW)
         self._begun = self._begun or bool(data)
@@ -82,6 +82,6 @@ class _Inflater:
         return plain
 
 
-def _has_frame(first: int) -> bool:
+def _has_zlib_header(first: int) -> bool:
     """Source: RFC 1950, section 2.2: the method is 8, the window at most 7."""
     return first & 0x0F == 8 and first >> 4 <= 7  # noqa: PLR2004 - as in the source

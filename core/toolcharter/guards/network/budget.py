@@ -6,7 +6,7 @@ from toolcharter.api.network import HttpLimits
 from toolcharter.api.reasons import GuardReason, Reason
 from toolcharter.errors import ToolError
 
-BESIDE_BODY = 262_144
+MAX_OVERHEAD_BYTES = 262_144
 """How many bytes of heads, interim answers, framing and trailers may arrive beside bodies, over all redirects."""
 
 
@@ -16,11 +16,11 @@ class Budget:
     def __init__(self, limits: HttpLimits, deadline: float) -> None:
         self.limits = limits
         self._end = min(monotonic() + limits.timeout_s, deadline)
-        self._beside = BESIDE_BODY
+        self._overhead = MAX_OVERHEAD_BYTES
         # With a margin: compression makes incompressible data slightly longer.
-        self._body = 2 * limits.max_bytes + BESIDE_BODY
+        self._body_bytes = 2 * limits.max_bytes + MAX_OVERHEAD_BYTES
 
-    def left(self) -> float:
+    def remaining_s(self) -> float:
         """The time left, in seconds, above 0.
 
         Raises:
@@ -28,7 +28,7 @@ class Budget:
         """
         left = self._end - monotonic()
         if left <= 0:
-            raise out_of_time()
+            raise timeout_error()
         return left
 
     def spend(self, count: int) -> None:
@@ -37,18 +37,18 @@ class Budget:
         Raises:
             ToolError: `response_too_large`.
         """
-        self._beside -= count
-        _require(self._beside)
+        self._overhead -= count
+        _require(self._overhead)
 
-    def is_body(self, count: int) -> None:
+    def count_body(self, count: int) -> None:
         """Note that *count* of the bytes that have arrived belong to a body, still compressed.
 
         Raises:
             ToolError: `response_too_large`.
         """
-        self._beside += count
-        self._body -= count
-        _require(self._body)
+        self._overhead += count
+        self._body_bytes -= count
+        _require(self._body_bytes)
 
 
 def _require(left: int) -> None:
@@ -56,6 +56,6 @@ def _require(left: int) -> None:
         raise ToolError("The host sent more than the limit allows.", reason=GuardReason.RESPONSE_TOO_LARGE)
 
 
-def out_of_time() -> ToolError:
+def timeout_error() -> ToolError:
     """The error of a request that has taken too long."""
     return ToolError("The host did not answer in time.", reason=Reason.TIMED_OUT, retryable=True)

@@ -11,7 +11,7 @@ from toolcharter.errors import ToolError
 from toolcharter.guards.network.budget import Budget
 from toolcharter.guards.network.connect import connect
 from toolcharter.guards.network.lookup import Resolve, system_resolve
-from toolcharter.guards.network.redirects import Journey, first_step
+from toolcharter.guards.network.redirects import RedirectChain, first_request
 
 if TYPE_CHECKING:
     import httpx
@@ -41,18 +41,18 @@ class Client:
         context.set_alpn_protocols(["http/1.1"])
         return context
 
-    def lines(self, policy: NetworkPolicy, limits: HttpLimits | None, deadline: float) -> "dial.Lines":
+    def settings(self, policy: NetworkPolicy, limits: HttpLimits | None, deadline: float) -> "dial.ConnectSettings":
         """Return the connection settings of a request whose time begins now.
 
         Raises:
             ToolError: The extra `toolcharter[http]` is not installed.
         """
         try:
-            lines = dial.Lines
+            settings = dial.ConnectSettings
         except ImportError as error:
             message = "HTTP needs the extra: pip install 'toolcharter[http]'."
             raise ToolError(message) from error
-        return lines(policy, Budget(limits or HttpLimits(), deadline), self._resolve, lambda: self.tls)
+        return settings(policy, Budget(limits or HttpLimits(), deadline), self._resolve, lambda: self.tls)
 
     def connector(self, policy: NetworkPolicy, timeout_s: float) -> Connect:
         """Implement `rt.http.connector`."""
@@ -71,14 +71,14 @@ class Client:
         limits: HttpLimits | None = None,
     ) -> HttpAnswer:
         """Implement `rt.http.fetch`. *deadline* is on `time.monotonic`'s clock, in seconds."""
-        journey = Journey(first_step(url, method, headers, content), policy, limits or HttpLimits())
-        lines = self.lines(policy, limits, deadline)
+        chain = RedirectChain(first_request(url, method, headers, content), policy, limits or HttpLimits())
+        settings = self.settings(policy, limits, deadline)
 
         while True:
-            with network_exchange.exchange(journey.next, lines) as hop:
-                if not journey.goes_on(hop.received):
-                    body = b"".join(hop.body())
-                    return journey.answer(hop.received, body, truncated=hop.truncated)
+            with network_exchange.exchange(chain.next, settings) as response:
+                if not chain.advance(response.head):
+                    body = b"".join(response.body())
+                    return chain.answer(response.head, body, truncated=response.truncated)
 
     async def afetch(
         self,
@@ -93,11 +93,11 @@ class Client:
         limits: HttpLimits | None = None,
     ) -> HttpAnswer:
         """Implement `rt.http.afetch`."""
-        journey = Journey(first_step(url, method, headers, content), policy, limits or HttpLimits())
-        lines = self.lines(policy, limits, deadline)
+        chain = RedirectChain(first_request(url, method, headers, content), policy, limits or HttpLimits())
+        settings = self.settings(policy, limits, deadline)
 
         while True:
-            async with network_exchange.aexchange(journey.next, lines) as hop:
-                if not journey.goes_on(hop.received):
-                    body = b"".join([piece async for piece in hop.abody()])
-                    return journey.answer(hop.received, body, truncated=hop.truncated)
+            async with network_exchange.aexchange(chain.next, settings) as response:
+                if not chain.advance(response.head):
+                    body = b"".join([piece async for piece in response.abody()])
+                    return chain.answer(response.head, body, truncated=response.truncated)

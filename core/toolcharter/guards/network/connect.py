@@ -14,9 +14,9 @@ from toolcharter.api.reasons import GuardReason, Reason
 from toolcharter.errors import Denied, ToolError
 from toolcharter.guards.network.addresses import Address
 from toolcharter.guards.network.budget import Budget
+from toolcharter.guards.network.checks import check_url
 from toolcharter.guards.network.hosts import parse_host, parse_ipv6
-from toolcharter.guards.network.judge import judge_url
-from toolcharter.guards.network.lookup import Resolve, aaddresses_of
+from toolcharter.guards.network.lookup import Resolve, aresolve_addresses
 from toolcharter.guards.network.urls import Url
 
 MAX_DIALS = 4
@@ -28,12 +28,12 @@ async def connect(
 ) -> tuple[StreamReader, StreamWriter]:
     """Connect to *host* under *policy*: the function that `rt.http.connector` returns."""
     url = Url("http", parse_ipv6(host) if ":" in host else parse_host(host), port, "/")
-    judge_url(url, policy)
+    check_url(url, policy)
     budget = Budget(HttpLimits(timeout_s=timeout_s), inf)
-    addresses = (await aaddresses_of(url, policy, budget, resolve))[:MAX_DIALS]
+    addresses = (await aresolve_addresses(url, policy, budget, resolve))[:MAX_DIALS]
     for position, address in enumerate(addresses):
         try:
-            async with asyncio.timeout(share_of(budget, addresses, position)):
+            async with asyncio.timeout(attempt_timeout_s(budget, addresses, position)):
                 reader, writer = await asyncio.open_connection(str(address), port)
         except (OSError, TimeoutError):
             continue
@@ -43,7 +43,7 @@ async def connect(
             writer.close()
             raise
         return reader, writer
-    raise unreachable(url, budget)
+    raise unreachable_error(url, budget)
 
 
 def check_peer(peer: Any, address: Address, port: int) -> None:
@@ -56,13 +56,13 @@ def check_peer(peer: Any, address: Address, port: int) -> None:
         raise Denied(Reason.PRIVATE_ADDRESS, "The connection leads to another address than the one that was checked.")
 
 
-def share_of(budget: Budget, addresses: tuple[Address, ...], position: int) -> float:
+def attempt_timeout_s(budget: Budget, addresses: tuple[Address, ...], position: int) -> float:
     """The time for one address, in seconds: an equal share of what is left, so that each address is tried."""
-    return budget.left() / (len(addresses) - position)
+    return budget.remaining_s() / (len(addresses) - position)
 
 
-def unreachable(url: Url, budget: Budget) -> ToolError:
+def unreachable_error(url: Url, budget: Budget) -> ToolError:
     """The error for a host of which no address accepts a connection. Raises `timed_out` if no time is left."""
-    budget.left()
+    budget.remaining_s()
     message = f"{url.host_text!r} does not accept connections on port {url.port}."
     return ToolError(message, reason=GuardReason.CONNECTION_FAILED, retryable=True)

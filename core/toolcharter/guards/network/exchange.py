@@ -9,29 +9,29 @@ import httpcore
 
 from toolcharter.api.reasons import GuardReason, Reason
 from toolcharter.errors import ToolError
-from toolcharter.guards.network.body import ACCEPTED, Body
-from toolcharter.guards.network.budget import out_of_time
-from toolcharter.guards.network.dial import Lines, adial, dial
-from toolcharter.guards.network.redirects import Received, Sent
+from toolcharter.guards.network.body import ACCEPTED_ENCODINGS, BodyDecoder
+from toolcharter.guards.network.budget import timeout_error
+from toolcharter.guards.network.dial import ConnectSettings, adial, dial
+from toolcharter.guards.network.redirects import HopRequest, ResponseHead
 from toolcharter.guards.network.urls import Url
 
 
-class Hop:
+class OpenResponse:
     """An answer whose head has arrived and whose body can be read."""
 
-    def __init__(self, received: Received, response: httpcore.Response, lines: Lines) -> None:
-        self.received = received
+    def __init__(self, head: ResponseHead, response: httpcore.Response, settings: ConnectSettings) -> None:
+        self.head = head
         self._response = response
-        self._budget = lines.budget
+        self._budget = settings.budget
         self.truncated = False
         """Whether the body was longer than the limit. Known only after the body has been read."""
 
     def body(self) -> Iterator[bytes]:
         """Yield the decompressed body piece by piece, up to the limit."""
-        body = Body(self.received.encoding, self._budget.limits.max_bytes)
-        with telling():
+        body = BodyDecoder(self.head.encoding, self._budget.limits.max_bytes)
+        with translate_errors():
             for data in self._response.iter_stream():
-                self._budget.is_body(len(data))
+                self._budget.count_body(len(data))
                 yield body.feed(data)
                 if body.truncated:
                     self.truncated = True
@@ -39,10 +39,10 @@ class Hop:
 
     async def abody(self) -> AsyncIterator[bytes]:
         """The same from asynchronous code."""
-        body = Body(self.received.encoding, self._budget.limits.max_bytes)
-        with telling():
+        body = BodyDecoder(self.head.encoding, self._budget.limits.max_bytes)
+        with translate_errors():
             async for data in self._response.aiter_stream():
-                self._budget.is_body(len(data))
+                self._budget.count_body(len(data))
                 yield body.feed(data)
                 if body.truncated:
                     self.truncated = True
@@ -50,37 +50,37 @@ class Hop:
 
 
 @contextmanager
-def exchange(sent: Sent, lines: Lines) -> Generator[Hop]:
+def exchange(request: HopRequest, settings: ConnectSettings) -> Generator[OpenResponse]:
     """Send a request whose URL has been checked. The connection closes with the block.
 
     Raises:
         Denied, ToolError: As `dial`; `invalid_response`, `response_too_large`.
     """
-    stream = dial(sent.url, lines)
+    stream = dial(request.url, settings)
     try:
-        connection = httpcore.HTTP11Connection(_origin(sent.url), stream)
-        with telling():
-            response = connection.handle_request(_request(sent))
-        yield Hop(_head(response, lines), response, lines)
+        connection = httpcore.HTTP11Connection(_origin(request.url), stream)
+        with translate_errors():
+            response = connection.handle_request(_request(request))
+        yield OpenResponse(_head(response, settings), response, settings)
     finally:
         stream.close()
 
 
 @asynccontextmanager
-async def aexchange(sent: Sent, lines: Lines) -> AsyncGenerator[Hop]:
+async def aexchange(request: HopRequest, settings: ConnectSettings) -> AsyncGenerator[OpenResponse]:
     """The same from asynchronous code."""
-    stream = await adial(sent.url, lines)
+    stream = await adial(request.url, settings)
     try:
-        connection = httpcore.AsyncHTTP11Connection(_origin(sent.url), stream)
-        with telling():
-            response = await connection.handle_async_request(_request(sent))
-        yield Hop(_head(response, lines), response, lines)
+        connection = httpcore.AsyncHTTP11Connection(_origin(request.url), stream)
+        with translate_errors():
+            response = await connection.handle_async_request(_request(request))
+        yield OpenResponse(_head(response, settings), response, settings)
     finally:
         await stream.aclose()
 
 
 @contextmanager
-def telling() -> Generator[None]:
+def translate_errors() -> Generator[None]:
     """Turn failures between a request and its answer into errors that repeat no text of the server's.
 
     Raises:
@@ -89,7 +89,7 @@ def telling() -> Generator[None]:
     try:
         yield
     except httpcore.TimeoutException as error:
-        raise out_of_time() from error
+        raise timeout_error() from error
     except httpcore.LocalProtocolError:
         # Without httpcore's message: it repeats the header, which may contain a key.
         message = "The request cannot be sent: its method or a header is not valid in HTTP."
@@ -106,35 +106,35 @@ def _origin(url: Url) -> httpcore.Origin:
     return httpcore.Origin(url.scheme.encode(), url.host_text.encode(), url.port)
 
 
-def _request(sent: Sent) -> httpcore.Request:
+def _request(request: HopRequest) -> httpcore.Request:
     url = httpcore.URL(
-        scheme=sent.url.scheme, host=sent.url.host_text, port=sent.url.port, target=sent.url.target.encode()
+        scheme=request.url.scheme, host=request.url.host_text, port=request.url.port, target=request.url.target.encode()
     )
-    return httpcore.Request(sent.method, url, headers=[*_headers(sent)], content=sent.content)
+    return httpcore.Request(request.method, url, headers=[*_headers(request)], content=request.content)
 
 
-def _headers(sent: Sent) -> Iterator[tuple[bytes, bytes]]:
-    yield b"Host", sent.url.authority.encode()
+def _headers(request: HopRequest) -> Iterator[tuple[bytes, bytes]]:
+    yield b"Host", request.url.authority.encode()
     yield b"Connection", b"close"
-    yield b"Accept-Encoding", ACCEPTED.encode()
-    if isinstance(sent.content, bytes) and (sent.content or sent.method not in {"GET", "HEAD"}):
-        yield b"Content-Length", str(len(sent.content)).encode()
-    given = dict(sent.headers)
+    yield b"Accept-Encoding", ACCEPTED_ENCODINGS.encode()
+    if isinstance(request.content, bytes) and (request.content or request.method not in {"GET", "HEAD"}):
+        yield b"Content-Length", str(len(request.content)).encode()
+    given = dict(request.headers)
     if "user-agent" not in given:
-        yield b"User-Agent", _agent()
+        yield b"User-Agent", _user_agent()
     if "accept" not in given:
         yield b"Accept", b"*/*"
-    for name, value in sent.headers:
+    for name, value in request.headers:
         yield name.encode("latin-1", "replace"), value.encode("latin-1", "replace")
 
 
 @cache
-def _agent() -> bytes:
+def _user_agent() -> bytes:
     return f"toolcharter/{version('toolcharter')}".encode()
 
 
-def _head(response: httpcore.Response, lines: Lines) -> Received:
-    if len(response.headers) > lines.budget.limits.max_headers:
+def _head(response: httpcore.Response, settings: ConnectSettings) -> ResponseHead:
+    if len(response.headers) > settings.budget.limits.max_headers:
         raise ToolError("The answer has too many headers.", reason=GuardReason.RESPONSE_TOO_LARGE)
     headers = tuple((name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in response.headers)
-    return Received(response.status, headers)
+    return ResponseHead(response.status, headers)

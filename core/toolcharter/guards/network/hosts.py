@@ -55,7 +55,7 @@ Names of one machine below a public domain: Google's metadata server, the router
 Host = str | IPv4Address | IPv6Address
 
 
-def refused(what: str) -> Denied:
+def unclear_url(what: str) -> Denied:
     """The denial of a URL that must be written differently."""
     return Denied(GuardReason.URL_NOT_UNDERSTOOD, what, hint="Write the URL as https://host/path, percent-encoded.")
 
@@ -68,13 +68,13 @@ def parse_host(text: str) -> Host:
     """
     name = text.lower() if text.isascii() else _to_ascii(text)
     if len(name) > MAX_NAME or not NAME.fullmatch(name):
-        raise refused(f"{text[:_SHOWN]!r} is no host name.")
+        raise unclear_url(f"{text[:_SHOWN]!r} is no host name.")
     labels = name.split(".")
     if is_number(labels[-1]):
         return parse_ipv4(name)
     for label in labels:
-        if label.startswith("xn--") and not _stands_for_a_name(label):
-            raise refused(f"{label!r} is no host name.")
+        if label.startswith("xn--") and not _is_canonical_punycode(label):
+            raise unclear_url(f"{label!r} is no host name.")
     return name
 
 
@@ -83,7 +83,7 @@ def parse_ipv4(text: str) -> IPv4Address:
     try:
         return IPv4Address(text)
     except AddressValueError:
-        raise refused(f"{text[:_SHOWN]!r} is a number that programs read as different addresses.") from None
+        raise unclear_url(f"{text[:_SHOWN]!r} is a number that programs read as different addresses.") from None
 
 
 def parse_ipv6(text: str) -> IPv6Address:
@@ -91,9 +91,9 @@ def parse_ipv6(text: str) -> IPv6Address:
     try:
         address = IPv6Address(text)
     except AddressValueError:
-        raise refused(f"{text[:_SHOWN]!r} is no IPv6 address.") from None
+        raise unclear_url(f"{text[:_SHOWN]!r} is no IPv6 address.") from None
     if address.scope_id or text.lower() not in {str(address), _mapped(address)}:
-        raise refused(f"{text[:_SHOWN]!r} is not the usual form of this address, {address}.")
+        raise unclear_url(f"{text[:_SHOWN]!r} is not the usual form of this address, {address}.")
     return address
 
 
@@ -115,24 +115,24 @@ def _to_ascii(text: str) -> str:
     lower = text.lower()
     try:
         if idna.uts46_remap(lower, std3_rules=True, transitional=False) != lower:
-            raise refused(f"{text[:_SHOWN]!r} contains letters that are written differently in a host name.")
+            raise unclear_url(f"{text[:_SHOWN]!r} contains letters that are written differently in a host name.")
         encoded: bytes = idna.encode(lower)
     except UnicodeError:  # IDNAError is one
-        raise refused(f"{text[:_SHOWN]!r} is no host name.") from None
+        raise unclear_url(f"{text[:_SHOWN]!r} is no host name.") from None
     except ImportError:
-        raise _without_idna() from None
+        raise _missing_idna() from None
     return encoded.decode()
 
 
-def _stands_for_a_name(label: str) -> bool:
+def _is_canonical_punycode(label: str) -> bool:
     """Whether the label `xn--...` decodes to a label that encodes to the same label again."""
     try:
         return bool(idna.encode(idna.decode(label)) == label.encode())
     except UnicodeError:
         return False
     except ImportError:
-        raise _without_idna() from None
+        raise _missing_idna() from None
 
 
-def _without_idna() -> Denied:
-    return refused("A host beyond ASCII needs the extra: pip install 'toolcharter[http]'.")
+def _missing_idna() -> Denied:
+    return unclear_url("A host beyond ASCII needs the extra: pip install 'toolcharter[http]'.")

@@ -11,8 +11,8 @@ from toolcharter.api.network import NetworkPolicy
 from toolcharter.api.reasons import GuardReason
 from toolcharter.errors import ToolError
 from toolcharter.guards.network.addresses import Address
-from toolcharter.guards.network.budget import Budget, out_of_time
-from toolcharter.guards.network.judge import judge_answers
+from toolcharter.guards.network.budget import Budget, timeout_error
+from toolcharter.guards.network.checks import check_answers
 from toolcharter.guards.network.urls import Url
 
 Resolve = Callable[[str, int], Sequence[str]]
@@ -33,7 +33,7 @@ def _with_zone(address: Sequence[object]) -> str:
     return f"{address[0]}%{zone}" if zone else str(address[0])
 
 
-def addresses_of(url: Url, policy: NetworkPolicy, budget: Budget, resolve: Resolve) -> tuple[Address, ...]:
+def resolve_addresses(url: Url, policy: NetworkPolicy, budget: Budget, resolve: Resolve) -> tuple[Address, ...]:
     """Return the addresses that may be connected to for *url*, at least one.
 
     Raises:
@@ -43,40 +43,40 @@ def addresses_of(url: Url, policy: NetworkPolicy, budget: Budget, resolve: Resol
     if not isinstance(url.host, str):
         return (url.host,)
     try:
-        answers = _begin(resolve, url.host, url.port).result(budget.left())
+        answers = _start_lookup(resolve, url.host, url.port).result(budget.remaining_s())
     except (FutureTimeoutError, OSError) as error:
-        raise _unknown(url.host, error) from error
-    return _judged(url.host, answers, policy)
+        raise _lookup_error(url.host, error) from error
+    return _require_answers(url.host, answers, policy)
 
 
-async def aaddresses_of(url: Url, policy: NetworkPolicy, budget: Budget, resolve: Resolve) -> tuple[Address, ...]:
+async def aresolve_addresses(url: Url, policy: NetworkPolicy, budget: Budget, resolve: Resolve) -> tuple[Address, ...]:
     """The same from asynchronous code."""
     if not isinstance(url.host, str):
         return (url.host,)
     try:
-        async with asyncio.timeout(budget.left()):
-            answers = await asyncio.wrap_future(_begin(resolve, url.host, url.port))
+        async with asyncio.timeout(budget.remaining_s()):
+            answers = await asyncio.wrap_future(_start_lookup(resolve, url.host, url.port))
     except (TimeoutError, OSError) as error:
-        raise _unknown(url.host, error) from error
-    return _judged(url.host, answers, policy)
+        raise _lookup_error(url.host, error) from error
+    return _require_answers(url.host, answers, policy)
 
 
-def _judged(name: str, answers: Sequence[str], policy: NetworkPolicy) -> tuple[Address, ...]:
-    addresses = judge_answers(name, answers, policy)
+def _require_answers(name: str, answers: Sequence[str], policy: NetworkPolicy) -> tuple[Address, ...]:
+    addresses = check_answers(name, answers, policy)
     if not addresses:
-        raise _unknown(name, OSError())
+        raise _lookup_error(name, OSError())
     return addresses
 
 
-def _unknown(name: str, error: BaseException) -> ToolError:
+def _lookup_error(name: str, error: BaseException) -> ToolError:
     if isinstance(error, TimeoutError | FutureTimeoutError):
-        return out_of_time()
+        return timeout_error()
     again = isinstance(error, socket.gaierror) and error.errno == socket.EAI_AGAIN
     message = f"The name {name!r} leads to no address."
     return ToolError(message, reason=GuardReason.HOST_NOT_FOUND, retryable=again)
 
 
-def _begin(resolve: Resolve, name: str, port: int) -> "Future[Sequence[str]]":
+def _start_lookup(resolve: Resolve, name: str, port: int) -> "Future[Sequence[str]]":
     """Look *name* up in a thread that does not keep the process alive."""
     slots = _slots
     if not slots.acquire(blocking=False):

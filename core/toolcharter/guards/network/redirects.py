@@ -6,16 +6,16 @@ from typing import NamedTuple
 from toolcharter.api.network import HttpAnswer, HttpLimits, NetworkPolicy
 from toolcharter.api.reasons import CORE_REASONS, GUARD_REASONS, GuardReason, Reason
 from toolcharter.errors import Denied, ToolError
-from toolcharter.guards.network.judge import judge_url
+from toolcharter.guards.network.checks import check_url
 from toolcharter.guards.network.urls import Url, parse_url, resolve_reference
 
-MOVED = frozenset({301, 302, 303, 307, 308})
-KEEPS_METHOD = frozenset({307, 308})
+REDIRECT_STATUSES = frozenset({301, 302, 303, 307, 308})
+METHOD_KEEPING_STATUSES = frozenset({307, 308})
 """Redirects after which a request keeps its method and content. Source: RFC 9110, sections 15.4.8 and 15.4.9."""
-CROSSING = frozenset({"accept", "accept-language", "user-agent"})
+CROSS_ORIGIN_HEADERS = frozenset({"accept", "accept-language", "user-agent"})
 """The caller's headers that are sent to another origin. None of them could hold a credential."""
 _CONTENT = "content-"
-OURS = frozenset(
+MANAGED_HEADERS = frozenset(
     {
         "accept-encoding",
         "connection",
@@ -36,17 +36,17 @@ OURS = frozenset(
 _MEANINGS = {str(reason): info.meaning for reason, info in (*CORE_REASONS.items(), *GUARD_REASONS.items())}
 
 
-class Sent(NamedTuple):
+class HopRequest(NamedTuple):
     """The request of one hop."""
 
     url: Url
     method: str
     headers: tuple[tuple[str, str], ...]
-    """The headers beside those in `OURS`; names in lower case."""
+    """The headers beside those in `MANAGED_HEADERS`; names in lower case."""
     content: bytes | Iterable[bytes] | AsyncIterator[bytes] = b""
 
 
-class Received(NamedTuple):
+class ResponseHead(NamedTuple):
     """The head of one hop's answer."""
 
     status: int
@@ -67,73 +67,73 @@ def own_headers(headers: Mapping[str, str] | None) -> tuple[tuple[str, str], ...
     """Return a caller's headers with names in lower case.
 
     Raises:
-        ToolError: `invalid_arguments`, for a header in `OURS`.
+        ToolError: `invalid_arguments`, for a header in `MANAGED_HEADERS`.
     """
     found = tuple((name.lower(), value) for name, value in (headers or {}).items())
     for name, _ in found:
-        if name in OURS:
+        if name in MANAGED_HEADERS:
             raise ToolError(f"The header {name!r} cannot be set.", reason=Reason.INVALID_ARGUMENTS)
     return found
 
 
-class Journey:
+class RedirectChain:
     """One request and the redirects that it follows.
 
     Raises:
         Denied: The policy forbids the first URL.
     """
 
-    def __init__(self, first: Sent, policy: NetworkPolicy, limits: HttpLimits) -> None:
+    def __init__(self, first: HopRequest, policy: NetworkPolicy, limits: HttpLimits) -> None:
         self.next = first
         """The next request to send."""
         self.policy = policy
         self._limits = limits
-        self._passed: list[str] = []
-        judge_url(first.url, policy)
+        self._visited: list[str] = []
+        check_url(first.url, policy)
 
-    def goes_on(self, received: Received) -> bool:
-        """Whether *received* is a redirect. If so, sets `next` to the request that follows it.
+    def advance(self, head: ResponseHead) -> bool:
+        """Whether *head* is a redirect. If so, sets `next` to the request that follows it.
 
         Raises:
             Denied: The policy forbids the redirect's target.
             ToolError: `too_many_redirects`.
         """
-        target = received.header("location")
-        if received.status not in MOVED or not target:
+        target = head.header("location")
+        if head.status not in REDIRECT_STATUSES or not target:
             return False
-        self._passed.append(str(self.next.url))
-        if len(self._passed) > self._limits.max_redirects:
+        self._visited.append(str(self.next.url))
+        if len(self._visited) > self._limits.max_redirects:
             message = f"More than {self._limits.max_redirects} redirects, the last to {self.next.url.host_text!r}."
             raise ToolError(message, reason=GuardReason.TOO_MANY_REDIRECTS)
         try:
-            self.next = self._moved(_escaped(target), received.status)
+            self.next = self._redirected(_escaped(target), head.status)
         except Denied as denied:
             # In our own words: the denial may quote the URL, by which a stranger could address the model.
             said = f"A redirect from {self.next.url.host_text!r} is refused. {_MEANINGS[denied.reason]}"
             raise Denied(denied.reason, said) from denied
         return True
 
-    def answer(self, received: Received, body: bytes, *, truncated: bool) -> HttpAnswer:
+    def answer(self, head: ResponseHead, body: bytes, *, truncated: bool) -> HttpAnswer:
         """Build the answer of the last hop."""
-        headers = dict(reversed(received.headers))
-        return HttpAnswer(str(self.next.url), received.status, headers, body, truncated, tuple(self._passed))
+        headers = dict(reversed(head.headers))
+        return HttpAnswer(str(self.next.url), head.status, headers, body, truncated, tuple(self._visited))
 
-    def _moved(self, target: str, status: int) -> Sent:
+    def _redirected(self, target: str, status: int) -> HopRequest:
         old = self.next
         url = resolve_reference(old.url, target)
         if old.url.scheme == "https" and url.scheme == "http":
             raise Denied(GuardReason.INSECURE_REDIRECT, "It leads from https to http.")
-        judge_url(url, self.policy)
-        kept = old.headers if url.origin == old.url.origin else _crossing(old.headers)
-        if status in KEEPS_METHOD or old.method in {"GET", "HEAD"}:
+        check_url(url, self.policy)
+        kept = old.headers if url.origin == old.url.origin else _cross_origin_headers(old.headers)
+        if status in METHOD_KEEPING_STATUSES or old.method in {"GET", "HEAD"}:
             # Content meant for the first origin is not sent to another.
             content = old.content if url.origin == old.url.origin else b""
-            return Sent(url, old.method, tuple(kept), content)
-        return Sent(url, "GET", tuple(one for one in kept if not one[0].startswith(_CONTENT)))
+            return HopRequest(url, old.method, tuple(kept), content)
+        return HopRequest(url, "GET", tuple(one for one in kept if not one[0].startswith(_CONTENT)))
 
 
-def _crossing(headers: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    return (one for one in headers if one[0] in CROSSING)
+def _cross_origin_headers(headers: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    return (one for one in headers if one[0] in CROSS_ORIGIN_HEADERS)
 
 
 def _escaped(target: str) -> str:
@@ -144,11 +144,11 @@ def _escaped(target: str) -> str:
         return target
 
 
-def first_step(url: str, method: str, headers: Mapping[str, str] | None, content: bytes) -> Sent:
+def first_request(url: str, method: str, headers: Mapping[str, str] | None, content: bytes) -> HopRequest:
     """Build the first request of a caller.
 
     Raises:
         Denied: As `parse_url`.
         ToolError: As `own_headers`.
     """
-    return Sent(parse_url(url), method, own_headers(headers), content)
+    return HopRequest(parse_url(url), method, own_headers(headers), content)

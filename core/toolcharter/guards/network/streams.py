@@ -25,14 +25,14 @@ class TimedStream(httpcore.NetworkStream):
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         """Return the bytes that have arrived."""
-        data = self._inner.read(max_bytes, self._budget.left())
+        data = self._inner.read(max_bytes, self._budget.remaining_s())
         self._budget.spend(len(data))
         return data
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
         """Send all of *buffer*."""
         for piece in pieces(buffer):
-            self._inner.write(piece, self._budget.left())
+            self._inner.write(piece, self._budget.remaining_s())
 
     def close(self) -> None:
         """Hang up."""
@@ -45,7 +45,9 @@ class TimedStream(httpcore.NetworkStream):
         timeout: float | None = None,
     ) -> "TimedStream":
         """Return the same stream under TLS."""
-        return TimedStream(self._inner.start_tls(ssl_context, server_hostname, self._budget.left()), self._budget)
+        return TimedStream(
+            self._inner.start_tls(ssl_context, server_hostname, self._budget.remaining_s()), self._budget
+        )
 
 
 class AsyncTimedStream(httpcore.AsyncNetworkStream):
@@ -57,14 +59,14 @@ class AsyncTimedStream(httpcore.AsyncNetworkStream):
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         """Return the bytes that have arrived."""
-        data = await self._inner.read(max_bytes, self._budget.left())
+        data = await self._inner.read(max_bytes, self._budget.remaining_s())
         self._budget.spend(len(data))
         return data
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:
         """Send all of *buffer*."""
         for piece in pieces(buffer):
-            await self._inner.write(piece, self._budget.left())
+            await self._inner.write(piece, self._budget.remaining_s())
 
     async def aclose(self) -> None:
         """Hang up."""
@@ -77,5 +79,5 @@ class AsyncTimedStream(httpcore.AsyncNetworkStream):
         timeout: float | None = None,
     ) -> "AsyncTimedStream":
         """Return the same stream under TLS."""
-        inner = await self._inner.start_tls(ssl_context, server_hostname, self._budget.left())
+        inner = await self._inner.start_tls(ssl_context, server_hostname, self._budget.remaining_s())
         return AsyncTimedStream(inner, self._budget)

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from toolcharter.api.reasons import GuardReason
 from toolcharter.errors import Denied
-from toolcharter.guards.network.hosts import Host, parse_host, parse_ipv6, refused
+from toolcharter.guards.network.hosts import Host, parse_host, parse_ipv6, unclear_url
 
 MAX_URL = 8_192
 """In characters: about as long as servers accept. Source: RFC 9110, section 4.1, recommends 8000."""
@@ -67,7 +67,7 @@ def parse_url(text: str) -> Url:
     _check_characters(text)
     scheme = _SCHEME.match(text)
     if scheme is None:
-        raise refused("The URL does not begin with http:// or https://.")
+        raise unclear_url("The URL does not begin with http:// or https://.")
     if scheme[0].lower() not in DEFAULT_PORTS:
         raise Denied(GuardReason.SCHEME_NOT_ALLOWED, f"{scheme[0][:32]!r} is not http or https.")
     return _parse_rest(scheme[0].lower(), text[scheme.end() + 1 :])
@@ -96,15 +96,15 @@ def resolve_reference(base: Url, text: str) -> Url:
 
 def _check_characters(text: str) -> None:
     if len(text) > MAX_URL:
-        raise refused(f"The URL is longer than {MAX_URL} characters.")
+        raise unclear_url(f"The URL is longer than {MAX_URL} characters.")
     if not text.isprintable() or " " in text or "\\" in text:
-        raise refused("The URL contains a blank, a backslash, a control character or an invisible character.")
+        raise unclear_url("The URL contains a blank, a backslash, a control character or an invisible character.")
 
 
 def _parse_rest(scheme: str, text: str) -> Url:
     parts = _PARTS.fullmatch(text)
     if parts is None or not parts[1]:
-        raise refused(f"After {scheme!r} there must be :// and a host.")
+        raise unclear_url(f"After {scheme!r} there must be :// and a host.")
     host, port = _parse_authority(parts[1])
     return Url(scheme, host, DEFAULT_PORTS[scheme] if port is None else port, _target(parts[2], parts[3] or ""))
 
@@ -123,7 +123,7 @@ def _parse_port(text: str | None) -> int | None:
     if text is None:
         return None
     if not _PORT.fullmatch(text) or int(text) > MAX_PORT:
-        raise refused(f"{text!r} is no port.")
+        raise unclear_url(f"{text!r} is no port.")
     return int(text)
 
 

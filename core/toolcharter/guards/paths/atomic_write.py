@@ -13,12 +13,12 @@ from stat import S_IMODE
 from toolcharter.guards.paths.openat2 import rename_new
 
 CHUNK_BYTES = 1 << 20
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-_OLD = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-_RIGHTS = 0o777  # without set-user-ID and set-group-ID, which every program's write clears, and the sticky bit
+_CREATE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_PERMISSION_BITS = 0o777  # without set-user-ID and set-group-ID, which every program's write clears, and the sticky bit
 
 
-class Changed(Exception):
+class FileChanged(Exception):
     """The file is not the one that the caller inspected, or it has changed since."""
 
 
@@ -35,31 +35,31 @@ def require_same(folder: int, name: str, then: os.stat_result) -> None:
     """Check that *name* is still the same, unchanged file.
 
     Raises:
-        Changed: It has been changed, replaced or removed.
+        FileChanged: It has been changed, replaced or removed.
     """
     try:
         now = os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
-        raise Changed from None
+        raise FileChanged from None
     if not is_same(now, then):
-        raise Changed
+        raise FileChanged
 
 
-def content(folder: int, name: str, then: os.stat_result, tick: Callable[[], None]) -> Iterator[bytes]:
+def read_content(folder: int, name: str, then: os.stat_result, tick: Callable[[], None]) -> Iterator[bytes]:
     """Yield the content of a regular file piece by piece.
 
     Raises:
-        Changed: The file has been changed, replaced or removed.
+        FileChanged: The file has been changed, replaced or removed.
         OSError: The system cannot open or read it.
     """
     try:
-        fd = os.open(name, _OLD, dir_fd=folder)
+        fd = os.open(name, _READ_FLAGS, dir_fd=folder)
     except OSError:
         require_same(folder, name, then)
         raise
     try:
         if not is_same(os.fstat(fd), then):
-            raise Changed
+            raise FileChanged
         while piece := os.read(fd, CHUNK_BYTES):
             tick()
             yield piece
@@ -67,7 +67,7 @@ def content(folder: int, name: str, then: os.stat_result, tick: Callable[[], Non
         os.close(fd)
 
 
-def replace(
+def replace_content(
     folder: int, name: str, pieces: Iterable[bytes], then: os.stat_result | None, tick: Callable[[], None]
 ) -> None:
     """Make *pieces* the content of *name* atomically.
@@ -81,30 +81,30 @@ def replace(
         tick: Called before each piece; raises to stop.
 
     Raises:
-        Changed: Another file or other content is there by now.
+        FileChanged: Another file or other content is there by now.
         OSError: The system cannot write the file.
     """
     temporary = f".toolcharter-{secrets.token_hex(8)}"
-    fd = os.open(temporary, _NEW, 0o666 if then is None else 0o600, dir_fd=folder)
+    fd = os.open(temporary, _CREATE_FLAGS, 0o666 if then is None else 0o600, dir_fd=folder)
     try:
         try:
             _fill(fd, pieces, tick)
-            _keep_rights(fd, then)
+            _keep_permissions(fd, then)
         finally:
             os.close(fd)  # may fail, too: some file systems report a full disk only here
-        _settle(folder, temporary, name, then)
+        _put_in_place(folder, temporary, name, then)
     except BaseException:
         with suppress(OSError):
             os.unlink(temporary, dir_fd=folder)
         raise
 
 
-def _settle(folder: int, temporary: str, name: str, then: os.stat_result | None) -> None:
+def _put_in_place(folder: int, temporary: str, name: str, then: os.stat_result | None) -> None:
     if then is None:
         try:
             rename_new(folder, temporary, folder, name)
         except FileExistsError:
-            raise Changed from None
+            raise FileChanged from None
         return
     require_same(folder, name, then)
     os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
@@ -118,11 +118,11 @@ def _fill(fd: int, pieces: Iterable[bytes], tick: Callable[[], None]) -> None:
             left = left[os.write(fd, left[:CHUNK_BYTES]) :]
 
 
-def _keep_rights(fd: int, then: os.stat_result | None) -> None:
+def _keep_permissions(fd: int, then: os.stat_result | None) -> None:
     if then is None:
         return
     now = os.fstat(fd)
     if (now.st_uid, now.st_gid) != (then.st_uid, then.st_gid):
         with suppress(PermissionError):
             os.fchown(fd, then.st_uid, then.st_gid)
-    os.fchmod(fd, S_IMODE(then.st_mode) & _RIGHTS)
+    os.fchmod(fd, S_IMODE(then.st_mode) & _PERMISSION_BITS)

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 else:
     sqlite3 = lazy("sqlite3")
 
-MOST_LEASES = 1024
+MAX_LEASES = 1024
 """How many leases all owners together may hold."""
 WAIT_S = 5.0
 """How long to wait at most for the flock or for the SQLite file, in seconds. A call with less time left waits less."""
@@ -47,7 +47,7 @@ _MAX_BYTES = 1 << 20
 """How much memory one expression may take. A write may have to match its path against two thousand of them."""
 _SCHEMA = """CREATE TABLE IF NOT EXISTS leases (token TEXT NOT NULL, name TEXT NOT NULL, paths TEXT NOT NULL,
     folders TEXT NOT NULL, owner TEXT NOT NULL, holder TEXT NOT NULL, expires REAL NOT NULL)"""
-_OTHERS = """SELECT name, holder, expires, paths, folders FROM leases
+_SELECT_OTHERS = """SELECT name, holder, expires, paths, folders FROM leases
     WHERE owner <> ? AND expires > ? ORDER BY rowid"""
 
 
@@ -79,14 +79,14 @@ def _process(number: int) -> str:
     return f"process {number} {secrets.token_hex(8)}"  # another process may get the number later
 
 
-class _Held(NamedTuple):
+class _StoredLease(NamedTuple):
     """A lease of another owner, as it is stored."""
 
     lease: Lease
     paths: str
     folders: str
 
-    def meets(self, touched: Touched) -> bool:
+    def conflicts_with(self, touched: Touched) -> bool:
         # Bytes that are not Unicode cannot be part of an expression, but `*` has to match them.
         path = touched.path.encode(errors="surrogateescape").decode(errors="replace")
         return _matches(self.paths, path) or (touched.below and _matches(self.folders, path))
@@ -113,39 +113,39 @@ class WorkspaceLeases:
         return Path(self._location())
 
     def _location(self) -> str:
-        return _file(os.environ.get("XDG_STATE_HOME", ""), os.getuid(), self._name)
+        return _leases_file(os.environ.get("XDG_STATE_HOME", ""), os.getuid(), self._name)
 
     def others(self) -> list[Lease]:
         """Return the leases of other owners."""
         if not self._exists():
             return []
-        with self._turn(fcntl.LOCK_SH):
-            return [held.lease for held in self._held()]
+        with self._flock(fcntl.LOCK_SH):
+            return [held.lease for held in self._leases_of_others()]
 
-    def look(self, touched: Sequence[Touched]) -> None:
+    def check(self, touched: Sequence[Touched]) -> None:
         """Refuse a change if it touches a path that another owner holds.
 
         Raises:
             Denied: `path_locked`, `locks_unavailable`.
         """
         if self._exists():
-            with self._turn(fcntl.LOCK_SH):
+            with self._flock(fcntl.LOCK_SH):
                 self._require_free(touched)
 
     @contextmanager
-    def writing(self, touched: Sequence[Touched], *, alone: bool = False) -> Generator[None]:
-        """Like `look`, but no lease is granted until the context ends, so the check stays valid during the write.
+    def lock_for_write(self, touched: Sequence[Touched], *, alone: bool = False) -> Generator[None]:
+        """Like `check`, but no lease is granted until the context ends, so the check stays valid during the write.
 
         If *alone*, no other caller writes in the meantime, either.
         """
-        with self._turn(fcntl.LOCK_EX if alone else fcntl.LOCK_SH):
+        with self._flock(fcntl.LOCK_EX if alone else fcntl.LOCK_SH):
             if self._exists():
                 self._require_free(touched)
             yield
 
     def require_free(self, path: str, *, below: bool = False) -> None:
         """Refuse *path*, with everything *below* it, if another owner holds a part of it."""
-        self.look((Touched(path, below),))
+        self.check((Touched(path, below),))
 
     def acquire(
         self, claims: Sequence[Claim], ttl_s: float, in_the_way: Callable[[list[Lease]], list[Lease]]
@@ -154,11 +154,11 @@ class WorkspaceLeases:
         for claim in claims:
             _require_readable(claim)
         owner, token = owner_of(self._caller()), f"lock-{secrets.token_hex(4)}"
-        with self._turn(fcntl.LOCK_EX), self._opened(create=True) as file:
+        with self._flock(fcntl.LOCK_EX), self._opened(create=True) as file:
             now = time()
             file.execute("BEGIN IMMEDIATE")
             file.execute("DELETE FROM leases WHERE expires <= ?", (now,))
-            taken = in_the_way([held.lease for held in _of_others(file, owner, now)])
+            taken = in_the_way([held.lease for held in _read_leases_of_others(file, owner, now)])
             if not taken:
                 _require_room(file, len(claims))
                 rows = [(token, *claim, *owner, now + ttl_s) for claim in claims]
@@ -186,30 +186,30 @@ class WorkspaceLeases:
         except (FileNotFoundError, NotADirectoryError):
             return False
         except OSError as error:
-            _unusable(error)
+            _refuse_unusable(error)
 
     def _require_free(self, touched: Iterable[Touched]) -> None:
-        held = self._held()
+        held = self._leases_of_others()
         for each in touched:
             for one in held:
                 self._require_time()
-                if one.meets(each):
-                    raise _locked(each.path, one.lease)
+                if one.conflicts_with(each):
+                    raise _path_locked(each.path, one.lease)
 
-    def _held(self) -> list[_Held]:
+    def _leases_of_others(self) -> list[_StoredLease]:
         with self._opened() as file:
-            return list(_of_others(file, owner_of(self._caller()), time()))
+            return list(_read_leases_of_others(file, owner_of(self._caller()), time()))
 
     def _require_time(self) -> None:
         if monotonic() > self._deadline():
             raise ToolError("The locks could not be compared in time.", reason=Reason.TIMED_OUT, retryable=True)
 
     @contextmanager
-    def _turn(self, kind: int) -> Generator[None]:
+    def _flock(self, kind: int) -> Generator[None]:
         try:
             fd = os.open(self._workspace, FOLDER_FLAGS)
         except OSError as error:
-            _unusable(error)
+            _refuse_unusable(error)
         try:
             self._wait(fd, kind)
             yield
@@ -218,10 +218,10 @@ class WorkspaceLeases:
             os.close(fd)
 
     def _wait(self, fd: int, kind: int) -> None:
-        if _got(fd, kind):
+        if _try_flock(fd, kind):
             return
         ends = min(self._deadline(), monotonic() + WAIT_S)
-        while not _got(fd, kind):
+        while not _try_flock(fd, kind):
             if monotonic() >= ends:
                 raise _busy(kind)
             sleep(_PAUSE_S)
@@ -239,7 +239,7 @@ class WorkspaceLeases:
                     file.execute(_SCHEMA)
                 yield file
         except (sqlite3.Error, OSError) as error:
-            _unusable(error)
+            _refuse_unusable(error)
 
     def _is_open_to_tools(self) -> bool:
         """Whether the SQLite file lies in the workspace, where its content is not trusted and no lease is granted."""
@@ -255,7 +255,7 @@ class WorkspaceLeases:
         return path
 
 
-def _got(fd: int, kind: int) -> bool:
+def _try_flock(fd: int, kind: int) -> bool:
     try:
         fcntl.flock(fd, kind | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -263,12 +263,12 @@ def _got(fd: int, kind: int) -> bool:
     except OSError as error:
         # If a folder cannot be locked, no lease is ever granted, so a write cannot conflict with one.
         if kind == fcntl.LOCK_EX:
-            _unusable(error)
+            _refuse_unusable(error)
     return True
 
 
 @lru_cache(16)
-def _file(given: str, _user: int, name: str) -> str:
+def _leases_file(given: str, _user: int, name: str) -> str:
     # All processes of a user must share the leases, so `HOME` counts only for a user without an account.
     folder = state_path("locks", {"XDG_STATE_HOME": given}) or state_path(
         "locks", {"HOME": os.environ.get("HOME", "/")}
@@ -276,15 +276,15 @@ def _file(given: str, _user: int, name: str) -> str:
     return str((folder or Path("/.local/state/toolcharter/locks")) / name)
 
 
-def _of_others(file: "Connection", owner: Owner, now: float) -> Iterator[_Held]:
-    for name, holder, expires, paths, folders in file.execute(_OTHERS, (owner.key, now)):
-        yield _Held(Lease(name, holder, expires), paths, folders)
+def _read_leases_of_others(file: "Connection", owner: Owner, now: float) -> Iterator[_StoredLease]:
+    for name, holder, expires, paths, folders in file.execute(_SELECT_OTHERS, (owner.key, now)):
+        yield _StoredLease(Lease(name, holder, expires), paths, folders)
 
 
 def _require_room(file: "Connection", wanted: int) -> None:
     (count,) = file.execute("SELECT count(*) FROM leases").fetchone()
-    if count + wanted > MOST_LEASES:
-        raise Denied(GuardReason.LOCKS_UNAVAILABLE, f"There are more than {MOST_LEASES} locks; unlock some.")
+    if count + wanted > MAX_LEASES:
+        raise Denied(GuardReason.LOCKS_UNAVAILABLE, f"There are more than {MAX_LEASES} locks; unlock some.")
 
 
 def _require_readable(claim: Claim) -> None:
@@ -301,7 +301,7 @@ def _matches(expression: str, path: str) -> bool:
     return _compiled(expression).fullmatch(path) is not None
 
 
-@lru_cache(2 * MOST_LEASES)
+@lru_cache(2 * MAX_LEASES)
 def _compiled(expression: str) -> Any:
     re2 = import_module("re2")  # on first use
     options = re2.Options()
@@ -310,10 +310,10 @@ def _compiled(expression: str) -> Any:
     try:
         return re2.compile(expression, options)
     except re2.error as error:
-        _unusable(error)
+        _refuse_unusable(error)
 
 
-def _locked(path: str, lease: Lease) -> Denied:
+def _path_locked(path: str, lease: Lease) -> Denied:
     left = max(1, round(lease.expires - time()))
     message = f"{shown(path)} is locked by {lease.holder} (as {lease.name!r}, for another {left} s)."
     return Denied(GuardReason.PATH_LOCKED, message, hint="Work on something else, and try again later.")
@@ -327,7 +327,7 @@ def _busy(kind: int) -> Denied:
     return Denied(GuardReason.LOCKS_UNAVAILABLE, message, hint="Try again later.")
 
 
-def _unusable(error: Exception) -> NoReturn:
+def _refuse_unusable(error: Exception) -> NoReturn:
     hint = "Try again later. If the error persists, the operator may delete the file while no agent is at work."
     message = f"The lock file cannot be used: {error}."
     raise Denied(GuardReason.LOCKS_UNAVAILABLE, message, hint=hint) from error

@@ -154,7 +154,7 @@ class RoutedPaths:
             raise faults.exists(path) if exists else faults.virtual(path, "no folder can be made there")
         if use == "delete" and before is None:
             raise faults.missing(path)
-        guard.look([Touched(plan.shown)])
+        guard.check_leases([Touched(plan.shown)])
         with _told(path):
             question = file.asks
         if question is not None:
@@ -356,13 +356,13 @@ class VirtualPlace(_Held):
 
     @contextmanager
     def _changing(self) -> Generator[None]:
-        self._guard.act()
-        with self._guard.writing([Touched(self.path)], alone=False), _told(self.path):
+        self._guard.mark_acting()
+        with self._guard.lock_leases([Touched(self.path)], alone=False), _told(self.path):
             try:
                 yield
             except NotImplementedError as error:
                 raise faults.read_only(self.path) from error
-        self._guard.done()
+        self._guard.after_change()
 
 
 @contextmanager

@@ -33,6 +33,6 @@ class Scope(NamedTuple):
     protected: tuple[str, ...]
     read_only: tuple[str, ...]
     check: Callable[[], None]
-    leave: WriteGuard
+    write_guard: WriteGuard
     hidden: HiddenNames
     twins: Twins  # of hidden files

@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol
 from toolcharter.api.paths import OpenPlace, PlaceKind
 from toolcharter.errors import ToolError
 from toolcharter.guards.paths import faults
-from toolcharter.guards.paths.atomic_write import Changed, content, replace, require_same
+from toolcharter.guards.paths.atomic_write import FileChanged, read_content, replace_content, require_same
 from toolcharter.guards.paths.git_dirs import is_sign, lies_in_repository
 from toolcharter.guards.paths.handles import FOLDER_FLAGS, Handle, Tick
 from toolcharter.guards.paths.locks import Touched
@@ -29,7 +29,7 @@ MAX_DEPTH = 100
 """How deep names may lie below it, and how many folders are made for one name."""
 
 
-class Writing(Protocol):
+class LeaseLock(Protocol):
     """Called with the paths of a change. Returns a context for the change, or raises to refuse it."""
 
     def __call__(self, touched: Sequence[Touched], *, alone: bool) -> AbstractContextManager[None]:
@@ -40,12 +40,12 @@ class Writing(Protocol):
 class WriteGuard(NamedTuple):
     """Callbacks around a change: the tool's mark, the check of others' leases, and the lock held while writing."""
 
-    act: Callable[[], None]
+    mark_acting: Callable[[], None]
     """Called before the change; raises to refuse it."""
-    look: Callable[[Sequence[Touched]], None]
+    check_leases: Callable[[Sequence[Touched]], None]
     """Called with the paths that would be changed when a place is opened; raises to refuse it."""
-    writing: Writing
-    done: Callable[[], None] = lambda: None
+    lock_leases: LeaseLock
+    after_change: Callable[[], None] = lambda: None
     """Called when a change has been made."""
 
 
@@ -53,7 +53,7 @@ def no_leases(touched: Sequence[Touched]) -> None:
     """Refuse nothing: the lease check for paths without leases."""
 
 
-def unwatched(touched: Sequence[Touched], *, alone: bool) -> AbstractContextManager[None]:  # noqa: ARG001 - takes what `WriteGuard` says
+def no_lock(touched: Sequence[Touched], *, alone: bool) -> AbstractContextManager[None]:  # noqa: ARG001 - takes what `WriteGuard` says
     """Refuse nothing and lock nothing: the context of a change for paths without leases."""
     return nullcontext()
 
@@ -62,20 +62,20 @@ def _refuse() -> None:
     raise ToolError("These paths can only be read.", reason="write_failure")
 
 
-LOOKING = WriteGuard(_refuse, no_leases, unwatched)
+READ_ONLY = WriteGuard(_refuse, no_leases, no_lock)
 """The guard of views that may not change anything."""
 
 
 class WriteTarget(Handle):
     """One place to write. A context manager, which closes the folder."""
 
-    __slots__ = ("_found", "_leave", "_tick", "kind", "size")
+    __slots__ = ("_found", "_guard", "_tick", "kind", "size")
 
-    def __init__(self, found: Found, path: str, tick: Tick, leave: WriteGuard) -> None:
+    def __init__(self, found: Found, path: str, tick: Tick, guard: WriteGuard) -> None:
         super().__init__(found.folder, path)
         self._found = found
         self._tick = tick
-        self._leave = leave
+        self._guard = guard
         self.kind: PlaceKind = kind_of(found.status)
         self.size = found.status.st_size if found.status is not None and self.kind == "file" else 0
 
@@ -86,7 +86,7 @@ class WriteTarget(Handle):
             ToolError: `changed_meanwhile`, `read_failure`.
         """
         kept, size = list[bytes](), 0
-        with self._told(faults.from_os_error):
+        with self._translate_errors(faults.from_os_error):
             for piece in self._content():
                 kept.append(piece)
                 size += len(piece)
@@ -101,10 +101,10 @@ class WriteTarget(Handle):
             ToolError: `write_failure`, for too many names; `read_failure`; `changed_meanwhile`.
         """
         if self.kind == "folder":
-            with self._told(faults.from_os_error):
+            with self._translate_errors(faults.from_os_error):
                 fd = os.open(self._found.name, FOLDER_FLAGS | os.O_NOFOLLOW, dir_fd=self.fileno())
                 try:
-                    for count, name in enumerate(_names(fd, "", 0)):
+                    for count, name in enumerate(_names_below(fd, "", 0)):
                         self._tick()
                         if count >= MAX_BELOW or name.count("/") >= MAX_DEPTH:
                             raise faults.unwritable(self.path, "contains too many names to be searched")
@@ -126,7 +126,7 @@ class WriteTarget(Handle):
         """
         old = self._content() if append and self.kind == "file" else iter(())
         with self._changing() as folder:
-            replace(folder, self._found.name, chain(old, (data,)), self._found.status, self._tick)
+            replace_content(folder, self._found.name, chain(old, (data,)), self._found.status, self._tick)
 
     def delete(self) -> None:
         """Delete the file, the link itself or the empty folder.
@@ -167,7 +167,7 @@ class WriteTarget(Handle):
             ToolError: `not_directory`, `write_failure`.
         """
         if self.kind == "folder":
-            self._leave.act()
+            self._guard.mark_acting()
             return
         with self._changing() as folder:
             with suppress(FileExistsError):
@@ -178,11 +178,11 @@ class WriteTarget(Handle):
         try:
             rename_new(self.fileno(), self._found.name, folder, name)
         except FileExistsError:
-            raise Changed from None
+            raise FileChanged from None
 
     def _content(self) -> Iterator[bytes]:
         assert self._found.status is not None  # noqa: S101 - of a file; for the type checkers
-        return content(self.fileno(), self._found.name, self._found.status, self._tick)
+        return read_content(self.fileno(), self._found.name, self._found.status, self._tick)
 
     def _require_same(self) -> None:
         assert self._found.status is not None  # noqa: S101 - as above
@@ -200,23 +200,23 @@ class WriteTarget(Handle):
             Denied: `protected_path`, if the change would complete a repository of which other parts have been added
                 since the place was opened; any denial of the `WriteGuard`.
         """
-        self._leave.act()
+        self._guard.mark_acting()
         # Under a shared lock, two concurrent changes could each add one part without seeing the other's.
         alone = self._found.status is None and any(map(is_sign, (*self._found.missing, self._found.name)))
         made: list[tuple[int, str]] = []
         opened: list[int] = []
-        writing = self._leave.writing(touched or self.touched(), alone=alone)
-        with writing, self._told(faults.from_write_error):
+        writing = self._guard.lock_leases(touched or self.touched(), alone=alone)
+        with writing, self._translate_errors(faults.from_write_error):
             try:
                 for name in self._found.missing:
                     folder = opened[-1] if opened else self.fileno()
                     self._require_no_repository(folder, name)
-                    _make(folder, name, made)
+                    _make_missing(folder, name, made)
                     opened.append(os.open(name, STEP, dir_fd=folder))
                 folder = opened[-1] if opened else self.fileno()
                 self._require_no_repository(folder, self._found.name)
                 yield folder
-                self._leave.done()
+                self._guard.after_change()
             except BaseException:
                 for folder, name in reversed(made):
                     with suppress(OSError):
@@ -227,10 +227,10 @@ class WriteTarget(Handle):
                     os.close(folder)
 
     @contextmanager
-    def _told(self, fault: Callable[[OSError, str], ToolError]) -> Generator[None]:
+    def _translate_errors(self, fault: Callable[[OSError, str], ToolError]) -> Generator[None]:
         try:
             yield
-        except Changed:
+        except FileChanged:
             raise faults.changed(self.path) from None
         except OSError as error:
             raise fault(error, self.path) from error
@@ -247,13 +247,13 @@ def kind_of(status: os.stat_result | None) -> PlaceKind:
     return "link" if S_ISLNK(status.st_mode) else "other"
 
 
-def _make(folder: int, name: str, made: list[tuple[int, str]]) -> None:
+def _make_missing(folder: int, name: str, made: list[tuple[int, str]]) -> None:
     with suppress(FileExistsError):  # another process was quicker; opening it shows whether it is a link
         os.mkdir(name, dir_fd=folder)
         made.append((folder, name))
 
 
-def _names(folder: int, prefix: str, depth: int) -> Iterator[str]:
+def _names_below(folder: int, prefix: str, depth: int) -> Iterator[str]:
     with os.scandir(folder) as listing:
         entries = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in listing]
     for name, is_folder in entries:
@@ -261,6 +261,6 @@ def _names(folder: int, prefix: str, depth: int) -> Iterator[str]:
         if is_folder and depth < MAX_DEPTH:
             fd = os.open(name, FOLDER_FLAGS | os.O_NOFOLLOW, dir_fd=folder)
             try:
-                yield from _names(fd, f"{prefix}{name}/", depth + 1)
+                yield from _names_below(fd, f"{prefix}{name}/", depth + 1)
             finally:
                 os.close(fd)

@@ -18,7 +18,7 @@ from toolcharter.guards.paths.names import Parts, Protection, absolute_parts, be
 from toolcharter.guards.paths.place_walk import Found, PlaceWalk, look
 from toolcharter.guards.paths.roots import Openers, Roots, kernel_openers
 from toolcharter.guards.paths.scope import Plan, Scope
-from toolcharter.guards.paths.target import LOOKING, MAX_DEPTH, WriteGuard, WriteTarget, no_leases, unwatched
+from toolcharter.guards.paths.target import MAX_DEPTH, READ_ONLY, WriteGuard, WriteTarget, no_leases, no_lock
 from toolcharter.guards.paths.uses import BRINGS, FOLLOWS, check_use
 from toolcharter.guards.paths.walk import Walk
 from toolcharter.profile.settings import HiddenGlob
@@ -62,7 +62,7 @@ class View:
         )
         return View(self._roots, scope)
 
-    def acting(
+    def writable(
         self, act: Callable[[], None], leases: WorkspaceLeases | None = None, done: Callable[[], None] = lambda: None
     ) -> "View":
         """Return the same view with permission to write.
@@ -72,9 +72,9 @@ class View:
             leases: Refuses paths that other owners hold, when a place is opened and when it is changed.
             done: Called after each change.
         """
-        look, writing = (no_leases, unwatched) if leases is None else (leases.look, leases.writing)
-        leave = WriteGuard(act, look, writing, done)
-        return View(self._roots, self._scope._replace(leave=leave))
+        check, lock = (no_leases, no_lock) if leases is None else (leases.check, leases.lock_for_write)
+        guard = WriteGuard(act, check, lock, done)
+        return View(self._roots, self._scope._replace(write_guard=guard))
 
     def open_file(self, path: str) -> HeldFile:
         """Open a regular file for reading. Never waits for a writer, as opening a FIFO would.
@@ -138,14 +138,14 @@ class View:
         if plan.root is not self._roots.workspace:
             raise faults.outside(path)
         found = self._find(path, plan, follows=True) if use in FOLLOWS else self._find_itself(path, plan)
-        place = WriteTarget(found, self._shown(found.root, found.place), self._check, self._scope.leave)
+        place = WriteTarget(found, self._shown(found.root, found.place), self._check, self._scope.write_guard)
         try:
             self._require_writable(use, found, path)
             check_use(use, found, path)
             if use == "move":
                 self._require_movable(place, found, path)
             if use != "make" or place.kind == "missing":
-                self._scope.leave.look(place.touched())
+                self._scope.write_guard.check_leases(place.touched())
         except BaseException:
             place.close()
             raise
@@ -181,7 +181,7 @@ class View:
         """
         if self._unchanged.covers(plan.root.held().parts, plan.names, self._unchanged_places):
             raise faults.read_only(path)
-        return self._scope.leave
+        return self._scope.write_guard
 
     def close(self) -> None:
         """Close all roots. Calls that still run finish with the descriptors that they hold."""
@@ -353,7 +353,7 @@ class View:
 
 
 class WorkspacePaths(View):
-    """Opens files and folders beneath one workspace, and nothing else. Only the views from `acting` change files.
+    """Opens files and folders beneath one workspace, and nothing else. Only the views from `writable` change files.
 
     Args:
         root: The workspace. Opened on first use, not here, and kept open until `close`.
@@ -389,7 +389,7 @@ class WorkspacePaths(View):
             tuple(protected),
             tuple(read_only),
             check or (lambda: None),
-            LOOKING,
+            READ_ONLY,
             names,
             twins_of(lambda: roots.workspace.held().canonical, names),
         )

@@ -21,7 +21,7 @@ def send(request: pytest.FixtureRequest):
 
     def run(method: str, url: str, *, limits: HttpLimits | None = None, **given: Any) -> httpx.Response:
         def lines():
-            return Client().lines(NetworkPolicy(), limits, inf)
+            return Client().settings(NetworkPolicy(), limits, inf)
 
         async def ask() -> httpx.Response:
             transport = AsyncGuardedTransport(lines)

@@ -121,8 +121,8 @@ def test_what_is_hidden_is_not_opened(workspace: Path, paths: WorkspacePaths, na
     refused: list[str] = []
     for attempt in (
         lambda: paths.open_file(name),
-        lambda: paths.acting(lambda: None).open_place(name, "write"),
-        *((lambda use=use: paths.acting(lambda: None).open_place(name, use)) for use in ("move", "delete")),
+        lambda: paths.writable(lambda: None).open_place(name, "write"),
+        *((lambda use=use: paths.writable(lambda: None).open_place(name, use)) for use in ("move", "delete")),
     ):
         if name.startswith("link") and len(refused) >= 2:
             break  # a link itself may be moved and deleted: it holds nothing
@@ -166,7 +166,7 @@ def test_a_folder_with_something_hidden_is_not_moved(workspace: Path, paths: Wor
     (workspace / "config" / "key.pem").write_bytes(KEY)
 
     with pytest.raises(Denied, match=r"'config/key\.pem' is hidden by the profile"):
-        paths.acting(lambda: None).open_place("config", "move")
+        paths.writable(lambda: None).open_place("config", "move")
 
 
 def find(workspace: Path, *globs: HiddenGlob) -> list[tuple[str, bool]]:

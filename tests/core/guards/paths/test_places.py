@@ -25,7 +25,7 @@ def free() -> None:
 
 
 def writable(root: Path, openers, **scope) -> View:
-    return WorkspacePaths(root, openers=openers, **scope).acting(free)
+    return WorkspacePaths(root, openers=openers, **scope).writable(free)
 
 
 def outcome(paths: View, path: str, use: PlaceUse = "write") -> tuple[str, str]:

@@ -72,7 +72,7 @@ def test_both_ways_agree_and_nothing_outside_is_changed(entries: list, tries: li
     try:
         grow(root, entries)
         kernel, walk = (
-            WorkspacePaths(root / "ws", read_only=(".git", "a/c"), openers=openers).acting(lambda: None)
+            WorkspacePaths(root / "ws", read_only=(".git", "a/c"), openers=openers).writable(lambda: None)
             for openers in (kernel_openers, walking_openers)
         )
         before = contents(root / "out"), names(root)  # links may have led the growing itself astray

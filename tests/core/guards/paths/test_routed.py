@@ -92,7 +92,7 @@ def routed(disk: WorkspacePaths) -> Routed:
     """The disk with a shelf, or with what else answers; whether anything may act is a list that is filled."""
 
     def make(ask: Callable[[str], Any], act: Callable[[], None] = lambda: None) -> RoutedPaths:
-        return RoutedPaths(disk.acting(act), ask, lambda _: None)
+        return RoutedPaths(disk.writable(act), ask, lambda _: None)
 
     return make
 

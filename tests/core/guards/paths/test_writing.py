@@ -34,7 +34,7 @@ def free() -> None:
 @pytest.fixture
 def paths(tree: Path, openers) -> View:
     """The tree, to be written, by both ways of walking it."""
-    return WorkspacePaths(tree, read_only=(".git",), openers=openers).acting(free)
+    return WorkspacePaths(tree, read_only=(".git",), openers=openers).writable(free)
 
 
 def everything(root: Path) -> dict[str, str]:
@@ -205,9 +205,9 @@ def test_nothing_is_changed_without_leave(tree: Path, openers) -> None:
 
 
 def test_asking_comes_before_each_change(tree: Path, openers) -> None:
-    """What `acting` is given is asked once for each change."""
+    """What `writable` is given is asked once for each change."""
     asked: list[str] = []
-    paths = WorkspacePaths(tree, openers=openers).acting(lambda: asked.append("act"))
+    paths = WorkspacePaths(tree, openers=openers).writable(lambda: asked.append("act"))
 
     with paths.open_place("new.txt") as place:
         place.write(b"")
@@ -410,7 +410,7 @@ def test_time_that_is_up_stops_a_write(tree: Path, openers) -> None:
         if not time_left:
             raise ToolError("no time left", reason="timed_out")
 
-    paths = WorkspacePaths(tree, openers=openers, check=check).acting(time_left.clear)
+    paths = WorkspacePaths(tree, openers=openers, check=check).writable(time_left.clear)
     before = everything(tree)
 
     with paths.open_place("a.txt") as place, refused("timed_out"):
@@ -426,7 +426,7 @@ count = iter(range(3))
 def check():
     if next(count, None) is None:
         os.kill(os.getpid(), signal.SIGKILL)
-with WorkspacePaths(sys.argv[1], check=check).acting(lambda: None).open_place("a.txt") as place:
+with WorkspacePaths(sys.argv[1], check=check).writable(lambda: None).open_place("a.txt") as place:
     place.write(b"x" * 10_000_000)
 """
 
@@ -493,17 +493,17 @@ def test_content_that_is_gone_has_changed(tree: Path) -> None:
     folder = os.open(tree, os.O_RDONLY)
     then = (tree / "a.txt").stat()
 
-    with pytest.raises(replacing.Changed):
-        list(replacing.content(folder, "sub/b.txt", then, free))
+    with pytest.raises(replacing.FileChanged):
+        list(replacing.read_content(folder, "sub/b.txt", then, free))
     (tree / "a.txt").unlink()
-    with pytest.raises(replacing.Changed):
-        list(replacing.content(folder, "a.txt", then, free))
+    with pytest.raises(replacing.FileChanged):
+        list(replacing.read_content(folder, "a.txt", then, free))
     os.close(folder)
 
 
 def test_content_that_cannot_be_opened_is_the_systems_error(paths: View, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is the same and yet cannot be read is a failure, not a change."""
-    monkeypatch.setattr(replacing, "_OLD", os.O_RDONLY | os.O_DIRECTORY)
+    monkeypatch.setattr(replacing, "_READ_FLAGS", os.O_RDONLY | os.O_DIRECTORY)
 
     with paths.open_place("a.txt") as place, refused("not_directory"):
         place.read(1)
@@ -575,7 +575,7 @@ def test_parts_of_a_repository_are_written_one_after_the_other(
     (tree / "k").mkdir()
     (tree / "k/HEAD").write_text("x")
     leases = WorkspaceLeases(tree, Caller, lambda: float("inf"))
-    paths = WorkspacePaths(tree, openers=openers).acting(free, leases)
+    paths = WorkspacePaths(tree, openers=openers).writable(free, leases)
     made, denied = Barrier(2, timeout=0.2), list[str]()
     make_folder = os.mkdir
 

@@ -5,13 +5,13 @@ from pydantic import ValidationError
 from tests.rows import each_row
 
 from toolcharter import Denied, NetworkPolicy
-from toolcharter.guards.network.judge import covers, judge_answers, judge_url
+from toolcharter.guards.network.checks import check_answers, check_url, matches_host
 from toolcharter.guards.network.urls import parse_url
 
 
 def verdict(url: str, **policy) -> str | None:
     try:
-        judge_url(parse_url(url), NetworkPolicy(**policy))
+        check_url(parse_url(url), NetworkPolicy(**policy))
     except Denied as denied:
         return denied.reason
     return None
@@ -137,9 +137,9 @@ def test_an_opened_name_opens_no_address() -> None:
     """What the name leads to must be named, too."""
     policy = NetworkPolicy(allowed_private=("wiki.intranet", "10.1.2.0/24"))
 
-    assert list(map(str, judge_answers("wiki.intranet", ["10.1.2.3", "10.1.2.3"], policy))) == ["10.1.2.3"]
+    assert list(map(str, check_answers("wiki.intranet", ["10.1.2.3", "10.1.2.3"], policy))) == ["10.1.2.3"]
     with pytest.raises(Denied, match=r"The name 'wiki\.intranet' leads to an address that is not public\."):
-        judge_answers("wiki.intranet", ["10.1.2.3", "10.1.3.3"], policy)
+        check_answers("wiki.intranet", ["10.1.2.3", "10.1.3.3"], policy)
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_an_opened_name_opens_no_address() -> None:
 def test_what_would_open_a_private_address_is_told(url: str, missing: str) -> None:
     """The hint names what the profile lacks."""
     with pytest.raises(Denied) as caught:
-        judge_url(parse_url(url), NetworkPolicy())
+        check_url(parse_url(url), NetworkPolicy())
 
     assert caught.value.hint == f"The profile would have to name {missing} in `allowed_private`."
 
@@ -160,7 +160,7 @@ def test_what_would_open_a_private_address_is_told(url: str, missing: str) -> No
 def test_where_a_name_leads_is_not_told() -> None:
     """The hint says that addresses are missing, and not which: a model could map a network by that."""
     with pytest.raises(Denied) as caught:
-        judge_answers("wiki.intranet", ["10.1.2.3"], NetworkPolicy(allowed_private=("wiki.intranet",)))
+        check_answers("wiki.intranet", ["10.1.2.3"], NetworkPolicy(allowed_private=("wiki.intranet",)))
 
     needed = "the name and every address that it leads to"
     assert caught.value.hint == f"The profile would have to name {needed} in `allowed_private`."
@@ -170,13 +170,13 @@ def test_where_a_name_leads_is_not_told() -> None:
 def test_an_address_with_a_zone_is_never_opened() -> None:
     """Which network a zone means depends on the machine."""
     with pytest.raises(Denied):
-        judge_answers("x.example", ["fe80::1%2"], NetworkPolicy(allowed_private=("fe80::/10",)))
+        check_answers("x.example", ["fe80::1%2"], NetworkPolicy(allowed_private=("fe80::/10",)))
 
 
 def test_an_answer_that_is_no_address_is_no_way_around() -> None:
     """A resolver that gives something else stops the request."""
     with pytest.raises(ValueError, match="does not appear to be an IPv4 or IPv6 address"):
-        judge_answers("x.example", ["0x7f.1"], NetworkPolicy())
+        check_answers("x.example", ["0x7f.1"], NetworkPolicy())
 
 
 ALONE = "write the host alone, without scheme, user or path"
@@ -287,5 +287,5 @@ def test_domains_that_are_taken(entry: str, host: str) -> None:
 
 def test_covers() -> None:
     """The rule on patterns, by itself."""
-    assert covers(("a.example", "*.b.example"), "x.b.example")
-    assert not covers((), "a.example")
+    assert matches_host(("a.example", "*.b.example"), "x.b.example")
+    assert not matches_host((), "a.example")

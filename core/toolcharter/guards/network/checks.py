@@ -12,7 +12,7 @@ from toolcharter.guards.network.hosts import is_internal
 from toolcharter.guards.network.urls import Url
 
 
-def judge_url(url: Url, policy: NetworkPolicy) -> None:
+def check_url(url: Url, policy: NetworkPolicy) -> None:
     """Check everything that the text of *url* shows without a DNS lookup.
 
     Raises:
@@ -20,27 +20,29 @@ def judge_url(url: Url, policy: NetworkPolicy) -> None:
     """
     if isinstance(url.host, str):
         if is_internal(url.host) and url.host not in policy.allowed_private:
-            raise _private(f"The name {url.host!r} belongs to an internal network.", "this name and its address")
+            raise _private_address(
+                f"The name {url.host!r} belongs to an internal network.", "this name and its address"
+            )
     else:
-        judge_address(url.host, policy)
+        check_address(url.host, policy)
     host = url.host_text
-    if covers(policy.denied_domains, host) or not covers(policy.allowed_domains, host):
+    if matches_host(policy.denied_domains, host) or not matches_host(policy.allowed_domains, host):
         raise Denied(GuardReason.DOMAIN_NOT_ALLOWED, f"The profile does not let this tool reach {host!r}.")
     if url.port not in policy.ports:
         raise Denied(GuardReason.PORT_NOT_ALLOWED, f"The profile does not let this tool reach port {url.port}.")
 
 
-def judge_address(address: Address, policy: NetworkPolicy) -> None:
+def check_address(address: Address, policy: NetworkPolicy) -> None:
     """Deny an address that is neither public nor opened by the policy.
 
     Raises:
         Denied: `private_address`.
     """
     if not is_public(address) and not is_opened(address, _networks(policy.allowed_private)):
-        raise _private(f"{address} is not a public address.", "this address")
+        raise _private_address(f"{address} is not a public address.", "this address")
 
 
-def judge_answers(name: str, answers: Iterable[str], policy: NetworkPolicy) -> tuple[Address, ...]:
+def check_answers(name: str, answers: Iterable[str], policy: NetworkPolicy) -> tuple[Address, ...]:
     """Turn the answers of one DNS lookup into addresses, or refuse all of them.
 
     Args:
@@ -58,14 +60,16 @@ def judge_answers(name: str, answers: Iterable[str], policy: NetworkPolicy) -> t
     addresses = tuple(dict.fromkeys(map(ip_address, answers)))
     for address in addresses:
         try:
-            judge_address(address, policy)
+            check_address(address, policy)
         except Denied:
             what = f"The name {name!r} leads to an address that is not public."
-            raise _private(what, "the name and every address that it leads to") from None  # does not reveal the address
+            raise _private_address(
+                what, "the name and every address that it leads to"
+            ) from None  # does not reveal the address
     return addresses
 
 
-def covers(patterns: Iterable[str], host: str) -> bool:
+def matches_host(patterns: Iterable[str], host: str) -> bool:
     """Whether one of *patterns* matches *host*.
 
     `example.com` matches that host alone, `*.example.com` also every host below it, `*` every host.
@@ -88,5 +92,5 @@ def _networks(entries: tuple[str, ...]) -> tuple[Network, ...]:
     return tuple(found)
 
 
-def _private(what: str, missing: str) -> Denied:
+def _private_address(what: str, missing: str) -> Denied:
     return Denied(Reason.PRIVATE_ADDRESS, what, hint=f"The profile would have to name {missing} in `allowed_private`.")
