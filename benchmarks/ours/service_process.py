@@ -23,7 +23,7 @@ from toolcharter_service.auth.dependency import require
 from toolcharter_service.auth.tokens import NewToken
 from toolcharter_service.config import read_config
 from toolcharter_service.http import app as service_app
-from toolcharter_service.http.encoding import json_answer
+from toolcharter_service.http.encoding import json_response
 from toolcharter_service.http.lean import LeanRoute
 from toolcharter_service.http.models import CallRequest
 from toolcharter_service.http.protocol import PatientProtocol
@@ -77,12 +77,12 @@ def empty_routes(_: Service) -> APIRouter:
 
     @lean.post("/lean")
     async def as_lean(request: Request, body: CallRequest, principal: MayCall) -> Response:  # noqa: ARG001 - read for it
-        return json_answer({})
+        return json_response({})
 
     @lean.get("/cpu")
     async def cpu(request: Request, principal: MayCall) -> Response:  # noqa: ARG001 - as above
         used = resource.getrusage(resource.RUSAGE_SELF)
-        return json_answer(used.ru_utime + used.ru_stime)
+        return json_response(used.ru_utime + used.ru_stime)
 
     router.include_router(lean)
     return router

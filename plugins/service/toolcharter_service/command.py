@@ -62,7 +62,7 @@ def command(
     port: int | None,
     check: bool,
     workers: int,
-    **of_dev: Any,
+    **dev_options: Any,
 ) -> None:
     """Serve registry and gate over HTTP, to holders of a token.
 
@@ -73,29 +73,29 @@ def command(
     if dev == (file is not None):
         raise click.UsageError("Give --config FILE or --dev.")
     if dev:
-        if of_dev["profile"] is None or workers > 1:
+        if dev_options["profile"] is None or workers > 1:
             raise click.UsageError("--dev serves one --profile in one process.")
-        found = dev_config(**of_dev, port=DEV_PORT if port is None else port)
+        found = dev_config(**dev_options, port=DEV_PORT if port is None else port)
     else:
         found = examine_config(file or "")
         chosen = found.config.listen.port if port is None else port
         listen = found.config.listen.model_copy(update={"port": chosen})
         found = found._replace(config=found.config.model_copy(update={"listen": listen}))
     if check or found.faults or workers > 1:
-        _check(found, dev=dev)  # Once, before the workers start: each of them would report the same faults.
+        _check_start(found, dev=dev)  # Once, before the workers start: each of them would report the same faults.
     if check:
         click.echo("No fault found.")
     elif workers == 1:
         if dev:
             click.echo("serve --dev: every user of this machine may call every tool of the profile.", err=True)
-        _run(create_app(opened(found, dev=dev)), found.config, None)
+        _run(create_app(open_service(found, dev=dev)), found.config, None)
     else:
         os.environ[_CONFIG] = str((file or Path()).absolute())
         server = _uvicorn("toolcharter_service.command:worker_app", found.config, workers)
         Multiprocess(server, sockets=[server.bind_socket()]).run()
 
 
-def _check(found: ConfigFile, *, dev: bool) -> None:
+def _check_start(found: ConfigFile, *, dev: bool) -> None:
     """Build everything that a start builds, and close it again.
 
     Raises:
@@ -103,7 +103,7 @@ def _check(found: ConfigFile, *, dev: bool) -> None:
     """
     # The addresses do not matter for this check, and their own faults are reported already.
     config = found.config.model_copy(update={"listen": Listen(), "hosts": ()})
-    service = opened(found._replace(config=config), dev=dev, migrates=False)
+    service = open_service(found._replace(config=config), dev=dev, migrates=False)
     create_app(service)
     try:
         service.build(starts=False)
@@ -127,7 +127,7 @@ def dev_config(profile: str, workspace: str, events: tuple[str, ...], store: str
     )
 
 
-def opened(file: ConfigFile, *, dev: bool = False, migrates: bool = True) -> Service:
+def open_service(file: ConfigFile, *, dev: bool = False, migrates: bool = True) -> Service:
     """Create a service and open its store. If that fails, the fault is added to `faults`, and `build` reports it."""
     url, faults = file.config.store, list[Fault]()
     stores = StoreHandle(lambda: cast("StoreEngine", _NoStore()))
@@ -135,7 +135,7 @@ def opened(file: ConfigFile, *, dev: bool = False, migrates: bool = True) -> Ser
         try:
             stores = open_store(url_of(url), migrates=migrates)
         except ConfigurationError as error:
-            faults += file.placed(error, "store")
+            faults += file.locate_faults(error, "store")
     service = Service(file, stores=stores, dev=dev)
     service.faults += faults
     return service
@@ -157,7 +157,7 @@ class _NoStore:
 
 def worker_app() -> FastAPI:
     """Create the application of one of several workers. Each worker reads the configuration itself."""
-    service = opened(read_config(os.environ[_CONFIG]))
+    service = open_service(read_config(os.environ[_CONFIG]))
     # The parent process starts and ends workers; SIGHUP makes it start new ones.
     parent = os.getppid()
     service.control = Control(lambda: os.kill(parent, signal.SIGTERM), lambda: os.kill(parent, signal.SIGHUP))

@@ -23,7 +23,7 @@ Name = Annotated[str, Field(pattern=rf"^{NAME}$")]
 ANY_AGENT = "*"
 """The key for every agent of a tenant that has no entry of its own."""
 AgentName = Annotated[str, Field(pattern=rf"^(?:\*|{NAME})$")]
-_IN_A_FILE = re.compile(r".+:[0-9]+:[0-9]+", re.DOTALL)
+_FILE_POSITION = re.compile(r".+:[0-9]+:[0-9]+", re.DOTALL)
 _PROFILE_NAME = re.compile(r"[A-Za-z0-9_-]+")
 LEAST = "tenants: {NAME: {agents: {NAME: {profile: PROFILE, workspace: FOLDER}}}}"
 
@@ -92,7 +92,7 @@ class ServiceConfig(ToolPolicy):
     tenants: Annotated[Mapping[Name, TenantConfig], Field(min_length=1)]
 
 
-class _Sound(ServiceConfig):
+class _ValidPart(ServiceConfig):
     """The valid part of a file with faults. No key is required."""
 
     tenants: Mapping[Name, TenantConfig] = {}
@@ -109,14 +109,14 @@ class ConfigFile(NamedTuple):
     """The faults of the file. The configuration is its valid part."""
 
     @property
-    def wrong(self) -> list[tuple[str | int, ...]]:
+    def invalid_paths(self) -> list[tuple[str | int, ...]]:
         """The paths of the file that were left out."""
         return [] if self.read is None else [path for path in self.read.wrong if path]
 
-    def placed(self, error: ConfigurationError, *path: str | int) -> Iterator[Fault]:
+    def locate_faults(self, error: ConfigurationError, *path: str | int) -> Iterator[Fault]:
         """Yield the faults of the file or URL that the value at *path* names. Those without a place get the value's."""
         for fault in error.faults:
-            yield fault if _IN_A_FILE.fullmatch(fault.place) else self.fault(path, fault.what, fault.fix)
+            yield fault if _FILE_POSITION.fullmatch(fault.place) else self.fault(path, fault.what, fault.fix)
 
     def error(self, faults: Iterable[Fault]) -> ConfigurationError:
         """Combine *faults* without duplicates: those of this file from top to bottom, then those of other files."""
@@ -148,9 +148,9 @@ def examine_config(file: str | Path) -> ConfigFile:
     Raises:
         ConfigurationError: It cannot be read, or is no YAML.
     """
-    read = read_settings(file, ServiceConfig, least=LEAST, sound=_Sound)
-    found = ConfigFile(_absolute(read.values, Path(file).absolute().parent), read)
-    return found._replace(faults=(*read.faults, *_unreachable(found), *_exposed(found), *_misnamed(found)))
+    read = read_settings(file, ServiceConfig, least=LEAST, sound=_ValidPart)
+    found = ConfigFile(_resolve_paths(read.values, Path(file).absolute().parent), read)
+    return found._replace(faults=(*read.faults, *_missing_faults(found), *_address_faults(found), *_name_faults(found)))
 
 
 def url_of(value: "str | FromEnvironment") -> str:
@@ -176,7 +176,7 @@ def missing_workspace(found: ConfigFile, tenant: str, agent: str) -> Fault | Non
     return found.fault(path, f"there is no folder {folder!r}.", "Make it, or name another.")
 
 
-def _absolute(config: ServiceConfig, folder: Path) -> ServiceConfig:
+def _resolve_paths(config: ServiceConfig, folder: Path) -> ServiceConfig:
     tenants = {
         name: tenant.model_copy(
             update={
@@ -198,7 +198,7 @@ def _absolute(config: ServiceConfig, folder: Path) -> ServiceConfig:
     return config.model_copy(update={"tenants": tenants, "auth": auth_config.resolve_key_files(config.auth, folder)})
 
 
-def _unreachable(found: ConfigFile) -> Iterator[Fault]:
+def _missing_faults(found: ConfigFile) -> Iterator[Fault]:
     """Yield the faults of workspaces and environment variables that do not exist."""
     for name, tenant in found.config.tenants.items():
         for agent in tenant.agents:
@@ -214,14 +214,14 @@ def _unreachable(found: ConfigFile) -> Iterator[Fault]:
             yield found.fault((*key, "env"), f"the environment variable {url.env!r} is not set.", "Set it.")
 
 
-def _misnamed(found: ConfigFile) -> Iterator[Fault]:
+def _name_faults(found: ConfigFile) -> Iterator[Fault]:
     """Yield the faults of invalid hosts, of an unknown `gateway_tenant`, and of `auth`."""
     for number, host in enumerate(found.config.hosts):
         if read_authority(host) is None:
             fix = "Write tools.example.org or tools.example.org:8443, say."
             yield found.fault(("hosts", number), f"{host!r} is no host.", fix)
     # Tenants with faults count as existing.
-    wrong = [str(path[1]) for path in found.wrong if path[0] == "tenants" and len(path) > 1]
+    wrong = [str(path[1]) for path in found.invalid_paths if path[0] == "tenants" and len(path) > 1]
     tenants, gateway = dict.fromkeys([*found.config.tenants, *wrong]), found.config.gateway_tenant
     if gateway not in {None, *tenants}:
         what = f"there is no tenant {gateway!r}."
@@ -230,7 +230,7 @@ def _misnamed(found: ConfigFile) -> Iterator[Fault]:
         yield found.fault(("auth", *one.path), one.what, one.fix)
 
 
-def _exposed(found: ConfigFile) -> Iterator[Fault]:
+def _address_faults(found: ConfigFile) -> Iterator[Fault]:
     """Yield a fault for an invalid address, or for an address that other machines can reach without `hosts`."""
     listen = found.config.listen
     try:
@@ -238,6 +238,6 @@ def _exposed(found: ConfigFile) -> Iterator[Fault]:
     except ValueError:
         yield found.fault(("listen", "host"), f"{listen.host!r} is no IP address.", "Write 127.0.0.1 or 0.0.0.0, say.")
         return
-    if not is_loopback and not found.config.hosts and not any(path[0] == "hosts" for path in found.wrong):
+    if not is_loopback and not found.config.hosts and not any(path[0] == "hosts" for path in found.invalid_paths):
         what = f"{listen.host} can be reached from other machines, but `hosts` is empty."
         yield found.fault(("listen", "host"), what, "Write hosts: [tools.example.org], say.")

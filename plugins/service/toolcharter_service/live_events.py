@@ -44,19 +44,19 @@ class TenantEvents:
             self._kept.extend(numbered)
             listeners = list(self.listeners)
         for number, line in numbered if listeners else ():
-            live = _read(number, line)
+            live = _parse_event(number, line)
             if live is not None:
                 for listener in listeners:
                     listener.offer(live)
 
-    def listen(self, sees: Callable[[LiveEvent], bool], after: int | None) -> "Listener | None":
+    def add_listener(self, may_see: Callable[[LiveEvent], bool], after: int | None) -> "Listener | None":
         """Add a listener; None if there are too many.
 
         Args:
-            sees: Whether the listener may see an event.
+            may_see: Whether the listener may see an event.
             after: The last number that it has seen; None to begin with the next event.
         """
-        listener = Listener(self, sees, asyncio.get_running_loop())
+        listener = Listener(self, may_see, asyncio.get_running_loop())
         with self._lock:
             if len(self.listeners) >= MAX_LISTENERS:
                 return None
@@ -64,14 +64,14 @@ class TenantEvents:
             listener.has_gap = after is not None and (after + 1 < first or after > self._number)
             for number, line in self._kept if after is not None else ():
                 if number > (after or 0) or listener.has_gap:
-                    live = _read(number, line)
+                    live = _parse_event(number, line)
                     if live is not None:
                         listener.offer(live)
             self.listeners.add(listener)
         return listener
 
 
-def _read(number: int, line: bytes) -> LiveEvent | None:
+def _parse_event(number: int, line: bytes) -> LiveEvent | None:
     """Parse the event of a line; None if it is no event."""
     try:
         event: dict[str, Any] = orjson.loads(line)
@@ -84,28 +84,28 @@ class Listener:
     """One stream of events."""
 
     def __init__(
-        self, events: TenantEvents, sees: Callable[[LiveEvent], bool], loop: asyncio.AbstractEventLoop
+        self, events: TenantEvents, may_see: Callable[[LiveEvent], bool], loop: asyncio.AbstractEventLoop
     ) -> None:
         self.has_gap = False
         """Whether events are lost between the last event seen and the first event offered."""
         self.is_dropped = False
         """Whether it was too slow, and gets no further events."""
         self._events = events
-        self._sees = sees
+        self._may_see = may_see
         self._loop = loop
         self._queue: deque[LiveEvent] = deque()
-        self._some = asyncio.Event()
+        self._has_events = asyncio.Event()
 
     def offer(self, live: LiveEvent) -> None:
         """Queue an event. May be called from any thread."""
-        if self.is_dropped or not self._sees(live):
+        if self.is_dropped or not self._may_see(live):
             return
         if len(self._queue) >= MAX_QUEUED:
             self.is_dropped = True
         else:
             self._queue.append(live)
         try:
-            self._loop.call_soon_threadsafe(self._some.set)
+            self._loop.call_soon_threadsafe(self._has_events.set)
         except RuntimeError:  # The event loop is closed.
             self.is_dropped = True
 
@@ -113,13 +113,13 @@ class Listener:
         """Wait until there is an event, at most *timeout_s* seconds."""
         try:
             async with asyncio.timeout(timeout_s):
-                await self._some.wait()
+                await self._has_events.wait()
         except TimeoutError:
             return
 
     def take(self) -> Iterator[LiveEvent]:
         """Yield and remove the queued events."""
-        self._some.clear()
+        self._has_events.clear()
         while self._queue:
             yield self._queue.popleft()
 

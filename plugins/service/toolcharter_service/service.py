@@ -32,7 +32,7 @@ from toolcharter_service.heartbeat import OwnHeartbeat
 P = TypeVar("P")
 DISTRIBUTION = "toolcharter-service"
 """The distribution that owns the service's own records."""
-_MOST_UNREADABLE = 10_000
+_MAX_UNREADABLE = 10_000
 _CANCELLED_S = 1.0
 """How long background tasks may take to end before they are cancelled again, in seconds."""
 
@@ -58,7 +58,7 @@ class UnknownAgent(LookupError):
     """The tenant has no such agent, or the tenant does not exist."""
 
 
-class _Place(NamedTuple):
+class _ToolboxKey(NamedTuple):
     """The key of a toolbox. Agents with the same key share it."""
 
     tenant: str
@@ -68,7 +68,7 @@ class _Place(NamedTuple):
     """Empty for agents without their own custom tools."""
 
 
-class _Open(NamedTuple):
+class _OpenToolbox(NamedTuple):
     box: LiveToolbox
     host: Host
 
@@ -98,7 +98,7 @@ class Service:
         """Called once when the service begins to stop."""
         self.loop: asyncio.AbstractEventLoop
         """The event loop that it runs in, from `start` on."""
-        self._kept: dict[type, object] = {}
+        self._parts: dict[type, object] = {}
         self.on_starting: list[Callable[[], object]] = []
         """Called in a thread at the start, before toolboxes are built. An exception stops the start."""
         self.faults: list[Fault] = []
@@ -115,7 +115,7 @@ class Service:
         """Decides whether this process may declare another process dead."""
         self.sinks: list[str | Sink] = [url_of(each) for each in file.config.events if not is_unset(each)]
         """The sinks for the events of all toolboxes. Parts of the service add theirs before `start`."""
-        self.parts: dict[str, Callable[[], Awaitable[str | None]]] = {}
+        self.health_checks: dict[str, Callable[[], Awaitable[str | None]]] = {}
         """The checks of `/readyz`: by name, a function that returns why the part is unreachable, or None."""
         self.bus: Any = None
         self.approver: Callable[[str], Approver] | None = None
@@ -126,23 +126,23 @@ class Service:
         self.is_credential_valid: Callable[[str, str, str], Awaitable[bool]] | None = None
         """Whether a credential is still valid, by tenant, means and id, for calls that wait for an approver."""
         self._stores = stores
-        self._bound: dict[tuple[str, str], Store] = {}
+        self._store_cache: dict[tuple[str, str], Store] = {}
         self._unreadable: set[tuple[str, str]] = set()
         """The tenants and messages of unreadable records that were reported already."""
-        self._boxes: dict[_Place, _Open] = {}
-        self._own: set[tuple[str, str]] = set()
+        self._boxes: dict[_ToolboxKey, _OpenToolbox] = {}
+        self._with_own_toolbox: set[tuple[str, str]] = set()
         self._lock = threading.RLock()
         self._emitter: Emitter | None = None
         self._background: list[tuple[str, Callable[[], Awaitable[None]]]] = []
         self._tasks: list[asyncio.Task[None]] = []
 
-    def keep(self, part: object) -> None:
+    def add_part(self, part: object) -> None:
         """Register a part of the application, such as `Calls`, by its class."""
-        self._kept[type(part)] = part
+        self._parts[type(part)] = part
 
     def part(self, kind: type[P]) -> P:
-        """Return the part of this class that was registered with `keep`."""
-        found = self._kept[kind]
+        """Return the part of this class that was registered with `add_part`."""
+        found = self._parts[kind]
         assert isinstance(found, kind)  # noqa: S101 - for the type checkers
         return found
 
@@ -153,15 +153,17 @@ class Service:
             tenant: The tenant; empty for the records of the service as a whole.
             distribution: The distribution that owns the records; by default the service.
         """
-        known = self._bound.get((tenant, distribution))
+        known = self._store_cache.get((tenant, distribution))
         if known is None:
-            tell = partial(self._tell_unreadable, tenant)
-            known = self._bound[tenant, distribution] = self._stores.bound(tenant, distribution, on_unreadable=tell)
+            tell = partial(self._report_unreadable, tenant)
+            known = self._store_cache[tenant, distribution] = self._stores.bound(
+                tenant, distribution, on_unreadable=tell
+            )
         return known
 
-    def _tell_unreadable(self, tenant: str, what: str) -> None:
+    def _report_unreadable(self, tenant: str, what: str) -> None:
         """Emit an event about an unreadable record, once, since some lists are read each second."""
-        if (tenant, what) not in self._unreadable and len(self._unreadable) < _MOST_UNREADABLE:
+        if (tenant, what) not in self._unreadable and len(self._unreadable) < _MAX_UNREADABLE:
             self._unreadable.add((tenant, what))
             with suppress(ConfigurationError, OSError):
                 self.emit("service.record_unreadable", tenant=tenant, message=what)
@@ -194,7 +196,7 @@ class Service:
             UnknownAgent: The configuration does not have it.
             ConfigurationError: The agent has new custom tools, and its own toolbox cannot be built.
         """
-        return self._open(tenant, agent).box
+        return self._find_toolbox(tenant, agent).box
 
     def host(self, tenant: str, agent: str | None) -> Host:
         """Return the host over an agent's toolbox.
@@ -203,7 +205,7 @@ class Service:
             UnknownAgent: As `toolbox`.
             ConfigurationError: As `toolbox`.
         """
-        return self._open(tenant, agent).host
+        return self._find_toolbox(tenant, agent).host
 
     def view(self, caller: Caller, *, tenant: str, agent: str | None) -> Toolbox:
         """Return the current tools of *agent*'s toolbox for *caller*."""
@@ -213,16 +215,16 @@ class Service:
         """Return all open toolboxes, or those of one tenant."""
         with self._lock:
             boxes = list(self._boxes.items())
-        return (one.box for place, one in boxes if tenant in {None, place.tenant})
+        return (one.box for key, one in boxes if tenant in {None, key.tenant})
 
-    def separate(self, tenant: str, agent: str) -> None:
+    def give_own_toolbox(self, tenant: str, agent: str) -> None:
         """Give an agent its own toolbox, since it has its own custom tools."""
         self.agent(tenant, agent)
-        self._own.add((tenant, agent))
+        self._with_own_toolbox.add((tenant, agent))
 
-    def is_separate(self, tenant: str, agent: str) -> bool:
+    def has_own_toolbox(self, tenant: str, agent: str) -> bool:
         """Whether an agent has its own toolbox."""
-        return (tenant, agent) in self._own
+        return (tenant, agent) in self._with_own_toolbox
 
     def run_in_background(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
         """Run *work* from `start` until `stop` cancels it. If it raises, it is restarted after a second."""
@@ -232,9 +234,9 @@ class Service:
         """Write an event of the service itself, such as `service.admin`, to the configured sinks."""
         told, _ = scrub_value(json.loads(json.dumps(fields, default=str)))
         line = json.dumps({"event": event, "level": "info", "ts": now(), **told}).encode() + b"\n"
-        self._own_events().emit(line)
+        self._open_event_sinks().emit(line)
 
-    def _own_events(self) -> Emitter:
+    def _open_event_sinks(self) -> Emitter:
         """Open the configured sinks for the service's own events, once.
 
         Raises:
@@ -264,7 +266,7 @@ class Service:
             ConfigurationError: It lists every fault of the configuration and of the profiles, sinks and stores that it
                 names. All toolboxes are closed again.
         """
-        faults = [*self.file.faults, *self.faults, *self._sink_faults(), *self._faults_around()]
+        faults = [*self.file.faults, *self.faults, *self._sink_faults(), *self._external_faults()]
         if not faults and starts:
             for begin in self.on_starting:
                 begin()
@@ -278,7 +280,7 @@ class Service:
     def _sink_faults(self) -> list[Fault]:
         """Return the faults of sinks that cannot be opened. They are removed, so no toolbox tries them again."""
         with suppress(ConfigurationError):
-            self._own_events()
+            self._open_event_sinks()
             return []
         faults = list[Fault]()
         for number, named in enumerate(self.config.events):
@@ -286,11 +288,11 @@ class Service:
             try:
                 open_sinks([url] if url else []).close()
             except ConfigurationError as error:
-                faults += self.file.placed(error, "events", number)
+                faults += self.file.locate_faults(error, "events", number)
                 self.sinks = [sink for sink in self.sinks if sink != url]
         return faults
 
-    def _faults_around(self) -> list[Fault]:
+    def _external_faults(self) -> list[Fault]:
         """Return the faults that parts of the service find outside the configuration, such as in secrets and files."""
         faults = list[Fault]()
         for examine in self.on_examining:
@@ -309,9 +311,9 @@ class Service:
                 return
             yield missing
             with TemporaryDirectory() as instead, suppress(ExceptionGroup):
-                self._live(_Place(tenant, one.profile, instead, "")).close()
+                self._open_toolbox(_ToolboxKey(tenant, one.profile, instead, "")).close()
         except ConfigurationError as error:
-            yield from self.file.placed(error, "tenants", tenant, "agents", agent, "profile")
+            yield from self.file.locate_faults(error, "tenants", tenant, "agents", agent, "profile")
 
     def _close_toolboxes(self) -> None:
         for box in self.toolboxes():
@@ -333,7 +335,7 @@ class Service:
         """
         self.loop = asyncio.get_running_loop()
         await asyncio.to_thread(self.build)
-        self._tasks = [asyncio.create_task(_for_ever(work), name=name) for name, work in self._background]
+        self._tasks = [asyncio.create_task(_run_restarting(work), name=name) for name, work in self._background]
 
     def begin_stop(self) -> None:
         """Announce that the service is about to stop. Call this in the thread of its event loop."""
@@ -360,34 +362,34 @@ class Service:
         self._close_events()
         await asyncio.to_thread(self._stores.close)
 
-    def _open(self, tenant: str, agent: str | None) -> "_Open":
+    def _find_toolbox(self, tenant: str, agent: str | None) -> "_OpenToolbox":
         one = self.agent(tenant, agent or self.ANY)
-        own = agent if agent is not None and (tenant, agent) in self._own else ""
-        place = _Place(tenant, one.profile, one.workspace, own)
-        known = self._boxes.get(place)
-        return self._build(place) if known is None else known
+        own = agent if agent is not None and (tenant, agent) in self._with_own_toolbox else ""
+        key = _ToolboxKey(tenant, one.profile, one.workspace, own)
+        known = self._boxes.get(key)
+        return self._find_or_build(key) if known is None else known
 
-    def _build(self, place: _Place) -> "_Open":
+    def _find_or_build(self, key: _ToolboxKey) -> "_OpenToolbox":
         with self._lock:
-            known = self._boxes.get(place)
+            known = self._boxes.get(key)
             if known is None:
-                box = self._live(place)
-                known = self._boxes[place] = _Open(box, Host.over(box))
+                box = self._open_toolbox(key)
+                known = self._boxes[key] = _OpenToolbox(box, Host.over(box))
             return known
 
-    def _live(self, place: _Place) -> LiveToolbox:
+    def _open_toolbox(self, key: _ToolboxKey) -> LiveToolbox:
         with building_for(self):
             return open_live(
-                place.profile,
-                workspace=place.workspace,
-                caller=Caller(agent=place.agent or None, tenant=place.tenant),
-                events=[*self.sinks, *(make(place.tenant) for make in self.tenant_sinks)],
-                approver=None if self.approver is None else self.approver(place.tenant),
+                key.profile,
+                workspace=key.workspace,
+                caller=Caller(agent=key.agent or None, tenant=key.tenant),
+                events=[*self.sinks, *(make(key.tenant) for make in self.tenant_sinks)],
+                approver=None if self.approver is None else self.approver(key.tenant),
                 stores=self._stores if isinstance(self._stores, StoreHandle) else None,
             )
 
 
-async def _for_ever(work: Callable[[], Awaitable[None]]) -> None:
+async def _run_restarting(work: Callable[[], Awaitable[None]]) -> None:
     while True:
         try:
             await work()

@@ -16,7 +16,7 @@ from toolcharter_service.calls.records import KeyedCall, StoredCall
 from toolcharter_service.custom.records import CustomTool
 from toolcharter_service.generated.records import ToolProposal
 from toolcharter_service.grants.records import AccessRequest
-from toolcharter_service.http.problems import HttpProblem, answers
+from toolcharter_service.http.problems import HttpProblem, error_responses
 from toolcharter_service.service import DISTRIBUTION, Service
 from toolcharter_service.watch.records import ToolMetrics
 
@@ -56,8 +56,8 @@ class Removed(BaseModel):
 def routes(service: Service) -> APIRouter:
     """Return the routes below `/v1/unreadable`."""
     router, part = APIRouter(prefix="/v1/unreadable/{kind}", tags=["administration"]), _Routes(service)
-    router.add_api_route("", part.list_unreadable, methods=["GET"], responses=answers())
-    router.add_api_route("", part.delete_unreadable, methods=["DELETE"], responses=answers(404, 409))
+    router.add_api_route("", part.list_unreadable, methods=["GET"], responses=error_responses())
+    router.add_api_route("", part.delete_unreadable, methods=["DELETE"], responses=error_responses(404, 409))
     return router
 
 

@@ -12,7 +12,7 @@ from toolcharter_service.approvals.records import ApprovalRecord, Status
 from toolcharter_service.auth import Principal, Role
 from toolcharter_service.auth.admin_routes import read_page
 from toolcharter_service.auth.dependency import require
-from toolcharter_service.http.problems import HttpProblem, answers
+from toolcharter_service.http.problems import HttpProblem, error_responses
 from toolcharter_service.service import Service, now
 
 ApprovalId = Annotated[str, Path(pattern=r"^[!-~]{1,128}$")]
@@ -68,9 +68,11 @@ class ApprovalReply(BaseModel):
 def routes(service: Service) -> APIRouter:
     """Return the routes below `/v1/approvals`."""
     router, part = APIRouter(prefix="/v1/approvals", tags=["approvals"]), _Routes(service)
-    router.add_api_route("", part.list_approvals, methods=["GET"], responses=answers())
-    router.add_api_route("/{approval}", part.read_approval, methods=["GET"], responses=answers(404))
-    router.add_api_route("/{approval}", part.answer_approval, methods=["POST"], responses=answers(404, 409, 415, 422))
+    router.add_api_route("", part.list_approvals, methods=["GET"], responses=error_responses())
+    router.add_api_route("/{approval}", part.read_approval, methods=["GET"], responses=error_responses(404))
+    router.add_api_route(
+        "/{approval}", part.answer_approval, methods=["POST"], responses=error_responses(404, 409, 415, 422)
+    )
     return router
 
 

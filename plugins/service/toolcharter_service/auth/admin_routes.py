@@ -25,7 +25,7 @@ from toolcharter_service.auth.principal import CallerScope, Principal, Principal
 from toolcharter_service.auth.records import SessionRecord, TokenRecord, UserRecord
 from toolcharter_service.auth.tokens import NewToken
 from toolcharter_service.auth.users import NewPassword, NewUser, new_user_record
-from toolcharter_service.http.problems import HttpProblem, answers
+from toolcharter_service.http.problems import HttpProblem, error_responses
 from toolcharter_service.service import Service
 
 MAX_LINEAGE = 100
@@ -124,7 +124,7 @@ class SessionList(BaseModel):
 
 def routes(service: Service) -> APIRouter:
     """Return the routes for administrators."""
-    router = APIRouter(tags=["administration"], responses=answers(404, 409, 413, 415))
+    router = APIRouter(tags=["administration"], responses=error_responses(404, 409, 413, 415))
     _add_token_routes(router, service)
     _add_user_routes(router, service)
     _add_session_routes(router, service)

@@ -25,7 +25,7 @@ from toolcharter_service.auth.passwords import MAX_LENGTH
 from toolcharter_service.auth.principal import Principal, Role
 from toolcharter_service.auth.records import UserRecord
 from toolcharter_service.auth.users import NewPassword
-from toolcharter_service.http.problems import HttpProblem, answers
+from toolcharter_service.http.problems import HttpProblem, error_responses
 from toolcharter_service.service import Service
 
 Password = Annotated[str, Field(min_length=1, max_length=MAX_LENGTH)]
@@ -70,7 +70,7 @@ class Session(BaseModel):
 
 def routes(service: Service) -> APIRouter:
     """Return the routes for signing in and out."""
-    router = APIRouter(tags=["people"], responses=answers(413, 415, 429))
+    router = APIRouter(tags=["people"], responses=error_responses(413, 415, 429))
     config = service.config.auth
 
     @router.get("/v1/session")

@@ -18,7 +18,7 @@ from toolcharter_service.auth.admin_routes import (
     require_within,
 )
 from toolcharter_service.auth.principal import Principal
-from toolcharter_service.http.problems import answers
+from toolcharter_service.http.problems import error_responses
 from toolcharter_service.service import Service
 
 SecretName = Annotated[str, Path(pattern="^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$")]
@@ -49,7 +49,7 @@ class Secrets(BaseModel):
 
 def routes(service: Service) -> APIRouter:
     """Return the routes. All agents' profiles may use a secret, so they refuse an admin who is bound to some agents."""
-    router = APIRouter(tags=["administration"], responses=answers(404, 413, 415))
+    router = APIRouter(tags=["administration"], responses=error_responses(404, 413, 415))
 
     def secrets_of(admin: Principal) -> AsyncStore:
         require_within(admin, None, None)

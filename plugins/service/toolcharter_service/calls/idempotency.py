@@ -74,7 +74,7 @@ class KeyedCalls:
         self._running: set[tuple[str, str, str]] = set()
         self._unused: dict[str, _UnusedKey] = {}
         """By call id, the keys whose write failed here but may have reached the store. Nothing has run for them."""
-        service.keep(self)
+        service.add_part(self)
         service.run_in_background("expired keys", self._purge_expired)
         service.run_in_background("unused keys", self._delete_unused)
 

@@ -35,7 +35,7 @@ class Calls:
         self._timer_loop: asyncio.AbstractEventLoop | None = None
         """The event loop with the running timer. One timer serves all calls, which is cheaper than one per call."""
         self._shielded: set[asyncio.Task[Any]] = set()
-        service.keep(self)
+        service.add_part(self)
         service.on_stopping.append(self._begin_stop)
         service.on_stop.append(self.wait_for_shielded)
 

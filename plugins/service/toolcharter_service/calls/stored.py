@@ -22,7 +22,7 @@ from toolcharter_service.calls.records import ENDED, State, StoredCall
 from toolcharter_service.calls.running import Calls
 from toolcharter_service.calls.waiting import AsyncApprover, WaitingCalls
 from toolcharter_service.calls.workers import is_worker_alive
-from toolcharter_service.http.encoding import encoded
+from toolcharter_service.http.encoding import encode_json
 from toolcharter_service.http.problems import HttpProblem
 from toolcharter_service.service import Service, UnknownAgent, now
 
@@ -46,7 +46,7 @@ class StoredCalls:
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        service.keep(self)
+        service.add_part(self)
         self._tasks: dict[tuple[str, str], asyncio.Task[None]] = {}
         self._maybe_taken: set[tuple[str, str]] = set()
         """The calls whose taking failed here but may have succeeded in the store. They have not begun."""
@@ -83,7 +83,7 @@ class StoredCalls:
             token_id=principal.token_id,
             person=principal.person,
             tool=tool,
-            args=encoded(args).decode(),
+            args=encode_json(args).decode(),
             agent=caller.agent,
             session=caller.session,
             user=caller.user,
@@ -226,10 +226,10 @@ class StoredCalls:
         except asyncio.CancelledError:
             state, answer = "cancelled", b""
         except Exception as error:  # noqa: BLE001 - it becomes the call's result
-            answer = encoded(_failure(record.id, error))
+            answer = encode_json(_failure(record.id, error))
         answer = answer or b""
         if len(answer) > MAX_RESULT_BYTES:
-            answer = encoded(_failure(record.id, ValueError("the result is too large to be kept")))
+            answer = encode_json(_failure(record.id, ValueError("the result is too large to be kept")))
         change: dict[str, Any] = {"state": state, "answer": answer.decode(), "finished_at": now()}
         if state == "queued":
             change = {"state": state, "worker": ""}
@@ -257,7 +257,7 @@ class StoredCalls:
                 tool=record.tool,
             )
             denied = {"outcome": "denied", "reason": "unauthenticated", "message": CREDENTIAL_REVOKED}
-            return encoded(
+            return encode_json(
                 _failure(record.id, LookupError(CREDENTIAL_REVOKED))
                 | denied
                 | {"text": f"DENIED: {CREDENTIAL_REVOKED}"}
@@ -278,8 +278,8 @@ class StoredCalls:
                 stored_call=record.id,
             )
         except UnknownAgent:
-            return encoded(_failure(record.id, LookupError("the agent is no longer there")))
-        return None if (result.outcome, result.reason) == ("denied", APPROVAL_HANDED_ON) else encoded(result)
+            return encode_json(_failure(record.id, LookupError("the agent is no longer there")))
+        return None if (result.outcome, result.reason) == ("denied", APPROVAL_HANDED_ON) else encode_json(result)
 
     async def _store_end(self, tenant: str, call_id: str, change: dict[str, Any]) -> bool:
         """Store the end of a turn. Return False if the store cannot be reached now."""

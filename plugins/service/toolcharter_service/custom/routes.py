@@ -15,7 +15,7 @@ from toolcharter_service.custom.catalog import all_tools
 from toolcharter_service.custom.records import GLOBAL, CustomTool
 from toolcharter_service.custom.template import TemplateFault
 from toolcharter_service.custom.tools import spec_of
-from toolcharter_service.http.problems import HttpProblem, answers
+from toolcharter_service.http.problems import HttpProblem, error_responses
 from toolcharter_service.registry.names import taken_name
 from toolcharter_service.registry.policy import RegistryPolicy
 from toolcharter_service.registry.records import StoredTool
@@ -246,9 +246,9 @@ def routes(service: Service) -> APIRouter:
     made = CustomRoutes(service)
     router = APIRouter(prefix="/v1/tools/custom", tags=["custom tools"])
     add = router.add_api_route
-    add("", made.listed, methods=["GET"], responses=answers())
-    add("", made.create, methods=["POST"], status_code=201, responses=answers(404, 409))
-    add("/{tool_id}", made.one, methods=["GET"], responses=answers(404))
-    add("/{tool_id}", made.change, methods=["PUT"], responses=answers(404, 409))
-    add("/{tool_id}", made.delete, methods=["DELETE"], responses=answers(404))
+    add("", made.listed, methods=["GET"], responses=error_responses())
+    add("", made.create, methods=["POST"], status_code=201, responses=error_responses(404, 409))
+    add("/{tool_id}", made.one, methods=["GET"], responses=error_responses(404))
+    add("/{tool_id}", made.change, methods=["PUT"], responses=error_responses(404, 409))
+    add("/{tool_id}", made.delete, methods=["DELETE"], responses=error_responses(404))
     return router

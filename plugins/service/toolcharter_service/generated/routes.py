@@ -18,10 +18,10 @@ from toolcharter_service.calls.callers import caller_of
 from toolcharter_service.calls.running import Calls
 from toolcharter_service.generated.records import NotProposed, ProposalStatus, ToolProposal, kept_within
 from toolcharter_service.generated.rule import record_of, why_not
-from toolcharter_service.http.encoding import json_answer
+from toolcharter_service.http.encoding import json_response
 from toolcharter_service.http.headers import KEYED_HEADERS
-from toolcharter_service.http.keyed import once, who
-from toolcharter_service.http.problems import HttpProblem, answers
+from toolcharter_service.http.keyed import caller_key, respond_once
+from toolcharter_service.http.problems import HttpProblem, error_responses
 from toolcharter_service.registry.catalog import register_within
 from toolcharter_service.registry.invoke import STATUSES, answer_of
 from toolcharter_service.registry.records import ToolRecord
@@ -118,10 +118,10 @@ class GeneratedRoutes:
             result = await calls.make(principal, caller, RUNS, args, call_id=call_id, headers=request.headers)
             shown = answer_of(RUNS, args, result)
             proposed = await asyncio.to_thread(self._propose, principal, caller, body, result)
-            return json_answer(_interpreted(result, shown, proposed).model_dump(mode="json"))
+            return json_response(_interpreted(result, shown, proposed).model_dump(mode="json"))
 
-        said = ("interpret", who(caller), args, body.description)
-        return await once(self._service, request, principal, said, make)
+        request_parts = ("interpret", caller_key(caller), args, body.description)
+        return await respond_once(self._service, request, principal, request_parts, make)
 
     def _propose(
         self, principal: Principal, caller: Caller, body: InterpretBody, result: ToolResult
@@ -251,9 +251,9 @@ def routes(service: Service) -> APIRouter:
         made.execute,
         methods=["POST"],
         response_model=Interpreted,
-        responses=answers(*STATUSES),
+        responses=error_responses(*STATUSES),
         openapi_extra={"parameters": KEYED_HEADERS},
     )
-    router.add_api_route("/proposals", made.listed, methods=["GET"], responses=answers())
-    router.add_api_route("/proposals/{proposal_id}", made.review, methods=["POST"], responses=answers(404, 409))
+    router.add_api_route("/proposals", made.listed, methods=["GET"], responses=error_responses())
+    router.add_api_route("/proposals/{proposal_id}", made.review, methods=["POST"], responses=error_responses(404, 409))
     return router

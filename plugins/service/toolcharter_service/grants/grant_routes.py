@@ -26,7 +26,7 @@ from toolcharter_service.grants.shared import (
     tell,
     unknown,
 )
-from toolcharter_service.http.problems import HttpProblem, answers
+from toolcharter_service.http.problems import HttpProblem, error_responses
 from toolcharter_service.service import Service, now
 
 
@@ -73,15 +73,20 @@ class GrantRoutes:
 
     def add_to(self, router: APIRouter) -> None:
         """Add the routes."""
-        router.add_api_route("/servers/{server}/grants", self.list_grants, methods=["GET"], responses=answers(404))
+        router.add_api_route(
+            "/servers/{server}/grants", self.list_grants, methods=["GET"], responses=error_responses(404)
+        )
         router.add_api_route(
             "/servers/{server}/grants/{scope}/{subject}",
             self.put_grant,
             methods=["PUT"],
-            responses=answers(404, 409, 415, 422),
+            responses=error_responses(404, 409, 415, 422),
         )
         router.add_api_route(
-            "/servers/{server}/grants/{scope}/{subject}", self.delete_grant, methods=["DELETE"], responses=answers(404)
+            "/servers/{server}/grants/{scope}/{subject}",
+            self.delete_grant,
+            methods=["DELETE"],
+            responses=error_responses(404),
         )
 
     async def list_grants(self, server: Named, principal: Viewer) -> Grants:

@@ -20,7 +20,7 @@ from toolcharter_service.auth.admin_routes import read_page
 from toolcharter_service.grants.grant_routes import NewGrant, grant_of
 from toolcharter_service.grants.records import AccessRequest, Scope, ServerName, Subject, ToolNames
 from toolcharter_service.grants.shared import Administrator, Anyone, require_known, require_reach, tell, unknown
-from toolcharter_service.http.problems import HttpProblem, answers
+from toolcharter_service.http.problems import HttpProblem, error_responses
 from toolcharter_service.service import Service, now
 
 RequestId = Annotated[str, Path(pattern=r"^[!-~]{1,128}$")]
@@ -80,12 +80,19 @@ class RequestRoutes:
 
     def add_to(self, router: APIRouter) -> None:
         """Add the routes."""
-        router.add_api_route("/requests", self.list_requests, methods=["GET"], responses=answers())
+        router.add_api_route("/requests", self.list_requests, methods=["GET"], responses=error_responses())
         router.add_api_route(
-            "/requests", self.create_request, methods=["POST"], status_code=201, responses=answers(404, 415, 422)
+            "/requests",
+            self.create_request,
+            methods=["POST"],
+            status_code=201,
+            responses=error_responses(404, 415, 422),
         )
         router.add_api_route(
-            "/requests/{request}/review", self.review_request, methods=["POST"], responses=answers(404, 409, 415, 422)
+            "/requests/{request}/review",
+            self.review_request,
+            methods=["POST"],
+            responses=error_responses(404, 409, 415, 422),
         )
 
     async def list_requests(

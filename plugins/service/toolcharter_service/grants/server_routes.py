@@ -26,7 +26,7 @@ from toolcharter_service.auth import Principal
 from toolcharter_service.auth.admin_routes import require_within
 from toolcharter_service.grants.servers import NewServer
 from toolcharter_service.grants.shared import MOST, Gone, Named, Operator, Viewer, tell, unknown
-from toolcharter_service.http.problems import HttpProblem, answers
+from toolcharter_service.http.problems import HttpProblem, error_responses
 from toolcharter_service.service import Service, now
 
 
@@ -62,10 +62,14 @@ class ServerRoutes:
 
     def add_to(self, router: APIRouter) -> None:
         """Add the routes."""
-        router.add_api_route("/servers", self.list_servers, methods=["GET"], responses=answers())
-        router.add_api_route("/servers/{server}", self.put_server, methods=["PUT"], responses=answers(409, 415, 422))
-        router.add_api_route("/servers/{server}", self.read_server, methods=["GET"], responses=answers(404))
-        router.add_api_route("/servers/{server}", self.delete_server, methods=["DELETE"], responses=answers(404, 409))
+        router.add_api_route("/servers", self.list_servers, methods=["GET"], responses=error_responses())
+        router.add_api_route(
+            "/servers/{server}", self.put_server, methods=["PUT"], responses=error_responses(409, 415, 422)
+        )
+        router.add_api_route("/servers/{server}", self.read_server, methods=["GET"], responses=error_responses(404))
+        router.add_api_route(
+            "/servers/{server}", self.delete_server, methods=["DELETE"], responses=error_responses(404, 409)
+        )
 
     async def list_servers(self, principal: Viewer) -> Servers:
         """List the registered servers."""

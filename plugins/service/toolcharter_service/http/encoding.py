@@ -8,7 +8,7 @@ import orjson
 from starlette.responses import Response
 
 
-def encoded(value: Any) -> bytes:
+def encode_json(value: Any) -> bytes:
     """Encode *value* as JSON, whatever types a tool put into it."""
     try:
         return orjson.dumps(value, default=str, option=orjson.OPT_NON_STR_KEYS)
@@ -17,6 +17,6 @@ def encoded(value: Any) -> bytes:
         return json.dumps(plain, default=str).encode()
 
 
-def json_answer(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+def json_response(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
     """Return a response with *value* as JSON."""
-    return Response(value if isinstance(value, bytes) else encoded(value), status, headers, "application/json")
+    return Response(value if isinstance(value, bytes) else encode_json(value), status, headers, "application/json")

@@ -16,11 +16,11 @@ from starlette.types import Receive, Scope, Send
 from toolcharter_service.auth import Principal, Role
 from toolcharter_service.auth.dependency import require
 from toolcharter_service.http.lean import LeanRoute
-from toolcharter_service.http.problems import HttpProblem, answers
+from toolcharter_service.http.problems import HttpProblem, error_responses
 from toolcharter_service.live_events import Listener, LiveEvent, LiveSink, TenantEvents
 from toolcharter_service.service import Service
 
-BEAT_S = 1.0
+TOKEN_CHECK_S = 1.0
 """The time between two checks whether the stream's token is still valid, in seconds."""
 COMMENT_S = 15.0
 """How long a stream is silent before a comment keeps the connection open, in seconds."""
@@ -50,13 +50,13 @@ def routes(service: Service) -> APIRouter:
     @router.get(
         "/events",
         response_class=Response,
-        responses={**answers(429), 200: _STREAM},
+        responses={**error_responses(429), 200: _STREAM},
         openapi_extra={"parameters": [_LAST_ID]},
     )
     async def events(request: Request, principal: MayListen) -> Response:
         """Stream events of calls: all of the tenant's for a viewer; those of its agents and user for a caller."""
-        after = _after(request.headers.get("last-event-id"), epoch)
-        listener = tenants[principal.tenant].listen(_sees(principal), after)
+        after = _parse_last_id(request.headers.get("last-event-id"), epoch)
+        listener = tenants[principal.tenant].add_listener(_event_filter(principal), after)
         if listener is None:
             raise HttpProblem(429, "Too many streams are open.", "too_many_streams", headers={"Retry-After": "10"})
         return _Stream(service, request, principal, listener, epoch)
@@ -64,23 +64,23 @@ def routes(service: Service) -> APIRouter:
     return router
 
 
-def _after(last: str | None, epoch: str) -> int | None:
+def _parse_last_id(last: str | None, epoch: str) -> int | None:
     if last is None:
         return None
     known, _, number = last.partition("-")
     return int(number) if known == epoch and number.isdigit() and len(number) < 16 else -1  # noqa: PLR2004 - as an id
 
 
-def _sees(principal: Principal) -> Any:
+def _event_filter(principal: Principal) -> Any:
     looks_on, agents, user = principal.has(Role.VIEWER), principal.agents, principal.user
 
-    def sees(live: LiveEvent) -> bool:
+    def may_see(live: LiveEvent) -> bool:
         if agents is not None and live.agent not in agents:
             return False
         # An agent may serve many people: a mere caller sees only the calls for its own user.
         return looks_on or (live.user == user and (user is not None or agents is not None))
 
-    return sees
+    return may_see
 
 
 class _Stream(Response):
@@ -100,7 +100,7 @@ class _Stream(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - the request has both
         await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
-        gone = self._gone = asyncio.create_task(self._left())
+        gone = self._gone = asyncio.create_task(self._wait_for_disconnect())
         try:
             async for chunk in self._chunks():
                 if gone.done():
@@ -117,7 +117,7 @@ class _Stream(Response):
             gone.cancel()
             self._listener.close()
 
-    async def _left(self) -> None:
+    async def _wait_for_disconnect(self) -> None:
         while (await self._request.receive())["type"] != "http.disconnect":
             pass
 
@@ -125,29 +125,29 @@ class _Stream(Response):
         listener, said = self._listener, time.monotonic()
         yield b"retry: 1000\n\n"
         if listener.has_gap:
-            yield _named("gap", b'{"reason":"events_lost"}')
+            yield _encode_event("gap", b'{"reason":"events_lost"}')
         while True:
             # Checked before anything is sent: a bearer must not see events from after the token was revoked.
-            if not await self._still_holds():
-                yield _named("closing", b'{"reason":"unauthenticated"}')
+            if not await self._is_token_valid():
+                yield _encode_event("closing", b'{"reason":"unauthenticated"}')
                 return
             for live in listener.take():
                 said = time.monotonic()
                 yield b"id: %s-%d\ndata: %s\n\n" % (self._epoch.encode(), live.number, live.line)
             if listener.is_dropped:
-                yield _named("dropped", b'{"reason":"too_slow"}')
+                yield _encode_event("dropped", b'{"reason":"too_slow"}')
                 return
             if self._service.stopping.is_set():
-                yield _named("closing", b'{"reason":"service_stopping"}')
+                yield _encode_event("closing", b'{"reason":"service_stopping"}')
                 return
             if time.monotonic() - said > COMMENT_S:
                 said = time.monotonic()
                 yield b":\n\n"
-            await listener.wait(BEAT_S)
+            await listener.wait(TOKEN_CHECK_S)
             if self._gone.done():
                 return
 
-    async def _still_holds(self) -> bool:
+    async def _is_token_valid(self) -> bool:
         try:
             present: Principal = await self._request.app.state.auth.principal(self._request)
         except HttpProblem as problem:
@@ -155,5 +155,5 @@ class _Stream(Response):
         return present == self._principal
 
 
-def _named(event: str, data: bytes) -> bytes:
+def _encode_event(event: str, data: bytes) -> bytes:
     return b"event: %s\ndata: %s\n\n" % (event.encode(), data)

@@ -37,7 +37,7 @@ def routes(service: Service) -> APIRouter:
             return "The store cannot be reached."
         return None
 
-    service.parts["store"] = store
+    service.health_checks["store"] = store
 
     @router.get("/healthz")
     async def healthz() -> Health:
@@ -45,8 +45,8 @@ def routes(service: Service) -> APIRouter:
 
     @router.get("/readyz", responses={503: {"model": Readiness}})
     async def readyz(response: Response) -> Readiness:
-        names = list(service.parts)
-        found = await asyncio.gather(*(_asked(service, name) for name in names))
+        names = list(service.health_checks)
+        found = await asyncio.gather(*(_run_check(service, name) for name in names))
         away = {name: why for name, why in zip(names, found, strict=True) if why is not None}
         response.status_code = 503 if away else 200
         return Readiness(ready=not away, away=away)
@@ -54,10 +54,10 @@ def routes(service: Service) -> APIRouter:
     return router
 
 
-async def _asked(service: Service, name: str) -> str | None:
+async def _run_check(service: Service, name: str) -> str | None:
     try:
         async with asyncio.timeout(READY_S):
-            return await service.parts[name]()
+            return await service.health_checks[name]()
     except TimeoutError:
         return f"It did not answer in {READY_S:g} s."
     except Exception as error:  # noqa: BLE001 - a part whose check fails counts as unreachable

@@ -12,12 +12,12 @@ from toolcharter_service.auth import CallerScope, Principal, Role
 from toolcharter_service.auth.dependency import require
 from toolcharter_service.calls.callers import caller_of
 from toolcharter_service.calls.running import Calls
-from toolcharter_service.http.encoding import json_answer
+from toolcharter_service.http.encoding import json_response
 from toolcharter_service.http.headers import KEYED_HEADERS
-from toolcharter_service.http.keyed import once, who
+from toolcharter_service.http.keyed import caller_key, respond_once
 from toolcharter_service.http.lean import LeanRoute
 from toolcharter_service.http.models import InvokeAnswer, InvokeRequest
-from toolcharter_service.http.problems import answers, problem_of_call
+from toolcharter_service.http.problems import error_responses, problem_of_call
 from toolcharter_service.service import Service
 
 _STATUS = {
@@ -37,7 +37,7 @@ def routes(service: Service) -> APIRouter:
     @router.post(
         "/tools/invoke",
         response_model=InvokeAnswer,
-        responses=answers(404, 408, 409, 413, 415, 422, 429, 431, 504),
+        responses=error_responses(404, 408, 409, 413, 415, 422, 429, 431, 504),
         openapi_extra={"parameters": KEYED_HEADERS},
     )
     async def invoke(
@@ -58,21 +58,21 @@ def routes(service: Service) -> APIRouter:
         if body.dryRun:
             view = service.view(caller, tenant=principal.tenant, agent=caller.agent)
             decision = await asyncio.to_thread(view.decide, body.tool, args)
-            return json_answer({"result": None, "decision": decision, "call_id": None})
+            return json_response({"result": None, "decision": decision, "call_id": None})
 
         async def make(call_id: str) -> Response:
             work = service.part(Calls).make(
                 principal, caller, body.tool, args, call_id=call_id, headers=request.headers
             )
-            return _answer(await work)
+            return _to_response(await work)
 
-        said = ("invoke", who(caller), body.peerKind, body.tool, args)
-        return await once(service, request, principal, said, make)
+        request_parts = ("invoke", caller_key(caller), body.peerKind, body.tool, args)
+        return await respond_once(service, request, principal, request_parts, make)
 
     return router
 
 
-def _answer(result: ToolResult) -> Response:
+def _to_response(result: ToolResult) -> Response:
     """Convert the result of a call to a response.
 
     Raises:
@@ -88,4 +88,4 @@ def _answer(result: ToolResult) -> Response:
         "truncated": result.truncated,
     }
     found = {"output": result.text, "forUser": result.user_text, "metadata": metadata}
-    return json_answer({"result": found, "decision": None, "call_id": result.call_id})
+    return json_response({"result": found, "decision": None, "call_id": result.call_id})

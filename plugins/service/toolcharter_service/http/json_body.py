@@ -28,27 +28,27 @@ def read_json(body: bytes) -> Any:
     if body.count(b"{") + body.count(b"[") > MAX_DEPTH:
         _refuse_depth(value)
     # Each key has a colon: if there are as many colons as distinct keys, no key is duplicate.
-    if _keys(value) == body.count(b":"):
+    if _count_keys(value) == body.count(b":"):
         return value
     try:
-        json.loads(body, object_pairs_hook=_once)
-    except _TwiceError:
-        place = next(_twice(json.loads(body, object_pairs_hook=_Pairs)), "")
+        json.loads(body, object_pairs_hook=_refuse_duplicates)
+    except _DuplicateKeyError:
+        place = next(_duplicate_places(json.loads(body, object_pairs_hook=_Pairs)), "")
         raise HttpProblem(400, f"{place}: the key occurs twice.", "duplicate_key") from None
     except ValueError:  # A number with more digits than Python reads.
         raise HttpProblem(400, "The body is no JSON: a number is too long.", "invalid_json") from None
     return value
 
 
-def _keys(value: Any) -> int:
+def _count_keys(value: Any) -> int:
     if isinstance(value, dict):
-        return len(value) + sum(_keys(item) for item in value.values() if isinstance(item, dict | list))
+        return len(value) + sum(_count_keys(item) for item in value.values() if isinstance(item, dict | list))
     if isinstance(value, list):
-        return sum(_keys(item) for item in value if isinstance(item, dict | list))
+        return sum(_count_keys(item) for item in value if isinstance(item, dict | list))
     return 0
 
 
-class _TwiceError(Exception):
+class _DuplicateKeyError(Exception):
     """A key is duplicate."""
 
 
@@ -56,12 +56,12 @@ class _Pairs(list[tuple[str, Any]]):
     """An object as its list of keys and values, with duplicate keys."""
 
 
-def _once(pairs: list[tuple[str, Any]]) -> None:
+def _refuse_duplicates(pairs: list[tuple[str, Any]]) -> None:
     if len(pairs) > 1 and len(dict(pairs)) < len(pairs):
-        raise _TwiceError
+        raise _DuplicateKeyError
 
 
-def _twice(value: Any, at: str = "") -> Iterator[str]:
+def _duplicate_places(value: Any, at: str = "") -> Iterator[str]:
     """Yield the place of each duplicate key."""
     if isinstance(value, _Pairs):
         seen: set[str] = set()
@@ -70,10 +70,10 @@ def _twice(value: Any, at: str = "") -> Iterator[str]:
             if key in seen:
                 yield place[-200:]
             seen.add(key)
-            yield from _twice(item, place)
+            yield from _duplicate_places(item, place)
     elif isinstance(value, list):
         for number, item in enumerate(value):
-            yield from _twice(item, f"{at}.{number}" if at else str(number))
+            yield from _duplicate_places(item, f"{at}.{number}" if at else str(number))
 
 
 def _refuse_depth(value: Any) -> None:

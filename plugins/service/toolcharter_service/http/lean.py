@@ -12,7 +12,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from toolcharter_service.auth import Principal
 from toolcharter_service.auth.dependency import RequireRole
-from toolcharter_service.http.problems import HttpProblem, faults_in_words, problem_of, problem_response
+from toolcharter_service.http.problems import HttpProblem, describe_faults, problem_of, problem_response
 
 Lean = Callable[..., Awaitable[Response]]
 
@@ -45,7 +45,7 @@ class LeanRoute(APIRoute):
             except KeyError:
                 raise HttpProblem(400, "body: it is missing.", "invalid_request") from None
             except ValidationError as error:
-                raise HttpProblem(400, faults_in_words(error.errors(include_url=False)), "invalid_request") from None
+                raise HttpProblem(400, describe_faults(error.errors(include_url=False)), "invalid_request") from None
             return await function(request=request, body=body, principal=principal)
 
         return with_body

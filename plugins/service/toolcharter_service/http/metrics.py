@@ -7,9 +7,9 @@ from starlette.responses import Response
 
 from toolcharter_service.auth import Principal, Role
 from toolcharter_service.auth.dependency import require
-from toolcharter_service.counting import CallCounts
+from toolcharter_service.call_counts import CallCounts
 from toolcharter_service.http.lean import LeanRoute
-from toolcharter_service.http.problems import answers
+from toolcharter_service.http.problems import error_responses
 from toolcharter_service.live_events import LiveSink
 from toolcharter_service.service import Service
 
@@ -23,7 +23,7 @@ def routes(service: Service) -> APIRouter:
     service.tenant_sinks.append(lambda tenant: LiveSink(counts[tenant].add))
     router = APIRouter(tags=["health"], route_class=LeanRoute)
 
-    @router.get("/metrics", response_class=Response, responses={**answers(), 200: _TEXT})
+    @router.get("/metrics", response_class=Response, responses={**error_responses(), 200: _TEXT})
     async def metrics(request: Request, principal: Annotated[Principal, require(Role.VIEWER)]) -> Response:  # noqa: ARG001 - every lean route takes it
         """Return the metrics of this worker."""
         return Response(counts[principal.tenant].text(), media_type=FORMAT)

@@ -62,7 +62,7 @@ PROBLEM_CONTENT = {"application/json": {"schema": {"$ref": f"#/components/schema
 """The content of an error response in the OpenAPI document."""
 
 
-def answers(*codes: int) -> dict[int | str, dict[str, Any]]:
+def error_responses(*codes: int) -> dict[int | str, dict[str, Any]]:
     """Return the error responses of a route for the OpenAPI document: those of every route, and *codes*."""
     # Not as `model`: FastAPI would build a validator for each response of each route, three quarters of the start-up.
     return {
@@ -98,7 +98,7 @@ def problem_of(error: Exception) -> HttpProblem:  # noqa: PLR0911 - one answer f
             reason = _REASONS.get(error.status_code, "invalid_request")
             return HttpProblem(error.status_code, f"{error.detail}.", reason, headers=error.headers)
         case fastapi_errors.RequestValidationError():
-            return HttpProblem(400, faults_in_words(error.errors()), "invalid_request")
+            return HttpProblem(400, describe_faults(error.errors()), "invalid_request")
         case UnreadableRecord():
             text = "A record of the store cannot be read: another program or version has written it."
             return HttpProblem(503, text, "store_unavailable", headers={"Retry-After": "60"})
@@ -128,7 +128,7 @@ _REASONS = {404: "unknown_route", 405: "method_not_allowed"}
 _MAX_FAULTS = 20
 
 
-def faults_in_words(faults: Sequence[Any]) -> str:
+def describe_faults(faults: Sequence[Any]) -> str:
     """Join the faults that pydantic found in a request, up to `_MAX_FAULTS`, each with its place."""
     told = []
     for fault in faults[:_MAX_FAULTS]:

@@ -6,7 +6,7 @@ from typing import Any
 import orjson
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-HEAD_S = 20.0
+HEAD_TIMEOUT_S = 20.0
 """How long a client may take to send the head of its first request, in seconds."""
 _REFUSAL = orjson.dumps({"error": "The request cannot be read.", "reason": "invalid_request", "call_id": None})
 
@@ -17,7 +17,7 @@ class PatientProtocol(H11Protocol):
     def connection_made(self, transport: Any) -> None:
         """Start the time limit."""
         super().connection_made(transport)
-        self._waiting = asyncio.get_running_loop().call_later(HEAD_S, self._give_up)
+        self._waiting = asyncio.get_running_loop().call_later(HEAD_TIMEOUT_S, self._give_up)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Cancel the time limit."""

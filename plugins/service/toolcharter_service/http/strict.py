@@ -11,7 +11,7 @@ BODY_S = 20.0
 """How long a client may take to send a body, in seconds."""
 MAX_FIELD_BYTES = 24_576
 """The longest value of a header."""
-ONCE = frozenset(
+SINGLE_HEADERS = frozenset(
     {
         b"authorization",
         b"content-encoding",
@@ -36,7 +36,7 @@ JSON_ONLY = ("/v1/", "/api/")
 """Paths where a body has to be JSON."""
 FORMS = (b"application/x-www-form-urlencoded", b"multipart/form-data")
 DEV_WARNING = (b"x-toolcharter-warning", b"serve --dev: every user of this machine may call every tool of the profile")
-HARDENING = [(b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store")]
+HARDENING_HEADERS = [(b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store")]
 
 
 class StrictRequests:
@@ -47,7 +47,7 @@ class StrictRequests:
 
     def __init__(self, app: ASGIApp, *, dev: bool = False) -> None:
         self._app = app
-        self._added = [*HARDENING, DEV_WARNING] if dev else HARDENING
+        self._added = [*HARDENING_HEADERS, DEV_WARNING] if dev else HARDENING_HEADERS
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass on a well-formed request, or refuse it."""
@@ -55,7 +55,7 @@ class StrictRequests:
             await self._app(scope, receive, send)
             return
 
-        async def hardened(message: Message) -> None:
+        async def send_hardened(message: Message) -> None:
             if message["type"] == "http.response.start":
                 given = message.setdefault("headers", [])
                 names = {name for name, _ in given}
@@ -63,24 +63,24 @@ class StrictRequests:
             await send(message)
 
         try:
-            body = await _body(scope, receive)
+            body = await _read_body(scope, receive)
         except HttpProblem as problem:
-            await problem_response(problem)(scope, receive, hardened)
+            await problem_response(problem)(scope, receive, send_hardened)
             return
         if body is None:
-            await self._app(scope, receive, hardened)
+            await self._app(scope, receive, send_hardened)
             return
         unread: Message | None = {"type": "http.request", "body": body, "more_body": False}
 
-        async def again() -> Message:
+        async def replay_body() -> Message:
             nonlocal unread
             message, unread = unread, None
             return await receive() if message is None else message
 
-        await self._app(scope, again, hardened)
+        await self._app(scope, replay_body, send_hardened)
 
 
-async def _body(scope: Scope, receive: Receive) -> bytes | None:
+async def _read_body(scope: Scope, receive: Receive) -> bytes | None:
     """Read the complete body; None if there is none.
 
     Raises:
@@ -89,9 +89,9 @@ async def _body(scope: Scope, receive: Receive) -> bytes | None:
     sent: dict[bytes, bytes] = {}
     for name, value in scope["headers"]:
         if len(value) > MAX_FIELD_BYTES:
-            raise HttpProblem(431, f"{_shown(name)}: the header is too long.", "header_too_long")
-        if name in sent and name in ONCE:
-            raise HttpProblem(400, f"{_shown(name)}: the header occurs twice.", "duplicate_header")
+            raise HttpProblem(431, f"{_header_text(name)}: the header is too long.", "header_too_long")
+        if name in sent and name in SINGLE_HEADERS:
+            raise HttpProblem(400, f"{_header_text(name)}: the header occurs twice.", "duplicate_header")
         sent[name] = value
     length = sent.get(b"content-length")
     if b"transfer-encoding" in sent:
@@ -105,7 +105,7 @@ async def _body(scope: Scope, receive: Receive) -> bytes | None:
     kind = _content_type(scope, sent)
     try:
         async with asyncio.timeout(BODY_S):
-            body = await _read(receive)
+            body = await _receive_all(receive)
     except TimeoutError:
         raise HttpProblem(408, f"The body did not come in {BODY_S:g} s.", "body_too_slow", headers=_CLOSE) from None
     if kind == b"application/json" and body:
@@ -113,7 +113,7 @@ async def _body(scope: Scope, receive: Receive) -> bytes | None:
     return body
 
 
-async def _read(receive: Receive) -> bytes:
+async def _receive_all(receive: Receive) -> bytes:
     first = await receive()
     if first["type"] == "http.request" and not first.get("more_body"):
         whole: bytes = first.get("body", b"")
@@ -154,7 +154,7 @@ def _too_large() -> HttpProblem:
     return HttpProblem(413, f"The body has more than {MAX_BODY_BYTES} bytes.", "body_too_large", headers=_CLOSE)
 
 
-def _shown(name: bytes) -> str:
+def _header_text(name: bytes) -> str:
     return name[:64].decode("latin-1")
 
 

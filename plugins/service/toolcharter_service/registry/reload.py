@@ -111,7 +111,7 @@ class Renewals:
     def _separate(self, tenant: str, agents: Iterable[str]) -> None:
         for agent in agents:
             with suppress(LookupError):  # an agent that is no longer in the configuration
-                self._service.separate(tenant, agent)
+                self._service.give_own_toolbox(tenant, agent)
 
     async def renew(self, tenant: str, agent: str | None = None, *, topic: str = TOPICS[0]) -> None:
         """Reload the affected toolboxes, here and in other processes.
@@ -161,7 +161,7 @@ class Renewals:
         agent = payload.decode(errors="replace") or None
         if tenant in self._service.config.tenants:
             with suppress(StoreUnavailable):
-                if agent is None or self._service.is_separate(tenant, agent) or self._has_tools(tenant, agent):
+                if agent is None or self._service.has_own_toolbox(tenant, agent) or self._has_tools(tenant, agent):
                     self.look(tenant, agent)
 
     def _has_tools(self, tenant: str, agent: str) -> bool:

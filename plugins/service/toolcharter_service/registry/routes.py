@@ -15,10 +15,10 @@ from toolcharter_service.auth.speaking_for import speaking_for
 from toolcharter_service.calls.callers import caller_of
 from toolcharter_service.calls.running import Calls
 from toolcharter_service.generated.rule import is_generated
-from toolcharter_service.http.encoding import json_answer
+from toolcharter_service.http.encoding import json_response
 from toolcharter_service.http.headers import KEYED_HEADERS
-from toolcharter_service.http.keyed import once, who
-from toolcharter_service.http.problems import HttpProblem, answers
+from toolcharter_service.http.keyed import caller_key, respond_once
+from toolcharter_service.http.problems import HttpProblem, error_responses
 from toolcharter_service.registry.catalog import delete, delete_unreadable, find, read_catalog, register
 from toolcharter_service.registry.extension import installed_name
 from toolcharter_service.registry.invoke import STATUSES, answer_of
@@ -159,10 +159,10 @@ class ToolRoutes:
                 raise HttpProblem(
                     STATUS[RegistryReason.NOT_IMPLEMENTED], what, RegistryReason.NOT_IMPLEMENTED, result.call_id
                 )
-            return json_answer(answer_of(tool_id, dict(body or {}), result))
+            return json_response(answer_of(tool_id, dict(body or {}), result))
 
-        said = ("registry", who(caller), tool_id, dict(body or {}))
-        return await once(self._service, request, principal, said, make)
+        request_parts = ("registry", caller_key(caller), tool_id, dict(body or {}))
+        return await respond_once(self._service, request, principal, request_parts, make)
 
 
 def _require_written(record: ToolRecord) -> None:
@@ -181,10 +181,10 @@ def routes(service: Service) -> APIRouter:
     made = ToolRoutes(service)
     router = APIRouter(prefix="/api/v1/tools", tags=["registry"])
     add = partial(router.add_api_route, response_model_exclude_none=True)
-    add("", made.listed, methods=["GET"], responses=answers(404))
-    add("", made.register, methods=["POST"], responses=answers(404, 409))
-    add("/discover", made.discover, methods=["POST"], responses=answers())
+    add("", made.listed, methods=["GET"], responses=error_responses(404))
+    add("", made.register, methods=["POST"], responses=error_responses(404, 409))
+    add("/discover", made.discover, methods=["POST"], responses=error_responses())
     keyed = {"parameters": KEYED_HEADERS}
-    add("/{tool_id}/invoke", made.invoke, methods=["POST"], responses=answers(*STATUSES), openapi_extra=keyed)
-    add("/{tool_id}", made.delete, methods=["DELETE"], responses=answers(404))
+    add("/{tool_id}/invoke", made.invoke, methods=["POST"], responses=error_responses(*STATUSES), openapi_extra=keyed)
+    add("/{tool_id}", made.delete, methods=["DELETE"], responses=error_responses(404))
     return router

@@ -14,7 +14,7 @@ from toolcharter import state_path
 from toolcharter_service.auth import CallerScope, Principal, Role
 from toolcharter_service.auth.dependency import require
 from toolcharter_service.config import url_of
-from toolcharter_service.http.problems import HttpProblem, answers
+from toolcharter_service.http.problems import HttpProblem, error_responses
 from toolcharter_service.registry.records import StoredTool
 from toolcharter_service.service import Service, UnknownAgent
 from toolcharter_service.watch.records import RECENT, RECENT_MAX, USAGE_MAX, Describe, ToolMetrics, usage_list
@@ -65,7 +65,7 @@ def keep_usage(service: Service, folder: Path | None = None) -> Usage:
     async def close() -> None:
         await asyncio.to_thread(usage.close)
 
-    service.parts["usage"] = health
+    service.health_checks["usage"] = health
     service.on_stop.append(close)
     return usage
 
@@ -74,7 +74,7 @@ def routes(service: Service) -> APIRouter:
     """Return the routes, which HDN's monitor uses."""
     router = APIRouter(prefix="/api/tools", tags=["watch"])
 
-    @router.get("", responses=answers(503))
+    @router.get("", responses=error_responses(503))
     async def stored_tools(principal: Watcher) -> StoredTools:
         store = service.store(principal.tenant).asynchronous()
         tools: list[dict[str, Any]] = []
@@ -91,7 +91,7 @@ def routes(service: Service) -> APIRouter:
             after, more = counted.after, bool(counted.after)
         return StoredTools(tools=tools, metrics=metrics)
 
-    @router.get("/usage", responses=answers(403, 503))
+    @router.get("/usage", responses=error_responses(403, 503))
     async def usage(
         principal: Watcher,
         agent_id: Annotated[str, Query(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$")] = "global",
@@ -102,7 +102,7 @@ def routes(service: Service) -> APIRouter:
         items = await service.store(principal.tenant).asynchronous().items(usage_list(agent_id), limit=limit)
         return UsageHistory(agent_id=agent_id, usage=[item for item in items if isinstance(item, dict)])
 
-    @router.get("/calls", responses=answers(503))
+    @router.get("/calls", responses=error_responses(503))
     async def recent_calls(principal: Annotated[Principal, require(Role.VIEWER)]) -> RecentCalls:
         items = await service.store(principal.tenant).asynchronous().items(RECENT, limit=RECENT_MAX)
         agents = principal.agents

@@ -8,7 +8,7 @@ from fastapi import APIRouter
 from toolcharter_service.auth import Principal, Role
 from toolcharter_service.auth.dependency import require
 from toolcharter_service.calls.stored import StoredCalls
-from toolcharter_service.http.problems import answers
+from toolcharter_service.http.problems import error_responses
 from toolcharter_service.service import Service
 from toolcharter_service.workers.presence import SAYS_S, TOPIC, Presence, Sign, Workers
 
@@ -34,7 +34,7 @@ def routes(service: Service) -> APIRouter:
 
     service.run_in_background("workers", say)
 
-    @router.get("", responses=answers())
+    @router.get("", responses=error_responses())
     async def workers(principal: Annotated[Principal, require(Role.VIEWER)]) -> Workers:
         return Workers(workers=presence.of(principal.tenant))
 

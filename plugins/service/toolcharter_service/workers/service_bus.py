@@ -18,7 +18,7 @@ def keep_bus(service: Service) -> None:
     try:
         bus: Bus = open_bus(_OWN if named is None or is_unset(named) else url_of(named))
     except ConfigurationError as error:
-        service.faults += service.file.placed(error, "bus")
+        service.faults += service.file.locate_faults(error, "bus")
         bus = open_bus(_OWN)
     service.bus = bus
 
@@ -28,5 +28,5 @@ def keep_bus(service: Service) -> None:
     async def close() -> None:
         await asyncio.to_thread(bus.close)
 
-    service.parts["bus"] = health
+    service.health_checks["bus"] = health
     service.on_stop.append(close)

@@ -71,7 +71,7 @@ async def test_who_is_too_slow_is_dropped_and_nobody_waits_for_it(small_queues: 
     """The queue holds what it may, and no event after it."""
     del small_queues
     events = TenantEvents()
-    listener = events.listen(lambda _: True, None)
+    listener = events.add_listener(lambda _: True, None)
     assert listener is not None
 
     events.add(b"".join(b'{"n":%d}\n' % number for number in range(5)))
@@ -87,7 +87,7 @@ async def test_a_listener_gets_what_it_may_see() -> None:
     def own(live: LiveEvent) -> bool:
         return live.agent == "a"
 
-    listener = events.listen(own, None)
+    listener = events.add_listener(own, None)
     assert listener is not None
 
     events.add(b'{"agent":"a","n":1}\n{"agent":"b","n":2}\n')

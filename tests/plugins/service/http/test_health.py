@@ -19,11 +19,11 @@ def test_a_part_that_is_away_is_named(url: str, service: Service) -> None:
     async def away() -> str | None:
         return "No route to host."
 
-    service.parts["bus"] = away
+    service.health_checks["bus"] = away
     try:
         unready = httpx.get(f"{url}/readyz", timeout=60)
     finally:
-        del service.parts["bus"]
+        del service.health_checks["bus"]
 
     assert (unready.status_code, unready.json()) == (503, {"ready": False, "away": {"bus": "No route to host."}})
     assert httpx.get(f"{url}/healthz", timeout=60).json() == {"status": "ok"}

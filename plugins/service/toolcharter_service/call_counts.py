@@ -12,7 +12,7 @@ import orjson
 
 BUCKETS_S = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
 """The upper bounds of the histogram's buckets, in seconds."""
-MOST_NAMES = 200
+MAX_NAMES = 200
 """The most different tools, profiles or reasons that have their own series. The others share one."""
 _AFTER, _DECISION = b'{"event":"hook.tool.after"', b'{"event":"hook.approval.decision"'
 _HELP = {
@@ -42,15 +42,15 @@ class CallCounts:
                 self._add(orjson.loads(line))
 
     def _add(self, event: dict[str, Any]) -> None:
-        tool = "(unknown)" if event.get("reason") == "unknown_tool" else self._known("tool", event["tool"])
-        about: Labels = (("profile", self._known("profile", event["profile"])), ("tool", tool))
+        tool = "(unknown)" if event.get("reason") == "unknown_tool" else self._limit_names("tool", event["tool"])
+        about: Labels = (("profile", self._limit_names("profile", event["profile"])), ("tool", tool))
         with self._lock:
             if event["event"] == "hook.approval.decision":
-                self._counts["approvals_total"][(*about, ("answer", self._known("answer", event["answer"])))] += 1
+                self._counts["approvals_total"][(*about, ("answer", self._limit_names("answer", event["answer"])))] += 1
                 return
             outcome = event["outcome"]
             self._counts["calls_total"][(*about, ("outcome", outcome))] += 1
-            reason = ("reason", self._known("reason", event["reason"]))
+            reason = ("reason", self._limit_names("reason", event["reason"]))
             if outcome == "denied":
                 self._counts["denials_total"][(*about, reason, ("stage", str(event["stage"])))] += 1
             elif outcome == "error":
@@ -75,29 +75,29 @@ class CallCounts:
         for name, series in self._counts.items():
             yield f"# HELP toolcharter_{name} {_HELP[name]}\n# TYPE toolcharter_{name} counter\n"
             for labels, count in series.items():
-                yield f"toolcharter_{name}{self._written(labels)} {count}\n"
+                yield f"toolcharter_{name}{self._format_labels(labels)} {count}\n"
         name = "toolcharter_call_duration_seconds"
         yield f"# HELP {name} From the arrival of a call to its outcome.\n# TYPE {name} histogram\n"
         for labels, found in self._durations.items():
             below = 0.0
             for border, here in zip(BUCKETS_S, found, strict=False):
                 below += here
-                yield f"{name}_bucket{self._written((*labels, ('le', str(border))))} {below:g}\n"
-            yield f"{name}_bucket{self._written((*labels, ('le', '+Inf')))} {found[-2]:g}\n"
-            yield f"{name}_count{self._written(labels)} {found[-2]:g}\n"
-            yield f"{name}_sum{self._written(labels)} {found[-1]:.6f}\n"
+                yield f"{name}_bucket{self._format_labels((*labels, ('le', str(border))))} {below:g}\n"
+            yield f"{name}_bucket{self._format_labels((*labels, ('le', '+Inf')))} {found[-2]:g}\n"
+            yield f"{name}_count{self._format_labels(labels)} {found[-2]:g}\n"
+            yield f"{name}_sum{self._format_labels(labels)} {found[-1]:.6f}\n"
 
-    def _written(self, labels: Labels) -> str:
-        return "{" + ",".join(f'{name}="{_escaped(text)}"' for name, text in (*labels, ("worker", self._worker))) + "}"
+    def _format_labels(self, labels: Labels) -> str:
+        return "{" + ",".join(f'{name}="{_escape(text)}"' for name, text in (*labels, ("worker", self._worker))) + "}"
 
-    def _known(self, label: str, value: object) -> str:
+    def _limit_names(self, label: str, value: object) -> str:
         names, name = self._names.setdefault(label, set()), str(value)
         if name not in names:
-            if len(names) >= MOST_NAMES:
+            if len(names) >= MAX_NAMES:
                 return "(others)"
             names.add(name)
         return name
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
