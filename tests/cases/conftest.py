@@ -14,7 +14,7 @@ from toolcharter.errors import ConfigurationError
 from toolcharter.gate.build.open import Plan, open_toolbox
 from toolcharter.loader.hooks import new_manager
 from toolcharter.loader.load import LoadedPlugins, LoadedTool
-from toolcharter.policy.compile import faults_of_names, universe_of
+from toolcharter.policy.compile import build_catalog, find_unknown_names
 from toolcharter.profile.read import read_profile
 
 
@@ -108,7 +108,7 @@ class Bench:
         aliases = {alias: spec.name for spec in specs for alias in spec.aliases}
         loaded = LoadedPlugins(installed, {}, aliases, {"toolcharter-test": "1"}, manager, (), {})
         faults = [
-            *faults_of_names(source.profile, (), universe_of(source.profile, tools.values()), (), source.places.of)
+            *find_unknown_names(source.profile, (), build_catalog(source.profile, tools.values()), (), source.places.of)
         ]
         if faults:
             raise ConfigurationError(faults)

@@ -8,7 +8,7 @@ import pytest
 
 from mutants import EQUIVALENT, digest, survivors_of
 from mutations import mutants_of
-from toolcharter.policy.capability import CapabilityLimit, bound
+from toolcharter.policy.capability import CapabilityLimit, compile_limit
 from toolcharter.profile.settings import Capabilities
 from trials import Reached, modules, put_in_place, reaching_tests, statement_lines
 
@@ -126,13 +126,13 @@ def test_a_change_of_a_function_is_put_in_its_place() -> None:
     """A method or property of the loaded module gets the mutant's code, and no other; import time is past."""
     mutants = list(mutants_of(modules()["capability"], "capability"))
     change = next(one for one in mutants if one.diff == ("-            return []", "+            return None"))
-    functions: list[Any] = [bound, CapabilityLimit.refused, CapabilityLimit.is_exceeded_by]
+    functions: list[Any] = [compile_limit, CapabilityLimit.refused, CapabilityLimit.is_exceeded_by]
     before = [one.__code__ for one in functions]
-    limit: Any = bound("profile", Capabilities())
+    limit: Any = compile_limit("profile", Capabilities())
 
     try:
         done = put_in_place(change, functions)
-        answers = [limit.refused(None), limit.is_exceeded_by("high"), bound("profile", Capabilities())]
+        answers = [limit.refused(None), limit.is_exceeded_by("high"), compile_limit("profile", Capabilities())]
     finally:
         for one, code in zip(functions, before, strict=True):
             one.__code__ = code

@@ -127,7 +127,7 @@ def _doubtful(
         return always_offered.is_launcher(program) and not has_table(program)
 
     own_rules = [rule for rules in plan.tool_rules.values() for rule in rules]
-    subject = lint_rules.Reviewed(
+    subject = lint_rules.LintedProfile(
         replace(plan.profile, allow=(*plan.profile.allow, *own_rules)),
         tools,
         plan.ceilings,
@@ -139,9 +139,9 @@ def _doubtful(
     yield from _unrun(plan, places)
     yield from _in_vain(plan, places)
     for finding in (
-        *lint_rules.review(subject),
-        *settings.review_settings(subject),
-        *lint_ceilings.taken_away(subject),
+        *lint_rules.rule_findings(subject),
+        *settings.settings_findings(subject),
+        *lint_ceilings.ceiling_findings(subject),
     ):
         yield Fault(finding.place, finding.path, finding.what, finding.fix)
 

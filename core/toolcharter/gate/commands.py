@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from toolcharter._lazy import lazy
 from toolcharter.api.command import MAY, AnalysedCommand, DiskPreconditions, ListedNames, PathAccess, Requirement
 from toolcharter.api.reasons import Reason
-from toolcharter.policy.rule_input import Refusal, Requirements, as_often
+from toolcharter.policy.rule_input import Refusal, Requirements, encode_repeats
 
 if TYPE_CHECKING:
     from toolcharter.guards.shell import analyse, nodes
@@ -93,7 +93,7 @@ def _needs(one: AnalysedCommand) -> Requirements:
 
 
 def _words(needs: Iterable[Requirement]) -> frozenset[str]:
-    return frozenset([as_often(need.form, need.times) for need in needs])
+    return frozenset([encode_repeats(need.form, need.times) for need in needs])
 
 
 def _world(judgement: "Analysis") -> DiskPreconditions:

@@ -239,7 +239,7 @@ class LiveToolbox:
         child = base.child(
             digest=plan.digest,
             lines=LineFormat(base.profile, plan.digest, plan.profile.runner, redact_id),
-            availability=compile_availability(plan.profile, plan.universe),
+            availability=compile_availability(plan.profile, plan.catalog),
             checks=(*checks, _asking_about(changed)) if changed else checks,
         )
         kept = {name: tool for name, tool in old.built.items() if name not in self._plan.discovered.tools}

@@ -47,7 +47,7 @@ _FACTS = ("provider", "agent", "group", "channel", "chat", "peer", "agent_type")
 _KINDS = {"group": "groups", "toolset": "toolsets"}
 """The prefixes of items that mean several tools, with the profile's key that defines each of them."""
 _ITEM = re.compile(r"[A-Za-z0-9_*-]+")
-_MOST_VIEWS = 256
+_MAX_VIEWS = 256
 
 
 class ToolCatalog(NamedTuple):
@@ -88,36 +88,36 @@ class Hidden(NamedTuple):
     """The entry's `file:line:column`."""
 
 
-_NOT_LEFT = Hidden("tools", "the tools that the agent which started this one left to it", None, "")
+_NOT_DELEGATED = Hidden("tools", "the tools that the agent which started this one left to it", None, "")
 
 
-class _Who(NamedTuple):
+class _CallerMatcher(NamedTuple):
     """The callers that an entry is for."""
 
     facts: tuple[tuple[str, tuple[Glob, ...]], ...]
     depth: tuple[tuple[Callable[[int, int], bool], int], ...]
 
     def matches(self, caller: Caller) -> bool:
-        return all(_one_matches(globs, getattr(caller, fact)) for fact, globs in self.facts) and all(
+        return all(_matches_any(globs, getattr(caller, fact)) for fact, globs in self.facts) and all(
             holds(caller.depth, number) for holds, number in self.depth
         )
 
 
-def _one_matches(globs: Iterable[Glob], fact: str | None) -> bool:
+def _matches_any(globs: Iterable[Glob], fact: str | None) -> bool:
     return fact is not None and any(glob.matches(fact) for glob in globs)
 
 
-def _who(pattern: CallerPattern) -> _Who:
+def _caller_matcher(pattern: CallerPattern) -> _CallerMatcher:
     given = ((fact, getattr(pattern, fact)) for fact in _FACTS)
     facts = ((fact, tuple(map(parse_glob, texts))) for fact, texts in given if texts is not None)
-    return _Who(tuple(facts), tuple((COMPARISONS[word], number) for word, number in pattern.depth or ()))
+    return _CallerMatcher(tuple(facts), tuple((COMPARISONS[word], number) for word, number in pattern.depth or ()))
 
 
-class _Compiled(NamedTuple):
+class _CompiledEntry(NamedTuple):
     """An entry, its lists turned into names of tools without case."""
 
     entry: Availability
-    who: _Who
+    callers: _CallerMatcher
     tools: frozenset[str] | None
     denied: Mapping[str, str]
     """Each denied tool, with the item of `deny` that denies it."""
@@ -131,24 +131,24 @@ class AvailabilityPlan:
 
     Args:
         entries: The entries in the order of the file.
-        universe: The names that entries may use.
+        catalog: The names that entries may use.
 
     Raises:
         ConfigurationError: Two entries have the same name, or a `replaces` leads in a circle or names no entry.
         GlobError: An item or a caller's pattern is not a glob.
     """
 
-    def __init__(self, entries: Sequence[Availability], universe: ToolCatalog) -> None:
+    def __init__(self, entries: Sequence[Availability], catalog: ToolCatalog) -> None:
         if faults := list(_replacement_faults(entries, lambda *path: entries[int(path[1])].place)):
             raise ConfigurationError(faults)
-        self._names = {fold(name): name for name in universe.tools}
-        self._lists = lists = Lists(universe)
-        self._entries = tuple(_compiled(entry, lists) for entry in entries)
+        self._names = {fold(name): name for name in catalog.tools}
+        self._lists = lists = ItemResolver(catalog)
+        self._entries = tuple(_compile_entry(entry, lists) for entry in entries)
         # Callers differ in session and user, but mostly match the same entries.
-        self._view = lru_cache(_MOST_VIEWS)(self._view_of)
+        self._view = lru_cache(_MAX_VIEWS)(self._view_of)
 
     def of(self, caller: Caller) -> Mapping[str, Hidden | None]:
-        """For every tool, in the universe's order: None if *caller* sees it, else the first reason why not."""
+        """For every tool, in the catalog's order: None if *caller* sees it, else the first reason why not."""
         return self._view(self._active(caller), None if caller.delegation is None else caller.delegation.tools)
 
     def named(self, items: Iterable[str]) -> frozenset[str]:
@@ -157,33 +157,33 @@ class AvailabilityPlan:
 
     def why(self, tool: str, caller: Caller) -> tuple[Hidden, ...]:
         """Return everything that hides *tool* from *caller*: denies, then narrowings, in file order."""
-        hiders = tuple(_hiders(self._in_force(self._active(caller)), fold(tool)))
+        hiders = tuple(_hiders(self._entries_at(self._active(caller)), fold(tool)))
         if caller.delegation is None or fold(tool) in map(fold, caller.delegation.tools):
             return hiders
-        return (*hiders, _NOT_LEFT)
+        return (*hiders, _NOT_DELEGATED)
 
     def entries_for(self, caller: Caller) -> tuple[Availability, ...]:
         """Return the entries that decide for *caller*, without replaced ones."""
-        return tuple(compiled.entry for compiled in self._in_force(self._active(caller)))
+        return tuple(compiled.entry for compiled in self._entries_at(self._active(caller)))
 
     def _active(self, caller: Caller) -> tuple[int, ...]:
-        matching = [(index, each.entry) for index, each in enumerate(self._entries) if each.who.matches(caller)]
+        matching = [(index, each.entry) for index, each in enumerate(self._entries) if each.callers.matches(caller)]
         gone = {entry.replaces for _, entry in matching}
         return tuple(index for index, entry in matching if entry.name is None or entry.name not in gone)
 
-    def _in_force(self, active: tuple[int, ...]) -> list[_Compiled]:
+    def _entries_at(self, active: tuple[int, ...]) -> list[_CompiledEntry]:
         return [self._entries[index] for index in active]
 
     def _view_of(self, active: tuple[int, ...], left: tuple[str, ...] | None) -> Mapping[str, Hidden | None]:
-        entries = self._in_force(active)
+        entries = self._entries_at(active)
         view = {name: next(_hiders(entries, key), None) for key, name in self._names.items()}
         if left is not None:
             kept = frozenset(map(fold, left))
-            view = {name: hidden or (None if fold(name) in kept else _NOT_LEFT) for name, hidden in view.items()}
+            view = {name: hidden or (None if fold(name) in kept else _NOT_DELEGATED) for name, hidden in view.items()}
         return MappingProxyType(view)
 
 
-def _hiders(entries: Sequence[_Compiled], tool: str) -> Iterator[Hidden]:
+def _hiders(entries: Sequence[_CompiledEntry], tool: str) -> Iterator[Hidden]:
     for each in entries:
         if tool in each.denied:
             yield Hidden("deny", each.denied[tool], each.entry.name, each.entry.place)
@@ -194,22 +194,22 @@ def _hiders(entries: Sequence[_Compiled], tool: str) -> Iterator[Hidden]:
             yield Hidden("tools", f"[{', '.join(each.entry.tools or ())}]", each.entry.name, each.entry.place)
 
 
-def _compiled(entry: Availability, lists: "Lists") -> _Compiled:
+def _compile_entry(entry: Availability, lists: "ItemResolver") -> _CompiledEntry:
     tools = None if entry.tools is None else lists.tools_of(entry.tools)
     # In reverse order, so that the first of several items that cover a tool is named.
     denied = {tool: text for text in reversed(entry.deny) for tool in lists.tools_of((text,))}
-    return _Compiled(entry, _who(entry.callers), tools, denied, lists.tools_of(entry.also_allow))
+    return _CompiledEntry(entry, _caller_matcher(entry.callers), tools, denied, lists.tools_of(entry.also_allow))
 
 
-class Lists:
-    """Resolves the items of lists to tools of one universe."""
+class ItemResolver:
+    """Resolves the items of lists to the tools of one catalog."""
 
-    def __init__(self, universe: ToolCatalog) -> None:
-        self._aliases = {fold(alias): fold(name) for alias, name in universe.aliases.items()}
-        self._tools = frozenset(map(fold, universe.tools))
-        self._definitions = _definitions(universe)
+    def __init__(self, catalog: ToolCatalog) -> None:
+        self._aliases = {fold(alias): fold(name) for alias, name in catalog.aliases.items()}
+        self._tools = frozenset(map(fold, catalog.tools))
+        self._list_members = _list_members(catalog)
         self._members: dict[str, set[str]] = {}
-        for name, groups in universe.tools.items():
+        for name, groups in catalog.tools.items():
             for group in groups:
                 self._members.setdefault(f"group:{fold(group)}", set()).add(fold(name))
 
@@ -220,11 +220,11 @@ class Lists:
             item = fold(waiting.pop())
             if item not in seen:
                 seen.add(item)
-                found |= self._members.get(item, set()) if _kind(item) else self._matching(item)
-                waiting.extend(self._definitions.get(item, ()))
+                found |= self._members.get(item, set()) if _kind(item) else self._match_names(item)
+                waiting.extend(self._list_members.get(item, ()))
         return frozenset(found)
 
-    def _matching(self, item: str) -> frozenset[str]:
+    def _match_names(self, item: str) -> frozenset[str]:
         glob = parse_glob(item)
         if glob.literal is None:
             return frozenset(filter(glob.matches, self._tools))
@@ -238,37 +238,37 @@ def _kind(item: str) -> str | None:
     return prefix if ":" in item and prefix in _KINDS else None
 
 
-def _definitions(universe: ToolCatalog) -> dict[str, tuple[str, ...]]:
+def _list_members(catalog: ToolCatalog) -> dict[str, tuple[str, ...]]:
     """Return the members of groups and toolsets, by the item that names the list."""
     found = {f"group:{name}": items for name, items in GROUPS.items()}
-    for name, items in universe.groups.items():
+    for name, items in catalog.groups.items():
         key = f"group:{fold(name)}"
         # Joined, never replaced: a deny of the group must not become narrower.
         found[key] = (*found.get(key, ()), *items)
-    own = {f"toolset:{fold(name)}": items for name, items in universe.toolsets.items()}
+    own = {f"toolset:{fold(name)}": items for name, items in catalog.toolsets.items()}
     return found | {f"toolset:{name}": items for name, items in TOOLSETS.items()} | own
 
 
 def availability_faults(
-    entries: Sequence[Availability], universe: ToolCatalog, installed: Collection[str], place_of: PlaceOf
+    entries: Sequence[Availability], catalog: ToolCatalog, installed: Collection[str], place_of: PlaceOf
 ) -> Iterator[Fault]:
     """Yield a fault for each item of a profile's availability, toolsets and groups that matches nothing.
 
     Args:
         entries: The profile's entries.
-        universe: The names that entries may use.
+        catalog: The names that entries may use.
         installed: Names of installed tools, whether or not the profile lists them.
         place_of: Returns the place of the value at a path.
     """
     yield from _replacement_faults(entries, place_of)
-    known = _known(universe, installed)
-    for path, item in _items(entries, universe):
-        if not universe.may_come(item) and (fault := _item_fault(item, known)):
+    known = _known_items(catalog, installed)
+    for path, item in _written_items(entries, catalog):
+        if not catalog.may_come(item) and (fault := _item_fault(item, known)):
             yield Fault(place_of(*path), dotted(path), *fault)
-    yield from _circle_faults(universe, place_of)
+    yield from _cycle_faults(catalog, place_of)
 
 
-def _items(entries: Sequence[Availability], universe: ToolCatalog) -> Iterator[tuple[KeyPath, str]]:
+def _written_items(entries: Sequence[Availability], catalog: ToolCatalog) -> Iterator[tuple[KeyPath, str]]:
     """Yield every item that the profile's author wrote, with its path."""
     lists: list[tuple[KeyPath, tuple[str, ...]]] = [
         *(
@@ -276,19 +276,19 @@ def _items(entries: Sequence[Availability], universe: ToolCatalog) -> Iterator[t
             for index, entry in enumerate(entries)
             for key in _LISTS
         ),
-        *((("toolsets", name), items) for name, items in universe.toolsets.items()),
-        *((("groups", name), items) for name, items in universe.groups.items()),
+        *((("toolsets", name), items) for name, items in catalog.toolsets.items()),
+        *((("groups", name), items) for name, items in catalog.groups.items()),
     ]
     for path, items in lists:
         yield from (((*path, index), item) for index, item in enumerate(items))
 
 
-def _known(universe: ToolCatalog, installed: Collection[str]) -> frozenset[str]:
+def _known_items(catalog: ToolCatalog, installed: Collection[str]) -> frozenset[str]:
     """Return every known item, without case."""
-    groups = {f"group:{group}" for of_tool in universe.tools.values() for group in of_tool}
-    groups |= {f"group:{group}" for group in universe.later_groups}
-    names = {*universe.tools, *universe.aliases, *installed, *universe.missing_ok, *groups}
-    return frozenset(map(fold, names)) | _definitions(universe).keys()
+    groups = {f"group:{group}" for of_tool in catalog.tools.values() for group in of_tool}
+    groups |= {f"group:{group}" for group in catalog.later_groups}
+    names = {*catalog.tools, *catalog.aliases, *installed, *catalog.missing_ok, *groups}
+    return frozenset(map(fold, names)) | _list_members(catalog).keys()
 
 
 def _item_fault(item: str, known: frozenset[str]) -> tuple[str, str] | None:
@@ -320,43 +320,43 @@ def _replacement_faults(entries: Sequence[Availability], place_of: PlaceOf) -> I
             what = (
                 f"another entry is named {entry.name!r}, too: the one at {place_of('availability', first[entry.name])}."
             )
-            yield _replacing(index, "name", what, "Give each a name of its own.", place_of)
+            yield _entry_fault(index, "name", what, "Give each a name of its own.", place_of)
     graph = {entry.name: [entry.replaces] for entry in entries if entry.name is not None and entry.replaces is not None}
-    for circle in _circles(graph):
-        what = f"these entries replace each other in a circle: {_arrows(circle)}."
-        yield _replacing(first[circle[0]], "replaces", what, "Let one of them replace nothing.", place_of)
+    for circle in _find_cycles(graph):
+        what = f"these entries replace each other in a circle: {_format_cycle(circle)}."
+        yield _entry_fault(first[circle[0]], "replaces", what, "Let one of them replace nothing.", place_of)
     for index, entry in enumerate(entries):
         if entry.replaces is not None and entry.replaces not in first:
             listed = f"Named entries: {', '.join(map(repr, sorted(first)))}." if first else "No entry has a name."
             fix = f"{did_you_mean(entry.replaces, first)} {listed}".strip()
-            yield _replacing(index, "replaces", f"no entry is named {entry.replaces!r}.", fix, place_of)
+            yield _entry_fault(index, "replaces", f"no entry is named {entry.replaces!r}.", fix, place_of)
 
 
-def _replacing(index: int, key: str, what: str, fix: str, place_of: PlaceOf) -> Fault:
+def _entry_fault(index: int, key: str, what: str, fix: str, place_of: PlaceOf) -> Fault:
     path: KeyPath = ("availability", index, key)
     return Fault(place_of(*path), dotted(path), what, fix)
 
 
-def _circle_faults(universe: ToolCatalog, place_of: PlaceOf) -> Iterator[Fault]:
+def _cycle_faults(catalog: ToolCatalog, place_of: PlaceOf) -> Iterator[Fault]:
     own: dict[str, KeyPath] = {
-        f"{kind}:{fold(name)}": (key, name) for kind, key in _KINDS.items() for name in getattr(universe, key)
+        f"{kind}:{fold(name)}": (key, name) for kind, key in _KINDS.items() for name in getattr(catalog, key)
     }
     if not own:
         return
-    every = {key: [word for word in map(fold, items) if _kind(word)] for key, items in _definitions(universe).items()}
+    every = {key: [word for word in map(fold, items) if _kind(word)] for key, items in _list_members(catalog).items()}
     # The profile's own lists come first: each circle contains one of them, and is reported at its place.
     graph = {key: every[key] for key in own} | every
-    for circle in _circles(graph):
-        what = f"these lists contain each other: {_arrows(circle)}."
+    for circle in _find_cycles(graph):
+        what = f"these lists contain each other: {_format_cycle(circle)}."
         path = own[circle[0]]
         yield Fault(place_of(*path), dotted(path), what, "A list with a shipped name cannot contain the shipped list.")
 
 
-def _arrows(circle: Sequence[str]) -> str:
+def _format_cycle(circle: Sequence[str]) -> str:
     return " -> ".join((*circle, circle[0]))
 
 
-def _circles(graph: Mapping[str, Sequence[str]]) -> Iterator[list[str]]:
+def _find_cycles(graph: Mapping[str, Sequence[str]]) -> Iterator[list[str]]:
     """Yield circles of *graph* without common nodes, each from its first node in graph order, until none is left."""
     left, order = dict(graph), {node: rank for rank, node in enumerate(graph)}
     while left:

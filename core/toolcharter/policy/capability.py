@@ -24,12 +24,12 @@ class CapabilityLimit(NamedTuple):
     deny: tuple[Glob, ...]
     max_safety: Safety | None
 
-    def refused(self, declared: frozenset[str] | None) -> list[str]:
+    def find_refused(self, declared: frozenset[str] | None) -> list[str]:
         """Return the words of *declared* that this limit refuses, sorted; `["*"]` for an undeclared action."""
         if self.allow is None and not self.deny:
             return []
         if declared is None:
-            return [] if self._is_all else ["*"]
+            return [] if self._allows_everything else ["*"]
         return sorted(word for word in declared if not self._permits(word))
 
     def is_exceeded_by(self, level: Safety) -> bool:
@@ -37,7 +37,7 @@ class CapabilityLimit(NamedTuple):
         return self.max_safety is not None and SAFETY_LEVELS.index(level) > SAFETY_LEVELS.index(self.max_safety)
 
     @property
-    def _is_all(self) -> bool:
+    def _allows_everything(self) -> bool:
         return not self.deny and any(glob.parts == ("", "") for glob in self.allow or ())
 
     def _permits(self, word: str) -> bool:
@@ -45,7 +45,7 @@ class CapabilityLimit(NamedTuple):
         return allowed and not any(glob.matches(word) for glob in self.deny)
 
 
-def bound(source: str, written: Capabilities) -> CapabilityLimit:
+def compile_limit(source: str, written: Capabilities) -> CapabilityLimit:
     """Compile the `capabilities` of *source*."""
     allow = None if written.allow is None else tuple(map(parse_glob, written.allow))
     return CapabilityLimit(source, allow, tuple(map(parse_glob, written.deny)), written.max_safety)
@@ -54,19 +54,19 @@ def bound(source: str, written: Capabilities) -> CapabilityLimit:
 class CapabilityLimits:
     """The limits of the profile and of all ceilings; a call must satisfy each of them."""
 
-    def __init__(self, bounds: Sequence[CapabilityLimit]) -> None:
-        self.bounds = tuple(one for one in bounds if one != CapabilityLimit(one.source, None, (), None))
+    def __init__(self, limits: Sequence[CapabilityLimit]) -> None:
+        self.limits = tuple(one for one in limits if one != CapabilityLimit(one.source, None, (), None))
 
     @property
     def is_open(self) -> bool:
         """Whether the limits refuse nothing."""
-        return not self.bounds
+        return not self.limits
 
     def refuse(self, facts: ToolFacts, action: str | None) -> Decision | None:
         """Return the denial of an action that touches too much or is too dangerous; None for any other."""
         declared = facts.capabilities_of(action)
-        for one in self.bounds:
-            refused = one.refused(declared)
+        for one in self.limits:
+            refused = one.find_refused(declared)
             if refused:
                 what = "The tool" if action is None else f"The action {action!r}"
                 message = f"{what} needs {', '.join(refused)}, which is not permitted."
@@ -74,7 +74,7 @@ class CapabilityLimits:
                     message = f"{what} does not declare what it touches, and not everything is permitted."
                 return Decision("deny", "capability", Reason.CAPABILITY_NOT_ALLOWED, message)
         level = safety_of(facts, action)
-        for one in self.bounds:
+        for one in self.limits:
             if one.is_exceeded_by(level):
                 message = f"The call counts as {level!r}, and no more than {one.max_safety!r} is permitted."
                 return Decision("deny", "capability", Reason.SAFETY_TOO_HIGH, message)

@@ -28,36 +28,38 @@ def command_verdicts(view: ToolPolicyView, subject: RuleInput, decision: Decisio
         decision: The value of `view.decide(subject)`.
     """
     deciding = None if decision.outcome == "allow" else decision.stage
-    has_others = any(not needs.is_exempt for _, needs in subject.paired)
-    asks = (*view.policy.asks_above.matchers, *view.policy.asks.matchers) if deciding == "ask" else ()
+    has_others = any(not needs.is_exempt for _, needs in subject.commands_with_needs)
+    asks = (*view.policy.ceiling_asks.matchers, *view.policy.asks.matchers) if deciding == "ask" else ()
     return tuple(
-        _matched(view.policy.deny.matchers, subject, command, needs, "denied by", decides=deciding == "deny")
-        or _matched(asks, subject, command, needs, "a person is asked because of", decides=True)
-        or (_FREE if needs.is_exempt and has_others else None)
-        or _permitted(view, subject, command, needs)
-        or _lacking(view, subject, command, needs, decides=deciding == "mode")
-        for command, needs in subject.paired
+        _match_verdict(view.policy.deny.matchers, subject, command, needs, "denied by", decides=deciding == "deny")
+        or _match_verdict(asks, subject, command, needs, "a person is asked because of", decides=True)
+        or (_NEEDS_NO_RULE if needs.is_exempt and has_others else None)
+        or _covered_verdict(view, subject, command, needs)
+        or _uncovered_verdict(view, subject, command, needs, decides=deciding == "mode")
+        for command, needs in subject.commands_with_needs
     )
 
 
-def _matched(
+def _match_verdict(
     matchers: Sequence[Matcher], subject: RuleInput, command: str, needs: Requirements, said: str, *, decides: bool
 ) -> CommandVerdict | None:
     """Return the verdict of the first rule of `deny` or `ask` that matches the command; None if none does."""
     forms = (command, *needs.deny_forms)
-    rule = _first(matchers, subject, lambda one: any(map(one.matches_command, forms)))
+    rule = _find_rule(matchers, subject, lambda one: any(map(one.matches_command, forms)))
     return None if rule is None else CommandVerdict(f"{said} {rule.text!r} at {rule.source}", decides)
 
 
-def _permitted(view: ToolPolicyView, subject: RuleInput, command: str, needs: Requirements) -> CommandVerdict | None:
-    rule = _first(_coverers(view, subject), subject, lambda one: one.covers_command(command, needs))
+def _covered_verdict(
+    view: ToolPolicyView, subject: RuleInput, command: str, needs: Requirements
+) -> CommandVerdict | None:
+    rule = _find_rule(_candidate_rules(view, subject), subject, lambda one: one.covers_command(command, needs))
     return None if rule is None else CommandVerdict(f"covered by {rule.text!r} at {rule.source}")
 
 
-def _lacking(
+def _uncovered_verdict(
     view: ToolPolicyView, subject: RuleInput, command: str, needs: Requirements, *, decides: bool
 ) -> CommandVerdict:
-    rule = _first(_coverers(view, subject), subject, lambda one: one.touches_command(command, needs))
+    rule = _find_rule(_candidate_rules(view, subject), subject, lambda one: one.touches_command(command, needs))
     if rule is None:
         return CommandVerdict("covered by no allow rule", decides)
     return CommandVerdict(
@@ -65,15 +67,15 @@ def _lacking(
     )
 
 
-def _coverers(view: ToolPolicyView, subject: RuleInput) -> Sequence[Matcher]:
+def _candidate_rules(view: ToolPolicyView, subject: RuleInput) -> Sequence[Matcher]:
     """Return the rules that may cover commands of the tool; none if no rule can cover the line."""
     if subject.unsupported is not None:
         return ()
     return [one for one in view.policy.allow.matchers if one.rule.prefix == "bash" and one.may_cover(view.facts)]
 
 
-def _first(matchers: Sequence[Matcher], subject: RuleInput, says: Callable[[Matcher], bool]) -> Rule | None:
+def _find_rule(matchers: Sequence[Matcher], subject: RuleInput, says: Callable[[Matcher], bool]) -> Rule | None:
     return next((one.rule for one in matchers if says(one) and one.condition_holds(subject.args)), None)
 
 
-_FREE = CommandVerdict("needs no rule of its own")
+_NEEDS_NO_RULE = CommandVerdict("needs no rule of its own")

@@ -46,7 +46,7 @@ class ToolRules(NamedTuple):
     """The rules of a policy that apply to one tool."""
 
     denials: DenyRules
-    asks_above: DenyRules
+    ceiling_asks: DenyRules
     asks: DenyRules
     permits: AllowRules
 
@@ -59,7 +59,7 @@ class Policy:
         deny: Sequence[Rule] = (),
         allow: Sequence[Rule] = (),
         mode: Mode = "policy",
-        bounds: CapabilityLimits | None = None,
+        capability_limits: CapabilityLimits | None = None,
         ceilings: Sequence[Ceiling] = (),
         tool_rules: Mapping[str, Sequence[Rule]] = MappingProxyType({}),
         ask: Sequence[Rule] = (),
@@ -67,25 +67,25 @@ class Policy:
         self.ceilings = ceilings
         # Decisions report the first rule that matches: those of ceilings come first, then file order.
         self.deny = RuleList([*(rule for ceiling in self.ceilings for rule in ceiling.deny), *deny])
-        self.asks_above = RuleList([rule for ceiling in self.ceilings for rule in ceiling.ask])
+        self.ceiling_asks = RuleList([rule for ceiling in self.ceilings for rule in ceiling.ask])
         """The `ask` rules of the ceilings."""
         self.asks = RuleList(ask)
         """The `ask` rules of the profile."""
         self.allow = RuleList(allow)
         self._tool_rules = tool_rules
-        self._beside = frozenset(id(rule) for ceiling in self.ceilings for rule in (*ceiling.deny, *ceiling.ask))
+        self._ceiling_rules = frozenset(id(rule) for ceiling in self.ceilings for rule in (*ceiling.deny, *ceiling.ask))
         self.modes: tuple[tuple[Mode, str], ...] = (
             (mode, "profile"),
             *((ceiling.mode, ceiling.name) for ceiling in self.ceilings if ceiling.mode is not None),
         )
-        self.bounds = CapabilityLimits(()) if bounds is None else bounds
+        self.capability_limits = CapabilityLimits(()) if capability_limits is None else capability_limits
         self._by_tool: dict[str, tuple[ToolFacts, ToolRules]] = {}
         self._could_pass: dict[str, tuple[ToolFacts, bool]] = {}
 
     @property
     def may_ask(self) -> bool:
         """Whether a mode or a rule may ask a person."""
-        return bool(len(self.asks_above) or len(self.asks) or any(mode == "ask" for mode, _ in self.modes))
+        return bool(len(self.ceiling_asks) or len(self.asks) or any(mode == "ask" for mode, _ in self.modes))
 
     def for_tool(self, facts: ToolFacts, hidden: Hidden | None = None) -> "ToolPolicyView":
         """Return the policy for one tool; *hidden* is the caller's entry of the availability."""
@@ -100,13 +100,13 @@ class Policy:
 
     def owner_of(self, rule: Rule) -> str:
         """Name the owner of a rule in `deny` or `ask` for the model, which never reads a ceiling's path."""
-        return "beside the profile" if id(rule) in self._beside else "of the profile"
+        return "beside the profile" if id(rule) in self._ceiling_rules else "of the profile"
 
     def rules_of(self, facts: ToolFacts) -> ToolRules:
         """Return the rules that apply to a tool. Computed once for all callers."""
         known = self._by_tool.get(facts.name)
         if known is None or known[0] != facts:
-            denials, above, asks = (DenyRules(rules, facts) for rules in (self.deny, self.asks_above, self.asks))
+            denials, above, asks = (DenyRules(rules, facts) for rules in (self.deny, self.ceiling_asks, self.asks))
             rules = ToolRules(denials, above, asks, AllowRules(self.allow_for(facts), facts))
             known = self._by_tool[facts.name] = facts, rules
         return known[1]
@@ -124,8 +124,8 @@ class ToolPolicyView:
         self.policy = policy
         self.facts = facts
         self.hidden = hidden
-        self.denials, self.asks_above, self.asks, self.permits = policy.rules_of(facts)
-        has_asks = len(policy.asks_above) or len(policy.asks)
+        self.denials, self.ceiling_asks, self.asks, self.permits = policy.rules_of(facts)
+        has_asks = len(policy.ceiling_asks) or len(policy.asks)
         self._stages = STAGES if has_asks else STAGES[: STAGES.index(ask)]
 
     def decide(self, subject: RuleInput) -> Decision:
@@ -137,9 +137,9 @@ class ToolPolicyView:
         return self.by_mode(subject)
 
     @property
-    def looks_at_commands(self) -> bool:
+    def matches_commands(self) -> bool:
         """Whether a rule of `deny` or `ask` matches commands."""
-        return any(rules.look_at_commands for rules in (self.denials, self.asks_above, self.asks))
+        return any(rules.match_commands for rules in (self.denials, self.ceiling_asks, self.asks))
 
     def permissions(self, *, covered: bool) -> Iterator[Permission]:
         """Yield the verdict of each mode in force."""
@@ -152,8 +152,10 @@ class ToolPolicyView:
             return ALLOWED
         rule = self.permits.first(subject)
         if rule is not None:
-            return Decision("allow", "mode", rule=ref(rule))
-        return not_covered(self._strictest, self.facts, _doubt(subject, self.permits.first_uncovered(subject)))
+            return Decision("allow", "mode", rule=rule_ref(rule))
+        return decide_uncovered(
+            self._strictest, self.facts, _uncovered_hint(subject, self.permits.first_uncovered(subject))
+        )
 
     @cached_property
     def _strictest(self) -> Permission:
@@ -162,11 +164,11 @@ class ToolPolicyView:
 
     def is_denied_by_mode(self, subject: RuleInput, *, own: bool = True) -> bool:
         """Whether a mode denies the call because no `allow` rule covers it; without *own*, only ceilings' modes."""
-        verdicts = self._uncovered if own else self._uncovered[1:]
+        verdicts = self._uncovered_verdicts if own else self._uncovered_verdicts[1:]
         return "deny" in verdicts and self.permits.first(subject) is None
 
     @cached_property
-    def _uncovered(self) -> tuple[Verdict, ...]:
+    def _uncovered_verdicts(self) -> tuple[Verdict, ...]:
         """The verdict of each mode on a call that no `allow` rule covers; the profile's comes first."""
         return tuple(one.verdict for one in self.permissions(covered=False))
 
@@ -176,27 +178,27 @@ class ToolPolicyView:
 
         In doubt the tool is shown: a hidden tool is denied for every call.
         """
-        for stage in (_deny_by_name, availability, _every_action):
+        for stage in (_deny_by_name, availability_stage, _deny_every_action):
             decision = stage(self, RuleInput())
             if decision is not None:
                 return decision
         if self._strictest.verdict != "deny" or self.permits.could_cover():
             return None
-        if "deny" not in self._uncovered[1:] and self.asks.could_match():
+        if "deny" not in self._uncovered_verdicts[1:] and self.asks.could_match():
             return None
-        return not_covered(self._strictest, self.facts)
+        return decide_uncovered(self._strictest, self.facts)
 
     @cached_property
-    def constant(self) -> Decision | None:
+    def constant_decision(self) -> Decision | None:
         """The decision on every call, if action, arguments and commands do not matter; for the gate's fast path."""
         if self.hidden is not None or len(self.policy.deny) or self._stages is STAGES:
             return None
-        if self.facts.kind != "bash" and self._strictest.verdict == "allow" and self.policy.bounds.is_open:
+        if self.facts.kind != "bash" and self._strictest.verdict == "allow" and self.policy.capability_limits.is_open:
             return ALLOWED
         return None
 
 
-def floor(_: ToolPolicyView, subject: RuleInput) -> Decision | None:
+def floor_stage(_: ToolPolicyView, subject: RuleInput) -> Decision | None:
     """Deny what no profile and no person may permit, and what cannot be parsed."""
     if subject.refusal is None:
         return None
@@ -206,10 +208,10 @@ def floor(_: ToolPolicyView, subject: RuleInput) -> Decision | None:
 def deny(view: ToolPolicyView, subject: RuleInput) -> Decision | None:
     """Deny the call if a `deny` rule matches; the first one is reported."""
     rule = view.denials.first(subject)
-    return None if rule is None else denied_by(rule, view.policy.owner_of(rule))
+    return None if rule is None else decide_denied(rule, view.policy.owner_of(rule))
 
 
-def availability(view: ToolPolicyView, _: RuleInput) -> Decision | None:
+def availability_stage(view: ToolPolicyView, _: RuleInput) -> Decision | None:
     """Deny the call if availability hides the tool from the caller."""
     if view.hidden is None:
         return None
@@ -219,37 +221,37 @@ def availability(view: ToolPolicyView, _: RuleInput) -> Decision | None:
     )
 
 
-def capability(view: ToolPolicyView, subject: RuleInput) -> Decision | None:
+def capability_stage(view: ToolPolicyView, subject: RuleInput) -> Decision | None:
     """Deny the call if its action touches too much, or can do too much harm."""
-    return view.policy.bounds.refuse(view.facts, subject.action)
+    return view.policy.capability_limits.refuse(view.facts, subject.action)
 
 
-def asking(view: ToolPolicyView, subject: RuleInput) -> Rule | None:
+def find_ask_rule(view: ToolPolicyView, subject: RuleInput) -> Rule | None:
     """Return the first `ask` rule that matches; None if there is none, or if a mode denies the call anyway.
 
     In the profile's mode, an `ask` rule of the profile replaces an `allow` rule. A ceiling's `ask` rule never does, and
     in a ceiling's mode no `ask` rule does: ceilings only tighten.
     """
-    above, own = view.asks_above.first(subject), view.asks.first(subject)
+    above, own = view.ceiling_asks.first(subject), view.asks.first(subject)
     rule = above or own
     return None if rule is None or view.is_denied_by_mode(subject, own=own is None) else rule
 
 
 def ask(view: ToolPolicyView, subject: RuleInput) -> Decision | None:
     """Ask a person if an `ask` rule matches; the first one is reported."""
-    rule = asking(view, subject)
+    rule = find_ask_rule(view, subject)
     if rule is None:
         return None
     message = rule.message or f"A rule {view.policy.owner_of(rule)} wants a person to agree."
-    return Decision("ask", "ask", rule.reason or Reason.ASKED_BY_RULE, message, rule=ref(rule))
+    return Decision("ask", "ask", rule.reason or Reason.ASKED_BY_RULE, message, rule=rule_ref(rule))
 
 
 _StageFunction = Callable[[ToolPolicyView, RuleInput], Decision | None]
 NAMED_STAGES: tuple[tuple[Stage, _StageFunction], ...] = (
-    ("floor", floor),
+    ("floor", floor_stage),
     ("deny", deny),
-    ("availability", availability),
-    ("capability", capability),
+    ("availability", availability_stage),
+    ("capability", capability_stage),
     ("ask", ask),
 )
 """Each stage may decide the call, in this order; the mode table decides the rest."""
@@ -258,21 +260,21 @@ STAGES: tuple[_StageFunction, ...] = tuple(function for _, function in NAMED_STA
 
 def _deny_by_name(view: ToolPolicyView, _: RuleInput) -> Decision | None:
     rule = view.denials.on_every_call()
-    return None if rule is None else denied_by(rule, view.policy.owner_of(rule))
+    return None if rule is None else decide_denied(rule, view.policy.owner_of(rule))
 
 
-def _every_action(view: ToolPolicyView, _: RuleInput) -> Decision | None:
-    refused = [view.policy.bounds.refuse(view.facts, action) for action in view.facts.actions]
+def _deny_every_action(view: ToolPolicyView, _: RuleInput) -> Decision | None:
+    refused = [view.policy.capability_limits.refuse(view.facts, action) for action in view.facts.actions]
     return refused[0] if all(refused) else None
 
 
-def denied_by(rule: Rule, owner: str) -> Decision:
+def decide_denied(rule: Rule, owner: str) -> Decision:
     """Return the decision of a `deny` rule in the file of *owner*; its `rule` names the file for users."""
     message = rule.message or f"A rule {owner} denies this call."
-    return Decision("deny", "deny", rule.reason or Reason.DENIED_BY_RULE, message, rule=ref(rule))
+    return Decision("deny", "deny", rule.reason or Reason.DENIED_BY_RULE, message, rule=rule_ref(rule))
 
 
-def not_covered(permission: Permission, facts: ToolFacts, doubt: str = "") -> Decision:
+def decide_uncovered(permission: Permission, facts: ToolFacts, doubt: str = "") -> Decision:
     """Return the decision on a call that needs an `allow` rule and has none. *doubt* is appended to the message."""
     if permission.verdict == "ask":
         message = f"A person has to agree: no rule of the profile allows it.{doubt}"
@@ -281,7 +283,7 @@ def not_covered(permission: Permission, facts: ToolFacts, doubt: str = "") -> De
     return Decision("deny", "mode", Reason.NOT_IN_ALLOW, f"No rule of the profile allows {nature}.{doubt}")
 
 
-def _doubt(subject: RuleInput, uncovered: tuple[str, Requirements] | None) -> str:
+def _uncovered_hint(subject: RuleInput, uncovered: tuple[str, Requirements] | None) -> str:
     """Return a sentence that names the command without a rule and what a rule would have to mention."""
     if subject.unsupported is not None:
         return f" No rule can: {subject.unsupported}"
@@ -292,7 +294,7 @@ def _doubt(subject: RuleInput, uncovered: tuple[str, Requirements] | None) -> st
     if needs.why is None:
         return f" Not covered: {shown!r}."
     # List all words: otherwise the author adds the first one and then gets the next complaint.
-    written = (word if word in command else word.rpartition(" ")[0] for word in needs.words)  # See `as_often`.
+    written = (word if word in command else word.rpartition(" ")[0] for word in needs.words)  # See `encode_repeats`.
     words = sorted(dict.fromkeys(written), key=command.find)
     whole = f" In all: {', '.join(map(repr, words))}." if 1 < len(words) <= _MAX_WORDS else ""
     return f" Not covered: {shown!r}. A rule would have to mention more: {needs.why}.{whole}"
@@ -303,6 +305,6 @@ def unknown_tool(name: str, hint: str | None) -> Decision:
     return Decision("deny", "name", Reason.UNKNOWN_TOOL, f"There is no tool named {name!r}.", hint)
 
 
-def ref(rule: Rule) -> RuleRef:
+def rule_ref(rule: Rule) -> RuleRef:
     """Return the rule as decisions and events name it."""
     return RuleRef(rule.text, rule.source)

@@ -12,7 +12,7 @@ from toolcharter.api.explanation import RuleNote, Step
 from toolcharter.api.reasons import Reason
 from toolcharter.policy.availability import Hidden
 from toolcharter.policy.capability import CapabilityLimit, safety_of
-from toolcharter.policy.evaluate import NAMED_STAGES, ToolPolicyView, asking
+from toolcharter.policy.evaluate import NAMED_STAGES, ToolPolicyView, find_ask_rule
 from toolcharter.policy.matching import Matcher
 from toolcharter.policy.rule_input import Requirements, RuleInput, ToolFacts, mcp_subject
 from toolcharter.profile.globs import GlobError, escape_glob
@@ -21,7 +21,7 @@ from toolcharter.profile.rules import Rule, RuleError, parse_rule
 PROFILE = "profile"
 
 
-class _Told(NamedTuple):
+class _StageNotes(NamedTuple):
     """The explanation of a stage, without its decision."""
 
     looked_at: str
@@ -47,39 +47,39 @@ def explain(view: ToolPolicyView, subject: RuleInput, hiders: Sequence[Hidden] |
     deciding = next(stage for stage, decision in decisions if decision is not None)
     steps: list[Step] = []
     for stage, decision in decisions:
-        note = _hidden(view, hiders) if stage == "availability" else _TELLERS[stage](view, subject)
+        note = _explain_availability(view, hiders) if stage == "availability" else _EXPLAINERS[stage](view, subject)
         verdict = "pass" if decision is None else decision.outcome
         steps.append(Step(stage, note.looked_at, verdict, decision, stage == deciding, note.rules, note.changes))
     return tuple(steps)
 
 
-def _floor(_: ToolPolicyView, subject: RuleInput) -> _Told:
+def _explain_floor(_: ToolPolicyView, subject: RuleInput) -> _StageNotes:
     if subject.refusal is None:
-        return _Told(f"what the call would run: {', '.join(map(repr, subject.commands)) or 'no commands'}")
+        return _StageNotes(f"what the call would run: {', '.join(map(repr, subject.commands)) or 'no commands'}")
     change = (
         "Write each command in plain words."
         if subject.refusal.reason == Reason.NOT_UNDERSTOOD
         else "Nothing: no profile and no person can permit it."
     )
-    return _Told("what the call would run", changes=(change,))
+    return _StageNotes("what the call would run", changes=(change,))
 
 
-def _deny(view: ToolPolicyView, subject: RuleInput) -> _Told:
+def _explain_deny(view: ToolPolicyView, subject: RuleInput) -> _StageNotes:
     owners = [ceiling.name for ceiling in view.policy.ceilings for _ in ceiling.deny]
-    return _matching(view, subject, "deny", view.policy.deny.matchers, owners, view.denials.first(subject))
+    return _explain_rules(view, subject, "deny", view.policy.deny.matchers, owners, view.denials.first(subject))
 
 
-def _ask(view: ToolPolicyView, subject: RuleInput) -> _Told:
+def _explain_ask(view: ToolPolicyView, subject: RuleInput) -> _StageNotes:
     owners = [ceiling.name for ceiling in view.policy.ceilings for _ in ceiling.ask]
-    matchers = (*view.policy.asks_above.matchers, *view.policy.asks.matchers)
-    deciding = asking(view, subject)
+    matchers = (*view.policy.ceiling_asks.matchers, *view.policy.asks.matchers)
+    deciding = find_ask_rule(view, subject)
     if deciding is not None:
-        return _matching(view, subject, "ask", matchers, owners, deciding)
+        return _explain_rules(view, subject, "ask", matchers, owners, deciding)
     said = "matches, but a mode denies the call, which no allow rule covers"
-    return _matching(view, subject, "ask", matchers, owners, None, said)._replace(changes=())
+    return _explain_rules(view, subject, "ask", matchers, owners, None, said)._replace(changes=())
 
 
-def _matching(
+def _explain_rules(
     view: ToolPolicyView,
     subject: RuleInput,
     word: str,
@@ -87,20 +87,20 @@ def _matching(
     owners: Sequence[str],
     deciding: Rule | None,
     said: str = "matches",
-) -> _Told:
+) -> _StageNotes:
     """Explain the rules of `deny` or `ask` that match the call. *owners* own the first ones, the profile the rest."""
     notes, changes = list[RuleNote](), list[str]()
     for ordinal, matcher in enumerate(matchers):
         if matcher.denies(view.facts, subject):
             rule = matcher.rule
-            notes.append(_note(rule, said, decides=rule is deciding))
+            notes.append(_rule_note(rule, said, decides=rule is deciding))
             what = f"remove the {word} rule {rule.text!r} at {rule.source}, or narrow it"
-            changes.append(_owned(what, owners[ordinal] if ordinal < len(owners) else PROFILE))
+            changes.append(_with_owner(what, owners[ordinal] if ordinal < len(owners) else PROFILE))
     of_ceilings = f", {len(owners)} of them from ceilings" if owners else ""
-    return _Told(f"{word} rules: {len(matchers)}{of_ceilings}", tuple(notes), tuple(changes))
+    return _StageNotes(f"{word} rules: {len(matchers)}{of_ceilings}", tuple(notes), tuple(changes))
 
 
-def _hidden(view: ToolPolicyView, hiders: Sequence[Hidden]) -> _Told:
+def _explain_availability(view: ToolPolicyView, hiders: Sequence[Hidden]) -> _StageNotes:
     notes, changes = list[RuleNote](), list[str]()
     name = view.facts.name
     for hidden in hiders:
@@ -110,21 +110,23 @@ def _hidden(view: ToolPolicyView, hiders: Sequence[Hidden]) -> _Told:
             said = "leaves it out for this caller"
             change = f"put {name!r} into `also_allow` of an entry for this caller, or into `tools` of the entry"
         notes.append(RuleNote(hidden.text, hidden.place, said, decides=hidden == view.hidden))
-        changes.append(_owned(f"{change} at {hidden.place}", PROFILE))
-    return _Told("the entries of `availability` for this caller", tuple(notes), tuple(changes))
+        changes.append(_with_owner(f"{change} at {hidden.place}", PROFILE))
+    return _StageNotes("the entries of `availability` for this caller", tuple(notes), tuple(changes))
 
 
-def _capability(view: ToolPolicyView, subject: RuleInput) -> _Told:
+def _explain_capability(view: ToolPolicyView, subject: RuleInput) -> _StageNotes:
     declared = view.facts.capabilities_of(subject.action)
     words = "undeclared" if declared is None else ", ".join(sorted(declared)) or "none"
     level = safety_of(view.facts, subject.action)
-    bounds = view.policy.bounds.bounds
-    sources = ", ".join(map(_lists_of, bounds)) or "nothing"
-    changes = (_owned(what, one.source) for one in bounds for what in _opening(one, view.facts, subject.action))
-    return _Told(f"capabilities: {words}; safety {level!r}; bounded by: {sources}", (), tuple(changes))
+    limits = view.policy.capability_limits.limits
+    sources = ", ".join(map(_format_limit, limits)) or "nothing"
+    changes = (
+        _with_owner(what, one.source) for one in limits for what in _loosening_changes(one, view.facts, subject.action)
+    )
+    return _StageNotes(f"capabilities: {words}; safety {level!r}; bounded by: {sources}", (), tuple(changes))
 
 
-def _lists_of(one: CapabilityLimit) -> str:
+def _format_limit(one: CapabilityLimit) -> str:
     """Return a limit and its lists, as a profile would write them."""
     words = [] if one.allow is None else [f"allow: [{', '.join(glob.text for glob in one.allow)}]"]
     words += [f"deny: [{', '.join(glob.text for glob in one.deny)}]"] if one.deny else []
@@ -132,10 +134,10 @@ def _lists_of(one: CapabilityLimit) -> str:
     return f"{one.source} ({', '.join(words)})"
 
 
-def _opening(one: CapabilityLimit, facts: ToolFacts, action: str | None) -> Iterator[str]:
+def _loosening_changes(one: CapabilityLimit, facts: ToolFacts, action: str | None) -> Iterator[str]:
     """Yield the changes to a limit by which it would permit the action."""
     declared = facts.capabilities_of(action)
-    refused = one.refused(declared)
+    refused = one.find_refused(declared)
     if refused and declared is None:
         yield "the plugin's author has to declare what the tool touches, or `capabilities` has to permit everything"
         return
@@ -150,34 +152,36 @@ def _opening(one: CapabilityLimit, facts: ToolFacts, action: str | None) -> Iter
         yield f"`capabilities.max_safety` has to be {level!r}"
 
 
-def _mode(view: ToolPolicyView, subject: RuleInput) -> _Told:
+def _explain_mode(view: ToolPolicyView, subject: RuleInput) -> _StageNotes:
     decision = view.by_mode(subject)
     used = None if decision.rule is None else view.permits.first(subject)
     notes = tuple(
-        _note(matcher.rule, said, decides=matcher.rule is used)
+        _rule_note(matcher.rule, said, decides=matcher.rule is used)
         for matcher in view.permits.matchers
-        if (said := standing(matcher, view.facts, subject)) is not None
+        if (said := describe_allow_rule(matcher, view.facts, subject)) is not None
     )
     modes = ", ".join(mode if source == PROFILE else f"{mode} (of {source})" for mode, source in view.policy.modes)
     nature = "bounded" if view.facts.is_bounded else "unbounded"
     count = len(view.permits.matchers)
     looked_at = f"mode: {modes}; the tool is {nature}, of kind {view.facts.kind!r}; allow rules: {count}"
-    changes = _closing(view, subject, decision) if decision.outcome == "allow" else _permitting(view, subject)
-    return _Told(looked_at, notes, tuple(changes))
+    changes = (
+        _denying_changes(view, subject, decision) if decision.outcome == "allow" else _allowing_changes(view, subject)
+    )
+    return _StageNotes(looked_at, notes, tuple(changes))
 
 
-def _closing(view: ToolPolicyView, subject: RuleInput, decision: Decision) -> Iterator[str]:
+def _denying_changes(view: ToolPolicyView, subject: RuleInput, decision: Decision) -> Iterator[str]:
     """Yield the changes by which an allowed call would be denied."""
     if decision.rule is not None:
         rule = decision.rule
         yield f"remove the allow rule {rule.text!r} at {rule.source}, and others that cover the call"
-    rules = naming_rules(view.facts, subject)
+    rules = narrowest_rules(view.facts, subject)
     if rules:
         either = "or add" if decision.rule is not None else "add"
         yield f"{either} a deny rule such as {rules[0]!r}"
 
 
-def _permitting(view: ToolPolicyView, subject: RuleInput) -> Iterator[str]:
+def _allowing_changes(view: ToolPolicyView, subject: RuleInput) -> Iterator[str]:
     """Yield the changes by which a call without an allow rule would be permitted."""
     missing = missing_rules(view, subject)
     if missing:
@@ -188,16 +192,16 @@ def _permitting(view: ToolPolicyView, subject: RuleInput) -> Iterator[str]:
         yield "no allow rule covers a call that cannot be parsed"
     for mode, source, verdict in view.permissions(covered=False):
         if verdict != "allow" and source != PROFILE:
-            yield f"the mode {mode!r}, which requires a rule or a person, is set by {_ceiling(source)}"
+            yield f"the mode {mode!r}, which requires a rule or a person, is set by {_name_ceiling(source)}"
 
 
-def standing(matcher: Matcher, facts: ToolFacts, subject: RuleInput) -> str | None:
+def describe_allow_rule(matcher: Matcher, facts: ToolFacts, subject: RuleInput) -> str | None:
     """Return a clause whether an `allow` rule covers a call, or what it lacks; None if it is about other calls."""
     if matcher.covers(facts, subject):
         return "covers the call"
-    touched = sum(matcher.touches_command(*one) for one in subject.paired)
-    lacking = _lacking(matcher, subject)
-    if not (touched or matcher.names(facts, subject.action)):
+    touched = sum(matcher.touches_command(*one) for one in subject.commands_with_needs)
+    lacking = _missing_mentions(matcher, subject)
+    if not (touched or matcher.names_tool(facts, subject.action)):
         return None
     prefix = matcher.rule.prefix
     if not matcher.may_cover(facts):
@@ -214,14 +218,14 @@ def standing(matcher: Matcher, facts: ToolFacts, subject: RuleInput) -> str | No
     return partly.get(prefix, "matches a command, but does not name the tool")
 
 
-def _lacking(matcher: Matcher, subject: RuleInput) -> str | None:
+def _missing_mentions(matcher: Matcher, subject: RuleInput) -> str | None:
     """Return a clause about what a `bash:` rule would have to mention of a command that it matches; None if nothing."""
     if matcher.rule.prefix != "bash":
         return None
     if subject.unsupported is not None:
         return f"matches, but no rule covers the line: {subject.unsupported}"
-    for command, needs in subject.needing:
-        if matcher.touches_command(command, needs) and not matcher.names_words(needs.words):
+    for command, needs in subject.commands_to_cover:
+        if matcher.touches_command(command, needs) and not matcher.mentions_words(needs.words):
             return f"matches {command!r}, but does not mention every word that it has to: {needs.why}"
     return None
 
@@ -235,20 +239,20 @@ def missing_rules(view: ToolPolicyView, subject: RuleInput) -> tuple[str, ...]:
             return ()
         open_ones = {
             f"bash:{escape_glob(command)}": (command, needs)
-            for command, needs in subject.needing
+            for command, needs in subject.commands_to_cover
             if not any(one.covers_command(command, needs) for one in having)
         }
         return tuple(open_ones) if all(_would_cover(text, *one) for text, one in open_ones.items()) else ()
-    return naming_rules(facts, subject, Matcher.covers)
+    return narrowest_rules(facts, subject, Matcher.covers)
 
 
 def _would_cover(text: str, command: str, needs: Requirements) -> bool:
     """Whether a rule covers a command. Even the most exact rule does not if the command's folder is unknown."""
-    rule = _parsed(text)
+    rule = _parse_or_none(text)
     return rule is not None and Matcher(rule).covers_command(command, needs)
 
 
-def naming_rules(
+def narrowest_rules(
     facts: ToolFacts, subject: RuleInput, matches: Callable[[Matcher, ToolFacts, RuleInput], bool] = Matcher.denies
 ) -> tuple[str, ...]:
     """Return the narrowest rule without conditions that matches the call; empty if there is none."""
@@ -257,28 +261,28 @@ def naming_rules(
     if subject.action is not None:
         candidates.append(f"{name}:{escape_glob(subject.action)}")
     for text in (*candidates, name):
-        rule = _parsed(text)
+        rule = _parse_or_none(text)
         if rule is not None and matches(Matcher(rule), facts, subject):
             return (text,)
     return ()
 
 
-def _parsed(text: str) -> Rule | None:
+def _parse_or_none(text: str) -> Rule | None:
     try:
         return parse_rule(text)
     except (RuleError, GlobError):
         return None
 
 
-def _note(rule: Rule, said: str, *, decides: bool) -> RuleNote:
+def _rule_note(rule: Rule, said: str, *, decides: bool) -> RuleNote:
     return RuleNote(rule.text, rule.source, said, decides, None if rule.when is None else dict(rule.when))
 
 
-def _owned(what: str, owner: str) -> str:
-    return what if owner == PROFILE else f"{what}: that is for {_ceiling(owner)}"
+def _with_owner(what: str, owner: str) -> str:
+    return what if owner == PROFILE else f"{what}: that is for {_name_ceiling(owner)}"
 
 
-def _ceiling(name: str) -> str:
+def _name_ceiling(name: str) -> str:
     return f"the ceiling {name!r}, which only its owner can change"
 
 
@@ -286,10 +290,10 @@ def _quoted(words: Sequence[str]) -> str:
     return ", ".join(map(repr, words))
 
 
-_TELLERS: dict[Stage, Callable[[ToolPolicyView, RuleInput], _Told]] = {
-    "floor": _floor,
-    "deny": _deny,
-    "ask": _ask,
-    "capability": _capability,
-    "mode": _mode,
+_EXPLAINERS: dict[Stage, Callable[[ToolPolicyView, RuleInput], _StageNotes]] = {
+    "floor": _explain_floor,
+    "deny": _explain_deny,
+    "ask": _explain_ask,
+    "capability": _explain_capability,
+    "mode": _explain_mode,
 }

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from toolcharter._lazy import lazy
-from toolcharter.policy.rule_input import Requirements, RuleInput, ToolFacts, as_often, mcp_subject
+from toolcharter.policy.rule_input import Requirements, RuleInput, ToolFacts, encode_repeats, mcp_subject
 from toolcharter.profile.conditions import tests_of
 from toolcharter.profile.globs import Glob, fold
 from toolcharter.profile.rules import Rule
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 else:
     pydantic_core = lazy("pydantic_core")
 
-_OPEN = frozenset({"*", "builtin", "group", "cap", ""})
+_BOUNDED_ONLY = frozenset({"*", "builtin", "group", "cap", ""})
 """Prefixes that cover only bounded tools; but a bare glob may also be the literal name of an unbounded tool."""
 
 
@@ -35,8 +35,8 @@ class Matcher:
 
     def denies(self, facts: ToolFacts, subject: RuleInput) -> bool:
         """Whether the rule in `deny` matches the call. If a call has several commands, one that matches suffices."""
-        return any(map(self.condition_holds, subject.forms)) and (
-            self.names(facts, subject.action) or any(map(self.matches_command, subject.deniable))
+        return any(map(self.condition_holds, subject.argument_forms)) and (
+            self.names_tool(facts, subject.action) or any(map(self.matches_command, subject.deny_texts))
         )
 
     def covers(self, facts: ToolFacts, subject: RuleInput) -> bool:
@@ -47,18 +47,18 @@ class Matcher:
             return (
                 subject.unsupported is None
                 and bool(subject.commands)
-                and all(self.covers_command(command, needs) for command, needs in subject.needing)
+                and all(self.covers_command(command, needs) for command, needs in subject.commands_to_cover)
             )
         if self.rule.prefix == "cap":
             declared = facts.capabilities_of(subject.action)
             return all(map(self.matches_capability, declared)) if declared else False
-        return self.names(facts, subject.action)
+        return self.names_tool(facts, subject.action)
 
     def may_cover(self, facts: ToolFacts) -> bool:
         """Whether a rule with this prefix can permit a tool of this kind."""
         prefix, glob = self.rule.prefix, self.rule.glob
         if facts.is_bounded:
-            return prefix in _OPEN
+            return prefix in _BOUNDED_ONLY
         return prefix == facts.kind or (prefix == "" and names_literally(glob))
 
     def condition_holds(self, args: Mapping[str, Any]) -> bool:
@@ -69,13 +69,13 @@ class Matcher:
                 return False
         return all(test(argument(args, name)) for name, test in self._tests.items())
 
-    def names(self, facts: ToolFacts, action: str | None) -> bool:
+    def names_tool(self, facts: ToolFacts, action: str | None) -> bool:
         """Whether the rule matches the tool's name, its action, its group or one of its capabilities."""
         prefix, glob = self.rule.prefix, self.rule.glob
         if prefix == "cap":
             declared = facts.capabilities_of(action)
             return declared is None or any(map(self.matches_capability, declared))
-        return any(map(glob.matches, subjects_of(prefix, facts, action)))
+        return any(map(glob.matches, names_to_match(prefix, facts, action)))
 
     def matches_command(self, command: str) -> bool:
         """Whether the rule matches one command in normal form."""
@@ -85,7 +85,7 @@ class Matcher:
 
     def covers_command(self, command: str, needs: Requirements) -> bool:
         """Whether the rule in `allow` matches one command, or one that starts it, and mentions all required words."""
-        return (self.touches_command(command, needs) and self.names_words(needs.words)) or any(
+        return (self.touches_command(command, needs) and self.mentions_words(needs.words)) or any(
             self.covers_command(*starter) for starter in needs.starters
         )
 
@@ -93,18 +93,18 @@ class Matcher:
         """Whether the rule in `allow` matches one command, with or without its assignments; mentions do not count."""
         return self.matches_command(command) or (needs.bare is not None and self.matches_command(needs.bare))
 
-    def names_words(self, words: frozenset[str]) -> bool:
+    def mentions_words(self, words: frozenset[str]) -> bool:
         """Whether the rule mentions each of *words* literally, not through `*`; `bash:*` mentions all words."""
-        return not words or self._names_all or words <= self._named_words
+        return not words or self._mentions_all or words <= self._mentioned_words
 
     @cached_property
-    def _names_all(self) -> bool:
+    def _mentions_all(self) -> bool:
         return self.rule.glob.parts == ("", "")
 
     @cached_property
-    def _named_words(self) -> frozenset[str]:
+    def _mentioned_words(self) -> frozenset[str]:
         times = Counter(literal_words(self.rule.glob))
-        return frozenset(as_often(word, number) for word in times for number in range(1, times[word] + 1))
+        return frozenset(encode_repeats(word, number) for word in times for number in range(1, times[word] + 1))
 
     def matches_capability(self, capability: str) -> bool:
         """Whether the rule's glob matches *capability*."""
@@ -120,18 +120,18 @@ def argument(args: Mapping[str, Any], name: str) -> Any:
     return pydantic_core.to_jsonable_python(value, fallback=str)
 
 
-def subjects_of(prefix: str, facts: ToolFacts, action: str | None) -> Iterable[str]:
+def names_to_match(prefix: str, facts: ToolFacts, action: str | None) -> Iterable[str]:
     """Return the texts, without case, that a rule's glob must match in order to name the tool."""
     if prefix == "group":
         return facts.groups
     if prefix == "mcp":
         return (mcp_subject(facts.name),) if facts.kind == "mcp" else ()
     if prefix in {"", "*"} or (prefix == facts.kind and prefix != "bash"):
-        return _names(prefix, facts, action)
+        return _matching_names(prefix, facts, action)
     return ()
 
 
-def _names(prefix: str, facts: ToolFacts, action: str | None) -> Iterator[str]:
+def _matching_names(prefix: str, facts: ToolFacts, action: str | None) -> Iterator[str]:
     for name in facts.names:
         yield name
         if action is not None:

@@ -10,12 +10,12 @@ from toolcharter.profile.nodes import dotted
 from toolcharter.profile.rules import Rule
 from toolcharter.profile.settings import Ceiling, Notify, ReadBeforeWrite
 
-_NAMING = frozenset({"", "builtin", "cli", "custom"})
+_NAME_PREFIXES = frozenset({"", "builtin", "cli", "custom"})
 MayCome = Callable[[str], bool]
 """Returns whether a tool of the name may appear during a session, according to a discoverer."""
 
 
-def _never(_: str) -> bool:
+def _none_may_come(_: str) -> bool:
     return False
 
 
@@ -24,18 +24,18 @@ def written_patterns(profile: Profile, ceilings: Iterable[Ceiling]) -> Iterator[
     yield from (("deny", rule) for rule in profile.deny)
     yield from (("ask", rule) for rule in profile.ask)
     yield from (("allow", rule) for rule in profile.allow)
-    memory = profile.session_guards
-    yield from (("session_guards.depends_on", one) for entry in memory.depends_on for one in (entry.match, entry.needs))
-    yield from (("session_guards.skip_duplicate", entry.match) for entry in memory.skip_duplicate)
-    yield from (("session_guards.after_call", entry.match) for entry in memory.after_call)
-    yield from _told(profile.notify)
+    guards = profile.session_guards
+    yield from (("session_guards.depends_on", one) for entry in guards.depends_on for one in (entry.match, entry.needs))
+    yield from (("session_guards.skip_duplicate", entry.match) for entry in guards.skip_duplicate)
+    yield from (("session_guards.after_call", entry.match) for entry in guards.after_call)
+    yield from _notify_patterns(profile.notify)
     for ceiling in ceilings:
         yield from (("deny", rule) for rule in ceiling.deny)
         yield from (("ask", rule) for rule in ceiling.ask)
-        yield from _told(ceiling.notify)
+        yield from _notify_patterns(ceiling.notify)
 
 
-def _told(notify: Iterable[Notify]) -> Iterator[tuple[str, Rule]]:
+def _notify_patterns(notify: Iterable[Notify]) -> Iterator[tuple[str, Rule]]:
     yield from (("notify", rule) for entry in notify for rule in entry.match)
 
 
@@ -54,7 +54,7 @@ def written_tools(
 
 
 def limit_faults(
-    profile: Profile, aliases: Iterable[str], place_of: Callable[..., str], may_come: MayCome = _never
+    profile: Profile, aliases: Iterable[str], place_of: Callable[..., str], may_come: MayCome = _none_may_come
 ) -> Iterator[Fault]:
     """Yield a fault for each limit of *profile* for a tool that it does not list: a misspelt name would limit nothing.
 
@@ -78,7 +78,7 @@ def tool_faults(
     written: Iterable[tuple[str, str, str]],
     tools: Iterable[str],
     missing_ok: Iterable[str],
-    may_come: MayCome = _never,
+    may_come: MayCome = _none_may_come,
 ) -> Iterator[Fault]:
     """Yield a fault for each of *written* that nothing provides: a limit for a misspelt name limits nothing.
 
@@ -101,7 +101,7 @@ def name_faults(
     tools: Collection[str],
     groups: Collection[str],
     missing_ok: Collection[str],
-    may_come: MayCome = _never,
+    may_come: MayCome = _none_may_come,
 ) -> Iterator[Fault]:
     """Yield a fault for each pattern that literally names a tool or a group that nothing provides.
 
@@ -119,7 +119,7 @@ def name_faults(
     for path, rule in patterns:
         name = literal_name(rule)
         if name is not None and name not in known and not may_come(name):
-            yield Fault(rule.source, path, f"nothing provides a tool named {name!r}.", _fix(name, rule, known))
+            yield Fault(rule.source, path, f"nothing provides a tool named {name!r}.", _suggest_fix(name, rule, known))
         elif rule.prefix == "group" and rule.glob.literal is not None and rule.glob.literal not in known_groups:
             listed = ", ".join(map(repr, sorted(known_groups))) or "none"
             near = did_you_mean(rule.glob.literal, known_groups)
@@ -129,7 +129,7 @@ def name_faults(
 
 def literal_name(rule: Rule) -> str | None:
     """Return the one tool that *rule* names, without case; None if it is a glob for names, or not about a name."""
-    if rule.prefix not in _NAMING:
+    if rule.prefix not in _NAME_PREFIXES:
         return None
     if rule.glob.literal is not None:
         return rule.glob.literal.partition(":")[0]
@@ -137,7 +137,7 @@ def literal_name(rule: Rule) -> str | None:
     return name if colon else None
 
 
-def _fix(name: str, rule: Rule, known: Collection[str]) -> str:
+def _suggest_fix(name: str, rule: Rule, known: Collection[str]) -> str:
     if did_you_mean(name, RULE_PREFIXES) and ":" in rule.text and not did_you_mean(name, known):
         return f"{did_you_mean(name, RULE_PREFIXES)} Prefixes: {', '.join(map(repr, sorted(RULE_PREFIXES)))}."
     near = did_you_mean(name, known)

@@ -17,7 +17,7 @@ Gram: TypeAlias = tuple[str, ...]
 
 _WIDTH = 4
 """The characters of a gram. A shorter gram is used only if the glob has no literal of that length."""
-_FEW = 8
+_MAX_UNINDEXED = 8
 """Up to this many globs with a common beginning, or end, are matched one by one: grams scan the whole subject."""
 
 
@@ -52,12 +52,12 @@ class GlobIndex:
                 self._repeats.setdefault(first, []).append(ordinal)
         self._always = firsts.pop(("", ""), self._size)
         self._exact = {parts[0]: ordinal for parts, ordinal in firsts.items() if len(parts) == 1}
-        filed = _Filed([(globs[ordinal], ordinal) for parts, ordinal in firsts.items() if len(parts) > 1])
-        self._heads = _Heads(filed.heads)
-        self._tails = _Heads(filed.tails)
+        indexed = _IndexBuckets([(globs[ordinal], ordinal) for parts, ordinal in firsts.items() if len(parts) > 1])
+        self._heads = _PrefixIndex(indexed.heads)
+        self._tails = _PrefixIndex(indexed.tails)
         self._grams = [
-            (width, {gram: bucket for gram, bucket in filed.grams.items() if len(gram) == width})
-            for width in sorted(set(map(len, filed.grams)))
+            (width, {gram: bucket for gram, bucket in indexed.grams.items() if len(gram) == width})
+            for width in sorted(set(map(len, indexed.grams)))
         ]
 
     def __len__(self) -> int:
@@ -83,16 +83,16 @@ class GlobIndex:
         return sorted(chain(found, *(self._repeats.get(ordinal, ()) for ordinal in found)))
 
     def _buckets(self, subject: str) -> list[_Bucket]:
-        found = self._heads.of(subject)
+        found = self._heads.buckets_for(subject)
         if self._tails:
-            found += self._tails.of(subject[::-1])
+            found += self._tails.buckets_for(subject[::-1])
         for width, grams in self._grams:
             # The intersection makes and looks up a gram per character in C.
             found += map(grams.__getitem__, grams.keys() & _windows(subject, width))
         return found
 
 
-class _Heads:
+class _PrefixIndex:
     """Globs by their beginnings, found by one binary search.
 
     Among all beginnings that sort before the subject, only the last one and its own beginnings can be beginnings of the
@@ -114,7 +114,7 @@ class _Heads:
     def __len__(self) -> int:
         return len(self._keys)
 
-    def of(self, subject: str) -> list[_Bucket]:
+    def buckets_for(self, subject: str) -> list[_Bucket]:
         """Return the globs that are indexed by a beginning of *subject*."""
         found: list[_Bucket] = []
         at = bisect_right(self._keys, subject)
@@ -126,7 +126,7 @@ class _Heads:
         return found
 
 
-class _Filed:
+class _IndexBuckets:
     """The buckets of the index, in the order of the ordinals."""
 
     __slots__ = ("grams", "heads", "tails")
@@ -139,11 +139,11 @@ class _Filed:
         heads = Counter([glob.parts[0] for glob, _ in distinct])
         tails = Counter([glob.parts[-1] for glob, _ in distinct])
         # Every subject begins and ends with the empty text. Count it like a beginning that all globs share.
-        heads[""] = tails[""] = len(distinct) + _FEW
+        heads[""] = tails[""] = len(distinct) + _MAX_UNINDEXED
         common = {
-            ordinal: _runs(glob.parts)
+            ordinal: _candidate_grams(glob.parts)
             for glob, ordinal in distinct
-            if heads[glob.parts[0]] > _FEW and tails[glob.parts[-1]] > _FEW
+            if heads[glob.parts[0]] > _MAX_UNINDEXED and tails[glob.parts[-1]] > _MAX_UNINDEXED
         }
         counts = Counter(chain.from_iterable(common.values()))
         for glob, ordinal in distinct:
@@ -153,13 +153,13 @@ class _Filed:
             if run and counts[run] < min(head, tail):
                 needed = next(part for part in parts if run in part)
                 self.grams[tuple(run)].append((needed, glob, ordinal))
-            elif head <= max(tail, _FEW):
+            elif head <= max(tail, _MAX_UNINDEXED):
                 self.heads[parts[0]].append((max(parts[1:], key=len), glob, ordinal))
             else:
                 self.tails[parts[-1][::-1]].append((max(parts[:-1], key=len), glob, ordinal))
 
 
-def _runs(parts: Sequence[str]) -> Sequence[str]:
+def _candidate_grams(parts: Sequence[str]) -> Sequence[str]:
     width = min(_WIDTH, max(map(len, parts)))
     return [part[at : at + width] for part in parts for at in range(len(part) - width + 1)]
 

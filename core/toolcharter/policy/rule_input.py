@@ -54,7 +54,7 @@ class Refusal(NamedTuple):
     message: str
 
 
-def as_often(word: str, times: int) -> str:
+def encode_repeats(word: str, times: int) -> str:
     """Encode in `Requirements.words` that a rule has to mention *word* *times* times. Words contain no bare space."""
     return word if times == 1 else f"{word} {times}"
 
@@ -63,7 +63,7 @@ class Requirements(NamedTuple):
     """What an allow rule for one command needs besides matching it."""
 
     words: frozenset[str] = frozenset()
-    """The words of its normal form that the rule has to mention literally; `as_often` encodes a repeated word."""
+    """The words of its normal form that the rule has to mention literally; `encode_repeats` encodes a repeated word."""
     why: str | None = None
     """The first of these words and its effect, for users."""
     bare: str | None = None
@@ -78,7 +78,7 @@ class Requirements(NamedTuple):
     """The commands that start it, each with the words that a rule has to mention to cover both commands."""
 
 
-NO_NEEDS = Requirements()
+NO_REQUIREMENTS = Requirements()
 
 
 class RuleInput(NamedTuple):
@@ -99,25 +99,25 @@ class RuleInput(NamedTuple):
     """The arguments as given, if *args* has a path in another form; `deny` rules match both."""
 
     @property
-    def forms(self) -> tuple[Mapping[str, Any], ...]:
+    def argument_forms(self) -> tuple[Mapping[str, Any], ...]:
         """The arguments in each form that `deny` rules match."""
         return (self.args,) if self.written is None else (self.args, self.written)
 
     @property
-    def paired(self) -> tuple[tuple[str, Requirements], ...]:
+    def commands_with_needs(self) -> tuple[tuple[str, Requirements], ...]:
         """Each command with its requirements."""
-        needs = self.needs or (NO_NEEDS,) * len(self.commands)
+        needs = self.needs or (NO_REQUIREMENTS,) * len(self.commands)
         return tuple(zip(self.commands, needs, strict=True))
 
     @property
-    def deniable(self) -> tuple[str, ...]:
+    def deny_texts(self) -> tuple[str, ...]:
         """The texts that `deny` rules match: each command and its `deny_forms`."""
         return (*self.commands, *(form for needs in self.needs for form in needs.deny_forms))
 
     @property
-    def needing(self) -> tuple[tuple[str, Requirements], ...]:
+    def commands_to_cover(self) -> tuple[tuple[str, Requirements], ...]:
         """The commands that need an allow rule. Transparent ones (`time`) count only if the line has no other command."""
-        paired = self.paired
+        paired = self.commands_with_needs
         return tuple(pair for pair in paired if not pair[1].is_exempt) or paired
 
 

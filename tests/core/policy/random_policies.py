@@ -10,7 +10,7 @@ from toolcharter.api.call import Caller
 from toolcharter.api.policy import ToolPolicy
 from toolcharter.api.reasons import Reason
 from toolcharter.api.tool import ToolSpec
-from toolcharter.policy.compile import compile_availability, compile_policy, facts_for, universe_of
+from toolcharter.policy.compile import build_catalog, collect_tool_facts, compile_availability, compile_policy
 from toolcharter.policy.evaluate import ToolPolicyView
 from toolcharter.policy.rule_input import Refusal, RuleInput
 from toolcharter.profile.model import Profile
@@ -140,10 +140,10 @@ STRICTNESS = ("allow", "ask", "deny")
 
 def views(profile: Profile, *ceilings: Ceiling, caller: Caller = Caller()) -> list[ToolPolicyView]:  # noqa: B008 - frozen
     """What the compiled profile says of each of `SPECS`."""
-    universe = universe_of(profile, SPECS)
+    catalog = build_catalog(profile, SPECS)
     policy = compile_policy(profile, ceilings)
-    hidden = compile_availability(profile, universe).of(caller)
-    return [policy.for_tool(facts, hidden[name]) for name, facts in facts_for(universe, SPECS).items()]
+    hidden = compile_availability(profile, catalog).of(caller)
+    return [policy.for_tool(facts, hidden[name]) for name, facts in collect_tool_facts(catalog, SPECS).items()]
 
 
 def outcomes(found: Sequence[ToolPolicyView], call: RuleInput) -> list[tuple[str, str]]:

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from toolcharter.api.words import Kind
-from toolcharter.policy.capability import CapabilityLimits, bound
+from toolcharter.policy.capability import CapabilityLimits, compile_limit
 from toolcharter.policy.evaluate import Policy
-from toolcharter.policy.rule_input import NO_NEEDS, Requirements, RuleInput, ToolFacts
+from toolcharter.policy.rule_input import NO_REQUIREMENTS, Requirements, RuleInput, ToolFacts
 from toolcharter.policy.rules_by_tool import RuleList
 from toolcharter.profile.rules import Rule, parse_rule
 from toolcharter.profile.settings import Capabilities
@@ -37,7 +37,7 @@ def policy(
     ceilings: tuple[Any, ...] = (),
     ask: tuple[Written, ...] = (),
 ) -> Policy:
-    bounds = CapabilityLimits([bound("profile", capabilities or Capabilities())])
+    bounds = CapabilityLimits([compile_limit("profile", capabilities or Capabilities())])
     return Policy(rules(*deny), rules(*allow), mode, bounds, ceilings, ask=rules(*ask))
 
 
@@ -65,8 +65,8 @@ def usual_call(facts: ToolFacts) -> RuleInput:
 
 
 NEEDS = (
-    NO_NEEDS,
-    NO_NEEDS,
+    NO_REQUIREMENTS,
+    NO_REQUIREMENTS,
     Requirements(frozenset({"-l"}), "'-l' is much"),
     Requirements(bare="ls -l"),
     Requirements(frozenset({"-l"}), "'-l' is much", "ls -l"),

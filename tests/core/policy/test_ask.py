@@ -158,9 +158,9 @@ def test_a_tool_that_a_person_may_permit_is_shown(rule: str, facts: ToolFacts, i
 
 def test_a_policy_with_ask_rules_is_looked_at_for_each_call() -> None:
     """No decision is made beforehand, not even where the rules are a ceiling's."""
-    assert Policy().for_tool(GIT).constant == ALLOWED
-    assert policy(ask=("x",)).for_tool(GIT).constant is None
-    assert policy(ceilings=(Ceiling("a", ask=rules("x")),)).for_tool(GIT).constant is None
+    assert Policy().for_tool(GIT).constant_decision == ALLOWED
+    assert policy(ask=("x",)).for_tool(GIT).constant_decision is None
+    assert policy(ceilings=(Ceiling("a", ask=rules("x")),)).for_tool(GIT).constant_decision is None
 
 
 @each_row(

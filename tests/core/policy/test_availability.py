@@ -27,7 +27,7 @@ ALIASES = {"Exec": "Bash", "search": "grep", "gone": "unlisted"}
 NOBODY = Caller()
 
 
-def universe(**more: Any) -> ToolCatalog:
+def catalog(**more: Any) -> ToolCatalog:
     return ToolCatalog(TOOLS, ALIASES, **more)
 
 
@@ -36,7 +36,7 @@ def entry(for_: Mapping[str, Any] | None = None, **keys: Any) -> Availability:
 
 
 def seen(*entries: Availability, caller: Caller = NOBODY, **more: Any) -> set[str]:
-    view = AvailabilityPlan(entries, universe(**more)).of(caller)
+    view = AvailabilityPlan(entries, catalog(**more)).of(caller)
     assert list(view) == list(TOOLS)
     return {tool for tool, hidden in view.items() if hidden is None}
 
@@ -46,7 +46,7 @@ def place_of(*path: str | int) -> str:
 
 
 def faults(*entries: Availability, installed: tuple[str, ...] = (), **more: Any) -> list[str]:
-    return [str(fault) for fault in availability_faults(entries, universe(**more), installed, place_of)]
+    return [str(fault) for fault in availability_faults(entries, catalog(**more), installed, place_of)]
 
 
 ALL = set(TOOLS)
@@ -181,7 +181,7 @@ ADA = Caller(agent="ada", provider="OpenAI", group="staff", depth=2, channel="te
 )
 def test_entries_are_for_the_callers_that_match(pattern: dict[str, Any], matches: bool) -> None:  # noqa: FBT001 - a column
     """Each fact that an entry asks for has to match, with case, and each comparison has to hold."""
-    found = AvailabilityPlan([entry(pattern, tools=())], universe()).entries_for(ADA)
+    found = AvailabilityPlan([entry(pattern, tools=())], catalog()).entries_for(ADA)
 
     assert len(found) == matches
 
@@ -232,7 +232,7 @@ def test_the_first_thing_that_hides_a_tool_is_told() -> None:
         entry(deny=("exec", "group:runtime", "mcp__*"), tools=("*_file", "toolset:minimal"), place="p.yaml:2:1"),
         entry(deny=("nope",)),
     ]
-    plan = AvailabilityPlan(entries, universe())
+    plan = AvailabilityPlan(entries, catalog())
     narrowed = Hidden("tools", "[grep]", "base", "p.yaml:1:1")
     too_narrow = Hidden("tools", "[*_file, toolset:minimal]", None, "p.yaml:2:1")
 
@@ -255,11 +255,11 @@ def test_the_first_thing_that_hides_a_tool_is_told() -> None:
 
 def test_a_started_agent_sees_what_it_was_left() -> None:
     """By name without case, and nothing of it that entries hide; what is not left is told last."""
-    plan = AvailabilityPlan([BASE], universe())
+    plan = AvailabilityPlan([BASE], catalog())
     child = Caller(delegation=Delegation(NOBODY, ("BASH", "Grep", "read_file", "MCP__gh__issue")))
     narrowed, denied = Hidden("tools", "[grep]", "base", "p.yaml:1:1"), Hidden("deny", "bash", "base", "p.yaml:1:1")
     not_left = Hidden("tools", "the tools that the agent which started this one left to it", None, "")
-    every = AvailabilityPlan([], universe())
+    every = AvailabilityPlan([], catalog())
 
     assert plan.of(child) == dict.fromkeys(TOOLS, narrowed) | {"bash": denied, "grep": None}
     assert every.of(child) == dict.fromkeys(TOOLS, not_left) | dict.fromkeys(
@@ -282,12 +282,12 @@ def test_a_started_agent_sees_what_it_was_left() -> None:
 )
 def test_tools_that_items_name(items: tuple[str, ...], named: set[str]) -> None:
     """By their own names, not by those of the items."""
-    assert AvailabilityPlan([], universe()).named(items) == named
+    assert AvailabilityPlan([], catalog()).named(items) == named
 
 
 def test_callers_that_match_the_same_entries_share_a_view() -> None:
     """A view is cheap, and nobody can change it."""
-    plan = AvailabilityPlan([BASE], universe())
+    plan = AvailabilityPlan([BASE], catalog())
 
     assert plan.of(Caller(session="one")) is plan.of(Caller(session="two"))
     with pytest.raises(TypeError):
@@ -297,9 +297,9 @@ def test_callers_that_match_the_same_entries_share_a_view() -> None:
 def test_an_item_that_is_no_glob_builds_nothing() -> None:
     """Nor does a caller's pattern."""
     with pytest.raises(GlobError):
-        AvailabilityPlan([entry(deny=("a\\b",))], universe())
+        AvailabilityPlan([entry(deny=("a\\b",))], catalog())
     with pytest.raises(GlobError):
-        AvailabilityPlan([entry({"agent": ("a\\b",)})], universe())
+        AvailabilityPlan([entry({"agent": ("a\\b",)})], catalog())
 
 
 A, B, C = (entry(name=name, replaces=other, place=f"p.yaml:{name}") for name, other in ("ab", "bc", "ca"))
@@ -341,12 +341,12 @@ def test_faulty_replacements_are_told_and_build_nothing(
 ) -> None:
     """Who stands in whose place is never left to chance."""
     first = place_of("availability", 0)
-    assert list(availability_faults(entries, universe(), (), place_of)) == [
+    assert list(availability_faults(entries, catalog(), (), place_of)) == [
         Fault(place_of("availability", index, key), f"availability.{index}.{key}", what.format(first), fix)
         for index, key, what, fix in told
     ]
     with pytest.raises(ConfigurationError) as caught:
-        AvailabilityPlan(entries, universe())
+        AvailabilityPlan(entries, catalog())
     assert list(caught.value.faults) == [
         Fault(entries[index].place, f"availability.{index}.{key}", what.format(entries[0].place), fix)
         for index, key, what, fix in told
@@ -430,7 +430,7 @@ def test_items_that_name_nothing_are_told(item: str, what: str, fix: str) -> Non
     entries = [entry(), Availability(tools=("grep", item), deny=("grep", item), also_allow=("grep", item))]
     paths = [("availability", 1, key, 1) for key in ("tools", "deny", "also_allow")]
 
-    assert list(availability_faults(entries, universe(), (), place_of)) == [
+    assert list(availability_faults(entries, catalog(), (), place_of)) == [
         Fault(place_of(*path), ".".join(map(str, path)), what, fix) for path in paths
     ]
 
@@ -565,7 +565,7 @@ def test_an_entry_that_only_narrows_and_denies_shows_nothing_more(
 @given(profiles(), CALLERS)
 def test_what_an_entry_in_force_denies_is_hidden(entries: list[Availability], caller: Caller) -> None:
     """Whatever the others say; and a tool is hidden if and only if there is something to tell."""
-    plan = AvailabilityPlan(entries, universe(toolsets=MINE))
+    plan = AvailabilityPlan(entries, catalog(toolsets=MINE))
     view = plan.of(caller)
 
     for each in plan.entries_for(caller):

@@ -4,7 +4,7 @@ import pytest
 from tests.rows import each_row
 
 from toolcharter.api.call import Decision
-from toolcharter.policy.capability import CapabilityLimits, bound, safety_of
+from toolcharter.policy.capability import CapabilityLimits, compile_limit, safety_of
 from toolcharter.policy.rule_input import ToolFacts
 from toolcharter.profile.settings import Capabilities
 
@@ -37,7 +37,7 @@ BOTH = frozenset({"fs:read", "net"})
 )
 def test_a_bound_must_hold_all_that_is_declared(written, declared, refused) -> None:
     """An action that declares nothing counts as declaring everything."""
-    assert bound("profile", written).refused(declared) == refused
+    assert compile_limit("profile", written).find_refused(declared) == refused
 
 
 DECLARED = ToolFacts("git", capabilities={"push": BOTH, "log": frozenset({"fs:read"})}, safety="medium")
@@ -104,7 +104,9 @@ def denial(reason: str, message: str) -> Decision:
 def test_a_call_must_pass_every_bound(bounds, action, decision) -> None:
     """The profile's and each ceiling's."""
     assert (
-        CapabilityLimits([bound(str(number), one) for number, one in enumerate(bounds)]).refuse(DECLARED, action)
+        CapabilityLimits([compile_limit(str(number), one) for number, one in enumerate(bounds)]).refuse(
+            DECLARED, action
+        )
         == decision
     )
 
@@ -113,7 +115,7 @@ def test_the_tool_itself_is_named_where_there_is_no_action() -> None:
     """A message names what would have to be permitted."""
     facts = ToolFacts("read_file", capabilities=BOTH, safety="low")
 
-    refused = CapabilityLimits([bound("profile", Capabilities(()))]).refuse(facts, None)
+    refused = CapabilityLimits([compile_limit("profile", Capabilities(()))]).refuse(facts, None)
 
     assert refused == denial("capability_not_allowed", "The tool needs fs:read, net, which is not permitted.")
 
@@ -130,10 +132,10 @@ def test_the_tool_itself_is_named_where_there_is_no_action() -> None:
 )
 def test_bounds_that_say_nothing_are_left_out(written, is_open) -> None:
     """Most profiles have none, and their calls look at none."""
-    bounds = CapabilityLimits([bound("profile", written), bound("ceiling", Capabilities())])
+    bounds = CapabilityLimits([compile_limit("profile", written), compile_limit("ceiling", Capabilities())])
 
     assert bounds.is_open is is_open
-    assert [one.source for one in bounds.bounds] == ([] if is_open else ["profile"])
+    assert [one.source for one in bounds.limits] == ([] if is_open else ["profile"])
 
 
 @pytest.mark.parametrize(("action", "level"), [("push", "medium"), ("new", "high"), (None, "high")])

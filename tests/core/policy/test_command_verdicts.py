@@ -9,7 +9,7 @@ from tests.rows import each_row
 
 from toolcharter.api.reasons import Reason
 from toolcharter.policy.command_verdicts import CommandVerdict, command_verdicts
-from toolcharter.policy.rule_input import NO_NEEDS, Refusal, Requirements, RuleInput, ToolFacts
+from toolcharter.policy.rule_input import NO_REQUIREMENTS, Refusal, Requirements, RuleInput, ToolFacts
 from toolcharter.profile.settings import Ceiling
 
 WRITES = Requirements(frozenset({"-o"}), "-o writes")
@@ -38,7 +38,9 @@ def test_each_command_has_its_own_rule() -> None:
     """The first in the file that covers it, by what it is without assignments, too."""
     allow = ("bash:ls", "bash:ls*", "bash:sort *")
 
-    assert fates(("ls -l", NO_NEEDS), ("ls", NO_NEEDS), ("A=1 sort x", Requirements(bare="sort x")), allow=allow) == (
+    assert fates(
+        ("ls -l", NO_REQUIREMENTS), ("ls", NO_REQUIREMENTS), ("A=1 sort x", Requirements(bare="sort x")), allow=allow
+    ) == (
         CommandVerdict("covered by 'bash:ls*' at p.yaml:2:5"),
         CommandVerdict("covered by 'bash:ls' at p.yaml:1:5"),
         CommandVerdict("covered by 'bash:sort *' at p.yaml:3:5"),
@@ -48,10 +50,10 @@ def test_each_command_has_its_own_rule() -> None:
 def test_the_commands_that_lack_a_rule_decide() -> None:
     """And the others do not."""
     commands = (
-        ("ls", NO_NEEDS),
+        ("ls", NO_REQUIREMENTS),
         ("sort -o x", WRITES),
         ("A=1 sort -o y", WRITES._replace(bare="sort -o y")),
-        ("rm x", NO_NEEDS),
+        ("rm x", NO_REQUIREMENTS),
     )
     unnamed = "matched by 'bash:sort *' at p.yaml:2:5, but does not mention every word that it has to"
     expected = (
@@ -70,7 +72,7 @@ def test_the_commands_that_lack_a_rule_decide() -> None:
 
 def test_what_a_deny_rule_names_decides_alone() -> None:
     """What lacks a rule beside it would be denied later: it does not decide."""
-    assert fates(("rm x", NO_NEEDS), ("sudo ls", NO_NEEDS), deny=("bash:*sudo*",)) == (
+    assert fates(("rm x", NO_REQUIREMENTS), ("sudo ls", NO_REQUIREMENTS), deny=("bash:*sudo*",)) == (
         CommandVerdict(LACKING),
         CommandVerdict("denied by 'bash:*sudo*' at p.yaml:1:5", decides=True),
     )
@@ -80,7 +82,7 @@ def test_nothing_decides_what_is_refused_before() -> None:
     """The floor has the word, in every mode."""
     refusal = Refusal(Reason.DENIED_BY_FLOOR, "No.")
 
-    assert fates(("sudo ls", NO_NEEDS), ("rm", NO_NEEDS), deny=("*:sudo*",), refusal=refusal) == (
+    assert fates(("sudo ls", NO_REQUIREMENTS), ("rm", NO_REQUIREMENTS), deny=("*:sudo*",), refusal=refusal) == (
         CommandVerdict("denied by '*:sudo*' at p.yaml:1:5"),
         CommandVerdict(LACKING),
     )
@@ -90,7 +92,7 @@ def test_a_command_that_only_starts_another_needs_no_rule() -> None:
     """Unless there is no other."""
     told = CommandVerdict("needs no rule of its own")
 
-    assert fates(("command ls", FREE), ("ls", NO_NEEDS), allow=("bash:ls",))[0] == told
+    assert fates(("command ls", FREE), ("ls", NO_REQUIREMENTS), allow=("bash:ls",))[0] == told
     assert fates(("command -v ls", FREE)) == (CommandVerdict(LACKING, decides=True),)
     assert fates(("command -v ls", FREE), allow=("bash:command *",)) == (
         CommandVerdict("covered by 'bash:command *' at p.yaml:1:5"),
@@ -100,19 +102,23 @@ def test_a_command_that_only_starts_another_needs_no_rule() -> None:
 @each_row("allow", ["*:ls*", "ls", {"rule": "bash:ls", "when": {"x": {"const": 1}}}, "builtin:*", "cli:*"])
 def test_rules_that_cover_no_command_are_passed_over(allow: Written) -> None:
     """Others behind them count."""
-    assert fates(("ls", NO_NEEDS), allow=(allow, "bash:l*")) == (CommandVerdict("covered by 'bash:l*' at p.yaml:2:5"),)
-    assert fates(("ls", NO_NEEDS), allow=(allow,)) == (CommandVerdict(LACKING, decides=True),)
+    assert fates(("ls", NO_REQUIREMENTS), allow=(allow, "bash:l*")) == (
+        CommandVerdict("covered by 'bash:l*' at p.yaml:2:5"),
+    )
+    assert fates(("ls", NO_REQUIREMENTS), allow=(allow,)) == (CommandVerdict(LACKING, decides=True),)
 
 
 def test_a_strange_line_has_no_rule() -> None:
     """Whatever matches."""
-    assert fates(("ls", NO_NEEDS), allow=("bash:*",), unsupported="Odd.") == (CommandVerdict(LACKING, decides=True),)
+    assert fates(("ls", NO_REQUIREMENTS), allow=("bash:*",), unsupported="Odd.") == (
+        CommandVerdict(LACKING, decides=True),
+    )
 
 
 def test_commands_of_a_tool_that_its_own_policy_bounds_need_none() -> None:
     """And no rule on commands would help it."""
-    assert fates(("git log", NO_NEEDS), allow=("bash:*",), facts=GIT) == (CommandVerdict(LACKING),)
-    assert fates(("x", NO_NEEDS), allow=("bash:*",), facts=tool("deploy", "cli")) == (
+    assert fates(("git log", NO_REQUIREMENTS), allow=("bash:*",), facts=GIT) == (CommandVerdict(LACKING),)
+    assert fates(("x", NO_REQUIREMENTS), allow=("bash:*",), facts=tool("deploy", "cli")) == (
         CommandVerdict(LACKING, decides=True),
     )
 
@@ -128,7 +134,7 @@ def test_a_deny_rule_is_told_that_names_what_is_left_of_a_command() -> None:
 
 def test_whom_a_rule_has_asked_is_told_only_if_that_decides() -> None:
     """A ceiling's rules before the profile's; beside a denial nobody is asked."""
-    commands = (("ls", NO_NEEDS), ("rm x", NO_NEEDS))
+    commands = (("ls", NO_REQUIREMENTS), ("rm x", NO_REQUIREMENTS))
     above = (Ceiling("admin", ask=rules("bash:rm *", file="admin.yaml")),)
 
     asked = fates(*commands, ask=("bash:ls", "bash:rm *"), ceilings=above, mode="dangerous")
@@ -143,17 +149,17 @@ def test_whom_a_rule_has_asked_is_told_only_if_that_decides() -> None:
 
 def test_a_star_rule_covers_no_command_of_a_bounded_tool() -> None:
     """It may name the tool; of its commands it says nothing."""
-    assert fates(("ls", NO_NEEDS), allow=("*:ls",), facts=GIT) == (CommandVerdict(LACKING),)
+    assert fates(("ls", NO_REQUIREMENTS), allow=("*:ls",), facts=GIT) == (CommandVerdict(LACKING),)
 
 
 def test_a_condition_counts() -> None:
     """Of both lists."""
     written = {"rule": "bash:ls", "when": {"n": {"const": 1}}}
 
-    assert fates(("ls", NO_NEEDS), allow=(written,), args={"n": 1}) == (
+    assert fates(("ls", NO_REQUIREMENTS), allow=(written,), args={"n": 1}) == (
         CommandVerdict("covered by 'bash:ls' at p.yaml:1:5"),
     )
-    assert fates(("ls", NO_NEEDS), deny=(written,), args={"n": 2}) == (CommandVerdict(LACKING, decides=True),)
+    assert fates(("ls", NO_REQUIREMENTS), deny=(written,), args={"n": 2}) == (CommandVerdict(LACKING, decides=True),)
 
 
 RULES = st.sampled_from(["bash:ls*", "bash:ls -l", "bash:* -l", "bash:*", "bash:sudo *", "*:ls*", "bash"])

@@ -7,8 +7,14 @@ from tests.core.policy.samples import rules
 from toolcharter.api.call import Caller
 from toolcharter.api.policy import ToolPolicy
 from toolcharter.api.tool import ToolSpec
-from toolcharter.policy.capability import bound
-from toolcharter.policy.compile import compile_availability, compile_policy, facts_for, faults_of_names, universe_of
+from toolcharter.policy.capability import compile_limit
+from toolcharter.policy.compile import (
+    build_catalog,
+    collect_tool_facts,
+    compile_availability,
+    compile_policy,
+    find_unknown_names,
+)
 from toolcharter.profile.model import Limits, Profile
 from toolcharter.profile.settings import Availability, Capabilities, Ceiling, ReadBeforeWrite, SessionGuards
 
@@ -42,21 +48,21 @@ CEILINGS = (
 
 def test_the_universe_is_what_entries_can_name() -> None:
     """Tools with their own groups in the profile's order, aliases, the profile's lists."""
-    universe = universe_of(PROFILE, iter(SPECS))
+    catalog = build_catalog(PROFILE, iter(SPECS))
 
-    assert list(universe.tools.items()) == [
+    assert list(catalog.tools.items()) == [
         ("Read_File", frozenset()),
         ("git", frozenset({"dev"})),
         ("mcp__gh__issue", frozenset({"mcp", "mcp:gh"})),
         ("report", frozenset()),
     ]
-    assert universe[1:] == ({"vcs": "git"}, PROFILE.toolsets, PROFILE.groups, frozenset({"later"}), ())
-    assert universe_of(PROFILE, SPECS, ["mcp__*"])[-1] == ("mcp__*",)
+    assert catalog[1:] == ({"vcs": "git"}, PROFILE.toolsets, PROFILE.groups, frozenset({"later"}), ())
+    assert build_catalog(PROFILE, SPECS, ["mcp__*"])[-1] == ("mcp__*",)
 
 
 def test_a_tool_is_in_its_own_groups_the_shipped_and_the_profile_s() -> None:
     """All without case; groups that hold groups included."""
-    facts = facts_for(universe_of(PROFILE, SPECS), SPECS)
+    facts = collect_tool_facts(build_catalog(PROFILE, SPECS), SPECS)
 
     assert {name: set(one.groups) for name, one in facts.items()} == {
         "Read_File": {"fs", "goclaw", "work"},
@@ -79,16 +85,16 @@ def test_a_policy_holds_the_profile_and_all_ceilings() -> None:
     assert [one.rule.source for one in policy.deny.matchers] == ["admin:1:5", "env:1:5", "p.yaml:1:5", "p.yaml:2:5"]
     assert [one.rule.text for one in policy.allow.matchers] == ["custom:*"]
     assert policy.modes == (("ask", "profile"), ("restrict", "admin"))
-    assert policy.bounds.bounds == (
-        bound("profile", Capabilities(("net",))),
-        bound("admin", Capabilities(None, ("fs",))),
-        bound("env", Capabilities(max_safety="low")),
+    assert policy.capability_limits.limits == (
+        compile_limit("profile", Capabilities(("net",))),
+        compile_limit("admin", Capabilities(None, ("fs",))),
+        compile_limit("env", Capabilities(max_safety="low")),
     )
 
 
 def test_availability_is_the_profile_s() -> None:
     """Over the tools there are."""
-    view = compile_availability(PROFILE, universe_of(PROFILE, SPECS)).of(Caller())
+    view = compile_availability(PROFILE, build_catalog(PROFILE, SPECS)).of(Caller())
 
     assert [name for name, hidden in view.items() if hidden is None] == ["git"]
 
@@ -107,7 +113,7 @@ def test_names_in_rules_and_availability_are_told_together() -> None:
     )
     ceilings = [Ceiling("admin", deny=rules("nobody", file="admin"))]
 
-    found = faults_of_names(profile, ceilings, universe_of(profile, SPECS), ["installed"], lambda *_: "p.yaml:9:3")
+    found = find_unknown_names(profile, ceilings, build_catalog(profile, SPECS), ["installed"], lambda *_: "p.yaml:9:3")
 
     assert [(fault.place, fault.path, fault.what) for fault in found] == [
         ("p.yaml:1:5", "deny", "nothing provides a tool named 'gti'."),
@@ -137,8 +143,8 @@ def test_limits_and_guards_of_what_there_is_not_are_told_too() -> None:
     )
     ceilings = [Ceiling("admin", tool_limits={"nobody": Limits(), "git": Limits()})]
 
-    found = faults_of_names(
-        profile, ceilings, universe_of(profile, SPECS), ["installed"], lambda *path: f"at {'.'.join(path)}"
+    found = find_unknown_names(
+        profile, ceilings, build_catalog(profile, SPECS), ["installed"], lambda *path: f"at {'.'.join(path)}"
     )
 
     no_tool, not_listed = "nothing provides a tool named {!r}.", "the profile lists no tool named {!r}."
@@ -165,7 +171,7 @@ def test_tools_that_may_come_can_be_named_already() -> None:
         ),
     )
 
-    found = faults_of_names(profile, (), universe_of(profile, [], ["mcp__files__*"]), [], lambda *_: "p.yaml:9:3")
+    found = find_unknown_names(profile, (), build_catalog(profile, [], ["mcp__files__*"]), [], lambda *_: "p.yaml:9:3")
 
     assert [fault.what for fault in found] == [
         "nothing provides a tool named 'mcp__other__read'.",

@@ -14,7 +14,7 @@ from toolcharter.api.call import Decision, RuleRef
 from toolcharter.api.reasons import Reason
 from toolcharter.policy.availability import Hidden
 from toolcharter.policy.evaluate import ALLOWED, NAMED_STAGES, Permission, Policy, by_mode, unknown_tool
-from toolcharter.policy.rule_input import NO_NEEDS, Refusal, Requirements, RuleInput, ToolFacts
+from toolcharter.policy.rule_input import NO_REQUIREMENTS, Refusal, Requirements, RuleInput, ToolFacts
 from toolcharter.profile.rules import parse_rule
 from toolcharter.profile.settings import MODES, Capabilities, Ceiling, Mode
 
@@ -227,7 +227,7 @@ def test_a_tool_is_hidden_if_no_call_of_it_can_pass(facts, settings: dict[str, A
 )
 def test_what_depends_on_nothing_is_decided_beforehand(facts, settings, hidden, constant) -> None:
     """The gate's short cut for calls on which no rule could have a say."""
-    assert policy(**settings).for_tool(facts, hidden).constant == constant
+    assert policy(**settings).for_tool(facts, hidden).constant_decision == constant
 
 
 def test_what_rules_say_of_a_tool_is_shared_by_its_callers() -> None:
@@ -279,7 +279,9 @@ def test_a_policy_of_nothing_lets_bounded_tools_decide() -> None:
         (RuleInput(commands=("y" * 201,)), f" Not covered: '{'y' * 200}...'."),
         (RuleInput(commands=("y" * 200,)), f" Not covered: '{'y' * 200}'."),
         (
-            RuleInput(commands=("ls", "sort -o x"), needs=(NO_NEEDS, Requirements(frozenset({"-o"}), "-o writes"))),
+            RuleInput(
+                commands=("ls", "sort -o x"), needs=(NO_REQUIREMENTS, Requirements(frozenset({"-o"}), "-o writes"))
+            ),
             " Not covered: 'sort -o x'. A rule would have to mention more: -o writes.",
         ),
         (
@@ -300,7 +302,10 @@ def test_a_policy_of_nothing_lets_bounded_tools_decide() -> None:
             " Not covered: 'sort g f e d c b a'. A rule would have to mention more: much.",
         ),
         (RuleInput(commands=("ls",), unsupported="Odd."), " No rule can: Odd."),
-        (RuleInput(commands=("time ls", "rm"), needs=(Requirements(is_exempt=True), NO_NEEDS)), " Not covered: 'rm'."),
+        (
+            RuleInput(commands=("time ls", "rm"), needs=(Requirements(is_exempt=True), NO_REQUIREMENTS)),
+            " Not covered: 'rm'.",
+        ),
     ],
 )
 @each_row("mode", ["policy", "ask"])
@@ -351,7 +356,7 @@ def test_a_denial_says_whose_rule_it_is_and_no_more(place, whose) -> None:
 )
 def test_a_view_knows_whether_deny_or_ask_looks_at_commands(held: Policy, looks) -> None:
     """In each of its lists."""
-    assert held.for_tool(GIT).looks_at_commands is looks
+    assert held.for_tool(GIT).matches_commands is looks
 
 
 def test_a_tool_s_own_allow_rules_stand_behind_the_profile_s() -> None:

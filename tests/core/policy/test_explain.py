@@ -12,11 +12,11 @@ from toolcharter.api.call import Decision
 from toolcharter.api.explanation import RuleNote, Step
 from toolcharter.api.reasons import Reason
 from toolcharter.policy.availability import Hidden
-from toolcharter.policy.capability import CapabilityLimits, bound
+from toolcharter.policy.capability import CapabilityLimits, compile_limit
 from toolcharter.policy.evaluate import Policy, ToolPolicyView
-from toolcharter.policy.explain import explain, missing_rules, naming_rules, standing
+from toolcharter.policy.explain import describe_allow_rule, explain, missing_rules, narrowest_rules
 from toolcharter.policy.matching import Matcher
-from toolcharter.policy.rule_input import NO_NEEDS, Refusal, Requirements, RuleInput, ToolFacts
+from toolcharter.policy.rule_input import NO_REQUIREMENTS, Refusal, Requirements, RuleInput, ToolFacts
 from toolcharter.profile.rules import Rule, parse_rule
 from toolcharter.profile.settings import Capabilities, Ceiling, Mode
 
@@ -72,7 +72,7 @@ HIDDEN = st.none() | st.sampled_from(
 def policies(
     deny: list[Rule], ask: list[Rule], allow: list[Rule], mode: Mode, bounds: list[Capabilities], ceilings: Any
 ) -> Policy:
-    named = [bound("profile" if not number else "admin.yaml", one) for number, one in enumerate(bounds)]
+    named = [compile_limit("profile" if not number else "admin.yaml", one) for number, one in enumerate(bounds)]
     return Policy(deny, allow, mode, CapabilityLimits(named), ceilings, ask=ask)
 
 
@@ -121,7 +121,7 @@ def test_the_advised_allow_rules_suffice(allow, mode, facts, subject) -> None:
 @given(FACTS, SUBJECTS)
 def test_the_advised_deny_rule_denies(facts, subject) -> None:
     """Whoever adds it has ended the call."""
-    for rule in naming_rules(facts, subject):
+    for rule in narrowest_rules(facts, subject):
         assert Policy([parse_rule(rule)]).for_tool(facts).denials.first(subject) is not None
 
 
@@ -328,9 +328,9 @@ def test_what_would_change_the_last_word(facts, subject, policy, changes) -> Non
 @pytest.mark.parametrize("owner", ["profile", "admin.yaml"])
 def test_what_would_open_a_bound(facts, written, changes, owner) -> None:
     """By key, and with the name of the ceiling that decides."""
-    step = by_stage(explain(view_of(facts, bounds=CapabilityLimits([bound(owner, written)])), RuleInput()))[
-        "capability"
-    ]
+    step = by_stage(
+        explain(view_of(facts, capability_limits=CapabilityLimits([compile_limit(owner, written)])), RuleInput())
+    )["capability"]
 
     behind = "" if owner == "profile" else ": that is for the ceiling 'admin.yaml', which only its owner can change"
     assert step.changes == tuple(f"{change}{behind}" for change in changes)
@@ -342,13 +342,13 @@ def test_a_stage_that_passes_shows_the_lists_it_looked_at() -> None:
     """Those of the profile and of each ceiling that has some."""
     bounds = CapabilityLimits(
         [
-            bound("profile", Capabilities(("*",), max_safety="high")),
-            bound("admin.yaml", Capabilities(deny=("proc:*", "db"))),
-            bound("ALLOWED_TOOL_PERMS", Capabilities()),
+            compile_limit("profile", Capabilities(("*",), max_safety="high")),
+            compile_limit("admin.yaml", Capabilities(deny=("proc:*", "db"))),
+            compile_limit("ALLOWED_TOOL_PERMS", Capabilities()),
         ]
     )
 
-    step = by_stage(explain(view_of(GIT, bounds=bounds), RuleInput("push")))["capability"]
+    step = by_stage(explain(view_of(GIT, capability_limits=bounds), RuleInput("push")))["capability"]
 
     lists = "profile (allow: [*], max_safety: high), admin.yaml (deny: [proc:*, db])"
     assert (step.verdict, step.looked_at.partition("bounded by: ")[2]) == ("pass", lists)
@@ -444,9 +444,12 @@ def test_what_the_capability_stage_looked_at(declared, words) -> None:
     """What is declared, in order, and who bounds it."""
     free = explain(Policy().for_tool(ToolFacts("x", capabilities=declared, safety="low")), RuleInput())
     bounds = CapabilityLimits(
-        [bound("profile", Capabilities(max_safety="high")), bound("a.yaml", Capabilities(("*",), ("q", "r")))]
+        [
+            compile_limit("profile", Capabilities(max_safety="high")),
+            compile_limit("a.yaml", Capabilities(("*",), ("q", "r"))),
+        ]
     )
-    held = explain(Policy(bounds=bounds).for_tool(ToolFacts("x", capabilities=declared)), RuleInput())
+    held = explain(Policy(capability_limits=bounds).for_tool(ToolFacts("x", capabilities=declared)), RuleInput())
 
     level = "high" if declared is None else "low"
     assert by_stage(free)["capability"].looked_at == f"capabilities: {words}; safety {level!r}; bounded by: nothing"
@@ -458,10 +461,10 @@ def test_what_the_capability_stage_looked_at(declared, words) -> None:
 
 def test_each_word_that_a_bound_refuses_is_told_where_it_is_refused() -> None:
     """Some are not allowed, some are denied, one is both, and one is neither."""
-    bounds = CapabilityLimits([bound("profile", Capabilities(("ok", "both-ways", "c*"), ("b*", "cd")))])
+    bounds = CapabilityLimits([compile_limit("profile", Capabilities(("ok", "both-ways", "c*"), ("b*", "cd")))])
     facts = ToolFacts("x", capabilities=frozenset({"ok", "lacking", "cd", "bad"}))
 
-    step = by_stage(explain(Policy(bounds=bounds).for_tool(facts), RuleInput()))["capability"]
+    step = by_stage(explain(Policy(capability_limits=bounds).for_tool(facts), RuleInput()))["capability"]
 
     assert step.changes == (
         "`capabilities.allow` needs 'bad', 'lacking'",
@@ -493,12 +496,14 @@ def test_how_many_deny_rules_there_are(ceilings, end) -> None:
             "matches 'A=1 sort -o x', but does not mention every word that it has to: -o writes",
         ),
         (
-            RuleInput(commands=("A=1 sort x", "ls"), needs=(Requirements(bare="sort x"), NO_NEEDS)),
+            RuleInput(commands=("A=1 sort x", "ls"), needs=(Requirements(bare="sort x"), NO_REQUIREMENTS)),
             "covers 1 of 2 commands",
         ),
         (RuleInput(commands=("A=1 sort x",), needs=(Requirements(bare="sort x"),)), "covers the call"),
         (
-            RuleInput(commands=("sort x", "ls -o x"), needs=(NO_NEEDS, Requirements(frozenset({"-o"}), "-o writes"))),
+            RuleInput(
+                commands=("sort x", "ls -o x"), needs=(NO_REQUIREMENTS, Requirements(frozenset({"-o"}), "-o writes"))
+            ),
             "covers 1 of 2 commands",
         ),
         (RuleInput(commands=("ls",)), None),
@@ -506,7 +511,7 @@ def test_how_many_deny_rules_there_are(ceilings, end) -> None:
 )
 def test_a_rule_that_matches_may_leave_much_unnamed(subject: RuleInput, said: str | None) -> None:
     """It is told what of a command it would have to write out."""
-    assert standing(Matcher(*rules("bash:sort *")), BASH, subject) == said
+    assert describe_allow_rule(Matcher(*rules("bash:sort *")), BASH, subject) == said
 
 
 def test_no_rule_is_suggested_that_would_not_help() -> None:
@@ -514,11 +519,11 @@ def test_no_rule_is_suggested_that_would_not_help() -> None:
     view = policy(allow=("bash:cd *",)).for_tool(BASH)
     lost = Requirements(frozenset({"(unknown folder)"}), "it cannot be determined that it runs in the workspace")
 
-    assert missing_rules(view, RuleInput(commands=("cd x", "ls"), needs=(NO_NEEDS, lost))) == ()
-    assert missing_rules(view, RuleInput(commands=("wc x", "ls"), needs=(NO_NEEDS, lost))) == ()
+    assert missing_rules(view, RuleInput(commands=("cd x", "ls"), needs=(NO_REQUIREMENTS, lost))) == ()
+    assert missing_rules(view, RuleInput(commands=("wc x", "ls"), needs=(NO_REQUIREMENTS, lost))) == ()
     assert missing_rules(view, RuleInput(commands=("wc x",), unsupported="Odd.")) == ()
     assert missing_rules(
-        view, RuleInput(commands=("cd x", "ls -l"), needs=(NO_NEEDS, Requirements(frozenset({"-l"}))))
+        view, RuleInput(commands=("cd x", "ls -l"), needs=(NO_REQUIREMENTS, Requirements(frozenset({"-l"}))))
     ) == ("bash:ls -l",)
 
 
@@ -535,10 +540,12 @@ def test_the_mode_stage_says_whether_the_tool_is_bounded(facts: ToolFacts, natur
 def test_a_bound_that_is_open_asks_nothing_of_an_undeclared_tool() -> None:
     """Its author has to declare what it touches only where that is limited."""
     bounds = CapabilityLimits(
-        [bound("profile", Capabilities(max_safety="low")), bound("admin", Capabilities(("fs:*",)))]
+        [compile_limit("profile", Capabilities(max_safety="low")), compile_limit("admin", Capabilities(("fs:*",)))]
     )
 
-    step = by_stage(explain(view_of(ToolFacts("x", safety="high"), bounds=bounds), RuleInput()))["capability"]
+    step = by_stage(explain(view_of(ToolFacts("x", safety="high"), capability_limits=bounds), RuleInput()))[
+        "capability"
+    ]
 
     assert step.changes[0] == "`capabilities.max_safety` has to be 'high'"
     assert len(step.changes) == 2

@@ -8,14 +8,14 @@ from pydantic import BaseModel
 from tests.core.policy.samples import BASH, CODE, DEPLOY, GIT, ISSUE, TOOLS, rule, usual_call
 from tests.rows import each_row
 
-from toolcharter.policy.matching import Matcher, argument, literal_words, names_literally, subjects_of
-from toolcharter.policy.rule_input import NO_NEEDS, Requirements, RuleInput, ToolFacts, as_often
+from toolcharter.policy.matching import Matcher, argument, literal_words, names_literally, names_to_match
+from toolcharter.policy.rule_input import NO_REQUIREMENTS, Requirements, RuleInput, ToolFacts, encode_repeats
 from toolcharter.profile.globs import parse_glob
 
 ALL = {"git", "bash", "execute_code", "deploy", "mcp__gh__Issue", "report"}
 SHELLS = {"bash", "execute_code"}
 WRITES = Requirements(frozenset({"-o"}), "-o writes")
-TWICE = Requirements(frozenset({as_often("uniq", 2)}), "uniq is written")
+TWICE = Requirements(frozenset({encode_repeats("uniq", 2)}), "uniq is written")
 
 
 @each_row(
@@ -277,7 +277,7 @@ def test_a_rule_knows_whether_it_looks_at_arguments(written, conditional) -> Non
 )
 def test_what_a_prefix_is_held_against(prefix, facts, subjects) -> None:
     """Names and aliases without case, each alone and with the action."""
-    assert list(subjects_of(prefix, facts, "Push")) == subjects
+    assert list(names_to_match(prefix, facts, "Push")) == subjects
 
 
 @each_row(
@@ -332,14 +332,14 @@ STARTED_ANEW = Requirements(starters=(("A=1 nice sort x", Requirements(frozenset
 @each_row(
     ("text", "command", "needs", "covers", "touches"),
     [
-        ("bash:sort *", "sort x", NO_NEEDS, True, True),
+        ("bash:sort *", "sort x", NO_REQUIREMENTS, True, True),
         ("bash:sort *", "sort -o x", WRITES, False, True),
         ("bash:sort * -o *", "sort y -o x", WRITES, True, True),
         ("bash:sort -*", "sort -o", WRITES, False, True),
         ("bash:*", "sort -o x", WRITES, True, True),
         ("bash", "sort -o x", WRITES, True, True),
         ("bash:**", "sort -o x", WRITES, True, True),
-        ("bash:sort *", "A=1 sort x", NO_NEEDS, False, False),
+        ("bash:sort *", "A=1 sort x", NO_REQUIREMENTS, False, False),
         ("bash:sort *", "A=1 sort x", Requirements(bare="sort x"), True, True),
         ("bash:A=1 sort *", "A=1 sort x", Requirements(bare="sort x"), True, True),
         ("bash:sort *", "A=1 sort -o x", WRITES._replace(bare="sort -o x"), False, True),
@@ -347,7 +347,7 @@ STARTED_ANEW = Requirements(starters=(("A=1 nice sort x", Requirements(frozenset
         ("bash:uniq *", "uniq in uniq", TWICE, False, True),
         ("bash:uniq * uniq", "uniq in uniq", TWICE, True, True),
         ("bash:uniq uniq *", "uniq uniq uniq", TWICE, True, True),
-        ("bash:uniq uniq *", "uniq uniq uniq", Requirements(frozenset({as_often("uniq", 3)})), False, True),
+        ("bash:uniq uniq *", "uniq uniq uniq", Requirements(frozenset({encode_repeats("uniq", 3)})), False, True),
         ("bash:nice sort *", "sort x", STARTED, True, False),
         ("bash:nice *", "sort x", STARTED, False, False),
         ("bash:sort *", "sort x", STARTED, True, True),

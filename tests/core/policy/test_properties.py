@@ -164,7 +164,7 @@ def test_a_hidden_tool_is_denied_for_every_call(profile, ceilings, caller, calls
         decisions = [view.decide(call) for call in calls]
         assert view.hidden_because is None or {one.outcome for one in decisions} == {"deny"}
         understood = [one for one, call in zip(decisions, calls, strict=True) if call.refusal is None]
-        assert view.constant is None or set(understood) <= {view.constant}
+        assert view.constant_decision is None or set(understood) <= {view.constant_decision}
 
 
 @pytest.mark.slow

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from toolcharter.api.call import Caller
 from toolcharter.policy.availability import AvailabilityPlan, ToolCatalog
 from toolcharter.policy.evaluate import Policy
-from toolcharter.policy.lint.ceilings import taken_away
+from toolcharter.policy.lint.ceilings import ceiling_findings
 from toolcharter.policy.lint.coverage import ToolSignature
-from toolcharter.policy.lint.rules import Finding, Reviewed, review
+from toolcharter.policy.lint.rules import Finding, LintedProfile, rule_findings
 from toolcharter.policy.matching import Matcher
 from toolcharter.policy.rule_input import RuleInput, ToolFacts
 from toolcharter.profile.model import Profile
@@ -91,7 +91,7 @@ def test_what_is_said_to_do_nothing_does_nothing(deny, ask, allow, mode, above, 
         "allow": written(allow, "allow"),
     }
     profile = Profile("p", **lists, mode=mode)
-    gone = idle(list(review(Reviewed(profile, tools, ceilings))))
+    gone = idle(list(rule_findings(LintedProfile(profile, tools, ceilings))))
     tool = data.draw(st.sampled_from(tools))
     subject = data.draw(subjects(tool))
 
@@ -109,7 +109,7 @@ def test_pattern_that_can_never_match_matches_nothing(patterns, tools, data) -> 
     """No call is matched by a guard's pattern of which a review says so."""
     rules = written(patterns, "session_guards")
     memory = SessionGuards(after_call=tuple(AfterCall(rule, "Test it.") for rule in rules))
-    gone = idle(list(review(Reviewed(Profile("p", session_guards=memory), tools))))
+    gone = idle(list(rule_findings(LintedProfile(Profile("p", session_guards=memory), tools))))
     tool = data.draw(st.sampled_from(tools))
     subject = data.draw(subjects(tool))
 
@@ -125,8 +125,8 @@ def test_what_a_ceiling_takes_away_is_gone(above, allow, mode, tools, data) -> N
     """No call of a hidden tool passes, nor one of a closed action; a rule that is taken away changes no decision any more."""
     ceiling = Ceiling("admin", deny=written(above, "admin"), mode="restrict")
     profile = Profile("p", allow=written(allow, "allow"), mode=mode)
-    places = Reviewed(profile, tools, (ceiling,), place_of=lambda *path: ".".join(path))
-    findings = [*taken_away(places)]
+    places = LintedProfile(profile, tools, (ceiling,), place_of=lambda *path: ".".join(path))
+    findings = [*ceiling_findings(places)]
     taken = {found.place for found in findings}
     tool = data.draw(st.sampled_from(tools))
     subject = data.draw(subjects(tool))
@@ -182,12 +182,12 @@ def placed(entries: list[Availability]) -> list[Availability]:
 )
 def test_availability_entry_that_does_nothing_does_nothing(entries, caller) -> None:
     """Without the entries of which a review says so, each caller sees the same tools."""
-    universe = ToolCatalog({"git": frozenset(), "run": frozenset()}, {})
-    gone = idle(list(review(Reviewed(Profile("p", availability=tuple(entries)), ()))))
+    catalog = ToolCatalog({"git": frozenset(), "run": frozenset()}, {})
+    gone = idle(list(rule_findings(LintedProfile(Profile("p", availability=tuple(entries)), ()))))
     left = [entry for entry in entries if entry.place not in gone]
     names = {entry.name for entry in left}
 
-    less = AvailabilityPlan([one if one.replaces in names else one._replace(replaces=None) for one in left], universe)
+    less = AvailabilityPlan([one if one.replaces in names else one._replace(replaces=None) for one in left], catalog)
 
-    seen = {name: hidden is None for name, hidden in AvailabilityPlan(entries, universe).of(caller).items()}
+    seen = {name: hidden is None for name, hidden in AvailabilityPlan(entries, catalog).of(caller).items()}
     assert {name: hidden is None for name, hidden in less.of(caller).items()} == seen

@@ -6,7 +6,7 @@ from tests.rows import each_row
 from toolcharter.api.policy import ToolPolicy
 from toolcharter.api.tool import ToolSpec
 from toolcharter.policy.rule_input import (
-    NO_NEEDS,
+    NO_REQUIREMENTS,
     Requirements,
     RuleInput,
     ToolFacts,
@@ -92,19 +92,19 @@ def test_what_is_not_said_of_a_tool_is_the_worst() -> None:
 
 def test_commands_that_only_start_others_need_no_rule() -> None:
     """Unless there are no others; without word of what commands need, they need to be matched."""
-    free, plain = ("command ls", Requirements(is_exempt=True)), ("ls", NO_NEEDS)
+    free, plain = ("command ls", Requirements(is_exempt=True)), ("ls", NO_REQUIREMENTS)
 
     def subject(*pairs: tuple[str, Requirements]) -> RuleInput:
         return RuleInput(commands=tuple(one for one, _ in pairs), needs=tuple(one for _, one in pairs))
 
-    assert subject(free, plain).paired == (free, plain)
-    assert subject(free, plain).needing == (plain,)
-    assert subject(free).needing == (free,)
-    assert RuleInput(commands=("ls",)).needing == RuleInput(commands=("ls",)).paired == (plain,)
-    assert subject().needing == ()
+    assert subject(free, plain).commands_with_needs == (free, plain)
+    assert subject(free, plain).commands_to_cover == (plain,)
+    assert subject(free).commands_to_cover == (free,)
+    assert RuleInput(commands=("ls",)).commands_to_cover == RuleInput(commands=("ls",)).commands_with_needs == (plain,)
+    assert subject().commands_to_cover == ()
 
 
 def test_each_command_has_needs_or_none_has() -> None:
     """A call that has lost some of them is no call to decide on."""
     with pytest.raises(ValueError, match="shorter"):
-        _ = RuleInput(commands=("ls", "rm x"), needs=(NO_NEEDS,)).paired
+        _ = RuleInput(commands=("ls", "rm x"), needs=(NO_REQUIREMENTS,)).commands_with_needs

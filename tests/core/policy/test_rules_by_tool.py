@@ -26,8 +26,8 @@ from tests.rows import each_row
 
 from toolcharter.policy import rules_by_tool as rulelist
 from toolcharter.policy.matching import Matcher
-from toolcharter.policy.rule_input import NO_NEEDS, Requirements, RuleInput, ToolFacts
-from toolcharter.policy.rules_by_tool import AllowRules, Conditional, DenyRules, RuleList
+from toolcharter.policy.rule_input import NO_REQUIREMENTS, Requirements, RuleInput, ToolFacts
+from toolcharter.policy.rules_by_tool import AllowRules, ConditionalRules, DenyRules, RuleList
 from toolcharter.profile.rules import Rule
 
 ONE = {"const": 1}
@@ -240,9 +240,9 @@ def test_what_a_list_says_of_an_action_is_kept(monkeypatch) -> None:
     monkeypatch.setattr(rulelist, "MAX_ACTIONS", 2)
     denials = DenyRules(rule_list("git:push"), GIT)
 
-    named = [denials.named(action) for action in ("push", "log", "push", "new", "push")]
+    named = [denials.rules_for_action(action) for action in ("push", "log", "push", "new", "push")]
 
-    assert [one.plain for one in named] == [0, None, 0, None, 0]
+    assert [one.unconditional for one in named] == [0, None, 0, None, 0]
     assert (named[2] is named[0], named[4] is named[0]) == (True, False)
     assert rulelist.MAX_ACTIONS == 2
 
@@ -250,9 +250,11 @@ def test_what_a_list_says_of_an_action_is_kept(monkeypatch) -> None:
 def test_the_number_of_actions_that_are_kept() -> None:
     """More than any tool has."""
     denials = DenyRules(rule_list(), GIT)
-    first = denials.named("0")
+    first = denials.rules_for_action("0")
 
-    kept = [(denials.named(str(number)), denials.named("0") is first)[1] for number in range(1, 65)]
+    kept = [
+        (denials.rules_for_action(str(number)), denials.rules_for_action("0") is first)[1] for number in range(1, 65)
+    ]
 
     assert kept == [True] * 63 + [False]
 
@@ -260,11 +262,15 @@ def test_the_number_of_actions_that_are_kept() -> None:
 def test_rules_with_conditions_are_found_by_their_first_argument() -> None:
     """Those whose glob fails are not held against the call; the others in the order of the file."""
     listed = rule_list("git(p=a*)", when("git"), "git(q=x)", "git(p=*b, q=y)", "git(p=c)")
-    conditional = Conditional(listed, [4, 3, 2, 1, 1, 0])
+    conditional = ConditionalRules(listed, [4, 3, 2, 1, 1, 0])
 
-    assert list(conditional.holding({"p": "ab", "q": "y", "n": 1})) == [0, 1, 3]
-    assert list(conditional.holding({"p": 5, "q": "x"})) == [2]
-    assert (bool(conditional), bool(Conditional(listed, [1])), bool(Conditional(listed, []))) == (True, True, False)
+    assert list(conditional.satisfied_by({"p": "ab", "q": "y", "n": 1})) == [0, 1, 3]
+    assert list(conditional.satisfied_by({"p": 5, "q": "x"})) == [2]
+    assert (bool(conditional), bool(ConditionalRules(listed, [1])), bool(ConditionalRules(listed, []))) == (
+        True,
+        True,
+        False,
+    )
 
 
 def test_only_rules_with_conditions_are_held_against_arguments() -> None:
@@ -272,8 +278,8 @@ def test_only_rules_with_conditions_are_held_against_arguments() -> None:
     listed = rule_list("bash:x", when("bash:y"), "*:x", when("*:y"), "git", when("git"))
 
     assert listed.conditional_on_commands == (1, 3)
-    assert list(DenyRules(listed, GIT).named(None).conditional.holding({"n": 1})) == [5]
-    assert not DenyRules(rule_list("git"), GIT).named(None).conditional
+    assert list(DenyRules(listed, GIT).rules_for_action(None).conditional.satisfied_by({"n": 1})) == [5]
+    assert not DenyRules(rule_list("git"), GIT).rules_for_action(None).conditional
 
 
 @each_row(
@@ -291,8 +297,8 @@ def test_a_list_knows_whether_it_looks_at_commands(written, look) -> None:
     listed = rule_list(*written)
 
     assert (listed.has_commands(), len(listed)) == (look, len(written))
-    assert DenyRules(listed, GIT).look_at_commands is look
-    assert [AllowRules(listed, facts).look_at_commands for facts in (GIT, BASH)] == [False, look]
+    assert DenyRules(listed, GIT).match_commands is look
+    assert [AllowRules(listed, facts).match_commands for facts in (GIT, BASH)] == [False, look]
 
 
 TEXTS = st.sampled_from(
@@ -386,7 +392,7 @@ def _first_by_the_book(read: list[Rule], facts: ToolFacts, call: RuleInput) -> R
     alone = [one for one in holding if one.covers(facts, call)]
     by_command = [
         [one for one in holding if one.rule.prefix == "bash" and one.covers_command(command, needs)]
-        for command, needs in (call.needing if call.unsupported is None else ())
+        for command, needs in (call.commands_to_cover if call.unsupported is None else ())
     ]
     by_capability = [
         [one for one in holding if one.rule.prefix == "cap" and one.matches_capability(word)]
@@ -427,7 +433,7 @@ def test_a_rule_has_to_name_what_is_out_of_the_ordinary(written, command, words,
     found = permits.first(subject)
 
     assert (found and found.source) == expected
-    assert permits.name_everything is ("bash:*" in written)
+    assert permits.cover_everything is ("bash:*" in written)
 
 
 @each_row(
@@ -502,12 +508,12 @@ def test_a_denied_command_is_denied_whatever_stands_around_it(rule_text) -> None
 @pytest.mark.parametrize(
     ("needs", "unsupported", "expected"),
     [
-        pytest.param((NO_NEEDS, Requirements(is_exempt=True)), None, "1", id="exempt, and another"),
+        pytest.param((NO_REQUIREMENTS, Requirements(is_exempt=True)), None, "1", id="exempt, and another"),
         pytest.param(
             (Requirements(is_exempt=True), Requirements(is_exempt=True)), None, None, id="nothing but exempt ones"
         ),
-        pytest.param((NO_NEEDS, NO_NEEDS), None, None, id="none exempt"),
-        pytest.param((NO_NEEDS, Requirements(is_exempt=True)), "what is this?", None, id="strange"),
+        pytest.param((NO_REQUIREMENTS, NO_REQUIREMENTS), None, None, id="none exempt"),
+        pytest.param((NO_REQUIREMENTS, Requirements(is_exempt=True)), "what is this?", None, id="strange"),
     ],
 )
 def test_a_command_that_only_starts_another_needs_no_rule(needs, unsupported, expected) -> None:
@@ -537,8 +543,8 @@ def test_rules_on_a_capability_are_looked_up_once(monkeypatch) -> None:
 def test_ten_thousand_rules_are_looked_up_once(monkeypatch) -> None:
     """What rules say of a tool and action is asked of the index, and then known."""
     listed = RuleList(rules(*(f"tool_{number}" for number in range(10_000)), "git"))
-    naming = Mock(side_effect=listed.naming)
-    monkeypatch.setattr(listed, "naming", naming)
+    naming = Mock(side_effect=listed.matching_name)
+    monkeypatch.setattr(listed, "matching_name", naming)
     denials = DenyRules(listed, GIT)
 
     found = [denials.first(RuleInput("log", {"n": number})) for number in range(3)]
@@ -572,7 +578,7 @@ def test_of_a_line_with_something_strange_the_first_command_is_uncovered() -> No
 
     strange = RuleInput(commands=("ls", "rm x"), unsupported="Odd.")
 
-    assert permits.first_uncovered(strange) == ("ls", NO_NEEDS)
+    assert permits.first_uncovered(strange) == ("ls", NO_REQUIREMENTS)
     assert permits.first_uncovered(strange._replace(unsupported=None)) is None
     assert permits.first_uncovered(RuleInput(unsupported="Odd.")) is None
 
@@ -581,7 +587,7 @@ def test_only_a_tool_that_runs_commands_may_run_everything() -> None:
     """`bash:*` says nothing of the others."""
     listed = rule_list("bash:*")
 
-    assert [AllowRules(listed, facts).name_everything for facts in (BASH, CODE, GIT, DEPLOY)] == [
+    assert [AllowRules(listed, facts).cover_everything for facts in (BASH, CODE, GIT, DEPLOY)] == [
         True,
         True,
         False,

@@ -228,5 +228,5 @@ def discover_late(plan: Plan, state: ToolboxState, runtime: LateRuntime | None) 
         plan = with_discovered(plan, state.workspace, names, late)
     state.digest = plan.digest
     state.lines = LineFormat(state.profile, plan.digest, plan.profile.runner, redact_id)
-    state.availability = compile_availability(plan.profile, plan.universe)
+    state.availability = compile_availability(plan.profile, plan.catalog)
     return plan

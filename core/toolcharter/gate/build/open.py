@@ -226,7 +226,7 @@ def open_state(
         lines=LineFormat(profile.name, plan.digest, profile.runner, redact_id),
         emitter=Emitter([open_sink(sink, loaded.open_sink) for sink in sinks]),
         policy=compile_policy(profile, ceilings, plan.tool_rules),
-        availability=compile_availability(profile, plan.universe),
+        availability=compile_availability(profile, plan.catalog),
         files=plan.files,
         required=profile.events.required,
         args_detail=profile.events.args,

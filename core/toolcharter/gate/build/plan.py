@@ -23,7 +23,7 @@ from toolcharter.loader.origin import profile_folders
 from toolcharter.loader.scan import InstalledPlugins, find_installed
 from toolcharter.loader.select import channel_needs, store_need
 from toolcharter.policy.availability import ToolCatalog
-from toolcharter.policy.compile import facts_for, faults_of_names, universe_of
+from toolcharter.policy.compile import build_catalog, collect_tool_facts, find_unknown_names
 from toolcharter.policy.names import limit_faults
 from toolcharter.policy.rule_input import ToolFacts
 from toolcharter.profile.ceilings import read_ceilings
@@ -88,14 +88,14 @@ class Plan:
         return any(one.ask or one.mode == "ask" for one in held)
 
     @cached_property
-    def universe(self) -> ToolCatalog:
+    def catalog(self) -> ToolCatalog:
         """The names that rules and availability can use."""
-        return universe_of(self.profile, self.specs, self.discovered.later)
+        return build_catalog(self.profile, self.specs, self.discovered.later)
 
     @cached_property
     def facts(self) -> Mapping[str, ToolFacts]:
         """The facts about each tool that rules use."""
-        return facts_for(self.universe, self.specs)
+        return collect_tool_facts(self.catalog, self.specs)
 
     @property
     def store_place(self) -> str:
@@ -129,7 +129,7 @@ class Plan:
         if has_discoverers(self.loaded):
             plan = with_discovered(self, workspace, find_installed().tools)
         if ceilings:
-            faults += faults_of_names(plan.profile, ceilings, plan.universe, find_installed().tools, lambda *_: "")
+            faults += find_unknown_names(plan.profile, ceilings, plan.catalog, find_installed().tools, lambda *_: "")
         if faults:
             raise ConfigurationError(in_file_order(faults))
         return replace(plan, ceilings=ceilings, workspace=workspace)
@@ -191,7 +191,7 @@ def plan_profile(
     except ConfigurationError as error:
         kind = PluginError if isinstance(error, PluginError) and not faults else ConfigurationError
         raise kind(in_file_order([*faults, *_placed(error, source)], source.places.root.place.file)) from error
-    faults += faults_of_names(chosen, ceilings, plan.universe, index.tools, places.of)
+    faults += find_unknown_names(chosen, ceilings, plan.catalog, index.tools, places.of)
     if faults:
         raise ConfigurationError(in_file_order(faults, source.places.root.place.file))
     return _with_digest(plan)
@@ -318,7 +318,7 @@ def _faults_of_what_loads(
         dict(_policies(source, "extensions", profile.all_extensions, loaded.extension_specs, faults))
     if all_known:
         known = [*index.tools, *profile.tools]
-        return [*faults, *faults_of_names(profile, ceilings, universe_of(profile, specs), known, source.places.of)]
+        return [*faults, *find_unknown_names(profile, ceilings, build_catalog(profile, specs), known, source.places.of)]
     return [*faults, *limit_faults(profile, aliases, source.places.of)]
 
 

@@ -42,9 +42,9 @@ class PolicyStage:
         self._spec = spec = tool.spec
         self._tables = tables
         self._workspace = workspace
-        self._always = view.constant if spec.invocation is None else None
+        self._always = view.constant_decision if spec.invocation is None else None
         # Without an invocation, `deny` and `ask` rules on commands could never match the tool's calls.
-        self._untold = _NO_INVOCATION if spec.kind == "bash" and view.looks_at_commands else None
+        self._untold = _NO_INVOCATION if spec.kind == "bash" and view.matches_commands else None
         self._memo: dict[bytes, tuple[str | None, tuple[str, ...], Decision, DiskPreconditions | None]] = {}
 
     def judge(self, ctx: CallContext, raw: bytes) -> tuple[str | None, DiskPreconditions | None]:
@@ -80,7 +80,7 @@ class PolicyStage:
         # The commands of `cli` and `custom` tools are written by their author; no rule allows them by their text.
         is_command = self._spec.kind not in {"cli", "custom"}
         by_letters = is_command and decision.outcome == "allow" and decision.rule is not None
-        return understanding.world if by_letters and not self.view.permits.name_everything else None
+        return understanding.world if by_letters and not self.view.permits.cover_everything else None
 
     def rule_input(self, ctx: CallContext) -> tuple[RuleInput, CommandAnalysis]:
         """Return the call as rules see it, with defaults filled in, and the analysis of its commands."""

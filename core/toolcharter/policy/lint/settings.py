@@ -6,26 +6,26 @@ All findings are true, as in `toolcharter.policy.lint.rules`.
 from collections.abc import Iterator, Sequence
 
 from toolcharter.errors import did_you_mean
-from toolcharter.policy.lint.ceilings import numbers
-from toolcharter.policy.lint.coverage import Reaching, ToolSignature
-from toolcharter.policy.lint.rules import Finding, Reviewed, listed, names
+from toolcharter.policy.lint.ceilings import limit_values
+from toolcharter.policy.lint.coverage import ToolMatcher, ToolSignature
+from toolcharter.policy.lint.rules import Finding, LintedProfile, format_names, tool_names
 from toolcharter.policy.names import literal_name
 from toolcharter.profile.globs import fold
 from toolcharter.profile.rules import Rule
 from toolcharter.profile.settings import SessionGuards
 
 
-def review_settings(subject: Reviewed) -> Iterator[Finding]:
+def settings_findings(subject: LintedProfile) -> Iterator[Finding]:
     """Yield the findings about a profile's settings; `rules.py` checks its rules."""
-    memory = subject.profile.session_guards
-    yield from _untold(subject)
-    yield from _evaluated(subject)
-    yield from _warnings(subject, memory)
-    yield from _arguments(subject, memory)
-    yield from _numbers(subject)
+    guards = subject.profile.session_guards
+    yield from _undeclared_commands(subject)
+    yield from _code_arguments(subject)
+    yield from _late_warnings(subject, guards)
+    yield from _unknown_arguments(subject, guards)
+    yield from _ineffective_limits(subject)
 
 
-def _untold(subject: Reviewed) -> Iterator[Finding]:
+def _undeclared_commands(subject: LintedProfile) -> Iterator[Finding]:
     for tool in subject.tools:
         if tool.facts.kind == "bash" and not tool.gives_commands:
             name = tool.facts.name
@@ -34,7 +34,7 @@ def _untold(subject: Reviewed) -> Iterator[Finding]:
             yield Finding("risky", subject.place_of("tools", name), f"tools.{name}", what, fix)
 
 
-def _evaluated(subject: Reviewed) -> Iterator[Finding]:
+def _code_arguments(subject: LintedProfile) -> Iterator[Finding]:
     for tool in subject.tools:
         name = tool.facts.name
         for argument in tool.evaluated:
@@ -46,15 +46,15 @@ def _evaluated(subject: Reviewed) -> Iterator[Finding]:
             yield Finding("risky", subject.place_of("tools", name), f"tools.{name}", what, fix)
 
 
-def _warnings(subject: Reviewed, memory: SessionGuards) -> Iterator[Finding]:
+def _late_warnings(subject: LintedProfile, guards: SessionGuards) -> Iterator[Finding]:
     """Report warnings of guards that refuse the call before they would warn."""
     # `same_result` and `no_progress` warn with a result; they refuse only the call after it.
     rows: tuple[tuple[tuple[str, ...], tuple[int | None, ...], int], ...] = (
-        (("repeated_calls",), memory.repeated_calls, 0),
-        (("same_result",), memory.same_result, 1),
-        (("no_progress",), memory.no_progress, 1),
-        (("read_streak",), memory.read_streak[:2], 0),
-        (("read_streak", "exploring"), memory.read_streak.exploring, 0),
+        (("repeated_calls",), guards.repeated_calls, 0),
+        (("same_result",), guards.same_result, 1),
+        (("no_progress",), guards.no_progress, 1),
+        (("read_streak",), guards.read_streak[:2], 0),
+        (("read_streak", "exploring"), guards.read_streak.exploring, 0),
     )
     for keys, (warn, deny), late in rows:
         if warn is not None and deny is not None and warn >= deny + late:
@@ -65,50 +65,54 @@ def _warnings(subject: Reviewed, memory: SessionGuards) -> Iterator[Finding]:
             )
 
 
-def _arguments(subject: Reviewed, memory: SessionGuards) -> Iterator[Finding]:
+def _unknown_arguments(subject: LintedProfile, guards: SessionGuards) -> Iterator[Finding]:
     """Report arguments that guards depend on although no tool they apply to has them."""
-    reading = memory.read_before_write
+    reading = guards.read_before_write
     if reading.mode != "off":
         named = set(map(fold, (*reading.reads, *reading.writes)))
         tools = [tool for tool in subject.tools if named & set(map(fold, (tool.facts.name, *tool.facts.aliases)))]
         if not named & _pending(subject):
-            yield from _lacking(subject, tools, ("session_guards", "read_before_write", "argument"), reading.argument)
-    for index, skip in enumerate(memory.skip_duplicate):
+            yield from _unknown_argument(
+                subject, tools, ("session_guards", "read_before_write", "argument"), reading.argument
+            )
+    for index, skip in enumerate(guards.skip_duplicate):
         for name in skip.args or ():
-            yield from _asked(subject, skip.match, ("session_guards", "skip_duplicate", index, "args"), name)
-    for index, depends in enumerate(memory.depends_on):
+            yield from _unknown_of_rule(subject, skip.match, ("session_guards", "skip_duplicate", index, "args"), name)
+    for index, depends in enumerate(guards.depends_on):
         for name in depends.args:
             path = ("session_guards", "depends_on", index, "args")
-            found = next((one for rule in depends[:2] for one in _asked(subject, rule, path, name)), None)
+            found = next((one for rule in depends[:2] for one in _unknown_of_rule(subject, rule, path, name)), None)
             yield from () if found is None else (found,)
 
 
-def _asked(subject: Reviewed, rule: Rule, path: tuple[str | int, ...], name: str) -> Iterator[Finding]:
+def _unknown_of_rule(subject: LintedProfile, rule: Rule, path: tuple[str | int, ...], name: str) -> Iterator[Finding]:
     """Report *name* if no tool that *rule* matches has an argument of that name."""
     literal, pending = literal_name(rule), _pending(subject)
     if not pending or (literal is not None and literal not in pending):
-        reaching = Reaching(rule)
-        yield from _lacking(subject, [tool for tool in subject.tools if reaching.reaches(tool, "deny")], path, name)
+        reaching = ToolMatcher(rule)
+        yield from _unknown_argument(
+            subject, [tool for tool in subject.tools if reaching.reaches(tool, "deny")], path, name
+        )
 
 
-def _pending(subject: Reviewed) -> set[str]:
+def _pending(subject: LintedProfile) -> set[str]:
     return set(map(fold, subject.pending))
 
 
-def _lacking(
-    subject: Reviewed, tools: Sequence[ToolSignature], path: tuple[str | int, ...], name: str
+def _unknown_argument(
+    subject: LintedProfile, tools: Sequence[ToolSignature], path: tuple[str | int, ...], name: str
 ) -> Iterator[Finding]:
     known = sorted({argument for tool in tools for argument in tool.arguments or ()})
     if tools and name not in known and all(tool.arguments is not None for tool in tools):
-        fix = f"{did_you_mean(name, known)} Arguments: {listed(known) or 'none'}.".lstrip()
-        what = f"no argument of {names(tools)} is named {name!r}."
+        fix = f"{did_you_mean(name, known)} Arguments: {format_names(known) or 'none'}.".lstrip()
+        what = f"no argument of {tool_names(tools)} is named {name!r}."
         yield Finding("risky", subject.place_of(*path), ".".join(map(str, path)), what, fix)
 
 
-def _numbers(subject: Reviewed) -> Iterator[Finding]:
+def _ineffective_limits(subject: LintedProfile) -> Iterator[Finding]:
     """Report limits of single tools and agents that are higher than the limits for every call."""
     profile = subject.profile
-    own = numbers(profile.limits, profile.tool_limits, profile.rates)
+    own = limit_values(profile.limits, profile.tool_limits, profile.rates)
     for path, number in own.items():
         total = own.get(path[-1:])
         if len(path) == 1 or total is None or number <= total:

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from toolcharter.policy.lint.ceilings import taken_away
+from toolcharter.policy.lint.ceilings import ceiling_findings
 from toolcharter.policy.lint.coverage import ToolSignature
-from toolcharter.policy.lint.rules import Finding, Reviewed
+from toolcharter.policy.lint.rules import Finding, LintedProfile
 from toolcharter.policy.rule_input import ToolFacts
 from toolcharter.profile.model import Limits, Profile
 from toolcharter.profile.rules import Rule, parse_rule
@@ -24,8 +24,8 @@ def rules(file: str, *texts: str) -> tuple[Rule, ...]:
 
 
 def taken(profile: Profile, *ceilings: Ceiling, pending: Sequence[str] = ()) -> list[Finding]:
-    subject = Reviewed(profile, (GIT, READ, BASH), ceilings, pending, lambda *path: ":".join(("p", *path)))
-    return list(taken_away(subject))
+    subject = LintedProfile(profile, (GIT, READ, BASH), ceilings, pending, lambda *path: ":".join(("p", *path)))
+    return list(ceiling_findings(subject))
 
 
 def hides(tool: str, why: str) -> Finding:
@@ -207,7 +207,9 @@ def test_actions_that_a_ceiling_closes_are_told(tool, closed) -> None:
     known = ToolSignature(facts, actions=frozenset({"log", "commit", "push"}), **tool)
     profile, ceiling = Profile("p"), Ceiling("ALLOWED_TOOL_PERMS", capabilities=Capabilities(allow=("fs:read",)))
 
-    found = list(taken_away(Reviewed(profile, (known,), (ceiling,), (), lambda *path: ":".join(("p", *path)))))
+    found = list(
+        ceiling_findings(LintedProfile(profile, (known,), (ceiling,), (), lambda *path: ":".join(("p", *path))))
+    )
 
     needs = {"commit": "fs:write", "push": "fs:write, net"}
     assert found == [
@@ -228,7 +230,9 @@ def test_a_tool_that_a_ceiling_hides_does_not_keep_others_from_being_told() -> N
     known = [ToolSignature(facts, actions=frozenset({"log", "push"})) for facts in (deploy, git)]
     ceiling = Ceiling("admin", capabilities=Capabilities(deny=("net",)))
 
-    found = list(taken_away(Reviewed(Profile("p"), known, (ceiling,), (), lambda *path: ":".join(("p", *path)))))
+    found = list(
+        ceiling_findings(LintedProfile(Profile("p"), known, (ceiling,), (), lambda *path: ":".join(("p", *path))))
+    )
 
     assert [(one.path, one.what.partition(":")[0]) for one in found] == [
         ("tools.deploy", "admin hides it from everyone"),
@@ -243,7 +247,10 @@ def test_an_action_that_the_profile_closes_itself_is_not_told() -> None:
 
     ceiling = Ceiling("admin", capabilities=Capabilities(deny=("net",)))
 
-    assert list(taken_away(Reviewed(profile, (known,), (ceiling,), (), lambda *path: ":".join(("p", *path))))) == []
+    assert (
+        list(ceiling_findings(LintedProfile(profile, (known,), (ceiling,), (), lambda *path: ":".join(("p", *path)))))
+        == []
+    )
 
 
 @pytest.mark.parametrize(
@@ -268,7 +275,9 @@ def test_actions_that_a_rule_of_a_ceiling_closes_are_told(own, above, closed) ->
     profile, ceiling = Profile("p", deny=rules("p", *own)), Ceiling("c.yaml", deny=rules("c", *above))
     known = ToolSignature(facts, actions=frozenset({"log", "push"}))
 
-    found = list(taken_away(Reviewed(profile, (known,), (ceiling,), (), lambda *path: ":".join(("p", *path)))))
+    found = list(
+        ceiling_findings(LintedProfile(profile, (known,), (ceiling,), (), lambda *path: ":".join(("p", *path))))
+    )
 
     said = [one for one in found if "closes" in one.what]
     assert said == [

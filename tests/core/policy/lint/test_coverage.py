@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.core.policy.samples import rule, rules
 from tests.rows import each_row
 
-from toolcharter.policy.lint.coverage import Coverers, Reaching, Sense, ToolSignature, placeholder
+from toolcharter.policy.lint.coverage import CoveringRules, Effect, ToolMatcher, ToolSignature, placeholder
 from toolcharter.policy.rule_input import ToolFacts
 from toolcharter.profile.globs import parse_glob
 from toolcharter.profile.rules import Rule, parse_rule
@@ -44,7 +44,7 @@ GLOBS = st.text("ab*", max_size=6)
 def test_glob_that_covers_another_matches_what_it_matches(wide, narrow, texts) -> None:
     """Whatever text the stars of the narrow one stand for."""
     both = [Rule(text, "p:1:1", "bash", parse_glob(text)) for text in (wide, narrow)]
-    covered = Coverers(both[:1], placeholder(both)).first(Reaching(both[1]), BASH, "deny") is not None
+    covered = CoveringRules(both[:1], placeholder(both)).first(ToolMatcher(both[1]), BASH, "deny") is not None
 
     subject = "".join(texts.pop() if letter == "*" else letter for letter in narrow)
 
@@ -126,10 +126,10 @@ def test_glob_that_covers_another_matches_what_it_matches(wide, narrow, texts) -
         pytest.param("cap:mcp__*", "mcp__gh__issue:x", OPEN, "deny", False, id="a capability's name is not a tool's"),
     ],
 )
-def test_a_rule_covers_another(wide: Any, narrow: Any, tool: ToolSignature, sense: Sense, covers: bool) -> None:  # noqa: FBT001 - a table's row
+def test_a_rule_covers_another(wide: Any, narrow: Any, tool: ToolSignature, effect: Effect, covers: bool) -> None:  # noqa: FBT001 - a table's row
     """If each call of the tool that the narrow one matches is one of the wide one."""
     both = [rule(wide), rule(narrow)]
-    found = Coverers(both[:1], placeholder(both)).first(Reaching(both[1]), tool, sense)
+    found = CoveringRules(both[:1], placeholder(both)).first(ToolMatcher(both[1]), tool, effect)
 
     assert found == (both[0] if covers else None)
 
@@ -137,7 +137,7 @@ def test_a_rule_covers_another(wide: Any, narrow: Any, tool: ToolSignature, sens
 def test_the_first_rule_that_covers_is_named() -> None:
     """In the order of the list, which may end before the rule itself."""
     listed = rules("bash:ls -l", "bash:l*", "bash:ls *", "bash:*")
-    coverers, narrow = Coverers(listed, placeholder(listed)), Reaching(rule("bash:ls -a"))
+    coverers, narrow = CoveringRules(listed, placeholder(listed)), ToolMatcher(rule("bash:ls -a"))
 
     assert coverers.first(narrow, BASH, "deny") == listed[1]
     assert coverers.first(narrow, BASH, "deny", before=1) is None
@@ -148,7 +148,7 @@ def test_the_first_of_many_rules_that_cover_is_named() -> None:
     """However far apart they are."""
     listed = rules("bash:a", "bash:ls *", *(f"bash:b{number}" for number in range(6)), "bash:l*")
 
-    assert Coverers(listed, placeholder(listed)).first(Reaching(rule("bash:ls -a")), BASH, "deny") == listed[1]
+    assert CoveringRules(listed, placeholder(listed)).first(ToolMatcher(rule("bash:ls -a")), BASH, "deny") == listed[1]
 
 
 def test_named_actions_are_those_of_the_arguments_or_of_the_capabilities() -> None:
@@ -192,8 +192,8 @@ def test_named_actions_are_those_of_the_arguments_or_of_the_capabilities() -> No
 )
 def test_what_a_rule_could_reach(written: Any, tool: ToolSignature, deny: Any, allow: Any, covers: bool) -> None:  # noqa: FBT001 - a table's row
     """Too much rather than too little."""
-    reaching = Reaching(rule(written))
-    senses: tuple[Sense, Sense] = ("deny", "allow")
+    reaching = ToolMatcher(rule(written))
+    senses: tuple[Effect, Effect] = ("deny", "allow")
 
     found = [(reaching.concerns(tool, one), reaching.acts_on(tool, one), reaching.reaches(tool, one)) for one in senses]
 
@@ -201,7 +201,7 @@ def test_what_a_rule_could_reach(written: Any, tool: ToolSignature, deny: Any, a
 
 
 @each_row(
-    ("written", "tool", "lacks", "is_idle"),
+    ("written", "tool", "missing", "ineffective"),
     [
         pytest.param("git(branch=a, remote=b)", GIT, ("branch",), (), id="a glob needs its argument"),
         pytest.param("git(branch=a)", OPEN, (), (), id="there may be any argument"),
@@ -224,11 +224,11 @@ def test_what_a_rule_could_reach(written: Any, tool: ToolSignature, deny: Any, a
         ),
     ],
 )
-def test_arguments_that_a_tool_does_not_have(written: Any, tool: ToolSignature, lacks: Any, is_idle: Any) -> None:
+def test_arguments_that_a_tool_does_not_have(written: Any, tool: ToolSignature, missing: Any, ineffective: Any) -> None:
     """A condition on one never holds, or always: to `when` an absent argument is null."""
-    reaching = Reaching(rule(written))
+    reaching = ToolMatcher(rule(written))
 
-    assert (reaching.lacks(tool), reaching.is_idle(tool)) == (lacks, is_idle)
+    assert (reaching.missing_arguments(tool), reaching.ineffective_arguments(tool)) == (missing, ineffective)
 
 
 def test_placeholder_stands_in_no_rule() -> None:

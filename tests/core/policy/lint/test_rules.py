@@ -8,7 +8,7 @@ from tests.rows import each_row
 
 from toolcharter.api.call import Decision
 from toolcharter.policy.lint.coverage import ToolSignature
-from toolcharter.policy.lint.rules import Finding, Reviewed, listed, review, why_hidden
+from toolcharter.policy.lint.rules import Finding, LintedProfile, format_names, rule_findings, why_hidden
 from toolcharter.policy.rule_input import ToolFacts
 from toolcharter.profile.model import Profile
 from toolcharter.profile.rules import Rule, parse_rule
@@ -61,8 +61,10 @@ def said(
     """What the review says of the rules; tools that nobody sees are another matter, and left out."""
     settings |= {"deny": rules("deny", deny), "ask": rules("ask", ask), "allow": rules("allow", allow)}
     profile = Profile("p", **settings)
-    subject = Reviewed(profile, tools, ceilings, pending, lambda *path: f"p:{path[1]}", {"python", "env"}.__contains__)
-    return [finding for finding in review(subject) if finding.word != "hidden"]
+    subject = LintedProfile(
+        profile, tools, ceilings, pending, lambda *path: f"p:{path[1]}", {"python", "env"}.__contains__
+    )
+    return [finding for finding in rule_findings(subject) if finding.word != "hidden"]
 
 
 def never(text: str, what: str, fix: str, path: str = "deny") -> list[Finding]:
@@ -302,7 +304,7 @@ def test_nothing_is_said_of_what_may_come_later() -> None:
 
 def test_ask_rules_are_judged_like_denials() -> None:
     """What can never match, what `deny` or an earlier rule of `ask` takes before, and what hardly means what it says."""
-    listed = "the profile does not list 'glob'."
+    format_names = "the profile does not list 'glob'."
     found = said(
         deny=["git:push"],
         ask=["glob", "git:push", "read_file", "read_file(path=a)", "read_file(max_bytes=9)", "bash:git *"],
@@ -312,7 +314,7 @@ def test_ask_rules_are_judged_like_denials() -> None:
         "'read_file(max_bytes=9)': no call of 'read_file' has text in 'max_bytes', and a glob matches nothing else."
     )
     assert found == [
-        *never("glob", listed, "List it under `tools`, or remove the rule.", "ask"),
+        *never("glob", format_names, "List it under `tools`, or remove the rule.", "ask"),
         Finding(
             "never_matters",
             "ask:2:5",
@@ -390,7 +392,7 @@ def test_a_tool_that_only_a_person_permits_is_not_said_to_be_hidden() -> None:
     """In mode policy, a rule of `ask` stands in for one of `allow`."""
     profile = Profile("p", ask=rules("ask", ["deploy"]))
 
-    assert list(review(Reviewed(profile, (CLI,)))) == []
+    assert list(rule_findings(LintedProfile(profile, (CLI,)))) == []
 
 
 def test_patterns_are_judged_like_denials() -> None:
@@ -797,11 +799,11 @@ def test_allow_of_a_plain_program_is_no_finding(rule) -> None:
 )
 def test_allow_of_a_program_without_a_table_is_told(rule: str, program: str | None) -> None:
     """Nobody knows which of its options write or run something; a rule without a star says itself what runs."""
-    subject = Reviewed(Profile("p", allow=(parse_rule(rule, "p:1:5"),)), (BASH,), has_table={"ls"}.__contains__)
+    subject = LintedProfile(Profile("p", allow=(parse_rule(rule, "p:1:5"),)), (BASH,), has_table={"ls"}.__contains__)
 
     what = f"nothing is known about {program!r}: {rule!r} covers all its options, and only paths are confined."
     expected = [Finding("risky", "p:1:5", "allow", what, "Write the commands out, without a star.")] if program else []
-    assert list(review(subject)) == expected
+    assert list(rule_findings(subject)) == expected
 
 
 def test_interpreters_are_told_of_even_where_tools_may_come() -> None:
@@ -812,9 +814,9 @@ def test_interpreters_are_told_of_even_where_tools_may_come() -> None:
 def test_tools_that_say_too_little_or_nobody_sees_are_told() -> None:
     """Each at its place in the profile, for the profile alone."""
     profile = Profile("p", deny=rules("deny", ["open"]), capabilities=Capabilities(deny=("fs:*",), max_safety="low"))
-    subject = Reviewed(profile, (MUTE, READ, OPEN, BASH), place_of=lambda *path: ".".join(path))
+    subject = LintedProfile(profile, (MUTE, READ, OPEN, BASH), place_of=lambda *path: ".".join(path))
 
-    assert list(review(subject)) == [
+    assert list(rule_findings(subject)) == [
         Finding(
             "undeclared",
             "tools.mute",
@@ -845,15 +847,15 @@ def test_tools_that_say_too_little_or_nobody_sees_are_told() -> None:
 
 def test_tool_that_no_rule_could_cover_is_told() -> None:
     """An unbounded tool without an `allow` rule."""
-    subject = Reviewed(Profile("p"), (BASH, READ), place_of=lambda *_: "p:2:3")
+    subject = LintedProfile(Profile("p"), (BASH, READ), place_of=lambda *_: "p:2:3")
 
     what = "no caller sees it: it needs an `allow` rule, and there is none that could cover it."
-    assert list(review(subject)) == [Finding("hidden", "p:2:3", "tools.bash", what)]
+    assert list(rule_findings(subject)) == [Finding("hidden", "p:2:3", "tools.bash", what)]
 
 
 def test_what_is_not_known_of_a_profile_s_places_is_left_out() -> None:
     """Without a file there is no place, and some findings have nothing to mend."""
-    assert [(one.place, one.fix) for one in review(Reviewed(Profile("p"), (BASH,)))] == [("", "")]
+    assert [(one.place, one.fix) for one in rule_findings(LintedProfile(Profile("p"), (BASH,)))] == [("", "")]
 
 
 def test_a_decision_without_message_is_told_by_its_reason() -> None:
@@ -925,5 +927,8 @@ def test_availability_that_does_nothing_is_told(entries, whats) -> None:
 
 def test_long_lists_are_cut() -> None:
     """A message stays readable."""
-    assert listed("abcdef") == "'a', 'b', 'c', 'd', 'e', 'f'"
-    assert (listed("abc"), listed("abcdefgh")) == ("'a', 'b', 'c'", "'a', 'b', 'c', 'd', 'e', 'f' and 2 more")
+    assert format_names("abcdef") == "'a', 'b', 'c', 'd', 'e', 'f'"
+    assert (format_names("abc"), format_names("abcdefgh")) == (
+        "'a', 'b', 'c'",
+        "'a', 'b', 'c', 'd', 'e', 'f' and 2 more",
+    )

@@ -6,8 +6,8 @@ import pytest
 from tests.rows import each_row
 
 from toolcharter.policy.lint.coverage import ToolSignature
-from toolcharter.policy.lint.rules import Finding, Reviewed, RulesReview, review
-from toolcharter.policy.lint.settings import review_settings
+from toolcharter.policy.lint.rules import Finding, LintedProfile, RulesLinter, rule_findings
+from toolcharter.policy.lint.settings import settings_findings
 from toolcharter.policy.rule_input import ToolFacts
 from toolcharter.profile.model import Limits, Profile
 from toolcharter.profile.rules import parse_rule
@@ -31,7 +31,9 @@ TOOLS = (READ, WRITE)
 
 def said(*tools: ToolSignature, pending: tuple[str, ...] = (), **settings: Any) -> list[Finding]:
     places = lambda *path: ":".join(map(str, path))  # noqa: E731 - what `Places.of` does, in short
-    return list(review_settings(Reviewed(Profile("p", **settings), tools or TOOLS, pending=pending, place_of=places)))
+    return list(
+        settings_findings(LintedProfile(Profile("p", **settings), tools or TOOLS, pending=pending, place_of=places))
+    )
 
 
 @each_row(
@@ -249,7 +251,11 @@ def test_globs_that_contradict_each_other_are_told(text, what, place) -> None:
         if place == "deny"
         else {"session_guards": SessionGuards(after_call=(AfterCall(rule, "Hi."),))}
     )
-    found = [one for one in review(Reviewed(Profile("p", **settings), TOOLS, pending=("later",))) if one.path == place]
+    found = [
+        one
+        for one in rule_findings(LintedProfile(Profile("p", **settings), TOOLS, pending=("later",)))
+        if one.path == place
+    ]
 
     fix = "Write two rules instead."
     told = Finding("never_matches", "p:1:1", place, f"{text!r} can never match: {what}", fix)
@@ -258,7 +264,7 @@ def test_globs_that_contradict_each_other_are_told(text, what, place) -> None:
 
 def test_of_texts_that_contradict_each_other_one_pair_is_told() -> None:
     """However many there are: the fix is the same."""
-    found = list(RulesReview._contradictory("deny", parse_rule("git(p=a, p=b, p=c)", "p:1:1")))
+    found = list(RulesLinter._contradictory("deny", parse_rule("git(p=a, p=b, p=c)", "p:1:1")))
 
     what = "'git(p=a, p=b, p=c)' can never match: 'p' cannot be both 'a' and 'b'."
     assert found == [Finding("never_matches", "p:1:1", "deny", what, "Write two rules instead.")]
