@@ -53,7 +53,7 @@ def test_glob_that_covers_another_matches_what_it_matches(wide, narrow, texts) -
 
 
 @each_row(
-    ("wide", "narrow", "tool", "sense", "covers"),
+    ("wide", "narrow", "tool", "effect", "covers"),
     [
         pytest.param("bash:ls *", "bash:ls -l", BASH, "deny", True, id="star over words"),
         pytest.param("bash:ls -l", "bash:ls *", BASH, "deny", False, id="not the other way round"),
