@@ -12,7 +12,7 @@ import orjson
 
 from toolcharter.cli.event_choice import Chosen
 from toolcharter.events import contract
-from toolcharter.events.files import LONGEST_LINE, event_lines, file_size, is_compressed, unreadable
+from toolcharter.events.files import MAX_LINE_BYTES, event_lines, file_size, is_compressed, unreadable
 
 SHOWN = (*contract.FRAMES, contract.APPROVAL_REQUEST, contract.APPROVAL_DECISION, contract.AFTER)
 """The events shown by default: for each call its approval requests and answers, and its result."""
@@ -88,7 +88,7 @@ def lines_backwards(file: BinaryIO, end: int) -> Iterator[bytes]:
         file.seek(start)
         first, *lines = (file.read(end - start) + rest).split(b"\n")
         yield from reversed(lines)
-        rest, end = first[:LONGEST_LINE], start
+        rest, end = first[:MAX_LINE_BYTES], start
     yield rest
 
 
@@ -140,9 +140,9 @@ class Follower:
         yield from self._rest()
 
     def _rest(self) -> Iterator[bytes]:
-        while raw := self._file.readline(LONGEST_LINE):
+        while raw := self._file.readline(MAX_LINE_BYTES):
             self._begun += raw
-            if raw.endswith(b"\n") or len(self._begun) >= LONGEST_LINE:
+            if raw.endswith(b"\n") or len(self._begun) >= MAX_LINE_BYTES:
                 raw, self._begun = self._begun, b""
                 yield raw
 

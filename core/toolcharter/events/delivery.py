@@ -54,7 +54,7 @@ class DeliveryQueue(Generic[T]):
         self._pause = pause or self._given_up.wait
         self._changed = threading.Condition()
         self._queue: deque[T] = deque()
-        self._in_hand = False
+        self._is_delivering = False
         self._worker: threading.Thread | None = None
         """None: no item waits or is being delivered."""
         self._closing = False
@@ -90,22 +90,22 @@ class DeliveryQueue(Generic[T]):
                     sender = self._open()
                 sender.send(item, self._pause)
             except BaseException as error:  # noqa: BLE001 - a logging handler is the user's code; deliver the next item
-                self._lose_in_hand(error)
+                self._lose_current_item(error)
         if sender is not None:
             sender.close()
 
     def _next(self) -> T | None:
         with self._changed:
-            self._in_hand = False
+            self._is_delivering = False
             self._changed.wait_for(lambda: self._queue or self._closing, self._linger_s)
             if not self._queue:
                 self._worker = None
                 self._changed.notify_all()
                 return None
-            self._in_hand = True
+            self._is_delivering = True
             return self._queue.popleft()
 
-    def _lose_in_hand(self, error: BaseException) -> None:
+    def _lose_current_item(self, error: BaseException) -> None:
         with self._changed:
             if not self._given_up.is_set():  # else `close` has counted it
                 self._losses.add(1, error)
@@ -118,7 +118,7 @@ class DeliveryQueue(Generic[T]):
             if self._changed.wait_for(lambda: self._worker is None, timeout_s) or self._given_up.is_set():
                 return
             self._given_up.set()
-            left = len(self._queue) + self._in_hand
+            left = len(self._queue) + self._is_delivering
             self._queue.clear()
             if left:
                 self._losses.add(left, NotDelivered(f"{left} items were not delivered before the end"))

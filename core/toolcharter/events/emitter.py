@@ -16,9 +16,9 @@ class Emitter:
     def __init__(self, sinks: Sequence[Sink]) -> None:
         self._sinks = tuple(sinks)
         self._preface = b""
-        self._write_to_only = self._sinks[0].write if len(self._sinks) == 1 else None
+        self._write_to_single_sink = self._sinks[0].write if len(self._sinks) == 1 else None
         self._lock = threading.Lock()
-        self._beginning = threading.Lock()
+        self._preface_lock = threading.Lock()
         self._lost = 0
         self._last_error: Exception | None = None
 
@@ -32,50 +32,50 @@ class Emitter:
         """Why the last lost event line was lost."""
         return self._last_error
 
-    def begin_with(self, preface: bytes) -> None:
+    def set_preface(self, preface: bytes) -> None:
         """Write *preface* together with the first lines that a sink accepts; never, if there are none."""
         self._preface = preface
         # Shadows the method until the preface is written, so that later calls cost nothing.
         self.__dict__["emit"] = self._emit_first
 
     @property
-    def has_begun(self) -> bool:
+    def has_written_preface(self) -> bool:
         """Whether a preface has been written."""
         return self._preface != b"" and "emit" not in self.__dict__
 
     def _emit_first(self, lines: bytes) -> bool:
-        with self._beginning:
-            if self.has_begun:
+        with self._preface_lock:
+            if self.has_written_preface:
                 return self.emit(lines)
-            taken = False
+            is_written = False
             try:
-                taken = Emitter.emit(self, self._preface + lines)
+                is_written = Emitter.emit(self, self._preface + lines)
             except BaseException:  # an interrupt: a sink may have written the preface
-                taken = True
+                is_written = True
                 raise
             finally:
                 # A sink that has written the preface must not get it again because another sink failed.
-                if taken or self._write_to_only is None:
+                if is_written or self._write_to_single_sink is None:
                     del self.__dict__["emit"]
-        return taken
+        return is_written
 
     def emit(self, lines: bytes) -> bool:
         """Write *lines* to every sink. Returns False if a sink failed."""
-        if self._write_to_only is not None:
+        if self._write_to_single_sink is not None:
             try:
-                self._write_to_only(lines)
+                self._write_to_single_sink(lines)
             except Exception as error:  # noqa: BLE001 - a sink is the user's code
-                return self._lose(lines, error)
+                return self._record_loss(lines, error)
             return True
-        taken = True
+        is_written = True
         for sink in self._sinks:
             try:
                 sink.write(lines)
             except Exception as error:  # noqa: BLE001 - a sink is the user's code
-                taken = self._lose(lines, error)
-        return taken
+                is_written = self._record_loss(lines, error)
+        return is_written
 
-    def _lose(self, lines: bytes, error: Exception) -> bool:
+    def _record_loss(self, lines: bytes, error: Exception) -> bool:
         with self._lock:
             self._lost += lines.count(b"\n")
             self._last_error = error
@@ -87,4 +87,4 @@ class Emitter:
             try:
                 sink.close()
             except Exception as error:  # noqa: BLE001 - the other sinks must be closed, too
-                self._lose(b"\n", error)
+                self._record_loss(b"\n", error)

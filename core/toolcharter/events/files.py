@@ -23,15 +23,15 @@ else:
     gzip = lazy("gzip")
     lzma = lazy("lzma")
 
-LONGEST_LINE = 1 << 24
+MAX_LINE_BYTES = 1 << 24
 """In bytes. A longer line is returned in pieces, none of which is an event."""
-XZ_MEMORY = 1 << 28
+MAX_XZ_MEMORY = 1 << 28
 """The memory limit of decompression, in bytes. A file that requires more is not read; it could ask for gigabytes."""
 STANDARD_INPUT = "-"
-_STEP = 2000
-_BLOCK = 1 << 16
-_NOT_READ = (".zst", ".lz4", ".Z")
-_PACKED = r"(?:\.(?:gz|bz2|xz|zst|lz4|Z))?"
+_PROGRESS_LINES = 2000
+_BLOCK_BYTES = 1 << 16
+_UNSUPPORTED_SUFFIXES = (".zst", ".lz4", ".Z")
+_COMPRESSED_SUFFIX = r"(?:\.(?:gz|bz2|xz|zst|lz4|Z))?"
 
 
 class EventLine(NamedTuple):
@@ -57,7 +57,7 @@ def event_lines(files: Sequence[str], on_progress: Callable[[int], object] | Non
     for name in files:
         file_size(name)  # Raises for a file that cannot be read, before the first line is yielded.
     for name in files:
-        yield from _lines_of(name, on_progress)
+        yield from _read_lines(name, on_progress)
 
 
 def file_size(name: str) -> int:
@@ -68,7 +68,7 @@ def file_size(name: str) -> int:
     """
     if name == STANDARD_INPUT:
         return 0
-    if Path(name).suffix in _NOT_READ:
+    if Path(name).suffix in _UNSUPPORTED_SUFFIXES:
         raise unreadable(
             name, "this compression is not supported.", "Decompress it, and read it from standard input: '-'."
         )
@@ -91,7 +91,7 @@ def with_rotated(name: str) -> list[str]:
     beside = [other.name for other in path.parent.glob("*") if other.name.startswith(begins)]
     if not beside:  # the usual case: a toolbox calls this for each file that it writes to
         return [name]
-    form = re.compile(rf"{re.escape(path.name)}(?:\.(\d{{1,4}})|[.-](\d{{4}}-?\d\d-?\d\d[\d-]*)){_PACKED}")
+    form = re.compile(rf"{re.escape(path.name)}(?:\.(\d{{1,4}})|[.-](\d{{4}}-?\d\d-?\d\d[\d-]*)){_COMPRESSED_SUFFIX}")
     found = [match for other in beside if (match := form.fullmatch(other))]
     dated = sorted(match[0] for match in found if match[2])
     numbered = sorted((match for match in found if match[1]), key=lambda match: -int(match[1]))
@@ -108,43 +108,43 @@ def unreadable(name: str, what: str, fix: str = "") -> ConfigurationError:
     return ConfigurationError([Fault(name, "", what, fix)])
 
 
-def _lines_of(name: str, on_progress: Callable[[int], object] | None) -> Iterator[EventLine]:
+def _read_lines(name: str, on_progress: Callable[[int], object] | None) -> Iterator[EventLine]:
     done = 0
     with ExitStack() as stack:
         file = sys.stdin.buffer if name == STANDARD_INPUT else stack.enter_context(Path(name).open("rb"))
-        stream = _plain(name, file)
+        stream = _open_decompressed(name, file)
         try:
-            for number, raw in enumerate(iter(lambda: stream.readline(LONGEST_LINE), b""), 1):
+            for number, raw in enumerate(iter(lambda: stream.readline(MAX_LINE_BYTES), b""), 1):
                 yield EventLine(name, number, raw)
-                if on_progress is not None and number % _STEP == 0 and name != STANDARD_INPUT:
+                if on_progress is not None and number % _PROGRESS_LINES == 0 and name != STANDARD_INPUT:
                     on_progress(file.tell() - done)
                     done = file.tell()
         except (OSError, EOFError, lzma.LZMAError) as error:
             raise unreadable(name, f"cannot be read to its end: {error}.") from error
 
 
-def _plain(name: str, file: BinaryIO) -> BinaryIO | io.BufferedIOBase:
+def _open_decompressed(name: str, file: BinaryIO) -> BinaryIO | io.BufferedIOBase:
     match Path(name).suffix:
         case ".gz":
             return gzip.open(file)
         case ".bz2":
             return bz2.open(file)
         case ".xz":
-            return io.BufferedReader(_Xz(file), _BLOCK)
+            return io.BufferedReader(_XzReader(file), _BLOCK_BYTES)
         case _:
             return file
 
 
-class _Xz(io.RawIOBase):
+class _XzReader(io.RawIOBase):
     """Decompresses the streams of an .xz file with a memory limit, which `lzma.open` does not have."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
-        self._begin(b"")
+        self._start_stream(b"")
 
-    def _begin(self, rest: bytes) -> None:
+    def _start_stream(self, rest: bytes) -> None:
         self._rest = rest
-        self._stream = lzma.LZMADecompressor(memlimit=XZ_MEMORY)
+        self._stream = lzma.LZMADecompressor(memlimit=MAX_XZ_MEMORY)
 
     def readable(self) -> bool:
         """Return True, for `BufferedReader`."""
@@ -158,9 +158,9 @@ class _Xz(io.RawIOBase):
                 rest = self._next_stream(self._stream.unused_data)
                 if not rest:
                     return 0
-                self._begin(rest)
+                self._start_stream(rest)
             if self._stream.needs_input and not self._rest:
-                self._rest = self._file.read(_BLOCK)
+                self._rest = self._file.read(_BLOCK_BYTES)
                 if not self._rest:
                     raise EOFError("it ends within compressed data")
             found, self._rest = self._stream.decompress(self._rest, len(view)), b""
@@ -171,6 +171,6 @@ class _Xz(io.RawIOBase):
     def _next_stream(self, rest: bytes) -> bytes:
         """Skip the zeros that may follow a stream. Returns the beginning of the next stream; empty at the end."""
         while not (rest := rest.lstrip(b"\0")):
-            if not (rest := self._file.read(_BLOCK)):
+            if not (rest := self._file.read(_BLOCK_BYTES)):
                 return b""
         return rest

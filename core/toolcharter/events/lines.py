@@ -105,7 +105,7 @@ class LineFormat:
 
     def frame(self, event: str, caller: Caller, fields: Mapping[str, Any]) -> bytes:
         """Return `toolbox.open` or `toolbox.close`, with *fields* in the contract's order."""
-        base = b',"call_id":null,"parent_id":null%snull,%s' % (self._who(caller), _NO_CALL)
+        base = b',"call_id":null,"parent_id":null%snull,%s' % (self._caller_fields(caller), _NO_CALL)
         return b"".join(
             (
                 _head(event, "info"),
@@ -119,9 +119,9 @@ class LineFormat:
 
     def for_tool(self, tool: str, plugin: str | None, caller: Caller) -> "ToolLines":
         """Return the format of one tool's events for *caller*."""
-        return ToolLines(self._who(caller) + _json(tool), _json(plugin), self._seq, self._clock)
+        return ToolLines(self._caller_fields(caller) + _json(tool), _json(plugin), self._seq, self._clock)
 
-    def _who(self, caller: Caller) -> bytes:
+    def _caller_fields(self, caller: Caller) -> bytes:
         """Return the fields from `session` up to the name of the tool. Cached, because a caller has many tools."""
         known = self._callers.get(caller)
         if known is None:
@@ -141,10 +141,10 @@ class LineFormat:
 class ToolLines:
     """The event lines of one tool and one caller, with their constant fields encoded."""
 
-    __slots__ = ("_clock", "_plugin", "_seq", "_who")
+    __slots__ = ("_caller_fields", "_clock", "_plugin", "_seq")
 
     def __init__(self, who: bytes, plugin: bytes, seq: "count[int]", clock: Clock) -> None:
-        self._who = who + b',"action":'
+        self._caller_fields = who + b',"action":'
         self._plugin = b',"plugin":' + plugin + b',"args":'
         self._seq = seq
         self._clock = clock
@@ -154,7 +154,7 @@ class ToolLines:
         parent = b"null" if parent_id is None else _json(parent_id)
         doing = b"null" if action is None else _json(action)
         return b"".join(
-            (b',"call_id":', _json(call_id), b',"parent_id":', parent, self._who, doing, self._plugin, args)
+            (b',"call_id":', _json(call_id), b',"parent_id":', parent, self._caller_fields, doing, self._plugin, args)
         )
 
     def before(self, tail: bytes) -> bytes:

@@ -36,7 +36,7 @@ Raises:
 """
 
 
-class Wanted(NamedTuple):
+class PendingNotification(NamedTuple):
     """A notification to send about a call."""
 
     entry: Notify
@@ -65,12 +65,12 @@ class LogSender:
 
     def send(self, item: Deliverable, _pause: Pause) -> None:
         """Log one record. Its attribute `notification` has the payload that a channel would get."""
-        told = item.fields.get
+        field = item.fields.get
         if isinstance(item, Message):
-            text, values = "message to %r from agent %r: %r", [item.to, told("agent"), item.text]
+            text, values = "message to %r from agent %r: %r", [item.to, field("agent"), item.text]
         else:
             text = "%r: tool %r, action %r, outcome %r, reason %r, call %r"
-            values = [item.match, *map(told, ("tool", "action", "outcome", "reason", "call_id"))]
+            values = [item.match, *map(field, ("tool", "action", "outcome", "reason", "call_id"))]
         # A single name, so that no field of an event can clash with an attribute of the record.
         self._logger.warning(text, *values, extra={"notification": item.payload()})
 
@@ -95,15 +95,15 @@ class Notifier:
         queue_max: int = QUEUE_MAX,
         pause: Pause | None = None,
     ) -> None:
-        self.entries = _unique(entries)
+        self.entries = _deduplicate(entries)
         """The entries without duplicates: equal entries of a profile, its parents and the ceilings count once."""
-        self._openers = _openers(self.entries, open_channel)
+        self._openers = _sender_openers(self.entries, open_channel)
         numbered = [*enumerate(self.entries, 1)]
         self._by_outcome = {
             outcome: tuple((number, entry) for number, entry in numbered if outcome in entry.outcomes)
             for outcome in get_args(Outcome)
         }
-        self._open_lane = partial(DeliveryQueue[Notification], limit=queue_max, pause=pause)
+        self._make_queue = partial(DeliveryQueue[Notification], limit=queue_max, pause=pause)
         self._closed = False
         self._begin()
         renew_in_child(self)
@@ -112,8 +112,10 @@ class Notifier:
         self._losses = Losses()
         # Part of each delivery's identifier: calls may share an identifier, and a caller who chooses one must not be
         # able to make a receiver take a notification for a repetition.
-        self._run, self._offered = os.urandom(6).hex(), count(1)
-        self._lanes = {lane: self._open_lane(opener, self._losses) for lane, opener in self._openers.items()}
+        self._run_id, self._offered = os.urandom(6).hex(), count(1)
+        self._queues = {
+            destination: self._make_queue(opener, self._losses) for destination, opener in self._openers.items()
+        }
 
     def renew(self) -> None:
         """Replace queues, threads and locks in a forked child, where those of the parent do not work."""
@@ -130,7 +132,7 @@ class Notifier:
         """Why the last lost notification was lost."""
         return self._losses.last_error
 
-    def wanting(self, outcome: Outcome, matched: Callable[[Notify], str | None]) -> list[Wanted]:
+    def pending_for(self, outcome: Outcome, matched: Callable[[Notify], str | None]) -> list[PendingNotification]:
         """Return the notifications to send about a call.
 
         Args:
@@ -140,43 +142,43 @@ class Notifier:
         """
         found = []
         for number, entry in self._by_outcome[outcome]:
-            match = _asked(matched, entry)
+            match = _match_or_unjudged(matched, entry)
             if match is not None:
-                found.append(Wanted(entry, match, number))
+                found.append(PendingNotification(entry, match, number))
         return found
 
-    def offer(self, wanted: Wanted, fields: Mapping[str, Any]) -> None:
+    def offer(self, pending: PendingNotification, fields: Mapping[str, Any]) -> None:
         """Queue one notification for delivery. Never waits and never raises.
 
         Args:
-            wanted: From `wanting`.
+            pending: From `pending_for`.
             fields: The scrubbed fields of the call's closing event. The caller must not change them any more.
         """
-        delivery = f"{fields.get('call_id')}-{wanted.number}-{self._run}-{next(self._offered)}"
-        self._lanes[_lane(wanted.entry)].offer(Notification(fields, wanted.match, delivery))
+        delivery = f"{fields.get('call_id')}-{pending.number}-{self._run_id}-{next(self._offered)}"
+        self._queues[_destination_of(pending.entry)].offer(Notification(fields, pending.match, delivery))
 
     def close(self, timeout_s: float = DRAIN_S) -> None:
         """Deliver what is queued. Notifications that are not delivered within *timeout_s* seconds count as lost."""
         self._closed = True
         end = monotonic() + timeout_s
-        for lane in self._lanes.values():
-            lane.close(max(0.0, end - monotonic()))
+        for queue in self._queues.values():
+            queue.close(max(0.0, end - monotonic()))
 
 
-def _asked(matched: Callable[[Notify], str | None], entry: Notify) -> str | None:
+def _match_or_unjudged(matched: Callable[[Notify], str | None], entry: Notify) -> str | None:
     try:
         return matched(entry)
     except Exception:  # noqa: BLE001 - the call has ended: a failed match must not raise, nor drop the notification
         return NOT_JUDGED
 
 
-def _lane(entry: Notify) -> Destination:
+def _destination_of(entry: Notify) -> Destination:
     if entry.deliver == LOG:
         return Destination(LOG, "", entry.place.rsplit(":", 2)[0])
     return Destination(entry.deliver, entry.url or "", "")
 
 
-def _openers(
+def _sender_openers(
     entries: Iterable[Notify], open_channel: OpenChannel
 ) -> dict[Destination, Callable[[], Sender[Notification]]]:
     """Return for each destination the function by which its thread opens a sender.
@@ -188,8 +190,8 @@ def _openers(
     faults: list[Fault] = []
     for entry in entries:
         try:
-            if (lane := _lane(entry)) not in openers:
-                openers[lane] = LogSender if entry.deliver == LOG else open_channel(entry).connect
+            if (destination := _destination_of(entry)) not in openers:
+                openers[destination] = LogSender if entry.deliver == LOG else open_channel(entry).connect
         except ConfigurationError as error:
             faults.extend(error.faults)
     if faults:
@@ -197,15 +199,15 @@ def _openers(
     return openers
 
 
-def _unique(entries: Iterable[Notify]) -> tuple[Notify, ...]:
+def _deduplicate(entries: Iterable[Notify]) -> tuple[Notify, ...]:
     """Remove duplicates from *entries*; the first of equal entries stays."""
     found: dict[Hashable, Notify] = {}
     for entry in entries:
-        found.setdefault(_identity(entry), entry)
+        found.setdefault(_entry_key(entry), entry)
     return tuple(found.values())
 
 
-def _identity(entry: Notify) -> Hashable:
+def _entry_key(entry: Notify) -> Hashable:
     # Rules with the same text differ if their conditions differ. The reason that a rule would deny with does not
     # matter.
     rules = frozenset((rule.text, json.dumps(rule.when, sort_keys=True, default=dict)) for rule in entry.match)

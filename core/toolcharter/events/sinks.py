@@ -29,7 +29,7 @@ else:
 
 STALL_S = 1.0
 """How long a write may wait for the reader of a pipe, or for another writer to end its line, in seconds."""
-LOOK_S = 0.001
+CHECK_INTERVAL_S = 0.001
 """The interval at which a file sink checks whether its file was renamed or removed, in seconds."""
 TORN_S = 0.05
 """A last line without an end counts as torn if the file does not grow for this time, in seconds."""
@@ -59,7 +59,7 @@ def open_sink(sink: SinkLike, extension: Callable[[str], Sink]) -> Sink:
     if not isinstance(sink, str):
         if callable(getattr(sink, "write", None)):
             return sink
-        raise _fault(repr(sink), "the event sink is not understood", "Give a URL, a function or a sink.")
+        raise _sink_error(repr(sink), "the event sink is not understood", "Give a URL, a function or a sink.")
     scheme, _, rest = sink.partition(":")
     if sink in {"stderr", "stderr:"}:
         return DescriptorSink(2)
@@ -68,7 +68,7 @@ def open_sink(sink: SinkLike, extension: Callable[[str], Sink]) -> Sink:
     if scheme == "file" and rest:
         return _open_file(sink, rest)
     if scheme in CORE_SCHEMES:
-        raise _fault(sink, "the event sink is not understood", "Known: stderr:, file:PATH, structlog:.")
+        raise _sink_error(sink, "the event sink is not understood", "Known: stderr:, file:PATH, structlog:.")
     return extension(sink)
 
 
@@ -79,7 +79,7 @@ class DescriptorSink:
         self._descriptor = descriptor
         self._lock = threading.Lock()
         self._torn = False
-        self._look_again = inf
+        self._next_check = inf
         """When a write must next check whether its file was replaced, on `time.monotonic`'s clock."""
         try:
             # A reader at the other end may stop reading; a file on a disk cannot.
@@ -89,9 +89,9 @@ class DescriptorSink:
 
     def write(self, lines: bytes) -> None:
         """Write *lines*, to a file with one system call. After a torn line, begin on a new line."""
-        if self._may_stall or self._torn or monotonic() >= self._look_again:
+        if self._may_stall or self._torn or monotonic() >= self._next_check:
             with self._lock:  # because of several system calls
-                self._follow()
+                self._reopen_if_replaced()
                 self._write_all(b"\n" + lines if self._torn else lines)
             return
         written = os.write(self._descriptor, lines)
@@ -113,7 +113,7 @@ class DescriptorSink:
             raise
         self._torn = False
 
-    def _follow(self) -> None:
+    def _reopen_if_replaced(self) -> None:
         """Switch to a new file if the current one was replaced."""
 
     def _wait_for_reader(self, give_up: float) -> None:
@@ -130,57 +130,57 @@ class FileSink(DescriptorSink):
     """Appends lines to a file, each half of a call with one `O_APPEND` write.
 
     A written line survives a crash of the process. If the file was renamed or removed, as by log rotation, the next
-    line goes to a new file of the same name. The sink checks that at most every `LOOK_S` seconds.
+    line goes to a new file of the same name. The sink checks that at most every `CHECK_INTERVAL_S` seconds.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._place = os.path.abspath(path)  # noqa: PTH100 - text; and the process may change its folder
-        super().__init__(_opened(path))
-        self._has_looked = False
+        self._absolute_path = os.path.abspath(path)  # noqa: PTH100 - text; and the process may change its folder
+        super().__init__(_open_to_append(path))
+        self._has_checked_torn = False
         """Whether the sink has checked if the existing file ends with a torn line."""
         if not self._may_stall:
             os.set_blocking(self._descriptor, True)
-            self._look_again = 0.0
+            self._next_check = 0.0
 
-    def _follow(self) -> None:
+    def _reopen_if_replaced(self) -> None:
         if self._may_stall:
             return
         try:
-            is_there = os.path.samestat(os.stat(self._place), os.fstat(self._descriptor))  # noqa: PTH116 - the path is text
+            is_there = os.path.samestat(os.stat(self._absolute_path), os.fstat(self._descriptor))  # noqa: PTH116 - the path is text
         except FileNotFoundError:
             is_there = False
         except PermissionError:  # The process has dropped rights since it opened the file, but may still write to it.
             is_there = True
         if is_there:
-            if not self._has_looked:
-                self._torn, self._has_looked = _is_torn(self._place), True
-            self._look_again = monotonic() + LOOK_S
+            if not self._has_checked_torn:
+                self._torn, self._has_checked_torn = _is_torn(self._absolute_path), True
+            self._next_check = monotonic() + CHECK_INTERVAL_S
             return
-        replacement = _opened(self._place)
+        replacement = _open_to_append(self._absolute_path)
         try:
             if not stat.S_ISREG(os.fstat(replacement).st_mode):
                 raise OSError(
                     errno.EINVAL,
                     "the file of the event stream was replaced by something that is no regular file",
-                    self._place,
+                    self._absolute_path,
                 )
             os.set_blocking(replacement, True)
-            self._leave()
+            self._finish_old_file()
             # Keep the descriptor's number, because other threads may be about to write to it.
             os.dup2(replacement, self._descriptor, inheritable=False)
         finally:
             os.close(replacement)
-        self._torn, self._has_looked = _is_torn(self._place), True
-        self._look_again = monotonic() + LOOK_S
+        self._torn, self._has_checked_torn = _is_torn(self._absolute_path), True
+        self._next_check = monotonic() + CHECK_INTERVAL_S
 
-    def _leave(self) -> None:
+    def _finish_old_file(self) -> None:
         """Finish the work on the file that was replaced."""
 
     def close(self) -> None:
         """Close the file."""
         with self._lock:
-            self._look_again = inf
+            self._next_check = inf
             descriptor = self._descriptor
             self._descriptor = -1  # a late line must not go to another file that gets this number
             os.close(descriptor)
@@ -215,7 +215,7 @@ class GroupSyncedFileSink(_SyncedFileSink):
         self._flusher: threading.Thread | None = None
         self._failed: OSError | None = None
 
-    def _leave(self) -> None:
+    def _finish_old_file(self) -> None:
         os.fdatasync(self._descriptor)
 
     def write(self, lines: bytes) -> None:
@@ -296,7 +296,7 @@ class StructlogSink:
         """Do nothing: there is nothing to release."""
 
 
-def _opened(path: str | Path) -> int:
+def _open_to_append(path: str | Path) -> int:
     # O_NONBLOCK: opening a named pipe without a reader fails instead of waiting.
     return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
 
@@ -328,19 +328,19 @@ def _open_file(url: str, rest: str) -> FileSink:
     options: Mapping[str, str] = dict(parse_qsl(query, keep_blank_values=True))
     sync = options.get("sync", "none")
     if set(options) - {"sync"} or sync not in _FILE_SINKS:
-        raise _fault(url, f"the options {query!r} are not understood", "Known: ?sync=group, ?sync=each.")
+        raise _sink_error(url, f"the options {query!r} are not understood", "Known: ?sync=group, ?sync=each.")
     if path.startswith("//"):
         host, _, path = path[2:].partition("/")
         if host not in {"", "localhost"}:
-            raise _fault(url, f"a file cannot lie on the host {host!r}", "Write file:PATH or file:///PATH.")
+            raise _sink_error(url, f"a file cannot lie on the host {host!r}", "Write file:PATH or file:///PATH.")
         path = "/" + path
     try:
         return _FILE_SINKS[sync](Path(unquote(path)))
     except (OSError, ValueError) as error:
-        told = getattr(error, "strerror", None) or str(error)
+        problem = getattr(error, "strerror", None) or str(error)
         fix = _FIXES.get(getattr(error, "errno", 0), "Name a file that can be created or appended to.")
-        raise _fault(url, f"the file cannot be opened for appending: {told}", fix) from error
+        raise _sink_error(url, f"the file cannot be opened for appending: {problem}", fix) from error
 
 
-def _fault(url: str, what: str, fix: str) -> ConfigurationError:
+def _sink_error(url: str, what: str, fix: str) -> ConfigurationError:
     return ConfigurationError([Fault("events", "", f"{what}: {url!r}" if url not in what else what, fix)])

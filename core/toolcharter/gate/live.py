@@ -111,7 +111,7 @@ class LiveToolbox:
         self._first = _folded(plan.discovered.fingerprints)
         """The first fingerprint of each discovered tool in this session, by its name without case, as rules name it."""
         self._current = build_tools_into(base.child(), plan, caller, base=base)
-        base.emitter.begin_with(base.announce(caller, plan.loaded.distributions))
+        base.emitter.set_preface(base.announce(caller, plan.loaded.distributions))
         late.answer_with(self._look_again)
 
     @property
@@ -250,10 +250,10 @@ class LiveToolbox:
             raise
         # For events of plugins' tools outside calls.
         base.digest, base.lines = child.digest, child.lines
-        if base.emitter.has_begun:
+        if base.emitter.has_written_preface:
             base.emitter.emit(base.announce(self._caller, plan.loaded.distributions))
         else:
-            base.emitter.begin_with(base.announce(self._caller, plan.loaded.distributions))
+            base.emitter.set_preface(base.announce(self._caller, plan.loaded.distributions))
         self._first = {**_folded(plan.discovered.fingerprints), **self._first}
         self._retire(old)
 

@@ -356,7 +356,7 @@ class ToolboxState:
 
     def _close_emitter(self) -> None:
         """Write the event `toolbox.close`, if any other event was written, and close the sinks."""
-        if self.emitter.has_begun:
+        if self.emitter.has_written_preface:
             elapsed_ms = round((monotonic() - self._opened_at) * 1000, 2)
             closed = {"elapsed_ms": elapsed_ms, "lost": self.emitter.lost}
             self.emitter.emit(self.lines.frame(TOOLBOX_CLOSE, self.opened_for, closed))

@@ -96,7 +96,7 @@ def test_xz_streams_one_after_the_other_are_one_file(tmp_path, monkeypatch) -> N
 
 def test_an_xz_file_cannot_ask_for_any_memory(tmp_path, monkeypatch, run, desk) -> None:
     """Its header says how much is needed to decompress it."""
-    monkeypatch.setattr(files, "XZ_MEMORY", 1 << 20)
+    monkeypatch.setattr(files, "MAX_XZ_MEMORY", 1 << 20)
     (desk / "e.xz").write_bytes(lzma.compress(after(), preset=6))
 
     result = run("events", "stats", "e.xz")
@@ -121,7 +121,7 @@ def test_rotated_files_are_read_oldest_first(run, desk) -> None:
 
 def test_lines_longer_than_any_event_come_in_pieces(tmp_path, monkeypatch) -> None:
     """Memory does not grow with a line, of a compressed file neither."""
-    monkeypatch.setattr(files, "LONGEST_LINE", 4)
+    monkeypatch.setattr(files, "MAX_LINE_BYTES", 4)
     (tmp_path / "e.gz").write_bytes(gzip.compress(b"abcdefghij\nk\n"))
 
     assert [line.raw for line in event_lines([str(tmp_path / "e.gz")])] == [b"abcd", b"efgh", b"ij\n", b"k\n"]

@@ -48,13 +48,13 @@ def told(losses: Losses) -> tuple[int, str]:
 def test_close_waits_for_what_is_under_way(held: Held) -> None:
     """Everything that was offered arrives, in order, and nothing was lost."""
     losses = Losses()
-    lane = DeliveryQueue[str](lambda: held, losses)
+    queue = DeliveryQueue[str](lambda: held, losses)
     for item in ("a", "b", "c"):
-        lane.offer(item)
+        queue.offer(item)
     held.arrived.acquire()
     threading.Timer(0.01, held.let_go.set).start()
 
-    lane.close(PATIENCE_S)
+    queue.close(PATIENCE_S)
 
     assert (held.sent, told(losses)) == (["a", "b", "c"], (0, "None"))
     assert held.closed.wait(PATIENCE_S)
@@ -63,15 +63,15 @@ def test_close_waits_for_what_is_under_way(held: Held) -> None:
 def test_a_full_queue_loses_what_comes_next(held: Held) -> None:
     """Up to the limit items wait beside the one in hand; another is counted, and its offerer goes on."""
     losses = Losses()
-    lane = DeliveryQueue[str](lambda: held, losses, limit=2)
-    lane.offer("in hand")
+    queue = DeliveryQueue[str](lambda: held, losses, limit=2)
+    queue.offer("in hand")
     held.arrived.acquire()
 
     for item in ("waits", "waits too", "one too many"):
-        lane.offer(item)
+        queue.offer(item)
     before = told(losses)
     held.let_go.set()
-    lane.close(PATIENCE_S)
+    queue.close(PATIENCE_S)
 
     assert before == (1, "2 items are waiting already")
     assert (held.sent, losses.count) == (["in hand", "waits", "waits too"], 1)
@@ -80,14 +80,14 @@ def test_a_full_queue_loses_what_comes_next(held: Held) -> None:
 def test_what_is_left_at_the_end_is_lost(held: Held) -> None:
     """Time is up: the item in hand and those behind it count once, whatever becomes of them later."""
     losses = Losses()
-    lane = DeliveryQueue[Any](lambda: held, losses)
+    queue = DeliveryQueue[Any](lambda: held, losses)
     for item in (RuntimeError("late"), "b", "c"):
-        lane.offer(item)
+        queue.offer(item)
     held.arrived.acquire()
 
-    lane.close(0)
-    lane.close(0)
-    lane.offer("after the end")
+    queue.close(0)
+    queue.close(0)
+    queue.offer("after the end")
     held.let_go.set()
     assert held.closed.wait(PATIENCE_S)
 
@@ -108,11 +108,11 @@ def test_the_end_wakes_a_sender_that_pauses() -> None:
             closed.set()
 
     losses = Losses()
-    lane = DeliveryQueue[str](Pausing, losses)
-    lane.offer("a")
+    queue = DeliveryQueue[str](Pausing, losses)
+    queue.offer("a")
     assert pausing.wait(PATIENCE_S)
 
-    lane.close(0)
+    queue.close(0)
     assert closed.wait(PATIENCE_S)
 
     assert (woken, told(losses)) == ([True], (1, "1 items were not delivered before the end"))
@@ -124,12 +124,12 @@ def test_the_end_wakes_a_sender_that_pauses() -> None:
 def test_an_item_that_cannot_be_delivered_stops_no_other(error: BaseException, held: Held) -> None:
     """It is counted with its error, which holds on to no frames; the next one is delivered."""
     losses = Losses()
-    lane = DeliveryQueue[Any](lambda: held, losses)
+    queue = DeliveryQueue[Any](lambda: held, losses)
     held.let_go.set()
 
-    lane.offer(error)
-    lane.offer("b")
-    lane.close(PATIENCE_S)
+    queue.offer(error)
+    queue.offer("b")
+    queue.close(PATIENCE_S)
 
     assert (held.sent, losses.count, losses.last_error) == (["b"], 1, error)
     assert error.__traceback__ is None
@@ -145,12 +145,12 @@ def test_a_sender_that_cannot_be_opened_is_tried_again(held: Held) -> None:
             raise missing.pop()
         return held
 
-    lane = DeliveryQueue[str](open_sender, losses)
+    queue = DeliveryQueue[str](open_sender, losses)
     held.let_go.set()
 
-    lane.offer("a")
-    lane.offer("b")
-    lane.close(PATIENCE_S)
+    queue.offer("a")
+    queue.offer("b")
+    queue.close(PATIENCE_S)
 
     assert (held.sent, told(losses)) == (["b"], (1, "no such file"))
 
@@ -158,27 +158,27 @@ def test_a_sender_that_cannot_be_opened_is_tried_again(held: Held) -> None:
 def test_a_sender_that_can_never_be_opened() -> None:
     """Each item counts as lost, and closing does not wait for any."""
     losses = Losses()
-    lane = DeliveryQueue[str](lambda: (_ for _ in ()).throw(OSError("no such file")), losses)
+    queue = DeliveryQueue[str](lambda: (_ for _ in ()).throw(OSError("no such file")), losses)
 
-    lane.offer("a")
-    lane.close(PATIENCE_S)
+    queue.offer("a")
+    queue.close(PATIENCE_S)
 
-    assert (lane._worker, told(losses)) == (None, (1, "no such file"))
+    assert (queue._worker, told(losses)) == (None, (1, "no such file"))
 
 
 def test_a_thread_that_only_lingers_has_nothing_to_lose() -> None:
     """No time to see the thread end: what counts is what it has not delivered."""
     losses = Losses()
-    lane = DeliveryQueue[str](Held, losses)
-    lane._worker = threading.current_thread()
+    queue = DeliveryQueue[str](Held, losses)
+    queue._worker = threading.current_thread()
 
-    lane.close(0)
+    queue.close(0)
 
     assert told(losses) == (0, "None")
 
 
 def test_an_idle_thread_ends_and_the_next_item_starts_another() -> None:
-    """A lane that nobody closes leaves no thread behind."""
+    """A queue that nobody closes leaves no thread behind."""
     threads: list[threading.Thread] = []
     closed = threading.Semaphore(0)
 
@@ -189,12 +189,12 @@ def test_an_idle_thread_ends_and_the_next_item_starts_another() -> None:
         def close(self) -> None:
             closed.release()
 
-    lane = DeliveryQueue[str](Noting, Losses(), linger_s=0)
+    queue = DeliveryQueue[str](Noting, Losses(), linger_s=0)
 
     for item in ("a", "b"):
-        lane.offer(item)
+        queue.offer(item)
         assert closed.acquire(timeout=PATIENCE_S)
-    lane.close(PATIENCE_S)
+    queue.close(PATIENCE_S)
 
     assert len(set(threads)) == 2
     assert all(thread.daemon for thread in threads)
@@ -203,14 +203,14 @@ def test_an_idle_thread_ends_and_the_next_item_starts_another() -> None:
 def test_no_thread_can_be_started(held: Held, monkeypatch) -> None:
     """The item is counted as lost; the next one tries again."""
     losses = Losses()
-    lane = DeliveryQueue[str](lambda: held, losses)
+    queue = DeliveryQueue[str](lambda: held, losses)
     held.let_go.set()
 
     with monkeypatch.context() as patched:
         patched.setattr(threading.Thread, "start", lambda _: (_ for _ in ()).throw(RuntimeError("no more threads")))
-        lane.offer("a")
-    lane.offer("b")
-    lane.close(PATIENCE_S)
+        queue.offer("a")
+    queue.offer("b")
+    queue.close(PATIENCE_S)
 
     assert (held.sent, told(losses)) == (["b"], (1, "no more threads"))
 
@@ -218,8 +218,8 @@ def test_no_thread_can_be_started(held: Held, monkeypatch) -> None:
 def test_closing_a_lane_that_was_never_used() -> None:
     """Nothing was started, so there is nothing to wait for."""
     losses = Losses()
-    lane = DeliveryQueue[str](Held, losses)
+    queue = DeliveryQueue[str](Held, losses)
 
-    lane.close(PATIENCE_S)
+    queue.close(PATIENCE_S)
 
-    assert (lane._worker, told(losses)) == (None, (0, "None"))
+    assert (queue._worker, told(losses)) == (None, (0, "None"))

@@ -129,13 +129,13 @@ def test_a_plain_denial_has_the_fields_of_any_other_after(message, rule) -> None
 def test_so_many_callers_are_remembered_and_no_more() -> None:
     """A host may make up any number of sessions; what is forgotten is encoded anew."""
     format_ = LineFormat("p", "d")
-    first = format_.for_tool("t", "x", Caller(session="0"))._who
+    first = format_.for_tool("t", "x", Caller(session="0"))._caller_fields
 
     for number in range(2 * MAX_CALLERS):
         format_.for_tool("t", "x", Caller(session=str(number)))
         assert len(format_._callers) <= MAX_CALLERS == 256
 
-    assert format_.for_tool("t", "x", Caller(session="0"))._who == first
+    assert format_.for_tool("t", "x", Caller(session="0"))._caller_fields == first
 
 
 def test_so_many_denials_are_remembered_and_no_more() -> None:

@@ -16,7 +16,7 @@ from tests.rows import each_row
 import toolcharter_webhook
 from toolcharter.api.channel import Channel
 from toolcharter.errors import ConfigurationError
-from toolcharter.events.notify import LOGGER, NOT_JUDGED, Notifier, Wanted
+from toolcharter.events.notify import LOGGER, NOT_JUDGED, Notifier, PendingNotification
 from toolcharter.loader.openers import Opener, open_channel
 from toolcharter.profile.rules import parse_rule
 from toolcharter.profile.settings import Notify
@@ -63,7 +63,7 @@ def nothing(_: Notify) -> str | None:
 
 
 def tell(notifier: Notifier, fields: Any = FIELDS) -> None:
-    for wanted in notifier.wanting("denied", first_rule):
+    for wanted in notifier.pending_for("denied", first_rule):
         notifier.offer(wanted, fields)
 
 
@@ -159,7 +159,7 @@ def test_each_entry_that_matches_is_told_once(hook: Hook, caplog) -> None:
     ]
     notifier = notifier_of([entry("bash"), *entries])
 
-    for wanted in notifier.wanting("ok", lambda asked: None if asked == entry("bash") else first_rule(asked)):
+    for wanted in notifier.pending_for("ok", lambda asked: None if asked == entry("bash") else first_rule(asked)):
         notifier.offer(wanted, FIELDS)
     notifier.close(PATIENCE_S)
 
@@ -187,7 +187,7 @@ def test_one_file_cannot_crowd_out_what_another_asks_for(caplog) -> None:
     crowd = [entry("*" * stars)._replace(place=f"/ws/policy.yaml:{stars}:5") for stars in range(1, 30)]
     notifier = notifier_of([*crowd, own], queue_max=2)
 
-    for wanted in notifier.wanting("ok", first_rule):
+    for wanted in notifier.pending_for("ok", first_rule):
         notifier.offer(wanted, FIELDS)
     notifier.close(PATIENCE_S)
 
@@ -201,21 +201,22 @@ def test_entries_choose_outcomes() -> None:
     notifier = notifier_of([failures, all_calls])
 
     asked = [
-        tuple(wanted.entry for wanted in notifier.wanting(outcome, first_rule)) for outcome in ("ok", "error", "denied")
+        tuple(wanted.entry for wanted in notifier.pending_for(outcome, first_rule))
+        for outcome in ("ok", "error", "denied")
     ]
 
     assert asked == [(all_calls,), (failures, all_calls), (failures, all_calls)]
-    assert notifier.wanting("ok", nothing) == []
-    assert notifier_of([failures]).wanting("ok", lambda _: pytest.fail("asked")) == []
+    assert notifier.pending_for("ok", nothing) == []
+    assert notifier_of([failures]).pending_for("ok", lambda _: pytest.fail("asked")) == []
 
 
 def test_a_rule_that_cannot_be_judged_tells() -> None:
     """A call whose arguments break the matching does not thereby pass unnoticed."""
     notifier = notifier_of([PUSHES])
 
-    wanted = notifier.wanting("ok", lambda asked: asked.match[1].text)
+    wanted = notifier.pending_for("ok", lambda asked: asked.match[1].text)
 
-    assert wanted == [Wanted(PUSHES, NOT_JUDGED, 1)]
+    assert wanted == [PendingNotification(PUSHES, NOT_JUDGED, 1)]
 
 
 SCHEMA = {"remote": {"const": "origin"}}
@@ -368,7 +369,7 @@ from toolcharter.profile.settings import Notify
 from toolcharter.api.channel import Channel
 
 def tell(call_id):
-    for wanted in notifier.wanting("ok", lambda entry: "git"):
+    for wanted in notifier.pending_for("ok", lambda entry: "git"):
         notifier.offer(wanted, {"call_id": call_id})
 
 signal.alarm(300)
@@ -383,7 +384,7 @@ if child == 0:
     signal.alarm(300)
     tell("child")
     notifier.close(60)
-    closed.offer(notifier.wanting("ok", lambda entry: "git")[0], {})
+    closed.offer(notifier.pending_for("ok", lambda entry: "git")[0], {})
     print("child lost", notifier.lost, closed.lost, flush=True)
     os._exit(0)
 status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
@@ -419,14 +420,14 @@ def test_what_a_forked_process_forgets(hook: Hook) -> None:
     assert hook.arrived.acquire(timeout=PATIENCE_S)
     tell(notifier)
     tell(notifier)
-    lanes, lost = notifier._lanes, notifier.lost
+    lanes, lost = notifier._queues, notifier.lost
 
     notifier.renew()
     notifier.close(PATIENCE_S)
-    closed = notifier._lanes
+    closed = notifier._queues
     notifier.renew()
 
-    assert (lost, notifier.lost, notifier._lanes is closed) == (1, 0, True)
+    assert (lost, notifier.lost, notifier._queues is closed) == (1, 0, True)
     assert set(lanes.values()).isdisjoint(closed.values())
     for lane in lanes.values():
         lane.close(0)

@@ -22,7 +22,7 @@ from toolcharter.errors import ConfigurationError
 from toolcharter.events import sinks as sinks_module
 from toolcharter.events.emitter import Emitter
 from toolcharter.events.sinks import (
-    LOOK_S,
+    CHECK_INTERVAL_S,
     STALL_S,
     DescriptorSink,
     FileSink,
@@ -340,7 +340,7 @@ def test_a_line_that_another_process_has_torn_ends_there(tmp_path: Path) -> None
     sink.write(LINE)
     path.rename(tmp_path / "events.jsonl.1")
     path.write_bytes(b'{"n":')
-    time.sleep(2 * LOOK_S)
+    time.sleep(2 * CHECK_INTERVAL_S)
     sink.write(LINE)
     sink.close()
 
@@ -418,7 +418,7 @@ def test_a_descriptor_that_is_closed_is_a_loss() -> None:
 @pytest.mark.parametrize("gone", ["renamed", "removed", "replaced"])
 def test_after_a_rotation_the_next_line_goes_into_a_new_file(gone, sync, tmp_path: Path, monkeypatch) -> None:
     """Log rotation renames or removes the file; nothing tells the process, and nothing is lost."""
-    monkeypatch.setattr(sinks_module, "LOOK_S", 0.0)
+    monkeypatch.setattr(sinks_module, "CHECK_INTERVAL_S", 0.0)
     path, old = tmp_path / "events.jsonl", tmp_path / "events.jsonl.1"
     sink = open_sink(f"file:{path}?sync={sync}", refuse)
     sink.write(LINE)
@@ -439,7 +439,7 @@ def test_after_a_rotation_the_next_line_goes_into_a_new_file(gone, sync, tmp_pat
 
 def test_a_rotation_is_followed_wherever_the_process_goes(tmp_path: Path, monkeypatch) -> None:
     """A relative path means the folder in which the sink was opened."""
-    monkeypatch.setattr(sinks_module, "LOOK_S", 0.0)
+    monkeypatch.setattr(sinks_module, "CHECK_INTERVAL_S", 0.0)
     monkeypatch.chdir(tmp_path)
     sink = open_sink("file:events.jsonl", refuse)
     (tmp_path / "elsewhere").mkdir()
@@ -456,7 +456,7 @@ def test_a_rotation_is_followed_wherever_the_process_goes(tmp_path: Path, monkey
 @pytest.mark.parametrize("obstacle", ["folder", "pipe", "no folder"])
 def test_a_file_that_cannot_be_opened_again_is_a_loss(obstacle, tmp_path: Path, monkeypatch) -> None:
     """What stands in the file's place after a rotation, and is no file, takes no line; a file does again."""
-    monkeypatch.setattr(sinks_module, "LOOK_S", 0.0)
+    monkeypatch.setattr(sinks_module, "CHECK_INTERVAL_S", 0.0)
     path = tmp_path / "logs/events.jsonl"
     path.parent.mkdir()
     emitter = Emitter([open_sink(f"file:{path}", refuse)])
@@ -479,7 +479,7 @@ def test_a_file_that_cannot_be_opened_again_is_a_loss(obstacle, tmp_path: Path, 
 
 def test_a_process_that_may_no_longer_look_writes_on(tmp_path: Path, monkeypatch) -> None:
     """Who opens the file and then gives up rights keeps the file that it has open."""
-    monkeypatch.setattr(sinks_module, "LOOK_S", 0.0)
+    monkeypatch.setattr(sinks_module, "CHECK_INTERVAL_S", 0.0)
     sink = FileSink(tmp_path / "events.jsonl")
 
     def forbidden(*_: object) -> None:
@@ -495,7 +495,7 @@ def test_a_process_that_may_no_longer_look_writes_on(tmp_path: Path, monkeypatch
 
 def test_threads_that_write_during_rotations_lose_and_tear_no_line(tmp_path: Path, monkeypatch) -> None:
     """Every line is whole, in one file or the other."""
-    monkeypatch.setattr(sinks_module, "LOOK_S", 0.0)
+    monkeypatch.setattr(sinks_module, "CHECK_INTERVAL_S", 0.0)
     path = tmp_path / "events.jsonl"
     sink = FileSink(path)
 

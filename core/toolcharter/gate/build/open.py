@@ -173,7 +173,7 @@ def _opened(plan: Plan, state: ToolboxState, caller: Caller | None, *, framed: b
             plan = late.discover_late(plan, state, late.LateRuntime(state, is_live=False) if framed else None)
         toolbox = build_tools_into(state, plan, caller or Caller())
         if framed:
-            state.emitter.begin_with(state.announce(caller or Caller(), plan.loaded.distributions))
+            state.emitter.set_preface(state.announce(caller or Caller(), plan.loaded.distributions))
     except BaseException:
         state.close()
         raise

@@ -209,10 +209,10 @@ def notifications(notifier: "notify.Notifier", facts: ToolFacts) -> Callable[[Ca
             of_commands = unread and any(matcher.rule.prefix == "bash" for matcher in matchers[entry])
             return next(found, notify.NOT_JUDGED if of_commands else None)
 
-        found = notifier.wanting(outcome, matched)
+        found = notifier.pending_for(outcome, matched)
         if found:
             fields: dict[str, Any] = orjson.loads(lines.rstrip(b"\n").rpartition(b"\n")[2])
-            for wanted in found:
-                notifier.offer(wanted, fields)
+            for pending in found:
+                notifier.offer(pending, fields)
 
     return queue
