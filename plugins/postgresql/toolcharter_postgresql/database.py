@@ -55,7 +55,7 @@ class LimitedConnection(psycopg.Connection[Any]):
             TimedOut: The deadline has passed. The server may or may not have run the statement.
         """
         try:
-            return self._waited(gen)
+            return self._wait_within_deadline(gen)
         except TimedOut:
             self.pgconn.finish()
             raise
@@ -65,30 +65,30 @@ class LimitedConnection(psycopg.Connection[Any]):
                 self.pgconn.finish()
             raise
 
-    def _waited(self, gen: PQGen[T]) -> T:
+    def _wait_within_deadline(self, gen: PQGen[T]) -> T:
         poll = select.poll()
         try:
             wanted = next(gen)
-            poll.register(self.pgconn.socket, _events(wanted))
+            poll.register(self.pgconn.socket, _poll_events(wanted))
             while True:
                 left_s = remaining_s()
                 if left_s <= 0:
                     raise TimedOut("the time of the call is over")
                 found = poll.poll(min(left_s, 1.0) * 1000)
-                now = gen.send(_ready(found[0][1]) if found else Ready.NONE)
+                now = gen.send(_ready_state(found[0][1]) if found else Ready.NONE)
                 if now != wanted:
                     wanted = now
-                    poll.modify(self.pgconn.socket, _events(wanted))
+                    poll.modify(self.pgconn.socket, _poll_events(wanted))
         except StopIteration as end:
             result: T = end.value
             return result
 
 
-def _events(wanted: Wait) -> int:
+def _poll_events(wanted: Wait) -> int:
     return (select.POLLIN if wanted & Wait.R else 0) | (select.POLLOUT if wanted & Wait.W else 0)
 
 
-def _ready(events: int) -> Ready:
+def _ready_state(events: int) -> Ready:
     # psycopg learns of an error on the socket when it reads.
     readable = events & (select.POLLIN | select.POLLHUP | select.POLLERR | select.POLLNVAL)
     return Ready((Ready.R if readable else 0) | (Ready.W if events & select.POLLOUT else 0))
@@ -131,7 +131,7 @@ class PostgresqlDatabase(Database):
             isolation_level="AUTOCOMMIT",
             query_cache_size=500,
         )
-        event.listen(engine, "handle_error", _keep_others)
+        event.listen(engine, "handle_error", _keep_other_connections)
         return engine
 
     @override
@@ -178,13 +178,13 @@ class PostgresqlDatabase(Database):
         positions: dict[str, list[int]] = {}
         for position, word in enumerate(words, 1):
             positions.setdefault(word, []).append(min(position, _MAX_POSITION))
-        lexemes = [_quoted(_of_place(place))]
-        lexemes += [f"{_quoted(word)}:{','.join(map(str, at[:255]))}" for word, at in positions.items()]
+        lexemes = [_quote(_place_lexeme(place))]
+        lexemes += [f"{_quote(word)}:{','.join(map(str, at[:255]))}" for word, at in positions.items()]
         connection.execute(_WRITE_TEXT, {"record": record, "words": " ".join(lexemes)})
 
     @override
     def text_query(self, place: str, words: Iterable[str]) -> str:
-        return " & ".join(map(_quoted, (_of_place(place), *words)))
+        return " & ".join(map(_quote, (_place_lexeme(place), *words)))
 
     @classmethod
     @override
@@ -230,17 +230,17 @@ class PostgresqlDatabase(Database):
         return answer
 
 
-def _keep_others(context: sa.engine.ExceptionContext) -> None:
+def _keep_other_connections(context: sa.engine.ExceptionContext) -> None:
     """Keep the pool's other connections when one call has timed out."""
     if isinstance(context.original_exception, TimedOut):
         context.invalidate_pool_on_disconnect = False
 
 
-def _of_place(place: str) -> str:
+def _place_lexeme(place: str) -> str:
     # No word has a dot.
     return f".{place}"
 
 
-def _quoted(lexeme: str) -> str:
+def _quote(lexeme: str) -> str:
     doubled = lexeme.replace("\\", "\\\\").replace("'", "''")
     return f"'{doubled}'"

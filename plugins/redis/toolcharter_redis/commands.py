@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from toolcharter_redis.names import ScopeKeys, Value, change_of, index_entry
-from toolcharter_stores.sql.ordered import key_bytes
+from toolcharter_stores.sql.sort_keys import key_bytes
 
 
 class Meta(NamedTuple):

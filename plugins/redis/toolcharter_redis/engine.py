@@ -29,7 +29,7 @@ from toolcharter_redis.replacement import replace_all
 from toolcharter_redis.scripts import COMMIT, FORGET, LEASE, LOOK
 from toolcharter_redis.transaction import IndexBehind, MustRetry, RedisTransaction
 from toolcharter_stores.cipher import Cipher
-from toolcharter_stores.sql.ordered import key_of
+from toolcharter_stores.sql.sort_keys import key_of
 from toolcharter_stores.sql.transaction import require_text
 
 T = TypeVar("T")

@@ -15,8 +15,8 @@ from toolcharter_redis.commands import Meta, parse_meta
 from toolcharter_redis.names import LOCK_KEY, SCOPES_KEY, WRITES_KEY, ScopeKeys, scope_of
 from toolcharter_redis.scripts import UNLOCK
 from toolcharter_redis.transaction import decode_text
-from toolcharter_stores.lines import Exported, read, written
-from toolcharter_stores.sql.ordered import key_of
+from toolcharter_stores.entries import Exported, decode_entry, encode_entry
+from toolcharter_stores.sql.sort_keys import key_of
 
 _AT_ONCE = 200
 _TRIES = 5
@@ -57,7 +57,7 @@ class RedisExport:
             raise StoreUnavailable("An export can only be read while it is open.")
         self._file.seek(0)
         for line in self._file:
-            yield read(json.loads(line))
+            yield decode_entry(json.loads(line))
 
     def _fill(self) -> None:
         for _ in range(_TRIES):
@@ -72,7 +72,7 @@ class RedisExport:
         self._file.seek(0)
         self._file.truncate()
         for number, each in enumerate(all_entries(self._client, self._plain)):
-            self._file.write(json.dumps(written(each)).encode() + b"\n")
+            self._file.write(json.dumps(encode_entry(each)).encode() + b"\n")
             if number % _AT_ONCE == 0:
                 keep()
 

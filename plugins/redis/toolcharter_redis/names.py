@@ -6,7 +6,7 @@ Source: artificial_mind, `docs/Tools.md`: the set `tools:registry`, `tool:<id>`,
 from dataclasses import dataclass
 
 from toolcharter import Scope
-from toolcharter_stores.sql.ordered import key_bytes, value_bytes
+from toolcharter_stores.sql.sort_keys import key_bytes, value_bytes
 
 SERVICE = "toolcharter-service"
 TOOL = "tool"

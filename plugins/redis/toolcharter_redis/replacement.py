@@ -13,8 +13,8 @@ from toolcharter_redis.commands import Meta, push_commands, put_commands
 from toolcharter_redis.export import IN_MEMORY, Lock, hold_lock, kinds_of, members
 from toolcharter_redis.names import FORM_KEY, LOCK_KEY, PLAIN_KEY, SCOPES_KEY, WRITES_KEY, ScopeKeys, scope_of
 from toolcharter_redis.scripts import SWAP
-from toolcharter_stores.lines import Exported, read, written
-from toolcharter_stores.sql.ordered import key_of
+from toolcharter_stores.entries import Exported, decode_entry, encode_entry
+from toolcharter_stores.sql.sort_keys import key_of
 
 STAGED = b"toolcharter:*"
 """The key of a set: the tokens of processes that stage content. Staged keys begin with it. No tenant has this name."""
@@ -33,13 +33,13 @@ def replace_all(client: redis.Redis, content: StoreExport, plain: str) -> None:
     """
     with content, tempfile.SpooledTemporaryFile(IN_MEMORY) as file:
         for each in content:  # `writelines` would hold all in memory
-            file.write(json.dumps(written(each)).encode() + b"\n")
+            file.write(json.dumps(encode_entry(each)).encode() + b"\n")
         file.seek(0)
         with hold_lock(client) as lock:
             for token in members(client, STAGED):
                 _drop(client, token)
             try:
-                _replace(client, lock, (read(json.loads(line)) for line in file), plain)
+                _replace(client, lock, (decode_entry(json.loads(line)) for line in file), plain)
             finally:
                 with suppress(redis.RedisError):
                     _drop(client, lock.token.encode())

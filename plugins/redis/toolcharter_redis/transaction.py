@@ -19,7 +19,7 @@ from toolcharter_redis.commands import (
     put_commands,
 )
 from toolcharter_redis.names import TOOL_INDEXED, ScopeKeys, Value, change_of, index_entry
-from toolcharter_stores.sql.ordered import cursor_parts, cursor_text, key_bytes, key_of, value_bytes
+from toolcharter_stores.sql.sort_keys import cursor_parts, cursor_text, key_bytes, key_of, value_bytes
 from toolcharter_stores.sql.transaction import require_text
 
 Where = Mapping[str, Value]

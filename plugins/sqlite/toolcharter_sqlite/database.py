@@ -19,7 +19,7 @@ from typing_extensions import override
 from toolcharter import StateFolder, StoreUnavailable, UnsafeState
 from toolcharter_stores.sql import Database, Fault, remaining_s
 
-_STEPS = 20_000
+_STEPS_PER_CHECK = 20_000
 """How many steps SQLite's virtual machine runs between checks of the deadline: well below a hundredth of a second."""
 # Source: https://www.sqlite.org/rescode.html
 _LATE = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_LOCKED})
@@ -71,7 +71,7 @@ class SqliteDatabase(Database):
         where = repr(str(self._file))
         try:
             with folder.made():
-                _make(self._file)
+                _make_private_file(self._file)
         except UnsafeState as error:
             raise StoreUnavailable(f"The store {where} {error.what}. {error.fix}".strip()) from error
         except OSError as error:
@@ -140,7 +140,7 @@ class SqliteDatabase(Database):
             check_same_thread=False,
             uri=True,
         )
-        connection.set_progress_handler(lambda: remaining_s() < 0, _STEPS)
+        connection.set_progress_handler(lambda: remaining_s() < 0, _STEPS_PER_CHECK)
         connection.execute("PRAGMA journal_mode = WAL")
         # Every commit reaches the disk: a revoked token stays revoked after a power failure.
         connection.execute("PRAGMA synchronous = FULL")
@@ -148,7 +148,7 @@ class SqliteDatabase(Database):
         return connection
 
 
-def _make(file: Path) -> None:
+def _make_private_file(file: Path) -> None:
     """Create *file* if it is missing, and refuse it if other users could read or write it.
 
     Raises:

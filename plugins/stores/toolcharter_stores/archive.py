@@ -28,7 +28,7 @@ from toolcharter import (
     ToolcharterError,
     UnreadableRecord,
 )
-from toolcharter_stores.lines import Exported, read, written
+from toolcharter_stores.entries import Exported, decode_entry, encode_entry
 
 FORM = 1
 """The current format version. Lines of older formats are upgraded while they are read; newer formats are refused."""
@@ -44,7 +44,7 @@ class ArchiveError(ToolcharterError):
     """An archive that cannot be written, or a file that is no complete archive. The message names the file and line."""
 
 
-class Written(NamedTuple):
+class BackupResult(NamedTuple):
     """The result of `backup`."""
 
     lines: int
@@ -52,7 +52,7 @@ class Written(NamedTuple):
     """Whether the archive is signed. It is not if the store has no key."""
 
 
-def backup(engine: StoreEngine, file: Path, *, replaces: bool = False) -> Written:
+def backup(engine: StoreEngine, file: Path, *, replaces: bool = False) -> BackupResult:
     """Write the whole content of a store to *file*, while other processes keep writing to the store.
 
     Args:
@@ -82,7 +82,7 @@ def backup(engine: StoreEngine, file: Path, *, replaces: bool = False) -> Writte
     return written_lines
 
 
-def _write(engine: StoreEngine, raw: BinaryIO) -> Written:
+def _write(engine: StoreEngine, raw: BinaryIO) -> BackupResult:
     digest, count = hashlib.sha256(), 0
     with gzip.GzipFile(fileobj=raw, mode="wb", mtime=0) as packed, engine.export() as content:
         for line in chain([orjson.dumps({"toolcharter_store": FORM}) + b"\n"], map(_line, content)):
@@ -93,27 +93,27 @@ def _write(engine: StoreEngine, raw: BinaryIO) -> Written:
         with suppress(StoreUnavailable):  # There is no key.
             last["signed"] = engine.seal(*_SIGNATURE, digest.hexdigest())
         packed.write(orjson.dumps(last) + b"\n")
-    return Written(count - 1, "signed" in last)
+    return BackupResult(count - 1, "signed" in last)
 
 
 def _line(each: Exported) -> bytes:
-    """Format one line of the archive, and check that `read` accepts it: another program may have written the store.
+    """Format one line of the archive, and check that `decode_entry` accepts it: another program may have written the store.
 
     Raises:
         ArchiveError: The line could not be restored.
     """
     try:
-        value = written(each)
+        value = encode_entry(each)
         line = orjson.dumps(value) + b"\n"
-        read(value)
+        decode_entry(value)
     except (TypeError, ValueError) as error:
-        raise ArchiveError(f"{_named(each)} cannot be restored: {error}. Delete it first.") from error
+        raise ArchiveError(f"{_describe_entry(each)} cannot be restored: {error}. Delete it first.") from error
     if len(line) > MAX_LINE:
-        raise ArchiveError(f"{_named(each)} is longer than {MAX_LINE} bytes. Delete it first.")
+        raise ArchiveError(f"{_describe_entry(each)} is longer than {MAX_LINE} bytes. Delete it first.")
     return line
 
 
-def _named(each: Exported) -> str:
+def _describe_entry(each: Exported) -> str:
     what = (
         f"record {'/'.join(each.row.key)!r} of the kind {each.kind!r}"
         if isinstance(each, ExportedRow)
@@ -131,7 +131,7 @@ class Archive:
 
     def __init__(self, file: Path) -> None:
         self._name = file
-        self._raw = _opened(file)  # kept open, so that the same file is checked and restored
+        self._raw = _open_archive(file)  # kept open, so that the same file is checked and restored
         self._digest = ""
         self._signed: object = None
         self._line = 0
@@ -150,7 +150,7 @@ class Archive:
     def __iter__(self) -> Iterator[Exported]:
         self._line = 0
         try:
-            yield from map(read, self._values())
+            yield from map(decode_entry, self._values())
         except ValueError as error:
             raise ArchiveError(f"{self._name}: line {self._line}: {error}.") from error
         except (OSError, EOFError, zlib.error) as error:
@@ -167,12 +167,12 @@ class Archive:
                 if last is not None or not isinstance(value, dict):
                     raise ValueError("it is no line of an archive")
                 if number == 0:
-                    form = _form(value)
+                    form = _format_of(value)
                 elif "sha256" in value:
                     last = value
                     continue
                 else:
-                    yield _upgraded(value, form)
+                    yield _upgrade(value, form)
                 digest.update(line)
         signed = None if last is None else last.pop("signed", None)
         if last is None or last != {"lines": number, "sha256": digest.hexdigest()}:
@@ -293,7 +293,7 @@ def document_of(row: ExportedRow) -> dict[str, Any]:
     raise UnreadableRecord(f"The record {'/'.join(row.row.key)!r} of the kind {row.kind!r} is no JSON object.")
 
 
-def _opened(file: Path) -> BinaryIO:
+def _open_archive(file: Path) -> BinaryIO:
     try:
         # Non-blocking: opening a FIFO would wait for a writer.
         raw = os.fdopen(os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
@@ -305,7 +305,7 @@ def _opened(file: Path) -> BinaryIO:
     return raw
 
 
-def _form(value: dict[str, Any]) -> int:
+def _format_of(value: dict[str, Any]) -> int:
     form = value.get("toolcharter_store")
     if type(form) is not int or form < min([FORM, *UPGRADES]):
         raise ValueError("it is no archive of a store")
@@ -314,7 +314,7 @@ def _form(value: dict[str, Any]) -> int:
     return form
 
 
-def _upgraded(value: dict[str, Any], form: int) -> dict[str, Any]:
+def _upgrade(value: dict[str, Any], form: int) -> dict[str, Any]:
     for older in range(form, FORM):
         value = UPGRADES[older](value)
     return value

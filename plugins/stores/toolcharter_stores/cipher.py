@@ -74,10 +74,10 @@ class Cipher:
         if len(raw) < NONCE_BYTES + TAG_BYTES or PREFIX + base64.b64encode(raw).decode() != sealed:
             raise UnreadableRecord(f"{where} cannot be decrypted: it is cut off or padded.")
         place, tried = _place(scope, kind, key, field), self._keys
-        text = _opened(tried, raw, place)
+        text = _decrypt(tried, raw, place)
         if text is None:
             # The operator may have added a key to the file since the last reading.
-            text = _opened(tuple(each for each in self._read() if each not in tried), raw, place)
+            text = _decrypt(tuple(each for each in self._read() if each not in tried), raw, place)
         if text is None:
             raise UnreadableRecord(f"{where} cannot be decrypted: no key fits, or it was changed.")
         return text.decode(errors="surrogatepass")
@@ -145,7 +145,7 @@ def _refuse(what: str) -> NoReturn:
     raise StoreUnavailable(f"The file of {KEY_FILE} {what}.")
 
 
-def _opened(keys: tuple[bytes, ...], raw: bytes, place: bytes) -> bytes | None:
+def _decrypt(keys: tuple[bytes, ...], raw: bytes, place: bytes) -> bytes | None:
     for key in keys:
         try:
             return aead.AESGCM(key).decrypt(raw[:NONCE_BYTES], raw[NONCE_BYTES:], place)

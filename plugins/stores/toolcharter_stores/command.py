@@ -20,7 +20,7 @@ from toolcharter import (
     ToolcharterError,
     open_store,
 )
-from toolcharter_stores import archive, upkeep
+from toolcharter_stores import archive, maintenance
 
 URL = "TOOLCHARTER_STORE"
 
@@ -35,7 +35,7 @@ def _with_store(**settings: Any) -> Callable[[Callable[..., None]], Callable[...
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
         def run(store: str, **options: Any) -> None:
-            with _told(), open_store(store, **settings) as handle:
+            with _exit_on_store_error(), open_store(store, **settings) as handle:
                 function(handle, **options)
 
         option = click.option(
@@ -54,7 +54,7 @@ def _with_store(**settings: Any) -> Callable[[Callable[..., None]], Callable[...
 
 
 @contextmanager
-def _told() -> Generator[None]:
+def _exit_on_store_error() -> Generator[None]:
     try:
         yield
     except ConfigurationError as error:
@@ -78,7 +78,7 @@ def migrate(handle: StoreHandle) -> None:
 @_with_store(migrates=False)
 def check(handle: StoreHandle, *, as_json: bool) -> None:
     """Read everything and decrypt every secret. Exit status 1 if anything is wrong."""
-    found = upkeep.check(handle.engine)
+    found = maintenance.check(handle.engine)
     if as_json:
         rows = [{"tenant": t, "distribution": d, "kind": k, "records": n} for (t, d, k), n in found.records.items()]
         click.echo(
@@ -133,7 +133,7 @@ def copy_store(handle: StoreHandle, target: str, *, force: bool) -> None:
 @_with_store(migrates=False)
 def rotate_key(handle: StoreHandle) -> None:
     """Encrypt every secret again with the first key. Then the other keys can be removed."""
-    click.echo(f"{upkeep.rotate_keys(handle.engine)} records.")
+    click.echo(f"{maintenance.rotate_keys(handle.engine)} records.")
 
 
 @command.group()

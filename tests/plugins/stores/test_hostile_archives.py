@@ -19,7 +19,7 @@ from tests.plugins.stores.places import row as new_row
 from toolcharter import Scope, StoreEngine, StoreUnavailable, open_store
 from toolcharter_stores.archive import ArchiveError, restore
 from toolcharter_stores.command import command
-from toolcharter_stores.lines import MAX_NUMBER
+from toolcharter_stores.entries import MAX_NUMBER
 
 pytestmark = pytest.mark.slow
 SERVICE = "toolcharter-service"

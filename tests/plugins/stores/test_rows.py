@@ -10,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_sta
 from tests.plugins.stores.places import Rows, row
 
 from toolcharter import EngineTransaction, Row, Scope, StoreConflict, StoreEngine, StoreUnavailable, ToolError
-from toolcharter_stores.sql.queries import FEW
+from toolcharter_stores.sql.queries import MAX_SORTED
 
 pytestmark = pytest.mark.slow
 SEARCHING = pytest.mark.parametrize("places", ["sqlite", "postgresql"], indirect=True)
@@ -143,11 +143,11 @@ def test_pages_are_the_same_where_few_and_where_many_meet_a_condition(rows: Rows
     """They are found in different ways; with a second condition too."""
 
     def fill(each: EngineTransaction) -> None:
-        for number in range(FEW + 50):
+        for number in range(MAX_SORTED + 50):
             each.put("tool", row(f"k{number:03}", n=-(number % 50), rare=number % 25 == 0, odd=number % 2), expected=0)
 
     rows.transact(fill)
-    by_number = sorted(range(FEW + 50), key=lambda number: (-(number % 50), number))
+    by_number = sorted(range(MAX_SORTED + 50), key=lambda number: (-(number % 50), number))
 
     for rare in (True, False):
         for descending in (False, True):

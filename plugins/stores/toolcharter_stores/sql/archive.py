@@ -10,9 +10,9 @@ from sqlalchemy import exc
 
 from toolcharter import ExportedFence, ExportedItem, ExportedRow, NewRow, Scope, StoreUnavailable
 from toolcharter_stores.sql.database import Database
-from toolcharter_stores.sql.failures import unavailable
-from toolcharter_stores.sql.ordered import head, key_bytes, key_of, value_bytes
+from toolcharter_stores.sql.failures import translate_error
 from toolcharter_stores.sql.pool import Pool, roll_back
+from toolcharter_stores.sql.sort_keys import head, key_bytes, key_of, value_bytes
 from toolcharter_stores.sql.tables import DELETIONS, ITEMS, LEASES, RECORDS, SCOPES, VALUES
 from toolcharter_stores.sql.words import text_place, words_of
 
@@ -38,14 +38,14 @@ class SqlExport:
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
-            connection = stack.enter_context(self._pool.patient())
+            connection = stack.enter_context(self._pool.without_deadline())
             stack.callback(roll_back, connection)
             try:
                 self._database.begin(connection, writes=False)
                 # The first query takes the transaction's snapshot.
                 rows = connection.execute(_SCOPES).all()
             except exc.SQLAlchemyError as error:
-                raise unavailable(self._database, error) from error
+                raise translate_error(self._database, error) from error
             self._scopes = {row.id: Scope(row.tenant, row.distribution) for row in rows}
             self._connection = connection
             self._open = stack.pop_all()
@@ -79,10 +79,10 @@ class SqlExport:
             with self._connection.execution_options(yield_per=AT_ONCE).execute(query) as found:
                 yield from found
         except exc.SQLAlchemyError as error:
-            raise unavailable(self._database, error) from error
+            raise translate_error(self._database, error) from error
 
 
-def _pieces(content: Iterable[Exported]) -> Iterator[list[Exported]]:
+def _batches(content: Iterable[Exported]) -> Iterator[list[Exported]]:
     """Split *content* into lists of up to `AT_ONCE` entries; a list ends earlier where its entries are long."""
     piece, chars = list[Exported](), 0
     for each in content:
@@ -96,7 +96,7 @@ def _pieces(content: Iterable[Exported]) -> Iterator[list[Exported]]:
         yield piece
 
 
-class Replacing:
+class ContentReplacer:
     """Replaces all rows, within a transaction that keeps every other transaction from writing."""
 
     def __init__(self, database: Database, connection: sa.Connection) -> None:
@@ -118,7 +118,7 @@ class Replacing:
         run(sa.delete(self._database.text))
         run(sa.update(LEASES).values(holder="", expires=0.0))
         try:
-            for piece in _pieces(content):
+            for piece in _batches(content):
                 self._write(piece)
         except exc.IntegrityError as error:
             raise StoreUnavailable("Nothing is replaced: two records have one key, or one change number.") from error

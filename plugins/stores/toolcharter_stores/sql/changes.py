@@ -6,8 +6,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from toolcharter import Change, Scope, StoreConflict
-from toolcharter_stores.sql.ordered import key_of
 from toolcharter_stores.sql.scopes import FIND_SCOPE, Run
+from toolcharter_stores.sql.sort_keys import key_of
 from toolcharter_stores.sql.tables import DELETIONS, RECORDS
 
 _b = sa.bindparam

@@ -21,9 +21,9 @@ from toolcharter import (
 )
 from toolcharter_stores.cipher import Cipher
 from toolcharter_stores.sql import changes, leases, schema
-from toolcharter_stores.sql.archive import Replacing, SqlExport
+from toolcharter_stores.sql.archive import ContentReplacer, SqlExport
 from toolcharter_stores.sql.database import Database
-from toolcharter_stores.sql.failures import Again, Gone, unavailable
+from toolcharter_stores.sql.failures import ConnectionLost, RetryTransaction, translate_error
 from toolcharter_stores.sql.pool import Pool, roll_back
 from toolcharter_stores.sql.scopes import Run, Scopes
 from toolcharter_stores.sql.transaction import SqlTransaction, require_text
@@ -111,7 +111,7 @@ class SqlEngine:
         require_text(name, holder)
 
         def work(_: sa.Connection, run: Run) -> StoreLease | None:
-            number = self._scopes.made(scope, run, self._database.insert)
+            number = self._scopes.find_or_add(scope, run, self._database.insert)
             return leases.take(self._database, run, number, name, holder, ttl_s)
 
         return self._once(work, timeout_s)
@@ -145,7 +145,7 @@ class SqlEngine:
     def replace_all(self, content: StoreExport, /) -> None:
         """Replace everything by *content*, in one transaction."""
         with content, self._pool.writing() as connection:
-            Replacing(self._database, connection).run(content)
+            ContentReplacer(self._database, connection).run(content)
 
     def close(self) -> None:
         """Release the connections."""
@@ -164,7 +164,7 @@ class SqlEngine:
             try:
                 return work(connection, run)
             except exc.SQLAlchemyError as error:
-                raise unavailable(self._database, error) from error
+                raise translate_error(self._database, error) from error
 
         return self._attempts(attempt, timeout_s)
 
@@ -176,9 +176,9 @@ class SqlEngine:
             try:
                 with self._pool.connected(deadline) as connection:
                     return attempt(connection, number == 0)
-            except Again as error:
+            except RetryTransaction as error:
                 failure = error
-            except Gone as error:
+            except ConnectionLost as error:
                 # The connection may have been idle when the server stopped. A new one shows whether the server is back.
                 self._scopes.forget()
                 if is_lost:

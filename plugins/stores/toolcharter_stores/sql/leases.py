@@ -9,7 +9,7 @@ from toolcharter_stores.sql.database import Database
 from toolcharter_stores.sql.scopes import Run
 from toolcharter_stores.sql.tables import LEASES
 
-_IS_IT = (
+_IS_HELD_LEASE = (
     LEASES.c.scope == sa.bindparam("at"),
     LEASES.c.name == sa.bindparam("lease"),
     LEASES.c.holder == sa.bindparam("who"),
@@ -42,7 +42,7 @@ def renew(database: Database, run: Run, scope: int, lease: StoreLease, ttl_s: fl
         StoreConflict: Another holder has taken the lease, or it was released.
     """
     until = database.now + sa.literal(ttl_s, sa.Float)
-    renewing = sa.update(LEASES).where(*_IS_IT).values(expires=until).returning(LEASES.c.expires)
+    renewing = sa.update(LEASES).where(*_IS_HELD_LEASE).values(expires=until).returning(LEASES.c.expires)
     found = run(renewing, at=scope, lease=lease.name, who=lease.holder, number=lease.fence).first()
     if found is None:
         raise StoreConflict(f"The lease {lease.name!r} no longer belongs to {lease.holder!r}.")
@@ -51,5 +51,5 @@ def renew(database: Database, run: Run, scope: int, lease: StoreLease, ttl_s: fl
 
 def release(run: Run, scope: int, lease: StoreLease) -> None:
     """Release *lease* if its holder still has it. The fencing number is kept."""
-    letting_go = sa.update(LEASES).where(*_IS_IT).values(holder="", expires=0.0)
+    letting_go = sa.update(LEASES).where(*_IS_HELD_LEASE).values(holder="", expires=0.0)
     run(letting_go, at=scope, lease=lease.name, who=lease.holder, number=lease.fence)

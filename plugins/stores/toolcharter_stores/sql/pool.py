@@ -12,7 +12,7 @@ from sqlalchemy import exc
 
 from toolcharter import StoreUnavailable
 from toolcharter_stores.sql.database import DEADLINE, PATIENCE_S, Database
-from toolcharter_stores.sql.failures import unavailable
+from toolcharter_stores.sql.failures import translate_error
 
 _POOLS: "weakref.WeakSet[Pool]" = weakref.WeakSet()
 
@@ -48,7 +48,7 @@ class Pool:
         try:
             token = DEADLINE.set(deadline)
             try:
-                with self._opened() as connection:
+                with self._open_connection() as connection:
                     yield connection
             finally:
                 DEADLINE.reset(token)
@@ -56,7 +56,7 @@ class Pool:
             self._slots.release()
 
     @contextmanager
-    def patient(self) -> Generator[sa.Connection]:
+    def without_deadline(self) -> Generator[sa.Connection]:
         """Borrow a connection for work without a deadline. Only each single statement is limited, to `PATIENCE_S`."""
         with self.connected(time.monotonic() + PATIENCE_S) as connection:
             token = DEADLINE.set(None)
@@ -72,7 +72,7 @@ class Pool:
         Raises:
             StoreUnavailable: The transaction failed and was rolled back.
         """
-        with self.patient() as connection:
+        with self.without_deadline() as connection:
             try:
                 self._database.begin(connection, writes=True)
                 yield connection
@@ -80,7 +80,7 @@ class Pool:
             except BaseException as error:
                 roll_back(connection)
                 if isinstance(error, exc.SQLAlchemyError):
-                    raise unavailable(self._database, error) from error
+                    raise translate_error(self._database, error) from error
                 raise
 
     def close(self) -> None:
@@ -90,7 +90,7 @@ class Pool:
         if engine is not None:
             engine.dispose()
 
-    def _opened(self) -> sa.Connection:
+    def _open_connection(self) -> sa.Connection:
         with self._lock:
             if self._engine is None:
                 self._database.prepare()
@@ -99,7 +99,7 @@ class Pool:
         try:
             return engine.connect()
         except exc.SQLAlchemyError as error:
-            raise unavailable(self._database, error) from error
+            raise translate_error(self._database, error) from error
 
 
 def roll_back(connection: sa.Connection) -> None:

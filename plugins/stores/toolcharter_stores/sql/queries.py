@@ -8,10 +8,10 @@ import sqlalchemy as sa
 from toolcharter_stores.sql.database import Database
 from toolcharter_stores.sql.tables import RECORDS, VALUES
 
-FOUND = (RECORDS.c.key, RECORDS.c.document, RECORDS.c.version, RECORDS.c.seq)
-SHAPES = 512
+RECORD_COLUMNS = (RECORDS.c.key, RECORDS.c.document, RECORDS.c.version, RECORDS.c.seq)
+MAX_CACHED_QUERIES = 512
 """The most statements that each cache keeps."""
-FEW = 200
+MAX_SORTED = 200
 """The most records that are sorted at once after a condition has selected them."""
 
 
@@ -23,7 +23,7 @@ def where_parameters(values: dict[str, bytes]) -> dict[str, object]:
     return found
 
 
-@lru_cache(SHAPES)
+@lru_cache(MAX_CACHED_QUERIES)
 def page_by_key(conditions: int, *, descending: bool, continues: bool) -> sa.Select[*tuple[Any, ...]]:
     """Select records ordered by key. Parameters: `scope`, `kind`, `after`, `limit`, and those of the conditions.
 
@@ -31,12 +31,12 @@ def page_by_key(conditions: int, *, descending: bool, continues: bool) -> sa.Sel
     """
     if not conditions:
         # This table holds whole keys; the index of values may hold shortened keys.
-        query = sa.select(*FOUND, RECORDS.c.key).where(*_of_kind(RECORDS))
+        query = sa.select(*RECORD_COLUMNS, RECORDS.c.key).where(*_of_kind(RECORDS))
         column = RECORDS.c.key
     else:
         first = VALUES.alias("v0")
-        query = sa.select(*FOUND, first.c.key).join_from(first, RECORDS, RECORDS.c.id == first.c.record)
-        query = query.where(*_condition(first, 0), *_also(first, 1, conditions))
+        query = sa.select(*RECORD_COLUMNS, first.c.key).join_from(first, RECORDS, RECORDS.c.id == first.c.record)
+        query = query.where(*_condition(first, 0), *_look_up_conditions(first, 1, conditions))
         column = first.c.key
     if continues:
         after = sa.bindparam("after", type_=sa.LargeBinary)
@@ -44,7 +44,7 @@ def page_by_key(conditions: int, *, descending: bool, continues: bool) -> sa.Sel
     return query.order_by(column.desc() if descending else column).limit(sa.bindparam("limit", type_=sa.Integer))
 
 
-@lru_cache(SHAPES)
+@lru_cache(MAX_CACHED_QUERIES)
 def page_by_field(conditions: int, *, descending: bool, continues: bool) -> sa.Select[*tuple[Any, ...]]:
     """Select records ordered by the field `order`, then by key. The other parameters are those of `page_by_key`.
 
@@ -52,21 +52,23 @@ def page_by_field(conditions: int, *, descending: bool, continues: bool) -> sa.S
     the conditions on each record: this is fast where many records meet them.
     """
     ordered = VALUES.alias("ordered")
-    query = sa.select(*FOUND, ordered.c.value, ordered.c.key)
+    query = sa.select(*RECORD_COLUMNS, ordered.c.value, ordered.c.key)
     query = query.join_from(ordered, RECORDS, RECORDS.c.id == ordered.c.record)
-    query = query.where(*_of_kind(ordered), ordered.c.field == sa.bindparam("order"), *_also(ordered, 0, conditions))
+    query = query.where(
+        *_of_kind(ordered), ordered.c.field == sa.bindparam("order"), *_look_up_conditions(ordered, 0, conditions)
+    )
     return _by_field(query, ordered, descending=descending, continues=continues)
 
 
-@lru_cache(SHAPES)
+@lru_cache(MAX_CACHED_QUERIES)
 def page_of_few(conditions: int, *, descending: bool, continues: bool) -> sa.Select[*tuple[Any, ...]]:
-    """Like `page_by_field`, for fewer than `FEW` records that meet the first condition: all of them are sorted."""
+    """Like `page_by_field`, for fewer than `MAX_SORTED` records that meet the first condition: all of them are sorted."""
     first, ordered = VALUES.alias("v0"), VALUES.alias("ordered")
     # The limit makes every planner evaluate this subquery first.
-    few = sa.select(first.c.record).where(*_condition(first, 0)).limit(FEW).subquery("few")
-    query = sa.select(*FOUND, ordered.c.value, ordered.c.key).select_from(few)
+    few = sa.select(first.c.record).where(*_condition(first, 0)).limit(MAX_SORTED).subquery("few")
+    query = sa.select(*RECORD_COLUMNS, ordered.c.value, ordered.c.key).select_from(few)
     query = query.join(RECORDS, RECORDS.c.id == few.c.record).join(ordered, ordered.c.record == few.c.record)
-    query = query.where(ordered.c.field == sa.bindparam("order"), *_also(ordered, 1, conditions))
+    query = query.where(ordered.c.field == sa.bindparam("order"), *_look_up_conditions(ordered, 1, conditions))
     return _by_field(query, ordered, descending=descending, continues=continues)
 
 
@@ -86,26 +88,26 @@ def _by_field(
 
 def _counting() -> sa.Select[*tuple[Any, ...]]:
     value = VALUES.alias("v0")
-    some = sa.select(value.c.record).where(*_condition(value, 0)).limit(FEW).subquery("few")
+    some = sa.select(value.c.record).where(*_condition(value, 0)).limit(MAX_SORTED).subquery("few")
     return sa.select(sa.func.count()).select_from(some)
 
 
-@lru_cache(SHAPES)
+@lru_cache(MAX_CACHED_QUERIES)
 def count_of(conditions: int) -> sa.Select[*tuple[Any, ...]]:
     """Count records. The parameters are those of `page_by_key`."""
     if not conditions:
         return sa.select(sa.func.count()).select_from(RECORDS).where(*_of_kind(RECORDS))
     first = VALUES.alias("v0")
     query = sa.select(sa.func.count()).select_from(first)
-    return query.where(*_condition(first, 0), *_also(first, 1, conditions))
+    return query.where(*_condition(first, 0), *_look_up_conditions(first, 1, conditions))
 
 
-@lru_cache(SHAPES)
+@lru_cache(MAX_CACHED_QUERIES)
 def search_for(database: type[Database], conditions: int) -> sa.Select[*tuple[Any, ...]]:
     """Select records whose text matches `query`, the best first. The other parameters are those of `page_by_key`."""
     text, record = database.text, database.text_record
     asked = sa.bindparam("query", type_=sa.Text)
-    query = sa.select(*FOUND).join_from(text, RECORDS, RECORDS.c.id == record)
+    query = sa.select(*RECORD_COLUMNS).join_from(text, RECORDS, RECORDS.c.id == record)
     query = query.where(database.matches(asked), *_of_kind(RECORDS))
     for number in range(conditions):
         value = VALUES.alias(f"v{number}")
@@ -127,7 +129,7 @@ def _condition(value: sa.FromClause, number: int) -> tuple[sa.ColumnElement[bool
     )
 
 
-def _also(driving: sa.FromClause, first: int, end: int) -> list[sa.ColumnElement[bool]]:
+def _look_up_conditions(driving: sa.FromClause, first: int, end: int) -> list[sa.ColumnElement[bool]]:
     """Return further conditions on the records of *driving*. Each looks a record up by its whole primary key."""
     found: list[sa.ColumnElement[bool]] = []
     for number in range(first, end):
@@ -139,4 +141,4 @@ def _also(driving: sa.FromClause, first: int, end: int) -> list[sa.ColumnElement
 
 
 COUNT_FEW = _counting()
-"""Counts the records that meet the first condition, up to `FEW`. The parameters are those of `page_by_key`."""
+"""Counts the records that meet the first condition, up to `MAX_SORTED`. The parameters are those of `page_by_key`."""

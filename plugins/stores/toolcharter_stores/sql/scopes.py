@@ -34,7 +34,7 @@ class Scopes:
             number = self._numbers[scope] = found.id
         return number
 
-    def made(self, scope: Scope, run: Run, insert: Any) -> int:
+    def find_or_add(self, scope: Scope, run: Run, insert: Any) -> int:
         """Return the id of *scope*, and add the scope if it is missing. Call this outside a transaction."""
         number = self.find(scope, run)
         if number is not None:

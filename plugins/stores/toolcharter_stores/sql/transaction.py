@@ -15,10 +15,10 @@ from sqlalchemy import exc
 from toolcharter import NewRow, Row, Scope, StoreConflict, StoreLease, StoreUnavailable, ToolError
 from toolcharter_stores.sql import queries
 from toolcharter_stores.sql.database import Database
-from toolcharter_stores.sql.failures import Again, Gone, unavailable
-from toolcharter_stores.sql.ordered import cursor_parts, cursor_text, head, key_bytes, key_of, value_bytes
+from toolcharter_stores.sql.failures import ConnectionLost, RetryTransaction, translate_error
 from toolcharter_stores.sql.pool import roll_back
 from toolcharter_stores.sql.scopes import Scopes
+from toolcharter_stores.sql.sort_keys import cursor_parts, cursor_text, head, key_bytes, key_of, value_bytes
 from toolcharter_stores.sql.tables import DELETIONS, ITEMS, LEASES, RECORDS, SCOPES, VALUES
 from toolcharter_stores.sql.words import text_place, words_of
 
@@ -56,7 +56,7 @@ _LAST_ITEM = sa.select(ITEMS.c.number).where(*_IN_LIST).order_by(ITEMS.c.number.
 _PUSH = sa.insert(ITEMS)
 _TRIM = sa.delete(ITEMS).where(*_IN_LIST, ITEMS.c.number <= _b("last"))
 _ITEMS = sa.select(ITEMS.c.item).where(*_IN_LIST).order_by(ITEMS.c.number.desc()).limit(_b("most", type_=sa.Integer))
-_HELD = sa.select(LEASES.c.holder, LEASES.c.fence, LEASES.c.expires).where(
+_LEASE = sa.select(LEASES.c.holder, LEASES.c.fence, LEASES.c.expires).where(
     LEASES.c.scope == _b("at"), LEASES.c.name == _b("lease")
 )
 
@@ -68,7 +68,7 @@ class SqlTransaction:
         self._database = database
         self._connection = connection
         self._scopes = scopes
-        self._whose = whose
+        self._scope_key = whose
         self._scope: int | None = None
         self._has_begun = False
         self._is_locked = False
@@ -143,7 +143,7 @@ class SqlTransaction:
         """Return rows in order, and the cursor of the next page; empty if this is the last page."""
         values = {field: value_bytes(value) for field, value in where.items()}
         shape = {"descending": descending, "continues": bool(after)}
-        rare = self._rare(kind, values) if order else None
+        rare = self._find_rare_field(kind, values) if order else None
         if rare is not None:
             values = {rare: values[rare], **values}
         parameters = {"kind": kind, "limit": limit + 1, **queries.where_parameters(values)}
@@ -161,11 +161,11 @@ class SqlTransaction:
         rows = tuple(Row(key_of(each[0]), each[1], each[2], each[3]) for each in found[:limit])
         return rows, cursor_text(*found[limit - 1][4:]) if len(found) > limit else ""
 
-    def _rare(self, kind: str, values: Mapping[str, bytes]) -> str | None:
-        """Find a field whose value fewer than `FEW` records have."""
+    def _find_rare_field(self, kind: str, values: Mapping[str, bytes]) -> str | None:
+        """Find a field whose value fewer than `MAX_SORTED` records have."""
         for field, value in values.items():
             asked = {"kind": kind, "field0": field, "value0": value}
-            if self._read(queries.COUNT_FEW, "scope", **asked).scalar_one() < queries.FEW:
+            if self._read(queries.COUNT_FEW, "scope", **asked).scalar_one() < queries.MAX_SORTED:
                 return field
         return None
 
@@ -231,8 +231,8 @@ class SqlTransaction:
         try:
             self._connection.exec_driver_sql("COMMIT")
         except exc.SQLAlchemyError as error:
-            failure = unavailable(self._database, error)
-            if isinstance(failure, Gone):
+            failure = translate_error(self._database, error)
+            if isinstance(failure, ConnectionLost):
                 # Not retried: the server may have committed.
                 raise StoreUnavailable(
                     f"The connection to {self._database.name} was lost during the commit."
@@ -247,7 +247,7 @@ class SqlTransaction:
 
     def _begin(self) -> None:
         if not self._has_begun:
-            self._scope = self._scopes.find(self._whose, self._run)
+            self._scope = self._scopes.find(self._scope_key, self._run)
             self._start(writes=False)
 
     def _lock(self, *, more: int) -> None:
@@ -255,10 +255,10 @@ class SqlTransaction:
         if self._is_locked:
             return
         if not self._has_begun:
-            self._scope = self._scopes.made(self._whose, self._run, self._database.insert)
+            self._scope = self._scopes.find_or_add(self._scope_key, self._run, self._database.insert)
             self._start(writes=True)
         if self._scope is None:
-            self.failure = Again("The scope is new.")
+            self.failure = RetryTransaction("The scope is new.")
             raise self.failure
         self._written_seq = self._run(_LOCK, at=self._scope, more=more).scalar_one()
         self._seq = self._written_seq - more
@@ -296,7 +296,7 @@ class SqlTransaction:
             self._run(_FORGOTTEN, at=self._scope, last=last)
 
     def _check_lease(self, lease: StoreLease) -> None:
-        held = _HELD.with_for_update(read=True) if self._database.locks_row else _HELD
+        held = _LEASE.with_for_update(read=True) if self._database.locks_row else _LEASE
         query = held.add_columns(self._database.now.label("now"))
         found = self._run(query, at=self._scope, lease=lease.name).first()
         if found is None or (found.holder, found.fence) != (lease.holder, lease.fence) or found.expires <= found.now:
@@ -318,7 +318,7 @@ class SqlTransaction:
             self._fail(error)
 
     def _fail(self, error: exc.SQLAlchemyError) -> NoReturn:
-        self.failure = unavailable(self._database, error)
+        self.failure = translate_error(self._database, error)
         raise self.failure from error
 
 

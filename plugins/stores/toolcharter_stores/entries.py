@@ -16,7 +16,7 @@ _MAX_FIELDS = 64
 _INT64 = 1 << 63
 
 
-def written(each: Exported) -> dict[str, Any]:
+def encode_entry(each: Exported) -> dict[str, Any]:
     """Turn one entry of an export into the object that an archive stores."""
     scope = list(each.scope)
     if isinstance(each, ExportedRow):
@@ -32,8 +32,8 @@ def written(each: Exported) -> dict[str, Any]:
     return {"fence": each.fence, "of": scope, "lease": each.name}
 
 
-def read(value: dict[str, Any]) -> Exported:
-    """Turn an object that `written` returned into the entry again, and check that a store can hold it.
+def decode_entry(value: dict[str, Any]) -> Exported:
+    """Turn an object that `encode_entry` returned into the entry again, and check that a store can hold it.
 
     Raises:
         ValueError: It is no entry, or no store can hold it.

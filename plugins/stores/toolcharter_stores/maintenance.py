@@ -18,12 +18,12 @@ from toolcharter import (
 from toolcharter_stores.archive import document_of, sealed_texts
 
 TIMEOUT_S = 30.0
-_MOST_FAULTS = 100
-_MOST_PASSES = 20
-_MOST_TOLD = 5
+_MAX_FAULTS = 100
+_MAX_PASSES = 20
+_MAX_REPORTED = 5
 
 
-class Checked(NamedTuple):
+class CheckResult(NamedTuple):
     """The result of `check`: how much a store holds, and its faults."""
 
     records: dict[tuple[str, str, str], int]
@@ -36,7 +36,7 @@ class Checked(NamedTuple):
     """One sentence per fault, up to a hundred."""
 
 
-def check(engine: StoreEngine) -> Checked:
+def check(engine: StoreEngine) -> CheckResult:
     """Read everything, and decrypt every secret.
 
     Raises:
@@ -49,7 +49,7 @@ def check(engine: StoreEngine) -> Checked:
             if isinstance(each, ExportedItem):
                 items += 1
                 if not _is_json(each.item):
-                    faults.append(f"An item of the list {each.name!r} of {_named(each.scope)} is no JSON.")
+                    faults.append(f"An item of the list {each.name!r} of {_describe_scope(each.scope)} is no JSON.")
             elif isinstance(each, ExportedRow):
                 records[each.scope.tenant, each.scope.distribution, each.kind] += 1
                 try:
@@ -57,8 +57,8 @@ def check(engine: StoreEngine) -> Checked:
                         sealed += 1
                         engine.unseal(each.scope, each.kind, each.row.key, field, text)
                 except StoreUnavailable as error:
-                    faults.append(f"{_named(each.scope)}: {'/'.join(each.row.key)}: {error.message}")
-    return Checked(dict(sorted(records.items())), items, sealed, tuple(faults[:_MOST_FAULTS]))
+                    faults.append(f"{_describe_scope(each.scope)}: {'/'.join(each.row.key)}: {error.message}")
+    return CheckResult(dict(sorted(records.items())), items, sealed, tuple(faults[:_MAX_FAULTS]))
 
 
 def rotate_keys(engine: StoreEngine) -> int:
@@ -74,13 +74,13 @@ def rotate_keys(engine: StoreEngine) -> int:
             other processes keep changing the same records. Secrets encrypted so far stay so; run it again to continue.
     """
     written = 0
-    for _ in range(_MOST_PASSES):
+    for _ in range(_MAX_PASSES):
         missed, faults = 0, list[str]()
         for each in _with_secrets(engine):
             try:
-                new = _resealed(engine, each)
+                new = _reseal(engine, each)
             except UnreadableRecord as error:
-                faults.append(f"{_named(each.scope)}: {'/'.join(each.row.key)}: {error.message}")
+                faults.append(f"{_describe_scope(each.scope)}: {'/'.join(each.row.key)}: {error.message}")
                 continue
             if new is None:
                 continue
@@ -90,7 +90,7 @@ def rotate_keys(engine: StoreEngine) -> int:
             except StoreConflict:  # another process has just written it, with the new key or an old key
                 missed += 1
         if faults and not missed:
-            raise StoreUnavailable(f"{len(faults)} records are unchanged. {' '.join(faults[:_MOST_TOLD])}")
+            raise StoreUnavailable(f"{len(faults)} records are unchanged. {' '.join(faults[:_MAX_REPORTED])}")
         if not missed:
             return written
     raise StoreUnavailable("Other processes keep changing the same records. Run it again when the store is less busy.")
@@ -102,7 +102,7 @@ def _with_secrets(engine: StoreEngine) -> list[ExportedRow]:
         return [each for each in content if isinstance(each, ExportedRow) and each.row.secret]
 
 
-def _resealed(engine: StoreEngine, each: ExportedRow) -> str | None:
+def _reseal(engine: StoreEngine, each: ExportedRow) -> str | None:
     """Return the document with its secrets encrypted again; None if it has none."""
     document, texts = document_of(each), dict(sealed_texts(each))
     if not texts:
@@ -130,7 +130,7 @@ def _put(engine: StoreEngine, each: ExportedRow, document: str) -> None:
     engine.transact(each.scope, work, timeout_s=TIMEOUT_S)
 
 
-def _named(scope: Scope) -> str:
+def _describe_scope(scope: Scope) -> str:
     return f"{scope.distribution} of {scope.tenant or 'the only tenant'}"
 
 
