@@ -11,12 +11,12 @@ from toolcharter import Denied, Store, ToolError
 from toolcharter_service.custom.records import CustomTool
 from toolcharter_service.custom.template import Template, TemplateFault
 from toolcharter_service.http.problems import HttpProblem
-from toolcharter_service.registry.bootstrap import at_discovery
+from toolcharter_service.registry.bootstrap import records_at_discovery
 from toolcharter_service.registry.catalog import delete, register
-from toolcharter_service.registry.invoke import answer_of
-from toolcharter_service.registry.placeholders import filled
+from toolcharter_service.registry.invoke import to_answer
+from toolcharter_service.registry.placeholders import fill_placeholders
 from toolcharter_service.registry.records import StoredTool
-from toolcharter_service.registry.rules import STATUS, Actor, Refused
+from toolcharter_service.registry.rules import STATUS, Actor, RegistryRefusal
 from toolcharter_service.registry.source_tools import SOURCE_TOOLS
 
 __all__ = ["engine", "session", "store"]
@@ -46,7 +46,7 @@ def having(rows: list[dict[str, Any]], key: str) -> list[Any]:
 @pytest.mark.parametrize("row", having(LIFECYCLE, "delete"))
 def test_deletion(row: Any, store: Store) -> None:
     """Of what there is not: 404."""
-    with pytest.raises(Refused) as found:
+    with pytest.raises(RegistryRefusal) as found:
         delete(store, row["input"]["delete"], OPERATOR, NOW)
 
     assert (STATUS[found.value.reason], found.value.reason) == (wanted(row)["status"], wanted(row)["reason"])
@@ -63,7 +63,7 @@ def test_invocations(row: Any, session: OpenSession, tmp_path: Path) -> None:
 
     result = live.call(source.installed, source.given(params))
     with pytest.raises(HttpProblem) as found:
-        answer_of(given["invoke"], params, result)
+        to_answer(given["invoke"], params, result)
 
     assert (found.value.status, found.value.error) == (wanted(row)["status"], wanted(row)["error"])
 
@@ -77,7 +77,7 @@ def test_types_have_no_case(row: Any) -> None:
 @pytest.mark.parametrize("row", having(LIFECYCLE, "EXECUTION_METHOD"))
 def test_discovery(row: Any) -> None:
     """What docker makes possible is found where that source finds it."""
-    assert wanted(row)["contains"] in {one.id for one in at_discovery(row["input"], NOW)}
+    assert wanted(row)["contains"] in {one.id for one in records_at_discovery(row["input"], NOW)}
 
 
 @pytest.mark.parametrize("row", having(LIFECYCLE, "filter"))
@@ -95,7 +95,7 @@ def test_filter(row: Any, store: Store) -> None:
 def test_placeholders(row: Any) -> None:
     """The same argument vector, in one pass; a place without a value is an error."""
     try:
-        argv = list(filled(row["input"]["args"], row["input"]["params"]))
+        argv = list(fill_placeholders(row["input"]["args"], row["input"]["params"]))
     except (ToolError, Denied):
         argv = None
 
@@ -112,7 +112,7 @@ def test_outputs(row: Any, store: Store, session: OpenSession) -> None:
 
     # "Scrubbing must also run on parsed values", says the row.
     expected = {"token": "[REDACTED]"} if row["id"] in SCRUBBED else wanted(row)["result"]
-    assert answer_of("print", {}, result) == expected
+    assert to_answer("print", {}, result) == expected
 
 
 @pytest.mark.parametrize("row", having(RENDERED, "command"))

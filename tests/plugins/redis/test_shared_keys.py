@@ -17,7 +17,7 @@ from tests.waiting import until
 from toolcharter import PluginError, Store, StoreUnavailable, open_store
 from toolcharter_service.http.app import create_app
 from toolcharter_service.registry.catalog import delete, find, read_catalog, register
-from toolcharter_service.registry.rules import Actor, parsed
+from toolcharter_service.registry.rules import Actor, parse_record
 from toolcharter_service.service import Service
 
 pytestmark = [
@@ -167,7 +167,7 @@ def test_what_cannot_be_read_is_skipped_and_told(hdn: Hdn, store: Store) -> None
 def test_hdn_reads_what_this_side_writes(hdn: Hdn, store: Store) -> None:
     """In HDN's own fields and forms, in its set, and its usage lists."""
     values = {"id": "ours", "input_schema": {"path": "string"}, "permissions": ["fs:read"]}
-    register(store, parsed(values, actor=OPERATOR, now=NOW), OPERATOR, NOW)
+    register(store, parse_record(values, actor=OPERATOR, now=NOW), OPERATOR, NOW)
     store.push("tools:bot:usage_history", {"ts": NOW, "type": "result", "tool": "ours"}, cap=200)
     hdn.client.lpush("tools:bot:usage_history", json.dumps({"ts": NOW, "type": "invoked", "tool": "theirs"}))
 

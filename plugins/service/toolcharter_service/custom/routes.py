@@ -16,11 +16,11 @@ from toolcharter_service.custom.records import GLOBAL, CustomTool
 from toolcharter_service.custom.template import TemplateFault
 from toolcharter_service.custom.tools import spec_of
 from toolcharter_service.http.problems import HttpProblem, error_responses
-from toolcharter_service.registry.names import taken_name
+from toolcharter_service.registry.names import find_installed
 from toolcharter_service.registry.policy import RegistryPolicy
 from toolcharter_service.registry.records import StoredTool
-from toolcharter_service.registry.reload import TOPICS, Renewals
-from toolcharter_service.registry.rules import STATUS, Refused, RegistryReason
+from toolcharter_service.registry.reload import TOPICS, RegistryReloader
+from toolcharter_service.registry.rules import STATUS, RegistryReason, RegistryRefusal
 from toolcharter_service.service import Service
 
 Viewer = Annotated[Principal, require(Role.VIEWER)]
@@ -91,10 +91,13 @@ def read_body(body: CustomBody, env: Mapping[str, str]) -> CustomTool:
         env: The variables to keep if *body* names none.
 
     Raises:
-        Refused: `invalid_record`, `placeholder_in_quotes`, `bad_placeholder`, `code_is_placeholder`, `name_conflict`.
+        RegistryRefusal: `invalid_record`, `placeholder_in_quotes`, `bad_placeholder`, `code_is_placeholder`,
+            `name_conflict`.
     """
-    if taken := taken_name(body.name):
-        raise Refused(RegistryReason.NAME_CONFLICT, f"{body.name!r} is the name of the installed tool {taken!r}.")
+    if taken := find_installed(body.name):
+        raise RegistryRefusal(
+            RegistryReason.NAME_CONFLICT, f"{body.name!r} is the name of the installed tool {taken!r}."
+        )
     given = body.model_dump(exclude={"agent_id", "env", "working_dir"})
     try:
         tool = CustomTool(
@@ -107,20 +110,20 @@ def read_body(body: CustomBody, env: Mapping[str, str]) -> CustomTool:
     except ValidationError as error:
         raise _refused(error) from None
     except SpecError as error:
-        raise Refused(RegistryReason.INVALID_RECORD, f"name: {error}.") from None
+        raise RegistryRefusal(RegistryReason.INVALID_RECORD, f"name: {error}.") from None
     if spec.invocation is not None and (found := code_arguments(spec.invocation, spec.parameters or {})):
         what = f"command: a shell or an interpreter would get {found[0]!r} as code, or a program would start it."
-        raise Refused(RegistryReason.CODE_IS_PLACEHOLDER, what)
+        raise RegistryRefusal(RegistryReason.CODE_IS_PLACEHOLDER, what)
     return tool
 
 
-def _refused(error: ValidationError) -> Refused:
+def _refused(error: ValidationError) -> RegistryRefusal:
     faults = error.errors(include_url=False)
     causes = (one.get("ctx", {}).get("error") for one in faults)
     inner = [cause for cause in causes if isinstance(cause, TemplateFault)]
     said = "; ".join(f"{'.'.join(map(str, one['loc'])) or 'tool'}: {one['msg']}" for one in faults)
     reason = RegistryReason(inner[0].reason) if inner else RegistryReason.INVALID_RECORD
-    return Refused(reason, f"{said}.")
+    return RegistryRefusal(reason, f"{said}.")
 
 
 class CustomRoutes:
@@ -185,7 +188,7 @@ class CustomRoutes:
     async def _written(self, principal: Principal, work: Any, action: str) -> ShownTool:
         try:
             tool: CustomTool = await asyncio.to_thread(self._service.store(principal.tenant).transact, work)
-        except Refused as refused:
+        except RegistryRefusal as refused:
             raise HttpProblem(STATUS[refused.reason], refused.message, refused.reason) from None
         except StoreConflict:
             raise HttpProblem(409, "Another request has changed it meanwhile.", "store_conflict") from None
@@ -196,7 +199,7 @@ class CustomRoutes:
         agent = None if scope == GLOBAL else scope
         facts = {"tool_id": name, "agent": agent}
         self._service.emit("service.admin", action=action, tenant=principal.tenant, by=principal.name, **facts)
-        await Renewals.of(self._service).renew(principal.tenant, agent, topic=TOPICS[1])
+        await RegistryReloader.of(self._service).reload_everywhere(principal.tenant, agent, topic=TOPICS[1])
 
     def _require_agent(self, principal: Principal, agent: str | None) -> None:
         if agent is None:
@@ -220,16 +223,18 @@ def _require_free(each: StoreTransaction, tool: CustomTool) -> None:
     """Refuse a name that another tool of the same toolbox has. Upper and lower case are the same.
 
     Raises:
-        Refused: `name_conflict`.
+        RegistryRefusal: `name_conflict`.
     """
     name = tool.name.lower()
     for other in all_tools(each):
         meets = other.scope == tool.scope or GLOBAL in {other.scope, tool.scope}
         if meets and other.name.lower() == name:
             whose = "of all agents" if other.scope == GLOBAL else f"of the agent {other.scope!r}"
-            raise Refused(RegistryReason.NAME_CONFLICT, f"There is a custom tool {other.name!r} {whose} already.")
+            raise RegistryRefusal(
+                RegistryReason.NAME_CONFLICT, f"There is a custom tool {other.name!r} {whose} already."
+            )
     if each.get(StoredTool, tool.name) is not None:
-        raise Refused(RegistryReason.NAME_CONFLICT, f"There is a registered tool {tool.name!r} already.")
+        raise RegistryRefusal(RegistryReason.NAME_CONFLICT, f"There is a registered tool {tool.name!r} already.")
 
 
 def _key(tool_id: str) -> tuple[str, str]:

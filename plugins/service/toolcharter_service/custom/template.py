@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from toolcharter_service.registry.placeholders import as_text, refuse_dash
+from toolcharter_service.registry.placeholders import as_text, refuse_leading_dash
 
 _PLACE: Final = re.compile(r"\{\{\.([A-Za-z_][A-Za-z0-9_]*)\}\}")
 _LIKE_A_PLACE: Final = re.compile(r"\{\{[ \t]*\.?[A-Za-z_]")
@@ -80,7 +80,7 @@ class Template(NamedTuple):
                 continue
             text = as_text(part, values)
             if checks and not has_begun:
-                refuse_dash(text, part)
+                refuse_leading_dash(text, part)
             yield single_quoted(text)
             has_begun = has_begun or bool(text)
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 from toolcharter import Invocation, ToolPolicy, ToolResult, ToolRuntime, ToolSpec
 from toolcharter_service.custom.records import CustomTool
 from toolcharter_service.custom.template import Template
-from toolcharter_service.registry.answers import answer
+from toolcharter_service.registry.answers import to_result
 from toolcharter_service.registry.policy import RegistryPolicy
 from toolcharter_service.registry.reasons import RunReason
 from toolcharter_service.registry.schemas import json_schema
@@ -32,7 +32,7 @@ def spec_of(tool: CustomTool, policy: RegistryPolicy) -> ToolSpec[ToolPolicy]:
     template = Template.parsed(tool.command)
 
     def build(workspace: Path, _: ToolPolicy, rt: ToolRuntime) -> Callable[..., ToolResult]:  # noqa: ARG001 - the form of a constructor
-        return _body(tool, template, policy, rt)
+        return _build_function(tool, template, policy, rt)
 
     return ToolSpec(
         tool.name,
@@ -71,7 +71,9 @@ def _invocation(template: Template, args: Mapping[str, Any]) -> Invocation:
     return Invocation(commands=(template.rendered(args, checks=False),))
 
 
-def _body(tool: CustomTool, template: Template, policy: RegistryPolicy, rt: ToolRuntime) -> Callable[..., ToolResult]:
+def _build_function(
+    tool: CustomTool, template: Template, policy: RegistryPolicy, rt: ToolRuntime
+) -> Callable[..., ToolResult]:
     def call(**given: Any) -> ToolResult:
         ctx = rt.start(tool.name, **given)
         line = template.rendered(given)
@@ -90,6 +92,6 @@ def _body(tool: CustomTool, template: Template, policy: RegistryPolicy, rt: Tool
                 max_output_bytes=policy.max_output_bytes,
                 network=policy.custom_network,
             )
-        return answer(done, timeout_s)
+        return to_result(done, timeout_s)
 
     return call

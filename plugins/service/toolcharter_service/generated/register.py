@@ -12,8 +12,8 @@ from typing_extensions import TypedDict
 from toolcharter import Ask, Call, ToolPolicy, ToolRuntime, ToolSpec
 from toolcharter_service.generated.rule import record_of
 from toolcharter_service.registry.catalog import register as write
-from toolcharter_service.registry.rules import Actor, Refused, RegistryReason
-from toolcharter_service.registry.tools import checked
+from toolcharter_service.registry.rules import Actor, RegistryReason, RegistryRefusal
+from toolcharter_service.registry.tools import require_buildable
 
 
 class RegisterPolicy(ToolPolicy):
@@ -59,10 +59,10 @@ def build(_workspace: Path, _policy: RegisterPolicy, rt: ToolRuntime) -> Callabl
         now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         agent = rt.caller.agent or "*"
         try:
-            record = checked(record_of(tool["code"], tool.get("name", ""), tool.get("description", ""), now))
+            record = require_buildable(record_of(tool["code"], tool.get("name", ""), tool.get("description", ""), now))
             ctx.policy_passed()
             written = write(rt.store, record, Actor(agent, agent), now)
-        except Refused as refused:
+        except RegistryRefusal as refused:
             return ctx.deny(REASONS[refused.reason], refused.message)
         data: RegisterData = {"ok": True, "id": written.record.id}
         return ctx.ok(f"The tool {written.record.id} is registered; reload_tools finds it.", data=data)

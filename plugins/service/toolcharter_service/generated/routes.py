@@ -23,12 +23,12 @@ from toolcharter_service.http.headers import KEYED_HEADERS
 from toolcharter_service.http.keyed import caller_key, respond_once
 from toolcharter_service.http.problems import HttpProblem, error_responses
 from toolcharter_service.registry.catalog import register_within
-from toolcharter_service.registry.invoke import STATUSES, answer_of
+from toolcharter_service.registry.invoke import STATUSES, to_answer
 from toolcharter_service.registry.records import ToolRecord
-from toolcharter_service.registry.reload import Renewals, now
-from toolcharter_service.registry.routes import problem_of
-from toolcharter_service.registry.rules import Actor, Refused
-from toolcharter_service.registry.tools import checked
+from toolcharter_service.registry.reload import RegistryReloader, now
+from toolcharter_service.registry.routes import refusal_problem
+from toolcharter_service.registry.rules import Actor, RegistryRefusal
+from toolcharter_service.registry.tools import require_buildable
 from toolcharter_service.service import Service
 
 RUNS = "execute_code"
@@ -100,7 +100,7 @@ class GeneratedRoutes:
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._renewals = Renewals.of(service)
+        self._reloader = RegistryReloader.of(service)
 
     async def execute(self, request: Request, principal: Invoker, body: InterpretBody) -> Response:
         """Run code in the sandbox of the agent's profile, as a call of `execute_code`."""
@@ -116,7 +116,7 @@ class GeneratedRoutes:
         async def make(call_id: str) -> Response:
             calls = self._service.part(Calls)
             result = await calls.make(principal, caller, RUNS, args, call_id=call_id, headers=request.headers)
-            shown = answer_of(RUNS, args, result)
+            shown = to_answer(RUNS, args, result)
             proposed = await asyncio.to_thread(self._propose, principal, caller, body, result)
             return json_response(_interpreted(result, shown, proposed).model_dump(mode="json"))
 
@@ -134,8 +134,8 @@ class GeneratedRoutes:
         if (why := why_not(body.code)) is not None:
             return NotProposed(why)
         try:
-            record = checked(record_of(body.code, "", body.description, now()))
-        except Refused as refused:
+            record = require_buildable(record_of(body.code, "", body.description, now()))
+        except RegistryRefusal as refused:
             return NotProposed(refused.message)
         proposal = ToolProposal(
             id=record.id,
@@ -177,14 +177,14 @@ class GeneratedRoutes:
         """Approve a proposal, which creates the tool, or reject it: once, and not as its author."""
         try:
             found = await asyncio.to_thread(self._reviewed, principal, proposal_id, body)
-        except Refused as refused:
-            raise problem_of(refused) from None
+        except RegistryRefusal as refused:
+            raise refusal_problem(refused) from None
         except StoreConflict:
             raise HttpProblem(409, "Another reviewer has just reviewed it.", "reviewed") from None
         action = "tool.created" if found.status == "approved" else "tool.rejected"
-        self._renewals.told(principal.tenant, found.record, action, principal.name)
+        self._reloader.emit_record_event(principal.tenant, found.record, action, principal.name)
         if found.status == "approved":
-            await self._renewals.renew(principal.tenant)
+            await self._reloader.reload_everywhere(principal.tenant)
         return _shown(found)
 
     def _reviewed(self, principal: Principal, proposal_id: str, body: ReviewBody) -> ToolProposal:
@@ -199,7 +199,7 @@ class GeneratedRoutes:
             status: ProposalStatus = "rejected"
             if body.decision == "approve":
                 status = "approved"
-                register_within(each, checked(proposal.record), Actor(principal.name, proposal.agent), now())
+                register_within(each, require_buildable(proposal.record), Actor(principal.name, proposal.agent), now())
             update = {"status": status, "reviewed_by": principal.name, "reviewed_at": now(), "note": body.note}
             reviewed = proposal.model_copy(update=update)
             each.put(reviewed, expected=known.version)

@@ -9,9 +9,9 @@ import re
 from hashlib import sha256
 from typing import Final
 
-from toolcharter_service.registry.names import taken_name
+from toolcharter_service.registry.names import find_installed
 from toolcharter_service.registry.records import ToolExec, ToolRecord
-from toolcharter_service.registry.rules import AGENT, Refused, RegistryReason
+from toolcharter_service.registry.rules import AGENT, RegistryReason, RegistryRefusal
 
 PREFIX: Final = "gen_"
 """The prefix of each generated tool's id. A hash of its command follows."""
@@ -76,13 +76,13 @@ def record_of(code: str, name: str, description: str, now: str) -> ToolRecord:
         now: The time of creation, in RFC 3339.
 
     Raises:
-        Refused: `invalid_record`, if the code defines no function or is too long, or name or description is invalid;
-            `name_conflict`, if the name is that of an installed tool.
+        RegistryRefusal: `invalid_record`, if the code defines no function or is too long, or name or description is
+            invalid; `name_conflict`, if the name is that of an installed tool.
     """
     entry = entry_of(code) if len(code) <= MAX_CODE_CHARS else None
     if entry is None:
         what = f"The code is no Python that defines a function, or is longer than {MAX_CODE_CHARS} characters."
-        raise Refused(RegistryReason.INVALID_RECORD, what)
+        raise RegistryRefusal(RegistryReason.INVALID_RECORD, what)
     name, description = (
         _require_name(name or entry),
         _require_text(description or f"Calls {entry}, a generated function."),
@@ -129,14 +129,14 @@ def _require_name(name: str) -> str:
     """Refuse a name that a reader could confuse: it has to be ASCII, in one line, and no installed tool's.
 
     Raises:
-        Refused: `invalid_record` or `name_conflict`.
+        RegistryRefusal: `invalid_record` or `name_conflict`.
     """
     if not _NAME.fullmatch(name):
-        raise Refused(
+        raise RegistryRefusal(
             RegistryReason.INVALID_RECORD, "A name has up to 64 ASCII letters, digits, blanks, '_', '-' and '.'."
         )
-    if taken := taken_name(re.sub(r"[ .-]+", "_", name)) or taken_name(name):
-        raise Refused(RegistryReason.NAME_CONFLICT, f"{name!r} reads like the installed tool {taken!r}.")
+    if taken := find_installed(re.sub(r"[ .-]+", "_", name)) or find_installed(name):
+        raise RegistryRefusal(RegistryReason.NAME_CONFLICT, f"{name!r} reads like the installed tool {taken!r}.")
     return name
 
 
@@ -144,5 +144,5 @@ def _require_text(description: str) -> str:
     text = " ".join(description.split())
     if len(text) > MAX_DESCRIPTION_CHARS or not text.isprintable():
         what = f"A description has up to {MAX_DESCRIPTION_CHARS} characters, all of them printable."
-        raise Refused(RegistryReason.INVALID_RECORD, what)
+        raise RegistryRefusal(RegistryReason.INVALID_RECORD, what)
     return text

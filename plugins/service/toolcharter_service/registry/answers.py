@@ -6,7 +6,7 @@ from contextlib import suppress
 from toolcharter import Completed, Reason, ToolResult
 
 
-def answer(done: Completed, timeout_s: float) -> ToolResult:
+def to_result(done: Completed, timeout_s: float) -> ToolResult:
     """Convert a completed program to a call's result. If it has no standard error output, the gate parses the data."""
     stdout, stderr = done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
     text = f"{stdout}\n--- stderr ---\n{stderr}" if stderr else stdout

@@ -9,7 +9,7 @@ from typing import Any, Final
 from toolcharter import ConfigurationError, Fault, read_regular
 from toolcharter_service.registry.json_places import JsonFault, read_json
 from toolcharter_service.registry.records import ToolRecord
-from toolcharter_service.registry.rules import Actor, Refused, parsed
+from toolcharter_service.registry.rules import Actor, RegistryRefusal, parse_record
 from toolcharter_service.registry.source_tools import DEFAULTS, DOCKER_EXEC, MINIMUM, SOURCE_TOOLS
 
 FILES: Final = ("tools_bootstrap.json", "config/tools_bootstrap.json")
@@ -21,7 +21,7 @@ _ACTOR: Final = Actor("bootstrap")
 
 
 def records_at_start(folder: Path, environ: Mapping[str, str], now: str) -> tuple[ToolRecord, ...]:
-    """Return the records that a start registers: those of the file or HDN's twelve, and those of `at_discovery`.
+    """Return the records that a start registers: those of the file or HDN's twelve, and those of `records_at_discovery`.
 
     Args:
         folder: The folder with the bootstrap file.
@@ -33,13 +33,13 @@ def records_at_start(folder: Path, environ: Mapping[str, str], now: str) -> tupl
     """
     path = next((folder / name for name in FILES if os.path.lexists(folder / name)), None)
     written = DEFAULTS if path is None else read_bootstrap(path, now)
-    return _dated({one.id: one for one in (*at_discovery(environ, now), *written)}.values(), now)
+    return _with_dates({one.id: one for one in (*records_at_discovery(environ, now), *written)}.values(), now)
 
 
-def at_discovery(environ: Mapping[str, str], now: str) -> tuple[ToolRecord, ...]:
+def records_at_discovery(environ: Mapping[str, str], now: str) -> tuple[ToolRecord, ...]:
     """Return the records that a discovery restores: the minimum, and `tool_docker_exec` if docker runs code."""
     minimum = [SOURCE_TOOLS[name].record for name in MINIMUM]
-    return _dated([*minimum, *([DOCKER_EXEC.record] if uses_docker(environ) else [])], now)
+    return _with_dates([*minimum, *([DOCKER_EXEC.record] if uses_docker(environ) else [])], now)
 
 
 def uses_docker(environ: Mapping[str, str], socket: Path = _SOCKET) -> bool:
@@ -54,7 +54,7 @@ def read_bootstrap(path: Path, now: str) -> tuple[ToolRecord, ...]:
     Raises:
         ConfigurationError: The error lists each fault and its place, `FILE:LINE:COLUMN`.
     """
-    text = _text(path)
+    text = _read_text(path)
     try:
         found, places = read_json(text)
     except JsonFault as fault:
@@ -65,22 +65,22 @@ def read_bootstrap(path: Path, now: str) -> tuple[ToolRecord, ...]:
     records, faults = list[ToolRecord](), list[Fault]()
     for number, (body, (line, column)) in enumerate(zip(found, places, strict=True)):
         try:
-            records.append(_record(body, now))
-        except Refused as error:
+            records.append(_parse_record(body, now))
+        except RegistryRefusal as error:
             faults.append(_fault(path, line, column, f"{number}", error.message))
-    faults += _twice(path, records, places) if not faults else []
+    faults += _duplicate_faults(path, records, places) if not faults else []
     if faults:
         raise ConfigurationError(faults)
     return tuple(records)
 
 
-def _record(body: Any, now: str) -> ToolRecord:
+def _parse_record(body: Any, now: str) -> ToolRecord:
     if not isinstance(body, dict):
         body = {}
-    return parsed(body, actor=_ACTOR, now=now)
+    return parse_record(body, actor=_ACTOR, now=now)
 
 
-def _twice(path: Path, records: list[ToolRecord], places: list[tuple[int, int]]) -> Iterator[Fault]:
+def _duplicate_faults(path: Path, records: list[ToolRecord], places: list[tuple[int, int]]) -> Iterator[Fault]:
     seen = set[str]()
     for number, (record, (line, column)) in enumerate(zip(records, places, strict=True)):
         if record.id.lower() in seen:
@@ -90,7 +90,7 @@ def _twice(path: Path, records: list[ToolRecord], places: list[tuple[int, int]])
         seen.add(record.id.lower())
 
 
-def _text(path: Path) -> str:
+def _read_text(path: Path) -> str:
     """Read the file. Symbolic links are refused: a process that may write the folder could point to another file.
 
     Raises:
@@ -118,5 +118,5 @@ def _fault(path: Path, line: int, column: int, at: str, what: str, fix: str = "F
     return Fault(f"{path}:{line}:{column}", at, what, fix)
 
 
-def _dated(records: Any, now: str) -> tuple[ToolRecord, ...]:
+def _with_dates(records: Any, now: str) -> tuple[ToolRecord, ...]:
     return tuple(one if one.created_at else one.model_copy(update={"created_at": now}) for one in records)

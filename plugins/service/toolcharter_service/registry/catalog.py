@@ -11,12 +11,12 @@ from toolcharter_service.registry.rules import (
     AGENT,
     SYSTEM,
     Actor,
-    Known,
-    Refused,
+    ExistingTool,
     RegistryReason,
-    may_delete,
-    may_register,
+    RegistryRefusal,
     owner_of,
+    require_may_delete,
+    require_may_register,
 )
 
 _PAGE = 500
@@ -42,7 +42,7 @@ class Change(NamedTuple):
 def read_catalog(store: StoreTransaction) -> Catalog:
     """Read all records, sorted by id. Unreadable records are skipped, with a note."""
     tools, notes = list[ToolRecord](), list[str]()
-    for written in _written(store, notes):
+    for written in _stored_tools(store, notes):
         try:
             tools.append(written.read())
         except ValidationError as error:
@@ -52,7 +52,7 @@ def read_catalog(store: StoreTransaction) -> Catalog:
     return Catalog(tuple(sorted(tools, key=lambda one: one.id)), tuple(notes))
 
 
-def _written(store: StoreTransaction, notes: list[str]) -> Iterator[StoredTool]:
+def _stored_tools(store: StoreTransaction, notes: list[str]) -> Iterator[StoredTool]:
     """Yield every record that any program has written as a tool. Those that are no JSON with an id go to *notes*."""
     after = ""
     while True:
@@ -64,7 +64,7 @@ def _written(store: StoreTransaction, notes: list[str]) -> Iterator[StoredTool]:
             return
 
 
-def _is_written(store: StoreTransaction, tool: str) -> bool:
+def _has_record(store: StoreTransaction, tool: str) -> bool:
     try:
         return store.get(StoredTool, tool) is not None
     except UnreadableRecord:
@@ -82,11 +82,11 @@ def is_unreadable(store: StoreTransaction, tool: str) -> bool:
     return False
 
 
-def find(store: StoreTransaction, tool: str) -> Known | None:
+def find(store: StoreTransaction, tool: str) -> ExistingTool | None:
     """Read the record of *tool*; None if there is none.
 
     Raises:
-        Refused: `exists`: the record cannot be read.
+        RegistryRefusal: `exists`: the record cannot be read.
     """
     try:
         found = store.get(StoredTool, tool)
@@ -94,18 +94,18 @@ def find(store: StoreTransaction, tool: str) -> Known | None:
             return None
         record = found.record.read()
     except (UnreadableRecord, ValidationError):
-        raise Refused(RegistryReason.EXISTS, f"There is a record {tool!r} that cannot be read.") from None
+        raise RegistryRefusal(RegistryReason.EXISTS, f"There is a record {tool!r} that cannot be read.") from None
     owner = store.get(ToolOwner, tool)
     # A record that another program has written has no owner record.
     said = owner.record.owner if owner is not None else record.created_by
-    return Known(record, said, found.version)
+    return ExistingTool(record, said, found.version)
 
 
 def register(store: Store, record: ToolRecord, actor: Actor, now: str) -> Change:
     """Write *record*, and keep the record that it replaces as a version.
 
     Raises:
-        Refused: `exists`.
+        RegistryRefusal: `exists`.
     """
     return store.transact(lambda each: register_within(each, record, actor, now))
 
@@ -114,10 +114,10 @@ def register_within(each: StoreTransaction, record: ToolRecord, actor: Actor, no
     """Write *record* like `register`, as part of a transaction.
 
     Raises:
-        Refused: `exists`.
+        RegistryRefusal: `exists`.
     """
     known = find(each, record.id)
-    may_register(record, known, actor)
+    require_may_register(record, known, actor)
     written = record
     if known is not None:
         written = record.model_copy(update={"created_at": known.record.created_at or record.created_at})
@@ -141,13 +141,13 @@ def delete(store: Store, tool: str, actor: Actor, now: str) -> ToolRecord:
     """Delete the record of *tool*, keep it as its last version, and return it.
 
     Raises:
-        Refused: `unknown_tool`, `not_owner`.
+        RegistryRefusal: `unknown_tool`, `not_owner`.
     """
 
     def work(each: StoreTransaction) -> ToolRecord:
         known = find(each, tool)
-        may_delete(tool, known, actor)
-        assert known is not None  # noqa: S101 - `may_delete` has refused it
+        require_may_delete(tool, known, actor)
+        assert known is not None  # noqa: S101 - `require_may_delete` has refused it
         each.put(
             ToolVersion(
                 id=tool, number=f"{known.version:010}", record=known.record, replaced_at=now, replaced_by=actor.name
@@ -176,7 +176,7 @@ def seed(store: Store, records: tuple[ToolRecord, ...]) -> tuple[ToolRecord, ...
     """Register the *records* that are missing, without changing existing records. Return those that were missing."""
 
     def work(each: StoreTransaction) -> tuple[ToolRecord, ...]:
-        missing = tuple(one for one in records if not _is_written(each, one.id))
+        missing = tuple(one for one in records if not _has_record(each, one.id))
         for one in missing:
             each.put(StoredTool.of(one), expected=0)
             each.put(ToolOwner(id=one.id, owner=SYSTEM if one.created_by == SYSTEM else AGENT))

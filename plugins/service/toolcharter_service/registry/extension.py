@@ -38,7 +38,7 @@ from toolcharter_service.registry.tools import spec_of
 _LEVELS = ("low", "medium", "high")
 
 
-class _Described(NamedTuple):
+class _Restriction(NamedTuple):
     """A record's description of an installed tool."""
 
     id: str
@@ -59,7 +59,7 @@ class Registry:
         self._policy = policy
         self._lock = threading.Lock()
         self._last = Discovery()
-        self._described: Mapping[str, tuple[_Described, ...]] = {}
+        self._restrictions: Mapping[str, tuple[_Restriction, ...]] = {}
         self._unreadable: Mapping[str, str] = {}
         """For each installed tool, the unreadable record that describes it."""
         self._bounds: tuple[CapabilityBounds, ...] = ()
@@ -72,37 +72,37 @@ class Registry:
         with self._lock:
             self._bounds = profile.bounds
             try:
-                self._last = self._look(rt, profile.tools)
+                self._last = self._discover(rt, profile.tools)
             except StoreUnavailable as error:
                 note = f"The registry cannot be read ({error.reason}): {error}"
                 return self._last._replace(notes=(note,))
             return self._last
 
-    def _look(self, rt: DiscoveryRuntime, listed: tuple[str, ...]) -> Discovery:
+    def _discover(self, rt: DiscoveryRuntime, listed: tuple[str, ...]) -> Discovery:
         notes, specs = list[str](), list[ToolSpec[ToolPolicy]]()
-        described: dict[str, list[_Described]] = {}
+        restrictions: dict[str, list[_Restriction]] = {}
         unreadable: dict[str, str] = {}
         if self._policy.records:
-            unreadable = {installed_name(one): one for one in _describing(listed) if is_unreadable(rt.store, one)}
+            unreadable = {installed_name(one): one for one in _possible_ids(listed) if is_unreadable(rt.store, one)}
             found = read_catalog(rt.store)
             notes += found.notes
             for record in found.tools:
                 if record.exec is None:
-                    described.setdefault(installed_name(record.id), []).append(
-                        _described(record, _whose(rt.store, record))
+                    restrictions.setdefault(installed_name(record.id), []).append(
+                        _build_restriction(record, _registering_agent(rt.store, record))
                     )
                 else:
-                    notes += _taken(specs, record.id, partial(spec_of, record, self._policy))
+                    notes += _add_spec(specs, record.id, partial(spec_of, record, self._policy))
         if self._policy.custom:
             tools, told = custom.read_enabled(rt.store, rt.caller.agent)
             notes += told
             for tool in tools:
                 rt.keep_secret(tool.env.values())
-                notes += _taken(specs, tool.name, partial(custom_spec, tool, self._policy))
+                notes += _add_spec(specs, tool.name, partial(custom_spec, tool, self._policy))
         if len(specs) > self._policy.max_tools:
             left = len(specs) - self._policy.max_tools
             notes.append(f"{left} tools are left out (too_many): max_tools is {self._policy.max_tools}.")
-        self._described = {name: tuple(those) for name, those in described.items()}
+        self._restrictions = {name: tuple(those) for name, those in restrictions.items()}
         self._unreadable = unreadable
         return Discovery(found=tuple(specs[: self._policy.max_tools]), notes=tuple(notes))
 
@@ -112,11 +112,11 @@ class Registry:
         if call.tool in self._unreadable:
             message = f"The record {self._unreadable[call.tool]!r}, which describes the tool, cannot be read."
             return Deny(RunReason.NOT_AS_REGISTERED, message)
-        for one in self._described.get(call.tool, ()):
+        for one in self._restrictions.get(call.tool, ()):
             if one.agent is not None and one.agent != (call.caller.agent or "*"):
                 continue
-            if objection := _objection(one, call, self._bounds):
-                return objection
+            if refusal := _refusal(one, call, self._bounds):
+                return refusal
         return None
 
 
@@ -126,19 +126,19 @@ def installed_name(tool: str) -> str:
     return tool if known is None else known.installed
 
 
-def _describing(listed: tuple[str, ...]) -> Iterator[str]:
+def _possible_ids(listed: tuple[str, ...]) -> Iterator[str]:
     """Yield the ids of records that may describe one of the tools *listed*."""
     yield from listed
     yield from (name for name, known in SOURCE_TOOLS.items() if known.installed in listed)
 
 
-def _whose(store: StoreTransaction, record: ToolRecord) -> str | None:
+def _registering_agent(store: StoreTransaction, record: ToolRecord) -> str | None:
     """Return the agent that registered *record*; None for the system, an operator or another program."""
     owner = store.get(ToolOwner, record.id) if record.created_by == AGENT else None
     return None if owner is None else owner.record.owner.partition(":")[2] or None
 
 
-def _described(record: ToolRecord, agent: str | None) -> _Described:
+def _build_restriction(record: ToolRecord, agent: str | None) -> _Restriction:
     known = SOURCE_TOOLS.get(record.id)
     if record.input_schema:
         schema = json_schema(record.input_schema)
@@ -150,10 +150,10 @@ def _described(record: ToolRecord, agent: str | None) -> _Described:
     else:
         schema, names = {}, None
     validator = jsonschema_rs.validator_for(schema)
-    return _Described(record.id, frozenset(record.permissions), record.safety_level, names, validator, agent)
+    return _Restriction(record.id, frozenset(record.permissions), record.safety_level, names, validator, agent)
 
 
-def _objection(one: _Described, call: Call, bounds: tuple[CapabilityBounds, ...]) -> Deny | None:
+def _refusal(one: _Restriction, call: Call, bounds: tuple[CapabilityBounds, ...]) -> Deny | None:
     for bound in bounds:
         if refused := sorted(word for word in one.permissions if not _permits(bound, word)):
             return Deny(
@@ -180,7 +180,7 @@ def _matches(glob: str, word: str) -> bool:
     return re.fullmatch(".*".join(map(re.escape, glob.split("*"))), word) is not None
 
 
-def _taken(specs: list[ToolSpec[ToolPolicy]], name: str, make: Callable[[], ToolSpec[ToolPolicy]]) -> Iterator[str]:
+def _add_spec(specs: list[ToolSpec[ToolPolicy]], name: str, make: Callable[[], ToolSpec[ToolPolicy]]) -> Iterator[str]:
     """Add a tool. If its record is invalid, yield a note instead."""
     try:
         specs.append(make())

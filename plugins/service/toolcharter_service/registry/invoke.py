@@ -39,7 +39,7 @@ STATUSES: Final = (400, 403, 404, 409, 422, 429, 500, 501, 503, 504)
 """The error statuses of an invocation."""
 
 
-def answer_of(tool: str, args: Mapping[str, Any], result: ToolResult) -> Any:
+def to_answer(tool: str, args: Mapping[str, Any], result: ToolResult) -> Any:
     """Return the body of a response with status 200: the tool's JSON; for HDN's tools, with HDN's fields.
 
     A program that ended with a non-zero status has run, too. The body then has its status.

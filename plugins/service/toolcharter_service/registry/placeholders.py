@@ -11,37 +11,39 @@ from toolcharter_service.registry.reasons import RunReason
 _PLACE: Final = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
-def names_in(args: Sequence[str]) -> tuple[str, ...]:
+def placeholder_names(args: Sequence[str]) -> tuple[str, ...]:
     """Return the names of all placeholders, without duplicates."""
     return tuple(dict.fromkeys(found for word in args for found in _PLACE.findall(word)))
 
 
-def filled(args: Sequence[str], values: Mapping[str, Any], *, dashing: Collection[str] = ()) -> tuple[str, ...]:
+def fill_placeholders(
+    args: Sequence[str], values: Mapping[str, Any], *, may_begin_with_dash: Collection[str] = ()
+) -> tuple[str, ...]:
     """Replace the placeholders in the words: by text unchanged, by any other value as JSON.
 
     Args:
         args: The words.
         values: The values by name.
-        dashing: The names of values that may begin a word with `-`.
+        may_begin_with_dash: The names of values that may begin a word with `-`.
 
     Raises:
         ToolError: `invalid_arguments`, for a placeholder without a value.
         Denied: `leading_dash_not_allowed`, for a value that a program would read as an option.
     """
-    return tuple(_word(text, values, dashing) for text in args)
+    return tuple(_fill_word(text, values, may_begin_with_dash) for text in args)
 
 
-def _word(text: str, values: Mapping[str, Any], dashing: Collection[str]) -> str:
-    parts = list(_parts(text, values))
+def _fill_word(text: str, values: Mapping[str, Any], may_begin_with_dash: Collection[str]) -> str:
+    parts = list(_fill_parts(text, values))
     made = "".join(part for _, part in parts)
     # An empty value does not begin the word; the next part does.
     name = next((name for name, part in parts if part), "")
-    if name and name not in dashing:
-        refuse_dash(made, name)
+    if name and name not in may_begin_with_dash:
+        refuse_leading_dash(made, name)
     return made
 
 
-def _parts(text: str, values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _fill_parts(text: str, values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield the parts of a word, each with its placeholder's name; the name is empty for plain text."""
     for index, part in enumerate(_PLACE.split(text)):
         if index % 2:
@@ -65,7 +67,7 @@ def as_text(name: str, values: Mapping[str, Any]) -> str:
     return text
 
 
-def refuse_dash(word: str, name: str) -> None:
+def refuse_leading_dash(word: str, name: str) -> None:
     """Refuse a word that a program would read as an option.
 
     Raises:

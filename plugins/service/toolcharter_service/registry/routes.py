@@ -21,12 +21,12 @@ from toolcharter_service.http.keyed import caller_key, respond_once
 from toolcharter_service.http.problems import HttpProblem, error_responses
 from toolcharter_service.registry.catalog import delete, delete_unreadable, find, read_catalog, register
 from toolcharter_service.registry.extension import installed_name
-from toolcharter_service.registry.invoke import STATUSES, answer_of
+from toolcharter_service.registry.invoke import STATUSES, to_answer
 from toolcharter_service.registry.records import ToolRecord
-from toolcharter_service.registry.reload import Renewals, now
-from toolcharter_service.registry.rules import STATUS, Actor, Refused, RegistryReason, parsed
+from toolcharter_service.registry.reload import RegistryReloader, now
+from toolcharter_service.registry.rules import STATUS, Actor, RegistryReason, RegistryRefusal, parse_record
 from toolcharter_service.registry.source_tools import SOURCE_TOOLS
-from toolcharter_service.registry.tools import checked
+from toolcharter_service.registry.tools import require_buildable
 from toolcharter_service.service import Service
 
 Reader = Annotated[Principal, require(Role.CALLER, Role.VIEWER, scope=CallerScope.READ_REGISTRY)]
@@ -63,7 +63,7 @@ class Deleted(BaseModel):
     deleted: str
 
 
-def problem_of(refused: Refused) -> HttpProblem:
+def refusal_problem(refused: RegistryRefusal) -> HttpProblem:
     """Convert a refusal of the registry to a problem."""
     return HttpProblem(STATUS[refused.reason], refused.message, refused.reason)
 
@@ -73,7 +73,7 @@ class ToolRoutes:
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._renewals = Renewals.of(service)
+        self._reloader = RegistryReloader.of(service)
 
     def actor(self, request: Request, principal: Principal) -> Actor:
         """Return who acts: an operator of all agents if the request names no agent, else the agent."""
@@ -97,20 +97,20 @@ class ToolRoutes:
         """Register a tool, or change one's own tool."""
         actor, tenant = self.actor(request, principal), principal.tenant
         try:
-            record = checked(parsed(body, actor=actor, now=now()))
-            _require_written(record)
+            record = require_buildable(parse_record(body, actor=actor, now=now()))
+            _refuse_generated(record)
             change = await asyncio.to_thread(register, self._service.store(tenant), record, actor, now())
-        except Refused as refused:
-            raise problem_of(refused) from None
+        except RegistryRefusal as refused:
+            raise refusal_problem(refused) from None
         action = "tool.created" if change.is_new else "tool.changed"
-        self._renewals.told(tenant, change.record, action, principal.name)
-        await self._renewals.renew(tenant)
+        self._reloader.emit_record_event(tenant, change.record, action, principal.name)
+        await self._reloader.reload_everywhere(tenant)
         return Registered(success=True, tool=change.record)
 
     async def discover(self, principal: Operator) -> Discovered:
         """Restore the minimum of tools, and those that this machine can run."""
-        found = await asyncio.to_thread(self._renewals.discover, principal.tenant)
-        await self._renewals.renew(principal.tenant)
+        found = await asyncio.to_thread(self._reloader.discover, principal.tenant)
+        await self._reloader.reload_everywhere(principal.tenant)
         return Discovered(success=True, discovered=list(found))
 
     async def delete(self, request: Request, principal: Writer, tool_id: ToolId) -> Deleted:
@@ -121,14 +121,14 @@ class ToolRoutes:
         if may_force and await asyncio.to_thread(delete_unreadable, self._service.store(tenant), tool_id):
             facts = {"tool_id": tool_id, "by": principal.name, "unreadable": True}
             self._service.emit("service.admin", action="tool.deleted", tenant=tenant, **facts)
-            await self._renewals.renew(tenant)
+            await self._reloader.reload_everywhere(tenant)
             return Deleted(success=True, deleted=tool_id)
         try:
             record = await asyncio.to_thread(delete, self._service.store(tenant), tool_id, actor, now())
-        except Refused as refused:
-            raise problem_of(refused) from None
-        self._renewals.told(tenant, record, "tool.deleted", principal.name)
-        await self._renewals.renew(tenant)
+        except RegistryRefusal as refused:
+            raise refusal_problem(refused) from None
+        self._reloader.emit_record_event(tenant, record, "tool.deleted", principal.name)
+        await self._reloader.reload_everywhere(tenant)
         return Deleted(success=True, deleted=tool_id)
 
     async def invoke(
@@ -141,14 +141,14 @@ class ToolRoutes:
         """Call a tool with the arguments in the body. The response is the tool's JSON."""
         try:
             known = await asyncio.to_thread(find, self._service.store(principal.tenant), tool_id)
-        except Refused as refused:
-            raise problem_of(refused) from None
+        except RegistryRefusal as refused:
+            raise refusal_problem(refused) from None
         if known is None:
-            raise problem_of(Refused(RegistryReason.UNKNOWN_TOOL, f"There is no tool {tool_id[:64]!r}."))
+            raise refusal_problem(RegistryRefusal(RegistryReason.UNKNOWN_TOOL, f"There is no tool {tool_id[:64]!r}."))
         args, name = dict(body or {}), tool_id
         if known.record.exec is None:
             source = SOURCE_TOOLS.get(tool_id)
-            args, name = args if source is None else source.given(args), installed_name(tool_id)
+            args, name = args if source is None else source.convert_arguments(args), installed_name(tool_id)
         caller, is_described = caller_of(self._service, principal, request), known.record.exec is None
 
         async def make(call_id: str) -> Response:
@@ -159,21 +159,21 @@ class ToolRoutes:
                 raise HttpProblem(
                     STATUS[RegistryReason.NOT_IMPLEMENTED], what, RegistryReason.NOT_IMPLEMENTED, result.call_id
                 )
-            return json_response(answer_of(tool_id, dict(body or {}), result))
+            return json_response(to_answer(tool_id, dict(body or {}), result))
 
         request_parts = ("registry", caller_key(caller), tool_id, dict(body or {}))
         return await respond_once(self._service, request, principal, request_parts, make)
 
 
-def _require_written(record: ToolRecord) -> None:
+def _refuse_generated(record: ToolRecord) -> None:
     """Refuse a generated tool: a client that computes the hash could otherwise register code that was never reviewed.
 
     Raises:
-        Refused: `invalid_record`.
+        RegistryRefusal: `invalid_record`.
     """
     if is_generated(record):
         what = "A generated tool comes from `register`, or from the review of a proposal."
-        raise Refused(RegistryReason.INVALID_RECORD, what)
+        raise RegistryRefusal(RegistryReason.INVALID_RECORD, what)
 
 
 def routes(service: Service) -> APIRouter:

@@ -48,7 +48,7 @@ STATUS: Final[Mapping[RegistryReason, int]] = {
 """The HTTP status of each reason."""
 
 
-class Refused(Exception):
+class RegistryRefusal(Exception):
     """The registry refuses a request."""
 
     def __init__(self, reason: RegistryReason, message: str) -> None:
@@ -71,7 +71,7 @@ class Actor(NamedTuple):
         return SYSTEM if self.agent is None else f"{AGENT}:{self.agent}"
 
 
-class Known(NamedTuple):
+class ExistingTool(NamedTuple):
     """An existing record."""
 
     record: ToolRecord
@@ -79,7 +79,7 @@ class Known(NamedTuple):
     version: int
 
 
-def parsed(body: Mapping[str, Any], *, actor: Actor, now: str) -> ToolRecord:
+def parse_record(body: Mapping[str, Any], *, actor: Actor, now: str) -> ToolRecord:
     """Parse the record in *body*, and fill in missing fields.
 
     Args:
@@ -88,12 +88,12 @@ def parsed(body: Mapping[str, Any], *, actor: Actor, now: str) -> ToolRecord:
         now: The time of creation if *body* has none, in RFC 3339.
 
     Raises:
-        Refused: `invalid_record`, with all faults; `created_by_unknown`.
+        RegistryRefusal: `invalid_record`, with all faults; `created_by_unknown`.
     """
     given = {name: value for name, value in body.items() if value is not None}
     said = given.get("created_by") or SYSTEM
     if said not in (SYSTEM, AGENT):
-        raise Refused(
+        raise RegistryRefusal(
             RegistryReason.CREATED_BY_UNKNOWN, f"created_by is {str(said)[:40]!r}; it has to be system or agent."
         )
     given["created_by"] = AGENT if actor.agent is not None else said
@@ -104,49 +104,53 @@ def parsed(body: Mapping[str, Any], *, actor: Actor, now: str) -> ToolRecord:
         require_finite(given)
         raw = orjson.dumps(given)
         if len(raw) > MAX_RECORD_BYTES:
-            raise Refused(RegistryReason.INVALID_RECORD, f"The record is larger than {MAX_RECORD_BYTES} bytes.")
+            raise RegistryRefusal(RegistryReason.INVALID_RECORD, f"The record is larger than {MAX_RECORD_BYTES} bytes.")
         return ToolRecord.model_validate_json(raw, strict=True)
     except ValidationError as error:
-        raise Refused(RegistryReason.INVALID_RECORD, _told(error)) from None
+        raise RegistryRefusal(RegistryReason.INVALID_RECORD, _describe_faults(error)) from None
     except (TypeError, ValueError) as error:
-        raise Refused(RegistryReason.INVALID_RECORD, f"The record is no JSON: {error}.") from None
+        raise RegistryRefusal(RegistryReason.INVALID_RECORD, f"The record is no JSON: {error}.") from None
 
 
-def _told(error: ValidationError) -> str:
+def _describe_faults(error: ValidationError) -> str:
     faults = (f"{'.'.join(map(str, one['loc'])) or 'record'}: {one['msg']}" for one in error.errors(include_url=False))
     return "; ".join(faults) + "."
 
 
-def may_register(record: ToolRecord, known: Known | None, actor: Actor) -> None:
+def require_may_register(record: ToolRecord, known: ExistingTool | None, actor: Actor) -> None:
     """Check that *actor* may write *record* in place of *known*.
 
     Raises:
-        Refused: `exists`, if *known* belongs to another owner, or *record* would run something else.
+        RegistryRefusal: `exists`, if *known* belongs to another owner, or *record* would run something else.
     """
     if known is None:
         return
     owner = owner_of(record, actor)
     if known.owner != owner or known.record.created_by != record.created_by:
-        raise Refused(RegistryReason.EXISTS, f"There is a tool {record.id!r} already, and it is not yours to change.")
+        raise RegistryRefusal(
+            RegistryReason.EXISTS, f"There is a tool {record.id!r} already, and it is not yours to change."
+        )
     if known.record.exec != record.exec:
-        raise Refused(
+        raise RegistryRefusal(
             RegistryReason.EXISTS,
             f"There is a tool {record.id!r} already, and it runs something else: an update cannot change `exec`.",
         )
 
 
-def may_delete(tool: str, known: Known | None, actor: Actor) -> None:
+def require_may_delete(tool: str, known: ExistingTool | None, actor: Actor) -> None:
     """Check that *actor* may delete the record of *tool*.
 
     Raises:
-        Refused: `unknown_tool`; `not_owner`, for a record of the system or of another agent.
+        RegistryRefusal: `unknown_tool`; `not_owner`, for a record of the system or of another agent.
     """
     if known is None:
-        raise Refused(RegistryReason.UNKNOWN_TOOL, f"There is no tool {tool[:64]!r}.")
+        raise RegistryRefusal(RegistryReason.UNKNOWN_TOOL, f"There is no tool {tool[:64]!r}.")
     if known.record.created_by != AGENT:
-        raise Refused(RegistryReason.NOT_OWNER, f"The tool {tool!r} was not made by an agent, and cannot be deleted.")
+        raise RegistryRefusal(
+            RegistryReason.NOT_OWNER, f"The tool {tool!r} was not made by an agent, and cannot be deleted."
+        )
     if actor.agent is not None and known.owner != actor.owner:
-        raise Refused(RegistryReason.NOT_OWNER, f"The tool {tool!r} was made by another agent.")
+        raise RegistryRefusal(RegistryReason.NOT_OWNER, f"The tool {tool!r} was made by another agent.")
 
 
 def owner_of(record: ToolRecord, actor: Actor) -> str:

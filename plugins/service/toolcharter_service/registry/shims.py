@@ -52,37 +52,37 @@ class Shim(NamedTuple):
         return f'{_FIRST}{MARK}{source}\n\n{set_up}if __name__ == "__main__":\n    sys.exit(main(SHIM, sys.argv[1:]))\n'
 
 
-class Written(NamedTuple):
+class ShimChanges(NamedTuple):
     """The changes of a folder: written files, removed files, and notes on others."""
 
-    made: tuple[str, ...]
-    gone: tuple[str, ...]
+    written: tuple[str, ...]
+    removed: tuple[str, ...]
     notes: tuple[str, ...]
 
 
-def write_shims(folder: Path, shims: list[Shim]) -> Written:
+def write_shims(folder: Path, shims: list[Shim]) -> ShimChanges:
     """Write *shims* into *folder*, and remove earlier shims whose tools no longer exist.
 
     Files that are no shims stay unchanged.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    made, notes = list[str](), list[str]()
-    for name, shim in sorted(_named(shims)):
+    written, notes = list[str](), list[str]()
+    for name, shim in sorted(_with_file_names(shims)):
         path = folder / name
         if name.startswith("-"):
             notes.append(f"{name!r} is left out: a program's name does not begin with '-'.")
-        elif os.path.lexists(path) and not is_ours(path):
+        elif os.path.lexists(path) and not is_shim(path):
             notes.append(f"{str(path)!r} is left unchanged: it is no shim.")
         else:
             _write(path, shim.text())
-            made.append(name)
-    gone = [one for one in sorted(folder.iterdir()) if one.name not in made and is_ours(one)]
-    for one in gone:
+            written.append(name)
+    removed = [one for one in sorted(folder.iterdir()) if one.name not in written and is_shim(one)]
+    for one in removed:
         one.unlink()
-    return Written(tuple(made), tuple(one.name for one in gone), tuple(notes))
+    return ShimChanges(tuple(written), tuple(one.name for one in removed), tuple(notes))
 
 
-def _named(shims: list[Shim]) -> Iterator[tuple[str, Shim]]:
+def _with_file_names(shims: list[Shim]) -> Iterator[tuple[str, Shim]]:
     """Yield each shim with its file name: HDN's tools lose the prefix `tool_`, unless another tool has that name."""
     taken = {shim.tool.lower() for shim in shims}
     for shim in shims:
@@ -90,7 +90,7 @@ def _named(shims: list[Shim]) -> Iterator[tuple[str, Shim]]:
         yield short if shim.tool in SOURCE_TOOLS and short.lower() not in taken else shim.tool, shim
 
 
-def is_ours(path: Path) -> bool:
+def is_shim(path: Path) -> bool:
     """Whether the file is a shim. Links are not followed."""
     with suppress(OSError):
         return read_regular(path, _HEAD_BYTES).startswith((_FIRST + MARK).encode())
@@ -109,7 +109,7 @@ def _write(path: Path, text: str) -> None:
         raise
 
 
-def of_service(url: str, environ: Mapping[str, str]) -> list[Shim]:
+def shims_of_service(url: str, environ: Mapping[str, str]) -> list[Shim]:
     """Return a shim for each tool that the service shows to the token in the environment.
 
     Raises:
@@ -138,7 +138,7 @@ def _schema(record: ToolRecord) -> Mapping[str, Any]:
     return json_schema(record.input_schema) if record.exec is None else schema_of(record)
 
 
-def of_profile(profile: str, workspace: Path) -> list[Shim]:
+def shims_of_profile(profile: str, workspace: Path) -> list[Shim]:
     """Return a shim for each tool of a profile, including the registered tools that it finds.
 
     Raises:
@@ -166,10 +166,14 @@ def shims(folder: Path, url: str | None, profile: str | None, workspace: Path) -
     if url is not None and profile is not None:
         raise click.UsageError("Give --url or --profile.")
     try:
-        found = of_profile(profile, workspace) if profile else of_service(url or "http://127.0.0.1:8081", os.environ)
-        written = write_shims(folder, found)
+        found = (
+            shims_of_profile(profile, workspace)
+            if profile
+            else shims_of_service(url or "http://127.0.0.1:8081", os.environ)
+        )
+        changes = write_shims(folder, found)
     except (ToolcharterError, OSError) as error:
         raise click.ClickException(str(error)) from error
-    for note in written.notes:
+    for note in changes.notes:
         click.echo(f"note: {note}", err=True)
-    click.echo(f"{len(written.made)} programs in {folder}; {len(written.gone)} removed.")
+    click.echo(f"{len(changes.written)} programs in {folder}; {len(changes.removed)} removed.")

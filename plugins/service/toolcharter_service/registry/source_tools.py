@@ -25,7 +25,7 @@ class SourceTool(NamedTuple):
     fixed: Mapping[str, Any] = _NOTHING
     """Values for arguments that HDN's tool does not have."""
 
-    def given(self, args: Mapping[str, Any]) -> dict[str, Any]:
+    def convert_arguments(self, args: Mapping[str, Any]) -> dict[str, Any]:
         """Convert the arguments of a call for the installed tool."""
         return {**self.fixed, **{self.arguments.get(name, name): value for name, value in args.items()}}
 

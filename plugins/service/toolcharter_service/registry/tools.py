@@ -22,13 +22,13 @@ from toolcharter import (
     with_input,
 )
 from toolcharter_service.generated.rule import PREFIX, is_generated, is_genuine
-from toolcharter_service.registry.answers import answer
-from toolcharter_service.registry.names import taken_name
-from toolcharter_service.registry.placeholders import as_text, filled, names_in
+from toolcharter_service.registry.answers import to_result
+from toolcharter_service.registry.names import find_installed
+from toolcharter_service.registry.placeholders import as_text, fill_placeholders, placeholder_names
 from toolcharter_service.registry.policy import RegistryPolicy
 from toolcharter_service.registry.reasons import RunReason
 from toolcharter_service.registry.records import ToolExec, ToolRecord
-from toolcharter_service.registry.rules import Refused, RegistryReason
+from toolcharter_service.registry.rules import RegistryReason, RegistryRefusal
 from toolcharter_service.registry.schemas import json_schema
 
 STDIN: Final = "stdin"
@@ -47,7 +47,7 @@ def fingerprint(record: BaseModel, *more: object) -> str:
 def schema_of(record: ToolRecord) -> dict[str, Any]:
     """Build the JSON Schema of a record with `exec`: its own arguments, those of its placeholders, and `stdin`."""
     schema = json_schema(record.input_schema)
-    needed = names_in(record.exec.args if record.exec and not is_generated(record) else ())
+    needed = placeholder_names(record.exec.args if record.exec and not is_generated(record) else ())
     properties = {**dict.fromkeys(needed, _ANYTHING), **schema["properties"]}
     properties |= {name: _ANYTHING for name in needed if not properties[name]}
     properties.setdefault(STDIN, {"type": "string", "description": "The text for the tool's standard input."})
@@ -69,7 +69,7 @@ def spec_of(record: ToolRecord, policy: RegistryPolicy) -> ToolSpec[ToolPolicy]:
         raise ValueError("its id belongs to generated code, but something else would run")
 
     def build(workspace: Path, _: ToolPolicy, rt: ToolRuntime) -> Callable[..., ToolResult]:  # noqa: ARG001 - as above
-        return _body(record, program, policy, rt)
+        return _build_function(record, program, policy, rt)
 
     return ToolSpec(
         record.id,
@@ -104,11 +104,17 @@ def _argv(
     program: ToolExec, args: Mapping[str, Any], *, checks: bool = True, is_literal: bool = False
 ) -> tuple[str, ...]:
     """Return the words that run. A generated tool's words are not filled in, since braces are part of its code."""
-    words = program.args if is_literal else filled(program.args, args, dashing=() if checks else tuple(args))
+    words = (
+        program.args
+        if is_literal
+        else fill_placeholders(program.args, args, may_begin_with_dash=() if checks else tuple(args))
+    )
     return (program.cmd, *words) if program.cmd else words
 
 
-def _body(record: ToolRecord, program: ToolExec, policy: RegistryPolicy, rt: ToolRuntime) -> Callable[..., ToolResult]:
+def _build_function(
+    record: ToolRecord, program: ToolExec, policy: RegistryPolicy, rt: ToolRuntime
+) -> Callable[..., ToolResult]:
     granted = frozenset(record.permissions)
     network = any(word.partition(":")[0] == "net" for word in granted)
     timeout_s = policy.timeout_s if program.type == "cmd" else max(policy.timeout_s, IMAGE_TIMEOUT_S)
@@ -138,29 +144,31 @@ def _body(record: ToolRecord, program: ToolExec, policy: RegistryPolicy, rt: Too
             network=network,
             image=program.image,
         )
-        return answer(done, timeout_s)
+        return to_result(done, timeout_s)
 
     return call
 
 
-def checked(record: ToolRecord) -> ToolRecord:
+def require_buildable(record: ToolRecord) -> ToolRecord:
     """Return *record* if a toolbox can build a tool from it.
 
     Raises:
-        Refused: `invalid_record`; `code_is_placeholder`; `name_conflict`, for the name of an installed tool.
+        RegistryRefusal: `invalid_record`; `code_is_placeholder`; `name_conflict`, for the name of an installed tool.
     """
     if record.exec is None:
         return record
     if is_generated(record) and not is_genuine(record):
         what = f"An id that begins with {PREFIX!r} is reserved for generated code that a person has read."
-        raise Refused(RegistryReason.INVALID_RECORD, what)
-    if taken := taken_name(record.id):
-        raise Refused(RegistryReason.NAME_CONFLICT, f"{record.id!r} is the name of the installed tool {taken!r}.")
+        raise RegistryRefusal(RegistryReason.INVALID_RECORD, what)
+    if taken := find_installed(record.id):
+        raise RegistryRefusal(
+            RegistryReason.NAME_CONFLICT, f"{record.id!r} is the name of the installed tool {taken!r}."
+        )
     try:
         spec = spec_of(record, RegistryPolicy())
     except SpecError as error:
-        raise Refused(RegistryReason.INVALID_RECORD, f"id: {error}.") from None
+        raise RegistryRefusal(RegistryReason.INVALID_RECORD, f"id: {error}.") from None
     if spec.invocation is not None and (found := code_arguments(spec.invocation, spec.parameters or {})):
         what = f"A shell or an interpreter would get the argument {found[0]!r} as code, or a program would start it."
-        raise Refused(RegistryReason.CODE_IS_PLACEHOLDER, what)
+        raise RegistryRefusal(RegistryReason.CODE_IS_PLACEHOLDER, what)
     return record

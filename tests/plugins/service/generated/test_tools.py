@@ -13,8 +13,8 @@ from toolcharter_service.generated.codegen import code_in
 from toolcharter_service.generated.rule import entry_of, id_of, is_genuine, record_of, why_not
 from toolcharter_service.registry.catalog import find
 from toolcharter_service.registry.policy import RegistryPolicy
-from toolcharter_service.registry.rules import Refused
-from toolcharter_service.registry.tools import checked, spec_of
+from toolcharter_service.registry.rules import RegistryRefusal
+from toolcharter_service.registry.tools import require_buildable, spec_of
 
 CODE = '''import json
 
@@ -52,7 +52,7 @@ def test_record_has_the_least() -> None:
     assert (record.exec.type, record.exec.cmd, record.exec.args[:2]) == ("cmd", "python3", ("-I", "-c"))
     assert record.id == id_of(record.exec) != record_of(CODE + "\n", "", "", NOW).id
     assert record.exec.args[2].startswith(CODE)
-    assert is_genuine(checked(record))
+    assert is_genuine(require_buildable(record))
 
 
 @each_row(
@@ -74,7 +74,7 @@ def test_record_has_the_least() -> None:
 )
 def test_names_that_read_like_others(name: str, description: str, reason: str) -> None:
     """Look-alikes, invisible characters and names of installed tools are refused, however they are written."""
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(RegistryRefusal) as refused:
         record_of(CODE, name, description, NOW)
     assert refused.value.reason == reason
 
@@ -95,8 +95,8 @@ def test_record_that_only_bears_such_an_id(change: dict[str, Any]) -> None:
     record = tool(plain.pop("id"), **plain)
     if record.exec is None:
         return  # it describes no installed tool, and runs nothing
-    with pytest.raises(Refused):
-        checked(record)
+    with pytest.raises(RegistryRefusal):
+        require_buildable(record)
     with pytest.raises(ValueError, match="something else"):
         spec_of(record, RegistryPolicy())
 

@@ -14,7 +14,7 @@ from toolcharter_service.grants.records import AccessRequest
 from toolcharter_service.monitor.routes import HEADERS
 from toolcharter_service.registry.catalog import seed
 from toolcharter_service.registry.records import StoredTool, ToolOwner, ToolRecord
-from toolcharter_service.registry.reload import Renewals
+from toolcharter_service.registry.reload import RegistryReloader
 from toolcharter_service.service import DISTRIBUTION
 
 from .conftest import CHROMIUM, Looking, Watched
@@ -233,7 +233,7 @@ def agent_made(watched: Watched) -> Iterator[str]:
     record = ToolRecord.model_validate(told | {"exec": {"type": "cmd", "cmd": "echo", "args": ["hello <b>you</b>"]}})
     store = watched.stores.bound("acme", DISTRIBUTION)
     seed(store, (record,))
-    Renewals.of(watched.service).look("acme")
+    RegistryReloader.of(watched.service).reload_here("acme")
     yield record.id
     store.delete(StoredTool, record.id)
     store.delete(ToolOwner, record.id)

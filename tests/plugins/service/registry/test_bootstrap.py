@@ -12,9 +12,9 @@ from tests.rows import each_row
 
 from toolcharter import ConfigurationError, Store, StoreUnavailable
 from toolcharter.guards.store.handle import StoreHandle
-from toolcharter_service.registry.bootstrap import at_discovery, read_bootstrap, records_at_start, uses_docker
+from toolcharter_service.registry.bootstrap import read_bootstrap, records_at_discovery, records_at_start, uses_docker
 from toolcharter_service.registry.catalog import read_catalog, seed
-from toolcharter_service.registry.reload import Renewals
+from toolcharter_service.registry.reload import RegistryReloader
 from toolcharter_service.registry.source_tools import DEFAULTS, MINIMUM
 from toolcharter_service.service import Service
 
@@ -65,7 +65,7 @@ def test_where_docker_runs_code(environ: dict[str, str], socket: bool, expected:
 
     assert uses_docker(environ, place) is expected
     if environ.get("EXECUTION_METHOD"):
-        assert ("tool_docker_exec" in {one.id for one in at_discovery(environ, NOW)}) is expected
+        assert ("tool_docker_exec" in {one.id for one in records_at_discovery(environ, NOW)}) is expected
 
 
 @each_row(
@@ -137,29 +137,29 @@ def test_seeds_replace_nothing(store: Store) -> None:
     assert read_catalog(store).tools[0].description != "Other."
 
 
-def made(place: Path, engine: MemoryEngine, folder: Path | None = None) -> tuple[Service, Renewals]:
+def made(place: Path, engine: MemoryEngine, folder: Path | None = None) -> tuple[Service, RegistryReloader]:
     service = Service(configured(place), stores=StoreHandle(lambda: engine))
-    return service, Renewals(service, folder or place)
+    return service, RegistryReloader(service, folder or place)
 
 
 def test_the_start(tmp_path: Path, engine: MemoryEngine) -> None:
     """Seeds each tenant; without a store it goes on, and seeds as soon as there is one."""
     engine.failure = StoreUnavailable("It is gone.")
-    service, renewals = made(tmp_path, engine)
-    renewals.examine()
-    renewals.begin()
+    service, reloader = made(tmp_path, engine)
+    reloader.read_bootstrap_file()
+    reloader.seed_all()
     engine.failure = None
     assert read_catalog(service.store("acme")).tools == ()
 
-    renewals.catch_up("acme")
+    reloader.reload_changed("acme")
 
     assert len(read_catalog(service.store("acme")).tools) >= 12
 
 
 def test_a_file_in_a_workspace(tmp_path: Path, engine: MemoryEngine) -> None:
     """Tools could write it, so that it names the tools of the system at the next start."""
-    _, renewals = made(tmp_path, engine, tmp_path / "profile0")
+    _, reloader = made(tmp_path, engine, tmp_path / "profile0")
     (tmp_path / "profile0" / "tools_bootstrap.json").write_text("[]")
 
     with pytest.raises(ConfigurationError, match="is in the workspace of the agent 'reviewer'"):
-        renewals.examine()
+        reloader.read_bootstrap_file()

@@ -16,7 +16,7 @@ from tests.plugins.service.serving import configured, serving
 from toolcharter.guards.store.handle import StoreHandle
 from toolcharter_service.http.app import create_app
 from toolcharter_service.registry.catalog import register as write
-from toolcharter_service.registry.rules import Actor, parsed
+from toolcharter_service.registry.rules import Actor, parse_record
 from toolcharter_service.registry.source_tools import DEFAULTS
 from toolcharter_service.service import Service
 
@@ -244,7 +244,7 @@ def test_discovery_brings_back_the_minimum(
 def test_another_process_is_heard_within_a_second(http: httpx.Client, service: Service) -> None:
     """What it writes into the store becomes a tool here."""
     actor = Actor("elsewhere")
-    write(service.store("acme"), parsed({"id": "far", "exec": ECHO}, actor=actor, now="2026"), actor, "2026")
+    write(service.store("acme"), parse_record({"id": "far", "exec": ECHO}, actor=actor, now="2026"), actor, "2026")
     until = time.monotonic() + 60
     while invoke(http, "far", name="x")[0] != 200 and time.monotonic() < until:
         time.sleep(0.05)

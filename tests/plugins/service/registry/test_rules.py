@@ -10,14 +10,21 @@ from tests.rows import each_row
 from toolcharter import Store
 from toolcharter_service.registry.catalog import delete, find, read_catalog, register
 from toolcharter_service.registry.records import ToolVersion
-from toolcharter_service.registry.rules import MAX_RECORD_BYTES, STATUS, Actor, Refused, RegistryReason, parsed
+from toolcharter_service.registry.rules import (
+    MAX_RECORD_BYTES,
+    STATUS,
+    Actor,
+    RegistryReason,
+    RegistryRefusal,
+    parse_record,
+)
 
 ECHO = {"type": "cmd", "cmd": "echo", "args": ["{x}"]}
 BOT, OTHER = Actor("token", "bot"), Actor("token", "other")
 
 
 def refusal(work: Any, *args: Any) -> tuple[str, str]:
-    with pytest.raises(Refused) as found:
+    with pytest.raises(RegistryRefusal) as found:
         work(*args)
     return str(found.value.reason), found.value.message
 
@@ -90,7 +97,7 @@ def test_other_words_are_refused(actor: Actor, said: Any) -> None:
 )
 def test_strict(values: dict[str, Any], place: str) -> None:
     """Each fault is told with its place."""
-    reason, message = refusal(lambda: parsed({"id": "t", **values}, actor=OPERATOR, now=NOW))
+    reason, message = refusal(lambda: parse_record({"id": "t", **values}, actor=OPERATOR, now=NOW))
 
     assert (reason, message.split(":")[0]) == ("invalid_record", place)
 

@@ -19,7 +19,7 @@ from toolcharter_service.auth import Role
 from toolcharter_service.auth.tokens import NewToken, create_token
 from toolcharter_service.http.app import create_app
 from toolcharter_service.registry.catalog import register
-from toolcharter_service.registry.rules import Actor, parsed
+from toolcharter_service.registry.rules import Actor, parse_record
 from toolcharter_service.registry.shim_program import UsageError, read_words, status_of
 from toolcharter_service.registry.shims import Shim, shims, write_shims
 from toolcharter_service.service import Service
@@ -57,7 +57,7 @@ def programs(place: Path) -> Iterator[Path]:
     service.store("").put(created.record)
     actor = Actor("ann")
     record = {"id": "both", "exec": {"type": "cmd", "cmd": "printf", "args": ["[%s]", "{a}", "{b}"]}, "permissions": []}
-    register(service.store("acme"), parsed(record, actor=actor, now="2026"), actor, "2026")
+    register(service.store("acme"), parse_record(record, actor=actor, now="2026"), actor, "2026")
     with serving(create_app(service)) as url:
         (place / "token").write_text(f"{created.text}\n")
         done = CliRunner().invoke(shims, [str(place / "bin"), "--url", url], env={"TOOLCHARTER_TOKEN": created.text})
@@ -171,8 +171,8 @@ def test_what_is_no_shim_stays(tmp_path: Path) -> None:
     first = write_shims(tmp_path, all_of_them)
     second = write_shims(tmp_path, [one for one in all_of_them if one.tool != "old"])
 
-    assert (first.made, len(first.notes)) == (("new", "old"), 3)
-    assert (second.made, second.gone) == (("new",), ("old",))
+    assert (first.written, len(first.notes)) == (("new", "old"), 3)
+    assert (second.written, second.removed) == (("new",), ("old",))
     assert ((tmp_path / "mine").read_text(), (tmp_path / "outside").read_text()) == ("#!/bin/sh\n", "kept")
 
 
@@ -182,7 +182,7 @@ def test_short_names_that_are_taken(tmp_path: Path) -> None:
         Shim(name, "", {}, {"url": "http://127.0.0.1"}) for name in ("tool_ls", "ls", "tool_own", "tool_exec")
     ]
 
-    assert write_shims(tmp_path, all_of_them).made == ("exec", "ls", "tool_ls", "tool_own")
+    assert write_shims(tmp_path, all_of_them).written == ("exec", "ls", "tool_ls", "tool_own")
 
 
 def test_a_profile_in_process(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from tests.plugins.service.serving import PROFILE, configured, serving
 from toolcharter import Bus, StoreHandle, ToolError, open_bus
 from toolcharter_service.custom.records import CustomTool
 from toolcharter_service.http.app import create_app
-from toolcharter_service.registry.reload import Renewals
+from toolcharter_service.registry.reload import RegistryReloader
 from toolcharter_service.service import Service
 from toolcharter_service.workers.job import ACK_WAIT_S, MAX_DELIVERIES, Gathered, RemoteJob, queue_name, read, written
 
@@ -119,7 +119,7 @@ def service(tmp_path: Path) -> Iterator[Service]:
 @pytest.mark.slow
 def test_messages_of_changes_make_no_toolboxes(service: Service) -> None:
     """Whoever can publish could fill the memory with agents that there never were."""
-    heard = Renewals.of(service).heard
+    heard = RegistryReloader.of(service).reload_on_message
     for number in range(20):
         heard("acme", f"agent{number}".encode())
         heard("acme", b"\xff" * number)
