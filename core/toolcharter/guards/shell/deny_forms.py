@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from toolcharter.api.command import Requirement
-from toolcharter.guards.shell.nodes import NOWHERE, Command, Reading, Word, quoted
+from toolcharter.guards.shell.nodes import HARMLESS_REDIRECTIONS, Command, Reading, Word, quoted
 from toolcharter.guards.shell.programs.launchers import STARTERS, contained_words, started_words
 
 _TESTS: Final = frozenset({"[", "[["})
@@ -23,7 +23,7 @@ def bare(command: Command, needs: Sequence[Requirement]) -> str | None:
         return None
     named = {need.form for need in needs}
     is_set = any(assignment.form in named for assignment in command.assignments)
-    kept = tuple(one for one in command.redirections if one.form not in NOWHERE)
+    kept = tuple(one for one in command.redirections if one.form not in HARMLESS_REDIRECTIONS)
     if not ((command.assignments and not is_set) or len(kept) < len(command.redirections)):
         return None
     return command._replace(assignments=command.assignments if is_set else (), redirections=kept).form

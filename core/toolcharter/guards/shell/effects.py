@@ -7,9 +7,9 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from toolcharter.guards.shell.nodes import CHECKED, Command, Word
+from toolcharter.guards.shell.nodes import CHECKED_NAME, Command, Word
 from toolcharter.guards.shell.parse.cwd import only_tells
-from toolcharter.guards.shell.parse.word_parts import MARK
+from toolcharter.guards.shell.parse.word_parts import SET_MARK
 from toolcharter.guards.shell.setters import set_by
 
 # They run text that may set any variable, or evaluate names that the line computes.
@@ -45,7 +45,7 @@ def _tests_plainly(words: Sequence[Word]) -> bool:
     """Whether `test` with the arguments *words* evaluates no name."""
     return all(
         (_stays_one(word) and word.text not in _EVALUATING)
-        or (word.text == "-v" and [one.named_by for one in words[at + 1 : at + 2]] == [CHECKED])
+        or (word.text == "-v" and [one.named_by for one in words[at + 1 : at + 2]] == [CHECKED_NAME])
         for at, word in enumerate(words)
     )
 
@@ -57,7 +57,7 @@ def _names(words: Sequence[Word]) -> bool:
 
 def _removes(words: Sequence[Word]) -> bool:
     """Whether all arguments of `unset` are plain names, or elements of arrays whose subscripts are not evaluated."""
-    return all(_is_plain_name(word) or word.named_by == CHECKED for word in words)
+    return all(_is_plain_name(word) or word.named_by == CHECKED_NAME for word in words)
 
 
 def _declares(words: Sequence[Word]) -> bool:
@@ -102,7 +102,7 @@ def _has_options(words: Sequence[Word]) -> bool:
 
 def _stays_one(word: Word) -> bool:
     """Whether *word* cannot become several words, such as an operator and its operand."""
-    return not word.splits or (len(word.parts) == 1 and word.parts[0].name.startswith(MARK))
+    return not word.splits or (len(word.parts) == 1 and word.parts[0].name.startswith(SET_MARK))
 
 
 _HARMLESS_IF: Final[dict[str | None, Callable[[Sequence[Word]], bool]]] = {

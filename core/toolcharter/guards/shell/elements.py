@@ -15,7 +15,7 @@ from toolcharter.guards.shell.nodes import Command, Word
 from toolcharter.guards.shell.parse.scanner import Scanner
 from toolcharter.guards.shell.places import objection
 from toolcharter.guards.shell.setters import DECLARING, is_array
-from toolcharter.guards.shell.variable_values import LIST, Value, holds_number
+from toolcharter.guards.shell.variable_values import EACH_ELEMENT, Value, holds_number
 
 _ALL: Final = re.compile(r'"\$\{(!?)([A-Za-z_][A-Za-z0-9_]*)\[@\]\}"')
 
@@ -75,7 +75,7 @@ def _is_known(scanner: Scanner, name: str) -> bool:
 def _may_list_elsewhere(scanner: Scanner, word: Word) -> bool:
     """Whether bash, in expanding *word* as a glob, may list a folder outside of the workspace; true if that is not known."""
     if word.pattern is None:
-        return not any(part.name.endswith(LIST) for part in word.parts)
+        return not any(part.name.endswith(EACH_ELEMENT) for part in word.parts)
     return objection(word.pattern, scanner.here, scanner.workspace, is_pattern=True) is not None
 
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from toolcharter.guards.shell.nodes import REFERENCE, Command
+from toolcharter.guards.shell.nodes import GIT_REFERENCE, Command
 
 _WORD: Final = r" [A-Za-z0-9_@%+=:,./{}~^-]+"
 _REVISION: Final = r"[A-Za-z0-9_@][A-Za-z0-9_.@/~^-]*"
@@ -36,11 +36,11 @@ _PRINTERS: Final = tuple(
             "git",
         ),
         (r"gh (?:pr|issue|run) view(?: [0-9]+)? --json number (?:-q|--jq) \.number", "gh"),
-        (r"git branch --show-current", REFERENCE),
-        (r"git symbolic-ref --short HEAD", REFERENCE),
-        (r"git rev-parse --abbrev-ref HEAD", REFERENCE),
-        (r"git describe(?: (?:--tags|--always|--abbrev=[0-9]+|HEAD))*", REFERENCE),
-        (r"git tag(?: (?:-l|--list|--sort=-?[a-z:]+))*", REFERENCE),
+        (r"git branch --show-current", GIT_REFERENCE),
+        (r"git symbolic-ref --short HEAD", GIT_REFERENCE),
+        (r"git rev-parse --abbrev-ref HEAD", GIT_REFERENCE),
+        (r"git describe(?: (?:--tags|--always|--abbrev=[0-9]+|HEAD))*", GIT_REFERENCE),
+        (r"git tag(?: (?:-l|--list|--sort=-?[a-z:]+))*", GIT_REFERENCE),
         (_GO_LIST, "go"),
     )
 )

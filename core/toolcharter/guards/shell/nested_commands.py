@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from posixpath import join, normpath
 
-from toolcharter.guards.shell.nodes import ENDLESS, Command, Inner, Redirection
+from toolcharter.guards.shell.nodes import ENDLESS_LOOP, Command, Inner, Redirection
 
 _BASH = frozenset({"bash", "rbash"})
 _CHECKERS = _BASH | {"sh", "dash"}
@@ -17,7 +17,7 @@ _HANDERS = frozenset(
 _READS_PASSWORD = re.compile(r"-[A-Za-z]*S.*|--std.*")
 _CHECKING = frozenset({"-n", "-e", "-u", "-v", "-x", "-"})
 """Options behind which a shell with `-n` still runs nothing."""
-_CONTEXTS = frozenset({"loop", "subshell", "substitution", "background", ENDLESS})
+_CONTEXTS = frozenset({"loop", "subshell", "substitution", "background", ENDLESS_LOOP})
 
 
 def name_of(command: Command) -> str:

@@ -14,29 +14,29 @@ _BARE: Final = frozenset({"[", "]", "[[", "]]", "{}", "!"})
 """Words that people write without quotes, and that mean the same with quotes."""
 
 
-SUBSTITUTED: Final = "/dev/fd/\0"
+PROCESS_SUBSTITUTION: Final = "/dev/fd/\0"
 """The pattern of a word that is a process substitution, which becomes one path. No line can hold this text: it has a NUL."""
 
 
-FRESH: Final = "/dev/fd/\0fresh"
+TEMP_FILE: Final = "/dev/fd/\0fresh"
 """The pattern of a word that names a file which the line itself has made with `mktemp`. No line can hold this text, either."""
 
 
-WRITING: Final = frozenset({">", ">>", ">|", "&>"})
+WRITE_OPERATORS: Final = frozenset({">", ">>", ">|", "&>"})
 """Operators whose target is a file that the command writes."""
 
 
-NOWHERE: Final = frozenset(
+HARMLESS_REDIRECTIONS: Final = frozenset(
     {"2>&1", ">&2", "1>&2", ">/dev/null", "1>/dev/null", "2>/dev/null", "&>/dev/null", "</dev/null"}
 )
 """Redirections, in their normal form, that discard or duplicate a stream and touch no file."""
 
 
-REFERENCE: Final = "reference"
+GIT_REFERENCE: Final = "reference"
 """The `named_by` of a word that is a branch or tag of git. Such a name may begin with a dash."""
 
 
-ENDLESS: Final = "endless"
+ENDLESS_LOOP: Final = "endless"
 """An entry of `Command.within`: a loop over numbers that never ends, or has 10,000 turns or more."""
 
 
@@ -44,15 +44,15 @@ TOP_OF_REPOSITORY: Final = re.compile(r'"\$\(git rev-parse --show-toplevel(?: 2>
 """The form of a word that is the top of the repository, thus the workspace; or the empty text where there is no repository."""
 
 
-TOP: Final = "top"
+REPOSITORY_TOP: Final = "top"
 """The `named_by` of a word that is a whole variable which holds the top of the repository or the empty text."""
 
 
-LOGIN: Final = "login"
+LOGIN_NAME: Final = "login"
 """The `named_by` of a word that is the user's name in the environment: neither a glob nor a secret."""
 
 
-CHECKED: Final = "variable"
+CHECKED_NAME: Final = "variable"
 """The `named_by` of a word that names a variable or an array's element, and of which bash evaluates nothing."""
 
 
@@ -110,7 +110,7 @@ class Word(NamedTuple):
 
     def is_name_for(self, kind: str, argument: str) -> bool:
         """Whether a role of this *kind* and *argument* accepts every name that the word may be."""
-        if kind == "shown" and self.named_by in {LOGIN, REFERENCE}:
+        if kind == "shown" and self.named_by in {LOGIN_NAME, GIT_REFERENCE}:
             return True  # A name with a leading dash can only change how `echo` prints.
         if kind in {"text", "shown"}:
             return self.named_by in _PLAIN_NAMES
@@ -119,7 +119,9 @@ class Word(NamedTuple):
     @property
     def is_top(self) -> bool:
         """Whether it is the top of the repository, or empty."""
-        return self.text is None and (self.named_by == TOP or TOP_OF_REPOSITORY.fullmatch(self.form) is not None)
+        return self.text is None and (
+            self.named_by == REPOSITORY_TOP or TOP_OF_REPOSITORY.fullmatch(self.form) is not None
+        )
 
     @property
     def placed(self) -> "Word":
@@ -216,14 +218,16 @@ class Command(NamedTuple):
     @property
     def targets(self) -> tuple[Word, ...]:
         """The files that it writes by redirections."""
-        return tuple(one.target for one in self.redirections if one.operator in WRITING and one.target is not None)
+        return tuple(
+            one.target for one in self.redirections if one.operator in WRITE_OPERATORS and one.target is not None
+        )
 
     def with_targets(self, change: Callable[[Word], Word]) -> "Command":
         """The same command with *change* applied to each of its `targets`."""
         if not self.targets:
             return self
         changed = (
-            one.reading(change(one.target)) if one.operator in WRITING and one.target is not None else one
+            one.reading(change(one.target)) if one.operator in WRITE_OPERATORS and one.target is not None else one
             for one in self.redirections
         )
         return self._replace(redirections=tuple(changed))

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Final
 from toolcharter._lazy import lazy
 from toolcharter.guards.shell.assigned_values import value_of
 from toolcharter.guards.shell.assignments import is_own
-from toolcharter.guards.shell.nodes import SUBSTITUTED, TOP, Command, Redirection, Word
+from toolcharter.guards.shell.nodes import PROCESS_SUBSTITUTION, REPOSITORY_TOP, Command, Redirection, Word
 from toolcharter.guards.shell.parse.scanner import Scanner
-from toolcharter.guards.shell.parse.word_parts import ARGUMENT, MARK, Piece, is_glob, literal, made_of, word_of
+from toolcharter.guards.shell.parse.word_parts import ARGUMENT, SET_MARK, Piece, is_glob, literal, made_of, word_of
 from toolcharter.guards.shell.places import objection
 from toolcharter.guards.shell.setters import DECLARING, is_array, set_by
-from toolcharter.guards.shell.variable_values import LIST, NUMBER, Gained, Value
+from toolcharter.guards.shell.variable_values import EACH_ELEMENT, NUMBER_GLOB, SetVariables, Value
 
 if TYPE_CHECKING:
     from toolcharter.guards.shell import elements, inputs, listing_loops, listings, name_listings
@@ -51,7 +51,7 @@ _PLAIN_PRINTERS: Final = tuple(
 )
 
 
-def settle(scanner: Scanner, at: int) -> Gained:
+def settle(scanner: Scanner, at: int) -> SetVariables:
     """Record the variables that the simple command which *scanner* has just read sets.
 
     Args:
@@ -60,18 +60,18 @@ def settle(scanner: Scanner, at: int) -> Gained:
     """
     before = scanner.set_names
     if scanner.commands[-1].at != at:
-        return Gained(before, before)
+        return SetVariables(before, before)
     command = scanner.commands[-1]
     if not command.words:
         if not command.redirections:
             _assigned(scanner, command)
-        return Gained(scanner.set_names, scanner.set_names)
+        return SetVariables(scanner.set_names, scanner.set_names)
     names = set_by(command.words)
     if names is None:
-        return Gained(before, before)
+        return SetVariables(before, before)
     can_be_read = all(map(_can_be_read, command.redirections))
     if elements.sets_arrays(scanner, command, names, can_be_read=can_be_read):
-        return Gained(scanner.set_names, scanner.set_names)
+        return SetVariables(scanner.set_names, scanner.set_names)
     gained = set(before)
     for name, value, is_learnt in _values(scanner, command, names):
         if not is_learnt:
@@ -87,12 +87,12 @@ def settle(scanner: Scanner, at: int) -> Gained:
         is_piped = bool(command.stdin_from) and "<" not in scanner.source
         is_certain = is_certain and (bool(command.redirections) or is_piped)
     scanner.set_names = frozenset(gained) if is_certain else before
-    return Gained(frozenset(gained), scanner.set_names)
+    return SetVariables(frozenset(gained), scanner.set_names)
 
 
 def _can_be_read(redirection: Redirection) -> bool:
     """Whether *redirection* certainly gives readable input: a here-string or `<(...)`."""
-    is_fed = redirection.target is not None and redirection.target.pattern == SUBSTITUTED
+    is_fed = redirection.target is not None and redirection.target.pattern == PROCESS_SUBSTITUTION
     return redirection.operator == "<<<" or (redirection.operator == "<" and not redirection.descriptor and is_fed)
 
 
@@ -186,11 +186,11 @@ def is_top(scanner: Scanner, word: Word) -> bool:
     If so, the scanner notes that the line relies on it.
     """
     parts = [part for part in word.parts if part.name or part.text]
-    if len(parts) != 1 or not parts[0].is_quoted or not parts[0].name.startswith(MARK):
+    if len(parts) != 1 or not parts[0].is_quoted or not parts[0].name.startswith(SET_MARK):
         return False
-    name = parts[0].name.removeprefix(MARK)
+    name = parts[0].name.removeprefix(SET_MARK)
     value = scanner.set_values.get(name)
-    if value is None or value.named_by != TOP:
+    if value is None or value.named_by != REPOSITORY_TOP:
         return False
     scanner.tops.add(name)
     return True
@@ -211,7 +211,7 @@ def _never_globs(word: Word) -> bool:
     if word.is_number or word.named_by or _QUOTED_WHOLE.fullmatch(word.form):
         return True
     unknown = [part for part in word.parts if part.name]
-    return bool(unknown) and all(part.is_quoted or part.name.endswith(LIST) for part in unknown)
+    return bool(unknown) and all(part.is_quoted or part.name.endswith(EACH_ELEMENT) for part in unknown)
 
 
 def of_loop(scanner: Scanner, name: str, words: Sequence[Word], positions: range) -> Value | None:
@@ -242,7 +242,7 @@ def of_loop(scanner: Scanner, name: str, words: Sequence[Word], positions: range
         is_number = all(word.text is not None and _DIGITS.fullmatch(word.text) for word in words)
     else:
         return None
-    return Value(None, NUMBER if is_number else None, -1, is_number, is_shown=True, needs=needs, named_by=named_by)
+    return Value(None, NUMBER_GLOB if is_number else None, -1, is_number, is_shown=True, needs=needs, named_by=named_by)
 
 
 def with_values(scanner: Scanner, words: Sequence[Word]) -> list[Word]:
@@ -252,7 +252,7 @@ def with_values(scanner: Scanner, words: Sequence[Word]) -> list[Word]:
 
 def _with_value(scanner: Scanner, word: Word) -> list[Word]:
     names = [part.name for part in word.parts if part.name]
-    held = [scanner.set_values.get(name.removeprefix(MARK)) for name in names if name.startswith(MARK)]
+    held = [scanner.set_values.get(name.removeprefix(SET_MARK)) for name in names if name.startswith(SET_MARK)]
     texts = [one.text for one in held if one is not None and one.text is not None]
     if not names or len(texts) != len(names):
         return [word]
@@ -263,7 +263,7 @@ def _with_value(scanner: Scanner, word: Word) -> list[Word]:
         found = [word_of([Piece(one, is_quoted=False)], one, ARGUMENT) for one in texts[0].split()]
     else:
         return [word]
-    scanner.relied.update(name.removeprefix(MARK) for name in names)  # Only a variable that is set once has a text.
+    scanner.relied.update(name.removeprefix(SET_MARK) for name in names)  # Only a variable that is set once has a text.
     return found
 
 
@@ -277,7 +277,9 @@ def _with_known(scanner: Scanner, command: Command) -> tuple[Command, frozenset[
     words: list[Word] = []
     needs: set[str] = set()
     for word in command.words:
-        names = [part.name.removeprefix(MARK) for part in word.parts if part.name and not any(map(is_glob, word.parts))]
+        names = [
+            part.name.removeprefix(SET_MARK) for part in word.parts if part.name and not any(map(is_glob, word.parts))
+        ]
         held = [scanner.set_values.get(name) if name in scanner.set_names else None for name in names]
         texts = [one.text for one in held if one is not None and one.text is not None]
         if names and len(texts) == len(names) and all(map(_PLAIN.fullmatch, texts)):

@@ -28,7 +28,15 @@ from toolcharter.guards.shell.floor.destructive_programs import FILE_SYSTEM_MAKE
 from toolcharter.guards.shell.floor.run_written_files import check_written_files, may_fetch_folder
 from toolcharter.guards.shell.floor.vital_paths import accepts_appends
 from toolcharter.guards.shell.floor.word_texts import possible_texts
-from toolcharter.guards.shell.nodes import NOWHERE, WRITING, Command, Reading, Redirection, Script, Word
+from toolcharter.guards.shell.nodes import (
+    HARMLESS_REDIRECTIONS,
+    WRITE_OPERATORS,
+    Command,
+    Reading,
+    Redirection,
+    Script,
+    Word,
+)
 from toolcharter.guards.shell.programs.launchers import LAUNCHERS, SUBCOMMANDS, TEXT_OPTIONS
 
 Check = Callable[[Call, Context], str | None]
@@ -251,7 +259,7 @@ def _may_skip_command(command: Command, reading: Reading | None) -> bool:
 
 def _open_only_null(redirections: Iterable[Redirection]) -> bool:
     """Whether *redirections* open only `/dev/null`, by exactly that name, and feed no text."""
-    return NOWHERE.issuperset([one.form for one in redirections])
+    return HARMLESS_REDIRECTIONS.issuperset([one.form for one in redirections])
 
 
 def _has_no_requirements(reading: Reading) -> bool:
@@ -314,7 +322,9 @@ def _check_context(context: Context) -> str | None:
 
 def _writes_file(command: Command) -> bool:
     """Whether a redirection makes a file that something may run, which nothing does with `/dev/null` unless it names it."""
-    return not NOWHERE.issuperset([one.form for one in command.redirections if one.operator in WRITING])
+    return not HARMLESS_REDIRECTIONS.issuperset(
+        [one.form for one in command.redirections if one.operator in WRITE_OPERATORS]
+    )
 
 
 def _mentions_null(commands: Iterable[Command]) -> bool:

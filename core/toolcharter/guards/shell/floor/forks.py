@@ -3,7 +3,7 @@
 from toolcharter.guards.shell.floor.context import Call, Context
 from toolcharter.guards.shell.floor.data_sources import SHELLS, input_texts
 from toolcharter.guards.shell.floor.deletes import operands
-from toolcharter.guards.shell.nodes import ENDLESS, Command, Word
+from toolcharter.guards.shell.nodes import ENDLESS_LOOP, Command, Word
 
 WHY = "is a fork bomb"
 _ENDLESS = frozenset({"true", ":", "/bin/true", "/usr/bin/true", "false"})  # `until false`
@@ -65,7 +65,9 @@ def check_loops(context: Context) -> str | None:
     names = {_program_name(command) for command in looped if not _is_not_awaited(command)}
     if not started or names & _WAITING_PROGRAMS:
         return None
-    is_endless = bool(names & _ENDLESS) or _has_constant_test(looped) or any(ENDLESS in one.within for one in started)
+    is_endless = (
+        bool(names & _ENDLESS) or _has_constant_test(looped) or any(ENDLESS_LOOP in one.within for one in started)
+    )
     return (
         WHY
         if is_endless or any(_starts_itself(command) or _program_name(command) in SHELLS for command in started)

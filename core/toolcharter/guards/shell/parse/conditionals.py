@@ -8,13 +8,13 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from toolcharter._lazy import lazy
-from toolcharter.guards.shell.nodes import CHECKED, Word
+from toolcharter.guards.shell.nodes import CHECKED_NAME, Word
 from toolcharter.guards.shell.parse.commands import add_command
 from toolcharter.guards.shell.parse.cwd import Flow
 from toolcharter.guards.shell.parse.scanner import Scanner
-from toolcharter.guards.shell.parse.word_parts import MARK, OUTPUT, VALUE, literal
+from toolcharter.guards.shell.parse.word_parts import OUTPUT_PART, SET_MARK, VALUE, literal
 from toolcharter.guards.shell.parse.words import read_word
-from toolcharter.guards.shell.variable_values import DERIVED, MATCHED, NUMBER, Value
+from toolcharter.guards.shell.variable_values import EXPANSION_MARK, NUMBER_GLOB, REMATCH, Value
 
 if TYPE_CHECKING:
     from toolcharter.guards.shell.parse import subscripts
@@ -150,7 +150,7 @@ def read_test(scanner: Scanner) -> Flow:
 def _is_harmless(scanner: Scanner, words: Sequence[Word], at: int) -> bool:
     """Whether the operator at position *at* evaluates nothing: `[[ -v m[key] ]]`, `[[ $count -gt 0 ]]`."""
     if words[at].text == "-v":
-        return words[at + 1].named_by == CHECKED
+        return words[at + 1].named_by == CHECKED_NAME
     if words[at].text == "-t":
         return _INTEGER.fullmatch(words[at + 1].text or "") is not None
     return words[at].text in _COMPARING and _is_number(scanner, words[at - 1]) and _is_number(scanner, words[at + 1])
@@ -161,9 +161,9 @@ def _is_number(scanner: Scanner, word: Word) -> bool:
     if word.text is not None:
         return _INTEGER.fullmatch(word.text) is not None
     parts = [part for part in word.parts if part.name or part.text]
-    name = parts[0].name.removeprefix(MARK) if len(parts) == 1 else ""
+    name = parts[0].name.removeprefix(SET_MARK) if len(parts) == 1 else ""
     if not parts:
-        return word.is_number or word.pattern == NUMBER
+        return word.is_number or word.pattern == NUMBER_GLOB
     if name not in scanner.set_names:
         return False
     scanner.computed.add(name)
@@ -173,14 +173,14 @@ def _is_number(scanner: Scanner, word: Word) -> bool:
 def _note_matches(scanner: Scanner, words: Sequence[Word]) -> None:
     """Record the value of `BASH_REMATCH` after a condition *words*: text of the word that a regular expression matched."""
     for word in (words[at - 1] for at, one in enumerate(words) if one.text == "=~"):
-        names = [part.name for part in word.parts if part.name and part.name != OUTPUT]
+        names = [part.name for part in word.parts if part.name and part.name != OUTPUT_PART]
         value = None
-        if word.text is not None or word.is_output or (names and all(name.startswith(MARK) for name in names)):
-            needs = frozenset(name.lstrip(MARK + DERIVED).partition(DERIVED)[0] for name in names)
+        if word.text is not None or word.is_output or (names and all(name.startswith(SET_MARK) for name in names)):
+            needs = frozenset(name.lstrip(SET_MARK + EXPANSION_MARK).partition(EXPANSION_MARK)[0] for name in names)
             value = Value(None, None, -1, is_shown=True, needs=needs)
-        scanner.forget(MATCHED)
-        scanner.put(MATCHED, value)
-        scanner.set_names |= {MATCHED}
+        scanner.forget(REMATCH)
+        scanner.put(REMATCH, value)
+        scanner.set_names |= {REMATCH}
 
 
 def _test_word(scanner: Scanner) -> Word:

@@ -16,9 +16,9 @@ from toolcharter.guards.shell.parse.parameters import SHOWN, hints_of, is_number
 from toolcharter.guards.shell.parse.scanner import Scanner
 from toolcharter.guards.shell.parse.source import read_substitution, read_text_between_backticks
 from toolcharter.guards.shell.parse.substitutions import listed_names, substituted
-from toolcharter.guards.shell.parse.word_parts import MARK, MAX_HINTS, Piece, combined
+from toolcharter.guards.shell.parse.word_parts import MAX_HINTS, SET_MARK, Piece, combined
 from toolcharter.guards.shell.setters import Sum, sum_of
-from toolcharter.guards.shell.variable_values import DERIVED, MATCHED, NUMBER, number_of
+from toolcharter.guards.shell.variable_values import EXPANSION_MARK, NUMBER_GLOB, REMATCH, arithmetic_value
 
 if TYPE_CHECKING:
     from toolcharter.guards.shell.parse import subscripts
@@ -188,9 +188,9 @@ def _braced(scanner: Scanner, *, quoted: bool) -> Piece:
     pattern = made_of_glob(scanner.patterns.get(name, ""), scanner.source[start : scanner.at - 1]) if quoted else None
     if all(one.is_known for one in operand):
         if is_number_with(scanner, name, scanner.source[start : scanner.at - 1]):
-            derived = MARK + name
+            derived = SET_MARK + name
         elif name in scanner.set_names:
-            derived = MARK + DERIVED + name + DERIVED + scanner.source[start : scanner.at - 1]
+            derived = SET_MARK + EXPANSION_MARK + name + EXPANSION_MARK + scanner.source[start : scanner.at - 1]
         is_output = name in SHOWN and name not in scanner.values
     piece = Piece("", quoted, is_known=False, splits=splits, hints=hints[:MAX_HINTS], pattern=pattern)
     return piece._replace(name=derived, is_output=is_output)
@@ -201,7 +201,7 @@ def _changed(scanner: Scanner, name: str, *, quoted: bool) -> Piece | None:
     if found := _CHANGES.match(scanner.source, scanner.at):
         scanner.at = found.end() + 1
         scanner.check_body()
-        derived = MARK + DERIVED + name + DERIVED + found.group() if name in scanner.set_names else ""
+        derived = SET_MARK + EXPANSION_MARK + name + EXPANSION_MARK + found.group() if name in scanner.set_names else ""
         return Piece("", quoted, is_known=False, splits=not quoted or name == "@", name=derived)
     if is_own(name) and (found := _ASSIGNING.match(scanner.source, scanner.at)):
         return _given(scanner, name, found.end(), quoted=quoted)
@@ -229,11 +229,11 @@ def _element(scanner: Scanner, name: str, *, quoted: bool, keys: bool) -> Piece 
         scanner.at = statuses.end()
         splits = "IFS" in scanner.source
         # There is at least one status; `[@]` becomes several words if there are more.
-        pattern = NUMBER if statuses.group() == "[0]}" and not splits else None
+        pattern = NUMBER_GLOB if statuses.group() == "[0]}" and not splits else None
         return Piece("", quoted, is_known=False, splits=splits, pattern=pattern, is_output=True, is_number=not splits)
-    if name == MATCHED and name in scanner.set_names and (match := _MATCH.match(scanner.source, scanner.at)):
+    if name == REMATCH and name in scanner.set_names and (match := _MATCH.match(scanner.source, scanner.at)):
         scanner.at = match.end()
-        derived = MARK + DERIVED + name + DERIVED + match.group()
+        derived = SET_MARK + EXPANSION_MARK + name + EXPANSION_MARK + match.group()
         return Piece("", quoted, is_known=False, splits=not quoted, name=derived)
     return subscripts.read_element(scanner, name, quoted=quoted)
 
@@ -253,10 +253,10 @@ def _length(scanner: Scanner, *, quoted: bool) -> Piece:
             scanner.at = end
             is_number = "IFS" not in scanner.source
             splits = not (quoted or is_number)
-            return Piece("", quoted, is_known=False, splits=splits, pattern=NUMBER, is_number=is_number)
+            return Piece("", quoted, is_known=False, splits=splits, pattern=NUMBER_GLOB, is_number=is_number)
         if scanner.take("}"):
             # The length of a variable that the line has set is no secret; that of one from the environment may be.
-            pattern = NUMBER if name in scanner.set_names and "IFS" not in scanner.source else None
+            pattern = NUMBER_GLOB if name in scanner.set_names and "IFS" not in scanner.source else None
             return Piece("", quoted, is_known=False, splits=not quoted and pattern is None, pattern=pattern)
         scanner.mark_unsupported("An expansion does more than to insert a value.")
         _operand(scanner, quoted=quoted)
@@ -306,7 +306,7 @@ def _parenthesis(scanner: Scanner, *, quoted: bool) -> Piece:
         start = scanner.at
         found = read_arithmetic(scanner)
         digits = _ARITHMETIC_COUNT.fullmatch(scanner.source, start, scanner.at - 2)
-        pattern = None if digits is None or _may_overflow(digits.group()) else NUMBER
+        pattern = None if digits is None or _may_overflow(digits.group()) else NUMBER_GLOB
         if found is not None:
             scanner.sums[scanner.source[begin : scanner.at]] = found
         splits = "IFS" in scanner.source
@@ -352,7 +352,7 @@ def compute(scanner: Scanner, text: str) -> Sum | None:
     scanner.computed |= found.names
     for name in found.assigned:
         scanner.learn(name, Word(""))
-        scanner.put(name, number_of(found))
+        scanner.put(name, arithmetic_value(found))
     return found
 
 
@@ -368,9 +368,9 @@ def _arithmetic_part(scanner: Scanner, open_: int, texts: list[str]) -> int:
         is_apart = not texts or _WORD_CHARACTER.match(texts[-1][-1:]) is None
         piece = read_dollar(scanner, quoted=True) if character == "$" else read_backticks(scanner, quoted=True)
         is_apart = is_apart and _WORD_CHARACTER.match(scanner.source, scanner.at) is None
-        if piece.name.endswith("]") and DERIVED not in piece.name:
+        if piece.name.endswith("]") and EXPANSION_MARK not in piece.name:
             # An element of an array: all its elements have to be numbers.
-            array = piece.name.removeprefix(MARK)
+            array = piece.name.removeprefix(SET_MARK)
             scanner.computed.add(any_of(array.partition("[")[2][:-1]) if array == piece.name else array)
             piece = piece._replace(is_number=True)
         texts.append(_operand_of(piece) if is_apart else _NO_NUMBER)
@@ -389,10 +389,10 @@ def _arithmetic_part(scanner: Scanner, open_: int, texts: list[str]) -> int:
 
 def _operand_of(piece: Piece) -> str:
     """*piece* of an expression as a name or a number; `_NO_NUMBER` if it may be anything else."""
-    if piece.is_number or piece.pattern == NUMBER:
+    if piece.is_number or piece.pattern == NUMBER_GLOB:
         return " 1 "
-    name = piece.name.removeprefix(MARK)
-    return f" {name} " if name != piece.name and DERIVED not in name else _NO_NUMBER
+    name = piece.name.removeprefix(SET_MARK)
+    return f" {name} " if name != piece.name and EXPANSION_MARK not in name else _NO_NUMBER
 
 
 def _may_overflow(text: str) -> bool:

@@ -16,7 +16,7 @@ from toolcharter.guards.shell.parse.scanner import Scanner
 from toolcharter.guards.shell.parse.source import read_source
 from toolcharter.guards.shell.parse.words import read_words
 from toolcharter.guards.shell.setters import may_set
-from toolcharter.guards.shell.variable_values import Gained
+from toolcharter.guards.shell.variable_values import SetVariables
 
 if TYPE_CHECKING:
     from toolcharter.guards.shell import tracked_variables
@@ -176,7 +176,7 @@ def _and_or(scanner: Scanner) -> Flow:
             flow = Flow(either(flow.success, following.success), following.failure)
             success, failure = success & scanner.gained.success, scanner.gained.failure
         else:
-            scanner.gained = Gained(success, failure)
+            scanner.gained = SetVariables(success, failure)
             scanner.set_names = success & failure
             return flow
 
@@ -198,16 +198,16 @@ def _pipeline(scanner: Scanner) -> Flow:
         at, last = scanner.at, len(scanner.commands)
         _command(scanner)
         _settle(scanner, at, last)
-        flow, scanner.moves, scanner.set_names, gained = Flow(before, before), moved, names, Gained(names, names)
+        flow, scanner.moves, scanner.set_names, gained = Flow(before, before), moved, names, SetVariables(names, names)
     scanner.stdin_from = outer
-    scanner.gained = Gained(gained.failure, gained.success) if negated else gained
+    scanner.gained = SetVariables(gained.failure, gained.success) if negated else gained
     return Flow(flow.failure, flow.success) if negated else flow
 
 
-def _settle(scanner: Scanner, at: int, start: int) -> Gained:
+def _settle(scanner: Scanner, at: int, start: int) -> SetVariables:
     """Record the variables that the command just read sets; it begins at *at*, and its commands at position *start*."""
     if not scanner.settles or len(scanner.commands) <= start or not may_set(scanner.commands[-1]):
-        return Gained(scanner.set_names, scanner.set_names)
+        return SetVariables(scanner.set_names, scanner.set_names)
     return tracked_variables.settle(scanner, at)
 
 

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 from toolcharter._lazy import lazy
 from toolcharter.guards.shell.assignments import is_own
-from toolcharter.guards.shell.nodes import ENDLESS, Command, Word
+from toolcharter.guards.shell.nodes import ENDLESS_LOOP, Command, Word
 from toolcharter.guards.shell.parse.conditionals import ELSEWHERE, branching, holds_found
 from toolcharter.guards.shell.parse.cwd import Flow, Folders
 from toolcharter.guards.shell.parse.expansions import compute, read_arithmetic
 from toolcharter.guards.shell.parse.scanner import Scanner
 from toolcharter.guards.shell.parse.turns import are_texts, values_of, written_out
-from toolcharter.guards.shell.parse.word_parts import MARK
+from toolcharter.guards.shell.parse.word_parts import SET_MARK
 from toolcharter.guards.shell.parse.words import read_words
 from toolcharter.guards.shell.setters import set_by
 from toolcharter.guards.shell.variable_values import Value
@@ -84,7 +84,7 @@ def _names(scanner: Scanner, name: str, words: Sequence[Word], before: int) -> t
 
 def _held_names(scanner: Scanner, words: Sequence[Word]) -> "Listed | None":
     """The names on disk in the words of a loop, if the words are one unquoted variable that holds such names; else None."""
-    names = [part.name.removeprefix(MARK) for part in words[0].parts] if len(words) == 1 and words[0].splits else []
+    names = [part.name.removeprefix(SET_MARK) for part in words[0].parts] if len(words) == 1 and words[0].splits else []
     found = scanner.listed.get(names[0]) if len(names) == 1 else None
     if found is None or words[0].pattern != found.pattern:
         return None
@@ -147,7 +147,7 @@ def _counting(scanner: Scanner) -> None:
 def _mark_endless(scanner: Scanner, *, is_endless: bool) -> None:
     """Record that the body of the current loop runs very often."""
     if is_endless:
-        scanner.within = (*scanner.within, ENDLESS)
+        scanner.within = (*scanner.within, ENDLESS_LOOP)
 
 
 def _for_parts(scanner: Scanner) -> bool:

@@ -6,10 +6,10 @@ Source: bash(1), "PARAMETERS".
 import re
 from posixpath import join, normpath
 
-from toolcharter.guards.shell.nodes import LOGIN
+from toolcharter.guards.shell.nodes import LOGIN_NAME
 from toolcharter.guards.shell.parse.scanner import Scanner
-from toolcharter.guards.shell.parse.word_parts import MARK, Piece
-from toolcharter.guards.shell.variable_values import NUMBER
+from toolcharter.guards.shell.parse.word_parts import SET_MARK, Piece
+from toolcharter.guards.shell.variable_values import NUMBER_GLOB
 
 _ELSE_NUMBER = re.compile(r":?-[0-9]{1,9}")
 _USUAL = {"HOME": ("~",), "PWD": (".",)}
@@ -41,13 +41,13 @@ _COUNTS = frozenset("#?$!-")
 def parameter(scanner: Scanner, name: str, *, quoted: bool) -> Piece:
     """The piece of a word that `$name` or `${name}` becomes."""
     splits = name == "@" if quoted else name not in _COUNTS
-    hints, pattern = hints_of(scanner, name), NUMBER if name in _NUMBERS else scanner.patterns.get(name)
+    hints, pattern = hints_of(scanner, name), NUMBER_GLOB if name in _NUMBERS else scanner.patterns.get(name)
     if name == JOB and name in scanner.set_names:
-        return Piece("", quoted, is_known=False, splits=False, pattern=NUMBER, is_output=True, is_number=True)
-    known = name if name in scanner.loops else MARK + name if name in scanner.set_names else ""
+        return Piece("", quoted, is_known=False, splits=False, pattern=NUMBER_GLOB, is_output=True, is_number=True)
+    known = name if name in scanner.loops else SET_MARK + name if name in scanner.set_names else ""
     is_output = not known and name in SHOWN and (name == "SECONDS" or name not in scanner.values)
     is_output = is_output or (name == "0" and scanner.settles)
-    listed = scanner.listed.get(name) if known.startswith(MARK) else None
+    listed = scanner.listed.get(name) if known.startswith(SET_MARK) else None
     if listed is not None and (not quoted if listed.is_row else quoted or not listed.is_quoted):
         splits = not quoted
         return Piece(
@@ -65,7 +65,7 @@ def parameter(scanner: Scanner, name: str, *, quoted: bool) -> Piece:
     # The folder that the line runs in: a path that begins with a slash.
     named_by = "place" if name == "PWD" and is_output and not splits else ""
     if name in _LOGIN and is_output and not quoted and "IFS" not in scanner.source:
-        named_by = LOGIN
+        named_by = LOGIN_NAME
     piece = Piece("", quoted, is_known=False, splits=splits, hints=hints, pattern=pattern, named_by=named_by)
     return piece._replace(name=known, is_output=is_output, place=place)
 

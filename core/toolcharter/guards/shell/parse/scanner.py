@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from toolcharter.guards.shell.listing_loops import Listed
     from toolcharter.guards.shell.parse.notes import Notes
     from toolcharter.guards.shell.setters import Sum
-    from toolcharter.guards.shell.variable_values import Gained, Value
+    from toolcharter.guards.shell.variable_values import SetVariables, Value
 else:
     variable_values = lazy("toolcharter.guards.shell.variable_values")
 
@@ -70,7 +70,7 @@ class Scanner:
     """Whether the source is a whole line: then only the line itself sets variables while it runs."""
     set_names: frozenset[str]
     """The variables that the line has certainly set by here, unless `variable_values` finds that a later command sets them again."""
-    gained: "Gained"
+    gained: "SetVariables"
     """The variables that the last pipeline or list has certainly set."""
     values: dict[str, tuple[str, ...]]
     """Possible texts of each variable."""
@@ -172,7 +172,7 @@ class Scanner:
         self.moves = self.branches = self.turning = self.inners = self._made = 0
         self.lists = self.settles = self.names_program = self.takes_names = self.is_timed = False
         self.set_names = frozenset()
-        self.gained = variable_values.Gained(frozenset(), frozenset())
+        self.gained = variable_values.SetVariables(frozenset(), frozenset())
         self.expression_at = self.tested_at = self.looping_at = self._bare_at = self.statement = -1
         self._bare = ""
         self.source = source
@@ -226,7 +226,9 @@ class Scanner:
 
     def put(self, name: str, value: "Value | None") -> None:
         """Record that variable *name*, for which `forget` was just called, is set to *value*."""
-        self.set_values[name] = variable_values.united(self._before[name], value) if name in self._before else value
+        self.set_values[name] = (
+            variable_values.merge_values(self._before[name], value) if name in self._before else value
+        )
 
     def look_for(self, pattern: str) -> None:
         """Record the folder in which bash expands *pattern*: a link on the way may lead out of the workspace."""

@@ -6,10 +6,10 @@ Source: POSIX.1-2024, shell command language, 2.6.3; bash(1), "Command Substitut
 import re
 
 from toolcharter.guards.shell.effects import names_what_it_sets
-from toolcharter.guards.shell.nodes import MAX_COMMANDS, TOP, Command, NotUnderstood, Script
+from toolcharter.guards.shell.nodes import MAX_COMMANDS, REPOSITORY_TOP, Command, NotUnderstood, Script
 from toolcharter.guards.shell.parse.crosscheck import check
 from toolcharter.guards.shell.parse.scanner import Scanner
-from toolcharter.guards.shell.variable_values import are_numbers, certain_values, settled
+from toolcharter.guards.shell.variable_values import are_numbers, certain_values, substitute_known_values
 
 # Source: date(1) of coreutils 9.1.
 _DATE = re.compile(r"(?:-u )?\+%[YmdHMSsjF](?:[-_.T:]?%[YmdHMSsjFT])*Z?")
@@ -58,12 +58,12 @@ def _put_values(scanner: Scanner) -> None:
         scanner.mark_unsupported("A loop runs over what variables hold, and that cannot be determined.")
     if any(certain.get(name) != value for name, value in scanner.lasting.items()):
         scanner.mark_unsupported("What names a variable holds cannot be determined.")
-    if not all(name in certain and certain[name].named_by == TOP for name in scanner.tops):
+    if not all(name in certain and certain[name].named_by == REPOSITORY_TOP for name in scanner.tops):
         scanner.mark_unsupported("It goes to what a variable holds, and that cannot be determined.")
     if not are_numbers(scanner.computed, certain):
         scanner.mark_unsupported("An arithmetic expression holds more than numbers.")
     compared = scanner.compared | scanner.computed
-    scanner.commands[:] = settled(scanner.commands, scanner.set_values, certain, compared)
+    scanner.commands[:] = substitute_known_values(scanner.commands, scanner.set_values, certain, compared)
 
 
 def _splits_otherwise(scanner: Scanner) -> bool:

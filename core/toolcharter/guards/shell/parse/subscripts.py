@@ -10,11 +10,11 @@ import re
 from typing import Final, NamedTuple
 
 from toolcharter.guards.shell.arrays import CUT, DEFAULT, KEY, any_of, keys_of
-from toolcharter.guards.shell.nodes import CHECKED, Word
+from toolcharter.guards.shell.nodes import CHECKED_NAME, Word
 from toolcharter.guards.shell.parse.parameters import hints_of, parameter
 from toolcharter.guards.shell.parse.scanner import Scanner
-from toolcharter.guards.shell.parse.word_parts import MARK, MAX_HINTS, Piece, literal, word_of
-from toolcharter.guards.shell.variable_values import DERIVED, LIST
+from toolcharter.guards.shell.parse.word_parts import MAX_HINTS, SET_MARK, Piece, literal, word_of
+from toolcharter.guards.shell.variable_values import EACH_ELEMENT, EXPANSION_MARK
 
 _NAME: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)\[")
 _TEXT: Final = re.compile(rf"(?P<key>{KEY})\]")
@@ -99,12 +99,12 @@ def _variable(key: Word) -> str:
 
 
 def checked(scanner: Scanner, word: Word) -> Word:
-    """Mark *word*, an argument of `-v` or `unset`, as `CHECKED` if bash evaluates nothing in it."""
+    """Mark *word*, an argument of `-v` or `unset`, as `CHECKED_NAME` if bash evaluates nothing in it."""
     found = _TESTED.fullmatch(word.text or "")
     if found is None or not scanner.settles:
         return word
     is_plain = found["key"] is None or _is_permitted(scanner, found["name"], literal(found["key"]))
-    return word._replace(named_by=CHECKED) if is_plain else word
+    return word._replace(named_by=CHECKED_NAME) if is_plain else word
 
 
 def read_element(scanner: Scanner, name: str, *, quoted: bool) -> Piece | None:
@@ -138,8 +138,8 @@ def _all(scanner: Scanner, name: str, *, quoted: bool) -> Piece | None:
 def _every(variable: str, sign: str, *, quoted: bool) -> Piece:
     """All elements or keys of an array: one word between quotes, or with `@` one word for each."""
     if quoted and sign == "@":
-        return Piece("", is_quoted=False, is_known=False, splits=True, name=MARK + variable + LIST)
-    return Piece("", quoted, is_known=False, splits=not quoted, name=MARK + variable)
+        return Piece("", is_quoted=False, is_known=False, splits=True, name=SET_MARK + variable + EACH_ELEMENT)
+    return Piece("", quoted, is_known=False, splits=not quoted, name=SET_MARK + variable)
 
 
 def _one(scanner: Scanner, name: str, *, quoted: bool) -> Piece | None:
@@ -160,7 +160,7 @@ def _one(scanner: Scanner, name: str, *, quoted: bool) -> Piece | None:
         return None
     # The default for an empty element may be no number.
     is_number = not default or re.fullmatch(r":?-[0-9]+", default) is not None
-    held = MARK + any_of(name) if is_number else MARK + DERIVED + any_of(name) + DERIVED + default
+    held = SET_MARK + any_of(name) if is_number else SET_MARK + EXPANSION_MARK + any_of(name) + EXPANSION_MARK + default
     return Piece("", quoted, is_known=False, splits=not quoted, name=held, hints=hints_of(scanner, name))
 
 

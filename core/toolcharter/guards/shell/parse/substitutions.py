@@ -14,7 +14,7 @@ from toolcharter.guards.shell.parse.parameters import is_plain, place_of
 from toolcharter.guards.shell.parse.scanner import Scanner
 from toolcharter.guards.shell.parse.source import counts_processors, tells_date
 from toolcharter.guards.shell.parse.word_parts import Piece
-from toolcharter.guards.shell.variable_values import DATE, NUMBER
+from toolcharter.guards.shell.variable_values import DATE_GLOB, NUMBER_GLOB
 
 if TYPE_CHECKING:
     from toolcharter.guards.shell import listing_loops, listings, name_listings
@@ -32,9 +32,9 @@ def substituted(scanner: Scanner, positions: range, *, quoted: bool) -> Piece:
     scanner.substitutes += positions
     is_number = prints_number(scanner.commands, positions)
     if is_number and counts_processors(scanner, positions):
-        return Piece("", quoted, is_known=False, splits=False, pattern=NUMBER, is_output=True, is_number=True)
+        return Piece("", quoted, is_known=False, splits=False, pattern=NUMBER_GLOB, is_output=True, is_number=True)
     if tells_date(scanner, positions):
-        return Piece("", quoted, is_known=False, splits=False, pattern=DATE, is_output=True, is_number=is_number)
+        return Piece("", quoted, is_known=False, splits=False, pattern=DATE_GLOB, is_output=True, is_number=is_number)
     is_whole = quoted or "IFS" not in scanner.source
     if is_whole and (text := _part_of_path(scanner, positions)) is not None:
         return Piece(text, quoted)

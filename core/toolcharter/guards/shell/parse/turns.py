@@ -10,7 +10,7 @@ from functools import partial
 from toolcharter.guards.shell.arrays import Arrays
 from toolcharter.guards.shell.nodes import MAX_COMMANDS, Command, Part, Word
 from toolcharter.guards.shell.parse.scanner import Scanner
-from toolcharter.guards.shell.parse.word_parts import MARK, Piece, made_of, word_of
+from toolcharter.guards.shell.parse.word_parts import SET_MARK, Piece, made_of, word_of
 
 MAX_VALUES = 16
 """The most values of one loop that is unrolled."""
@@ -78,7 +78,7 @@ def _unknown(word: Word, name: str) -> Word:
 
 def _held(word: Word, name: str) -> Word:
     """*word* with the variable *name* marked as one that the line has set."""
-    parts = (part._replace(name=MARK + name) if part.name == name else part for part in word.parts)
+    parts = (part._replace(name=SET_MARK + name) if part.name == name else part for part in word.parts)
     return word._replace(parts=tuple(parts))
 
 
@@ -123,7 +123,7 @@ def _globbed(word: Word, name: str, value: Word) -> Word:
     if not all(part.is_quoted and part.name in {"", name} for part in word.parts):
         return _held(word, name)
     pieces = [
-        Piece("", is_known=False, name=MARK + name, pattern=value.pattern) if part.name else Piece(part.text)
+        Piece("", is_known=False, name=SET_MARK + name, pattern=value.pattern) if part.name else Piece(part.text)
         for part in word.parts
     ]
     return word_of(pieces, word.form)

@@ -9,16 +9,16 @@ from itertools import product, takewhile
 from shlex import quote
 from typing import NamedTuple
 
-from toolcharter.guards.shell.nodes import REFERENCE, Part, Word, quoted
+from toolcharter.guards.shell.nodes import GIT_REFERENCE, Part, Word, quoted
 
 MAX_HINTS = 16
 """The most hints of one word or variable."""
 _MAX_HINT_CHARS = 1000
 _MAX_HINTED_PIECES = 50
 
-MARK = "="
+SET_MARK = "="
 """The prefix in the name of a part whose variable the line has set."""
-OUTPUT = "$"
+OUTPUT_PART = "$"
 """The name of a part that is the output of commands."""
 _ESCAPED = re.compile(r"[\\*?\[\]]")
 # Without shell options, several stars mean the same as one. In the guard's own patterns, `**` is all that `find` walks.
@@ -199,13 +199,13 @@ def named_by(whose: str, texts: Sequence[str]) -> str:
     known = [text for text in texts if text]
     if known and known[0].startswith("-"):
         return ""
-    return "git" if whose == REFERENCE and texts[0] else whose
+    return "git" if whose == GIT_REFERENCE and texts[0] else whose
 
 
 def _tells_nothing(piece: Piece) -> bool:
     """Whether *piece* is text of the line, output of its commands, or a variable that a loop of the line sets."""
     # For any other variable of the line, only `variable_values` finds that out.
-    return piece.is_known or piece.is_output or piece.pattern is not None or piece.name[:1] not in {"", MARK}
+    return piece.is_known or piece.is_output or piece.pattern is not None or piece.name[:1] not in {"", SET_MARK}
 
 
 def _parts(pieces: Sequence[Piece]) -> tuple[Part, ...]:
@@ -214,7 +214,7 @@ def _parts(pieces: Sequence[Piece]) -> tuple[Part, ...]:
         return ()
     if not any(piece.name for piece in pieces):
         return ()
-    names = (piece.name if piece.is_known or piece.name else OUTPUT for piece in pieces)
+    names = (piece.name if piece.is_known or piece.name else OUTPUT_PART for piece in pieces)
     return tuple(Part(piece.text, name, piece.is_quoted) for piece, name in zip(pieces, names, strict=True))
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from toolcharter._lazy import lazy
 from toolcharter.guards.shell.arrays import Setting
 from toolcharter.guards.shell.charset import check_unquoted
-from toolcharter.guards.shell.nodes import SUBSTITUTED, Assignment, Word
+from toolcharter.guards.shell.nodes import PROCESS_SUBSTITUTION, Assignment, Word
 from toolcharter.guards.shell.parse.braces import words_of
 from toolcharter.guards.shell.parse.expansions import (
     read_backticks,
@@ -156,7 +156,7 @@ def _process(scanner: Scanner, pieces: list[Piece]) -> Piece:
     scanner.at += 2
     positions = read_substitution(scanner)
     (outer.inputs if kind == "<" else outer.outputs).extend(positions)
-    return Piece("", is_known=False, pattern=SUBSTITUTED if kind == "<" else None)
+    return Piece("", is_known=False, pattern=PROCESS_SUBSTITUTION if kind == "<" else None)
 
 
 def read_assignment(scanner: Scanner, *, declares: bool | None = None) -> Assignment | None:

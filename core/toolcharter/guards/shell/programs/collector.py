@@ -8,7 +8,7 @@ from typing import Final
 from toolcharter.api.command import PathAccess, Requirement
 from toolcharter.guards.shell import languages, places
 from toolcharter.guards.shell.assignments import objection as assignment_objection
-from toolcharter.guards.shell.nodes import CHECKED, FRESH, SUBSTITUTED, Assignment, Inner, Word
+from toolcharter.guards.shell.nodes import CHECKED_NAME, PROCESS_SUBSTITUTION, TEMP_FILE, Assignment, Inner, Word
 from toolcharter.guards.shell.programs import outputs
 from toolcharter.guards.shell.programs.table import Role
 from toolcharter.guards.shell.programs.unknown import ask_paths
@@ -16,7 +16,7 @@ from toolcharter.guards.shell.programs.unknown import ask_paths
 INPUT: Final = Word("(input)", splits=True, is_output=True)
 """The word in place of those that a program such as xargs reads and adds to the command that it starts."""
 _MAX_FOLDERS: Final = 8
-_OPENED: Final = frozenset({SUBSTITUTED, FRESH})  # by the line itself
+_OPENED: Final = frozenset({PROCESS_SUBSTITUTION, TEMP_FILE})  # by the line itself
 # Letters, digits and characters of globs: with others, hg and jj write sets of files, lists of them and operators.
 _PLAIN_PATH: Final = re.compile(r"[\w./+,@%*?\[\]\\ -]*")
 _NO_FILES: Final = frozenset({"-", "/dev/null"})
@@ -272,7 +272,7 @@ class RequirementCollector:
 
     def take_change(self, role: Role, word: Word) -> None:
         """Collect a path that the program writes, creates or removes."""
-        if word.pattern == FRESH and role.kind == "change":
+        if word.pattern == TEMP_FILE and role.kind == "change":
             return
         path, is_pattern = (word.pattern or "", True) if word.text is None else (word.text, False)
         if role.kind == "into":
@@ -314,7 +314,7 @@ class RequirementCollector:
     def take_name(self, _: Role, word: Word) -> None:
         """Collect a variable's name, possibly with a value. Bash would evaluate a subscript between brackets."""
         name = (word.text or "").partition("=")[0].removesuffix("+")
-        if word.named_by != CHECKED and not (name.isascii() and name.isidentifier()):
+        if word.named_by != CHECKED_NAME and not (name.isascii() and name.isidentifier()):
             self.need(word, "is no plain name of a variable")
 
     def take_script(self, _: Role, word: Word) -> None:

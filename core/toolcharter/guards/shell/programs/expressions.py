@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from toolcharter.guards.shell import places
-from toolcharter.guards.shell.nodes import CHECKED, Word
+from toolcharter.guards.shell.nodes import CHECKED_NAME, Word
 from toolcharter.guards.shell.programs.collector import RequirementCollector
 from toolcharter.guards.shell.programs.operands import assign
 from toolcharter.guards.shell.programs.options import divide
@@ -191,7 +191,7 @@ def test(words: Sequence[Word], table: Table, asking: RequirementCollector) -> N
     for place, word in enumerate(words):
         text = word.text
         takes = None if text is None else table.options.get(text)
-        if text == "-v" and [one.named_by for one in words[place + 1 : place + 2]] == [CHECKED]:
+        if text == "-v" and [one.named_by for one in words[place + 1 : place + 2]] == [CHECKED_NAME]:
             continue
         if takes is not None:
             _neighbour(word, takes, words, (place + 1,), asking)

@@ -33,7 +33,7 @@ _PATHS: Final = frozenset(
 )
 
 _NUMBER: Final = "[0-9]*"
-"""The pattern of a word that is a number, such as `$(nproc)`; it equals `settled.NUMBER`."""
+"""The pattern of a word that is a number, such as `$(nproc)`; it equals `variable_values.NUMBER_GLOB`."""
 _TEXTS: Final = (["text"], ["number"])
 
 

@@ -12,7 +12,7 @@ from toolcharter.api.command import PathAccess, Requirement
 from toolcharter.guards.shell import places
 from toolcharter.guards.shell.assignments import is_own
 from toolcharter.guards.shell.assignments import objection as assignment_objection
-from toolcharter.guards.shell.nodes import FRESH, Command, Reading, Redirection, Requirements, Word
+from toolcharter.guards.shell.nodes import TEMP_FILE, Command, Reading, Redirection, Requirements, Word
 from toolcharter.guards.shell.programs import expressions, unknown
 from toolcharter.guards.shell.programs.collector import RequirementCollector
 from toolcharter.guards.shell.programs.launchers import started_words
@@ -346,7 +346,7 @@ def _is_ordinary_redirection(redirection: Redirection) -> bool:
     text = None if target is None else target.text
     if operator == ">&" and text in {"1", "2"}:
         return redirection.descriptor in _OUT
-    if text != "/dev/null" and (target is None or target.pattern != FRESH):
+    if text != "/dev/null" and (target is None or target.pattern != TEMP_FILE):
         return False
     if operator in {"&>", "&>>", ">&"}:
         return not redirection.descriptor

@@ -4,7 +4,7 @@ import pytest
 from tests.rows import each_row
 from tests.samples import row_params, sample_rows
 
-from toolcharter.guards.shell.nodes import SUBSTITUTED, Command, NotUnderstood, Script, Word
+from toolcharter.guards.shell.nodes import PROCESS_SUBSTITUTION, Command, NotUnderstood, Script, Word
 from toolcharter.guards.shell.parse.script import of_vector, parse
 
 UNSUPPORTED, UNRESOLVED = "unsupported", "unresolved_program"
@@ -226,7 +226,9 @@ def test_a_program_that_expands_to_nothing_is_no_program() -> None:
         pytest.param("${HOME:-/x}", Word("${HOME:-/x}", splits=True, hints=("~", "/x")), id="default"),
         pytest.param('"${x+/y}"', Word('"${x+/y}"'), id="alternative"),
         pytest.param("$(a)", Word("$(a)", splits=True), id="substitution"),
-        pytest.param("<(a)", Word("<(a)", pattern=SUBSTITUTED, prefix=SUBSTITUTED), id="process substitution"),
+        pytest.param(
+            "<(a)", Word("<(a)", pattern=PROCESS_SUBSTITUTION, prefix=PROCESS_SUBSTITUTION), id="process substitution"
+        ),
         pytest.param("$((1+2))", Word("$((1+2))", pattern="[0-9]*", is_number=True), id="number without a sign"),
         pytest.param("a{1..x}", Word("a{1..x}", prefix="a", splits=True, hints=("a{1..x}",)), id="sequence"),
         pytest.param("{a,b", Word("{a,b", prefix="", splits=True, hints=("{a,b",)), id="open brace"),
