@@ -12,7 +12,7 @@ from tests.waiting import until
 
 from toolcharter import AgentResult, AgentTask, Store
 from toolcharter.guards.session.state import of_call
-from toolcharter_agents import announcing
+from toolcharter_agents import notifications
 from toolcharter_agents.states import State, Subagent
 
 __all__ = ["make_world", "sqlite", "store", "store_url"]  # Fixtures.
@@ -217,8 +217,8 @@ def _renamed(store: Store, number: str, name: str) -> Subagent:
 @pytest.mark.parametrize("row", row_params([row for row in ROWS if "debounce_ms" in row["input"]]))
 def test_ends_are_joined(row: dict[str, Any], make_world: Worlds, monkeypatch: pytest.MonkeyPatch) -> None:
     """As long as the source waits, ours does by default."""
-    assert row["input"]["debounce_ms"] / 1000 == announcing.JOINED_S
-    monkeypatch.setattr(announcing, "JOINED_S", 60.0)
+    assert row["input"]["debounce_ms"] / 1000 == notifications.BATCH_S
+    monkeypatch.setattr(notifications, "BATCH_S", 60.0)
     world = make_world()
     for name in "abc":
         world.call("spawn", task="x", label=name)

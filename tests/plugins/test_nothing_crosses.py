@@ -22,7 +22,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from tests.waiting import until
 
 from toolcharter import Caller, LiveToolbox, build_tools, open_live
-from toolcharter_agents import announcing, running, subagents
+from toolcharter_agents import notifications, running, subagents
 
 EVERYBODY = tuple(
     Caller(agent=agent, user=user, channel="telegram", peer="direct", chat=chat, agent_type="open")
@@ -407,9 +407,9 @@ def _named(args: Mapping[str, Any], key: str) -> dict[str, Any]:
 def test_nothing_crosses(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """No answer, listing, hit, inbox, error or event of one holds what another wrote, whatever the order."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    monkeypatch.setattr(announcing, "JOINED_S", 0.01)
-    monkeypatch.setattr(running, "LOOKS_S", 0.02)
-    monkeypatch.setattr(subagents, "SETTLES_S", 0.01)
+    monkeypatch.setattr(notifications, "BATCH_S", 0.01)
+    monkeypatch.setattr(running, "CHECK_EVERY_S", 0.02)
+    monkeypatch.setattr(subagents, "STOP_WAIT_S", 0.01)
     machine = Machine.TestCase
     ends = time.monotonic() + float(os.environ.get("TOOLCHARTER_CROSSING_S", "0"))
     machine.settings = settings(max_examples=3, stateful_step_count=20, deadline=None)

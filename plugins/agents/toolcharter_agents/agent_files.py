@@ -11,9 +11,9 @@ from typing import Annotated, Literal, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field
 
 from toolcharter import ConfigurationError, Fault, ToolPolicy, read_settings
-from toolcharter_agents.names import same_name
+from toolcharter_agents.names import fold_name
 
-HOME = ".toolcharter/agents"
+AGENTS_FOLDER = ".toolcharter/agents"
 """The default folder of agents in a workspace; no tool can write there."""
 MAX_AGENTS = 100
 MAX_PROMPT_CHARS = 100_000
@@ -46,7 +46,7 @@ class Agent(NamedTuple):
 
 def is_listed(name: str, targets: Sequence[str]) -> bool:
     """Return whether *targets* contains *name*, in upper or lower case, or `*` for all names."""
-    return any(target == "*" or same_name(target) == same_name(name) for target in targets)
+    return any(target == "*" or fold_name(target) == fold_name(name) for target in targets)
 
 
 class _Part(BaseModel):
@@ -110,16 +110,16 @@ def read_agents(workspace: Path, folders: Sequence[Path]) -> dict[str, Agent]:
     Raises:
         ConfigurationError: With the faults of all files.
     """
-    places = list(folders) or [place for place in (workspace / HOME,) if place.is_dir()]
+    places = list(folders) or [place for place in (workspace / AGENTS_FOLDER,) if place.is_dir()]
     agents: dict[str, Agent] = {}
     faults: list[Fault] = []
-    for file in _files(places, faults):
+    for file in _iter_files(places, faults):
         try:
             agent = read_agent(file)
         except ConfigurationError as error:
             faults += error.faults
             continue
-        other = agents.setdefault(same_name(agent.name), agent)
+        other = agents.setdefault(fold_name(agent.name), agent)
         if other is not agent:
             what = f"{other.file} has an agent named {agent.name!r}, too."
             faults.append(Fault(str(file), "name", what, "Rename one of them."))
@@ -131,7 +131,7 @@ def read_agents(workspace: Path, folders: Sequence[Path]) -> dict[str, Agent]:
     return agents
 
 
-def _files(folders: Sequence[Path], faults: list[Fault]) -> Iterator[Path]:
+def _iter_files(folders: Sequence[Path], faults: list[Fault]) -> Iterator[Path]:
     for folder in folders:
         try:
             entries = sorted(folder.iterdir())
@@ -155,9 +155,9 @@ def read_agent(file: Path) -> Agent:
         return Agent(
             read.name,
             read.description,
-            _bounded(settings.body, file),
+            _require_size(settings.body, file),
             "" if read.model == "inherit" else read.model,
-            _names(read.tools),
+            _parse_names(read.tools),
             frozenset(read.policy),
             read.delegate_targets,
             read.max_iterations,
@@ -177,9 +177,9 @@ def read_agent(file: Path) -> Agent:
     return Agent(
         yaml.metadata.name,
         yaml.metadata.description,
-        _bounded("\n\n".join(texts), file),
+        _require_size("\n\n".join(texts), file),
         spec.model.name if spec.model else "",
-        None if spec.tools is None else _names(one if isinstance(one, str) else one.name for one in spec.tools),
+        None if spec.tools is None else _parse_names(one if isinstance(one, str) else one.name for one in spec.tools),
         frozenset(spec.policy),
         spec.delegate_targets,
         spec.max_iterations,
@@ -187,7 +187,7 @@ def read_agent(file: Path) -> Agent:
     )
 
 
-def _names(written: "Iterator[str] | Sequence[str] | None") -> tuple[str, ...] | None:
+def _parse_names(written: "Iterator[str] | Sequence[str] | None") -> tuple[str, ...] | None:
     return None if written is None else tuple(dict.fromkeys(written))
 
 
@@ -208,7 +208,7 @@ def _text(file: Path, key: str, written: str) -> str:
         raise ConfigurationError([Fault(str(file), f"spec.{key}", what, "Mend the path, or the file.")]) from error
 
 
-def _bounded(prompt: str, file: Path) -> str:
+def _require_size(prompt: str, file: Path) -> str:
     if len(prompt) > MAX_PROMPT_CHARS:
         what = f"the prompt has more than {MAX_PROMPT_CHARS} characters."
         raise ConfigurationError([Fault(str(file), "", what, "Shorten it.")])

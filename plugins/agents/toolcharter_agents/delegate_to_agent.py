@@ -12,10 +12,10 @@ from pydantic import Field
 
 from toolcharter import ToolRuntime, ToolSpec
 from toolcharter_agents.agent_files import Agent, Names, is_listed, read_agents
-from toolcharter_agents.launching import Launcher, LaunchPolicy, Order, asks
-from toolcharter_agents.names import agent_of, same_name
+from toolcharter_agents.launcher import Launcher, LaunchPolicy, SpawnOrder, asks
+from toolcharter_agents.names import agent_of, fold_name
 from toolcharter_agents.states import SpawnReason
-from toolcharter_agents.subagents import answer_of, run
+from toolcharter_agents.subagents import finish_call, run_and_wait
 
 GRANTED: dict[str, tuple[str, ...]] = {
     "Patch": ("cap:fs:write",),
@@ -67,25 +67,25 @@ def build(workspace: Path, policy: DelegatePolicy, rt: ToolRuntime) -> Callable[
             message = f"The profile does not allow delegation to {target_agent_id!r}."
             return ctx.deny(DelegateReason.TARGET_NOT_ALLOWED, message)
         launcher.require_depth(task)
-        target = agents.get(same_name(target_agent_id))
+        target = agents.get(fold_name(target_agent_id))
         if target is None:
             return ctx.error(f"There is no agent {target_agent_id!r}.", reason=DelegateReason.UNKNOWN_AGENT)
         ctx.policy_passed()
-        return answer_of(ctx, run(launcher, rt, order_of(target, task)))
+        return finish_call(ctx, run_and_wait(launcher, rt, build_order(target, task)))
 
     return delegate_to_agent
 
 
 def may_delegate(agents: dict[str, Agent], targets: Names, agent: str, target: str) -> bool:
     """Return whether both the profile and the file of the calling agent, if it has one, allow the target."""
-    own = agents.get(same_name(agent))
+    own = agents.get(fold_name(agent))
     return is_listed(target, targets) and (own is None or own.may_delegate_to(target))
 
 
-def order_of(target: Agent, task: str) -> Order:
+def build_order(target: Agent, task: str) -> SpawnOrder:
     """Return the order for a subagent with the prompt, model and tools of *target*, without ungranted tools."""
     lacking = tuple(name for grant, names in GRANTED.items() if grant not in target.grants for name in names)
-    return Order(
+    return SpawnOrder(
         task,
         model=target.model,
         target=target.name,

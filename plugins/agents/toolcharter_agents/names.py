@@ -12,7 +12,7 @@ FIRST = "main"
 """The name of the agent if the caller gives none."""
 
 
-def same_name(name: str) -> str:
+def fold_name(name: str) -> str:
     """Return *name* in the form for comparisons, which ignore case."""
     return name.strip().casefold()
 
@@ -40,6 +40,6 @@ def subagent_key(agent: str, label: str) -> str:
     return f"agent:{key_part(agent)}:subagent:{key_part(label)}"
 
 
-def names_agent(key: str, agent: str) -> bool:
+def key_names_agent(key: str, agent: str) -> bool:
     """Return whether the key of a session names *agent*. Keys that a host has made name no agent."""
     return key.startswith(f"agent:{key_part(agent)}:")

@@ -11,7 +11,7 @@ from toolcharter_agents.states import State, Subagent
 
 ALIVE_S = 30.0
 """For how long a subagent's heartbeat is valid, in seconds; without a new one its worker counts as lost."""
-LOOKS_S = 1.0
+CHECK_EVERY_S = 1.0
 """The seconds between two checks of the subagents' records: a cancellation by another worker takes effect so late."""
 CANCELLED = "cancelled during execution"
 
@@ -25,7 +25,7 @@ class Launched(NamedTuple):
     """Set once the subagent's end is recorded."""
 
 
-class _Known(NamedTuple):
+class _Watched(NamedTuple):
     """A watched subagent."""
 
     launched: Launched
@@ -44,14 +44,14 @@ class Running:
         self._lock = threading.Lock()
         self._using = threading.Lock()
         """Held while the thread uses stores."""
-        self._known: dict[str, _Known] = {}
+        self._watched: dict[str, _Watched] = {}
         self._is_watched = False
         self._has_new = threading.Event()
 
-    def add(self, launched: Launched, store: Store, session: SessionRecord) -> None:
+    def watch(self, launched: Launched, store: Store, session: SessionRecord) -> None:
         """Watch one more subagent, and have the thread write its session record."""
         with self._lock:
-            self._known[launched.id] = _Known(launched, store, session)
+            self._watched[launched.id] = _Watched(launched, store, session)
             self._has_new.set()
             if self._is_watched:
                 return
@@ -60,50 +60,50 @@ class Running:
 
     def get(self, number: str) -> Launched | None:
         """Return the subagent with this number; None if it does not run in this process."""
-        known = self._known.get(number)
+        known = self._watched.get(number)
         return None if known is None else known.launched
 
-    def drop(self, number: str) -> None:
+    def forget(self, number: str) -> None:
         """Stop watching a subagent."""
         with self._lock:
-            self._known.pop(number, None)
+            self._watched.pop(number, None)
 
-    def leave(self, numbers: Iterable[str], timeout_s: float) -> None:
+    def unwatch(self, numbers: Iterable[str], timeout_s: float) -> None:
         """Stop watching these subagents. Their store is not used after this returns, unless *timeout_s* has passed."""
         for number in numbers:
-            self.drop(number)
+            self.forget(number)
         if self._using.acquire(timeout=timeout_s):
             self._using.release()
 
     def _watch(self) -> None:
         while True:
-            self._has_new.wait(LOOKS_S)
+            self._has_new.wait(CHECK_EVERY_S)
             with self._lock:
                 self._has_new.clear()
-                self._known = {number: one for number, one in self._known.items() if not one.launched.agent.is_done}
-                numbers = [*self._known]
+                self._watched = {number: one for number, one in self._watched.items() if not one.launched.agent.is_done}
+                numbers = [*self._watched]
                 self._is_watched = bool(numbers)
             if not numbers:
                 return
             for number in numbers:
                 with self._using:
-                    self._look_after(number)
+                    self._check(number)
 
-    def _look_after(self, number: str) -> None:
-        known = self._known.get(number)
+    def _check(self, number: str) -> None:
+        known = self._watched.get(number)
         if known is None or known.launched.agent.is_done:
             return
         if known.session is not None:
             with suppress(ToolcharterError):  # the record is written again at the subagent's end
                 known.store.put(known.session, expected=0)
             with self._lock:
-                if number in self._known:
-                    self._known[number] = known._replace(session=None)
+                if number in self._watched:
+                    self._watched[number] = known._replace(session=None)
         with suppress(ToolcharterError):  # the store is unavailable; the next check tries again
-            look_after(known.launched, known.store)
+            check_subagent(known.launched, known.store)
 
 
-def look_after(launched: Launched, store: Store) -> None:
+def check_subagent(launched: Launched, store: Store) -> None:
     """Cancel a subagent if its record says that it has ended; else extend its `alive_until` as a heartbeat."""
     found = store.get(Subagent, launched.id)
     now = time.time()
@@ -116,7 +116,7 @@ def look_after(launched: Launched, store: Store) -> None:
 RUNNING = Running()
 
 
-def cancelled(store: Store, ids: Iterable[str], *, text: str = CANCELLED) -> list[str]:
+def cancel_subagents(store: Store, ids: Iterable[str], *, text: str = CANCELLED) -> list[str]:
     """Cancel subagents on whatever worker they run; return the numbers of those that were running."""
     done = []
     for number in ids:
@@ -125,7 +125,7 @@ def cancelled(store: Store, ids: Iterable[str], *, text: str = CANCELLED) -> lis
             found = records.get(Subagent, number)
             if found is None or found.record.state != State.RUNNING:
                 return False
-            one = found.record.moved(State.CANCELLED, time.time(), result=text, reason="cancelled", is_told=True)
+            one = found.record.with_state(State.CANCELLED, time.time(), result=text, reason="cancelled", is_told=True)
             records.put(one, expected=found.version)
             return True
 

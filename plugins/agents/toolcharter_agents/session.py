@@ -10,13 +10,13 @@ from typing import Any, Literal
 from toolcharter import ToolPolicy, ToolRuntime, ToolSpec
 from toolcharter_agents.records import (
     SessionReason,
-    history,
-    lines_of,
-    newest,
-    own_session,
-    require_own,
-    shown,
-    text_of,
+    get_own_session,
+    history_text,
+    latest_sessions,
+    read_history,
+    require_own_key,
+    session_item,
+    sessions_text,
 )
 
 MAX_SESSIONS = 10
@@ -43,16 +43,18 @@ def build(workspace: Path, policy: SessionPolicy, rt: ToolRuntime) -> Callable[.
         data: dict[str, Any]
         if action == "list":
             ctx.policy_passed()
-            sessions = [shown(one) for one in newest(rt.store, rt.caller, MAX_SESSIONS, is_completed=False)]
-            return ctx.ok(lines_of(sessions), data={"sessions": sessions})
+            sessions = [
+                session_item(one) for one in latest_sessions(rt.store, rt.caller, MAX_SESSIONS, is_completed=False)
+            ]
+            return ctx.ok(sessions_text(sessions), data={"sessions": sessions})
         if not session_id:
             return ctx.error("read needs a session_id.", reason="invalid_arguments", hint="Call list for the keys.")
-        require_own(rt.caller, session_id)
+        require_own_key(rt.caller, session_id)
         ctx.policy_passed()
-        record = own_session(rt.store, rt.caller, session_id)
-        found = history(rt.store, record.session, min(max(limit, 1), MAX_MESSAGES), include_tools=True)
+        record = get_own_session(rt.store, rt.caller, session_id)
+        found = read_history(rt.store, record.session, min(max(limit, 1), MAX_MESSAGES), include_tools=True)
         data = {"session": record.session, "messages": found.messages}
-        return ctx.ok(text_of(found), data=data, truncated=found.truncated)
+        return ctx.ok(history_text(found), data=data, truncated=found.truncated)
 
     return session
 

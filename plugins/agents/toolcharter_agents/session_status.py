@@ -6,7 +6,7 @@ from typing import Any
 
 from toolcharter import Caller, SessionRecord, ToolError, ToolPolicy, ToolRuntime, ToolSpec, session_key
 from toolcharter_agents.names import Actor
-from toolcharter_agents.records import KEY_CHARS, SessionReason, own_session, require_own
+from toolcharter_agents.records import KEY_CHARS, SessionReason, get_own_session, require_own_key
 
 _FACT_CHARS = 512
 """The longest provider or channel in a record, in characters."""
@@ -27,16 +27,16 @@ def build(workspace: Path, policy: SessionStatusPolicy, rt: ToolRuntime) -> Call
         """
         ctx = rt.start("session_status", session_key=session_key)
         actor = Actor.of(rt.caller)
-        require_own(rt.caller, session_key)
+        require_own_key(rt.caller, session_key)
         ctx.policy_passed()
         if len(actor.session) > KEY_CHARS:
             message = f"The key of this session is longer than {KEY_CHARS} characters, and has no record."
             raise ToolError(message, reason=SessionReason.SESSION_NOT_FOUND)
         if session_key in {"", actor.session}:
             found = rt.store.get(SessionRecord, actor.session)
-            record = found.record if found is not None and found.record.is_of(rt.caller) else _unrecorded(rt.caller)
+            record = found.record if found is not None and found.record.is_of(rt.caller) else _default_record(rt.caller)
         else:
-            record = own_session(rt.store, rt.caller, session_key)
+            record = get_own_session(rt.store, rt.caller, session_key)
         data: dict[str, Any] = {
             "session": record.session,
             "model": record.model,
@@ -54,7 +54,7 @@ def build(workspace: Path, policy: SessionStatusPolicy, rt: ToolRuntime) -> Call
     return session_status
 
 
-def _unrecorded(caller: Caller) -> SessionRecord:
+def _default_record(caller: Caller) -> SessionRecord:
     """A record for a session without one: only the caller's key, provider and channel are known."""
     provider, channel = (caller.provider or "")[:_FACT_CHARS], (caller.channel or "")[:_FACT_CHARS]
     return SessionRecord(session=session_key(caller), provider=provider, channel=channel)

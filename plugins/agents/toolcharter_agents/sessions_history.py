@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from toolcharter import ToolPolicy, ToolRuntime, ToolSpec
-from toolcharter_agents.records import SessionReason, history, own_session, require_own, text_of
+from toolcharter_agents.records import SessionReason, get_own_session, history_text, read_history, require_own_key
 
 
 class SessionsHistoryPolicy(ToolPolicy):
@@ -33,12 +33,12 @@ def build(workspace: Path, policy: SessionsHistoryPolicy, rt: ToolRuntime) -> Ca
             include_tools: Also show the results of tools.
         """
         ctx = rt.start("sessions_history", session_key=session_key)
-        require_own(rt.caller, session_key)
+        require_own_key(rt.caller, session_key)
         ctx.policy_passed()
-        record = own_session(rt.store, rt.caller, session_key)
-        found = history(rt.store, record.session, min(limit, policy.max_messages), include_tools=include_tools)
+        record = get_own_session(rt.store, rt.caller, session_key)
+        found = read_history(rt.store, record.session, min(limit, policy.max_messages), include_tools=include_tools)
         data = {"session": record.session, "messages": found.messages}
-        return ctx.ok(text_of(found), data=data, truncated=found.truncated)
+        return ctx.ok(history_text(found), data=data, truncated=found.truncated)
 
     return sessions_history
 

@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import Field
 
 from toolcharter import ToolPolicy, ToolRuntime, ToolSpec
-from toolcharter_agents.records import lines_of, newest, shown
+from toolcharter_agents.records import latest_sessions, session_item, sessions_text
 
 
 class SessionsListPolicy(ToolPolicy):
@@ -33,9 +33,9 @@ def build(workspace: Path, policy: SessionsListPolicy, rt: ToolRuntime) -> Calla
         ctx = rt.start("sessions_list", limit=limit)
         ctx.policy_passed()
         since = 0 if active_minutes is None else int(time.time()) - 60 * active_minutes
-        found = newest(rt.store, rt.caller, min(limit, policy.max_sessions), since=since)
-        sessions = [shown(one) for one in found]
-        return ctx.ok(lines_of(sessions), data={"sessions": sessions})
+        found = latest_sessions(rt.store, rt.caller, min(limit, policy.max_sessions), since=since)
+        sessions = [session_item(one) for one in found]
+        return ctx.ok(sessions_text(sessions), data={"sessions": sessions})
 
     return sessions_list
 

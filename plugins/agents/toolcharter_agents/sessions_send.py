@@ -9,7 +9,7 @@ from pydantic import Field
 
 from toolcharter import Ask, Call, ToolPolicy, ToolRuntime, ToolSpec
 from toolcharter_agents.names import Actor
-from toolcharter_agents.records import SessionReason, by_label, own_session, require_own
+from toolcharter_agents.records import SessionReason, find_by_label, get_own_session, require_own_key
 
 
 class SessionsSendPolicy(ToolPolicy):
@@ -50,11 +50,13 @@ def build(workspace: Path, policy: SessionsSendPolicy, rt: ToolRuntime) -> Calla
             most = f"A message has at most {policy.max_message_chars} characters."
             return ctx.error(most, reason=SendReason.MESSAGE_TOO_LONG)
         caller, actor = rt.caller, Actor.of(rt.caller)
-        require_own(caller, session_key)
+        require_own_key(caller, session_key)
         if session_key == actor.session:
             return ctx.error("A session cannot send a message to itself.", reason=SendReason.OWN_SESSION)
         ctx.policy_passed()
-        record = own_session(rt.store, caller, session_key) if session_key else by_label(rt.store, caller, label)
+        record = (
+            get_own_session(rt.store, caller, session_key) if session_key else find_by_label(rt.store, caller, label)
+        )
         if record.session == actor.session:
             return ctx.error("A session cannot send a message to itself.", reason=SendReason.OWN_SESSION)
         rt.inbox.put(message, source=f"session {actor.session}", session=record.session)

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from toolcharter import ToolRuntime, ToolSpec
 from toolcharter_agents.agent_files import Names, is_listed
-from toolcharter_agents.launching import Launcher, LaunchPolicy, Order, asks
+from toolcharter_agents.launcher import Launcher, LaunchPolicy, SpawnOrder, asks
 from toolcharter_agents.states import SpawnReason
 
 Task = Annotated[str, Field(min_length=1)]
@@ -53,7 +53,7 @@ def _constructor(name: str) -> Callable[[Path, SpawnPolicy, ToolRuntime], Callab
             if model and not is_listed(model, policy.models):
                 return ctx.deny(SpawnReason.MODEL_NOT_ALLOWED, f"The profile does not allow the model {model!r}.")
             ctx.policy_passed()
-            launched = launcher.start(Order(task, label, model))
+            launched = launcher.start(SpawnOrder(task, label, model))
             text = f"Subagent {launched.id} was accepted. Its result will be sent to your inbox when it has ended."
             return ctx.ok(text, data={"status": "accepted", "id": launched.id})
 

@@ -26,7 +26,7 @@ class State(StrEnum):
 
 
 ENDED = frozenset({State.COMPLETED, State.FAILED, State.CANCELLED, State.REJECTED})
-MOVES: Mapping[State, frozenset[State]] = MappingProxyType(
+TRANSITIONS: Mapping[State, frozenset[State]] = MappingProxyType(
     {
         State.SPAWNING: frozenset({State.RUNNING, State.REJECTED}),
         State.RUNNING: frozenset({State.COMPLETED, State.FAILED, State.CANCELLED}),
@@ -57,7 +57,7 @@ class Limits(NamedTuple):
     max_children: int = 5
 
 
-def refusal(limits: Limits, depth: int, running: int, children: int) -> tuple[SpawnReason, str] | None:
+def rejection(limits: Limits, depth: int, running: int, children: int) -> tuple[SpawnReason, str] | None:
     """Return the reason and the message for rejecting one more subagent; None if the limits allow it.
 
     The limits are checked in this order: the depth, all subagents, the parent's subagents.
@@ -115,19 +115,19 @@ class Subagent(StoreRecord):
     is_told: bool = False
     """Whether its parent has been notified of its end, or needs no notification."""
 
-    def moved(self, state: State, now: float, **changes: Any) -> "Subagent":
+    def with_state(self, state: State, now: float, **changes: Any) -> "Subagent":
         """Return this subagent in another state, with *changes*.
 
         Raises:
             ValueError: That state may not follow the current one.
         """
-        if state not in MOVES[self.state]:
+        if state not in TRANSITIONS[self.state]:
             raise ValueError(f"a subagent that is {self.state} does not become {state}")
         is_active = state in {State.SPAWNING, State.RUNNING}
         ended = self.ended if is_active or self.ended else now
         return self.model_copy(update={"state": state, "is_active": is_active, "ended": ended, **changes})
 
-    def told(self) -> "Subagent":
+    def marked_notified(self) -> "Subagent":
         """Return this subagent, marked as notified to its parent."""
         return self.model_copy(update={"is_told": True})
 
@@ -143,7 +143,7 @@ class Archive(NamedTuple):
     forget_after_s: float = 86_400.0
 
 
-def overdue(one: Subagent, now: float, archive: Archive) -> State | None:
+def due_state(one: Subagent, now: float, archive: Archive) -> State | None:
     """Return the state that an old record must change to; None if it is not due.
 
     FAILED if its worker is lost, ARCHIVED if it ended long ago.

@@ -8,15 +8,15 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from toolcharter import ToolContext, ToolError, ToolRuntime, ToolSpec
-from toolcharter_agents.launching import Launcher, LaunchPolicy, Order, asks, children, wait
+from toolcharter_agents.launcher import Launcher, LaunchPolicy, SpawnOrder, asks, list_children, wait
 from toolcharter_agents.names import Actor
-from toolcharter_agents.running import RUNNING, cancelled
+from toolcharter_agents.running import RUNNING, cancel_subagents
 from toolcharter_agents.states import SpawnReason, State, Subagent
 
 MAX_STEER_CHARS = 4_000
-SETTLES_S = 0.5
+STOP_WAIT_S = 0.5
 """How long to wait for a cancelled subagent to end before its replacement starts, in seconds."""
-STEERED = "(steered)"
+STEERED_SUFFIX = "(steered)"
 
 
 class SubagentsPolicy(LaunchPolicy):
@@ -63,17 +63,17 @@ def build(workspace: Path, policy: SubagentsPolicy, rt: ToolRuntime) -> Callable
         actor = Actor.of(rt.caller)
         if action == "list":
             ctx.policy_passed()
-            found = [shown(one) for one in launcher.listed(actor)]
-            return ctx.ok("\n".join(map(line_of, found)) or "There are no subagents.", data={"subagents": found})
+            found = [subagent_item(one) for one in launcher.list_subagents(actor)]
+            return ctx.ok("\n".join(map(subagent_line, found)) or "There are no subagents.", data={"subagents": found})
         if action == "run":
             _require("task", task)
             launcher.require_depth(task)
             ctx.policy_passed()
-            return answer_of(ctx, run(launcher, rt, Order(task, label, is_told=True)))
+            return finish_call(ctx, run_and_wait(launcher, rt, SpawnOrder(task, label, is_told=True)))
         _require("id", id)
         if action == "cancel":
             ctx.policy_passed()
-            ended = cancelled(rt.store, [one.id for one in _chosen(children(rt.store, actor), id)])
+            ended = cancel_subagents(rt.store, [one.id for one in _select(list_children(rt.store, actor), id)])
             return ctx.ok(f"Cancelled: {', '.join(ended) or 'none'}.", data={"cancelled": ended})
         _require("message", message)
         if len(message) > MAX_STEER_CHARS:
@@ -81,8 +81,8 @@ def build(workspace: Path, policy: SubagentsPolicy, rt: ToolRuntime) -> Callable
             return ctx.error(most, reason=SubagentsReason.MESSAGE_TOO_LONG)
         launcher.require_depth(message)
         ctx.policy_passed()
-        before = _chosen(children(rt.store, actor), id)[0]
-        number = _steered(launcher, rt, before, message)
+        before = _select(list_children(rt.store, actor), id)[0]
+        number = _steer(launcher, rt, before, message)
         return ctx.ok(f"Subagent {number} runs instead.", data={"id": number, "cancelled": [before.id]})
 
     return subagents
@@ -93,7 +93,7 @@ def _require(name: str, value: str) -> None:
         raise ToolError(f"This action needs a {name}.", reason="invalid_arguments")
 
 
-def run(launcher: Launcher, rt: ToolRuntime, order: Order) -> Subagent:
+def run_and_wait(launcher: Launcher, rt: ToolRuntime, order: SpawnOrder) -> Subagent:
     """Start a subagent and wait for its end.
 
     Raises:
@@ -108,18 +108,18 @@ def run(launcher: Launcher, rt: ToolRuntime, order: Order) -> Subagent:
     return found.record
 
 
-def answer_of(ctx: ToolContext, one: Subagent) -> str:
+def finish_call(ctx: ToolContext, one: Subagent) -> str:
     """Return the result of a subagent as the result of the call that has waited for it."""
     if one.state == State.COMPLETED:
-        return ctx.ok(one.result, data=shown(one))
+        return ctx.ok(one.result, data=subagent_item(one))
     reason = one.reason if one.reason in _PASSED_ON else str(SubagentsReason.SUBAGENT_FAILED)
-    return ctx.error(f"The subagent is {one.state}: {one.result}", reason=reason, data=shown(one))
+    return ctx.error(f"The subagent is {one.state}: {one.result}", reason=reason, data=subagent_item(one))
 
 
 _PASSED_ON = {"timed_out", "cancelled", "max_iterations"}
 
 
-def _chosen(own: list[Subagent], number: str) -> list[Subagent]:
+def _select(own: list[Subagent], number: str) -> list[Subagent]:
     """The running subagents, of a caller's own, that *number* selects.
 
     Raises:
@@ -138,17 +138,17 @@ def _refuse(message: str, reason: str) -> list[Subagent]:
     raise ToolError(message, reason=reason)
 
 
-def _steered(launcher: Launcher, rt: ToolRuntime, one: Subagent, message: str) -> str:
+def _steer(launcher: Launcher, rt: ToolRuntime, one: Subagent, message: str) -> str:
     """Cancel a subagent, wait until it ends, at most half a second, and start another with the new message."""
     before = RUNNING.get(one.id)
-    cancelled(rt.store, [one.id], text="steered")
+    cancel_subagents(rt.store, [one.id], text="steered")
     if before is not None:
-        before.agent.wait(SETTLES_S)
-    label = one.label if one.label.endswith(STEERED) else f"{one.label} {STEERED}"
-    return launcher.start(Order(message, label, one.model)).id
+        before.agent.wait(STOP_WAIT_S)
+    label = one.label if one.label.endswith(STEERED_SUFFIX) else f"{one.label} {STEERED_SUFFIX}"
+    return launcher.start(SpawnOrder(message, label, one.model)).id
 
 
-def shown(one: Subagent) -> dict[str, Any]:
+def subagent_item(one: Subagent) -> dict[str, Any]:
     """Return a subagent as it is shown in answers."""
     kept = ("id", "label", "state", "task", "target", "model", "session", "reason", "result", "iterations")
     return {
@@ -159,7 +159,7 @@ def shown(one: Subagent) -> dict[str, Any]:
     }
 
 
-def line_of(one: dict[str, Any]) -> str:
+def subagent_line(one: dict[str, Any]) -> str:
     """Return a subagent as one line of text."""
     reason = f" ({one['reason']})" if one.get("reason") else ""
     return f"[{one['id']}] {one['label']}: {one['state']}{reason}"

@@ -10,8 +10,8 @@ from pydantic import Field
 
 from toolcharter import Ask, Call, SessionRecord, ToolError, ToolPolicy, ToolRuntime, ToolSpec
 from toolcharter_agents.agent_files import Names, is_listed
-from toolcharter_agents.names import agent_of, same_name
-from toolcharter_agents.records import newest
+from toolcharter_agents.names import agent_of, fold_name
+from toolcharter_agents.records import latest_sessions
 
 EVERYBODY = "all"
 
@@ -50,9 +50,9 @@ def build(workspace: Path, policy: TeamMessagePolicy, rt: ToolRuntime) -> Callab
             text: The message.
         """
         ctx = rt.start("team_message", to=to)
-        me = same_name(agent_of(rt.caller))
+        me = fold_name(agent_of(rt.caller))
         if to == EVERYBODY:
-            names = tuple(name for name in policy.members if same_name(name) != me and name != "*")
+            names = tuple(name for name in policy.members if fold_name(name) != me and name != "*")
         elif is_listed(to, policy.members):
             names = (to,)
         else:
@@ -61,7 +61,7 @@ def build(workspace: Path, policy: TeamMessagePolicy, rt: ToolRuntime) -> Callab
             most = f"A message has at most {policy.max_message_chars} characters."
             return ctx.error(most, reason=TeamMessageReason.MESSAGE_TOO_LONG)
         ctx.policy_passed()
-        sessions = [found for name in names if (found := _session_of(name, rt)) is not None]
+        sessions = [found for name in names if (found := _latest_session_of(name, rt)) is not None]
         if not sessions:
             return ctx.error(
                 f"No session of {to!r} has begun yet.", reason=TeamMessageReason.NO_SESSION, retryable=True
@@ -81,9 +81,9 @@ def build(workspace: Path, policy: TeamMessagePolicy, rt: ToolRuntime) -> Callab
     return team_message
 
 
-def _session_of(name: str, rt: ToolRuntime) -> SessionRecord | None:
+def _latest_session_of(name: str, rt: ToolRuntime) -> SessionRecord | None:
     """The latest session of the agent *name* with the caller's user, or in the caller's group."""
-    found = newest(rt.store, replace(rt.caller, agent=name), 1, is_completed=False)
+    found = latest_sessions(rt.store, replace(rt.caller, agent=name), 1, is_completed=False)
     return found[0] if found else None
 
 

@@ -23,7 +23,7 @@ from toolcharter import (
     ToolRuntime,
     ToolSpec,
 )
-from toolcharter_agents.names import agent_of, same_name
+from toolcharter_agents.names import agent_of, fold_name
 
 MAX_COMMENTS = 100
 MAX_BLOCKERS = 20
@@ -130,8 +130,8 @@ def build(workspace: Path, policy: TeamTasksPolicy, rt: ToolRuntime) -> Callable
         team = f"{policy.team}|{caller.user or ''}"
         if action == "search":
             ctx.policy_passed()
-            found = [one for one in _tasks(rt.store, team, status) if _has(one, query)]
-            shown = [_shown(one) for one in found]
+            found = [one for one in _tasks(rt.store, team, status) if _contains_query(one, query)]
+            shown = [_task_item(one) for one in found]
             return ctx.ok("\n".join(map(_line, found)) or "There are no such tasks.", data={"tasks": shown})
         if missing := _missing(action, task_id, subject, text):
             return ctx.error(f"{action} needs {missing}.", reason="invalid_arguments")
@@ -144,7 +144,7 @@ def build(workspace: Path, policy: TeamTasksPolicy, rt: ToolRuntime) -> Callable
             return _change(records, request, action)
 
         task = rt.store.transact(work)
-        return ctx.ok(_line(task), data={"task": _shown(task)})
+        return ctx.ok(_line(task), data={"task": _task_item(task)})
 
     return team_tasks
 
@@ -163,7 +163,7 @@ def _tasks(records: StoreTransaction, team: str, status: Status | None = None) -
     return [one.record for one in page.records]
 
 
-def _has(task: TeamTask, query: str) -> bool:
+def _contains_query(task: TeamTask, query: str) -> bool:
     text = f"{task.subject} {task.description}".casefold()
     return all(word in text for word in query.casefold().split())
 
@@ -177,7 +177,7 @@ def _create(
     blocked_by: tuple[str, ...],
 ) -> TeamTask:
     for other in blocked_by:
-        _existing(records, request.team, other)
+        _get_task(records, request.team, other)
     if sum(records.count(TeamTask, where={"team": request.team, "status": one}) for one in OPEN) >= (
         policy.max_open_tasks
     ):
@@ -197,7 +197,7 @@ def _create(
     return task
 
 
-def _existing(records: StoreTransaction, team: str, task_id: str) -> TeamTask:
+def _get_task(records: StoreTransaction, team: str, task_id: str) -> TeamTask:
     found = records.get(TeamTask, team, task_id) if len(task_id) <= _ID_CHARS else None
     if found is None:
         raise ToolError(f"There is no task {task_id!r}.", reason=TeamTasksReason.TASK_NOT_FOUND)
@@ -219,7 +219,7 @@ def _claim(records: StoreTransaction, task: TeamTask, request: Request) -> dict[
     if task.status != "pending":
         whom = f"its owner is {task.owner!r}" if task.owner else f"it is {task.status}"
         raise ToolError(f"The task cannot be claimed: {whom}.", reason=TeamTasksReason.ALREADY_CLAIMED)
-    waiting = [one for one in task.blocked_by if _existing(records, task.team, one).status in OPEN]
+    waiting = [one for one in task.blocked_by if _get_task(records, task.team, one).status in OPEN]
     if waiting:
         what = f"The task waits for {', '.join(waiting)}."
         raise ToolError(what, reason=TeamTasksReason.TASK_BLOCKED, retryable=True)
@@ -228,8 +228,8 @@ def _claim(records: StoreTransaction, task: TeamTask, request: Request) -> dict[
 
 def _complete(_: StoreTransaction, task: TeamTask, request: Request) -> dict[str, Any]:
     """Complete a task. Its owner completes a task in progress; another agent completes a task in review."""
-    _require(task, "in_progress", "in_review")
-    is_owner = same_name(task.owner) == same_name(request.me)
+    _require_size(task, "in_progress", "in_review")
+    is_owner = fold_name(task.owner) == fold_name(request.me)
     if is_owner == (task.status == "in_review"):
         whom = "another agent than its owner" if is_owner else f"its owner, {task.owner!r}"
         raise ToolError(f"The task must be completed by {whom}.", reason=TeamTasksReason.NOT_OWNER)
@@ -237,8 +237,8 @@ def _complete(_: StoreTransaction, task: TeamTask, request: Request) -> dict[str
 
 
 def _review(_: StoreTransaction, task: TeamTask, request: Request) -> dict[str, Any]:
-    _require(task, "in_progress")
-    if same_name(task.owner) != same_name(request.me):
+    _require_size(task, "in_progress")
+    if fold_name(task.owner) != fold_name(request.me):
         raise ToolError(f"The task belongs to {task.owner!r}.", reason=TeamTasksReason.NOT_OWNER)
     return {"status": "in_review", "result": request.text}
 
@@ -249,14 +249,14 @@ def _comment(_: StoreTransaction, task: TeamTask, request: Request) -> dict[str,
 
 
 def _cancel(_: StoreTransaction, task: TeamTask, request: Request) -> dict[str, Any]:
-    _require(task, *OPEN)
-    if same_name(request.me) not in {same_name(task.creator), same_name(task.owner)}:
+    _require_size(task, *OPEN)
+    if fold_name(request.me) not in {fold_name(task.creator), fold_name(task.owner)}:
         who = f"The task belongs to {task.creator!r}" + (f" and {task.owner!r}." if task.owner else ".")
         raise ToolError(who, reason=TeamTasksReason.NOT_OWNER)
     return {"status": "cancelled", "result": request.text}
 
 
-def _require(task: TeamTask, *allowed: Status) -> None:
+def _require_size(task: TeamTask, *allowed: Status) -> None:
     if task.status not in allowed:
         raise ToolError(f"The task is {task.status}.", reason=TeamTasksReason.WRONG_STATUS)
 
@@ -270,7 +270,7 @@ _CHANGES: dict[Action, Callable[[StoreTransaction, TeamTask, Request], dict[str,
 }
 
 
-def _shown(task: TeamTask) -> dict[str, Any]:
+def _task_item(task: TeamTask) -> dict[str, Any]:
     return task.model_dump(mode="json", exclude={"team"})
 
 

@@ -10,7 +10,7 @@ from tests.plugins.agents.conftest import ADA, BOB, World, Worlds
 from tests.rows import each_row
 
 from toolcharter import AgentResult, AgentTask, Caller, ConfigurationError, ToolError
-from toolcharter_agents.agent_files import HOME, read_agents
+from toolcharter_agents.agent_files import AGENTS_FOLDER, read_agents
 
 CODER = """\
 ---
@@ -42,7 +42,7 @@ spec:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """The folder of a workspace's own agents, with one of each form."""
-    home = tmp_path / "ws" / HOME
+    home = tmp_path / "ws" / AGENTS_FOLDER
     (home / "tester").mkdir(parents=True)
     (home / "coder.md").write_text(CODER)
     (home / "tester/agent.yaml").write_text(TESTER)

@@ -15,8 +15,17 @@ from tests.rows import each_row
 from tests.waiting import until
 
 from toolcharter import Caller, Store, StoreTransaction, open_live, open_store
-from toolcharter_agents import announcing, running, subagents
-from toolcharter_agents.states import ENDED, MOVES, Archive, Limits, State, Subagent, overdue, refusal
+from toolcharter_agents import notifications, running, subagents
+from toolcharter_agents.states import (
+    ENDED,
+    TRANSITIONS,
+    Archive,
+    Limits,
+    State,
+    Subagent,
+    due_state,
+    rejection,
+)
 
 LIMITS = {"unattended": True, "max_concurrent": 3, "max_children": 2}
 TOOLS = {"spawn": LIMITS, "subagents": LIMITS}
@@ -36,7 +45,7 @@ PARENTS = tuple(Caller(agent=agent, user="kim") for agent in ("ada", "bob", "eve
 )
 def test_the_first_limit_in_order_refuses(depth: int, running_now: int, children: int, reason: str | None) -> None:
     """The source's numbers: depth 1, 8 at once, 5 of one parent."""
-    found = refusal(Limits(), depth, running_now, children)
+    found = rejection(Limits(), depth, running_now, children)
 
     assert (found and str(found[0])) == reason
 
@@ -66,25 +75,25 @@ def test_every_state_leads_where_the_source_says() -> None:
     for state in State:
         for following in State:
             one = subagent(state)
-            if following in MOVES[state]:
-                moved = one.moved(following, 7.0)
+            if following in TRANSITIONS[state]:
+                moved = one.with_state(following, 7.0)
                 assert (moved.state, moved.is_active) == (following, following == State.RUNNING)
                 assert moved.ended == (0.0 if following == State.RUNNING else 7.0)
             else:
                 with pytest.raises(ValueError, match="does not become"):
-                    one.moved(following, 7.0)
+                    one.with_state(following, 7.0)
 
 
 def test_what_is_overdue() -> None:
     """What runs for a worker that is gone has failed; what has ended is archived after an hour."""
     archive = Archive()
 
-    assert overdue(subagent(State.RUNNING, alive_until=10.0), 10.0, archive) is None
-    assert overdue(subagent(State.RUNNING, alive_until=10.0), 10.1, archive) == State.FAILED
+    assert due_state(subagent(State.RUNNING, alive_until=10.0), 10.0, archive) is None
+    assert due_state(subagent(State.RUNNING, alive_until=10.0), 10.1, archive) == State.FAILED
     for state in ENDED:
-        assert overdue(subagent(state, ended=10.0), 3_609.9, archive) is None
-        assert overdue(subagent(state, ended=10.0), 3_610.0, archive) == State.ARCHIVED
-    assert overdue(subagent(State.ARCHIVED, ended=1.0), 1e9, archive) is None
+        assert due_state(subagent(state, ended=10.0), 3_609.9, archive) is None
+        assert due_state(subagent(state, ended=10.0), 3_610.0, archive) == State.ARCHIVED
+    assert due_state(subagent(State.ARCHIVED, ended=1.0), 1e9, archive) is None
 
 
 def _age(records: StoreTransaction, number: str) -> None:
@@ -120,7 +129,7 @@ class Machine(RuleBasedStateMachine):
     @rule(worker=st.integers(0, 1), parent=st.sampled_from(PARENTS))
     def spawn(self, worker: int, parent: Caller) -> None:
         children = [one for one in self.running.values() if one == parent]
-        expected = refusal(Limits(1, 3, 2), 0, len(self.running), len(children))
+        expected = rejection(Limits(1, 3, 2), 0, len(self.running), len(children))
 
         result = self.call(worker, parent, "spawn", task="x")
 
@@ -195,9 +204,9 @@ class Machine(RuleBasedStateMachine):
 def test_subagents_at_random(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Limits, ends and who may end whom hold whatever the order, over both workers."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    monkeypatch.setattr(announcing, "JOINED_S", 0.01)
-    monkeypatch.setattr(running, "LOOKS_S", 0.02)
-    monkeypatch.setattr(subagents, "SETTLES_S", 0.01)
+    monkeypatch.setattr(notifications, "BATCH_S", 0.01)
+    monkeypatch.setattr(running, "CHECK_EVERY_S", 0.02)
+    monkeypatch.setattr(subagents, "STOP_WAIT_S", 0.01)
     machine = Machine.TestCase
     machine.settings = settings(max_examples=8, stateful_step_count=12, deadline=None)
 

@@ -21,7 +21,7 @@ from toolcharter import (
     ToolError,
 )
 from toolcharter.gate.agents import SessionInbox
-from toolcharter_agents import announcing, running, subagents
+from toolcharter_agents import notifications, running, subagents
 from toolcharter_agents.states import State, Subagent
 
 CHILD = Caller(agent="ada", user="kim", session="agent:ada:subagent:x", depth=1)
@@ -30,9 +30,9 @@ CHILD = Caller(agent="ada", user="kim", session="agent:ada:subagent:x", depth=1)
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """What takes a second takes less in these tests; nothing else depends on how long it is."""
-    monkeypatch.setattr(announcing, "JOINED_S", 0.1)
-    monkeypatch.setattr(running, "LOOKS_S", 0.05)
-    monkeypatch.setattr(subagents, "SETTLES_S", 0.05)
+    monkeypatch.setattr(notifications, "BATCH_S", 0.1)
+    monkeypatch.setattr(running, "CHECK_EVERY_S", 0.05)
+    monkeypatch.setattr(subagents, "STOP_WAIT_S", 0.05)
 
 
 def spawned(world: World, label: str = "", caller: Caller = ADA, tool: str = "spawn") -> str:
@@ -325,7 +325,7 @@ def test_steered(world: World, store: Store) -> None:
 
 def test_ends_of_a_second_come_together(make_world: Worlds, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """One item tells of all of them, by whichever tool they were started, and of who else there is."""
-    monkeypatch.setattr(announcing, "JOINED_S", 60.0)
+    monkeypatch.setattr(notifications, "BATCH_S", 60.0)
     world = make_world()
     numbers = [
         spawned(world, name, tool=tool) for name, tool in (("a", "spawn"), ("b", "sessions_spawn"), ("c", "spawn"))
@@ -343,9 +343,9 @@ def test_ends_of_a_second_come_together(make_world: Worlds, store: Store, monkey
 
 def test_twenty_ends_are_told_at_once(world: World, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """An item has room for 20, and one that is full waits for no more; ends that a lost worker left are told with them."""
-    monkeypatch.setattr(announcing, "JOINED_S", 60.0)
-    place = announcing.Place("", store, SessionInbox(world.live._base, ADA))
-    announcer = announcing.Announcer()
+    monkeypatch.setattr(notifications, "BATCH_S", 60.0)
+    place = notifications.TenantServices("", store, SessionInbox(world.live._base, ADA))
+    announcer = notifications.Announcer()
     for number in range(21):
         _ended(store, str(number))
     for _ in range(19):

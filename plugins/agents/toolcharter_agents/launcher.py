@@ -31,21 +31,21 @@ from toolcharter import (
     scrub_text,
 )
 from toolcharter_agents.agent_files import Iterations
-from toolcharter_agents.announcing import Announcer, Place
 from toolcharter_agents.names import Actor, agent_of, subagent_key
+from toolcharter_agents.notifications import Announcer, TenantServices
 from toolcharter_agents.running import ALIVE_S, CANCELLED, RUNNING, Launched
-from toolcharter_agents.states import ENDED, Archive, Limits, SpawnReason, State, Subagent, overdue, refusal
+from toolcharter_agents.states import ENDED, Archive, Limits, SpawnReason, State, Subagent, due_state, rejection
 
 MAX_RESULT_CHARS = 16_000
-_SETTLES_S = 10.0
+_END_TIMEOUT_S = 10.0
 _SPARE_S = 0.1
-_TRIES_S = (0.1, 0.5, 2.0, 5.0, 0.0)
+_RETRY_PAUSES_S = (0.1, 0.5, 2.0, 5.0, 0.0)
 """The pause after each try to write an end, in seconds. After the last try the record is left as running; it counts as
 failed once its `alive_until` has passed."""
-_LOOKS_S = 0.05
-_MOST = 200
-_FEW = 20
-_PUTS_AWAY_EACH = 10
+_POLL_S = 0.05
+_MAX_LISTED = 200
+_MAX_ARCHIVED = 20
+_ARCHIVE_EVERY = 10
 """Old records are searched for after this many ends. Each search handles more records than have been added since."""
 
 Role = Literal["user", "assistant"]
@@ -88,7 +88,7 @@ def asks(policy: LaunchPolicy, call: Call) -> Ask | None:
     )
 
 
-class Order(NamedTuple):
+class SpawnOrder(NamedTuple):
     """The order to start a subagent."""
 
     task: str
@@ -133,27 +133,27 @@ class Launcher:
             ToolError: `task_too_long`.
         """
         depth = self._rt.caller.depth
-        if found := refusal(self._policy.limits(), depth, 0, 0):
+        if found := rejection(self._policy.limits(), depth, 0, 0):
             raise Denied(*found)
         if len(task) > self._policy.max_task_chars:
             most = f"A task has at most {self._policy.max_task_chars} characters."
             raise ToolError(most, reason=SpawnReason.TASK_TOO_LONG)
 
-    def listed(self, actor: Actor) -> list[Subagent]:
+    def list_subagents(self, actor: Actor) -> list[Subagent]:
         """Return the subagents of a session, the latest first, without those that are or should be archived."""
         now, archive = time.time(), Archive(self._policy.archive_after_min * 60)
-        found = children(self._rt.store, actor)
-        return [one for one in found if State.ARCHIVED not in {one.state, overdue(one, now, archive)}]
+        found = list_children(self._rt.store, actor)
+        return [one for one in found if State.ARCHIVED not in {one.state, due_state(one, now, archive)}]
 
-    def start(self, order: Order) -> Launched:
+    def start(self, order: SpawnOrder) -> Launched:
         """Start a subagent and return without waiting for it.
 
         Raises:
             Denied: `concurrent_limit`, `children_limit`; `not_available`, if no host runs agents.
         """
         rt, caller = self._rt, self._rt.caller
-        place = Place(caller.tenant, rt.lasting_store(), rt.inbox)
-        record = rt.store.transact(lambda records: self._admitted(records, order))
+        services = TenantServices(caller.tenant, rt.lasting_store(), rt.inbox)
+        record = rt.store.transact(lambda records: self._admit(records, order))
         if record.state == State.REJECTED:
             raise Denied(record.reason or SpawnReason.CONCURRENT_LIMIT, record.result)
         has_settled = self._own[record.id] = threading.Event()
@@ -161,9 +161,9 @@ class Launcher:
 
         def ended(outcome: Ended) -> None:
             try:
-                self._settle(place, record.id, outcome, session)
+                self._record_end(services, record.id, outcome, session)
             finally:
-                RUNNING.drop(record.id)
+                RUNNING.forget(record.id)
                 self._own.pop(record.id, None)
                 has_settled.set()
 
@@ -187,21 +187,21 @@ class Launcher:
             raise
         launched = Launched(record.id, agent, has_settled)
         if not agent.is_done:
-            RUNNING.add(launched, place.store, session)
+            RUNNING.watch(launched, services.store, session)
         return launched
 
-    def _admitted(self, records: StoreTransaction, order: Order) -> Subagent:
+    def _admit(self, records: StoreTransaction, order: SpawnOrder) -> Subagent:
         """The record of a new subagent: running, or rejected by a limit."""
         policy, caller, now = self._policy, self._rt.caller, time.time()
-        spawning = self._spawning(order, now)
-        running = spawning.moved(State.RUNNING, now)
+        spawning = self._new_subagent(order, now)
+        running = spawning.with_state(State.RUNNING, now)
         # Write first: a transaction that begins with a read is run again if another worker writes during it.
         version = records.put(running, expected=0)
-        others = [one for one in running_now(records, now) if one.id != running.id]
+        others = [one for one in find_running(records, now) if one.id != running.id]
         siblings = sum(one.parent == running.parent for one in others)
-        if found := refusal(policy.limits(), caller.depth, len(others), siblings):
-            changed = spawning.moved(State.REJECTED, now, reason=str(found[0]), result=found[1], is_told=True)
-        elif order.label and _is_taken(running.session, records, others):
+        if found := rejection(policy.limits(), caller.depth, len(others), siblings):
+            changed = spawning.with_state(State.REJECTED, now, reason=str(found[0]), result=found[1], is_told=True)
+        elif order.label and _is_session_taken(running.session, records, others):
             session = subagent_key(order.target or agent_of(caller), f"{order.label}-{running.id}")
             changed = running.model_copy(update={"session": session})
         else:
@@ -209,7 +209,7 @@ class Launcher:
         records.put(changed, expected=version)
         return changed
 
-    def _spawning(self, order: Order, now: float) -> Subagent:
+    def _new_subagent(self, order: SpawnOrder, now: float) -> Subagent:
         caller, number = self._rt.caller, token_hex(4)
         actor, label = Actor.of(caller), order.label or number
         return Subagent(
@@ -231,20 +231,20 @@ class Launcher:
             is_told=order.is_told,
         )
 
-    def _settle(self, place: Place, number: str, outcome: Ended, session: SessionRecord) -> None:
+    def _record_end(self, services: TenantServices, number: str, outcome: Ended, session: SessionRecord) -> None:
         """Record how a subagent has ended and notify its parent. Retries for some time if the store is unavailable."""
         archive = Archive(self._policy.archive_after_min * 60)
-        for pause_s in _TRIES_S:
+        for pause_s in _RETRY_PAUSES_S:
             try:
-                ended = place.store.transact(lambda records: _settled(records, number, outcome, session))
+                ended = services.store.transact(lambda records: _write_end(records, number, outcome, session))
             except (StoreConflict, StoreUnavailable):
                 time.sleep(pause_s)
                 continue
             if ended is not None and not ended.is_told:
-                self._announcer.add(place, ended.parent)
-            if next(self._ends) % _PUTS_AWAY_EACH == 0:
+                self._announcer.add(services, ended.parent)
+            if next(self._ends) % _ARCHIVE_EVERY == 0:
                 with suppress(StoreConflict, StoreUnavailable):  # a later end does it
-                    place.store.transact(lambda records: put_away(records, time.time(), archive))
+                    services.store.transact(lambda records: archive_old(records, time.time(), archive))
             return
 
     def _close(self) -> None:
@@ -253,10 +253,10 @@ class Launcher:
         for number in own:
             if (launched := RUNNING.get(number)) is not None:
                 launched.agent.cancel()
-        until = time.monotonic() + _SETTLES_S
+        until = time.monotonic() + _END_TIMEOUT_S
         for has_settled in own.values():
             has_settled.wait(max(0.0, until - time.monotonic()))
-        RUNNING.leave(own, _SETTLES_S)
+        RUNNING.unwatch(own, _END_TIMEOUT_S)
         self._announcer.close()
 
 
@@ -277,58 +277,60 @@ def _session_of(one: Subagent, caller: Caller) -> SessionRecord:
     )
 
 
-def _is_taken(session: str, records: StoreTransaction, others: Sequence[Subagent]) -> bool:
+def _is_session_taken(session: str, records: StoreTransaction, others: Sequence[Subagent]) -> bool:
     return any(one.session == session for one in others) or records.get(SessionRecord, session) is not None
 
 
-def running_now(records: StoreTransaction, now: float) -> list[Subagent]:
+def find_running(records: StoreTransaction, now: float) -> list[Subagent]:
     """Return the running subagents. Those whose worker is lost are recorded as failed."""
     running = []
-    for one in _active(records):
-        if overdue(one.record, now, Archive()) is None:
+    for one in _iter_active(records):
+        if due_state(one.record, now, Archive()) is None:
             running.append(one.record)
         else:
-            lost = one.record.moved(State.FAILED, now, reason="worker_lost", result="The subagent's worker was lost.")
+            lost = one.record.with_state(
+                State.FAILED, now, reason="worker_lost", result="The subagent's worker was lost."
+            )
             records.put(lost, expected=one.version)
     return running
 
 
-def _active(records: StoreTransaction) -> Iterator[Stored[Subagent]]:
+def _iter_active(records: StoreTransaction) -> Iterator[Stored[Subagent]]:
     """All subagents that count against the limits, from all pages."""
     after: str | None = ""
     while after is not None:
-        page = records.page(Subagent, where={"is_active": True}, after=after, limit=_MOST)
+        page = records.page(Subagent, where={"is_active": True}, after=after, limit=_MAX_LISTED)
         yield from page.records
         after = page.after or None
 
 
-def put_away(records: StoreTransaction, now: float, archive: Archive) -> None:
+def archive_old(records: StoreTransaction, now: float, archive: Archive) -> None:
     """Archive subagents that ended long ago, and delete those that were archived long ago; a few of each at a time."""
     for state in ENDED:
-        for one in records.page(Subagent, where={"state": state}, order="sequence", limit=_FEW).records:
-            if overdue(one.record, now, archive) is not None:
-                records.put(one.record.moved(State.ARCHIVED, now), expected=one.version)
-    for one in records.page(Subagent, where={"state": State.ARCHIVED}, order="sequence", limit=_FEW).records:
+        for one in records.page(Subagent, where={"state": state}, order="sequence", limit=_MAX_ARCHIVED).records:
+            if due_state(one.record, now, archive) is not None:
+                records.put(one.record.with_state(State.ARCHIVED, now), expected=one.version)
+    for one in records.page(Subagent, where={"state": State.ARCHIVED}, order="sequence", limit=_MAX_ARCHIVED).records:
         if one.record.ended + archive.forget_after_s <= now:
             records.delete(Subagent, one.record.id, expected=one.version)
 
 
-def _settled(records: StoreTransaction, number: str, outcome: Ended, session: SessionRecord) -> Subagent | None:
+def _write_end(records: StoreTransaction, number: str, outcome: Ended, session: SessionRecord) -> Subagent | None:
     """Record how a subagent has ended, unless an end is recorded already, and its usage; None if there is no record."""
     found = records.get(Subagent, number)
     if found is None:
         return None
-    state, text, reason, used = _end_of(outcome)
+    state, text, reason, used = _outcome_fields(outcome)
     now, one = time.time(), found.record
     if one.state == State.RUNNING:
-        one = one.moved(state, now, result=text, reason=reason)
+        one = one.with_state(state, now, result=text, reason=reason)
     one = one.model_copy(update={"iterations": used[0], "input_tokens": used[1], "output_tokens": used[2]})
     records.put(one, expected=found.version)
     _record_session(records, one, session, int(now))
     return one
 
 
-def _end_of(outcome: Ended) -> tuple[State, str, str | None, tuple[int, int, int]]:
+def _outcome_fields(outcome: Ended) -> tuple[State, str, str | None, tuple[int, int, int]]:
     """The state, text and reason of an end; and its iterations, input tokens and output tokens."""
     try:
         if isinstance(outcome, ToolcharterError):
@@ -338,15 +340,15 @@ def _end_of(outcome: Ended) -> tuple[State, str, str | None, tuple[int, int, int
         reason = str(getattr(error, "reason", "") or "tool_error")
         if reason == "cancelled":
             return State.CANCELLED, CANCELLED, reason, (0, 0, 0)
-        return State.FAILED, _kept(str(error)), reason, (0, 0, 0)
+        return State.FAILED, _storable(str(error)), reason, (0, 0, 0)
     used = (result.iterations, result.input_tokens, result.output_tokens)
-    text = _kept(result.text)
+    text = _storable(result.text)
     if result.is_exhausted:
         return State.FAILED, text, SpawnReason.MAX_ITERATIONS, used
     return State.COMPLETED, text, None, used
 
 
-def _kept(text: str) -> str:
+def _storable(text: str) -> str:
     """*text* for a record: secrets masked, and cut to `MAX_RESULT_CHARS`."""
     return scrub_text(text)[0][:MAX_RESULT_CHARS]
 
@@ -361,7 +363,7 @@ def _record_session(records: StoreTransaction, one: Subagent, session: SessionRe
     said: tuple[tuple[Role, str], ...] = (("user", one.task), ("assistant", one.result))
     for role, text in said:
         number += 1
-        message = SessionMessage(session=one.session, number=f"{number:010}", role=role, text=_kept(text), at=now)
+        message = SessionMessage(session=one.session, number=f"{number:010}", role=role, text=_storable(text), at=now)
         records.put(message)
     changes = {
         "messages": number,
@@ -373,7 +375,7 @@ def _record_session(records: StoreTransaction, one: Subagent, session: SessionRe
     records.put(before.model_copy(update=changes), expected=0 if found is None else found.version)
 
 
-def children(store: Store, actor: Actor, *, limit: int = _MOST) -> list[Subagent]:
+def list_children(store: Store, actor: Actor, *, limit: int = _MAX_LISTED) -> list[Subagent]:
     """Return the subagents of a caller's session, the latest first."""
     page = store.page(Subagent, where={"parent": actor.session}, order="sequence", descending=True, limit=limit)
     own = (one.record for one in page.records)
@@ -387,11 +389,11 @@ def wait(launched: Launched, rt: ToolRuntime) -> None:
         ToolError: `timed_out`.
     """
     try:
-        while not launched.agent.wait(_LOOKS_S) and time.monotonic() < rt.deadline - _SPARE_S:
+        while not launched.agent.wait(_POLL_S) and time.monotonic() < rt.deadline - _SPARE_S:
             continue
     finally:
         is_done = launched.agent.is_done
         launched.agent.cancel()  # the call is over or was cancelled, so its subagent must end, too
-    launched.has_settled.wait(_SETTLES_S)
+    launched.has_settled.wait(_END_TIMEOUT_S)
     if not is_done:
         raise ToolError("The subagent took longer than the call's time limit.", reason="timed_out")

@@ -8,17 +8,17 @@ from typing import NamedTuple
 from toolcharter import Inbox, Store, StoreTransaction, ToolcharterError
 from toolcharter_agents.states import ENDED, State, Subagent
 
-JOINED_S = 1.0
+BATCH_S = 1.0
 """How long the first end waits for others, in seconds."""
-MOST = 20
+MAX_ENDS = 20
 """The most ends in one item."""
 MAX_CHARS = 18_000
 """The length of an item, in characters."""
-_ROSTER = 30
+_MAX_ROSTER = 30
 
 
-class Place(NamedTuple):
-    """The store and the inbox for an end, and their tenant."""
+class TenantServices(NamedTuple):
+    """The store and the inbox of a tenant."""
 
     tenant: str
     store: Store
@@ -38,78 +38,78 @@ class Announcer:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._waiting: dict[Key, tuple[Place, int]] = {}
-        """The place of each parent, and how many ends wait for it."""
+        self._waiting: dict[Key, tuple[TenantServices, int]] = {}
+        """The services of each parent, and how many ends wait for it."""
         self._timers: dict[Key, threading.Timer] = {}
-        self._telling = threading.Lock()
+        self._notifying = threading.Lock()
 
-    def add(self, place: Place, parent: str) -> None:
+    def add(self, services: TenantServices, parent: str) -> None:
         """Notify *parent* of an end within one second."""
-        key = (place.tenant, parent)
+        key = (services.tenant, parent)
         with self._lock:
-            _, number = self._waiting.get(key, (place, 0))
-            self._waiting[key] = (place, number + 1)
-            if number + 1 < MOST:
+            _, number = self._waiting.get(key, (services, 0))
+            self._waiting[key] = (services, number + 1)
+            if number + 1 < MAX_ENDS:
                 if not number:
-                    timer = self._timers[key] = threading.Timer(JOINED_S, self._tell, (key,))
+                    timer = self._timers[key] = threading.Timer(BATCH_S, self._notify, (key,))
                     timer.daemon = True
                     timer.start()
                 return
-        self._tell(key)
+        self._notify(key)
 
     def close(self) -> None:
         """Send all waiting notifications now. No store is used after this returns."""
         for key in list(self._waiting):
-            self._tell(key)
-        with self._telling:
+            self._notify(key)
+        with self._notifying:
             return
 
-    def _tell(self, key: Key) -> None:
-        with self._telling:
+    def _notify(self, key: Key) -> None:
+        with self._notifying:
             with self._lock:
-                place, _ = self._waiting.pop(key, (None, 0))
+                services, _ = self._waiting.pop(key, (None, 0))
                 timer = self._timers.pop(key, None)
             if timer is not None:
                 timer.cancel()
-            if place is not None:
-                tell(place, key[1])
+            if services is not None:
+                notify_parent(services, key[1])
 
 
-def tell(place: Place, parent: str) -> None:
+def notify_parent(services: TenantServices, parent: str) -> None:
     """Put an item into the inbox of *parent*, with the ends that it has not been notified of.
 
     If the inbox does not take the item, the parent still finds the ends in its list of subagents.
     """
-    for _ in range(_ROSTER):
+    for _ in range(_MAX_ROSTER):
         try:
-            ended = place.store.transact(lambda records: _untold(records, parent))
+            ended = services.store.transact(lambda records: _take_unnotified(records, parent))
             if ended:
-                text = text_of(ended, roster(place.store, parent), time.time())
-                place.inbox.put(text, source="subagents", session=parent)
+                text = ends_text(ended, roster(services.store, parent), time.time())
+                services.inbox.put(text, source="subagents", session=parent)
         except ToolcharterError:
             return
-        if len(ended) < MOST:
+        if len(ended) < MAX_ENDS:
             return
 
 
-def _untold(records: StoreTransaction, parent: str) -> list[Subagent]:
+def _take_unnotified(records: StoreTransaction, parent: str) -> list[Subagent]:
     """The ends that *parent* has not been notified of, at most 20, the oldest first. Marks them as notified."""
     untold: list[Subagent] = []
     page = records.page(Subagent, where={"parent": parent, "is_told": False}, order="sequence", limit=100)
     for one in page.records:
-        if one.record.state in ENDED and len(untold) < MOST:
-            records.put(one.record.told(), expected=one.version)
+        if one.record.state in ENDED and len(untold) < MAX_ENDS:
+            records.put(one.record.marked_notified(), expected=one.version)
             untold.append(one.record)
     return untold
 
 
 def roster(store: Store, parent: str) -> list[Subagent]:
     """Return the latest subagents of a session that are neither archived nor rejected."""
-    page = store.page(Subagent, where={"parent": parent}, order="sequence", descending=True, limit=_ROSTER)
+    page = store.page(Subagent, where={"parent": parent}, order="sequence", descending=True, limit=_MAX_ROSTER)
     return [one.record for one in page.records if one.record.state not in {State.ARCHIVED, State.REJECTED}]
 
 
-def text_of(ended: Sequence[Subagent], others: Sequence[Subagent], now: float) -> str:
+def ends_text(ended: Sequence[Subagent], others: Sequence[Subagent], now: float) -> str:
     """Return the text for the parent: each end with its result and usage, and the names of all its subagents."""
     head = "A subagent has ended." if len(ended) == 1 else f"{len(ended)} subagents have ended."
     names = ", ".join(f"{one.label} {one.state}" for one in others)
