@@ -179,7 +179,7 @@ class Surface:
         """Return the surface as HTML; empty before its `beginRendering`."""
         if self.root is None:
             return ""
-        return "".join(_Showing(self).component(self.root, 0))
+        return "".join(_Renderer(self).component(self.root, 0))
 
 
 def surfaces_of(messages: list[Message]) -> dict[str, Surface]:
@@ -198,11 +198,11 @@ def surfaces_of(messages: list[Message]) -> dict[str, Surface]:
         elif isinstance(body, BeginRendering):
             surface.root = body.root
         else:
-            _at(surface.data, body.path or "").update({entry.key: entry.value() for entry in body.contents})
+            _ensure_object(surface.data, body.path or "").update({entry.key: entry.value() for entry in body.contents})
     return surfaces
 
 
-def _at(data: dict[str, Any], path: str) -> dict[str, Any]:
+def _ensure_object(data: dict[str, Any], path: str) -> dict[str, Any]:
     """The object at *path*; made if it is missing."""
     for step in filter(None, path.split("/")):
         found = data.get(step)
@@ -212,7 +212,7 @@ def _at(data: dict[str, Any], path: str) -> dict[str, Any]:
     return data
 
 
-class _Showing:
+class _Renderer:
     """One walk through the components of a surface."""
 
     def __init__(self, surface: Surface) -> None:

@@ -7,10 +7,10 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from toolcharter import Denied, ToolError, ToolRuntime, ToolSpec
-from toolcharter_browser.pictures import DELAY_MS, keep, place_of
+from toolcharter_browser.formatting import page_summary, page_text, strip_invisible
+from toolcharter_browser.pictures import DELAY_MS, open_picture, write_picture
 from toolcharter_browser.policy import Action, BrowserPolicy, BrowserReason, ScreenshotReason
 from toolcharter_browser.pool import BrowserPool
-from toolcharter_browser.telling import content, seen, summary
 
 Delay = Annotated[int, Field(ge=0, le=DELAY_MS)]
 Short = Annotated[str, Field(max_length=2000)]
@@ -56,11 +56,11 @@ def build(workspace: Path, policy: BrowserPolicy, rt: ToolRuntime) -> Callable[.
         ctx = rt.start("browser", action=action)
         if action not in policy.allowed_actions:
             raise Denied(BrowserReason.ACTION_NOT_ALLOWED, f"The profile does not allow the action {action!r}.")
-        uses = Uses(rt, policy, pool)
+        uses = BrowserActions(rt, policy, pool)
         given = {"url": url, "selector": selector, "label": label, "text": text, "submit": submit, "delay_ms": delay_ms}
         if action == "screenshot":
             return uses.screenshot(ctx, path, delay_ms)
-        work = uses.checked(action, given)
+        work = uses.prepare(action, given)
         ctx.policy_passed()
         said, data = work()
         return ctx.ok(said, data=data)
@@ -71,7 +71,7 @@ def build(workspace: Path, policy: BrowserPolicy, rt: ToolRuntime) -> Callable[.
 Work = Callable[[], tuple[str, dict[str, Any]]]
 
 
-class Uses:
+class BrowserActions:
     """The actions of `browser`."""
 
     def __init__(self, rt: ToolRuntime, policy: BrowserPolicy, pool: BrowserPool) -> None:
@@ -79,16 +79,16 @@ class Uses:
         self._policy = policy
         self._pool = pool
 
-    def checked(self, action: Action, given: dict[str, Any]) -> Work:
+    def prepare(self, action: Action, given: dict[str, Any]) -> Work:
         """Check the arguments of any action except `screenshot`, and return the function that does its work."""
         if action == "open":
-            return self._opening(given)
+            return self._prepare_open(given)
         if action in {"click", "type"} and not (given["selector"] or given["label"]):
             message = f"The action {action!r} needs a `selector` or a `label`."
             raise ToolError(message, reason=BrowserReason.MISSING_ARGUMENT)
         work: dict[str, Work] = {
-            "click": lambda: self._used("Clicked; now at", "click", given),
-            "type": lambda: self._used("Typed; now at", "type", given),
+            "click": lambda: self._act("Clicked; now at", "click", given),
+            "type": lambda: self._act("Typed; now at", "type", given),
             "read": self._read,
             "close": self._close,
         }
@@ -96,16 +96,16 @@ class Uses:
 
     def screenshot(self, ctx: Any, path: str, delay_ms: int) -> str:
         """Write a picture of the page to a file."""
-        with place_of(self._rt, self._policy, path, "") as place:
+        with open_picture(self._rt, self._policy, path, "") as place:
             ctx.policy_passed()
-            with self._pool.present() as session:
+            with self._pool.open_browser() as session:
                 taken = session.ask("screenshot", delay_ms=delay_ms, max_image_bytes=self._policy.max_image_bytes)
-            data = keep(place, taken)
-        said = f"Saved {data['path']} ({data['bytes']} bytes).\n{summary('It shows', data)}"
+            data = write_picture(place, taken)
+        said = f"Saved {data['path']} ({data['bytes']} bytes).\n{page_summary('It shows', data)}"
         text: str = ctx.ok(said, data=data)
         return text
 
-    def _opening(self, given: dict[str, Any]) -> Work:
+    def _prepare_open(self, given: dict[str, Any]) -> Work:
         if not given["url"]:
             raise ToolError("The action 'open' needs a `url`.", reason=BrowserReason.MISSING_ARGUMENT)
         url = self._rt.http.check(given["url"], self._policy)
@@ -114,20 +114,20 @@ class Uses:
         def work() -> tuple[str, dict[str, Any]]:
             with self._pool.browser() as session:
                 answer = session.ask("open", url=url, delay_ms=given["delay_ms"])
-            return summary("Opened", answer), answer
+            return page_summary("Opened", answer), answer
 
         return work
 
-    def _used(self, verb: str, do: str, given: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-        with self._pool.present() as session:
+    def _act(self, verb: str, do: str, given: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+        with self._pool.open_browser() as session:
             answer = session.ask(do, **given)
-        return summary(verb, answer), answer
+        return page_summary(verb, answer), answer
 
     def _read(self) -> tuple[str, dict[str, Any]]:
-        with self._pool.present() as session:
+        with self._pool.open_browser() as session:
             answer = session.ask("read", max_chars=self._policy.max_chars)
-        answer = {**answer, "text": seen(answer["text"])}
-        return content(answer), answer
+        answer = {**answer, "text": strip_invisible(answer["text"])}
+        return page_text(answer), answer
 
     def _close(self) -> tuple[str, dict[str, Any]]:
         self._pool.end()

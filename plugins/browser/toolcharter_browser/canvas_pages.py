@@ -49,41 +49,41 @@ class Canvases:
 
     def present(self, content: str) -> str:
         """Show *content*; return the canvas's URL."""
-        canvas = self._mine() or Canvas()
-        return self._keep(replace(canvas, content=content, messages=(), pushed_bytes=0, url=""))
+        canvas = self._own_canvas() or Canvas()
+        return self._store(replace(canvas, content=content, messages=(), pushed_bytes=0, url=""))
 
     def push(self, messages: list[Message], size: int) -> str:
         """Add *messages* to the canvas; return its URL."""
-        canvas = self._mine() or Canvas()
+        canvas = self._own_canvas() or Canvas()
         both = (*canvas.messages, *messages)
         if canvas.pushed_bytes + size > self._policy.max_content_bytes or size_of(list(both)) > self._policy.max_lines:
             what = "The session's A2UI would become larger than the profile allows."
             raise ToolError(what, reason=CanvasReason.TOO_LARGE, hint="Use a2ui_reset, and push only what to show.")
-        return self._keep(replace(canvas, messages=both, pushed_bytes=canvas.pushed_bytes + size, url=""))
+        return self._store(replace(canvas, messages=both, pushed_bytes=canvas.pushed_bytes + size, url=""))
 
     def reset(self) -> None:
         """Remove all A2UI of the session."""
-        self._keep(replace(self.present_one(), messages=(), pushed_bytes=0))
+        self._store(replace(self.get_canvas(), messages=(), pushed_bytes=0))
 
-    def lead(self, url: str) -> tuple[str, int]:
+    def note_navigation(self, url: str) -> tuple[str, int]:
         """Record that the session's browser shows *url*; return the canvas's token and version."""
-        self._keep(replace(self._mine() or Canvas(), url=url))
-        canvas = self.present_one()
+        self._store(replace(self._own_canvas() or Canvas(), url=url))
+        canvas = self.get_canvas()
         return canvas.token, canvas.version
 
     def hide(self) -> None:
         """Remove the session's canvas: its URL is no longer valid."""
-        self.present_one()
+        self.get_canvas()
         with self._lock:
             self._canvases.pop(key_of(self._rt.caller), None)
 
-    def present_one(self) -> Canvas:
+    def get_canvas(self) -> Canvas:
         """Return the canvas of the session.
 
         Raises:
             ToolError: `no_canvas`.
         """
-        canvas = self._mine()
+        canvas = self._own_canvas()
         if canvas is None:
             raise ToolError("Nothing is presented.", reason=CanvasReason.NO_CANVAS, hint="Use the action `present`.")
         return canvas
@@ -102,11 +102,11 @@ class Canvases:
             what = f"Other sessions have the {self._policy.max_canvases} canvases that the profile allows."
             raise Denied(CanvasReason.TOO_MANY_CANVASES, what)
 
-    def _mine(self) -> Canvas | None:
+    def _own_canvas(self) -> Canvas | None:
         with self._lock:
             return self._canvases.get(key_of(self._rt.caller))
 
-    def _keep(self, canvas: Canvas) -> str:
+    def _store(self, canvas: Canvas) -> str:
         canvas = replace(canvas, version=canvas.version + 1)
         if len(canvas.document().encode(errors="replace")) > MAX_DOCUMENT_BYTES:
             raise ToolError("The page is too large after its HTML is escaped.", reason=CanvasReason.TOO_LARGE)
@@ -114,10 +114,10 @@ class Canvases:
             self._require_room()
             self._canvases[key_of(self._rt.caller)] = canvas
             if self._server is None:
-                self._server = CanvasServer(self._found)
+                self._server = CanvasServer(self._find_document)
             return self._server.url(canvas.token)
 
-    def _found(self, token: str) -> str | None:
+    def _find_document(self, token: str) -> str | None:
         with self._lock:
             canvases = list(self._canvases.values())
         given = token.encode(errors="replace")

@@ -7,10 +7,10 @@ from typing import Annotated
 from pydantic import Field
 
 from toolcharter import ToolRuntime, ToolSpec
-from toolcharter_browser.pictures import DELAY_MS, keep, place_of
+from toolcharter_browser.formatting import page_summary
+from toolcharter_browser.pictures import DELAY_MS, open_picture, write_picture
 from toolcharter_browser.policy import ScreenshotPolicy, ScreenshotReason
 from toolcharter_browser.session import Session
-from toolcharter_browser.telling import summary
 
 Delay = Annotated[int, Field(ge=0, le=DELAY_MS)]
 
@@ -28,7 +28,7 @@ def build(workspace: Path, policy: ScreenshotPolicy, rt: ToolRuntime) -> Callabl
         """
         ctx = rt.start("capture_screenshot", url=url)
         checked = rt.http.check(url, policy)
-        with place_of(rt, policy, path, checked) as place:
+        with open_picture(rt, policy, path, checked) as place:
             ctx.policy_passed()
             session = Session(rt, policy)
             try:
@@ -36,8 +36,8 @@ def build(workspace: Path, policy: ScreenshotPolicy, rt: ToolRuntime) -> Callabl
                 taken = session.ask("screenshot", delay_ms=delay_ms, max_image_bytes=policy.max_image_bytes)
             finally:
                 session.close()
-            data = keep(place, {**taken, "refused": opened["refused"] + taken["refused"]})
-        return ctx.ok(f"Saved {data['path']} ({data['bytes']} bytes).\n{summary('It shows', data)}", data=data)
+            data = write_picture(place, {**taken, "refused": opened["refused"] + taken["refused"]})
+        return ctx.ok(f"Saved {data['path']} ({data['bytes']} bytes).\n{page_summary('It shows', data)}", data=data)
 
     return capture_screenshot
 

@@ -36,11 +36,11 @@ class Folder:
 def sweep(place: Path | None = None) -> None:
     """Remove this user's folders in *place*, by default `base()`, that no browser has locked."""
     for path in (place or base()).glob(f"{PREFIX}*"):
-        if _is_left(path):
+        if _is_abandoned(path):
             shutil.rmtree(path, ignore_errors=True)
 
 
-def _is_left(path: Path) -> bool:
+def _is_abandoned(path: Path) -> bool:
     try:
         held = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     except OSError:

@@ -13,8 +13,8 @@ MAX_FRAMES = 20
 FRAMES_S = 5.0
 """How long all frames together may take, in seconds."""
 _READ = (files("toolcharter_browser") / "read.js").read_text()
-_LAST_WORD = re.compile(r"[\w+/=.-]{12,}\Z")
-_BESIDE = 40
+_CUT_WORD = re.compile(r"[\w+/=.-]{12,}\Z")
+_MARKER_CHARS = 40
 """The characters of the lines around a frame's text, without the frame's URL."""
 
 
@@ -58,7 +58,7 @@ async def _shown(frame: Frame, room: int) -> Text | None:
     if not await element.is_visible():
         return None
     url = frame.url[:200]
-    found = await _read(frame, max(0, room - len(url) - _BESIDE))
+    found = await _read(frame, max(0, room - len(url) - _MARKER_CHARS))
     if found is None or not found.text:
         return found
     return Text(f"\n\n[frame {url}]\n{found.text}\n[end of frame]", found.truncated)
@@ -71,5 +71,5 @@ async def _read(frame: Frame, most: int) -> Text | None:
         return None
     if len(text) > most or found.get("truncated") is True:
         # Drop a cut word: the scrubber would not recognise half a secret.
-        return Text(_LAST_WORD.sub("", text[:most]) or text[:most], truncated=True)
+        return Text(_CUT_WORD.sub("", text[:most]) or text[:most], truncated=True)
     return Text(text, truncated=False)

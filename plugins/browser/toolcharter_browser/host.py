@@ -19,16 +19,16 @@ from urllib.parse import urljoin
 from playwright.async_api import Browser, Error, async_playwright
 
 from toolcharter_browser.folders import Folder
-from toolcharter_browser.names import OWN
-from toolcharter_browser.page import MOVES, Failed, Tab
+from toolcharter_browser.names import BLOCKED_HOST
+from toolcharter_browser.page import ACTIONS, ActionFailed, Tab
 
 CHROMIUM = ("/usr/lib/chromium/chromium", "chromium", "chromium-browser")
 """The first is Debian's program itself. Debian's script `chromium` adds keys for Google's services and extensions."""
 OPENERS = ("xdg-email", "xdg-open")
 """The programs that start the user's mail program or others. Source: Chromium, platform_util_linux.cc."""
-MOVED = frozenset({301, 302, 303, 307, 308})
-_EDGES = "".join(map(chr, range(33)))
-_NOWHERE = str.maketrans("", "", "\t\r\n")
+REDIRECT_STATUSES = frozenset({301, 302, 303, 307, 308})
+_STRIPPED = "".join(map(chr, range(33)))
+_REMOVED = str.maketrans("", "", "\t\r\n")
 MAX_LINE = 1_048_576
 """The longest question, in bytes."""
 SERVICES = ("apps-gallery-update-url", "autofill-server-url", "gaia-url", "google-apis-url", "variations-server-url")
@@ -46,9 +46,9 @@ ARGUMENTS = (
     "--no-pings",
     "--webrtc-ip-handling-policy=disable_non_proxied_udp",
     # Chromium's own requests that no option switches off are sent to a name that does not resolve.
-    *(f"--{service}=https://{OWN}/" for service in SERVICES),
-    f"--component-updater=url-source=https://{OWN}/",
-    *(f"--gcm-{service}=https://{OWN}" for service in ("checkin-url", "mcs-endpoint", "registration-url")),
+    *(f"--{service}=https://{BLOCKED_HOST}/" for service in SERVICES),
+    f"--component-updater=url-source=https://{BLOCKED_HOST}/",
+    *(f"--gcm-{service}=https://{BLOCKED_HOST}" for service in ("checkin-url", "mcs-endpoint", "registration-url")),
     # A request that bypasses the proxy cannot resolve any name.
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 )
@@ -60,19 +60,19 @@ async def serve(
     """Answer questions until the input ends; call *gone* if the browser or its page has crashed."""
     async with AsyncExitStack() as stack:
         try:
-            browser = await _launched(stack, settings)
-            tab = await _tab(browser, settings, gone)
+            browser = await _launch(stack, settings)
+            tab = await _open_tab(browser, settings, gone)
         except (Error, OSError) as error:
-            _say(out, {"error": "browser_unavailable", "message": first_line(error)})
+            _write_answer(out, {"error": "browser_unavailable", "message": first_line(error)})
             return
-        _say(out, {"ok": {}})
+        _write_answer(out, {"ok": {}})
         browser.on("disconnected", gone)
         stack.callback(browser.remove_listener, "disconnected", gone)
         async for line in questions:
-            _say(out, await _answer(tab, json.loads(line)))
+            _write_answer(out, await _answer(tab, json.loads(line)))
 
 
-async def _launched(stack: AsyncExitStack, settings: dict[str, Any]) -> Browser:
+async def _launch(stack: AsyncExitStack, settings: dict[str, Any]) -> Browser:
     program = next(filter(None, map(shutil.which, CHROMIUM)), None)
     if program is None:
         raise FileNotFoundError(f"there is no program {CHROMIUM[1]!r} on {os.environ.get('PATH')}")
@@ -89,7 +89,7 @@ async def _launched(stack: AsyncExitStack, settings: dict[str, Any]) -> Browser:
     )
 
 
-async def _tab(browser: Browser, settings: dict[str, Any], gone: Callable[..., None]) -> Tab:
+async def _open_tab(browser: Browser, settings: dict[str, Any], gone: Callable[..., None]) -> Tab:
     context = await browser.new_context(
         accept_downloads=False,
         service_workers="block",
@@ -108,8 +108,8 @@ async def _tab(browser: Browser, settings: dict[str, Any], gone: Callable[..., N
 async def _answer(tab: Tab, question: dict[str, Any]) -> dict[str, Any]:
     try:
         async with asyncio.timeout(question["timeout_s"]):
-            return {"ok": await _unless_left(tab, MOVES[question["do"]](tab, question))}
-    except Failed as failed:
+            return {"ok": await _run_unless_abandoned(tab, ACTIONS[question["do"]](tab, question))}
+    except ActionFailed as failed:
         return {"error": failed.why, "message": failed.message, "url": failed.url}
     except TimeoutError:
         return {"error": "timed_out", "message": "the page did not answer in time"}
@@ -118,13 +118,13 @@ async def _answer(tab: Tab, question: dict[str, Any]) -> dict[str, Any]:
         return {"error": "page_not_loaded", "message": "The page has gone or cannot be used."}
 
 
-async def _unless_left(tab: Tab, work: Awaitable[dict[str, Any]]) -> dict[str, Any]:
+async def _run_unless_abandoned(tab: Tab, work: Awaitable[dict[str, Any]]) -> dict[str, Any]:
     """Return the result of *work*.
 
     Raises:
-        Failed: The page has been left for good, before or during the work.
+        ActionFailed: The page has been left for good, before or during the work.
     """
-    working, leaving = asyncio.ensure_future(work), asyncio.ensure_future(tab.left.wait())
+    working, leaving = asyncio.ensure_future(work), asyncio.ensure_future(tab.abandoned.wait())
     try:
         await asyncio.wait((working, leaving), return_when=asyncio.FIRST_COMPLETED)
         if tab.why is not None:
@@ -141,7 +141,7 @@ async def _refuse_insecure(tab: Tab) -> None:
     channel = await tab.page.context.new_cdp_session(tab.page)
 
     async def judge(event: dict[str, Any]) -> None:
-        url = moved_to(event)
+        url = redirect_target(event)
         with suppress(Error):
             if not url.lower().startswith("http:"):
                 await channel.send("Fetch.continueRequest", {"requestId": event["requestId"]})
@@ -154,13 +154,13 @@ async def _refuse_insecure(tab: Tab) -> None:
     await channel.send("Fetch.enable", {"patterns": [secure]})
 
 
-def moved_to(event: dict[str, Any]) -> str:
+def redirect_target(event: dict[str, Any]) -> str:
     """Return the URL that the answer to a paused request redirects to, parsed as browsers do; empty if it does not."""
-    if event.get("responseStatusCode") not in MOVED:
+    if event.get("responseStatusCode") not in REDIRECT_STATUSES:
         return ""
     headers = {one["name"].lower(): one["value"] for one in event["responseHeaders"]}
     # Source: WHATWG URL, "basic URL parser": controls and blanks at both ends, and tabs and line breaks anywhere.
-    location: str = headers.get("location", "").strip(_EDGES).translate(_NOWHERE)
+    location: str = headers.get("location", "").strip(_STRIPPED).translate(_REMOVED)
     base: str = event["request"]["url"]
     return urljoin(base, location)
 
@@ -170,7 +170,7 @@ def first_line(error: Exception) -> str:
     return next(iter(f"{error}".splitlines()), "")[:300]
 
 
-def _say(out: BinaryIO, answer: dict[str, Any]) -> None:
+def _write_answer(out: BinaryIO, answer: dict[str, Any]) -> None:
     out.write(json.dumps(answer).encode() + b"\n")
     out.flush()
 
@@ -196,7 +196,7 @@ def _without_openers(folder: Path) -> Path:
 
 
 @contextmanager
-def _alone() -> Generator[BinaryIO]:
+def _isolate_output() -> Generator[BinaryIO]:
     """Yield the output for answers. All other output is discarded, and the browser's files go into a new folder."""
     folder = Folder()
     os.environ.update(dict.fromkeys(("HOME", "TMPDIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"), str(folder.path)))
@@ -213,5 +213,5 @@ def _alone() -> Generator[BinaryIO]:
 
 def main() -> None:
     """Serve the process that has started this one."""
-    with _alone() as out:
+    with _isolate_output() as out:
         asyncio.run(_run(out))

@@ -32,7 +32,7 @@ DOWNLOAD_S = 2.0
 Question = dict[str, Any]
 
 
-class Failed(Exception):
+class ActionFailed(Exception):
     """An action has failed; *why* is the reason for the tools' process."""
 
     def __init__(self, why: str, message: str, url: str | None = None) -> None:
@@ -55,23 +55,23 @@ class Tab:
         self._tasks: set[asyncio.Task[None]] = set()
         self._documents: deque[float] = deque(maxlen=MAX_DOCUMENTS + 1)
         self._windows = 0
-        self.left = asyncio.Event()
+        self.abandoned = asyncio.Event()
         """Set when the page has been left for good; `why` has the reason."""
-        self.why: Failed | None = None
+        self.why: ActionFailed | None = None
         context.on("page", self._close_popup)
         page.on("request", self._note_request)
         page.on("requestfailed", self._note_failure)
         page.on("response", self._note_response)
         page.on("download", lambda download: self._downloads.put_nowait(download.url))
 
-    def begin(self, *, moves: bool = False) -> None:
+    def reset(self, *, is_navigating: bool = False) -> None:
         """Forget the state of earlier actions.
 
         Args:
-            moves: Whether the agent's action itself may navigate. The next document then does not count as the page's
-                own navigation.
+            is_navigating: Whether the agent's action itself may navigate. The next document then does not count as the
+                page's own navigation.
         """
-        if moves:
+        if is_navigating:
             self._documents.clear()
         self._failed = self._insecure = None
         self._windows = 0
@@ -79,7 +79,7 @@ class Tab:
         self._downloads = asyncio.Queue()
 
     async def download(self, url: str) -> tuple[str, str, str]:
-        """Return the arguments of `Failed` for a download, by default with *url*.
+        """Return the arguments of `ActionFailed` for a download, by default with *url*.
 
         Waits until the download has begun, so that it is not attributed to a later action.
         """
@@ -92,15 +92,15 @@ class Tab:
         """Return the state of the page after an action.
 
         Raises:
-            Failed: The action led to a download, an insecure redirect or a page that did not load.
+            ActionFailed: The action led to a download, an insecure redirect or a page that did not load.
         """
         if self._downloads.qsize():
-            raise Failed(*(await self.download(self.page.url)))
+            raise ActionFailed(*(await self.download(self.page.url)))
         if self._insecure is not None:
-            raise Failed("insecure_redirect", "The page redirects from https to http.", self._insecure)
+            raise ActionFailed("insecure_redirect", "The page redirects from https to http.", self._insecure)
         if self._failed is not None:
             url, message = self._failed
-            raise Failed("page_not_loaded", message, url)
+            raise ActionFailed("page_not_loaded", message, url)
         return {
             "url": self.page.url[:8000],
             "title": (await self.page.title())[:8000],
@@ -121,10 +121,10 @@ class Tab:
     def _close_popup(self, page: Page) -> None:
         self._windows += 1
         if self._windows > MAX_POPUPS:
-            self._leave("too_many_windows", f"The page opens more than {MAX_POPUPS} windows.")
-        self._begin(self._closed(page))
+            self._abandon("too_many_windows", f"The page opens more than {MAX_POPUPS} windows.")
+        self._start_task(self._close_window(page))
 
-    async def _closed(self, page: Page) -> None:
+    async def _close_window(self, page: Page) -> None:
         if len(self._popups) < MAX_POPUPS:
             self._popups.append(page.url[:2000])
         with suppress(Error):
@@ -135,20 +135,20 @@ class Tab:
             return
         self._documents.append(monotonic())
         if len(self._documents) > MAX_DOCUMENTS and self._documents[-1] - self._documents[0] < DOCUMENTS_S:
-            self._leave("endless_navigation", "The page keeps navigating to itself or to other pages.")
+            self._abandon("endless_navigation", "The page keeps navigating to itself or to other pages.")
 
-    def _leave(self, why: str, message: str) -> None:
+    def _abandon(self, why: str, message: str) -> None:
         """Leave the page for an empty page. The waiting call, or else the next question, gets the error."""
         if self.why is None:
-            self.why = Failed(why, message)
-            self.left.set()
-            self._begin(self._left())
+            self.why = ActionFailed(why, message)
+            self.abandoned.set()
+            self._start_task(self._go_blank())
 
-    async def _left(self) -> None:
+    async def _go_blank(self) -> None:
         with suppress(Error):
             await self.page.goto("about:blank")
 
-    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+    def _start_task(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -166,7 +166,7 @@ class Tab:
             self._status = response.status
 
 
-async def _go(page: Page, url: str) -> None:
+async def _navigate(page: Page, url: str) -> None:
     try:
         await page.goto(url, wait_until="domcontentloaded")
     except Error as error:
@@ -181,71 +181,73 @@ async def _go(page: Page, url: str) -> None:
 
 async def open_page(tab: Tab, question: Question) -> dict[str, Any]:
     """Go to `url`, and wait `delay_ms` there."""
-    tab.begin(moves=True)
+    tab.reset(is_navigating=True)
     try:
-        await _go(tab.page, question["url"])
+        await _navigate(tab.page, question["url"])
     except Error as error:
         said = f"{error}".partition("\n")[0][:300]
         if "Download is starting" in said:
-            raise Failed(*(await tab.download(question["url"]))) from error
+            raise ActionFailed(*(await tab.download(question["url"]))) from error
         await tab.state()
         if "interrupted by another navigation" in said:
             with suppress(TimeoutError):
                 async with asyncio.timeout(INTERRUPTED_S):
-                    await tab.left.wait()
+                    await tab.abandoned.wait()
         # Pass on only error codes: "interrupted by another navigation to" is followed by text from the page.
         told = said if said.startswith("Page.goto: net::") else "The page did not load, or another page replaced it."
-        raise Failed("page_not_loaded", told, question["url"]) from error
-    return await _after(tab, question)
+        raise ActionFailed("page_not_loaded", told, question["url"]) from error
+    return await _settled_state(tab, question)
 
 
 async def click(tab: Tab, question: Question) -> dict[str, Any]:
     """Click the element that `selector` or `label` matches."""
-    tab.begin(moves=True)
+    tab.reset(is_navigating=True)
     page, label = tab.page, question["label"]
     named = page.get_by_role("link", name=label).or_(page.get_by_role("button", name=label))
-    found = named.or_(page.get_by_text(label)).or_(page.get_by_label(label)) if label else _css(tab, question)
-    await _use(found.filter(visible=True).first.click(timeout=ELEMENT_S * 1000), question)
-    return await _after(tab, question)
+    found = (
+        named.or_(page.get_by_text(label)).or_(page.get_by_label(label)) if label else _locate_selector(tab, question)
+    )
+    await _try_action(found.filter(visible=True).first.click(timeout=ELEMENT_S * 1000), question)
+    return await _settled_state(tab, question)
 
 
 async def type_text(tab: Tab, question: Question) -> dict[str, Any]:
     """Fill the field that `selector` or `label` matches with `text`; `submit` presses Enter."""
-    tab.begin(moves=True)
+    tab.reset(is_navigating=True)
     page, label = tab.page, question["label"]
-    named = page.get_by_label(label).or_(page.get_by_placeholder(label)) if label else _css(tab, question)
+    named = page.get_by_label(label).or_(page.get_by_placeholder(label)) if label else _locate_selector(tab, question)
     field = named.filter(visible=True).first
-    await _use(field.fill(question["text"], timeout=ELEMENT_S * 1000), question)
+    await _try_action(field.fill(question["text"], timeout=ELEMENT_S * 1000), question)
     if question["submit"]:
-        await _use(field.press("Enter", timeout=ELEMENT_S * 1000), question)
-    return await _after(tab, question)
+        await _try_action(field.press("Enter", timeout=ELEMENT_S * 1000), question)
+    return await _settled_state(tab, question)
 
 
 async def read(tab: Tab, question: Question) -> dict[str, Any]:
     """Return the page as text."""
-    tab.begin()
+    tab.reset()
     most = question["max_chars"]
     found = await text_of(tab.page, most)
     if found is None:
-        raise Failed("page_not_loaded", "The page cannot be read.")
+        raise ActionFailed("page_not_loaded", "The page cannot be read.")
     return {**await tab.state(), "text": found.text, "truncated": found.truncated}
 
 
 async def screenshot(tab: Tab, question: Question) -> dict[str, Any]:
     """Return the visible part of the page as a PNG in base64."""
-    tab.begin()
+    tab.reset()
     await asyncio.sleep(question["delay_ms"] / 1000)
     image = await tab.page.screenshot(type="png", timeout=0)
     if len(image) > question["max_image_bytes"]:
-        raise Failed("image_too_large", f"The picture has {len(image)} bytes.")
+        raise ActionFailed("image_too_large", f"The picture has {len(image)} bytes.")
     return {**await tab.state(), "image": base64.b64encode(image).decode()}
 
 
 async def show(tab: Tab, question: Question) -> dict[str, Any]:
     """Show `document`, a document in base64, in place of the current page."""
-    tab.begin(moves=True)
+    tab.reset(is_navigating=True)
     await tab.page.goto(f"data:text/html;base64,{question['document']}", wait_until="domcontentloaded")
-    return await _after(tab, question)
+    return await _settled_state(tab, question)
 
 
 async def evaluate(tab: Tab, question: Question) -> dict[str, Any]:
@@ -253,18 +255,18 @@ async def evaluate(tab: Tab, question: Question) -> dict[str, Any]:
 
     Returns the value as JSON, cut to `max_chars`.
     """
-    tab.begin()
+    tab.reset()
     main, most = tab.page.main_frame, question["max_chars"]
     frame = next(iter(main.child_frames), main) if question["is_framed"] else main
     try:
         value = await frame.evaluate(question["script"])
     except Error as error:
-        raise Failed("script_failed", f"{error}".partition("\n")[0][:300]) from error
+        raise ActionFailed("script_failed", f"{error}".partition("\n")[0][:300]) from error
     text = json.dumps(value, default=str, ensure_ascii=False)
     return {**await tab.state(), "value": text[:most], "truncated": len(text) > most}
 
 
-MOVES: dict[str, Callable[[Tab, Question], Awaitable[dict[str, Any]]]] = {
+ACTIONS: dict[str, Callable[[Tab, Question], Awaitable[dict[str, Any]]]] = {
     "open": open_page,
     "click": click,
     "type": type_text,
@@ -275,20 +277,20 @@ MOVES: dict[str, Callable[[Tab, Question], Awaitable[dict[str, Any]]]] = {
 }
 
 
-async def _after(tab: Tab, question: Question) -> dict[str, Any]:
+async def _settled_state(tab: Tab, question: Question) -> dict[str, Any]:
     await asyncio.sleep(question["delay_ms"] / 1000)
     await tab.settle()
     return await tab.state()
 
 
-def _css(tab: Tab, question: Question) -> Locator:
+def _locate_selector(tab: Tab, question: Question) -> Locator:
     return tab.page.locator(f"css={question['selector']}")
 
 
-async def _use(action: Awaitable[None], question: Question) -> None:
+async def _try_action(action: Awaitable[None], question: Question) -> None:
     try:
         await action
     except Error as error:
         named = question["selector"] or question["label"]
         why = "in time" if isinstance(error, Overtime) else f"({f'{error}'.partition(chr(10))[0][:200]})"
-        raise Failed("element_not_found", f"Nothing on the page can be used as {named[:200]!r} {why}.") from error
+        raise ActionFailed("element_not_found", f"Nothing on the page can be used as {named[:200]!r} {why}.") from error

@@ -17,7 +17,7 @@ DELAY_MS = 10_000
 
 
 @contextmanager
-def place_of(rt: ToolRuntime, policy: PagePolicy, path: str, url: str) -> Generator[OpenPlace]:
+def open_picture(rt: ToolRuntime, policy: PagePolicy, path: str, url: str) -> Generator[OpenPlace]:
     """Open the place for a picture of *url*: *path*, or a new name in the policy's folder.
 
     Raises:
@@ -29,7 +29,7 @@ def place_of(rt: ToolRuntime, policy: PagePolicy, path: str, url: str) -> Genera
         yield place
 
 
-def keep(place: OpenPlace, answer: dict[str, Any]) -> dict[str, Any]:
+def write_picture(place: OpenPlace, answer: dict[str, Any]) -> dict[str, Any]:
     """Write the picture of an answer to *place*; return the answer with the file's facts in place of the picture."""
     image = base64.b64decode(answer.pop("image"))
     place.write(image)

@@ -12,7 +12,7 @@ Count = Annotated[int, Field(ge=1)]
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Pixels = Annotated[int, Field(ge=100, le=4000)]
 Action = Literal["open", "click", "type", "read", "screenshot", "close"]
-LOOKING: tuple[Action, ...] = ("open", "read", "screenshot", "close")
+READING_ACTIONS: tuple[Action, ...] = ("open", "read", "screenshot", "close")
 """Actions that send a page's host only requests for pages."""
 
 
@@ -54,7 +54,7 @@ class PooledPolicy(PagePolicy):
 class BrowserPolicy(PooledPolicy):
     """How far one profile lets `browser` go; by default it only reads."""
 
-    allowed_actions: tuple[Action, ...] = LOOKING
+    allowed_actions: tuple[Action, ...] = READING_ACTIONS
     """The actions that may be used; `click` and `type` can order, post and send."""
     max_chars: Count = 40_000
     """How much of a page `read` returns, in characters."""

@@ -9,7 +9,7 @@ from toolcharter import Denied, Reason, ToolError, ToolRuntime
 from toolcharter_browser.policy import BrowserReason, PooledPolicy
 from toolcharter_browser.session import Session
 
-TELLING_S = 0.5
+REPORT_S = 0.5
 """The time that a waiting call reserves for its error message, in seconds."""
 
 
@@ -44,25 +44,25 @@ class BrowserPool:
         """Lock the caller's browser for this call; start it if there is none. Raises what `Session` raises."""
         with self._lock:
             self._require_room()
-            session = self._mine()
+            session = self._own_session()
             if session is None:
                 self._make_room()
                 session = self._sessions[self._key] = Session(self._rt, self._policy)
-        with self._used(session):
+        with self._locked(session):
             yield session
 
     @contextmanager
-    def present(self) -> Generator[Session]:
+    def open_browser(self) -> Generator[Session]:
         """Lock the caller's browser for this call.
 
         Raises:
             ToolError: `no_page`.
         """
         with self._lock:
-            session = self._mine()
+            session = self._own_session()
         if session is None:
             raise ToolError("No page is open.", reason=BrowserReason.NO_PAGE, hint="Use the action `open` first.")
-        with self._used(session):
+        with self._locked(session):
             yield session
 
     def end(self) -> None:
@@ -71,7 +71,7 @@ class BrowserPool:
         Raises:
             ToolError: `no_page`.
         """
-        with self.present() as session:
+        with self.open_browser() as session:
             session.close()
 
     @property
@@ -81,12 +81,12 @@ class BrowserPool:
             return caller.tenant, caller.session
         return caller.tenant, None, caller.agent, caller.user, caller.channel, caller.chat
 
-    def _mine(self) -> Session | None:
-        self._sessions = {key: one for key, one in self._sessions.items() if not one.is_over}
+    def _own_session(self) -> Session | None:
+        self._sessions = {key: one for key, one in self._sessions.items() if not one.has_ended}
         return self._sessions.get(self._key)
 
     def _require_room(self) -> None:
-        if self._mine() is None and len(self._busy()) >= self._policy.max_browsers:
+        if self._own_session() is None and len(self._busy()) >= self._policy.max_browsers:
             message = f"Other sessions use all the browsers that the profile allows: {self._policy.max_browsers}."
             idle = f"{self._policy.idle_timeout_s:g} seconds"
             hint = f"Only they can close theirs. Try again later: a browser that is idle for {idle} makes room."
@@ -104,8 +104,8 @@ class BrowserPool:
                 self._sessions.pop(key).close()
 
     @contextmanager
-    def _used(self, session: Session) -> Generator[None]:
-        left = self._rt.deadline - time.monotonic() - TELLING_S
+    def _locked(self, session: Session) -> Generator[None]:
+        left = self._rt.deadline - time.monotonic() - REPORT_S
         if not session.turn.acquire(timeout=max(0.0, min(left, self._policy.timeout_s))):
             raise ToolError("Another call uses the browser.", reason=Reason.TIMED_OUT, retryable=True)
         try:

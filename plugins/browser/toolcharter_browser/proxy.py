@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from toolcharter import Connect, Denied, GuardReason, ToolError
-from toolcharter_browser.names import OWN
+from toolcharter_browser.names import BLOCKED_HOST
 
 MAX_CONNECTIONS = 256
 MAX_REFUSALS = 100
@@ -41,7 +41,7 @@ class Refusal(NamedTuple):
     message: str
     is_denied: bool
 
-    def raised(self) -> Denied | ToolError:
+    def to_exception(self) -> Denied | ToolError:
         """Return the refusal as the exception that a tool raises."""
         if self.is_denied:
             return Denied(self.reason, self.message)
@@ -76,7 +76,7 @@ class Proxy:
     def close(self) -> None:
         """Close all connections and stop listening. May be called twice."""
         if not self._loop.is_closed():
-            self._run(self._end())
+            self._run(self._stop())
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join()
             self._loop.close()
@@ -84,7 +84,7 @@ class Proxy:
     def _run(self, work: Coroutine[Any, Any, Any]) -> Any:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
-    async def _end(self) -> None:
+    async def _stop(self) -> None:
         self._is_ending = True
         for listener in self._server.sockets:
             self._loop.remove_reader(listener.fileno())
@@ -114,8 +114,8 @@ class Proxy:
     async def _serve(self, reader: StreamReader, writer: StreamWriter) -> None:
         try:
             async with asyncio.timeout(HANDSHAKE_S):
-                target = await _asked(reader, writer)
-            if target is not None and target[0] != OWN:
+                target = await _read_request(reader, writer)
+            if target is not None and target[0] != BLOCKED_HOST:
                 await self._connect(*target, reader, writer)
         except (OSError, EOFError, TimeoutError):
             pass  # the client has hung up, is late or sends nonsense: only close the connection
@@ -161,7 +161,7 @@ class Proxy:
             raise ToolError(message, reason=GuardReason.RESPONSE_TOO_LARGE)
 
 
-async def _asked(reader: StreamReader, writer: StreamWriter) -> tuple[str, int] | None:
+async def _read_request(reader: StreamReader, writer: StreamWriter) -> tuple[str, int] | None:
     """Read the host and port that the browser wants to connect to; None for any other request.
 
     Raises:
@@ -198,7 +198,7 @@ def is_ours(client_port: int, server_port: int, table: Path = TABLE) -> bool:
 
     Source: proc_net_tcp.rst of the kernel.
     """
-    wanted = (_end(client_port), _end(server_port))
+    wanted = (_loopback_end(client_port), _loopback_end(server_port))
     try:
         lines = table.read_text(encoding="ascii").splitlines()[1:]
     except OSError:
@@ -207,7 +207,7 @@ def is_ours(client_port: int, server_port: int, table: Path = TABLE) -> bool:
     return any((row[_LOCAL], row[_REMOTE]) == wanted and row[_USER] == str(os.geteuid()) for row in rows)
 
 
-def _end(port: int) -> str:
+def _loopback_end(port: int) -> str:
     """`127.0.0.1` and a port as the table writes them: the address in the machine's byte order."""
     (address,) = struct.unpack("=I", bytes((127, 0, 0, 1)))
     return f"{address:08X}:{port:04X}"

@@ -22,9 +22,9 @@ from toolcharter import (
     scrub_text,
 )
 from toolcharter_browser.folders import base, sweep
+from toolcharter_browser.formatting import strip_invisible
 from toolcharter_browser.policy import BrowserReason, PagePolicy, ScreenshotReason
 from toolcharter_browser.proxy import Proxy, Refusal
-from toolcharter_browser.telling import seen
 
 START_S = 30.0
 """How long a browser may take to start, in seconds."""
@@ -33,8 +33,8 @@ GRACE_S = 2.0
 MAIN = "from toolcharter_browser.host import main; main()"
 LIMITS = ProcessLimits(memory_bytes=None, processes=1024, open_files=4096)
 """Without a memory limit: Chromium reserves terabytes of address space, and would not start with a limit."""
-NEEDS = "It needs Chromium on this machine, and a profile with `runner: host`: it does not run in a sandbox."
-BESIDE_IMAGE = 4_000_000
+INSTALL_HINT = "It needs Chromium on this machine, and a profile with `runner: host`: it does not run in a sandbox."
+IMAGE_OVERHEAD = 4_000_000
 """The largest answer without its picture, in bytes."""
 _PIECE = 65_536
 _PAUSE_S = 0.01
@@ -47,10 +47,10 @@ _CODES = {
     "ERR_ABORTED": ScreenshotReason.PAGE_NOT_LOADED,
 }
 _DENIED = {str(one): one for one in (ScreenshotReason.DOWNLOAD_REFUSED, GuardReason.INSECURE_REDIRECT)}
-_LASTING = frozenset({Reason.TIMED_OUT, ScreenshotReason.ENDLESS_NAVIGATION, BrowserReason.TOO_MANY_WINDOWS})
+_LASTING_REASONS = frozenset({Reason.TIMED_OUT, ScreenshotReason.ENDLESS_NAVIGATION, BrowserReason.TOO_MANY_WINDOWS})
 
 
-class Gone(Exception):
+class BrowserGone(Exception):
     """The browser's process has ended, or sends an answer that is too long."""
 
 
@@ -91,17 +91,17 @@ class Session:
         """
         self.used_at = time.monotonic()
         self._proxy.take_refusals()
-        left = self._time(self._policy.timeout_s)
+        left = self._time_left(self._policy.timeout_s)
         answer = self._answer({"do": do, "timeout_s": left, **question}, left + GRACE_S)
         refused = self._proxy.take_refusals()
         if "error" in answer:
-            if answer["error"] in _LASTING:
+            if answer["error"] in _LASTING_REASONS:
                 self.close()  # a page that hangs once keeps hanging
             raise _failure(answer, refused)
         shown = [{"host": one.host, "port": one.port, "reason": one.reason} for one in refused]
         given = answer["ok"]
         # Scrubbed before it is cut: half a secret would not be recognised.
-        title = seen(scrub_text(given["title"])[0])[:300]
+        title = strip_invisible(scrub_text(given["title"])[0])[:300]
         found: dict[str, Any] = {**given, "title": title, "refused": shown}
         return found
 
@@ -114,54 +114,54 @@ class Session:
             sweep(self._place)
 
     @property
-    def is_over(self) -> bool:
+    def has_ended(self) -> bool:
         """Whether the browser's process has ended."""
         return self._running is None or self._running.exit_code is not None
 
     def _start(self) -> None:
-        self._place = outside(self._rt.paths)
+        self._place = find_outside_folder(self._rt.paths)
         if self._place is None:
             message = "The temporary folder lies in the workspace, where tools could change what the browser runs."
             hint = "Set TMPDIR to a folder outside of the workspace."
             raise ToolError(message, reason=ScreenshotReason.BROWSER_UNAVAILABLE, hint=hint)
         sweep(self._place)
-        self._running = self._spawned({"TMPDIR": str(self._place)})
+        self._running = self._spawn({"TMPDIR": str(self._place)})
         policy = self._policy
         settings = {"port": self._proxy.port, "width": policy.width, "height": policy.height}
-        answer = self._answer(settings, self._time(START_S), hint=NEEDS)
+        answer = self._answer(settings, self._time_left(START_S), hint=INSTALL_HINT)
         if "error" in answer:
             message = f"The browser did not start: {answer['message']}"
-            raise ToolError(message, reason=ScreenshotReason.BROWSER_UNAVAILABLE, hint=NEEDS)
+            raise ToolError(message, reason=ScreenshotReason.BROWSER_UNAVAILABLE, hint=INSTALL_HINT)
 
-    def _spawned(self, env: dict[str, str]) -> Running:
+    def _spawn(self, env: dict[str, str]) -> Running:
         try:
             return self._rt.spawn(python_command(MAIN), env=env, limits=LIMITS, network=True)
         except ToolError as error:
             if error.reason != "program_not_found":
                 raise
             message = "The browser cannot run in the profile's runner."
-            raise ToolError(message, reason=ScreenshotReason.BROWSER_UNAVAILABLE, hint=NEEDS) from error
+            raise ToolError(message, reason=ScreenshotReason.BROWSER_UNAVAILABLE, hint=INSTALL_HINT) from error
 
-    def _time(self, most_s: float) -> float:
+    def _time_left(self, most_s: float) -> float:
         """The seconds for an action; a part of the call's time is reserved for reporting a timeout."""
         left = self._rt.deadline - time.monotonic() - GRACE_S / 2
         if left <= 0:
-            raise _overtime()
+            raise _timed_out()
         return min(most_s, left)
 
     def _answer(self, question: dict[str, Any], patience_s: float, *, hint: str | None = None) -> dict[str, Any]:
         until = min(time.monotonic() + patience_s, self._rt.deadline - 0.2)
         try:
-            with suppress(Gone):  # A process that has ended may have written the reason in its last line.
+            with suppress(BrowserGone):  # A process that has ended may have written the reason in its last line.
                 self._write(json.dumps(question).encode() + b"\n", until)
             answer = json.loads(self._line(until))
-        except (Gone, ValueError) as error:
+        except (BrowserGone, ValueError) as error:
             self.close()
             message = "The browser has ended or does not answer."
             raise ToolError(message, reason=ScreenshotReason.BROWSER_CRASHED, retryable=True, hint=hint) from error
         except TimeoutError as error:
             self.close()
-            raise _overtime() from error
+            raise _timed_out() from error
         return dict(answer)
 
     def _write(self, data: bytes, until: float) -> None:
@@ -175,8 +175,8 @@ class Session:
 
     def _line(self, until: float) -> bytes:
         if (running := self._running) is None:
-            raise Gone
-        most = self._policy.max_image_bytes * 4 // 3 + BESIDE_IMAGE
+            raise BrowserGone
+        most = self._policy.max_image_bytes * 4 // 3 + IMAGE_OVERHEAD
         ready = select.poll()
         ready.register(running.fileno(), select.POLLIN)
         pieces = [self._left]
@@ -186,13 +186,13 @@ class Session:
             if not pieces[-1]:
                 self._require_life()
             if sum(map(len, pieces)) > most:
-                raise Gone
+                raise BrowserGone
         line, _, self._left = b"".join(pieces).partition(b"\n")
         return line
 
     def _live(self) -> Running:
         if self._running is None or self._running.exit_code is not None:
-            raise Gone
+            raise BrowserGone
         return self._running
 
     def _require_life(self) -> None:
@@ -206,7 +206,7 @@ def _require_time(until: float) -> float:
     return left
 
 
-def _overtime() -> ToolError:
+def _timed_out() -> ToolError:
     return ToolError("The page took too long.", reason=Reason.TIMED_OUT, retryable=True)
 
 
@@ -219,8 +219,8 @@ def _failure(answer: dict[str, Any], refused: list[Refusal]) -> Denied | ToolErr
     if why != "page_not_loaded" or code is None:
         return ToolError(message, reason=why, retryable=why == Reason.TIMED_OUT)
     for one in refused:
-        if _is_of(one, str(answer.get("url"))):
-            return one.raised()
+        if _is_refused_url(one, str(answer.get("url"))):
+            return one.to_exception()
     if code[1] == "ERR_UNSAFE_PORT":
         return Denied(GuardReason.PORT_NOT_ALLOWED, "Chromium refuses HTTP connections to this port.")
     is_tls = code[1].startswith(("ERR_CERT", "ERR_SSL"))
@@ -228,7 +228,7 @@ def _failure(answer: dict[str, Any], refused: list[Refusal]) -> Denied | ToolErr
     return ToolError(f"The page did not load: {code[1]}.", reason=reason)
 
 
-def _is_of(refusal: Refusal, url: str) -> bool:
+def _is_refused_url(refusal: Refusal, url: str) -> bool:
     """Whether *url*, as the browser writes it, leads to the refused host."""
     host = f"[{refusal.host}]" if ":" in refusal.host else refusal.host
     ports = {80: "http", 443: "https"}
@@ -236,7 +236,7 @@ def _is_of(refusal: Refusal, url: str) -> bool:
     return url.startswith(plain) or url.partition("://")[2].startswith(f"{host}:{refusal.port}/")
 
 
-def outside(paths: Paths) -> Path | None:
+def find_outside_folder(paths: Paths) -> Path | None:
     """Return the parent for a browser's folder outside the workspace of *paths*; None if there is none.
 
     In the workspace, tools could write to the folder, and Chromium runs programs and trusts settings in it.

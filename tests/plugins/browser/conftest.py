@@ -124,10 +124,10 @@ def open_box(workspace: Path, pytestconfig: pytest.Config) -> Iterator[Callable[
 @pytest.fixture
 def hasten(monkeypatch: pytest.MonkeyPatch) -> Hasten:
     """Have all pages answer in so many seconds from now on, of which a busy machine may have needed more before."""
-    plain = session.Session._time
+    plain = session.Session._time_left
 
     def put(seconds: float) -> None:
-        monkeypatch.setattr(session.Session, "_time", lambda one, most_s: plain(one, min(most_s, seconds)))
+        monkeypatch.setattr(session.Session, "_time_left", lambda one, most_s: plain(one, min(most_s, seconds)))
 
     return put
 

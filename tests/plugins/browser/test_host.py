@@ -289,8 +289,8 @@ async def test_a_page_is_left_once() -> None:
 
     kept: Any = Kept()
     tab = page.Tab(kept, kept)
-    tab._leave("first", "one")
-    tab._leave("second", "two")
+    tab._abandon("first", "one")
+    tab._abandon("second", "two")
     await asyncio.gather(*tab._tasks)
 
     assert tab.why is not None
@@ -365,7 +365,7 @@ def test_a_redirect_is_read_as_browsers_read_it(status: int, location: str | Non
     headers = [] if location is None else [{"name": "LOCATION", "value": location}]
     event = {"request": {"url": "https://a.example/"}, "responseStatusCode": status, "responseHeaders": headers}
 
-    assert host.moved_to(event) == target
+    assert host.redirect_target(event) == target
 
 
 def test_whatever_else_prints_is_not_heard(
@@ -417,9 +417,9 @@ async def test_a_page_that_tells_of_an_earlier_failure_may_come_late() -> None:
 
     late: Any = Late()
     with pytest.raises(Error, match="interrupted"):
-        await page._go(late, "http://x/")
+        await page._navigate(late, "http://x/")
     assert told == []
-    await page._go(late, "chrome-error://x/")
+    await page._navigate(late, "chrome-error://x/")
     assert told == [False, True]
 
 
@@ -442,7 +442,7 @@ async def test_what_a_page_names_is_not_repeated_in_an_error(monkeypatch: pytest
     monkeypatch.setattr(page, "INTERRUPTED_S", 0.01)
     taken: Any = Taken()
     taken.page = taken
-    with pytest.raises(page.Failed) as caught:
+    with pytest.raises(page.ActionFailed) as caught:
         await page.open_page(taken, {"url": "http://x/"})
 
     assert caught.value.message == "The page did not load, or another page replaced it."

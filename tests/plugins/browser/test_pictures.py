@@ -9,7 +9,7 @@ import pytest
 from toolcharter import Caller, Claim, Denied, OpenPlace
 from toolcharter.guards.paths import WorkspacePaths
 from toolcharter.guards.paths.locks import WorkspaceLeases
-from toolcharter_browser.pictures import keep, place_of
+from toolcharter_browser.pictures import open_picture, write_picture
 from toolcharter_browser.policy import ScreenshotPolicy
 
 
@@ -29,7 +29,7 @@ def place(workspace: Path, path: str) -> Iterator[OpenPlace]:
     class Runtime:
         paths = WorkspacePaths(workspace).writable(lambda: None, leases(workspace, "bob"))
 
-    with place_of(Runtime(), ScreenshotPolicy(), path, "") as found:  # type: ignore[arg-type]
+    with open_picture(Runtime(), ScreenshotPolicy(), path, "") as found:  # type: ignore[arg-type]
         yield found
 
 
@@ -50,6 +50,6 @@ def test_picture_that_is_locked_meanwhile_is_not_written(workspace: Path) -> Non
     with place(workspace, "page.png") as found:
         leases(workspace, "ann").acquire([Claim("page.png", r"page\.png", "")], 60, lambda _: [])
         with pytest.raises(Denied) as caught:
-            keep(found, {"image": ""})
+            write_picture(found, {"image": ""})
 
     assert (caught.value.reason, list(workspace.iterdir())) == ("path_locked", [])

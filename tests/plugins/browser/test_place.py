@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from toolcharter.guards.paths import WorkspacePaths
-from toolcharter_browser.session import outside
+from toolcharter_browser.session import find_outside_folder
 
 
 @pytest.mark.parametrize(
@@ -30,6 +30,6 @@ def test_a_browsers_folder_lies_outside_of_the_workspace(
     monkeypatch.setattr("toolcharter_browser.session.base", lambda: tmp_path / temporary)
 
     with closing(WorkspacePaths(tmp_path / workspace)) as paths:
-        found = outside(paths)
+        found = find_outside_folder(paths)
 
     assert found == (None if expected is None else tmp_path / expected)

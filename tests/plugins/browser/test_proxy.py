@@ -17,7 +17,7 @@ from toolcharter import NetworkPolicy
 from toolcharter.guards.network.client import Client
 from toolcharter.guards.network.lookup import system_resolve
 from toolcharter_browser import proxy as module
-from toolcharter_browser.names import OWN
+from toolcharter_browser.names import BLOCKED_HOST
 from toolcharter_browser.proxy import Proxy, is_ours
 
 GREETING = b"\x05\x01\x00"
@@ -202,7 +202,7 @@ def test_what_cannot_be_reached_is_told(build_proxy: Callable[..., Proxy], resol
     connection, code = asked(proxy, "some.example", port)
 
     assert code == (FORBIDDEN if reason == "private_address" else UNREACHABLE)
-    assert [str(one.raised().reason) for one in proxy.take_refusals()] == [reason]
+    assert [str(one.to_exception().reason) for one in proxy.take_refusals()] == [reason]
     connection.close()
 
 
@@ -261,7 +261,7 @@ def test_what_chromium_asks_of_its_own_is_dropped_in_silence(build_proxy: Callab
     """Neither looked up nor told of."""
     proxy = build_proxy(no_answer)
     with connected(proxy) as connection:
-        connection.sendall(b"\x05\x01\x00\x03" + bytes([len(OWN)]) + OWN.encode() + b"\x01\xbb")
+        connection.sendall(b"\x05\x01\x00\x03" + bytes([len(BLOCKED_HOST)]) + BLOCKED_HOST.encode() + b"\x01\xbb")
 
         assert read(connection, 12) == b"\x05\x00"
     assert proxy.take_refusals() == []

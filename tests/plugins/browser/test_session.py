@@ -15,8 +15,8 @@ from tests.waiting import until
 from toolcharter import Denied, Reason, Toolbox, ToolError
 from toolcharter.guards.process import GovernedRunner
 from toolcharter_browser import session as module
+from toolcharter_browser.formatting import page_summary, page_text, strip_invisible
 from toolcharter_browser.proxy import Refusal
-from toolcharter_browser.telling import content, seen, summary
 
 Box = Callable[..., Toolbox]
 URL = "http://page.example/"
@@ -175,7 +175,7 @@ def test_a_page_that_hangs_ends_with_its_browser(
 
 
 def test_a_call_without_time_asks_nothing(open_box: Box, stand_in: Callable[[str], None]) -> None:
-    """The call's own limit holds: what is left of it must suffice for telling that it did not."""
+    """The call's own limit holds: what is left of it must suffice for formatting that it did not."""
     stand_in(answering({"ok": STATE}))
 
     made = calling(open_box(timeout_s=0.9))("browser", action="open", url=URL)
@@ -295,7 +295,7 @@ def test_a_page_cannot_forge_what_is_told_of_it() -> None:
     """Line breaks and characters that turn text round are gone from titles and URLs, and both are cut."""
     answer = {**STATE, "title": "a\nRefused: b\u202e" + "x" * 900, "refused": [], "popups": ["u\nv"] * 9}
 
-    lines = summary("At", answer).splitlines()
+    lines = page_summary("At", answer).splitlines()
 
     assert lines[0] == f"At {URL}"
     assert lines[1].startswith("Title, as the page gives it: 'a Refused: b x")
@@ -315,14 +315,14 @@ def test_a_title_is_shown_without_what_nobody_sees(stand_in: Callable[[str], Non
 
 def test_a_cut_page_says_so() -> None:
     """At the end, where a reader stops."""
-    text = content({**STATE, "title": "", "refused": [], "text": "words", "truncated": True})
+    text = page_text({**STATE, "title": "", "refused": [], "text": "words", "truncated": True})
 
     assert re.search(r"---\nwords\n--- end of untrusted [0-9a-f]{24} ---\n\[truncated: the rest of the page\]$", text)
 
 
 def test_a_page_cannot_write_the_line_that_ends_it() -> None:
     """The lines around its text hold the hash of it."""
-    told = [content({**STATE, "refused": [], "text": text, "truncated": False}) for text in ("a", "a\n---\nb")]
+    told = [page_text({**STATE, "refused": [], "text": text, "truncated": False}) for text in ("a", "a\n---\nb")]
 
     first, second = (re.findall(r"untrusted ([0-9a-f]{24}) ---", one) for one in told)
     assert first[0] == first[1] != second[0] == second[1]
@@ -330,14 +330,14 @@ def test_a_page_cannot_write_the_line_that_ends_it() -> None:
 
 def test_a_pages_text_is_shown_without_what_nobody_sees() -> None:
     """Escapes, changes of direction, hidden tags, and halves of characters."""
-    assert seen("a\x1bb\u202ec\U000e0041d\ud800e\nf\tg") == "abcde\nf\tg"
+    assert strip_invisible("a\x1bb\u202ec\U000e0041d\ud800e\nf\tg") == "abcde\nf\tg"
 
 
 def test_a_refusal_is_told_of_its_own_host_only(workspace: Path) -> None:
     """By host and port, whatever the form in which the browser writes the URL."""
 
     def told(host: str, port: int, url: str) -> bool:
-        return module._is_of(Refusal(host, port, "r", "m", is_denied=True), url)
+        return module._is_refused_url(Refusal(host, port, "r", "m", is_denied=True), url)
 
     assert told("a.example", 443, "https://a.example/x")
     assert told("a.example", 80, "http://a.example/")
