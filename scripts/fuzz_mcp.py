@@ -32,7 +32,7 @@ from toolcharter import DiscoveryRuntime, LiveToolbox, TerminalSize, open_live
 from toolcharter_mcp_bridge.policy import McpBridgePolicy
 from toolcharter_mcp_bridge.server import Server, Unavailable
 from toolcharter_mcp_bridge.stdio import StdioLink
-from toolcharter_mcp_bridge.tools import readable
+from toolcharter_mcp_bridge.tools import answer_text
 from toolcharter_mcp_bridge.wire import ConnectionLost, ServerError, Session
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -240,7 +240,7 @@ class FuzzedServer(Server):
 
     async def once(self) -> str:
         """Make one connection: initialize, list, a few calls. Return how it ended."""
-        connection = asyncio.ensure_future(self._connected())
+        connection = asyncio.ensure_future(self._connect_once())
         try:
             while not connection.done() and self._session is None:  # noqa: ASYNC110 - an attempt that fails sets no event
                 await asyncio.sleep(0)
@@ -249,7 +249,7 @@ class FuzzedServer(Server):
                     break
                 with suppress(ConnectionLost, ServerError, Unavailable, TimeoutError):
                     answer = await self.call("t0", {"a": "x"}, lambda: None)
-                    readable(answer, 1_000)
+                    answer_text(answer, 1_000)
             connection.cancel()
             with suppress(asyncio.CancelledError):
                 await connection

@@ -7,7 +7,7 @@ from tests.samples import sample_rows
 
 from toolcharter_mcp_bridge.policy import McpBridgePolicy, ServerPolicy
 from toolcharter_mcp_bridge.texts import is_granted
-from toolcharter_mcp_bridge.tools import readable
+from toolcharter_mcp_bridge.tools import answer_text
 
 ROWS = {row["id"]: row for row in sample_rows("seeds/004-mcp-net")}
 
@@ -48,7 +48,7 @@ def test_texts() -> None:
     """They are joined by a line break."""
     for row in rows("texts are joined"):
         content = [{"type": "text", "text": text} for text in row["input"]["texts"]]
-        assert readable({"content": content}, 1_000)[0] == row["expect"]["text"], row
+        assert answer_text({"content": content}, 1_000)[0] == row["expect"]["text"], row
 
 
 @pytest.mark.parametrize("value", ["Bearer xyz"])

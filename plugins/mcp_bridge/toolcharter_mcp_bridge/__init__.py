@@ -9,10 +9,10 @@ from toolcharter_mcp_bridge.policy import BridgeReason, McpBridgePolicy
 if TYPE_CHECKING:
     import click
 
-    from toolcharter_mcp_bridge import bridge, trusting, wrap
+    from toolcharter_mcp_bridge import bridge, trust_command, wrap
 else:
     bridge = lazy("toolcharter_mcp_bridge.bridge")  # listing plugins does not need it
-    trusting = lazy("toolcharter_mcp_bridge.trusting")  # as above
+    trust_command = lazy("toolcharter_mcp_bridge.trust_command")  # as above
     wrap = lazy("toolcharter_mcp_bridge.wrap")  # as above
 
 
@@ -41,4 +41,4 @@ def discover_tools(profile: ProfileView) -> Discovery:
 @hookimpl
 def register_commands() -> "list[click.Command]":
     """The commands that this plugin adds to `toolcharter mcp`."""
-    return [wrap.wrap, wrap.unwrap, trusting.trust]
+    return [wrap.wrap, wrap.unwrap, trust_command.trust]

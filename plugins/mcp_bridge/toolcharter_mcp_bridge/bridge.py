@@ -22,21 +22,21 @@ from toolcharter import (
     hookimpl,
     is_secret_reference,
 )
-from toolcharter_mcp_bridge import seen
+from toolcharter_mcp_bridge import open_bridges
 from toolcharter_mcp_bridge.policy import BridgeReason, McpBridgePolicy
-from toolcharter_mcp_bridge.registered import LOOK_S, MESSAGES, Registered
-from toolcharter_mcp_bridge.schemas import UnusableSchema, usable
+from toolcharter_mcp_bridge.registered import MESSAGES, REFRESH_S, Registered
+from toolcharter_mcp_bridge.schemas import UnusableSchema, expand_schema
 from toolcharter_mcp_bridge.search import search_spec
 from toolcharter_mcp_bridge.server import Offer, Server, Unavailable
 from toolcharter_mcp_bridge.texts import full_name
-from toolcharter_mcp_bridge.tools import Shown, in_loop, spec_of
-from toolcharter_mcp_bridge.trust import Definition, TrustStore, difference
+from toolcharter_mcp_bridge.tools import ShownTool, in_loop, spec_of
+from toolcharter_mcp_bridge.trust import Definition, TrustStore, describe_change
 
 _CLOSING_S = 10.0
 """How long closing waits for programs to end, in seconds."""
-_ASKING_S = 8.0
+_LISTING_WAIT_S = 8.0
 """How long a check waits for a server to list its tools, in seconds: less than the gate waits for checks."""
-_MOST_ASKED = 1_000
+_MAX_ASKED = 1_000
 """How many unanswered questions are remembered."""
 
 
@@ -66,7 +66,7 @@ class Bridge:
         """Each tool's server and its name there, by the full name in lower case."""
         self._asked: OrderedDict[str, Definition | None] = OrderedDict()
         """The tool that a person was asked about, by call; None if calls with the same number asked about two tools."""
-        seen.note(self)
+        open_bridges.register_bridge(self)
 
     @property
     def trust(self) -> TrustStore | None:
@@ -89,8 +89,8 @@ class Bridge:
             if rt is not None and self._rt is None:
                 self._rt = rt
                 self._registered = Registered(rt.store) if self._own.registered else None
-                self._start(rt)
-            shown = list(self.all_shown())
+                self._start_loop(rt)
+            shown = list(self.shown_tools())
             self._names = {one.name.lower(): (one.server, one.offer.definition.name) for one in shown}
         specs = [spec_of(one, self._policy.servers[one.server], self._policy, self) for one in shown]
         if len(specs) > self._policy.search_above and rt is not None and rt.is_live:
@@ -107,12 +107,12 @@ class Bridge:
         """Whether a server has not listed its tools yet: the known tools may be incomplete, or from an earlier day."""
         return any(not one.has_settled.is_set() for one in self._servers.values())
 
-    def _known(self, server: str) -> Mapping[str, Definition]:
+    def _approved(self, server: str) -> Mapping[str, Definition]:
         """Return the approved tools of *server*, if its command or URL is still the approved one."""
         if self._trust is None:
             return dict[str, Definition]()
         identity = self._policy.servers[server].identity
-        return {name: one for name, one in self._trust.of(server).items() if one.identity == identity}
+        return {name: one for name, one in self._trust.approved(server).items() if one.identity == identity}
 
     def _notes(self) -> Iterator[str]:
         yield from self._left_out
@@ -121,41 +121,41 @@ class Bridge:
             if one.fault is not None:
                 yield f"{one.name}: {one.fault}"
 
-    def _start(self, rt: DiscoveryRuntime) -> None:
+    def _start_loop(self, rt: DiscoveryRuntime) -> None:
         names = [name for name, server in self._policy.servers.items() if server.enabled]
         if not names and self._registered is None:
             return
         self._loop = loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._live, args=(loop,), name="toolcharter-mcp-bridge", daemon=True)
+        self._thread = threading.Thread(target=self._run_loop, args=(loop,), name="toolcharter-mcp-bridge", daemon=True)
         self._thread.start()
 
         async def begin() -> None:
             for name in names:
-                self._open(name, rt)
+                self._add_server(name, rt)
             if self._registered is not None:
-                await self._look(self._registered, rt)
-                _keep(loop.create_task(self._watch(self._registered, rt)))
+                await self._sync_servers(self._registered, rt)
+                _hold_task(loop.create_task(self._watch_registered(self._registered, rt)))
 
         asyncio.run_coroutine_threadsafe(begin(), loop).result()
 
-    def _open(self, name: str, rt: DiscoveryRuntime) -> None:
+    def _add_server(self, name: str, rt: DiscoveryRuntime) -> None:
         """Keep a connection to a server from now on."""
-        self._servers[name] = server = Server(name, self._policy, rt, self._listed, rt.announce)
-        self._keeping[name] = task = asyncio.get_running_loop().create_task(server.keep())
-        _keep(task)
+        self._servers[name] = server = Server(name, self._policy, rt, self._on_listed, rt.announce)
+        self._keeping[name] = task = asyncio.get_running_loop().create_task(server.stay_connected())
+        _hold_task(task)
 
-    async def _watch(self, registered: Registered, rt: DiscoveryRuntime) -> None:
+    async def _watch_registered(self, registered: Registered, rt: DiscoveryRuntime) -> None:
         """Follow the registered servers. While the store cannot be read, known servers stay; grants do not."""
         seen = -1
         while True:
-            await asyncio.sleep(LOOK_S)
+            await asyncio.sleep(REFRESH_S)
             with suppress(StoreUnavailable):
                 change = await asyncio.to_thread(registered.last_change)
                 if change != seen:
-                    await self._look(registered, rt)
+                    await self._sync_servers(registered, rt)
                     seen = change
 
-    async def _look(self, registered: Registered, rt: DiscoveryRuntime) -> None:
+    async def _sync_servers(self, registered: Registered, rt: DiscoveryRuntime) -> None:
         """Bring the running servers in line with those that are registered now and those of the profile."""
         try:
             found, notes = await asyncio.to_thread(registered.servers)
@@ -183,63 +183,63 @@ class Bridge:
             del self._servers[name]
         for name in wanted.keys() - self._servers.keys():
             if wanted[name].enabled:
-                self._open(name, rt)
+                self._add_server(name, rt)
         rt.announce()
 
     @staticmethod
-    def _live(loop: asyncio.AbstractEventLoop) -> None:
+    def _run_loop(loop: asyncio.AbstractEventLoop) -> None:
         asyncio.set_event_loop(loop)
         try:
             loop.run_forever()
         finally:
             loop.close()
 
-    def _listed(self, server: Server) -> None:
+    def _on_listed(self, server: Server) -> None:
         """Trust each tool as it is first seen, if the profile says so; note which tools a registered server has."""
         if self._registered is not None and server.name not in self._own.servers:
             names = tuple(server.tools or ())
-            _keep(asyncio.get_running_loop().create_task(self._noted(self._registered, server.name, names)))
+            _hold_task(asyncio.get_running_loop().create_task(self._store_names(self._registered, server.name, names)))
         if self._policy.trust == "first" and self._trust is not None:
-            known = self._trust.of(server.name)
+            known = self._trust.approved(server.name)
             first = [offer.definition for name, offer in (server.tools or {}).items() if name not in known]
             if first:
                 self._trust.approve(server.name, *first)
 
     @staticmethod
-    async def _noted(registered: Registered, server: str, names: tuple[str, ...]) -> None:
+    async def _store_names(registered: Registered, server: str, names: tuple[str, ...]) -> None:
         with suppress(
             StoreUnavailable, StoreConflict
         ):  # The next listing notes them again; until then their names are not in the store.
             await asyncio.to_thread(registered.note_tools, server, names)
 
-    def all_shown(self) -> Iterator[Shown]:
+    def shown_tools(self) -> Iterator[ShownTool]:
         """Yield each tool as a person approved it, or as it is if no person has. Tools that are gone are left out."""
         for name, policy in self._policy.servers.items():
             if not policy.enabled:
                 continue
             server = self._servers.get(name)
             tools = None if server is None else server.tools
-            known = self._known(name)
+            known = self._approved(name)
             if tools is None:
-                approved = (_offer(definition, self._policy) for definition in known.values())
-                yield from (Shown(name, offer) for offer in approved if offer is not None)
+                approved = (_usable_offer(definition, self._policy) for definition in known.values())
+                yield from (ShownTool(name, offer) for offer in approved if offer is not None)
                 continue
             for own, offer in tools.items():
                 before = known.get(own)
-                shown = None if before is None or before == offer.definition else _offer(before, self._policy)
-                yield Shown(name, shown or offer)
+                shown = None if before is None or before == offer.definition else _usable_offer(before, self._policy)
+                yield ShownTool(name, shown or offer)
 
-    def open_to(self, caller: Caller) -> Iterator[Shown]:
+    def tools_for(self, caller: Caller) -> Iterator[ShownTool]:
         """Yield each tool that *caller* may use by its grants.
 
         Raises:
             StoreUnavailable: The grants cannot be read.
         """
-        for one in self.all_shown():
+        for one in self.shown_tools():
             if (
                 self._registered is None
                 or one.server in self._own.servers
-                or self._registered.objection(one.server, (one.offer.definition.name, one.name), caller) is None
+                or self._registered.refusal_for(one.server, (one.offer.definition.name, one.name), caller) is None
             ):
                 yield one
 
@@ -256,56 +256,56 @@ class Bridge:
         if found is None:
             return None
         if self._registered is not None and found[0] not in self._own.servers:
-            return self._granted(self._registered, found, call)
-        return self._agreed(found, call)
+            return self._check_grant(self._registered, found, call)
+        return self._check_approval(found, call)
 
-    async def _granted(self, registered: Registered, found: tuple[str, str], call: Call) -> Deny | Ask | None:
+    async def _check_grant(self, registered: Registered, found: tuple[str, str], call: Call) -> Deny | Ask | None:
         access = await registered.aaccess(found[0], call.caller)
         objection = access.objection(found[1], full_name(*found))
         if objection is not None:
             return Deny(objection, MESSAGES[objection].format(server=found[0]))
-        answer = self._agreed(found, call)
+        answer = self._check_approval(found, call)
         return await answer if isinstance(answer, Awaitable) else answer
 
-    def _agreed(self, found: tuple[str, str], call: Call) -> Ask | Awaitable[Ask | None] | None:
+    def _check_approval(self, found: tuple[str, str], call: Call) -> Ask | Awaitable[Ask | None] | None:
         server = self._servers.get(found[0])
         if server is None:
             return None
         if server.tools is None and not server.has_settled.is_set() and not call.dry_run:
-            return self._asking_later(server, found[1], call)
-        return self._asking(server, found[1], call)
+            return self._ask_once_listed(server, found[1], call)
+        return self._ask_if_unapproved(server, found[1], call)
 
-    async def _asking_later(self, server: Server, tool: str, call: Call) -> Ask | None:
-        await asyncio.to_thread(server.has_settled.wait, _ASKING_S)
-        return self._asking(server, tool, call)
+    async def _ask_once_listed(self, server: Server, tool: str, call: Call) -> Ask | None:
+        await asyncio.to_thread(server.has_settled.wait, _LISTING_WAIT_S)
+        return self._ask_if_unapproved(server, tool, call)
 
-    def _asking(self, server: Server, tool: str, call: Call) -> Ask | None:
+    def _ask_if_unapproved(self, server: Server, tool: str, call: Call) -> Ask | None:
         offer = server.offer_of(tool)
         if offer is None or self._trust is None:
             if not call.dry_run:
-                self._note(call.call_id, None)
+                self._remember_asked(call.call_id, None)
             return None
         definition = offer.definition
-        standing = self._trust.standing(server.name, definition)
+        standing = self._trust.state_of(server.name, definition)
         if standing == "approved":
             return None
         if not call.dry_run:
-            self._note(call.call_id, definition)
-        then = self._trust.of(server.name).get(tool)
+            self._remember_asked(call.call_id, definition)
+        then = self._trust.approved(server.name).get(tool)
         if standing == "new":
             what = f"No person has agreed to this tool of the MCP server {server.name!r} yet."
-            return Ask(BridgeReason.TOOL_NOT_APPROVED, f"{what}\n{difference(None, definition)}")
+            return Ask(BridgeReason.TOOL_NOT_APPROVED, f"{what}\n{describe_change(None, definition)}")
         what = f"This tool of the MCP server {server.name!r} has changed since a person agreed to it."
-        return Ask(BridgeReason.TOOL_CHANGED, f"{what}\n{difference(then, definition)}")
+        return Ask(BridgeReason.TOOL_CHANGED, f"{what}\n{describe_change(then, definition)}")
 
-    def _note(self, call_id: str, definition: Definition | None) -> None:
+    def _remember_asked(self, call_id: str, definition: Definition | None) -> None:
         """Keep which tool a person is asked about.
 
         Hosts choose the calls' numbers: an answer about one tool must not count for another tool with the same number.
         """
         with self._lock:
             self._asked[call_id] = definition if self._asked.get(call_id, definition) == definition else None
-            while len(self._asked) > _MOST_ASKED:
+            while len(self._asked) > _MAX_ASKED:
                 self._asked.popitem(last=False)
 
     def admit(self, server: str, tool: str, call_id: str) -> str | None:
@@ -316,7 +316,7 @@ class Bridge:
         """
         asked = self._asked.pop(call_id, None)
         offer = self._servers[server].offer_of(tool) if server in self._servers else None
-        if offer is None or self._trust is None or self._trust.standing(server, offer.definition) == "approved":
+        if offer is None or self._trust is None or self._trust.state_of(server, offer.definition) == "approved":
             return None
         if asked == offer.definition:
             self._trust.approve(server, offer.definition)
@@ -347,16 +347,16 @@ class Bridge:
                 raise Denied(objection, MESSAGES[objection].format(server=server))
             limit = None if access.agent is None else access.agent.config_overrides.get("timeout_s")
         async with asyncio.timeout(limit):
-            return await in_loop(self._loop, lambda: self._called(found, tool, args))
+            return await in_loop(self._loop, lambda: self._call_in_loop(found, tool, args))
 
-    async def _called(self, server: Server, tool: str, args: Mapping[str, Any]) -> Mapping[str, Any]:
+    async def _call_in_loop(self, server: Server, tool: str, args: Mapping[str, Any]) -> Mapping[str, Any]:
         """Make the call in the bridge's event loop. A tool that has changed while the call waited does not run."""
 
         def require_same() -> None:
             offer = server.offer_of(tool)
             if offer is None:
                 raise KeyError(tool)
-            if self._trust is None or self._trust.standing(server.name, offer.definition) != "approved":
+            if self._trust is None or self._trust.state_of(server.name, offer.definition) != "approved":
                 raise Unavailable("It now has another tool of this name, and a person has to agree to it first.")
 
         return await server.call(tool, args, require_same)
@@ -378,14 +378,14 @@ class Bridge:
         self._thread.join(_CLOSING_S)
 
 
-def _offer(definition: Definition, policy: McpBridgePolicy) -> Offer | None:
+def _usable_offer(definition: Definition, policy: McpBridgePolicy) -> Offer | None:
     try:
-        return Offer(definition, usable(definition.schema, policy.max_schema_bytes))
+        return Offer(definition, expand_schema(definition.schema, policy.max_schema_bytes))
     except UnusableSchema:
         return None
 
 
-def _keep(task: "asyncio.Task[None]") -> None:
+def _hold_task(task: "asyncio.Task[None]") -> None:
     _tasks.add(task)
     task.add_done_callback(_tasks.discard)
 

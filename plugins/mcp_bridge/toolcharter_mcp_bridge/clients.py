@@ -41,13 +41,13 @@ class Client(NamedTuple):
     read: Callable[[Mapping[str, Any]], Entry]
     write: Callable[[tuple[str, ...], Mapping[str, str]], dict[str, Any]]
 
-    def found(self, project: Path, home: Path) -> Path | None:
+    def find_settings(self, project: Path, home: Path) -> Path | None:
         """Return the first of its settings files that exists."""
         places = (home / name[2:] if name.startswith("~/") else project / name for name in self.files)
         return next((place for place in places if place.is_file()), None)
 
 
-def reference(value: str) -> tuple[str, str] | None:
+def split_reference(value: str) -> tuple[str, str] | None:
     """Split a value into a literal prefix and the variable that it refers to; None if it has no such form."""
     found = _REFERENCE.search(value)
     if found is None or found.end() != len(value) or "$" in value[: found.start()]:

@@ -17,7 +17,7 @@ import orjson
 
 from toolcharter import Denied, DiscoveryRuntime, HttpLimits, ToolError
 from toolcharter_mcp_bridge.policy import ServerPolicy
-from toolcharter_mcp_bridge.stdio import resolved
+from toolcharter_mcp_bridge.stdio import resolve_secrets
 from toolcharter_mcp_bridge.wire import MODERN, ConnectionLost, Session
 
 _JSON: Final = "application/json"
@@ -26,7 +26,7 @@ _LONGEST_S: Final = 3600.0
 """How long one stream may last, in seconds; then it is opened again."""
 _SESSION: Final = "mcp-session-id"
 _NOT_FOUND: Final = 404
-_AGAIN_S: Final = 5.0
+_RETRY_PAUSE_S: Final = 5.0
 """The wait before the stream of notifications is opened again, in seconds."""
 _FAILURES = (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, Denied, ToolError, OSError)
 
@@ -47,12 +47,12 @@ class HttpLink:
 
     async def send(self, message: Mapping[str, Any]) -> None:
         """Post one message; a separate task reads the answer."""
-        self._go(self._post(message))
+        self._start_task(self._post(message))
         if message.get("method") == "notifications/initialized" and not self._listens:
             self._listens = True
-            self._go(self._listen())
+            self._start_task(self._listen())
 
-    def _go(self, work: Coroutine[Any, Any, None]) -> None:
+    def _start_task(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -75,20 +75,20 @@ class HttpLink:
             headers = self._headers(message)
             async with self._client.stream("POST", self._url, content=orjson.dumps(message), headers=headers) as answer:
                 if answer.status_code == _NOT_FOUND and self._id is not None:
-                    self._session.lose("The server has ended the session.")
+                    self._session.mark_lost("The server has ended the session.")
                     return
                 if not answer.is_success:
-                    await self._refused(number, answer)
+                    await self._handle_error(number, answer)
                     return
                 if message.get("method") == "initialize":
                     self._id = answer.headers.get(_SESSION)
                 await self._read(answer)
         except (*_FAILURES, ConnectionLost) as error:
-            self._session.fail(number, ConnectionLost(_said(error)))
+            self._session.fail(number, ConnectionLost(_describe_error(error)))
             return
         self._session.fail(number, ConnectionLost("The server ended its answer without a message."))
 
-    async def _refused(self, number: object, answer: httpx.Response) -> None:
+    async def _handle_error(self, number: object, answer: httpx.Response) -> None:
         """Handle an error status; the body may hold a JSON-RPC error."""
         if answer.headers.get("content-type", "").startswith(_JSON):
             self._session.feed(await answer.aread())
@@ -112,11 +112,11 @@ class HttpLink:
                     if not answer.is_success:
                         return
                     await self._read(answer)
-            await asyncio.sleep(_AGAIN_S)
+            await asyncio.sleep(_RETRY_PAUSE_S)
 
     async def close(self) -> None:
         """End the session, and every request under way."""
-        await _ended(self._tasks)
+        await _cancel_all(self._tasks)
         if self._id is not None:
             with suppress(*_FAILURES, TimeoutError):
                 async with asyncio.timeout(2):
@@ -144,7 +144,7 @@ class SseLink:
         try:
             answer = await self._client.post(place, content=orjson.dumps(message), headers={"content-type": _JSON})
         except _FAILURES as error:
-            raise ConnectionLost(_said(error)) from error
+            raise ConnectionLost(_describe_error(error)) from error
         if not answer.is_success:
             raise ConnectionLost(f"The server answered with status {answer.status_code}.")
 
@@ -157,20 +157,20 @@ class SseLink:
                     return
                 async for event, data in events_of(answer, self._max_bytes):
                     if event == "endpoint":
-                        self._go_to(data)
+                        self._set_post_url(data)
                     elif event == "message" and data:
                         self._session.feed(data)
         except _FAILURES as error:
-            why = _said(error)
+            why = _describe_error(error)
         except ConnectionLost as error:
             why = str(error)
         finally:
-            self._session.lose(why)
+            self._session.mark_lost(why)
             if not self._place.done():
                 self._place.set_exception(ConnectionLost(why))
                 self._place.exception()  # Retrieved here: perhaps no sender waits for it.
 
-    def _go_to(self, place: str) -> None:
+    def _set_post_url(self, place: str) -> None:
         here, there = urlsplit(self._url), urlsplit(found := urljoin(self._url, place))
         if (here.scheme, here.netloc) != (there.scheme, there.netloc):
             raise ConnectionLost("The server wants messages to be sent to another host.")
@@ -179,7 +179,7 @@ class SseLink:
 
     async def close(self) -> None:
         """End the stream."""
-        await _ended(self._tasks)
+        await _cancel_all(self._tasks)
         await self._client.aclose()
 
 
@@ -191,7 +191,7 @@ async def open_http(session: Session, policy: ServerPolicy, rt: DiscoveryRuntime
             guard refuses the policy.
     """
     limits = HttpLimits(timeout_s=_LONGEST_S, max_bytes=4 * max_bytes)
-    headers = await asyncio.to_thread(resolved, policy.headers, rt)
+    headers = await asyncio.to_thread(resolve_secrets, policy.headers, rt)
     try:
         client = httpx.AsyncClient(
             transport=rt.transport(policy.reach, limits=limits),
@@ -238,13 +238,13 @@ async def _lines(answer: httpx.Response, max_bytes: int) -> AsyncIterator[str]:
             raise ConnectionLost(f"It sent a message of more than {max_bytes} bytes.")
 
 
-async def _ended(tasks: set[asyncio.Task[None]]) -> None:
+async def _cancel_all(tasks: set[asyncio.Task[None]]) -> None:
     for task in (left := list(tasks)):
         task.cancel()
     await asyncio.gather(*left, return_exceptions=True)
 
 
-def _said(error: Exception) -> str:
+def _describe_error(error: Exception) -> str:
     """Say what went wrong, without text that a server could have chosen."""
     if isinstance(error, ConnectionLost):
         return str(error)

@@ -108,12 +108,12 @@ class ServerPolicy(ToolPolicy):
     @property
     def identity(self) -> str:
         """The command or URL with its variables or headers, without any secret value."""
-        given = [f"{name}={_named(value)}" for name, value in sorted((self.env or self.headers).items())]
+        given = [f"{name}={_storable_value(value)}" for name, value in sorted((self.env or self.headers).items())]
         where = (self.url,) if self.url is not None else (self.command or "", *self.args)
         return "\0".join((self.kind, *map(str, where), "", *given))
 
 
-def _named(value: str | Secret) -> str:
+def _storable_value(value: str | Secret) -> str:
     """Return a value as it is kept and shown: a reference, or the hash of a text, which may be a secret as well."""
     if isinstance(value, str) and is_secret_reference(value):
         return value

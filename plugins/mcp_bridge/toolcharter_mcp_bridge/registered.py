@@ -21,9 +21,9 @@ from toolcharter import (
 from toolcharter_mcp_bridge.policy import ServerPolicy
 from toolcharter_mcp_bridge.texts import full_name
 
-LOOK_S = 1.0
+REFRESH_S = 1.0
 """How old the knowledge of the store may be, in seconds."""
-_MOST_KEPT = 10_000
+_MAX_CACHED = 10_000
 """The maximum number of cached grants."""
 
 
@@ -34,22 +34,22 @@ class Registered:
         self._store = store
         self._lock = threading.Lock()
         self._change = -1
-        self._looked = -LOOK_S
-        self._known: dict[tuple[str, str, str], McpAccess] = {}
+        self._read_at = -REFRESH_S
+        self._cached: dict[tuple[str, str, str], McpAccess] = {}
         """The cached access by server, agent and user; only access that opens the server is cached."""
 
     def last_change(self) -> int:
-        """Return the number of the store's latest change, at most `LOOK_S` old. A new change empties the cache.
+        """Return the number of the store's latest change, at most `REFRESH_S` old. A new change empties the cache.
 
         Raises:
             StoreUnavailable: The store cannot be read.
         """
         with self._lock:
-            if monotonic() - self._looked >= LOOK_S:
+            if monotonic() - self._read_at >= REFRESH_S:
                 change = self._store.last_change()
                 if change != self._change:
-                    self._known.clear()
-                self._change, self._looked = change, monotonic()
+                    self._cached.clear()
+                self._change, self._read_at = change, monotonic()
             return self._change
 
     def servers(self) -> tuple[dict[str, ServerPolicy], tuple[str, ...]]:
@@ -88,7 +88,7 @@ class Registered:
 
     async def aaccess(self, server: str, caller: Caller) -> McpAccess:
         """Return `access` from asynchronous code: from the cache at once, or else from the store in another thread."""
-        known = self._known.get(_key(server, caller)) if monotonic() - self._looked < LOOK_S else None
+        known = self._cached.get(_key(server, caller)) if monotonic() - self._read_at < REFRESH_S else None
         return known if known is not None else await asyncio.to_thread(self.access, server, caller)
 
     def access(self, server: str, caller: Caller) -> McpAccess:
@@ -99,7 +99,7 @@ class Registered:
         """
         key = _, agent, user = _key(server, caller)
         change = self.last_change()
-        known = self._known.get(key)
+        known = self._cached.get(key)
         if known is not None:
             return known
         record = self._store.get(McpServerRecord, server)
@@ -111,11 +111,11 @@ class Registered:
             None if of_user is None else of_user.record,
         )
         with self._lock:
-            if access.objection() is None and change == self._change and len(self._known) < _MOST_KEPT:
-                self._known[key] = access
+            if access.objection() is None and change == self._change and len(self._cached) < _MAX_CACHED:
+                self._cached[key] = access
         return access
 
-    def objection(self, server: str, names: tuple[str, ...], caller: Caller) -> McpAccessReason | None:
+    def refusal_for(self, server: str, names: tuple[str, ...], caller: Caller) -> McpAccessReason | None:
         """Return why *caller* may not use a tool that has *names*; None if it may.
 
         Raises:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from toolcharter import Caller, ToolPolicy, ToolRuntime, ToolSpec
-from toolcharter_mcp_bridge.tools import Shown
+from toolcharter_mcp_bridge.tools import ShownTool
 
 NAME = "mcp_search"
 _MOST_FOUND = 10
@@ -31,7 +31,7 @@ _SCHEMA = {
 class Catalog(Protocol):
     """The part of the bridge that the search needs."""
 
-    def open_to(self, caller: Caller) -> Iterable[Shown]:
+    def tools_for(self, caller: Caller) -> Iterable[ShownTool]:
         """Return every tool that *caller* may use by its grants."""
         ...
 
@@ -47,7 +47,7 @@ def search_spec(count: int, catalog: Catalog) -> ToolSpec[ToolPolicy]:
         def mcp_search(query: str) -> str:
             ctx = rt.start(NAME, query=query)
             ctx.policy_passed()
-            found = best(query, catalog.open_to(rt.caller))
+            found = rank_tools(query, catalog.tools_for(rt.caller))
             if not found:
                 return ctx.ok("No tool matches. Try other words.", data={"tools": []})
             catalog.offer(shown.name for shown in found)
@@ -72,11 +72,11 @@ def search_spec(count: int, catalog: Catalog) -> ToolSpec[ToolPolicy]:
     )
 
 
-def best(query: str, tools: Iterable[Shown]) -> list[Shown]:
+def rank_tools(query: str, tools: Iterable[ShownTool]) -> list[ShownTool]:
     """Return the matching tools, best first. Words in names count more than words in descriptions."""
     words = set(_WORD.findall(query.lower()))
 
-    def score(one: Shown) -> int:
+    def score(one: ShownTool) -> int:
         name, said = one.name.lower(), set(_WORD.findall(one.offer.definition.description.lower()))
         return sum(3 * (word in name) + (word in said) for word in words)
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolcharter import DiscoveryRuntime, lazy
 from toolcharter_mcp_bridge.policy import McpBridgePolicy
-from toolcharter_mcp_bridge.schemas import UnusableSchema, usable
+from toolcharter_mcp_bridge.schemas import UnusableSchema, expand_schema
 from toolcharter_mcp_bridge.stdio import StdioLink, open_stdio
-from toolcharter_mcp_bridge.texts import ambiguous, full_name, is_granted, plain
+from toolcharter_mcp_bridge.texts import find_ambiguous, full_name, is_granted, visible_text
 from toolcharter_mcp_bridge.trust import Definition
 from toolcharter_mcp_bridge.wire import ConnectionLost, ServerError, Session
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 else:
     http = lazy("toolcharter_mcp_bridge.http")  # servers that are programs need no HTTP
 
-_MOST_PAGES = 50
+_MAX_PAGES = 50
 """The maximum number of pages in one listing of tools."""
 _LONGEST_NAME = 128
 """The longest name of a tool, in characters."""
@@ -77,16 +77,16 @@ class Server:
         self._is_ready = asyncio.Event()
         self._wake = asyncio.Event()
 
-    async def keep(self) -> None:
+    async def stay_connected(self) -> None:
         """Connect, and reconnect after each loss, until cancelled."""
         attempt = 0
         while True:
             began = monotonic()
             try:
-                await self._connected()
+                await self._connect_once()
             except (ConnectionLost, ServerError, TimeoutError) as error:
                 late = f"It did not start and list its tools in {self.policy.connect_timeout_s:g} s."
-                self._lose(late if isinstance(error, TimeoutError) else plain(str(error), 300))
+                self._lose(late if isinstance(error, TimeoutError) else visible_text(str(error), 300))
             if monotonic() - began > self._bridge.max_backoff_s:
                 attempt = 0
             attempt += 1
@@ -102,50 +102,50 @@ class Server:
 
     def _lose(self, why: str) -> None:
         self.fault = why
-        self._settle()
+        self._mark_settled()
 
-    def _settle(self) -> None:
+    def _mark_settled(self) -> None:
         if not self.has_settled.is_set():
             self.has_settled.set()
             self._on_change()
 
-    async def _connected(self) -> None:
+    async def _connect_once(self) -> None:
         """Open one connection, and watch over it until it ends."""
         session = Session()
         link = None
         try:
             async with asyncio.timeout(self.policy.connect_timeout_s):
                 link = await self._open(session)
-                await session.greet()
+                await session.initialize()
                 await self._list(session)
             self._session, self.fault = session, None
             self.connections += 1
             self._is_ready.set()
-            self._settle()
-            await self._attend(session)
+            self._mark_settled()
+            await self._watch_connection(session)
         finally:
             self._session = None
             self._is_ready.clear()
-            session.lose("The connection was closed.")
+            session.mark_lost("The connection was closed.")
             if link is not None:
                 await asyncio.shield(link.close())
 
     async def _open(self, session: Session) -> Any:
         limit = self._bridge.max_message_bytes
         if self.policy.kind == "stdio":
-            return await self._started(session, limit)
+            return await self._start_program(session, limit)
         return await http.open_http(session, self.policy, self._rt, limit)
 
-    async def _started(self, session: Session, limit: int) -> StdioLink:
+    async def _start_program(self, session: Session, limit: int) -> StdioLink:
         """Start the server's program and return the link to it. A program that starts too late is ended again."""
         starting = asyncio.ensure_future(open_stdio(session, self.policy, self._rt, limit))
         try:
             return await asyncio.shield(starting)
         except asyncio.CancelledError:
-            starting.add_done_callback(_close_late)
+            starting.add_done_callback(_close_when_started)
             raise
 
-    async def _attend(self, session: Session) -> None:
+    async def _watch_connection(self, session: Session) -> None:
         """Watch over a connection until it is lost.
 
         Raises:
@@ -182,7 +182,9 @@ class Server:
             async with asyncio.timeout(self.policy.connect_timeout_s):
                 await self._list(session)
         except ServerError as error:
-            self.notes = (f"{self.name}: the tools are as they were; listing them failed: {plain(str(error), 300)}",)
+            self.notes = (
+                f"{self.name}: the tools are as they were; listing them failed: {visible_text(str(error), 300)}",
+            )
         except TimeoutError:
             raise ConnectionLost("It does not list its tools any more.") from None
 
@@ -190,7 +192,7 @@ class Server:
         """List the server's tools."""
         listed = list[Any]()
         page: dict[str, Any] = {}
-        for _ in range(_MOST_PAGES if session.has_tools else 0):
+        for _ in range(_MAX_PAGES if session.has_tools else 0):
             answer = await session.request("tools/list", page)
             tools = answer.get("tools")
             if not isinstance(tools, list):
@@ -202,23 +204,23 @@ class Server:
             page = {"cursor": cursor}
         notes = list[str]()
         before = self.tools
-        self.tools = dict(self._offered(session, listed, notes))
+        self.tools = dict(self._usable_tools(session, listed, notes))
         self.notes = tuple(notes[:100])
         self._on_listed(self)
         if self.has_settled.is_set() and before != self.tools:
             self._on_change()
 
-    def _offered(self, session: Session, listed: list[Any], notes: list[str]) -> Iterator[tuple[str, Offer]]:
+    def _usable_tools(self, session: Session, listed: list[Any], notes: list[str]) -> Iterator[tuple[str, Offer]]:
         """Yield the usable tools of a listing; add to *notes* why others are left out."""
         sound = [tool for tool in listed if isinstance(tool, dict) and _is_name(tool.get("name"))]
         if len(sound) < len(listed):
             notes.append(f"{self.name}: {len(listed) - len(sound)} tools have no usable name.")
         names = [tool["name"] for tool in sound]
-        doubled = ambiguous(self.name, names)
+        doubled = find_ambiguous(self.name, names)
         size = count = 0
         for tool in sound:
             name = tool["name"]
-            shown = plain(name, _LONGEST_NAME)
+            shown = visible_text(name, _LONGEST_NAME)
             if not is_granted(self.name, name, self.policy.allow, self.policy.deny):
                 continue
             if name in doubled:
@@ -228,7 +230,7 @@ class Server:
                 notes.append(f"{self.name}: tools beyond max_tools ({self._bridge.max_tools}) are left out.")
                 return
             try:
-                parameters = usable(tool.get("inputSchema"), self._bridge.max_schema_bytes)
+                parameters = expand_schema(tool.get("inputSchema"), self._bridge.max_schema_bytes)
             except UnusableSchema as error:
                 notes.append(f"{self.name}: {shown!r} is left out: {error}.")
                 continue
@@ -245,9 +247,9 @@ class Server:
         known = hints if isinstance(hints, dict) else {}
         return Definition(
             self.policy.identity,
-            plain(" ".join(session.server), 200),
+            visible_text(" ".join(session.server), 200),
             tool["name"],
-            plain(tool.get("description"), self._bridge.max_description_chars),
+            visible_text(tool.get("description"), self._bridge.max_description_chars),
             tool["inputSchema"],
             {hint: known[hint] for hint in _HINTS if isinstance(known.get(hint), bool)},
         )
@@ -296,7 +298,7 @@ class Unavailable(Exception):
     """A server cannot be used now; the text says why."""
 
 
-def _close_late(starting: "asyncio.Future[StdioLink]") -> None:
+def _close_when_started(starting: "asyncio.Future[StdioLink]") -> None:
     if not starting.cancelled() and starting.exception() is None:
         task = asyncio.ensure_future(starting.result().close())
         _closing.add(task)

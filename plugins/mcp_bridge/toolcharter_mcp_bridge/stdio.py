@@ -13,13 +13,13 @@ from toolcharter_mcp_bridge.policy import Secret, ServerPolicy
 from toolcharter_mcp_bridge.wire import ConnectionLost, Session
 
 _PIECE = 65_536
-_LAST_WORDS_S = 1.0
+_FINAL_READ_S = 1.0
 """How long a program that has closed its output may take to end, in seconds."""
 _PAUSE_S = 0.005
 """The wait before another attempt to write to a full pipe, in seconds."""
 
 
-def resolved(values: Mapping[str, str | Secret], rt: DiscoveryRuntime) -> dict[str, str]:
+def resolve_secrets(values: Mapping[str, str | Secret], rt: DiscoveryRuntime) -> dict[str, str]:
     """Replace references by their values from the gate's environment or the store. The values are masked from then on.
 
     Raises:
@@ -80,17 +80,17 @@ class StdioLink:
             if line.strip():
                 self._session.feed(line)
         if len(self._rest) > self._max_bytes or any(len(line) > self._max_bytes for line in lines):
-            self._session.lose(f"It sent a message of more than {self._max_bytes} bytes.")
+            self._session.mark_lost(f"It sent a message of more than {self._max_bytes} bytes.")
         if self._session.lost.done():
             self._stop()
 
     async def _end(self) -> None:
-        code = await asyncio.to_thread(self._running.wait, _LAST_WORDS_S)
+        code = await asyncio.to_thread(self._running.wait, _FINAL_READ_S)
         if (lost := self._running.lost) is not None:
-            self._session.lose(f"{lost.reason}: {lost.message}")
+            self._session.mark_lost(f"{lost.reason}: {lost.message}")
             return
         ended = "closed its output" if code is None else f"ended with status {code}"
-        self._session.lose(f"The program {ended}. Run it by hand to see what it says.")
+        self._session.mark_lost(f"The program {ended}. Run it by hand to see what it says.")
 
     def _stop(self) -> None:
         with suppress(OSError, ValueError):
@@ -110,7 +110,7 @@ async def open_stdio(session: Session, policy: ServerPolicy, rt: DiscoveryRuntim
     Raises:
         ConnectionLost: The program cannot be started.
     """
-    env = await asyncio.to_thread(resolved, policy.env, rt)
+    env = await asyncio.to_thread(resolve_secrets, policy.env, rt)
     argv = (policy.command or "", *policy.args)
 
     def start() -> Running:

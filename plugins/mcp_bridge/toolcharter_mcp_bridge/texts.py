@@ -20,7 +20,7 @@ def full_name(server: str, tool: str) -> str:
     return f"{name[: _LONGEST - _DIGITS - 1]}_{sha256(tool.encode(errors='replace')).hexdigest()[:_DIGITS]}"
 
 
-def ambiguous(server: str, tools: Iterable[str]) -> frozenset[str]:
+def find_ambiguous(server: str, tools: Iterable[str]) -> frozenset[str]:
     """Return the tools that share their full name with another tool: a call could mean either."""
     tools = tuple(tools)
     seen = Counter(full_name(server, tool).lower() for tool in tools)
@@ -33,7 +33,7 @@ def is_granted(server: str, tool: str, allow: Iterable[str] | None, deny: Iterab
     return names.isdisjoint(deny) and (allow is None or not names.isdisjoint(allow))
 
 
-def plain(text: object, most: int) -> str:
+def visible_text(text: object, most: int) -> str:
     """Return *text* without characters that models read but people do not see, cut to *most* characters.
 
     These are control characters, directions, tags and characters of zero width.
@@ -44,7 +44,7 @@ def plain(text: object, most: int) -> str:
     return seen if len(seen) <= most else f"{seen[:most]}…"
 
 
-def marked(server: str, text: str) -> str:
+def fence_text(server: str, text: str) -> str:
     """Put *text* between two lines that name its server. The text cannot contain such a line itself."""
     frame = f"mcp output of {server!r}"
     inner = text.replace("<<<", "< < <").replace(">>>", "> > >")

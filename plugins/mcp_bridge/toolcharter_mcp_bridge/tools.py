@@ -12,11 +12,11 @@ import orjson
 from toolcharter import Caller, Reason, ToolContext, ToolPolicy, ToolRuntime, ToolSpec
 from toolcharter_mcp_bridge.policy import BridgeReason, McpBridgePolicy, ServerPolicy
 from toolcharter_mcp_bridge.server import Offer, Unavailable
-from toolcharter_mcp_bridge.texts import full_name, marked, plain
+from toolcharter_mcp_bridge.texts import fence_text, full_name, visible_text
 from toolcharter_mcp_bridge.wire import ConnectionLost, ServerError
 
 _LONGEST_MESSAGE = 2_000
-_MOST_PARTS = 1_000
+_MAX_PARTS = 1_000
 """The maximum number of parts of a result that are read."""
 
 
@@ -32,7 +32,7 @@ class Servers(Protocol):
         ...
 
 
-class Shown(NamedTuple):
+class ShownTool(NamedTuple):
     """A tool as agents see it: the definition that a person approved last, or else the server's current one."""
 
     server: str
@@ -44,7 +44,7 @@ class Shown(NamedTuple):
         return full_name(self.server, self.offer.definition.name)
 
 
-def spec_of(shown: Shown, server: ServerPolicy, bridge: McpBridgePolicy, servers: Servers) -> ToolSpec[ToolPolicy]:
+def spec_of(shown: ShownTool, server: ServerPolicy, bridge: McpBridgePolicy, servers: Servers) -> ToolSpec[ToolPolicy]:
     """Return the spec of a tool."""
     definition = shown.offer.definition
 
@@ -84,12 +84,12 @@ async def _run(tool: _Tool, **args: Any) -> str:
     try:
         answer = await tool.servers.send(tool.server, tool.name, args, tool.rt.caller)
     except ServerError as error:
-        return ctx.error(_framed(tool, plain(str(error), _LONGEST_MESSAGE)), reason=BridgeReason.SERVER_ERROR)
+        return ctx.error(_fence(tool, visible_text(str(error), _LONGEST_MESSAGE)), reason=BridgeReason.SERVER_ERROR)
     except (KeyError, Unavailable, ConnectionLost, TimeoutError) as error:
         reason, said = _FAILURES[type(error)]
         retryable = reason in {BridgeReason.SERVER_UNAVAILABLE, Reason.TIMED_OUT}
         return ctx.error(said.format(repr(tool.server), error), reason=reason, retryable=retryable)
-    return _answered(tool, ctx, answer)
+    return _to_result(tool, ctx, answer)
 
 
 _FAILURES: dict[type[Exception], tuple[str, str]] = {
@@ -103,42 +103,42 @@ _FAILURES: dict[type[Exception], tuple[str, str]] = {
 }
 
 
-def _answered(tool: _Tool, ctx: ToolContext, answer: Mapping[str, Any]) -> str:
+def _to_result(tool: _Tool, ctx: ToolContext, answer: Mapping[str, Any]) -> str:
     if "inputRequests" in answer or answer.get("resultType") == "input_required":
         message = f"The server {tool.server!r} asks for input before it answers, which the bridge does not support."
         return ctx.error(message, reason=BridgeReason.INPUT_REQUIRED)
-    text, truncated, data = readable(answer, tool.bridge.max_output_chars)
+    text, truncated, data = answer_text(answer, tool.bridge.max_output_chars)
     if answer.get("isError") is True:
-        return ctx.error(_framed(tool, text), reason=Reason.TOOL_ERROR, truncated=truncated)
-    return ctx.ok(_framed(tool, text), data=data, truncated=truncated)
+        return ctx.error(_fence(tool, text), reason=Reason.TOOL_ERROR, truncated=truncated)
+    return ctx.ok(_fence(tool, text), data=data, truncated=truncated)
 
 
-def _framed(tool: _Tool, text: str) -> str:
-    return marked(tool.server, text) if tool.bridge.mark_output else text
+def _fence(tool: _Tool, text: str) -> str:
+    return fence_text(tool.server, text) if tool.bridge.mark_output else text
 
 
-def readable(answer: Mapping[str, Any], most: int) -> tuple[str, bool, Any]:
+def answer_text(answer: Mapping[str, Any], most: int) -> tuple[str, bool, Any]:
     """Return a result's parts as one text; whether text is missing; and the structured form, if there is one."""
     content = answer.get("content")
     parts = content if isinstance(content, list) else []
-    text = "\n".join(_part(part) for part in parts[:_MOST_PARTS])
-    return text[:most], len(text) > most or len(parts) > _MOST_PARTS, _data(answer, most)
+    text = "\n".join(_part(part) for part in parts[:_MAX_PARTS])
+    return text[:most], len(text) > most or len(parts) > _MAX_PARTS, _data(answer, most)
 
 
 def _part(part: object) -> str:
     if not isinstance(part, dict):
         return "[unreadable]"
-    kind = plain(part.get("type"), 20)
+    kind = visible_text(part.get("type"), 20)
     if kind == "text" and isinstance(part.get("text"), str):
         return str(part["text"])
     resource = part.get("resource")
     if kind == "resource" and isinstance(resource, dict) and isinstance(resource.get("text"), str):
         return str(resource["text"])
     if kind == "resource_link":
-        return f"[resource {plain(part.get('name'), 200)}: {plain(part.get('uri'), 500)}]"
+        return f"[resource {visible_text(part.get('name'), 200)}: {visible_text(part.get('uri'), 500)}]"
     data = part.get("data", resource.get("blob") if isinstance(resource, dict) else None)
     size = len(data) * 3 // 4 if isinstance(data, str) else 0
-    return f"[{kind or 'unknown'} {plain(part.get('mimeType'), 100)}, {size} bytes: left out]"
+    return f"[{kind or 'unknown'} {visible_text(part.get('mimeType'), 100)}, {size} bytes: left out]"
 
 
 def _data(answer: Mapping[str, Any], most: int) -> Any:

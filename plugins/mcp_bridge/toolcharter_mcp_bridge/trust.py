@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 
 from toolcharter import StateFolder, UnsafeState, state_path
 
-Standing = Literal["approved", "new", "changed"]
+TrustState = Literal["approved", "new", "changed"]
 
 
 class Definition(NamedTuple):
@@ -34,10 +34,10 @@ class Definition(NamedTuple):
     @property
     def hash(self) -> str:
         """The SHA-256 of the whole definition."""
-        return sha256(_written(self).encode(errors="surrogatepass")).hexdigest()
+        return sha256(_canonical(self).encode(errors="surrogatepass")).hexdigest()
 
 
-def _written(one: Definition) -> str:
+def _canonical(one: Definition) -> str:
     return json.dumps(one, sort_keys=True, separators=(",", ":"))
 
 
@@ -51,16 +51,16 @@ class TrustStore:
         self._known: dict[str, dict[str, Definition]] = {}
         self._lock = Lock()
 
-    def of(self, server: str) -> Mapping[str, Definition]:
+    def approved(self, server: str) -> Mapping[str, Definition]:
         """Return the approved tools of *server*, by the server's own names."""
         with self._lock:
             if server not in self._known:
                 self._known[server] = self._read(server)
             return dict(self._known[server])
 
-    def standing(self, server: str, found: Definition) -> Standing:
+    def state_of(self, server: str, found: Definition) -> TrustState:
         """Return whether a tool is approved, new, or changed since its approval."""
-        known = self.of(server).get(found.name)
+        known = self.approved(server).get(found.name)
         if known is None:
             return "new"
         return "approved" if known.hash == found.hash else "changed"
@@ -117,15 +117,15 @@ def _is_sound(one: Definition) -> bool:
     return all(isinstance(text, str) for text in texts) and isinstance(one.schema, dict) and isinstance(one.hints, dict)
 
 
-def difference(then: Definition | None, now: Definition) -> str:
+def describe_change(approved: Definition | None, current: Definition) -> str:
     """Describe what a person agrees to: all that a model reads of a new tool, or all changes as lines with `-` and `+`.
 
     Nothing is cut, since the missing part could be the dangerous one. The size of schemas and descriptions is bounded.
     """
-    if then is None:
-        return "\n".join((f"{now.name}: {now.description or 'no description'}", *_texts(now.schema, ())))
+    if approved is None:
+        return "\n".join((f"{current.name}: {current.description or 'no description'}", *_texts(current.schema, ())))
     said = list[str]()
-    for field, before, after in zip(Definition._fields, map(_lines, then), map(_lines, now), strict=True):
+    for field, before, after in zip(Definition._fields, map(_lines, approved), map(_lines, current), strict=True):
         if before != after:
             said += [f"{field.replace('identity', 'command or url')}:", *_changes(before, after)]
     return "\n".join(said)
@@ -146,11 +146,13 @@ def _changes(before: list[str], after: list[str]) -> list[str]:
     """Return the lines that are gone and the lines that are new, in linear time: a server chooses the lines."""
     gone, new = Counter(before), Counter(after)
     gone, new = gone - new, new - gone
-    marked = [f"- {line}" for line in before if _took(gone, line)] + [f"+ {line}" for line in after if _took(new, line)]
+    marked = [f"- {line}" for line in before if _take_line(gone, line)] + [
+        f"+ {line}" for line in after if _take_line(new, line)
+    ]
     return marked or ["the same lines in another order"]
 
 
-def _took(left: Counter[str], line: str) -> bool:
+def _take_line(left: Counter[str], line: str) -> bool:
     left[line] -= 1
     return left[line] >= 0
 

@@ -18,14 +18,14 @@ _CLIENT: Final = {"name": "toolcharter", "version": "0.1"}
 _META: Final = "io.modelcontextprotocol/"
 _UNSUPPORTED_VERSION: Final = -32022
 _METHOD_NOT_FOUND: Final = -32601
-_MOST_FAULTS: Final = 100
+_MAX_FAULTS: Final = 100
 """How many malformed lines one connection may have: some servers print greetings."""
-_MOST_UNASKED: Final = 1_000
+_MAX_UNASKED: Final = 1_000
 _UNASKED_S: Final = 10.0
-"""The seconds in which a server may send at most `_MOST_UNASKED` messages that answer no request."""
+"""The seconds in which a server may send at most `_MAX_UNASKED` messages that answer no request."""
 _LONGEST_NUMBER: Final = 200
 """The longest identifier of a server's request, in characters."""
-_MOST_REPLIES: Final = 16
+_MAX_REPLIES: Final = 16
 """The maximum number of answers to the server's own requests that are being sent."""
 
 
@@ -42,7 +42,7 @@ class ServerError(Exception):
 
 
 class Link(Protocol):
-    """Sends messages to a server. Its transport passes incoming messages to `Session.feed`, and its end to `lose`."""
+    """Sends messages to a server. Its transport passes messages to `Session.feed`, and its end to `mark_lost`."""
 
     version: str
     """The version of the protocol, once it is agreed on."""
@@ -82,7 +82,7 @@ class Session:
         """Whether a request is under way."""
         return bool(self._pending)
 
-    async def greet(self) -> None:
+    async def initialize(self) -> None:
         """Agree on a version, and learn the server's name.
 
         Raises:
@@ -96,19 +96,19 @@ class Session:
             if error.code not in {_UNSUPPORTED_VERSION, _METHOD_NOT_FOUND}:
                 raise
             self._modern = True
-            self._agree(MODERN)
+            self._negotiate(MODERN)
             answer = await self.request("server/discover", {})
             info = _mapping(_mapping(answer.get("_meta")).get(f"{_META}serverInfo"))
         else:
             version = answer.get("protocolVersion")
-            self._agree(version if isinstance(version, str) else LEGACY)
+            self._negotiate(version if isinstance(version, str) else LEGACY)
             info = _mapping(answer.get("serverInfo"))
             await self._send({"jsonrpc": "2.0", "method": "notifications/initialized"})
         name, version = info.get("name"), info.get("version")
         self.server = (name if isinstance(name, str) else "", version if isinstance(version, str) else "")
         self.has_tools = "tools" in _mapping(answer.get("capabilities"))
 
-    def _agree(self, version: str) -> None:
+    def _negotiate(self, version: str) -> None:
         if self.link is not None:
             self.link.version = version
 
@@ -158,16 +158,16 @@ class Session:
         try:
             message = orjson.loads(line)
         except ValueError:
-            self._fault()
+            self._count_fault()
             return
         for one in message if isinstance(message, list) else (message,):
             self.heard += 1
             if isinstance(one, dict):
-                self._take(one)
+                self._dispatch(one)
             else:
-                self._fault()
+                self._count_fault()
 
-    def _take(self, message: dict[str, Any]) -> None:
+    def _dispatch(self, message: dict[str, Any]) -> None:
         number, method = message.get("id"), message.get("method")
         if isinstance(method, str):
             self._count_unasked()
@@ -191,7 +191,7 @@ class Session:
         if answer is not None and not answer.done():
             answer.set_exception(why)
 
-    def lose(self, why: str) -> None:
+    def mark_lost(self, why: str) -> None:
         """End the connection; may be called again."""
         if not self.lost.done():
             self.lost.set_result(why)
@@ -202,22 +202,22 @@ class Session:
         for task in self._replies:
             task.cancel()
 
-    def _fault(self) -> None:
+    def _count_fault(self) -> None:
         self._faults += 1
-        if self._faults > _MOST_FAULTS:
-            self.lose("It sends lines that are no JSON-RPC.")
+        if self._faults > _MAX_FAULTS:
+            self.mark_lost("It sends lines that are no JSON-RPC.")
 
     def _count_unasked(self) -> None:
         began, count = self._unasked
         now = monotonic()
         self._unasked = (began, count + 1) if now - began < _UNASKED_S else (now, 1)
-        if self._unasked[1] > _MOST_UNASKED:
-            self.lose(f"It sent more than {_MOST_UNASKED} messages in {_UNASKED_S:.0f} s that answer no request.")
+        if self._unasked[1] > _MAX_UNASKED:
+            self.mark_lost(f"It sent more than {_MAX_UNASKED} messages in {_UNASKED_S:.0f} s that answer no request.")
 
     def _answer(self, number: Any, method: str) -> None:
         """Answer a request of the server. Only `ping` is supported."""
         if not (type(number) is int or (isinstance(number, str) and len(number) <= _LONGEST_NUMBER)):
-            self._fault()
+            self._count_fault()
         elif method == "ping":
             self._reply({"jsonrpc": "2.0", "id": number, "result": {}})
         else:
@@ -225,8 +225,8 @@ class Session:
             self._reply({"jsonrpc": "2.0", "id": number, "error": error})
 
     def _reply(self, message: Mapping[str, Any]) -> None:
-        if len(self._replies) >= _MOST_REPLIES:
-            self.lose("It does not read the answers to its requests.")
+        if len(self._replies) >= _MAX_REPLIES:
+            self.mark_lost("It does not read the answers to its requests.")
             return
         task = asyncio.get_running_loop().create_task(self._send_quietly(message))
         self._replies.add(task)
@@ -236,7 +236,7 @@ class Session:
         try:
             await self._send(message)
         except ConnectionLost as error:
-            self.lose(str(error))
+            self.mark_lost(str(error))
 
     async def _send(self, message: Mapping[str, Any]) -> None:
         if self.link is None or self.lost.done():

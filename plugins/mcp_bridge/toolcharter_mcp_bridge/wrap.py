@@ -15,9 +15,18 @@ import click
 import yaml
 
 from toolcharter import open_live, state_path
-from toolcharter_mcp_bridge.clients import CLIENTS, NAME, Client, Entry, Unreadable, reference, servers_in, with_servers
+from toolcharter_mcp_bridge.clients import (
+    CLIENTS,
+    NAME,
+    Client,
+    Entry,
+    Unreadable,
+    servers_in,
+    split_reference,
+    with_servers,
+)
+from toolcharter_mcp_bridge.open_bridges import collect_bridges
 from toolcharter_mcp_bridge.policy import McpBridgePolicy
-from toolcharter_mcp_bridge.seen import looked_at
 from toolcharter_mcp_bridge.texts import full_name
 from toolcharter_mcp_bridge.trust import Definition, TrustStore
 
@@ -54,19 +63,19 @@ def wrap(client: str, given: Path | None, project: Path, yes: bool) -> None:  # 
     and asks about all others. The profile and the change are shown first. The old settings are kept, and `unwrap`
     restores them.
     """
-    kind, file = CLIENTS[client], _file(client, given, project)
-    text, place = _text(file), _place(client, file)
+    kind, file = CLIENTS[client], _settings_file(client, given, project)
+    text, place = _text(file), _record_place(client, file)
     if place.record.exists():
         raise click.ClickException(f"{file} is wrapped already; undo it first: toolcharter mcp unwrap {client}")
     try:
         entries = servers_in(kind, text, is_toml=file.suffix == ".toml")
     except Unreadable as error:
         raise click.ClickException(f"{file}: {error}") from None
-    servers, secrets = _translated({name: kind.read(entry) for name, entry in entries.items()})
+    servers, secrets = _translate_servers({name: kind.read(entry) for name, entry in entries.items()})
     if not servers:
         raise click.ClickException(f"{file} names no MCP server.")
-    found, notes = _looked(place, servers, secrets, project)
-    profile = _profile(place.name, client, servers, found)
+    found, notes = _list_tools(place, servers, secrets, project)
+    profile = _profile_text(place.name, client, servers, found)
     for note in notes:
         click.echo(f"note: {note}", err=True)
     _show_and_ask(kind, file, text, place, profile, secrets, yes=yes)
@@ -82,13 +91,13 @@ def _show_and_ask(
     kind: Client, file: Path, text: str, place: Wrapped, profile: str, secrets: Mapping[str, str], *, yes: bool
 ) -> None:
     """Show the files that would be written, and write them if the user agrees."""
-    command = (*_ourselves(), "mcp", "--profile", str(place.profile), "--workspace", ".")
+    command = (*_own_command(), "mcp", "--profile", str(place.profile), "--workspace", ".")
     try:
         after = with_servers(kind, text, {NAME: kind.write(command, secrets)}, is_toml=file.suffix == ".toml")
     except Unreadable as error:
         raise click.ClickException(f"{file}: {error}") from None
     click.echo(f"# {place.profile}\n{profile}")
-    shown = _masked(
+    shown = _mask_secrets(
         "".join(
             difflib.unified_diff(text.splitlines(keepends=True), after.splitlines(keepends=True), str(file), str(file))
         ),
@@ -114,8 +123,8 @@ def _show_and_ask(
 @click.option("--project", type=click.Path(path_type=Path), default=".", help="The client's project; default: here.")
 def unwrap(client: str, given: Path | None, project: Path) -> None:
     """Restore the MCP servers that CLIENT had before `wrap`; other changes since then are kept."""
-    kind, file = CLIENTS[client], _file(client, given, project)
-    place, text = _place(client, file), _text(file)
+    kind, file = CLIENTS[client], _settings_file(client, given, project)
+    place, text = _record_place(client, file), _text(file)
     try:
         record = json.loads(place.record.read_text())
         before, after = str(record["before"]), str(record["after"])
@@ -136,8 +145,8 @@ def unwrap(client: str, given: Path | None, project: Path) -> None:
     click.echo(f"{file} has its MCP servers back.")
 
 
-def _file(client: str, given: Path | None, project: Path) -> Path:
-    file = given or CLIENTS[client].found(project.resolve(), Path.home())
+def _settings_file(client: str, given: Path | None, project: Path) -> Path:
+    file = given or CLIENTS[client].find_settings(project.resolve(), Path.home())
     if file is None or not file.is_file():
         where = given or " and ".join(CLIENTS[client].files)
         raise click.ClickException(f"There are no settings of {client} at {where}.")
@@ -151,19 +160,19 @@ def _text(file: Path) -> str:
         raise click.ClickException(f"{file}: {getattr(error, 'strerror', None) or 'is no text'}") from None
 
 
-def _place(client: str, file: Path) -> Wrapped:
+def _record_place(client: str, file: Path) -> Wrapped:
     folder = state_path("mcp_wrapped", os.environ)
     if folder is None:
         raise click.ClickException("The user has no home folder; set XDG_STATE_HOME.")
     return Wrapped(folder, f"{client}-{sha256(str(file).encode()).hexdigest()[:8]}")
 
 
-def _ourselves() -> tuple[str, ...]:
+def _own_command() -> tuple[str, ...]:
     script = Path(sys.executable).parent / "toolcharter"
     return (str(script),) if script.is_file() else (sys.executable, "-P", "-m", "toolcharter")
 
 
-def _translated(entries: Mapping[str, Entry]) -> tuple[dict[str, Any], dict[str, str]]:
+def _translate_servers(entries: Mapping[str, Entry]) -> tuple[dict[str, Any], dict[str, str]]:
     """Return the servers for the profile, and the literal values that only the client's settings may hold."""
     servers, secrets = dict[str, Any](), dict[str, str]()
     for name, entry in entries.items():
@@ -183,7 +192,7 @@ def _translated(entries: Mapping[str, Entry]) -> tuple[dict[str, Any], dict[str,
             values, key = {**_kept_environment(), **entry.env}, "env"
         else:
             continue
-        written = {one: _referred(short, one, value, secrets, key) for one, value in values.items()}
+        written = {one: _translate_value(short, one, value, secrets, key) for one, value in values.items()}
         servers[short] |= {key: written} if written else {}
     return servers, secrets
 
@@ -200,14 +209,14 @@ def _program(command: str) -> str:
     return next((str(path) for path in found if path.is_file() and os.access(path, os.X_OK)), command)
 
 
-def _referred(server: str, name: str, value: str, secrets: dict[str, str], key: str) -> Any:
+def _translate_value(server: str, name: str, value: str, secrets: dict[str, str], key: str) -> Any:
     """Translate a server's value. A reference stays a reference; a literal becomes a reference to our own entry.
 
     That entry gets the literals in *secrets*: they are in the client's settings already.
     """
     if key == "env" and name in {"HOME", "PATH"}:
         return value
-    if found := reference(value):
+    if found := split_reference(value):
         prefix, variable = found
         return {"env": variable, **({"prefix": prefix} if prefix else {})}
     variable = re.sub(r"\W", "_", f"MCP_{server}_{name}".upper())
@@ -215,7 +224,7 @@ def _referred(server: str, name: str, value: str, secrets: dict[str, str], key: 
     return {"env": variable}
 
 
-def _looked(
+def _list_tools(
     place: Wrapped, servers: Mapping[str, Any], secrets: Mapping[str, str], project: Path
 ) -> tuple[dict[str, list[Definition]], list[str]]:
     """Start the servers once, and return their tools and the notes about them."""
@@ -229,7 +238,7 @@ def _looked(
     before = {name: os.environ.get(name) for name in secrets}
     os.environ.update(secrets)
     try:
-        with tempfile.TemporaryDirectory() as folder, looked_at() as bridges:
+        with tempfile.TemporaryDirectory() as folder, collect_bridges() as bridges:
             path = Path(folder, "look.yaml")
             path.write_text(yaml.safe_dump(written))
             with open_live(path, workspace=project, events=None) as live:
@@ -244,7 +253,7 @@ def _looked(
                 os.environ[name] = value
 
 
-def _profile(name: str, client: str, servers: Mapping[str, Any], found: Mapping[str, list[Definition]]) -> str:
+def _profile_text(name: str, client: str, servers: Mapping[str, Any], found: Mapping[str, list[Definition]]) -> str:
     """Return the profile: it allows tools that say they only read, and asks a person about all others."""
     reads = [
         full_name(server, one.name)
@@ -263,7 +272,7 @@ def _profile(name: str, client: str, servers: Mapping[str, Any], found: Mapping[
     return yaml.safe_dump(written, sort_keys=False, width=120, allow_unicode=True)
 
 
-def _masked(text: str, secrets: Mapping[str, str]) -> str:
+def _mask_secrets(text: str, secrets: Mapping[str, str]) -> str:
     for value in sorted(secrets.values(), key=len, reverse=True):
         if value:
             text = text.replace(json.dumps(value, ensure_ascii=False), '"..."')

@@ -190,7 +190,7 @@ def test_all_carried_is_exit_status_0(tmp_path: Path) -> None:
 def test_servers_of_a_stranger_are_not_started(tmp_path: Path, monkeypatch) -> None:
     """The profile names them, and the import itself, which checks it, opens none."""
     opened = list[str]()
-    monkeypatch.setattr(Bridge, "_open", lambda _bridge, name, _rt: opened.append(name))
+    monkeypatch.setattr(Bridge, "_add_server", lambda _bridge, name, _rt: opened.append(name))
     servers = {"far": {"transport": "streamable-http", "url": "https://mcp.example.org/mcp"}}
     (tmp_path / "config.json").write_text(json.dumps({"agents": {}, "tools": {"mcp_servers": servers}}))
 

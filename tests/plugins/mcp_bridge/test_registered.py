@@ -205,15 +205,15 @@ def test_grants_that_cannot_be_read_open_nothing(managed: Managed) -> None:
 def test_an_answer_that_opens_nothing_is_asked_for_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A grant that comes later holds at once, even where the store would not be asked for changes again."""
     monkeypatch.setenv("TOOLCHARTER_STORE_KEY", "ab" * 32)
-    monkeypatch.setattr(registered, "LOOK_S", 3600.0)
+    monkeypatch.setattr(registered, "REFRESH_S", 3600.0)
     with open_store(f"sqlite://{tmp_path / 'store.db'}") as handle:
         store = handle.bound("", MCP_RECORDS)
         known = Registered(store)
-        said = [known.objection("raw", ("echo",), BOT)]
+        said = [known.refusal_for("raw", ("echo",), BOT)]
         store.put(McpServerRecord(name="raw", transport="stdio", command="x"))
-        said.append(known.objection("raw", ("echo",), BOT))
+        said.append(known.refusal_for("raw", ("echo",), BOT))
         store.put(McpAgentGrant(server="raw", agent="bot"))
-        said.append(known.objection("raw", ("echo",), BOT))
+        said.append(known.refusal_for("raw", ("echo",), BOT))
 
     assert said == ["server_not_accessible", "server_not_accessible", None]
 

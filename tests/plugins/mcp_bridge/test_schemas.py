@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.rows import each_row
 
-from toolcharter_mcp_bridge.schemas import UnusableSchema, usable
+from toolcharter_mcp_bridge.schemas import UnusableSchema, expand_schema
 
 
 def nested(depth: int) -> dict[str, Any]:
@@ -31,7 +31,7 @@ def test_references_are_written_out() -> None:
         },
     }
 
-    found = usable(schema, 10_000)
+    found = expand_schema(schema, 10_000)
 
     assert found["type"] == "object"
     assert "$defs" not in found
@@ -46,7 +46,7 @@ def test_data_is_no_schema() -> None:
     """Values that look like references stay what they are."""
     schema = {"type": "object", "properties": {"a": {"enum": [{"$ref": "x"}], "default": {"$id": "y"}}}}
 
-    assert usable(schema, 10_000) == schema
+    assert expand_schema(schema, 10_000) == schema
 
 
 def test_escaped_places_are_found() -> None:
@@ -57,7 +57,7 @@ def test_escaped_places_are_found() -> None:
         "$defs": {"x/y~z": {"type": "string"}, "list": {"anyOf": [{}, {"type": "null"}]}},
     }
 
-    assert usable(schema, 10_000)["properties"] == {"a": {"type": "string"}, "b": {"type": "null"}}
+    assert expand_schema(schema, 10_000)["properties"] == {"a": {"type": "string"}, "b": {"type": "null"}}
 
 
 def doubling(levels: int) -> dict[str, Any]:
@@ -91,10 +91,10 @@ def doubling(levels: int) -> dict[str, Any]:
 def test_schemas_that_cannot_be_used(schema: Any, why: str) -> None:
     """A validator runs in the gate's process, where nothing can interrupt it."""
     with pytest.raises(UnusableSchema, match=f"^{re.escape(why)}"):
-        usable(schema, 1500)
+        expand_schema(schema, 1500)
 
 
 def test_what_is_no_json() -> None:
     """From a store that somebody has changed, say."""
     with pytest.raises(UnusableSchema, match=r"^its schema is no JSON"):
-        usable({"a": {1}}, 1500)
+        expand_schema({"a": {1}}, 1500)

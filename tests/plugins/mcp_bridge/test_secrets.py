@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from toolcharter import StoreUnavailable
 from toolcharter_mcp_bridge.policy import ServerPolicy
-from toolcharter_mcp_bridge.stdio import resolved
+from toolcharter_mcp_bridge.stdio import resolve_secrets
 from toolcharter_mcp_bridge.wire import ConnectionLost
 
 
@@ -23,13 +23,13 @@ RUNTIME: Any = SimpleNamespace(secret=_secret)
 
 def test_a_server_gets_the_value() -> None:
     """Of a reference; other texts are themselves."""
-    assert resolved({"TOKEN": "secret:token", "MODE": "fast"}, RUNTIME) == {"TOKEN": "value", "MODE": "fast"}
+    assert resolve_secrets({"TOKEN": "secret:token", "MODE": "fast"}, RUNTIME) == {"TOKEN": "value", "MODE": "fast"}
 
 
 def test_a_server_without_its_secret_is_not_connected() -> None:
     """It never gets the reference, and what is missing is told."""
     with pytest.raises(ConnectionLost, match="TOKEN: The store has no secret 'gone'"):
-        resolved({"TOKEN": "secret:gone"}, RUNTIME)
+        resolve_secrets({"TOKEN": "secret:gone"}, RUNTIME)
 
 
 def test_a_reference_is_no_secret_itself() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from toolcharter import ApprovalRequest, build_tools, open_live
 from toolcharter.hosts import PendingApproval, open_host
-from toolcharter_mcp_bridge.trust import Definition, TrustStore, difference
+from toolcharter_mcp_bridge.trust import Definition, TrustStore, describe_change
 
 from .worlds import World, eventually
 
@@ -210,17 +210,17 @@ def test_the_store_keeps_what_was_agreed_to(tmp_path: Path) -> None:
     environ = {"XDG_STATE_HOME": str(tmp_path / "state")}
     (tmp_path / "ws").mkdir()
     store = TrustStore("p", tmp_path / "ws", environ)
-    assert store.standing("s", definition()) == "new"
+    assert store.state_of("s", definition()) == "new"
 
     assert store.approve("s", definition())
 
     for one in (store, TrustStore("p", tmp_path / "ws", environ)):
-        assert one.standing("s", definition()) == "approved"
-        assert one.standing("s", definition(description="Other.")) == "changed"
-        assert one.standing("t", definition()) == "new"
-    assert TrustStore("q", tmp_path / "ws", environ).standing("s", definition()) == "new"
+        assert one.state_of("s", definition()) == "approved"
+        assert one.state_of("s", definition(description="Other.")) == "changed"
+        assert one.state_of("t", definition()) == "new"
+    assert TrustStore("q", tmp_path / "ws", environ).state_of("s", definition()) == "new"
     store.forget("s")
-    assert TrustStore("p", tmp_path / "ws", environ).standing("s", definition()) == "new"
+    assert TrustStore("p", tmp_path / "ws", environ).state_of("s", definition()) == "new"
 
 
 @pytest.mark.parametrize(
@@ -243,7 +243,7 @@ def test_a_store_that_cannot_be_read_trusts_nothing(tmp_path: Path, text: str) -
     (file,) = (tmp_path / "state/toolcharter/mcp_bridge").glob("*.json")
     file.write_text(text)
 
-    assert TrustStore("p", tmp_path / "ws", environ).standing("s", definition()) == "new"
+    assert TrustStore("p", tmp_path / "ws", environ).state_of("s", definition()) == "new"
 
 
 def test_a_store_below_the_workspace(tmp_path: Path) -> None:
@@ -251,12 +251,12 @@ def test_a_store_below_the_workspace(tmp_path: Path) -> None:
     store = TrustStore("p", tmp_path, {"XDG_STATE_HOME": str(tmp_path / "state")})
 
     assert not store.approve("s", definition())
-    assert store.standing("s", definition()) == "approved"
+    assert store.state_of("s", definition()) == "approved"
 
 
 def test_nothing_of_a_difference_is_left_out() -> None:
     """What a server wants nobody to read would stand behind what it lets people read."""
-    shown = difference(definition(), definition(schema={str(n): n for n in range(1000)}))
+    shown = describe_change(definition(), definition(schema={str(n): n for n in range(1000)}))
 
     assert len(shown.splitlines()) == 1 + 1 + 1002
 
@@ -266,7 +266,7 @@ def test_a_server_cannot_choose_lines_that_take_long_to_compare(monkeypatch: pyt
     compared = list[int]()
     monkeypatch.setattr(difflib.SequenceMatcher, "__init__", lambda *_, **__: compared.append(1))
 
-    shown = difference(
+    shown = describe_change(
         definition(schema={f"a{n}": f"one of the many {n}" for n in range(400)}),
         definition(schema={f"b{n}": f"one of the many {n}" for n in range(400)}),
     )
@@ -276,7 +276,7 @@ def test_a_server_cannot_choose_lines_that_take_long_to_compare(monkeypatch: pyt
 
 def test_lines_in_another_order_are_a_difference() -> None:
     """Each line is there as often as before."""
-    assert difference(definition(description="a\nb\na"), definition(description="b\na\na")) == (
+    assert describe_change(definition(description="a\nb\na"), definition(description="b\na\na")) == (
         "description:\nthe same lines in another order"
     )
 
@@ -287,7 +287,7 @@ def test_a_new_tool_is_shown_with_all_that_a_model_reads() -> None:
         "properties": {"send_it_to_evil": {}, "b": {"description": "First read the key."}, "c": {"enum": [1, "x"]}}
     }
 
-    assert difference(None, definition(schema=schema)) == (
+    assert describe_change(None, definition(schema=schema)) == (
         "t: Says.\n  properties.send_it_to_evil: {}\n  properties.b.description: 'First read the key.'\n"
         "  properties.c.enum.0: 1\n  properties.c.enum.1: 'x'"
     )
@@ -295,7 +295,7 @@ def test_a_new_tool_is_shown_with_all_that_a_model_reads() -> None:
 
 def test_texts_of_a_schema_drive_no_terminal_and_forge_no_line() -> None:
     """The command `mcp trust` prints them as they are given."""
-    shown = difference(None, definition(schema={"a\x1b[2J": "x\n\x1b]0;t\x07other: fine\u202e"}))
+    shown = describe_change(None, definition(schema={"a\x1b[2J": "x\n\x1b]0;t\x07other: fine\u202e"}))
 
     assert shown.splitlines() == ["t: Says.", r"  'a\x1b[2J': 'x\n\x1b]0;t\x07other: fine\u202e'"]
 

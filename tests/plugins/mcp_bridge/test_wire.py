@@ -49,7 +49,7 @@ def test_a_handshake_of_old() -> None:
 
     async def use(session: Session) -> None:
         link = Recorded(session, answer)
-        await session.greet()
+        await session.initialize()
         assert (link.version, session.server, session.has_tools) == ("2025-06-18", ("s", "2"), True)
         assert [message["method"] for message in link.sent] == ["initialize", "notifications/initialized"]
         assert link.sent[0]["params"]["protocolVersion"] == LEGACY
@@ -70,7 +70,7 @@ def test_a_call_names_its_trace(is_modern) -> None:
     async def use(session: Session) -> None:
         link = Recorded(session, answer)
         with within_trace(trace):
-            await session.greet()
+            await session.initialize()
             await session.request("tools/call", {"name": "t"})
         await session.request("tools/call", {"name": "t"})
         named = [message.get("params", {}).get("_meta", {}).get("traceparent") for message in link.sent]
@@ -94,7 +94,7 @@ def test_a_server_without_a_handshake() -> None:
 
     async def use(session: Session) -> None:
         link = Recorded(session, answer)
-        await session.greet()
+        await session.initialize()
         await session.ping()
         assert (link.version, session.server, session.has_tools) == (MODERN, ("new", ""), False)
         assert [message["method"] for message in link.sent] == ["initialize", "server/discover", "server/discover"]
@@ -109,7 +109,7 @@ def test_a_server_that_wants_no_client() -> None:
     async def use(session: Session) -> None:
         Recorded(session, lambda _: {"error": {"code": 1, "message": "go away"}})
         with pytest.raises(ServerError, match="go away"):
-            await session.greet()
+            await session.initialize()
 
     with_session(use)
 

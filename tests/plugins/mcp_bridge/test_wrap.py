@@ -12,8 +12,8 @@ import yaml
 from click.testing import CliRunner, Result
 from mcp import Client, StdioServerParameters
 
-from toolcharter_mcp_bridge.clients import CLIENTS, Entry, Unreadable, reference, servers_in, with_servers
-from toolcharter_mcp_bridge.trusting import trust
+from toolcharter_mcp_bridge.clients import CLIENTS, Entry, Unreadable, servers_in, split_reference, with_servers
+from toolcharter_mcp_bridge.trust_command import trust
 from toolcharter_mcp_bridge.wrap import unwrap, wrap
 
 from .worlds import PYTHON, SERVERS, World
@@ -213,7 +213,7 @@ def test_forms_of_entries() -> None:
 )
 def test_references(value: str, found: tuple[str, str] | None) -> None:
     """A text and a variable behind it; all else is a value."""
-    assert reference(value) == found
+    assert split_reference(value) == found
 
 
 def test_tables_that_would_be_lost() -> None:

@@ -3,8 +3,8 @@
 import click
 
 from toolcharter import open_live
-from toolcharter_mcp_bridge.seen import looked_at
-from toolcharter_mcp_bridge.trust import difference
+from toolcharter_mcp_bridge.open_bridges import collect_bridges
+from toolcharter_mcp_bridge.trust import describe_change
 
 
 @click.command("mcp.trust")
@@ -15,7 +15,7 @@ from toolcharter_mcp_bridge.trust import difference
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def trust(profile: str, workspace: str, yes: bool) -> None:  # noqa: FBT001 - an option
     """Start the MCP servers of a profile, show their new and changed tools, and agree to them."""
-    with looked_at() as bridges, open_live(profile, workspace=workspace, events=None) as live:
+    with collect_bridges() as bridges, open_live(profile, workspace=workspace, events=None) as live:
         live.settle()
         for line in live.reload().notes:
             click.echo(f"note: {line}", err=True)
@@ -25,11 +25,11 @@ def trust(profile: str, workspace: str, yes: bool) -> None:  # noqa: FBT001 - an
             if store is None:
                 continue
             for server, definitions in bridge.definitions().items():
-                known = store.of(server)
-                fresh = [one for one in definitions if store.standing(server, one) != "approved"]
+                known = store.approved(server)
+                fresh = [one for one in definitions if store.state_of(server, one) != "approved"]
                 for one in fresh:
                     click.echo(f"{server}: {one.name} {'has changed' if one.name in known else 'is new'}")
-                    click.echo("  " + difference(known.get(one.name), one).replace("\n", "\n  "))
+                    click.echo("  " + describe_change(known.get(one.name), one).replace("\n", "\n  "))
                 if fresh and (yes or click.confirm(f"Agree to these {len(fresh)} tools of {server!r}?")):
                     if not store.approve(server, *fresh):
                         raise click.ClickException(

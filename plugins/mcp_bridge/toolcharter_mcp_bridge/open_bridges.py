@@ -8,7 +8,7 @@ from typing import Protocol
 from toolcharter_mcp_bridge.trust import Definition, TrustStore
 
 
-class Seen(Protocol):
+class OpenBridge(Protocol):
     """The part of a bridge that commands use."""
 
     def definitions(self) -> Mapping[str, list[Definition]]:
@@ -21,21 +21,21 @@ class Seen(Protocol):
         ...
 
 
-_SEEN: ContextVar[list[Seen] | None] = ContextVar("mcp_bridges", default=None)
+_COLLECTED: ContextVar[list[OpenBridge] | None] = ContextVar("mcp_bridges", default=None)
 
 
 @contextmanager
-def looked_at() -> Generator[list[Seen]]:
+def collect_bridges() -> Generator[list[OpenBridge]]:
     """Collect the bridges that this thread builds inside the `with` block."""
-    found = list[Seen]()
-    token = _SEEN.set(found)
+    found = list[OpenBridge]()
+    token = _COLLECTED.set(found)
     try:
         yield found
     finally:
-        _SEEN.reset(token)
+        _COLLECTED.reset(token)
 
 
-def note(bridge: Seen) -> None:
+def register_bridge(bridge: OpenBridge) -> None:
     """Give *bridge* to the command that collects bridges, if there is one."""
-    if (found := _SEEN.get()) is not None:
+    if (found := _COLLECTED.get()) is not None:
         found.append(bridge)
