@@ -10,9 +10,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from toolcharter import Ended, Job, ToolError, lazy
-from toolcharter_docker.daemon import Daemon, told
+from toolcharter_docker.daemon import Daemon, translate_errors
 from toolcharter_docker.plan import Plan, exit_code, signal_name
-from toolcharter_docker.stream import STDERR, STDOUT, Frames, Kept
+from toolcharter_docker.stream import STDERR, STDOUT, BoundedBuffer, Frames
 
 if TYPE_CHECKING:
     import requests
@@ -24,7 +24,7 @@ else:
 GRACE_S = 0.5
 """The time between TERM and KILL, in seconds."""
 CHUNK_BYTES = 65_536
-BEAT_S = 0.1
+POLL_S = 0.1
 """The interval of the checks whether the caller still waits for a program, in seconds."""
 
 _WENT_AWAY = "The container or the Docker daemon went away while the program ran; the program may have done its work."
@@ -48,12 +48,12 @@ class Container:
         self._daemon = daemon
         self._client: Any = daemon.client
         self.memory_bytes = plan.memory_bytes
-        with told("No container could be made"):
+        with translate_errors("No container could be made"):
             host_config = self._client.create_host_config(**plan.host)
             self.identifier = str(self._client.create_container(host_config=host_config, **plan.create)["Id"])
         try:
-            with told("The container could not be started"):
-                self.connection = _connected(self._client, self.identifier, plan.attach)
+            with translate_errors("The container could not be started"):
+                self.connection = _connect_streams(self._client, self.identifier, plan.attach)
         except BaseException:
             self.remove()
             raise
@@ -64,7 +64,7 @@ class Container:
         Raises:
             ToolError: The connection broke after the daemon may have got the request.
         """
-        with told("The container could not be started"):
+        with translate_errors("The container could not be started"):
             try:
                 self._client.start(self.identifier)
             except requests.RequestException as error:
@@ -74,12 +74,12 @@ class Container:
 
     def kill(self, number: int) -> None:
         """Send a signal to the program. KILL ends all processes of the container."""
-        with told("The container could not be signalled"):
+        with translate_errors("The container could not be signalled"):
             self._client.kill(self.identifier, signal_name(number))
 
     def resize(self, rows: int, columns: int) -> None:
         """Set the size of the terminal."""
-        with told("The terminal could not be resized"):
+        with translate_errors("The terminal could not be resized"):
             self._client.resize(self.identifier, height=rows, width=columns)
 
     def wait(self, timeout_s: float | None) -> int | None:
@@ -127,17 +127,17 @@ def _was_sent(error: BaseException | None) -> bool:
     return True
 
 
-def attend(container: Container, job: Job) -> Ended:
+def serve_container(container: Container, job: Job) -> Ended:
     """Serve a started container until its program has ended or its time is up; return the result."""
-    streams = {STDOUT: Kept(job.max_output_bytes), STDERR: Kept(job.max_output_bytes)}
+    streams = {STDOUT: BoundedBuffer(job.max_output_bytes), STDERR: BoundedBuffer(job.max_output_bytes)}
     conversation = _Conversation(container.connection, job.stdin, streams)
     timed_out = not conversation.serve(job.expires, job.is_wanted)
-    code = None if timed_out else container.wait(_left(job.expires))
+    code = None if timed_out else container.wait(_seconds_left(job.expires))
     if code is None:
         timed_out = True
         code = _end(container, conversation)
     out, err = streams[STDOUT], streams[STDERR]
-    _check_found(job, code, bytes(err.data))
+    _require_found(job, code, bytes(err.data))
     if container.ran_out_of_memory():
         err.data += f"\ntoolcharter: out of memory, of which it had {container.memory_bytes} bytes\n".encode()
     return Ended(code, bytes(out.data), bytes(err.data), out.truncated or err.truncated, timed_out)
@@ -146,7 +146,7 @@ def attend(container: Container, job: Job) -> Ended:
 class _Conversation:
     """Input and output of a container on one connection."""
 
-    def __init__(self, connection: socket.socket, stdin: bytes, streams: dict[int, Kept]) -> None:
+    def __init__(self, connection: socket.socket, stdin: bytes, streams: dict[int, BoundedBuffer]) -> None:
         self._connection = connection
         self._pending = memoryview(stdin)
         self._frames = Frames()
@@ -159,7 +159,7 @@ class _Conversation:
 
         Returns false at the time *until*, or as soon as *is_wanted* returns false.
         """
-        beat_s = 3600.0 if is_wanted is None else BEAT_S
+        beat_s = 3600.0 if is_wanted is None else POLL_S
         while (left := until - time.monotonic()) > 0 and (is_wanted is None or is_wanted()):
             for _, events in self._poll.poll(min(left, beat_s) * 1000):
                 if events & select.POLLOUT:
@@ -207,19 +207,19 @@ def _end(container: Container, conversation: _Conversation) -> int:
     raise ToolError("The Docker daemon does not end the program.")
 
 
-def _left(until: float) -> float | None:
+def _seconds_left(until: float) -> float | None:
     # requests accepts no timeout that is infinite, zero or too large for poll(2).
     return min(max(until - time.monotonic(), 0.001), 1e6)
 
 
-def _check_found(job: Job, code: int, err: bytes) -> None:
+def _require_found(job: Job, code: int, err: bytes) -> None:
     if code == 1 and err.startswith(_INIT_FAILED):
         raise ToolError("The arguments are too long.", reason="invalid_arguments")
     if code in {126, 127} and err.startswith(_TINI_FAILED):
         raise ToolError(f"The image has no program {job.argv[0]!r} that it can run.", reason="program_not_found")
 
 
-def _connected(client: Any, identifier: str, params: dict[str, Any]) -> socket.socket:
+def _connect_streams(client: Any, identifier: str, params: dict[str, Any]) -> socket.socket:
     """The connection to the container's streams, as a duplicated socket."""
     attached = client.attach_socket(identifier, params=params)
     try:

@@ -62,25 +62,25 @@ def connect(host: str, image: str) -> Daemon:
         raise Denied(
             _UNAVAILABLE, f"The Docker daemon at {host!r} is on another machine, so it cannot mount the workspace."
         )
-    _knock(socket_path)
-    with told("The Docker daemon does not answer"):
+    _check_socket(socket_path)
+    with translate_errors("The Docker daemon does not answer"):
         client = docker.APIClient(base_url=host, version="auto", timeout=int(TIMEOUT_S), max_pool_size=32)
         client.trust_env = False  # a socket needs no proxy
         try:
-            found = image_of(client, image)
+            found = find_image(client, image)
         except Denied:
             client.close()
             raise
     return Daemon(client, socket_path, found)
 
 
-def image_of(client: "docker.APIClient", image: str) -> Image:
+def find_image(client: "docker.APIClient", image: str) -> Image:
     """Look up *image*.
 
     Raises:
         Denied: `sandbox_unavailable`: the daemon does not have the image or does not answer.
     """
-    with told("The Docker daemon does not answer"):
+    with translate_errors("The Docker daemon does not answer"):
         try:
             found: dict[str, Any] = client.inspect_image(image)  # type: ignore[no-untyped-call]
         except docker_errors.ImageNotFound as error:
@@ -91,7 +91,7 @@ def image_of(client: "docker.APIClient", image: str) -> Image:
     return _image(found)
 
 
-def _knock(socket_path: str) -> None:
+def _check_socket(socket_path: str) -> None:
     """Check that the socket can be connected to: docker's library would wrap the error three times."""
     with closing(socket.socket(socket.AF_UNIX)) as knocking:
         knocking.settimeout(TIMEOUT_S)
@@ -111,7 +111,7 @@ def _image(found: dict[str, Any]) -> Image:
 
 
 @contextmanager
-def told(what: str) -> Generator[None]:
+def translate_errors(what: str) -> Generator[None]:
     """Translate exceptions of the docker library into the gate's.
 
     Raises:

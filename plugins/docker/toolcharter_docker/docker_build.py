@@ -23,7 +23,7 @@ from typing import Annotated, Any, NamedTuple, TypedDict
 from pydantic import Field
 
 from toolcharter import Ask, Call, Denied, ToolError, ToolPolicy, ToolRuntime, ToolSpec, scrub_text
-from toolcharter_docker.daemon import DEFAULT_HOST, Daemon, connect, told
+from toolcharter_docker.daemon import DEFAULT_HOST, Daemon, connect, translate_errors
 
 REPOSITORY = "toolcharter-built"
 """The name of all images of this tool; the tag is a hash of their contents."""
@@ -99,23 +99,23 @@ def build(workspace: Path, policy: DockerBuildPolicy, rt: ToolRuntime) -> Callab
             path: The folder of the Dockerfile and of the files that it copies.
         """
         ctx = rt.start("docker_build", path=path)
-        plan = parsed(_read(rt, f"{path}/{DOCKERFILE}", _MAX_DOCKERFILE).decode("utf-8", "replace"))
+        plan = parse_dockerfile(_read(rt, f"{path}/{DOCKERFILE}", _MAX_DOCKERFILE).decode("utf-8", "replace"))
         if plan.base not in policy.bases:
             names = ", ".join(policy.bases) or "none"
             message = f"The profile allows no image based on {plan.base!r}; it allows {names}."
             raise Denied(DockerBuildReason.BASE_NOT_ALLOWED, message)
-        layer = _layer(rt, policy, path, plan)
+        layer = _pack_layer(rt, policy, path, plan)
         ctx.policy_passed()
         host = policy.host or os.environ.get("DOCKER_HOST") or DEFAULT_HOST
         daemon = connect(host, plan.base)
         with closing(daemon.client):
-            data = _made(daemon, policy, plan, layer)
+            data = _make_image(daemon, policy, plan, layer)
         return ctx.ok(f"Made {data['name']}: {data['image']}.", data=data)
 
     return docker_build
 
 
-def parsed(text: str) -> _Plan:
+def parse_dockerfile(text: str) -> _Plan:
     """Parse a Dockerfile.
 
     Raises:
@@ -129,21 +129,21 @@ def parsed(text: str) -> _Plan:
         name = instruction.upper()
         if not name or name.startswith("#"):
             continue
-        with _at(number):
+        with _add_line_number(number):
             _require_known(name, is_first=not base)
             if name == "FROM":
-                base = _base(rest.strip())
+                base = _parse_base(rest.strip())
             elif name == "COPY":
-                copies += _copies(_list(rest) if rest.strip().startswith("[") else shlex.split(rest))
+                copies += _parse_copy(_parse_words(rest) if rest.strip().startswith("[") else shlex.split(rest))
             else:
-                words[name] = _list(rest)
+                words[name] = _parse_words(rest)
     if not base:
         raise ToolError("The Dockerfile has no FROM.", reason=DockerBuildReason.INVALID_DOCKERFILE)
     return _Plan(base, copies, words["ENTRYPOINT"], words["CMD"])
 
 
 @contextmanager
-def _at(number: int) -> Generator[None]:
+def _add_line_number(number: int) -> Generator[None]:
     """Add the number of the line to errors."""
     try:
         yield
@@ -161,13 +161,13 @@ def _require_known(name: str, *, is_first: bool) -> None:
         raise ValueError("FROM must come first, and only once")
 
 
-def _base(text: str) -> str:
+def _parse_base(text: str) -> str:
     if not _NAME.fullmatch(text):
         raise ValueError("write the name of one image after FROM")
     return text
 
 
-def _list(text: str) -> list[str]:
+def _parse_words(text: str) -> list[str]:
     """Parse a JSON list of words."""
     try:
         found: Any = json.loads(text)
@@ -181,7 +181,7 @@ def _list(text: str) -> list[str]:
     return words
 
 
-def _copies(words: list[str]) -> list[tuple[str, str]]:
+def _parse_copy(words: list[str]) -> list[tuple[str, str]]:
     """Parse the words of a `COPY`: the source and the target of each file."""
     *sources, target = words or [""]
     if not sources or any(word.startswith("--") or re.search(r"[*?\[$\\\0]", word) for word in words):
@@ -212,7 +212,7 @@ def _read(rt: ToolRuntime, path: str, limit: int) -> bytes:
     return content
 
 
-def _layer(rt: ToolRuntime, policy: DockerBuildPolicy, folder: str, plan: _Plan) -> _Layer:
+def _pack_layer(rt: ToolRuntime, policy: DockerBuildPolicy, folder: str, plan: _Plan) -> _Layer:
     """Pack the files into a reproducible tar: they belong to root and all users can read them.
 
     Raises:
@@ -232,7 +232,7 @@ def _layer(rt: ToolRuntime, policy: DockerBuildPolicy, folder: str, plan: _Plan)
     return _Layer(made.getvalue(), len(plan.copies), policy.max_bytes - left)
 
 
-def _made(daemon: Daemon, policy: DockerBuildPolicy, plan: _Plan, layer: _Layer) -> DockerBuildData:
+def _make_image(daemon: Daemon, policy: DockerBuildPolicy, plan: _Plan, layer: _Layer) -> DockerBuildData:
     """Have the daemon make the image, unless it has the image already.
 
     Raises:
@@ -245,17 +245,17 @@ def _made(daemon: Daemon, policy: DockerBuildPolicy, plan: _Plan, layer: _Layer)
         raise ToolError(what, reason=DockerBuildReason.INVALID_DOCKERFILE)
     said = json.dumps([daemon.image.identifier, plan.entrypoint, plan.command]).encode()
     tag = hashlib.sha256(said + hashlib.sha256(layer.tar).digest()).hexdigest()[:40]
-    with told("The Docker daemon could not make the image"):
+    with translate_errors("The Docker daemon could not make the image"):
         there: list[dict[str, Any]] = daemon.client.images(REPOSITORY)
         image = next((one["Id"] for one in there if f"{REPOSITORY}:{tag}" in (one["RepoTags"] or ())), "")
         if not image and len(there) >= policy.max_images:
             what = f"The daemon has {len(there)} images of this tool; the limit is {policy.max_images}."
             raise ToolError(what, reason=DockerBuildReason.TOO_MANY_IMAGES)
-        image = image or _committed(daemon, plan, layer, tag)
+        image = image or _commit_image(daemon, plan, layer, tag)
     return DockerBuildData(image=image, name=f"{REPOSITORY}:{tag}", base=plan.base, files=layer.files, bytes=layer.size)
 
 
-def _committed(daemon: Daemon, plan: _Plan, layer: _Layer, tag: str) -> str:
+def _commit_image(daemon: Daemon, plan: _Plan, layer: _Layer, tag: str) -> str:
     """Commit the image of a container that gets the files and is never started; return the image's identifier."""
     client: Any = daemon.client
     container = client.create_container(

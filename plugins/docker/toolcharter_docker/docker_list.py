@@ -100,8 +100,8 @@ def build(
         if all and type == "containers" and not policy.stopped:
             raise Denied(DockerListReason.STOPPED_NOT_ALLOWED, "The profile allows listing only running containers.")
         ctx.policy_passed()
-        found = _ask(policy, rt, f"/{type}/json?all=1" if all and type == "containers" else f"/{type}/json")
-        shape = _container if type == "containers" else _image
+        found = _request_list(policy, rt, f"/{type}/json?all=1" if all and type == "containers" else f"/{type}/json")
+        shape = _container_item if type == "containers" else _image_item
         found.sort(key=lambda entry: int(entry.get("Created") or 0), reverse=True)
         limit = min(policy.max_items, max_items or policy.max_items)
         items = [shape(entry) for entry in found[:limit]]
@@ -135,7 +135,7 @@ SPEC = ToolSpec(
 )
 
 
-def _ask(policy: DockerListPolicy, rt: ToolRuntime, target: str) -> list[dict[str, Any]]:
+def _request_list(policy: DockerListPolicy, rt: ToolRuntime, target: str) -> list[dict[str, Any]]:
     """The daemon's list. Source: Docker Engine API 1.41, ContainerList and ImageList."""
     host = policy.host or os.environ.get("DOCKER_HOST") or DEFAULT_HOST
     path = host.removeprefix("unix://")
@@ -156,13 +156,13 @@ def _unavailable(what: str) -> ToolError:
     return ToolError(f"{what}.", reason=DockerListReason.DOCKER_UNAVAILABLE)
 
 
-def _container(entry: Mapping[str, Any]) -> dict[str, Any]:
+def _container_item(entry: Mapping[str, Any]) -> dict[str, Any]:
     """A container's item, without its command and its labels, which may hold secrets. The daemon lists no variables."""
     ports = sorted({_port(port) for port in entry.get("Ports") or ()})
     return {
         "id": _short(entry["Id"]),
         "names": [name.removeprefix("/") for name in entry.get("Names") or ()],
-        "created": _moment(entry["Created"]),
+        "created": _format_time(entry["Created"]),
         "image": entry["Image"],
         "state": entry["State"],
         "status": entry["Status"],
@@ -170,12 +170,12 @@ def _container(entry: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _image(entry: Mapping[str, Any]) -> dict[str, Any]:
+def _image_item(entry: Mapping[str, Any]) -> dict[str, Any]:
     names = [tag for tag in entry.get("RepoTags") or () if tag != "<none>:<none>"]
     return {
         "id": _short(entry["Id"]),
         "names": names,
-        "created": _moment(entry["Created"]),
+        "created": _format_time(entry["Created"]),
         "size": entry["Size"],
     }
 
@@ -184,7 +184,7 @@ def _short(identifier: str) -> str:
     return identifier.removeprefix("sha256:")[:_ID_CHARS]
 
 
-def _moment(seconds: int) -> str:
+def _format_time(seconds: int) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -197,13 +197,13 @@ def _port(port: Mapping[str, Any]) -> str:
 
 
 def _text(items: Iterable[Mapping[str, Any]], kind: str, total: int) -> str:
-    rows = [_row(item) for item in items]
+    rows = [_item_line(item) for item in items]
     if len(rows) < total:
         rows.append(f"[truncated: {len(rows)} of {total} {kind}]")
     return "\n".join(rows) or f"There are no {kind}."
 
 
-def _row(item: Mapping[str, Any]) -> str:
+def _item_line(item: Mapping[str, Any]) -> str:
     names = ", ".join(item["names"]) or "-"
     if "size" in item:
         return f"{item['id']}  {names}  {_size(item['size'])}"

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 LABEL = "dev.toolcharter.owner"
-"""The label of every container; its value is the container's owner, as `owner` returns it."""
+"""The label of every container; its value is the container's owner, as `process_name` returns it."""
 
 _ATTEMPTS = 30
 _PAUSE_S = 1.0
@@ -54,9 +54,9 @@ def remove_containers(socket_path: str, label: str, is_doomed: Callable[[Contain
     return len(doomed)
 
 
-def owner() -> str:
+def process_name() -> str:
     """Return a name for this process: its boot, PID namespace, number and start time, from `/proc`."""
-    return f"{_boot()}:{_namespace()}:{os.getpid()}:{_start_of(os.getpid())}"
+    return f"{_boot()}:{_namespace()}:{os.getpid()}:{_start_time(os.getpid())}"
 
 
 def is_orphan(container: Container) -> bool:
@@ -68,7 +68,7 @@ def is_orphan(container: Container) -> bool:
     boot, namespace, process, start = (*container["Labels"].get(LABEL, "").split(":"), "", "", "", "")[:4]
     if (boot, namespace) != (_boot(), _namespace()):
         return container["State"] in {"exited", "dead"}
-    return not process.isdecimal() or _start_of(int(process)) != start
+    return not process.isdecimal() or _start_time(int(process)) != start
 
 
 def _boot() -> str:
@@ -80,7 +80,7 @@ def _namespace() -> str:
     return os.readlink("/proc/self/ns/pid").strip("pid:[]")  # noqa: PTH115 - as above
 
 
-def _start_of(process: int) -> str:
+def _start_time(process: int) -> str:
     """The start time of a process in clock ticks since the boot; empty if there is no such process.
 
     Source: proc(5), field 22 of `stat`.
@@ -115,7 +115,7 @@ def request(socket_path: str, method: str, target: str, timeout_s: float = _TIME
         connection.close()
 
 
-def watch(lines: Any, socket_path: str, label: str) -> None:
+def watch_owner(lines: Any, socket_path: str, label: str) -> None:
     """Read *lines* to their end; unless the last is `.`, clean up after the process that wrote them."""
     seen: list[str] = []
     for line in lines:
@@ -123,7 +123,7 @@ def watch(lines: Any, socket_path: str, label: str) -> None:
         if path == b".":
             return
         seen.append(os.fsdecode(path))
-    _persist(lambda: remove_containers(socket_path, f"{LABEL}={label}", lambda _: True))
+    _retry_until_clean(lambda: remove_containers(socket_path, f"{LABEL}={label}", lambda _: True))
     if seen:
         sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120 - as above
         from placeholders import remove_if_unused  # type: ignore[import-not-found]  # noqa: PLC0415 - by its file: a script has no package
@@ -132,7 +132,7 @@ def watch(lines: Any, socket_path: str, label: str) -> None:
             remove_if_unused(path)
 
 
-def _persist(remove: Callable[[], int]) -> None:
+def _retry_until_clean(remove: Callable[[], int]) -> None:
     """Repeat *remove* until nothing is left twice: a container may still have been in creation when its owner died."""
     clean = 0
     for _ in range(_ATTEMPTS):
@@ -146,4 +146,4 @@ def _persist(remove: Callable[[], int]) -> None:
 
 
 if __name__ == "__main__":
-    watch(sys.stdin.buffer, *sys.argv[1:])
+    watch_owner(sys.stdin.buffer, *sys.argv[1:])

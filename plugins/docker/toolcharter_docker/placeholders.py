@@ -29,7 +29,7 @@ class Unprotectable(Exception):
     """A path cannot be protected; the exception's text says which path and why."""
 
 
-class Hold(NamedTuple):
+class HeldPath(NamedTuple):
     """A path that has to be mounted over itself."""
 
     path: str
@@ -40,7 +40,9 @@ class Hold(NamedTuple):
     """The device and the inode that were found there."""
 
 
-def hold(workspace: Path, protected: Iterable[str], stack: ExitStack, hidden: Iterable[str] = ()) -> list[Hold]:
+def hold_paths(
+    workspace: Path, protected: Iterable[str], stack: ExitStack, hidden: Iterable[str] = ()
+) -> list[HeldPath]:
     """Find or make the mount points that keep *protected* from being written, renamed or created.
 
     Args:
@@ -57,18 +59,18 @@ def hold(workspace: Path, protected: Iterable[str], stack: ExitStack, hidden: It
         Unprotectable: A path has a link, whose name no mount can protect; or something that is neither a folder nor a
             file; or a folder cannot be made.
     """
-    held: dict[str, Hold] = {}
+    held: dict[str, HeldPath] = {}
     for path in sorted(set(protected)):
-        for part in _held(workspace, path, stack):
+        for part in _held_parts(workspace, path, stack):
             if part.path not in held or not part.writable:
                 held[part.path] = part
     for path in hidden:
-        _hold_way(workspace, path, held)
+        _hold_parents(workspace, path, held)
     return [held[path] for path in sorted(held, key=lambda path: path.count("/"))]
 
 
-def changed(workspace: Path, held: Iterable[Hold]) -> str | None:
-    """Return the first path whose file has been replaced since `hold`; None if there is none."""
+def first_replaced(workspace: Path, held: Iterable[HeldPath]) -> str | None:
+    """Return the first path whose file has been replaced since `hold_paths`; None if there is none."""
     for part in held:
         try:
             found = (workspace / part.path).lstat()
@@ -83,23 +85,23 @@ def remove_if_unused(path: str) -> None:
     """Remove the folder at *path* if it is a placeholder and no process holds a lock on it."""
     with suppress(OSError):
         descriptor = os.open(path, _FOLDER)
-        _give_back(descriptor, path)
+        _release(descriptor, path)
 
 
-def _held(workspace: Path, path: str, stack: ExitStack) -> Iterator[Hold]:
+def _held_parts(workspace: Path, path: str, stack: ExitStack) -> Iterator[HeldPath]:
     parts = path.split("/")
     if not all(parts) or {".", ".."} & {*parts}:
         raise Unprotectable(f"{path!r} is not a plain relative path")
     for depth in range(1, len(parts) + 1):
         here = "/".join(parts[:depth])
-        found = _look(workspace / here, here, stack)
+        found = _stat_or_make(workspace / here, here, stack)
         is_on_the_way = depth < len(parts) and stat.S_ISDIR(found.st_mode) and not _is_placeholder(found)
-        yield Hold(here, is_on_the_way, (found.st_dev, found.st_ino))
+        yield HeldPath(here, is_on_the_way, (found.st_dev, found.st_ino))
         if not is_on_the_way:
             return
 
 
-def _hold_way(workspace: Path, path: str, held: dict[str, Hold]) -> None:
+def _hold_parents(workspace: Path, path: str, held: dict[str, HeldPath]) -> None:
     """Hold the folders above *path*, unless they are protected already."""
     parts = path.split("/")
     for depth in range(1, len(parts)):
@@ -109,12 +111,12 @@ def _hold_way(workspace: Path, path: str, held: dict[str, Hold]) -> None:
                 found = (workspace / here).lstat()
             except OSError as error:
                 raise Unprotectable(f"{here!r}: {error.strerror}") from error
-            held[here] = Hold(here, writable=True, identity=(found.st_dev, found.st_ino))
+            held[here] = HeldPath(here, writable=True, identity=(found.st_dev, found.st_ino))
         if not held[here].writable:
             return  # another mount below would be writable again
 
 
-def _look(file: Path, path: str, stack: ExitStack) -> os.stat_result:
+def _stat_or_make(file: Path, path: str, stack: ExitStack) -> os.stat_result:
     """The status of the file or folder at *file*; a placeholder is made if there is none."""
     until = time.monotonic() + _PATIENCE_S
     while time.monotonic() < until:
@@ -135,7 +137,7 @@ def _look(file: Path, path: str, stack: ExitStack) -> os.stat_result:
             raise Unprotectable(f"{path!r} is neither a file nor a folder")
         if not _is_placeholder(found):
             return found
-        if taken := _take(file, stack):
+        if taken := _share(file, stack):
             return taken
         time.sleep(_PAUSE_S)
     raise Unprotectable(f"{path!r} could not be reserved: another process has locked it")
@@ -150,20 +152,20 @@ def _make(file: Path, path: str) -> None:
         raise Unprotectable(f"no placeholder can be made at {path!r}: {error.strerror}") from error
 
 
-def _take(file: Path, stack: ExitStack) -> os.stat_result | None:
+def _share(file: Path, stack: ExitStack) -> os.stat_result | None:
     """Share the lock on a placeholder; None if the placeholder has gone, or another process has the exclusive lock."""
     try:
         descriptor = os.open(file, _FOLDER)
     except OSError:
         return None
-    if not _shares(descriptor) or not _is_at(descriptor, str(file)):
+    if not _try_shared_lock(descriptor) or not _is_at(descriptor, str(file)):
         os.close(descriptor)
         return None
-    stack.callback(_give_back, descriptor, str(file))
+    stack.callback(_release, descriptor, str(file))
     return os.fstat(descriptor)
 
 
-def _shares(descriptor: int) -> bool:
+def _try_shared_lock(descriptor: int) -> bool:
     with suppress(BlockingIOError):
         # Does not block: a program in a container could hold the lock for ever.
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -171,7 +173,7 @@ def _shares(descriptor: int) -> bool:
     return False
 
 
-def _give_back(descriptor: int, path: str) -> None:
+def _release(descriptor: int, path: str) -> None:
     try:
         # Only the last holder gets the exclusive lock; another run may be about to take the folder over.
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

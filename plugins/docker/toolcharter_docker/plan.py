@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from toolcharter import Denied, HiddenPath, Job, ProcessLimits, RunnerScope, ToolError
 from toolcharter_docker.daemon import Image
 from toolcharter_docker.leftovers import LABEL
-from toolcharter_docker.placeholders import Hold
+from toolcharter_docker.placeholders import HeldPath
 from toolcharter_docker.policy import DockerPolicy
 from toolcharter_docker.seccomp import profile
 
@@ -36,7 +36,7 @@ class Plan(NamedTuple):
     memory_bytes: int
 
 
-class Ground(NamedTuple):
+class RunnerFacts(NamedTuple):
     """The common facts of all containers of a runner."""
 
     policy: DockerPolicy
@@ -45,10 +45,10 @@ class Ground(NamedTuple):
     owner: str
 
 
-def plan(
-    ground: Ground,
+def plan_container(
+    facts: RunnerFacts,
     job: Job,
-    held: Iterable[Hold],
+    held: Iterable[HeldPath],
     hidden: Sequence[HiddenPath] = (),
     *,
     is_open: bool,
@@ -57,7 +57,7 @@ def plan(
     """Plan the container of one program.
 
     Args:
-        ground: The common facts of all containers.
+        facts: The common facts of all containers.
         job: The program.
         held: The paths that are mounted over themselves.
         hidden: The paths that the program may not see; absolute paths lie in one of the policy's `read_roots`.
@@ -67,18 +67,18 @@ def plan(
     Raises:
         ToolError: `invalid_arguments`, for a text that cannot be passed to a program; `program_not_found`.
     """
-    policy = ground.policy
-    program, *arguments = _passable((*policy.command, *_words(ground.image, job)))
-    memory = _least(policy.memory_bytes, job.limits.memory_bytes)
+    policy = facts.policy
+    program, *arguments = _require_passable((*policy.command, *_command_line(facts.image, job)))
+    memory = _lower_limit(policy.memory_bytes, job.limits.memory_bytes)
     create = {
-        "image": ground.image.identifier,
+        "image": facts.image.identifier,
         "entrypoint": [program],
         "command": arguments,
-        "environment": _environment(ground.image, policy.path, job.env),
-        "working_dir": os.path.normpath(ground.scope.workspace / job.cwd),
+        "environment": _environment(facts.image, policy.path, job.env),
+        "working_dir": os.path.normpath(facts.scope.workspace / job.cwd),
         "user": policy.user or f"{os.geteuid()}:{os.getegid()}",
         "hostname": "sandbox",
-        "labels": {LABEL: ground.owner},
+        "labels": {LABEL: facts.owner},
         "healthcheck": {"test": ["NONE"]},
         "stdin_open": is_open,
         "tty": is_terminal,
@@ -97,17 +97,17 @@ def plan(
         "shm_size": _SHARED_MEMORY_BYTES,
         "nano_cpus": int(policy.cpus * 1e9),
         # The init process counts, too.
-        "pids_limit": _least(policy.pids, job.limits.processes) + 1,
+        "pids_limit": _lower_limit(policy.pids, job.limits.processes) + 1,
         "ulimits": _ulimits(job.limits),
         "log_config": {"Type": "none"},
-        "tmpfs": _tmpfs(ground, hidden),
-        "mounts": _mounts(ground, job, held, hidden),
+        "tmpfs": _tmpfs(facts, hidden),
+        "mounts": _mounts(facts, job, held, hidden),
     }
     streams = {"stdin": int(is_open), "stdout": 1, "stderr": 1, "stream": 1, "detachKeys": _DETACH_KEYS}
     return Plan(create, host, streams, memory)
 
 
-def _words(image: Image, job: Job) -> tuple[str, ...]:
+def _command_line(image: Image, job: Job) -> tuple[str, ...]:
     """The program and its arguments.
 
     Raises:
@@ -121,7 +121,7 @@ def _words(image: Image, job: Job) -> tuple[str, ...]:
     return words
 
 
-def check_ground(policy: DockerPolicy, scope: RunnerScope, socket_path: str) -> None:
+def check_workspace(policy: DockerPolicy, scope: RunnerScope, socket_path: str) -> None:
     """Refuse a workspace or a readable root that a container must not have.
 
     Raises:
@@ -150,7 +150,7 @@ def signal_name(number: int) -> str:
     return signal.Signals(number).name
 
 
-def _passable(argv: tuple[str, ...]) -> tuple[str, ...]:
+def _require_passable(argv: tuple[str, ...]) -> tuple[str, ...]:
     for word in argv:
         _check_text(word, "an argument")
     return argv
@@ -172,7 +172,7 @@ def _environment(image: Image, path: str, given: Mapping[str, str]) -> dict[str,
     return removed | dict(given) | {"PATH": path}
 
 
-def _least(own: int, asked: int | None) -> int:
+def _lower_limit(own: int, asked: int | None) -> int:
     return own if asked is None else min(own, asked)
 
 
@@ -181,20 +181,22 @@ def _ulimits(limits: ProcessLimits) -> list[dict[str, Any]]:
     return [{"Name": name, "Soft": value, "Hard": value} for name, value in wanted.items() if value is not None]
 
 
-def _tmpfs(ground: Ground, hidden: Sequence[HiddenPath]) -> dict[str, str]:
+def _tmpfs(facts: RunnerFacts, hidden: Sequence[HiddenPath]) -> dict[str, str]:
     """The folders in memory: `/tmp`, hidden folders, and the image's volumes, which would else lie on this machine."""
-    options = f"rw,nosuid,nodev,noexec,mode=1777,size={ground.policy.tmp_bytes}"
-    taken = {str(folder) for folder in (ground.scope.workspace, *ground.policy.read_roots)}
-    usual = dict.fromkeys(sorted({"/tmp", *ground.image.volumes} - taken), options)  # noqa: S108 - of the container
-    folders = (str(ground.scope.workspace / place.path) for place in hidden if place.is_folder)
+    options = f"rw,nosuid,nodev,noexec,mode=1777,size={facts.policy.tmp_bytes}"
+    taken = {str(folder) for folder in (facts.scope.workspace, *facts.policy.read_roots)}
+    usual = dict.fromkeys(sorted({"/tmp", *facts.image.volumes} - taken), options)  # noqa: S108 - of the container
+    folders = (str(facts.scope.workspace / place.path) for place in hidden if place.is_folder)
     return {**usual, **dict.fromkeys(folders, "ro,nosuid,nodev,noexec,mode=0555,size=4096")}
 
 
-def _mounts(ground: Ground, job: Job, held: Iterable[Hold], hidden: Sequence[HiddenPath]) -> list[dict[str, Any]]:
+def _mounts(
+    facts: RunnerFacts, job: Job, held: Iterable[HeldPath], hidden: Sequence[HiddenPath]
+) -> list[dict[str, Any]]:
     """The mounts. Each folder has its own path, so that a judged path means the same inside. Hidden files are empty."""
-    workspace = ground.scope.workspace
+    workspace = facts.scope.workspace
     return [
-        *(_bind(root, writable=False) for root in ground.policy.read_roots),
+        *(_bind(root, writable=False) for root in facts.policy.read_roots),
         _bind(workspace, writable=not job.read_only),
         *(_bind(workspace / part.path, writable=part.writable) for part in held),
         *(_bind(_NOTHING, writable=False, target=workspace / one.path) for one in hidden if not one.is_folder),

@@ -24,13 +24,13 @@ from toolcharter import (
     sockets_below,
 )
 from toolcharter_docker import leftovers
-from toolcharter_docker.container import Container, attend
-from toolcharter_docker.daemon import DEFAULT_HOST, Daemon, Image, connect, image_of
-from toolcharter_docker.neighbours import Neighbour, Neighbours
-from toolcharter_docker.placeholders import Hold, Unprotectable, changed, hold
-from toolcharter_docker.plan import Ground, check_ground, plan
+from toolcharter_docker.container import Container, serve_container
+from toolcharter_docker.daemon import DEFAULT_HOST, Daemon, Image, connect, find_image
+from toolcharter_docker.placeholders import HeldPath, Unprotectable, first_replaced, hold_paths
+from toolcharter_docker.plan import RunnerFacts, check_workspace, plan_container
 from toolcharter_docker.policy import DockerPolicy
 from toolcharter_docker.running import DockerRunning
+from toolcharter_docker.workspace_writers import WorkspaceWriter, WorkspaceWriters
 
 _UNAVAILABLE = "sandbox_unavailable"
 
@@ -69,10 +69,10 @@ class DockerRunner:
         self._daemon: Daemon | None = None
         self._watchdog: _Watchdog | None = None
         self._held: dict[Container, ExitStack] = {}
-        self._neighbours = Neighbours()
+        self._writers = WorkspaceWriters()
         self._is_closed = False
         # With the object's id, so that two toolboxes of one process do not remove each other's containers.
-        self._owner = f"{leftovers.owner()}:{id(self):x}"
+        self._owner = f"{leftovers.process_name()}:{id(self):x}"
 
     def run(self, job: Job, /) -> Ended:
         """Run *job* in a new container until it ends or its time is up; then remove the container.
@@ -83,10 +83,10 @@ class DockerRunner:
             ToolError: `program_not_found`, `invalid_arguments`, `tool_error`; `timed_out`, if the job's time is up
                 before its turn comes.
         """
-        with self._turn(job.expires):
-            container, _ = self._started(job, is_brief=True, is_open=bool(job.stdin), is_terminal=False)
+        with self._wait_turn(job.expires):
+            container, _ = self._start_container(job, is_brief=True, is_open=bool(job.stdin), is_terminal=False)
             try:
-                return attend(container, job)
+                return serve_container(container, job)
             finally:
                 self._release(container)
 
@@ -97,11 +97,11 @@ class DockerRunner:
             Denied: As for `run`.
             ToolError: As for `run`.
         """
-        container, neighbour = self._started(job, is_brief=False, is_open=True, is_terminal=terminal is not None)
+        container, writer = self._start_container(job, is_brief=False, is_open=True, is_terminal=terminal is not None)
         running = DockerRunning(
             container,
             self._release,
-            lambda: self._neighbours.leave(neighbour),
+            lambda: self._writers.leave(writer),
             is_terminal=terminal is not None,
             drops_errors=job.drops_errors,
         )
@@ -117,10 +117,10 @@ class DockerRunner:
         for container in held:
             self._release(container)
         if self._daemon is not None and self._watchdog is not None:
-            self._watchdog.end(orderly=self._swept(self._daemon) and not self._held)
+            self._watchdog.end(orderly=self._sweep(self._daemon) and not self._held)
             self._daemon.client.close()
 
-    def _swept(self, daemon: Daemon) -> bool:
+    def _sweep(self, daemon: Daemon) -> bool:
         """Remove remaining containers by their label, also those whose creation was answered too late.
 
         Returns false if the daemon fails.
@@ -131,7 +131,7 @@ class DockerRunner:
         return False
 
     @contextmanager
-    def _turn(self, expires: float) -> Generator[None]:
+    def _wait_turn(self, expires: float) -> Generator[None]:
         left = expires - time.monotonic()
         if left <= 0 or not self._turns.acquire(timeout=min(left, threading.TIMEOUT_MAX)):
             raise ToolError("There was no time left to start a program.", reason="timed_out")
@@ -140,28 +140,30 @@ class DockerRunner:
         finally:
             self._turns.release()
 
-    def _started(
+    def _start_container(
         self, job: Job, *, is_brief: bool, is_open: bool, is_terminal: bool
-    ) -> tuple[Container, Neighbour | None]:
-        daemon, watchdog = self._connected()
+    ) -> tuple[Container, WorkspaceWriter | None]:
+        daemon, watchdog = self._connect()
         self._check_folder(job.cwd)
         with ExitStack() as stack:
-            hidden = (*self._scope.hidden(), *self._sockets())
-            held = self._hold(job, hidden, watchdog, stack)
-            neighbour = self._enter(job, held, stack, is_brief=is_brief)
-            ground = Ground(self._policy, self._scope, self._image(daemon, job.image), self._owner)
-            container = Container(daemon, plan(ground, job, held, hidden, is_open=is_open, is_terminal=is_terminal))
+            hidden = (*self._scope.hidden(), *self._hidden_sockets())
+            held = self._hold_paths(job, hidden, watchdog, stack)
+            writer = self._register_writer(job, held, stack, is_brief=is_brief)
+            facts = RunnerFacts(self._policy, self._scope, self._image_of(daemon, job.image), self._owner)
+            container = Container(
+                daemon, plan_container(facts, job, held, hidden, is_open=is_open, is_terminal=is_terminal)
+            )
             with self._lock:
                 self._held[container] = stack.pop_all()
         try:
-            self._start(container, held)
-            self._neighbours.mounted(neighbour)
+            self._start_checked(container, held)
+            self._writers.mark_mounted(writer)
         except BaseException:
             self._release(container)
             raise
-        return container, neighbour
+        return container, writer
 
-    def _image(self, daemon: Daemon, name: str) -> Image:
+    def _image_of(self, daemon: Daemon, name: str) -> Image:
         """The image of a job.
 
         Raises:
@@ -175,46 +177,50 @@ class DockerRunner:
                 f"The profile does not allow the image {name!r}.",
                 hint=f"Add it to `images` of the extension 'docker': [{name!r}].",
             )
-        return image_of(daemon.client, name)
+        return find_image(daemon.client, name)
 
-    def _sockets(self) -> Iterator[HiddenPath]:
+    def _hidden_sockets(self) -> Iterator[HiddenPath]:
         """This machine's sockets in folders that programs see: a read-only mount does not prevent a connection."""
         for place in sockets_below((self._scope.workspace, *self._policy.read_roots)):
             path = Path(place)
             inside = path.is_relative_to(self._scope.workspace)
             yield HiddenPath(str(path.relative_to(self._scope.workspace)) if inside else place, is_folder=False)
 
-    def _start(self, container: Container, held: list[Hold]) -> None:
+    def _start_checked(self, container: Container, held: list[HeldPath]) -> None:
         if self._is_closed:
             raise Denied(_UNAVAILABLE, "The runner is closed.")
         container.start()
         # The daemon has resolved the paths itself. If another program has swapped a folder, the wrong one is mounted
         # now.
-        if path := changed(self._scope.workspace, held):
+        if path := first_replaced(self._scope.workspace, held):
             raise Denied("protected_path", f"{path!r} was replaced while the container started.")
 
-    def _hold(self, job: Job, hidden: Iterable[HiddenPath], watchdog: "_Watchdog", stack: ExitStack) -> list[Hold]:
+    def _hold_paths(
+        self, job: Job, hidden: Iterable[HiddenPath], watchdog: "_Watchdog", stack: ExitStack
+    ) -> list[HeldPath]:
         if job.read_only:
             return []
         try:
             protected = (*self._scope.protected, *job.protected)
             ways = (place.path for place in hidden if not place.path.startswith("/"))
-            held = hold(self._scope.workspace, protected, stack, ways)
+            held = hold_paths(self._scope.workspace, protected, stack, ways)
         except Unprotectable as error:
             raise Denied("protected_path", f"A protected path cannot be protected in a container: {error}.") from error
         watchdog.note(self._scope.workspace / part.path for part in held if not part.writable)
         return held
 
-    def _enter(self, job: Job, held: list[Hold], stack: ExitStack, *, is_brief: bool) -> Neighbour | None:
+    def _register_writer(
+        self, job: Job, held: list[HeldPath], stack: ExitStack, *, is_brief: bool
+    ) -> WorkspaceWriter | None:
         if job.read_only:
             return None  # it cannot replace anything, and has no mounts that another program could replace
-        entered = self._neighbours.enter(held, job.expires, job.is_wanted, is_brief=is_brief)
+        entered = self._writers.enter(held, job.expires, job.is_wanted, is_brief=is_brief)
         if isinstance(entered, str):
             message = (
                 f"{entered!r} could be replaced by a program that was started before this path had to be protected. "
             )
             raise Denied("protected_path", message + "Wait until that program has ended, or end it, and try again.")
-        stack.callback(self._neighbours.leave, entered)
+        stack.callback(self._writers.leave, entered)
         return entered
 
     def _check_folder(self, cwd: str) -> None:
@@ -223,13 +229,13 @@ class DockerRunner:
         if Path(os.path.realpath(folder)) != folder or not folder.is_relative_to(workspace) or not folder.is_dir():
             raise Denied("path_outside_workspace", f"{cwd!r} is not a folder below the workspace.")
 
-    def _connected(self) -> tuple[Daemon, "_Watchdog"]:
+    def _connect(self) -> tuple[Daemon, "_Watchdog"]:
         with self._lock:
             if self._is_closed:
                 raise Denied(_UNAVAILABLE, "The runner is closed.")
             if self._daemon is None or self._watchdog is None:
                 socket_path = self._host.removeprefix("unix://")
-                check_ground(self._policy, self._scope, socket_path)
+                check_workspace(self._policy, self._scope, socket_path)
                 self._daemon = connect(self._host, self._policy.image)
                 with suppress(OSError):
                     leftovers.remove_containers(socket_path, leftovers.LABEL, leftovers.is_orphan)

@@ -8,7 +8,7 @@ STDERR: Final = 2
 _HEADER: Final = 8
 
 
-class Kept:
+class BoundedBuffer:
     """The first bytes of a stream; the rest is dropped."""
 
     def __init__(self, limit: int) -> None:

@@ -12,7 +12,7 @@ from tests.rows import each_row
 from tests.sandbox.dockerd import Dockerd
 
 from toolcharter import Job, ToolError, ToolResult, build_tools
-from toolcharter_docker.docker_build import REPOSITORY, parsed
+from toolcharter_docker.docker_build import REPOSITORY, parse_dockerfile
 
 Build = Callable[..., ToolResult]
 
@@ -157,7 +157,7 @@ def test_who_has_to_agree(
 def test_a_line_is_named() -> None:
     """So that its author finds it."""
     with pytest.raises(ToolError) as caught:
-        parsed("FROM base\n\n# x\nRUN curl x | sh\n")
+        parse_dockerfile("FROM base\n\n# x\nRUN curl x | sh\n")
 
     assert caught.value.message == (
         "Line 4: 'RUN' is not allowed: a build runs and fetches nothing. Use FROM, COPY, ENTRYPOINT and CMD."

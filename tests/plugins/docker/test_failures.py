@@ -17,8 +17,8 @@ from toolcharter import Denied, Job, RunnerScope, ToolError
 from toolcharter_docker import container as container_module
 from toolcharter_docker import leftovers, running
 from toolcharter_docker import runner as runner_module
-from toolcharter_docker.container import Container, attend
-from toolcharter_docker.daemon import Daemon, Image, connect, told
+from toolcharter_docker.container import Container, serve_container
+from toolcharter_docker.daemon import Daemon, Image, connect, translate_errors
 from toolcharter_docker.plan import Plan
 from toolcharter_docker.policy import DockerPolicy
 from toolcharter_docker.runner import DockerRunner
@@ -47,7 +47,7 @@ class Client:
 def container_of(monkeypatch: pytest.MonkeyPatch, **answers: Any) -> tuple[Container, socket.socket]:
     ours, theirs = socket.socketpair()
     ours.settimeout(0)
-    monkeypatch.setattr(container_module, "_connected", lambda *_: ours)
+    monkeypatch.setattr(container_module, "_connect_streams", lambda *_: ours)
     client: Any = Client(create_container={"Id": "1"}, **answers)
     return Container(Daemon(client, "/s", Image("i", frozenset(), frozenset())), PLAN), theirs
 
@@ -59,7 +59,7 @@ def test_container_that_cannot_be_joined_is_removed(monkeypatch: pytest.MonkeyPa
     def fail(*_: Any) -> None:
         raise OSError("broken")
 
-    monkeypatch.setattr(container_module, "_connected", fail)
+    monkeypatch.setattr(container_module, "_connect_streams", fail)
     client: Any = Client(create_container={"Id": "1"})
     client.remove_container = lambda identifier, **_: removed.append(identifier)
 
@@ -146,7 +146,7 @@ def test_program_that_does_not_end_is_an_error(monkeypatch: pytest.MonkeyPatch) 
     made, theirs = container_of(monkeypatch, wait=requests.ReadTimeout("late"), kill=docker.errors.APIError("no"))
 
     with pytest.raises(ToolError, match="The Docker daemon does not end the program"):
-        attend(made, Job(("x",), expires=0))
+        serve_container(made, Job(("x",), expires=0))
     made.remove()
     theirs.close()
 
@@ -158,7 +158,7 @@ def test_connection_that_breaks_is_an_end(monkeypatch: pytest.MonkeyPatch) -> No
     theirs.shutdown(socket.SHUT_RD)
     theirs.close()
 
-    ended = attend(made, Job(("x",), stdin=b"y" * 3_000_000))
+    ended = serve_container(made, Job(("x",), stdin=b"y" * 3_000_000))
 
     assert (ended.exit_code, ended.stdout, ended.stderr) == (0, b"hi", b"")
     made.remove()
@@ -207,7 +207,7 @@ def api_error(status: int, text: str) -> docker.errors.APIError:
 )
 def test_errors_of_the_daemon_are_told(error: Exception, expected: str) -> None:
     """What is the program's fault is the call's error; all else is a missing sandbox."""
-    with pytest.raises((Denied, ToolError)) as raised, told("It failed"):
+    with pytest.raises((Denied, ToolError)) as raised, translate_errors("It failed"):
         raise error
 
     assert raised.value.reason == expected  # type: ignore[attr-defined]
@@ -282,7 +282,7 @@ def test_close_without_a_daemon_leaves_the_rest_to_the_watchdog(
 ) -> None:
     """It is not told that all is well, and tries for a while."""
     ends: list[bool] = []
-    runner._connected()
+    runner._connect()
     real = runner_module._Watchdog.end
 
     def end(watchdog: Any, *, orderly) -> None:
@@ -306,7 +306,7 @@ def test_runner_closed_while_a_program_starts_does_not_start_it(runner: DockerRu
     started: Any = SimpleNamespace(start=lambda: pytest.fail("started"))
 
     with pytest.raises(Denied, match="The runner is closed"):
-        runner._start(started, [])
+        runner._start_checked(started, [])
 
 
 def test_lost_program_counts_as_killed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,20 +10,20 @@ import pytest
 from tests.rows import each_row
 
 from toolcharter_docker import leftovers, placeholders
-from toolcharter_docker.leftovers import LABEL, is_orphan, owner, remove_containers, watch
+from toolcharter_docker.leftovers import LABEL, is_orphan, process_name, remove_containers, watch_owner
 
 
 def container(label: str, state: str = "running") -> dict[str, Any]:
     return {"Id": "1", "Labels": {LABEL: label}, "State": state}
 
 
-BOOT, NAMESPACE, PROCESS, START = owner().split(":")
+BOOT, NAMESPACE, PROCESS, START = process_name().split(":")
 
 
 @each_row(
     ("label", "state", "expected"),
     [
-        pytest.param(f"{owner()}:7f", "running", False, id="mine"),
+        pytest.param(f"{process_name()}:7f", "running", False, id="mine"),
         pytest.param(f"{BOOT}:{NAMESPACE}:{PROCESS}:1", "running", True, id="of a process that had my number"),
         pytest.param(f"{BOOT}:{NAMESPACE}:4194999:5", "running", True, id="of a process that is gone"),
         pytest.param(f"{BOOT}:{NAMESPACE}:x:5", "running", True, id="of no process"),
@@ -123,7 +123,7 @@ def test_orderly_end_removes_nothing(removals: list[Any], tmp_path: Path) -> Non
     (tmp_path / "x").mkdir(placeholders.MODE)
     removals.append(AssertionError("asked"))
 
-    watch(io.BytesIO(f"{tmp_path}/x\n.\n".encode()), "/s", "me")
+    watch_owner(io.BytesIO(f"{tmp_path}/x\n.\n".encode()), "/s", "me")
 
     assert (tmp_path / "x").is_dir()
 
@@ -134,7 +134,7 @@ def test_broken_pipe_cleans_up(removals: list[Any], tmp_path: Path, monkeypatch:
     (tmp_path / "x").mkdir(placeholders.MODE)
     removals += [2, OSError("busy"), 0, 1, 0, 0]
 
-    watch(io.BytesIO(f"{tmp_path}/x\n".encode()), "/s", "me")
+    watch_owner(io.BytesIO(f"{tmp_path}/x\n".encode()), "/s", "me")
 
     assert removals == []
     assert not (tmp_path / "x").exists()
@@ -144,7 +144,7 @@ def test_cleaning_up_ends_some_time(removals: list[Any], monkeypatch: pytest.Mon
     """A daemon that is gone for good holds nobody."""
     removals += [OSError("gone")] * 40
 
-    watch(io.BytesIO(b""), "/s", "me")
+    watch_owner(io.BytesIO(b""), "/s", "me")
 
     assert len(removals) == 10
 

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from toolcharter_docker import placeholders
-from toolcharter_docker.placeholders import Hold, Unprotectable, changed, hold, remove_if_unused
+from toolcharter_docker.placeholders import HeldPath, Unprotectable, first_replaced, hold_paths, remove_if_unused
 
 
 def held(workspace: Path, *paths: str) -> list[tuple[str, bool]]:
     with ExitStack() as stack:
-        return [(part.path, part.writable) for part in hold(workspace, paths, stack)]
+        return [(part.path, part.writable) for part in hold_paths(workspace, paths, stack)]
 
 
 def test_folders_on_the_way_are_held_too(workspace: Path) -> None:
@@ -34,7 +34,7 @@ def test_folders_on_the_way_to_hidden_files_are_held(workspace: Path) -> None:
         (workspace / folder).mkdir(parents=True)
 
     with ExitStack() as stack:
-        found = hold(workspace, ["kept"], stack, ["a/b/.env", "kept/c/.env", ".env"])
+        found = hold_paths(workspace, ["kept"], stack, ["a/b/.env", "kept/c/.env", ".env"])
 
     assert [(part.path, part.writable) for part in found] == [("kept", False), ("a", True), ("a/b", True)]
 
@@ -42,14 +42,14 @@ def test_folders_on_the_way_to_hidden_files_are_held(workspace: Path) -> None:
 def test_a_way_to_a_hidden_file_that_is_gone_is_refused(workspace: Path) -> None:
     """Somebody renames folders at this moment: what the search has found lies elsewhere by now."""
     with ExitStack() as stack, pytest.raises(Unprotectable, match="'a': No such file"):
-        hold(workspace, [], stack, ["a/.env"])
+        hold_paths(workspace, [], stack, ["a/.env"])
 
 
 def test_what_is_missing_is_made_and_removed(workspace: Path) -> None:
     """The first missing component is there, empty, until it is given back."""
     (workspace / "a").mkdir()
     with ExitStack() as stack:
-        found = hold(workspace, ["x/y/z", "a/b"], stack)
+        found = hold_paths(workspace, ["x/y/z", "a/b"], stack)
 
         assert [(part.path, part.writable) for part in found] == [("a", True), ("x", False), ("a/b", False)]
         assert list((workspace / "x").iterdir()) == []
@@ -68,9 +68,9 @@ def test_a_file_on_the_way_is_the_end(workspace: Path) -> None:
 def test_last_holder_removes(workspace: Path) -> None:
     """What one gives back another may still need."""
     with ExitStack() as first:
-        hold(workspace, ["x"], first)
+        hold_paths(workspace, ["x"], first)
         with ExitStack() as second:
-            hold(workspace, ["x"], second)
+            hold_paths(workspace, ["x"], second)
             first.close()
             assert (workspace / "x").is_dir()
 
@@ -82,8 +82,8 @@ def test_many_at_a_time_leave_nothing(workspace: Path) -> None:
 
     def turn(_: int) -> bool:
         with ExitStack() as stack:
-            (part,) = hold(workspace, ["x"], stack)
-            return changed(workspace, [part]) is None
+            (part,) = hold_paths(workspace, ["x"], stack)
+            return first_replaced(workspace, [part]) is None
 
     with ThreadPoolExecutor(8) as pool:
         assert all(pool.map(turn, range(400)))
@@ -102,7 +102,7 @@ def test_leftover_of_a_crash_is_taken_over(workspace: Path) -> None:
 def test_what_somebody_has_filled_stays(workspace: Path) -> None:
     """A placeholder in which something lies is nobody's to remove."""
     with ExitStack() as stack:
-        hold(workspace, ["x"], stack)
+        hold_paths(workspace, ["x"], stack)
         (workspace / "x/file").write_text("")
 
     assert (workspace / "x/file").exists()
@@ -198,14 +198,14 @@ def test_exchange_is_noticed(workspace: Path) -> None:
     """What lies at a held path now is compared with what lay there."""
     (workspace / "a").mkdir()
     with ExitStack() as stack:
-        found = hold(workspace, ["a"], stack)
-    assert changed(workspace, found) is None
+        found = hold_paths(workspace, ["a"], stack)
+    assert first_replaced(workspace, found) is None
 
     (workspace / "a").rename(workspace / "old")
-    assert changed(workspace, found) == "a"
+    assert first_replaced(workspace, found) == "a"
     (workspace / "a").mkdir()
-    assert changed(workspace, found) == "a"
-    assert changed(workspace, [Hold("b", writable=False, identity=(0, 0))]) == "b"
+    assert first_replaced(workspace, found) == "a"
+    assert first_replaced(workspace, [HeldPath("b", writable=False, identity=(0, 0))]) == "b"
 
 
 def test_clean_up_removes_placeholders_only(workspace: Path) -> None:

@@ -9,8 +9,8 @@ from tests.rows import each_row
 
 from toolcharter import Denied, Job, ProcessLimits, RunnerScope, ToolError
 from toolcharter_docker.daemon import Image
-from toolcharter_docker.placeholders import Hold
-from toolcharter_docker.plan import Ground, Plan, check_ground, exit_code, plan, signal_name
+from toolcharter_docker.placeholders import HeldPath
+from toolcharter_docker.plan import Plan, RunnerFacts, check_workspace, exit_code, plan_container, signal_name
 from toolcharter_docker.policy import DockerPolicy
 from toolcharter_docker.seccomp import profile
 
@@ -20,10 +20,10 @@ MIB = 1024**2
 
 
 def planned(
-    job: Job, held: tuple[Hold, ...] = (), *, is_open: bool = False, is_terminal: bool = False, **policy: Any
+    job: Job, held: tuple[HeldPath, ...] = (), *, is_open: bool = False, is_terminal: bool = False, **policy: Any
 ) -> Plan:
-    ground = Ground(DockerPolicy.from_profile({"image": "i"} | policy), RunnerScope(WORKSPACE), IMAGE, "owner")
-    return plan(ground, job, held, is_open=is_open, is_terminal=is_terminal)
+    ground = RunnerFacts(DockerPolicy.from_profile({"image": "i"} | policy), RunnerScope(WORKSPACE), IMAGE, "owner")
+    return plan_container(ground, job, held, is_open=is_open, is_terminal=is_terminal)
 
 
 def bind(path: str, *, read_only: bool) -> dict[str, Any]:
@@ -35,7 +35,7 @@ def test_container_is_locked_down() -> None:
     """Every setting that contains a program, as a whole: a stray one would show."""
     made = planned(
         Job(("ls", "-l"), cwd="sub", env={"WORD": "x"}),
-        (Hold("a", writable=True, identity=(1, 2)), Hold("a/b", writable=False, identity=(1, 3))),
+        (HeldPath("a", writable=True, identity=(1, 2)), HeldPath("a/b", writable=False, identity=(1, 3))),
     )
 
     assert made.create == {
@@ -165,7 +165,9 @@ def test_what_no_program_can_be_passed_is_refused(job: Job) -> None:
 def test_ground_that_cannot_hold_is_refused(workspace: str, policy: dict[str, Any], message: str) -> None:
     """Some folders would undo the sandbox if they were mounted."""
     with pytest.raises(Denied) as refused:
-        check_ground(DockerPolicy.from_profile({"image": "i"} | policy), RunnerScope(Path(workspace)), "/run/d/s.sock")
+        check_workspace(
+            DockerPolicy.from_profile({"image": "i"} | policy), RunnerScope(Path(workspace)), "/run/d/s.sock"
+        )
 
     assert (refused.value.reason, refused.value.message) == ("sandbox_unavailable", message)
 
@@ -174,7 +176,7 @@ def test_ordinary_ground_is_accepted() -> None:
     """A folder that is none of these."""
     policy = DockerPolicy.from_profile({"image": "i", "read_roots": ["/usr/share"]})
 
-    check_ground(policy, RunnerScope(Path("/srv/work")), "/run/d/s.sock")
+    check_workspace(policy, RunnerScope(Path("/srv/work")), "/run/d/s.sock")
 
 
 @each_row(

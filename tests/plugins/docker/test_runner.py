@@ -214,7 +214,7 @@ def test_interrupted_run_leaves_nothing(
     def interrupt(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(runner_module, "attend", interrupt)
+    monkeypatch.setattr(runner_module, "serve_container", interrupt)
     with pytest.raises(KeyboardInterrupt):
         runner.run(Job(("sleep", "1000")))
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolcharter_docker.stream import STDERR, STDOUT, Frames, Kept
+from toolcharter_docker.stream import STDERR, STDOUT, BoundedBuffer, Frames
 
 
 def frame(stream: int, data: bytes) -> bytes:
@@ -32,7 +32,7 @@ def test_frames_come_apart_wherever_the_connection_cuts(frames: list[tuple[int, 
 
 def test_kept_bytes_end_at_the_limit() -> None:
     """At the limit nothing is lost; one byte past it the stream is truncated."""
-    kept = Kept(4)
+    kept = BoundedBuffer(4)
 
     kept.add(b"abc")
     kept.add(b"d")

@@ -15,13 +15,13 @@ from toolcharter.guards.paths.hidden import HiddenFiles
 from toolcharter.profile.settings import DEFAULT_HIDDEN
 from toolcharter_docker import SPEC
 from toolcharter_docker import container as container_module
-from toolcharter_docker.neighbours import Neighbour, Neighbours
-from toolcharter_docker.placeholders import Hold
+from toolcharter_docker.placeholders import HeldPath
 from toolcharter_docker.runner import DockerRunner
+from toolcharter_docker.workspace_writers import WorkspaceWriter, WorkspaceWriters
 
 WORD = "hunter" + "2"
-WAY, OTHER, SHUT = Hold("sub", True, (1, 1)), Hold("sub", True, (1, 2)), Hold("sub", False, (1, 1))  # noqa: FBT003 - as printed
-BELOW = Hold("sub/.git", False, (1, 3))  # noqa: FBT003 - as above
+WAY, OTHER, SHUT = HeldPath("sub", True, (1, 1)), HeldPath("sub", True, (1, 2)), HeldPath("sub", False, (1, 1))  # noqa: FBT003 - as printed
+BELOW = HeldPath("sub/.git", False, (1, 3))  # noqa: FBT003 - as above
 
 
 @pytest.fixture
@@ -105,19 +105,19 @@ def test_program_starts_when_the_older_one_has_ended(runner: DockerRunner, works
         pytest.param([WAY], [], None, id="holds more"),
     ],
 )
-def test_what_a_program_could_replace(own: list[Hold], others: list[Hold], loose: str | None) -> None:
+def test_what_a_program_could_replace(own: list[HeldPath], others: list[HeldPath], loose: str | None) -> None:
     """Whatever it neither holds itself nor sees below something read-only."""
-    assert Neighbour(own, is_brief=True).first_loose(Neighbour(others, is_brief=True)) == loose
+    assert WorkspaceWriter(own, is_brief=True).first_replaceable(WorkspaceWriter(others, is_brief=True)) == loose
 
 
 def test_brief_program_is_waited_for() -> None:
     """The place is free as soon as the other one has left."""
-    neighbours = Neighbours()
+    neighbours = WorkspaceWriters()
     first = neighbours.enter([], time.monotonic() + 9, None, is_brief=True)
-    assert isinstance(first, Neighbour)
+    assert isinstance(first, WorkspaceWriter)
     threading.Timer(0.2, neighbours.leave, [first]).start()
 
-    assert isinstance(neighbours.enter([WAY], time.monotonic() + 9, None, is_brief=True), Neighbour)
+    assert isinstance(neighbours.enter([WAY], time.monotonic() + 9, None, is_brief=True), WorkspaceWriter)
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_brief_program_is_waited_for() -> None:
 )
 def test_nothing_is_waited_for_in_vain(is_brief: Any, left_s: float, is_wanted: Any) -> None:
     """A background program, the end of the time, a caller that has gone."""
-    neighbours = Neighbours()
+    neighbours = WorkspaceWriters()
     neighbours.enter([], time.monotonic() + 9, None, is_brief=is_brief)
 
     assert neighbours.enter([WAY], time.monotonic() + left_s, is_wanted, is_brief=True) == "sub"
@@ -135,10 +135,10 @@ def test_nothing_is_waited_for_in_vain(is_brief: Any, left_s: float, is_wanted: 
 
 def test_newcomer_waits_for_mounts_that_it_could_change() -> None:
     """What holds less waits until the mounts of what holds more are made, and then no longer."""
-    neighbours = Neighbours()
+    neighbours = WorkspaceWriters()
     first = neighbours.enter([WAY], time.monotonic() + 9, None, is_brief=False)
-    assert isinstance(first, Neighbour)
+    assert isinstance(first, WorkspaceWriter)
     assert neighbours.enter([], time.monotonic() - 1, None, is_brief=True) == "sub"
-    neighbours.mounted(first)
+    neighbours.mark_mounted(first)
 
-    assert isinstance(neighbours.enter([], time.monotonic() - 1, None, is_brief=True), Neighbour)
+    assert isinstance(neighbours.enter([], time.monotonic() - 1, None, is_brief=True), WorkspaceWriter)
