@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from toolcharter.gate.approvals.saved import Binding, Kept, entries, keep
+from toolcharter.gate.approvals.saved import Binding, SavedApproval, read_approvals, save_approval
 
 START = datetime(2026, 1, 31, 12, tzinfo=UTC)
 EVER = datetime(2999, 1, 1, tzinfo=UTC)
@@ -18,16 +18,16 @@ def folder(desk, tmp_path, monkeypatch) -> Path:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     folder = tmp_path / "state/toolcharter/approvals"
     bound = Binding("bash", "1", "/a", "d", "bwrap", agent="planner")
-    keep(folder, Kept(bound, 'command="pytest -q"', "demo", "ann", START, EVER), desk)
+    save_approval(folder, SavedApproval(bound, 'command="pytest -q"', "demo", "ann", START, EVER), desk)
     elsewhere = bound._replace(workspace="/b", agent=None)
-    keep(folder, Kept(elsewhere, "command=wc", "demo", None, START, START + timedelta(1)), desk)
+    save_approval(folder, SavedApproval(elsewhere, "command=wc", "demo", None, START, START + timedelta(1)), desk)
     echo = Binding("echo", "2", "/a", "d", "host")
-    keep(folder, Kept(echo, "word=ö", "other", "bob", START, EVER), desk)
+    save_approval(folder, SavedApproval(echo, "word=ö", "other", "bob", START, EVER), desk)
     return folder
 
 
 def ids(folder: Path) -> list[str]:
-    return [kept.id for kept in entries(folder)]
+    return [kept.id for kept in read_approvals(folder)]
 
 
 def test_kept_approvals_are_listed(run, folder) -> None:
@@ -50,7 +50,7 @@ def test_what_cannot_be_seen_is_written_out(run, desk, folder) -> None:
     """No name and no folder of an approval passes for another, and none drives the terminal."""
     unseen = "a\u200b\u2028\u202e\u00ad\x1b[2J\u3164b"
     bound = Binding(unseen, "1", unseen, "d", "host", agent=unseen)
-    keep(folder, Kept(bound, unseen, "unseen", unseen, START, EVER), desk)
+    save_approval(folder, SavedApproval(bound, unseen, "unseen", unseen, START, EVER), desk)
 
     row = run("approvals", "list", "-p", "unseen").stdout.splitlines()[1]
 

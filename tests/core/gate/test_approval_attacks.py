@@ -15,8 +15,8 @@ from toolcharter.api.call import Ask, Call, Invocation
 from toolcharter.errors import SyncCallInLoop
 from toolcharter.gate import state as gate_state
 from toolcharter.gate.approvals import saved
-from toolcharter.gate.approvals.asking import Question
-from toolcharter.gate.approvals.saved import entries, forget
+from toolcharter.gate.approvals.prompt import Question
+from toolcharter.gate.approvals.saved import read_approvals, remove_approvals
 from toolcharter.gate.stages import s5_approval
 
 from .conftest import spec_of, spec_with_runtime
@@ -179,7 +179,7 @@ class TestClosing:
         desk.close()
         question = Question(Recording("allow_once"), None, 0.0)  # type: ignore[arg-type]
         question.withdraw()
-        question.wake_by(lambda: woken.append("woken"))
+        question.set_wake(lambda: woken.append("woken"))
 
         result = toolbox.call("echo", {})
 
@@ -218,7 +218,7 @@ class TestInterrupts:
         def interrupted(*_: Any) -> None:
             raise KeyboardInterrupt
 
-        monkeypatch.setattr("toolcharter.gate.approvals.asking.Question.start", interrupted)
+        monkeypatch.setattr("toolcharter.gate.approvals.prompt.Question.start", interrupted)
 
         with pytest.raises(KeyboardInterrupt):
             toolbox.call("echo", {})
@@ -375,7 +375,7 @@ class TestKeptRules:
         """One has read a rule, another one that it was forgotten; whoever is last, the rule is gone."""
         toolbox = make_toolbox(ECHO, mode="ask", approver=lambda _request: "allow_always")
         toolbox.call("echo", {})
-        reading, go, load = threading.Event(), threading.Event(), saved.load
+        reading, go, load = threading.Event(), threading.Event(), saved.load_valid
 
         def slow(*args: Any) -> Any:
             found = load(*args)
@@ -387,11 +387,11 @@ class TestKeptRules:
         late = make_toolbox(ECHO, mode="ask", approver=lambda _request: "deny")
         file = state / "test.yaml"
         file.write_text(file.read_text() + "# touched\n")
-        monkeypatch.setattr(s5_approval, "load", slow)
+        monkeypatch.setattr(s5_approval, "load_valid", slow)
         join = spawn(lambda: late.call("echo", {}))
         assert reading.wait(LIMIT_S)
 
-        forget(state, "test", [each.id for each in entries(state)])
+        remove_approvals(state, "test", [each.id for each in read_approvals(state)])
         between = late.call("echo", {}).reason
         go.set()
         join()
@@ -410,7 +410,7 @@ class TestKeptRules:
         joins = [spawn(lambda number=number: work(number)) for number in range(8)]
 
         assert [join() for join in joins] == ["ok"] * 8
-        assert len(entries(state)) == 8
+        assert len(read_approvals(state)) == 8
 
 
 class TestArguments:
@@ -436,10 +436,10 @@ class TestArguments:
         def slow(*args: Any) -> None:
             keeping.set()
             go_on.wait(LIMIT_S)
-            saved.keep(*args)
+            saved.save_approval(*args)
 
         # Between the approval and the body.
-        monkeypatch.setattr(s5_approval, "keep", slow)
+        monkeypatch.setattr(s5_approval, "save_approval", slow)
         join = spawn(lambda: toolbox.call("act", {"words": ["a"]}))
         assert keeping.wait(LIMIT_S)
         held[0].append("--force")
@@ -574,7 +574,7 @@ class TestWhatPeopleWrite:
 
         result = toolbox.call("echo", {})
 
-        kept_by = [each.by for each in entries(state)]
+        kept_by = [each.by for each in read_approvals(state)]
         told = next(event for event in events if event["event"] == "hook.approval.decision")
         assert told["approver"] == "ann\\ud800 [REDACTED]"
         assert result.outcome == ("denied" if word == "deny" else "ok")

@@ -28,8 +28,8 @@ from toolcharter import hookimpl
 from toolcharter.api.approval import ApprovalAnswer, ApprovalRequest
 from toolcharter.api.call import Call, Caller, ToolResult
 from toolcharter.errors import ToolboxClosed
-from toolcharter.gate.approvals.ledger import Ledger, digest_of
-from toolcharter.gate.approvals.saved import entries, forget
+from toolcharter.gate.approvals.ledger import Ledger, call_digest
+from toolcharter.gate.approvals.saved import read_approvals, remove_approvals
 from toolcharter.gate.build.open import Plan, open_toolbox
 from toolcharter.gate.toolbox import Toolbox
 from toolcharter.loader.hooks import new_manager
@@ -126,7 +126,7 @@ class ApprovalMachine(RuleBasedStateMachine):
             workspace.mkdir()
         self.patch.setenv("XDG_STATE_HOME", str(root / "state"))
         self.patch.setattr("toolcharter.gate.state.CLOSE_WAIT_S", 0.0)
-        for module in ("stages.s5_approval", "approvals.asking"):
+        for module in ("stages.s5_approval", "approvals.prompt"):
             self.patch.setattr(f"toolcharter.gate.{module}.monotonic", self.clock.monotonic)
         self.patch.setattr("toolcharter.gate.waiting.monotonic", self._about_to_wait)
         self.patch.setattr("toolcharter.gate.stages.s5_approval._now", self.clock.now)
@@ -288,12 +288,14 @@ class ApprovalMachine(RuleBasedStateMachine):
         ran = self.ran[before:]
         assert ran == ([(asked.tool, asked.words)] if reason is None else [])
         for tool, words in ran:
-            digest = digest_of(tool, {"words": words}, asked.box.workspace, asked.box.toolbox.digest)
+            digest = call_digest(tool, {"words": words}, asked.box.workspace, asked.box.toolbox.digest)
             assert digest == asked.request.digest
         if reason is None and answer == "always":
             until = self.clock.now() + timedelta(days=KEEP_DAYS)
             self.ever_kept.append(Agreed(asked.box.key, asked.tool, asked.words, until))
-            self.kept.update((each.id, self.ever_kept[-1]) for each in entries(self.state) if each.id not in known)
+            self.kept.update(
+                (each.id, self.ever_kept[-1]) for each in read_approvals(self.state) if each.id not in known
+            )
 
     @precondition(lambda self: self.pending)
     @rule(data=st.data(), back=st.booleans())
@@ -316,7 +318,7 @@ class ApprovalMachine(RuleBasedStateMachine):
     def forget(self, *, data: Any) -> None:
         """Somebody takes back what they agreed to for good."""
         gone = data.draw(st.sampled_from(list(self.kept)))  # not sorted: the names hold the folder's
-        assert forget(self.state, "test", [gone]) >= 1
+        assert remove_approvals(self.state, "test", [gone]) >= 1
         del self.kept[gone]
 
     @precondition(lambda self: self.boxes)
@@ -336,7 +338,7 @@ class ApprovalMachine(RuleBasedStateMachine):
     @invariant()
     def the_file_holds_what_was_kept(self) -> None:
         """No more and no less, whoever has answered what."""
-        assert {each.id for each in entries(self.state)} == set(self.kept)
+        assert {each.id for each in read_approvals(self.state)} == set(self.kept)
 
     def teardown(self) -> None:
         """Whoever still waits is told no; then every question has had one decision."""

@@ -9,7 +9,7 @@ import pytest
 
 from toolcharter.api.approval import ApprovalAnswer, ApprovalRequest
 from toolcharter.api.call import Caller, Invocation
-from toolcharter.gate.approvals.saved import entries
+from toolcharter.gate.approvals.saved import read_approvals
 from toolcharter.gate.stages import s5_approval
 from toolcharter.profile.settings import Approvals
 
@@ -79,7 +79,7 @@ def test_the_same_call_is_not_asked_about_again(open_box, person, events, state)
     box = open_box(caller=Caller(agent="planner", user="u1", session="s2"))
 
     assert (met(box), box.decide("bash", WC).outcome, len(person.asked)) == (("ok", None), "allow", 1)
-    (kept,) = entries(state)
+    (kept,) = read_approvals(state)
     assert events[-1]["rule"] == {"text": f"approval {kept.id}", "source": kept.place}
     assert (kept.shows, kept.bound.agent, kept.by) == ('command="wc -l notes.md"', "planner", "ann")
 
@@ -206,7 +206,7 @@ def test_no_secret_is_kept_or_logged(open_box, person, events, state) -> None:
     ]
     assert person.asked[0].why_not_always == "It contains text that may be a secret, which must not be stored."
     assert secret not in repr((events, person.asked))
-    assert entries(state) == ()
+    assert read_approvals(state) == ()
 
 
 def test_a_script_whose_text_a_mask_would_hide_is_not_asked_about(open_box, person, events) -> None:

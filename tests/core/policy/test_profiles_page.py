@@ -12,7 +12,7 @@ from tests.rows import each_row
 from pages import quoted, rows
 from toolcharter.api.words import KINDS, RULE_PREFIXES
 from toolcharter.events import notify
-from toolcharter.gate.approvals.always_offered import is_launcher, why_not_kept
+from toolcharter.gate.approvals.always_offered import is_launcher, why_not_offered
 from toolcharter.gate.commands import analyse_commands
 from toolcharter.guards.rates import binding
 from toolcharter.guards.session import state
@@ -263,7 +263,7 @@ def test_always_is_offered_for_none_of_the_programs_that_the_page_names() -> Non
     assert named is not None
     assert script is not None
     assert all(map(is_launcher, quoted(named[1])))
-    assert why_not_kept(script[1], (script[1],), Path("/srv")) is None
+    assert why_not_offered(script[1], (script[1],), Path("/srv")) is None
 
 
 def test_numbers_of_notifications_and_stores_are_those_of_the_code() -> None:

@@ -15,7 +15,7 @@ from toolcharter.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
     from toolcharter.gate.approvals import escape, saved
-    from toolcharter.gate.approvals.saved import Kept
+    from toolcharter.gate.approvals.saved import SavedApproval
     from toolcharter.guards import state_folder
     from toolcharter.profile import find, read
 else:
@@ -52,7 +52,7 @@ def command(
     if action == "forget":
         found = _chosen(found, ids, everything=everything)
         for owner in dict.fromkeys(kept.profile for kept in found):
-            saved.forget(folder, owner, {kept.id for kept in found if kept.profile == owner})
+            saved.remove_approvals(folder, owner, {kept.id for kept in found if kept.profile == owner})
     elif ids or everything:
         raise click.UsageError("'list' takes no IDs and no --all.")
     if as_json:
@@ -65,15 +65,15 @@ def command(
         print_table(columns, [[_cell(row, column) for column in columns] for row in rows], ("bold",))
 
 
-def _found(folder: Path, profile: str | None, workspace: str | None) -> "Iterator[Kept]":
+def _found(folder: Path, profile: str | None, workspace: str | None) -> "Iterator[SavedApproval]":
     name = profile if profile is None or find.is_name(profile) else read.load_profile(profile).name
     where = None if workspace is None else str(Path(workspace).resolve())
-    for kept in saved.entries(folder, name):
+    for kept in saved.read_approvals(folder, name):
         if where in {None, kept.bound.workspace}:
             yield kept
 
 
-def _chosen(found: "list[Kept]", ids: Sequence[str], *, everything: bool) -> "list[Kept]":
+def _chosen(found: "list[SavedApproval]", ids: Sequence[str], *, everything: bool) -> "list[SavedApproval]":
     if bool(ids) == everything:
         raise click.UsageError("Name the IDs to forget, or --all; 'toolcharter approvals list' shows them.")
     unknown = sorted(set(ids) - {kept.id for kept in found})
@@ -89,8 +89,8 @@ def _folder() -> Path:
     return folder
 
 
-def _described(kept: "Kept") -> dict[str, Any]:
-    moments = {"at": saved.written(kept.at), "until": saved.written(kept.until)}
+def _described(kept: "SavedApproval") -> dict[str, Any]:
+    moments = {"at": saved.format_time(kept.at), "until": saved.format_time(kept.until)}
     facts = {**kept._asdict(), **kept.bound._asdict(), **moments}
     del facts["bound"]
     return {"id": kept.id, **facts, "expired": kept.until <= datetime.now(UTC)}

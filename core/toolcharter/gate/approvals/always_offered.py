@@ -24,18 +24,18 @@ else:
 
 MAX_SHOWN_BYTES = 4096
 """The longest call that is saved: a person must be able to read it again."""
-NEVER_STORED = "It contains text that may be a secret, which must not be stored."
+SECRET_NOT_STORED = "It contains text that may be a secret, which must not be stored."
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=", re.ASCII)
 # The project's files define what `npm test` runs, as they define the tests that `pytest` runs. By "always" people mean
 # that exact command. An option, a variable or a second word could name another program.
-_RUNNERS = frozenset({"npm", "pnpm", "yarn"})
+_SCRIPT_RUNNERS = frozenset({"npm", "pnpm", "yarn"})
 _SCRIPT = re.compile(r"[a-z0-9][a-z0-9:_-]*")
 _RUN_AND_NAME = 2
-_STARTING = frozenset({"create", "dlx", "exec", "explore", "init", "x"})
+_STARTING_SUBCOMMANDS = frozenset({"create", "dlx", "exec", "explore", "init", "x"})
 """Subcommands of these programs that start or fetch another program; `run` needs the name of a script."""
 # cargo's own subcommands, which build and test the project; any other word may be an alias from `.cargo/config.toml`.
-_OF_CARGO = re.compile(
+_CARGO_SUBCOMMANDS = re.compile(
     "add|audit|b(ench|uild)?|c(heck|lean|lippy)?|d(eny|oc)?|fetch|fix|fmt|generate-lockfile|help|init|locate-project|metadata"
     "|new|nextest|outdated|pkgid|read-manifest|remove|search|t(est|ree)?|update|vendor|verify-project|version"
 )
@@ -45,7 +45,7 @@ _MAX_NAME = 255
 """The longest name of a file, in characters."""
 
 
-def why_not_kept(shown: str, commands: Sequence[str], workspace: Path) -> str | None:
+def why_not_offered(shown: str, commands: Sequence[str], workspace: Path) -> str | None:
     """Return why "allow always" is not offered for a call, as a sentence for the person; None if it is offered.
 
     Args:
@@ -53,19 +53,19 @@ def why_not_kept(shown: str, commands: Sequence[str], workspace: Path) -> str | 
         commands: The commands that it would run, in normal form.
         workspace: The folder that tools can write to.
     """
-    why_not = next((why for why in (_unfit(command, workspace) for command in commands) if why), None)
+    why_not = next((why for why in (_why_unsuitable(command, workspace) for command in commands) if why), None)
     if why_not:
         return why_not
     if len(commands) > 1:
         return "It is more than one command."
     if scrub_text(shown)[1]:
-        return NEVER_STORED
+        return SECRET_NOT_STORED
     if len(shown.encode("utf-8", "surrogatepass")) > MAX_SHOWN_BYTES:
         return f"It is longer than {MAX_SHOWN_BYTES} bytes."
     return None
 
 
-def _unfit(command: str, workspace: Path) -> str | None:
+def _why_unsuitable(command: str, workspace: Path) -> str | None:
     """Return why *command*, in normal form, cannot be allowed always; None if it can."""
     if visible(command) != command:
         return "The command contains invisible characters."
@@ -79,29 +79,29 @@ def _unfit(command: str, workspace: Path) -> str | None:
     program = words[0]
     if _ASSIGNMENT.match(program):
         return "The command sets a variable."
-    if (is_launcher(program) and not _is_script(words)) or _is_run_by_cargo(words):
+    if (is_launcher(program) and not _is_script_run(words)) or _is_run_by_cargo(words):
         return f"{program!r} can run any other program."
     if "/" in program and _is_changeable(Path(program), workspace):
         return f"{program!r} is a file that tools could change."
     return None
 
 
-def _is_script(words: Sequence[str]) -> bool:
+def _is_script_run(words: Sequence[str]) -> bool:
     """Whether the command runs one script that the project defines, as `npm test` does, and nothing else."""
     program, *script = words
     return (
-        program in _RUNNERS
+        program in _SCRIPT_RUNNERS
         and 1 <= len(script) <= _RUN_AND_NAME
         and all(map(_SCRIPT.fullmatch, script))
         and (script[0] == "run") == (len(script) == _RUN_AND_NAME)
-        and script[0] not in _STARTING
+        and script[0] not in _STARTING_SUBCOMMANDS
     )
 
 
 def _is_run_by_cargo(words: Sequence[str]) -> bool:
     """Whether cargo runs a program or an alias: `cargo run`, `cargo xtask`, `cargo +nightly --config x make`."""
     subcommand = next((word for word in words[1:] if not word.startswith(("-", "+"))), "help")
-    return words[0].rpartition("/")[2] == "cargo" and not _OF_CARGO.fullmatch(subcommand)
+    return words[0].rpartition("/")[2] == "cargo" and not _CARGO_SUBCOMMANDS.fullmatch(subcommand)
 
 
 def _is_changeable(program: Path, workspace: Path) -> bool:

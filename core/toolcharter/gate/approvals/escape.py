@@ -27,7 +27,7 @@ _INVISIBLE = (
     | frozenset(map(chr, range(0xE0100, 0xE01F0)))
 )
 # Letters of scripts that run from right to left, and their numbers: terminals reorder the text between them.
-_TURNING = frozenset({"R", "AL", "AN"})
+_BIDI_CONTROLS = frozenset({"R", "AL", "AN"})
 MAX_BLANKS = 8
 """A longer run of blanks is replaced by its length, because a screenful of blanks would hide the text after it."""
 MAX_MARKS = 2
@@ -50,13 +50,13 @@ def visible(text: str) -> str:
     A run of more than `MAX_BLANKS` blanks is replaced by its length.
     """
     if text.isascii() and text.isprintable():
-        return _counted(text)
+        return _shorten_blanks(text)
     shown: list[str] = []
     marks = MAX_MARKS  # A mark at the beginning would change the character before the text.
     for character in text:
         marks = marks + 1 if unicodedata.category(character) in _MARKS else 0
-        shown.append(character if marks <= MAX_MARKS and _is_seen(character) else ascii(character)[1:-1])
-    return _counted("".join(shown))
+        shown.append(character if marks <= MAX_MARKS and _is_visible(character) else ascii(character)[1:-1])
+    return _shorten_blanks("".join(shown))
 
 
 def as_text(value: Any) -> str:
@@ -66,24 +66,26 @@ def as_text(value: Any) -> str:
 
 def one_line(args: Mapping[str, Any]) -> str:
     """Return arguments in one line, `path=notes.md count=3`; a text that is more than one word is quoted."""
-    return visible(" ".join(f"{name}={_one_word(as_text(value))}" for name, value in args.items()))
+    return visible(" ".join(f"{name}={_quote_unless_word(as_text(value))}" for name, value in args.items()))
 
 
-def _one_word(text: str) -> str:
+def _quote_unless_word(text: str) -> str:
     return text if _WORD.fullmatch(text) else json.dumps(text, ensure_ascii=False)
 
 
-def _is_seen(character: str) -> bool:
+def _is_visible(character: str) -> bool:
     return (
-        character.isprintable() and character not in _INVISIBLE and unicodedata.bidirectional(character) not in _TURNING
+        character.isprintable()
+        and character not in _INVISIBLE
+        and unicodedata.bidirectional(character) not in _BIDI_CONTROLS
     )
 
 
-def _counted(text: str) -> str:
+def _shorten_blanks(text: str) -> str:
     return _MANY_BLANKS.sub(lambda blanks: f"<{len(blanks[0])} blanks>", text)
 
 
-def block(text: str, width: int, margin: str) -> Iterator[str]:
+def wrap_text(text: str, width: int, margin: str) -> Iterator[str]:
     r"""Break *text* into lines that fit the terminal, each with a margin before it.
 
     Args:
@@ -115,7 +117,7 @@ def _end_of_line(text: str, start: int, room: int, width_of: Callable[[str], int
     return len(text)
 
 
-class Hidden(Exception):
+class MaskHidesCode(Exception):
     """A mask would hide text from the person that could be code; the exception's text says where."""
 
 
@@ -137,7 +139,7 @@ def shown_call(args: Mapping[str, Any], commands: Sequence[str], *, runs_argumen
         runs_arguments: Whether any argument may be code, as for a tool of kind `bash`.
 
     Raises:
-        Hidden: A mask could hide code, or the name of an argument.
+        MaskHidesCode: A mask could hide code, or the name of an argument.
     """
     masks = _Masks(runs_arguments=runs_arguments)
     return ShownCall(masks.args(args), tuple(map(masks.command, commands)), masks.are_used)
@@ -176,7 +178,7 @@ class _Masks:
         shown, hidden = _announced(text, scrubbed, name)
         could_run = self._runs_arguments or name.casefold() in CODE_ARGUMENTS
         if could_run or not _CODE.isdisjoint(hidden) or not hidden.isprintable():
-            raise Hidden(
+            raise MaskHidesCode(
                 f"{len(hidden)} characters of {name!r} look like a secret, would be masked, and could be code."
             )
         return shown
@@ -185,7 +187,7 @@ class _Masks:
 def _require_same_names(given: Mapping[str, Any], scrubbed: Mapping[str, Any]) -> None:
     """Raise if a name would be masked: two masked names would be equal, and one of their values would be lost."""
     if list(given) != list(scrubbed):
-        raise Hidden("The name of an argument looks like a secret and would be masked.")
+        raise MaskHidesCode("The name of an argument looks like a secret and would be masked.")
 
 
 def _announced(text: str, scrubbed: str, name: str) -> tuple[str, str]:
@@ -207,5 +209,5 @@ def _announced(text: str, scrubbed: str, name: str) -> tuple[str, str]:
         shown.append(piece)
         position = start + len(piece)
     if not is_known:
-        raise Hidden(f"{name!r} holds a secret, and how much of it would be masked is unknown.")
+        raise MaskHidesCode(f"{name!r} holds a secret, and how much of it would be masked is unknown.")
     return "".join(shown), hidden

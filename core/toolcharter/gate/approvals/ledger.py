@@ -23,7 +23,7 @@ MAX_PENDING = 1024
 """How many pending approvals a ledger holds; each further one voids the oldest."""
 
 
-class Scope(NamedTuple):
+class ApprovalScope(NamedTuple):
     """What the approvals of one toolbox are bound to."""
 
     profile: str
@@ -55,7 +55,7 @@ class AskedCall(Protocol):
         ...
 
 
-def digest_of(
+def call_digest(
     tool: str, args: Mapping[str, Any], workspace: Path, profile_digest: str, commands: Sequence[str] = ()
 ) -> str:
     """Return the SHA-256 of everything that an approval is bound to, in hexadecimal.
@@ -82,8 +82,8 @@ def digest_of(
     )
 
 
-def digest_of_arguments(args: Mapping[str, Any], commands: Sequence[str] = ()) -> str:
-    """Return the SHA-256 of the arguments and the commands only; parameters and errors are those of `digest_of`."""
+def arguments_digest(args: Mapping[str, Any], commands: Sequence[str] = ()) -> str:
+    """Return the SHA-256 of the arguments and the commands only; parameters and errors are those of `call_digest`."""
     return _digest({"args": _json(args), "commands": list(commands)})
 
 
@@ -122,7 +122,7 @@ class Ledger:
         """Open a pending approval.
 
         Args:
-            digest: The digest of the call, from `digest_of`.
+            digest: The digest of the call, from `call_digest`.
             expires_at: When the approval becomes void, on the ledger's clock.
 
         Returns:

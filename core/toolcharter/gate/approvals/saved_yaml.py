@@ -19,34 +19,34 @@ def is_blank(text: str) -> bool:
     return all(line.strip() in {"", "---"} or line.lstrip().startswith("#") for line in text.splitlines())
 
 
-def appended(text: str, entry: Mapping[str, str]) -> str:
+def append_entry(text: str, entry: Mapping[str, str]) -> str:
     """Append *entry* to *text*, with a line for each key. *text* must not be empty, but may be only a comment.
 
     Raises:
         UnsafeState: The list is not written as a block.
     """
-    indent = " " * (0 if is_blank(text) else next(_items(text))[0])
-    lines = [f"{key}: {_flow(value)}\n" for key, value in entry.items()]
+    indent = " " * (0 if is_blank(text) else next(_entry_spans(text))[0])
+    lines = [f"{key}: {_quote_scalar(value)}\n" for key, value in entry.items()]
     end = "" if text.endswith("\n") else "\n"
     return text + end + indent + "- " + (indent + "  ").join(lines)
 
 
-def without(text: str, gone: Collection[int]) -> str:
+def remove_entries(text: str, gone: Collection[int]) -> str:
     """Return *text* without the entries whose indices are in *gone*.
 
     Raises:
         UnsafeState: The list is not written as a block.
     """
     kept, position = "", 0
-    for index, (_, start, end) in enumerate(_items(text) if gone else ()):
+    for index, (_, start, end) in enumerate(_entry_spans(text) if gone else ()):
         if index in gone:
             kept, position = kept + text[position:start], end
     return kept + text[position:]
 
 
-def _items(text: str) -> Iterator[tuple[int, int, int]]:
+def _entry_spans(text: str) -> Iterator[tuple[int, int, int]]:
     """Yield for each entry its indentation, the start of its first line and the end of its last line."""
-    content = [token for token in yaml.scan(text, Loader=yaml.SafeLoader) if isinstance(token, _content(yaml))]
+    content = [token for token in yaml.scan(text, Loader=yaml.SafeLoader) if isinstance(token, _content_tokens(yaml))]
     if not isinstance(content[0], yaml.BlockEntryToken):
         raise UnsafeState("is not written as a block list", "Begin each entry on a line of its own, with '- '.")
     column = content[0].start_mark.column
@@ -60,7 +60,7 @@ def _items(text: str) -> Iterator[tuple[int, int, int]]:
     yield column, _line_start(text, begin), _line_end(text, last)
 
 
-def _content(yaml: Any) -> tuple[type, ...]:
+def _content_tokens(yaml: Any) -> tuple[type, ...]:
     """Return the types of tokens that have text in the file, unlike the end of a block."""
     return (
         yaml.BlockEntryToken,
@@ -88,7 +88,7 @@ def _line_end(text: str, token: Any) -> int:
     return len(text) if end < 0 else end + 1
 
 
-def _flow(value: str) -> str:
+def _quote_scalar(value: str) -> str:
     """Write *value* as YAML in one line, in double quotes, with escapes where they are needed."""
 
     class Quoting(yaml.SafeDumper):

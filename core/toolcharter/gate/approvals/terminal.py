@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 from toolcharter._lazy import lazy
 from toolcharter.api.approval import Answer, ApprovalAnswer, ApprovalRequest
-from toolcharter.gate.approvals.asking import ABANDONED
-from toolcharter.gate.approvals.escape import as_text, block, visible
+from toolcharter.gate.approvals.escape import as_text, visible, wrap_text
+from toolcharter.gate.approvals.prompt import ABANDONED
 
 if TYPE_CHECKING:
     from rich import console as rich_console
@@ -37,7 +37,7 @@ _KEYS: dict[str, Answer] = {
     "no": "deny",
     "": "deny",
 }
-_TURN = threading.Lock()
+_TERMINAL_LOCK = threading.Lock()
 """Held while a question is on the terminal: a process has one terminal, but may have many toolboxes."""
 
 
@@ -60,7 +60,7 @@ class TerminalApprover:
             TimeoutError: No answer came in time, or the caller no longer waits.
         """
         deadline = monotonic() + request.timeout_s
-        with _turn(deadline):
+        with _terminal_lock(deadline):
             try:
                 terminal = os.open(self._path, os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
             except OSError:
@@ -69,7 +69,7 @@ class TerminalApprover:
                 return self._ask(terminal, request, deadline)
             except TimeoutError:
                 with suppress(OSError):
-                    _tell(terminal, "\nThe question was withdrawn.\n")
+                    _write_text(terminal, "\nThe question was withdrawn.\n")
                 raise
             except (OSError, termios.error):  # The terminal was closed, or the file is no terminal.
                 return None
@@ -77,21 +77,21 @@ class TerminalApprover:
                 os.close(terminal)
 
     def _ask(self, terminal: int, request: ApprovalRequest, deadline: float) -> ApprovalAnswer | None:
-        if not _is_ours(terminal):
+        if not _is_foreground(terminal):
             return None
         show(request, terminal)
         # Input that was typed before the question was shown is no answer to it.
         termios.tcflush(terminal, termios.TCIFLUSH)
         choices = "[o] allow once, " + ("[a] allow always, " if request.always else "") + "[d] deny"
         while True:
-            _tell(terminal, f"{choices} ({max(0.0, deadline - monotonic()):.0f} s left; Enter denies): ")
-            line = _line(terminal, deadline)
+            _write_text(terminal, f"{choices} ({max(0.0, deadline - monotonic()):.0f} s left; Enter denies): ")
+            line = _read_line(terminal, deadline)
             if line is None:
                 return None
             answer = _KEYS.get(line.strip().lower())
             if answer is not None and (answer != "allow_always" or request.always):
                 return ApprovalAnswer(answer, self._name)
-            _tell(terminal, _help(request, is_always=answer is not None))
+            _write_text(terminal, _help(request, is_always=answer is not None))
 
 
 def _help(request: ApprovalRequest, *, is_always: bool) -> str:
@@ -105,15 +105,15 @@ def _help(request: ApprovalRequest, *, is_always: bool) -> str:
 def show(request: ApprovalRequest, terminal: int) -> None:
     """Write all of *request* to a terminal, in as many lines as it takes."""
     width = os.get_terminal_size(terminal).columns or 80
-    lines = [*_arguments(request, width), *_facts(request, width)]
+    lines = [*_argument_lines(request, width), *_fact_lines(request, width)]
     with open(terminal, "w", closefd=False, errors="backslashreplace") as stream:
         console = rich_console.Console(file=stream, force_terminal=True, width=width, emoji=False)
         for style, line in [("bold", "\nA tool call waits for you"), *lines]:
-            # `Text` is not read as markup. Soft wrapping cuts nothing off, and `block` leaves nothing to wrap.
+            # `Text` is not read as markup. Soft wrapping cuts nothing off, and `wrap_text` leaves nothing to wrap.
             console.print(rich_text.Text(line, style), soft_wrap=True, highlight=False)
 
 
-def _arguments(request: ApprovalRequest, width: int) -> Iterator[tuple[str, str]]:
+def _argument_lines(request: ApprovalRequest, width: int) -> Iterator[tuple[str, str]]:
     """Yield the lines of arguments and commands. The last line gives their number, because the first may scroll away.
 
     The names of arguments may also be the model's, if a tool accepts any.
@@ -125,13 +125,13 @@ def _arguments(request: ApprovalRequest, width: int) -> Iterator[tuple[str, str]
     for kind, name, value in parts:
         # A name is one line, because a second line would look like another argument.
         for style, text, margin in (("bold", visible(name), kind), ("", value, _MARGIN)):
-            for line in block(text, width, margin):
+            for line in wrap_text(text, width, margin):
                 count += 1
                 yield style, line
     yield "dim", f"{count} lines of arguments and commands are above."
 
 
-def _facts(request: ApprovalRequest, width: int) -> Iterator[tuple[str, str]]:
+def _fact_lines(request: ApprovalRequest, width: int) -> Iterator[tuple[str, str]]:
     caller = request.caller
     facts = {
         "tool": request.tool if request.action is None else f"{request.tool}, action {request.action}",
@@ -147,37 +147,37 @@ def _facts(request: ApprovalRequest, width: int) -> Iterator[tuple[str, str]]:
         else f"not offered. {request.why_not_always or ''}".rstrip(),
     }
     for name, fact in facts.items():
-        for line in block(fact, width, f"{name:>8} | "):
+        for line in wrap_text(fact, width, f"{name:>8} | "):
             yield "", line
 
 
 @contextmanager
-def _turn(deadline: float) -> Generator[None]:
-    while not _TURN.acquire(timeout=POLL_S):
-        _require(deadline)
+def _terminal_lock(deadline: float) -> Generator[None]:
+    while not _TERMINAL_LOCK.acquire(timeout=POLL_S):
+        _require_waiting_caller(deadline)
     try:
         yield
     finally:
-        _TURN.release()
+        _TERMINAL_LOCK.release()
 
 
-def _require(deadline: float) -> None:
+def _require_waiting_caller(deadline: float) -> None:
     """Raise `TimeoutError` if the caller no longer waits for the answer."""
     abandoned = ABANDONED.get()
     if monotonic() > deadline or (abandoned is not None and abandoned.is_set()):
         raise TimeoutError
 
 
-def _line(terminal: int, deadline: float) -> str | None:
+def _read_line(terminal: int, deadline: float) -> str | None:
     """Read the next typed line; empty at the end of input, None if another process is now in the foreground."""
     typed = b""
     while not typed.endswith((b"\n", b"\r")):
-        _require(deadline)
+        _require_waiting_caller(deadline)
         if not select.select([terminal], [], [], POLL_S)[0]:
             continue
         # Check again: the caller may have left, or this process may have been stopped, in the meantime.
-        _require(deadline)
-        if not _is_ours(terminal):
+        _require_waiting_caller(deadline)
+        if not _is_foreground(terminal):
             return None
         piece = os.read(terminal, 1024)
         if not piece:
@@ -186,12 +186,12 @@ def _line(terminal: int, deadline: float) -> str | None:
     return typed.decode(errors="replace")
 
 
-def _is_ours(terminal: int) -> bool:
+def _is_foreground(terminal: int) -> bool:
     """Whether this process is in the foreground of the terminal: the system stops a background process that reads."""
     return os.tcgetpgrp(terminal) == os.getpgrp()
 
 
-def _tell(terminal: int, text: str) -> None:
+def _write_text(terminal: int, text: str) -> None:
     os.write(terminal, text.encode())
 
 

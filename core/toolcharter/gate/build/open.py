@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from toolcharter.api.approval import Approver
     from toolcharter.api.channel import Channel
     from toolcharter.events import notify
-    from toolcharter.gate.approvals import asking, ledger
+    from toolcharter.gate.approvals import ledger, prompt
     from toolcharter.gate.build import late
     from toolcharter.gate.stages import s4_checks, s4_session, s5_approval
     from toolcharter.guards.rates import binding
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 else:
     notify = lazy("toolcharter.events.notify")
     ledger = lazy("toolcharter.gate.approvals.ledger")
-    asking = lazy("toolcharter.gate.approvals.asking")
+    prompt = lazy("toolcharter.gate.approvals.prompt")
     late = lazy("toolcharter.gate.build.late")
     s4_checks = lazy("toolcharter.gate.stages.s4_checks")
     s4_session = lazy("toolcharter.gate.stages.s4_session")
@@ -300,10 +300,10 @@ def _approval_service(
         return state.confinement.objection(world)  # opened by the first call that needs it
 
     return s5_approval.ApprovalService(
-        ledger.Scope(state.profile, state.digest, state.workspace, state.runners),
+        ledger.ApprovalScope(state.profile, state.digest, state.workspace, state.runners),
         emit,
         disk_objection=disk_objection,
-        asking=asking.ApproverPrompt(approver, settings, state.loop),
+        prompt=prompt.ApproverPrompt(approver, settings, state.loop),
         settings=settings,
         environ=os.environ,
     )

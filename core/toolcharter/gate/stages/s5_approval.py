@@ -15,29 +15,29 @@ from toolcharter.api.command import DiskPreconditions
 from toolcharter.api.reasons import CORE_REASONS, HINTS, Reason
 from toolcharter.errors import ConfigurationError, Denied
 from toolcharter.events.contract import APPROVAL_DECISION, APPROVAL_REQUEST
-from toolcharter.gate.approvals.always_offered import NEVER_STORED, why_not_kept
-from toolcharter.gate.approvals.asking import ApproverPrompt, Verdict
-from toolcharter.gate.approvals.escape import Hidden, ShownCall, one_line, shown_call
-from toolcharter.gate.approvals.ledger import AskedCall, Ledger, Scope, digest_of, digest_of_arguments
-from toolcharter.gate.approvals.saved import Binding, Kept, keep, load, written
+from toolcharter.gate.approvals.always_offered import SECRET_NOT_STORED, why_not_offered
+from toolcharter.gate.approvals.escape import MaskHidesCode, ShownCall, one_line, shown_call
+from toolcharter.gate.approvals.ledger import ApprovalScope, AskedCall, Ledger, arguments_digest, call_digest
+from toolcharter.gate.approvals.prompt import ApproverPrompt, Verdict
+from toolcharter.gate.approvals.saved import Binding, SavedApproval, format_time, load_valid, save_approval
 from toolcharter.gate.call import CallContext, as_json
 from toolcharter.gate.redact import as_reason_word, redact_text
 from toolcharter.guards.state_folder import state_path
 from toolcharter.profile.settings import Approvals
 
 
-class _Known(NamedTuple):
+class _SavedSnapshot(NamedTuple):
     """The saved approvals, as last read. One value, so that threads never see a mixture of two versions of the file."""
 
     state: object = None
-    approvals: tuple[Kept, ...] = ()
+    approvals: tuple[SavedApproval, ...] = ()
 
 
-_SEND_IT_WITHOUT = (
+_SECRET_HINT = (
     "Send the call without the secret: let the program read it from an environment variable, or from a file that the "
     "user has made."
 )
-_REHEARSAL_S = 60.0
+_DRY_RUN_S = 60.0
 """An approval can be used until this long after the answer's deadline, at most: time for the dry run, in seconds."""
 
 
@@ -50,7 +50,7 @@ class _Case(NamedTuple):
     """The deadline of the answer: a UTC date and time."""
     shows: str
     """The call in one line."""
-    rehearsed: object
+    dry_outcome: object
     """The outcome of the dry run before the question."""
     asked_at: float
 
@@ -60,11 +60,11 @@ class ApprovalService:
 
     def __init__(
         self,
-        scope: Scope,
+        scope: ApprovalScope,
         emit: Callable[[str, bytes, Mapping[str, Any]], bool],
         *,
         disk_objection: Callable[[DiskPreconditions], Denied | None],
-        asking: ApproverPrompt,
+        prompt: ApproverPrompt,
         settings: Approvals,
         environ: Mapping[str, str],
     ) -> None:
@@ -74,14 +74,14 @@ class ApprovalService:
             scope: What approvals of this toolbox are bound to.
             emit: Writes an event, given its name, the call's base fields and its own fields. False refuses the call.
             disk_objection: Returns why commands would not do on this disk what their text says; None if they would.
-            asking: Reaches the approver.
+            prompt: Reaches the approver.
             settings: The profile's section `approvals`.
             environ: The environment variables, which determine the folder of saved approvals.
         """
         self._scope = scope
         self._emit_line = emit
         self._disk_objection = disk_objection
-        self._asking = asking
+        self._prompt = prompt
         self._settings = settings
         self._ledger = Ledger()
         self._folder = state_path("approvals", environ) if settings.always else None
@@ -89,7 +89,7 @@ class ApprovalService:
         """The calls that wait for an answer now, by their `live_key`."""
         self._emitting = threading.RLock()
         """Held while an event is written, so that the event of a cancellation comes neither too early nor twice."""
-        self._kept = _Known()
+        self._saved = _SavedSnapshot()
 
     def refresh(self) -> None:
         """Read the saved approvals, if the file has changed since it was last read.
@@ -99,18 +99,18 @@ class ApprovalService:
         """
         if self._folder is None:
             return
-        state = _state_of(self._folder / f"{self._scope.profile}.yaml")
-        if state != self._kept.state:
-            found = load(self._folder, self._scope.profile, self._scope.workspace, _now())
-            self._kept = _Known(state, found)
+        state = _file_state(self._folder / f"{self._scope.profile}.yaml")
+        if state != self._saved.state:
+            found = load_valid(self._folder, self._scope.profile, self._scope.workspace, _now())
+            self._saved = _SavedSnapshot(state, found)
 
-    def _given_before(self, asked: AskedCall, ctx: CallContext) -> list[tuple[Kept, list[str]]]:
+    def _saved_for_call(self, asked: AskedCall, ctx: CallContext) -> list[tuple[SavedApproval, list[str]]]:
         """Return the saved approvals of the same call, each with the reasons why it is no longer valid."""
         try:
             self.refresh()
         except ConfigurationError:
-            self._kept = _Known()
-        found = self._kept.approvals
+            self._saved = _SavedSnapshot()
+        found = self._saved.approvals
         if not found:
             return []
         bound, now = self._binding(asked, ctx), _now()
@@ -121,7 +121,7 @@ class ApprovalService:
         tool, caller = asked.tool, ctx.caller
         return Binding(
             tool.spec.name,
-            digest_of_arguments(as_json(ctx.values), ctx.commands),
+            arguments_digest(as_json(ctx.values), ctx.commands),
             str(self._scope.workspace),
             self._scope.digest,
             self._scope.runners.name_for(bounded=tool.facts.is_bounded),
@@ -131,7 +131,7 @@ class ApprovalService:
             caller.tenant or None,
         )
 
-    def _changes_since(self, kept: Kept, now: Binding) -> Iterator[str]:
+    def _changes_since(self, kept: SavedApproval, now: Binding) -> Iterator[str]:
         """Yield the reasons why an approval of the same call is no longer valid, as clauses."""
         then = kept.bound
         if then.profile_digest != now.profile_digest:
@@ -140,7 +140,7 @@ class ApprovalService:
             yield f"programs run on {now.runner or 'nothing'!r} instead of {then.runner or 'nothing'!r}"
         if then.code != now.code:
             yield "the tool's code has changed"
-        if not self._asking.may_answer(kept.by, now.agent):
+        if not self._prompt.may_answer(kept.by, now.agent):
             yield f"{kept.by or 'that person'} may no longer approve it"
 
     def apply_saved(self, asked: AskedCall, ctx: CallContext) -> bool:
@@ -154,7 +154,7 @@ class ApprovalService:
         if ctx.decision.outcome != "ask" or ctx.asked_by_check:
             return False
         held = ctx.values
-        given = self._given_before(asked, ctx) if _own(ctx) else []
+        given = self._saved_for_call(asked, ctx) if _copy_arguments(ctx) else []
         for kept, changes in given:
             if not changes:
                 ctx.decision = Decision("allow", "approval", rule=RuleRef(f"approval {kept.id}", kept.place))
@@ -163,9 +163,9 @@ class ApprovalService:
         ctx.values = held  # the caller's own values: a change of them while a person is asked voids the approval
         return False
 
-    def _why_again(self, asked: AskedCall, ctx: CallContext) -> str | None:
+    def _why_asked_again(self, asked: AskedCall, ctx: CallContext) -> str | None:
         """Return why a person is asked again although the call has a saved approval; None if it has none."""
-        given = [] if ctx.asked_by_check else self._given_before(asked, ctx)
+        given = [] if ctx.asked_by_check else self._saved_for_call(asked, ctx)
         if not given:
             return None
         last, changes = max(given, key=lambda one: one[0].at)
@@ -177,33 +177,33 @@ class ApprovalService:
         """Ask a person about *ctx*. Afterwards it is approved or ended."""
         if self.apply_saved(asked, ctx):
             return
-        case = self._open(asked, ctx, ask, await asked.dry_run(ctx))
+        case = self._open_case(asked, ctx, ask, await asked.dry_run(ctx))
         if case is None:
             return
-        verdict = await self._asking.ask(case.request)
-        if self._close(ctx, case, verdict):
-            self._redeem(asked, ctx, case, await asked.dry_run(ctx), verdict)
+        verdict = await self._prompt.ask(case.request)
+        if self._close_case(ctx, case, verdict):
+            self._redeem_approval(asked, ctx, case, await asked.dry_run(ctx), verdict)
 
-    def _open(self, asked: AskedCall, ctx: CallContext, ask: Ask, rehearsed: CallContext | None) -> _Case | None:
+    def _open_case(self, asked: AskedCall, ctx: CallContext, ask: Ask, dry_call: CallContext | None) -> _Case | None:
         """Open a case, unless the tool's own checks refuse the call: then no person is asked."""
-        if _refuses(rehearsed):
-            ctx.copy_outcome(rehearsed)
+        if _is_refused(dry_call):
+            ctx.copy_outcome(dry_call)
             return None
         timeout_s = self._settings.timeout_s
         try:
-            request, shows = self._request(asked, ctx, ask, None if rehearsed is None else rehearsed.question)
+            request, shows = self._make_request(asked, ctx, ask, None if dry_call is None else dry_call.question)
         except (TypeError, ValueError) as error:
             ctx.refuse("approval", Reason.APPROVAL_UNAVAILABLE, f"The call cannot be shown: {type(error).__name__}.")
             return None
-        except Hidden as error:
+        except MaskHidesCode as error:
             message = f"No person can be asked, because the question would not show what runs: {error}"
-            ctx.refuse("approval", Reason.APPROVAL_UNAVAILABLE, message, hint=_SEND_IT_WITHOUT)
+            ctx.refuse("approval", Reason.APPROVAL_UNAVAILABLE, message, hint=_SECRET_HINT)
             return None
         now = monotonic()
         # Time for the answer, and for the dry run after it.
-        token = self._ledger.open(request.digest, now + timeout_s + min(asked.tool.timeout_s, _REHEARSAL_S))
-        expires = written(_now() + timedelta(seconds=timeout_s))
-        case = _Case(request, token, expires, shows, _said(rehearsed), now)
+        token = self._ledger.open(request.digest, now + timeout_s + min(asked.tool.timeout_s, _DRY_RUN_S))
+        expires = format_time(_now() + timedelta(seconds=timeout_s))
+        case = _Case(request, token, expires, shows, _dry_run_outcome(dry_call), now)
         fields = {"reason": request.reason, "message": request.message, "always": request.always, "expires": expires}
         with self._emitting:
             if ctx.closed:
@@ -214,7 +214,7 @@ class ApprovalService:
             del self._cases[ctx.live_key]
             return None
 
-    def _request(
+    def _make_request(
         self, asked: AskedCall, ctx: CallContext, ask: Ask, of_file: Ask | None
     ) -> tuple[ApprovalRequest, str]:
         """Make the question, and the call in one line.
@@ -222,15 +222,15 @@ class ApprovalService:
         *of_file* is the question of a virtual file that the call would change.
 
         Raises:
-            Hidden: A mask would hide text that could be code.
+            MaskHidesCode: A mask would hide text that could be code.
         """
         spec = asked.tool.spec
         shown = shown_call(asked.tool.reader.given(ctx.values), ctx.commands, runs_arguments=spec.kind == "bash")
         shows = one_line(shown.args)
         why_not = self._why_not_always(asked, ctx, shown, shows)
-        until = None if why_not else written(_now() + timedelta(days=self._settings.keep_days))
-        told = dict.fromkeys(one.message for one in (ask, of_file) if one is not None)
-        messages = (*map(redact_text, told), self._why_again(asked, ctx))
+        until = None if why_not else format_time(_now() + timedelta(days=self._settings.keep_days))
+        questions = dict.fromkeys(one.message for one in (ask, of_file) if one is not None)
+        messages = (*map(redact_text, questions), self._why_asked_again(asked, ctx))
         return ApprovalRequest(
             tool=spec.name,
             action=redact_text(ctx.action),
@@ -260,7 +260,7 @@ class ApprovalService:
         if ctx.asked_by_check:
             return "It is not offered for the question of a check."
         if shown.is_masked:
-            return NEVER_STORED
+            return SECRET_NOT_STORED
         # The commands of `cli` and `custom` tools are part of the tool's own files, which the approval is bound to.
         commands = () if asked.tool.spec.kind in {"cli", "custom"} else ctx.commands
         subject, understood = asked.rule_input(ctx) if commands else (None, None)
@@ -270,12 +270,12 @@ class ApprovalService:
             objection = self._disk_objection(understood.world)
             if objection is not None:
                 return f"It would not be valid: {objection.message}"
-        return why_not_kept(shows, commands, self._scope.workspace)
+        return why_not_offered(shows, commands, self._scope.workspace)
 
     def _call_digest(self, ctx: CallContext) -> str:
-        return digest_of(ctx.tool, as_json(ctx.values), self._scope.workspace, self._scope.digest, ctx.commands)
+        return call_digest(ctx.tool, as_json(ctx.values), self._scope.workspace, self._scope.digest, ctx.commands)
 
-    def _close(self, ctx: CallContext, case: _Case, verdict: Verdict) -> bool:
+    def _close_case(self, ctx: CallContext, case: _Case, verdict: Verdict) -> bool:
         """Record the answer. Returns whether it allows the call."""
         if ctx.deadline != inf:
             ctx.deadline += monotonic() - case.asked_at  # the person's time does not count as the tool's
@@ -283,7 +283,7 @@ class ApprovalService:
             if self._cases.pop(ctx.live_key, None) is None:
                 ctx.fail("approval", Reason.CANCELLED, "The toolbox was closed before the answer came.")
                 return False
-            if not self._decide(ctx, case, verdict):
+            if not self._record_decision(ctx, case, verdict):
                 return False
         if verdict.outcome == "deny":
             reason = verdict.reason or Reason.APPROVAL_DENIED
@@ -293,7 +293,7 @@ class ApprovalService:
             return False
         return True
 
-    def _decide(self, ctx: CallContext, case: _Case, verdict: Verdict) -> bool:
+    def _record_decision(self, ctx: CallContext, case: _Case, verdict: Verdict) -> bool:
         self._ledger.answer(case.token, verdict.outcome)
         fields = {
             "approver": redact_text(verdict.approver),
@@ -309,39 +309,41 @@ class ApprovalService:
         with self._emitting:
             case = self._cases.pop(ctx.live_key, None)
             if case is not None:
-                self._decide(ctx, case, Verdict("deny", Reason.CANCELLED, "The caller no longer waits for the answer."))
+                self._record_decision(
+                    ctx, case, Verdict("deny", Reason.CANCELLED, "The caller no longer waits for the answer.")
+                )
 
     def close(self) -> None:
         """Release all calls that wait for an answer."""
-        self._asking.close()
+        self._prompt.close()
 
-    def _redeem(
-        self, asked: AskedCall, ctx: CallContext, case: _Case, rehearsed: CallContext | None, verdict: Verdict
+    def _redeem_approval(
+        self, asked: AskedCall, ctx: CallContext, case: _Case, dry_call: CallContext | None, verdict: Verdict
     ) -> None:
         """Redeem the approval. It is void if the call is not, or is no longer, the call that was approved."""
-        if _refuses(rehearsed):
-            ctx.copy_outcome(rehearsed)
+        if _is_refused(dry_call):
+            ctx.copy_outcome(dry_call)
         elif (
-            _said(rehearsed) != case.rehearsed
-            or not _own(ctx)
+            _dry_run_outcome(dry_call) != case.dry_outcome
+            or not _copy_arguments(ctx)
             or not self._ledger.redeem(case.token, self._call_digest(ctx))
         ):
             message = "The call that would run now is not the call that was approved; the approval is void."
             ctx.refuse("approval", Reason.APPROVAL_DENIED, message)
         else:
-            ctx.question = None if rehearsed is None else rehearsed.question
+            ctx.question = None if dry_call is None else dry_call.question
             if verdict.answer == "allow_always":
-                self._keep(asked, ctx, case, verdict)
+                self._save_approval(asked, ctx, case, verdict)
 
-    def _keep(self, asked: AskedCall, ctx: CallContext, case: _Case, verdict: Verdict) -> None:
+    def _save_approval(self, asked: AskedCall, ctx: CallContext, case: _Case, verdict: Verdict) -> None:
         now = _now()
         until = now + timedelta(days=self._settings.keep_days)
         if self._folder is None or not case.request.always:
             return
         bound, by = self._binding(asked, ctx), redact_text(verdict.approver)
-        kept = Kept(bound, case.shows, self._scope.profile, by, now, until)
+        kept = SavedApproval(bound, case.shows, self._scope.profile, by, now, until)
         try:
-            keep(self._folder, kept, self._scope.workspace)
+            save_approval(self._folder, kept, self._scope.workspace)
         except ConfigurationError:
             ctx.fault("approval_not_kept")
 
@@ -353,7 +355,7 @@ class ApprovalService:
         return True
 
 
-def _own(ctx: CallContext) -> bool:
+def _copy_arguments(ctx: CallContext) -> bool:
     """Replace the arguments of *ctx* by a deep copy, so that the approved ones cannot change. False if that fails."""
     try:
         ctx.values = deepcopy(ctx.values)
@@ -363,7 +365,7 @@ def _own(ctx: CallContext) -> bool:
     return True
 
 
-def _state_of(file: Path) -> object:
+def _file_state(file: Path) -> object:
     try:
         found = file.stat()
     except OSError:
@@ -371,13 +373,13 @@ def _state_of(file: Path) -> object:
     return found.st_ino, found.st_size, found.st_mtime_ns
 
 
-def _refuses(rehearsed: CallContext | None) -> TypeGuard[CallContext]:
+def _is_refused(dry_call: CallContext | None) -> TypeGuard[CallContext]:
     """Whether the tool's own checks ended the call in the dry run."""
-    return rehearsed is not None and rehearsed.outcome in {"denied", "error"} and not rehearsed.passed
+    return dry_call is not None and dry_call.outcome in {"denied", "error"} and not dry_call.passed
 
 
-def _said(rehearsed: CallContext | None) -> object:
-    return None if rehearsed is None else (rehearsed.passed, rehearsed.outcome, rehearsed.reason, rehearsed.question)
+def _dry_run_outcome(dry_call: CallContext | None) -> object:
+    return None if dry_call is None else (dry_call.passed, dry_call.outcome, dry_call.reason, dry_call.question)
 
 
 def _now() -> datetime:

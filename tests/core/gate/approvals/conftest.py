@@ -9,7 +9,7 @@ import pytest
 
 from toolcharter.api.approval import ApprovalRequest
 from toolcharter.api.call import Caller
-from toolcharter.gate.approvals.saved import Binding, Kept
+from toolcharter.gate.approvals.saved import Binding, SavedApproval
 from toolcharter.gate.waiting import LoopThread
 
 NOW = datetime(2026, 1, 31, 12, 0, 0, tzinfo=UTC)
@@ -57,6 +57,6 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def kept(workspace: Path) -> Kept:
+def kept(workspace: Path) -> SavedApproval:
     bound = Binding("bash", "a" * 64, str(workspace), "b" * 64, "bwrap", agent="planner")
-    return Kept(bound, 'command="pytest -q"', "careful", "ann", NOW, NOW + timedelta(days=30))
+    return SavedApproval(bound, 'command="pytest -q"', "careful", "ann", NOW, NOW + timedelta(days=30))

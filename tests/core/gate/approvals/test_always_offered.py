@@ -6,14 +6,14 @@ import pytest
 from tests.rows import each_row
 from tests.samples import sample_file
 
-from toolcharter.gate.approvals.always_offered import MAX_SHOWN_BYTES, NEVER_STORED, why_not_kept
+from toolcharter.gate.approvals.always_offered import MAX_SHOWN_BYTES, SECRET_NOT_STORED, why_not_offered
 
 WORK = Path("/work")
 KEY = "AKIA" + "Z7QK3MNB" * 2
 
 
 def of_command(*commands: str, workspace: Path = WORK) -> str | None:
-    return why_not_kept("; ".join(commands), commands, workspace)
+    return why_not_offered("; ".join(commands), commands, workspace)
 
 
 @each_row(
@@ -59,7 +59,7 @@ def test_a_plain_command_may_be_kept(command) -> None:
         pytest.param(["ls 'a\u202eb'"], "The command contains invisible characters.", id="a bidi override"),
         pytest.param(["ls 'a\u200bb'"], "The command contains invisible characters.", id="a zero width space"),
         pytest.param(["ls '\u3164'"], "The command contains invisible characters.", id="a letter without a mark"),
-        pytest.param(["ls " + KEY], NEVER_STORED, id="a secret"),
+        pytest.param(["ls " + KEY], SECRET_NOT_STORED, id="a secret"),
         pytest.param(["ls " + "x" * MAX_SHOWN_BYTES], f"It is longer than {MAX_SHOWN_BYTES} bytes.", id="too long"),
     ],
 )
@@ -78,7 +78,7 @@ def test_a_link_into_the_workspace_is_not_kept(workspace, tmp_path) -> None:
 @pytest.mark.parametrize(("size", "offered"), [(MAX_SHOWN_BYTES, True), (MAX_SHOWN_BYTES + 1, False)])
 def test_an_approval_has_a_longest_form(size, offered) -> None:
     """At the limit and one past it: a person reads it again."""
-    assert (why_not_kept("x" * size, (), WORK) is None) is offered
+    assert (why_not_offered("x" * size, (), WORK) is None) is offered
 
 
 def test_no_program_of_gtfobins_is_offered() -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.rows import each_row
 
-from toolcharter.gate.approvals.escape import MAX_BLANKS, block, one_line, visible
+from toolcharter.gate.approvals.escape import MAX_BLANKS, one_line, visible, wrap_text
 
 
 @each_row(
@@ -44,21 +44,21 @@ def test_nothing_invisible_is_left(text) -> None:
 
 def test_lines_are_broken_behind_the_margin() -> None:
     """Long lines and line breaks cannot begin a line that looks like ours."""
-    lines = list(block("allow" * 4 + "\n\n漢字漢字漢字漢\nend", 16, "| "))
+    lines = list(wrap_text("allow" * 4 + "\n\n漢字漢字漢字漢\nend", 16, "| "))
 
     assert lines == ["| allowallowall", ": owallow\\n", "| \\n", "| 漢字漢字漢字", ": 漢\\n", "| end"]
 
 
 def test_words_are_not_broken() -> None:
     """A line ends behind a word; only a word that is longer than a line is broken."""
-    lines = list(block("rm -rf build dist; echo a-word-that-is-too-long ok", 18, "| "))
+    lines = list(wrap_text("rm -rf build dist; echo a-word-that-is-too-long ok", 18, "| "))
 
     assert lines == ["| rm -rf build ", ": dist; echo ", ": a-word-that-is-", ": too-long ok"]
 
 
 def test_a_line_that_goes_on_is_not_taken_for_another() -> None:
     """A backslash and an `n` are no line break, wherever the terminal's width puts them."""
-    one, two = list(block("# rest of it\\n exit 0", 18, "| ")), list(block("# rest of it\n exit 0", 18, "| "))
+    one, two = list(wrap_text("# rest of it\\n exit 0", 18, "| ")), list(wrap_text("# rest of it\n exit 0", 18, "| "))
 
     assert (one, two) == (["| # rest of it\\n ", ": exit 0"], ["| # rest of it\\n", "|  exit 0"])
 
@@ -81,13 +81,13 @@ def test_a_call_in_one_line(args, line) -> None:
 @pytest.mark.parametrize(("text", "lines"), [("", ["| "]), ("a\n", ["| a\\n"])])
 def test_the_end_is_shown(text, lines) -> None:
     """Nothing is one empty line; a last line break begins no line."""
-    assert list(block(text, 80, "| ")) == lines
+    assert list(wrap_text(text, 80, "| ")) == lines
 
 
 @given(st.text(st.characters()), st.integers(0, 40))
 def test_every_line_has_the_margin_and_nothing_is_lost(text, width) -> None:
     """However narrow the terminal is."""
-    lines = list(block(text, width, "| "))
+    lines = list(wrap_text(text, width, "| "))
 
     assert all(line.startswith(("| ", ": ")) for line in lines)
     *ended, last = text.split("\n")

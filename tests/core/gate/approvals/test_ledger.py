@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from tests.rows import each_row
 
-from toolcharter.gate.approvals.ledger import Ledger, digest_of
+from toolcharter.gate.approvals.ledger import Ledger, call_digest
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -23,7 +23,7 @@ WORK = Path("/work")
 
 
 def digest(args: Any) -> str:
-    return digest_of("push", args, WORK, "abc")
+    return call_digest("push", args, WORK, "abc")
 
 
 def reordered(value: Any) -> Any:
@@ -68,12 +68,12 @@ def test_neighbours_differ(one, other) -> None:
 def test_each_part_counts() -> None:
     """Tool, workspace, profile and commands are approved with the arguments."""
     digests = {
-        digest_of("push", {}, WORK, "abc"),
-        digest_of("pull", {}, WORK, "abc"),
-        digest_of("push", {}, Path("/other"), "abc"),
-        digest_of("push", {}, WORK, "abd"),
-        digest_of("push", {}, WORK, "abc", ("ls",)),
-        digest_of("push", {}, WORK, "abc", ("ls", "ls")),
+        call_digest("push", {}, WORK, "abc"),
+        call_digest("pull", {}, WORK, "abc"),
+        call_digest("push", {}, Path("/other"), "abc"),
+        call_digest("push", {}, WORK, "abd"),
+        call_digest("push", {}, WORK, "abc", ("ls",)),
+        call_digest("push", {}, WORK, "abc", ("ls", "ls")),
     }
 
     assert [len(digest) for digest in digests] == [64] * 6

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.rows import each_row
 
-from toolcharter.gate.approvals.escape import CODE_ARGUMENTS, Hidden, ShownCall, shown_call
+from toolcharter.gate.approvals.escape import CODE_ARGUMENTS, MaskHidesCode, ShownCall, shown_call
 from toolcharter.guards.secrets import MASK
 
 # Put together at run time: it looks like a token, and is none.
@@ -45,7 +45,7 @@ def test_a_call_without_secrets_is_shown_as_it_is() -> None:
 @each_row("code", list(";|&$(){}<>'\"`\n\\\x1b\u200b"))
 def test_a_mask_never_hides_what_could_be_code(code) -> None:
     """Wherever the scrubber believes that a secret ends: then nobody is asked."""
-    with pytest.raises(Hidden, match="could be code"):
+    with pytest.raises(MaskHidesCode, match="could be code"):
         shown({"password": f"hunter{code}two"})
 
 
@@ -54,7 +54,7 @@ def test_nothing_is_masked_in_code(name) -> None:
     """Not even a word: in a program it may be a name that means something."""
     told = f"40 characters of '{name}' look like a secret, would be masked, and could be code."
 
-    with pytest.raises(Hidden) as raised:
+    with pytest.raises(MaskHidesCode) as raised:
         shown({name: f"echo {TOKEN}"})
 
     assert str(raised.value) == told
@@ -62,14 +62,14 @@ def test_nothing_is_masked_in_code(name) -> None:
 
 def test_all_arguments_of_a_tool_that_runs_them_are_code() -> None:
     """Whatever they are called."""
-    with pytest.raises(Hidden):
+    with pytest.raises(MaskHidesCode):
         shown({"line": TOKEN}, runs_arguments=True)
 
 
 @pytest.mark.parametrize("args", [{TOKEN: 1, TOKEN[:-1] + "9": 2}, {"more": {TOKEN: "x"}}])
 def test_no_name_is_masked(args) -> None:
     """Two that are masked alike would be one, and the value of the other would be lost."""
-    with pytest.raises(Hidden, match="name of an argument"):
+    with pytest.raises(MaskHidesCode, match="name of an argument"):
         shown(args)
 
 
@@ -79,14 +79,14 @@ def test_what_nests_too_deep_is_not_shown() -> None:
     for _ in range(300):
         deep = [deep]
 
-    with pytest.raises(Hidden):
+    with pytest.raises(MaskHidesCode):
         shown({"deep": deep})
 
 
 def test_a_command_is_masked_like_an_argument() -> None:
     """A word that is a secret is counted; one that could be code stops the question."""
     assert shown({}, f"login {TOKEN}").commands == (f"login {MASKED}",)
-    with pytest.raises(Hidden):
+    with pytest.raises(MaskHidesCode):
         shown({}, """echo 'password="1x';touch${IFS}pwned;'"'""")
 
 
@@ -98,7 +98,7 @@ def test_all_is_shown_but_what_the_masks_count(text, name) -> None:
     """What is not masked stands there as it is, in its order, and the masks' lengths make up the rest."""
     try:
         found = shown({name: text}).args[name]
-    except Hidden:
+    except MaskHidesCode:
         return
 
     pieces = re.split(r"\[(\d+) characters masked\]", found)

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from toolcharter.errors import ConfigurationError
-from toolcharter.gate.approvals.saved import Kept, entries, forget, keep, load
+from toolcharter.gate.approvals.saved import SavedApproval, load_valid, read_approvals, remove_approvals, save_approval
 from toolcharter.guards import state_folder as folder_module
 from toolcharter.guards.state_folder import MAX_BYTES, state_path
 
@@ -32,16 +32,14 @@ ENTRY = """\
   at: "2026-01-31T12:00:00Z"
   until: "2026-03-02T12:00:00Z"
 """.format(args="a" * 64, digest="b" * 64)
-HEADER = (
-    '# Approvals that were given with "allow always". `toolcharter approvals list` and `forget` show and remove them.\n'
-)
+HEADER = '# Approvals that were given with "allow always". `toolcharter approvals list` and `remove_approvals` show and remove them.\n'
 
 
 def file_of(folder: Path) -> Path:
     return folder / "careful.yaml"
 
 
-def written(folder: Path, text: str) -> Path:
+def write_file(folder: Path, text: str) -> Path:
     """A file as a user has written it."""
     folder.mkdir(parents=True, mode=0o700)
     folder.chmod(0o700)
@@ -52,7 +50,7 @@ def written(folder: Path, text: str) -> Path:
     return file
 
 
-def plain(found: tuple[Kept, ...]) -> list[Kept]:
+def plain(found: tuple[SavedApproval, ...]) -> list[SavedApproval]:
     return [kept._replace(place="") for kept in found]
 
 
@@ -64,9 +62,9 @@ def faults_of(act) -> list[str]:
 
 def test_what_is_kept_is_found_again(folder, workspace, kept) -> None:
     """Its place leads to the file."""
-    keep(folder, kept, workspace)
+    save_approval(folder, kept, workspace)
 
-    found = load(folder, "careful", workspace, NOW)
+    found = load_valid(folder, "careful", workspace, NOW)
 
     assert found == (kept._replace(place=f"{file_of(folder)}:2:3"),)
     assert file_of(folder).read_text() == HEADER + ENTRY % workspace
@@ -76,7 +74,7 @@ def test_folder_and_file_are_the_users_alone(folder, workspace, kept) -> None:
     """Whatever the umask is."""
     before = os.umask(0)
     try:
-        keep(folder, kept, workspace)
+        save_approval(folder, kept, workspace)
     finally:
         os.umask(before)
 
@@ -95,23 +93,23 @@ def test_folder_and_file_are_the_users_alone(folder, workspace, kept) -> None:
 )
 def test_what_does_not_hold_does_not_count(folder, workspace, kept, place, days, count) -> None:
     """Expired approvals and those of other folders stay in the file, and permit nothing."""
-    keep(folder, kept._replace(bound=kept.bound._replace(workspace=place or str(workspace))), workspace)
+    save_approval(folder, kept._replace(bound=kept.bound._replace(workspace=place or str(workspace))), workspace)
 
-    assert len(load(folder, "careful", workspace, NOW + timedelta(days=days))) == count
-    assert len(entries(folder)) == 1
+    assert len(load_valid(folder, "careful", workspace, NOW + timedelta(days=days))) == count
+    assert len(read_approvals(folder)) == 1
 
 
 def test_a_link_to_the_workspace_is_the_workspace(folder, workspace, kept, tmp_path) -> None:
     """A folder is the same by every name."""
     (tmp_path / "link").symlink_to(workspace)
-    keep(folder, kept, workspace)
+    save_approval(folder, kept, workspace)
 
-    assert len(load(folder, "careful", tmp_path / "link", NOW)) == 1
+    assert len(load_valid(folder, "careful", tmp_path / "link", NOW)) == 1
 
 
 def test_nothing_kept_is_nothing(folder, workspace) -> None:
     """No file, no approvals; no folder is made for that."""
-    assert (load(folder, "careful", workspace, NOW), entries(folder)) == ((), ())
+    assert (load_valid(folder, "careful", workspace, NOW), read_approvals(folder)) == ((), ())
     assert not folder.exists()
 
 
@@ -119,7 +117,7 @@ def test_a_workspace_around_an_empty_folder_is_no_fault(folder, tmp_path) -> Non
     """Whoever works in the home folder and keeps nothing is not stopped."""
     folder.mkdir(parents=True, mode=0o700)
 
-    assert load(folder, "careful", tmp_path, NOW) == ()
+    assert load_valid(folder, "careful", tmp_path, NOW) == ()
 
 
 @given(text=st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")))
@@ -127,10 +125,10 @@ def test_a_workspace_around_an_empty_folder_is_no_fault(folder, tmp_path) -> Non
 def test_every_text_comes_back_as_it_was(folder, workspace, kept, text) -> None:
     """Whatever a call, an agent or a person is named: YAML's words, quotes, line breaks, comments."""
     kept = kept._replace(bound=kept.bound._replace(agent=text, runner=text), shows=text, by=None)
-    keep(folder, kept, workspace)
+    save_approval(folder, kept, workspace)
 
-    found = plain(entries(folder, "careful"))
-    forget(folder, "careful", [each.id for each in found])
+    found = plain(read_approvals(folder, "careful"))
+    remove_approvals(folder, "careful", [each.id for each in found])
 
     assert found == [kept]
     assert file_of(folder).read_text() == HEADER
@@ -183,20 +181,20 @@ def test_what_is_forgotten_is_cut_out(folder, indent, index, gone) -> None:
     text, gone = (part.replace("\n", f"\n{indent}") for part in (EDITED, gone))
     if indent:
         gone = (indent + gone).removesuffix(indent)
-    file = written(folder, text)
-    found = entries(folder)
+    file = write_file(folder, text)
+    found = read_approvals(folder)
 
-    assert forget(folder, "careful", [found[index].id, "unknown"]) == 1
+    assert remove_approvals(folder, "careful", [found[index].id, "unknown"]) == 1
     assert file.read_text() == text.replace(gone, "")
-    assert [kept.shows for kept in entries(folder)] == [kept.shows for kept in found if kept != found[index]]
+    assert [kept.shows for kept in read_approvals(folder)] == [kept.shows for kept in found if kept != found[index]]
 
 
 def test_all_can_be_forgotten(folder) -> None:
     """What is left are the comments, and an empty file is no fault."""
-    file = written(folder, EDITED)
+    file = write_file(folder, EDITED)
 
-    assert forget(folder, "careful", [kept.id for kept in entries(folder)]) == 3
-    assert entries(folder) == ()
+    assert remove_approvals(folder, "careful", [kept.id for kept in read_approvals(folder)]) == 3
+    assert read_approvals(folder) == ()
     assert [line.strip() for line in file.read_text().splitlines() if line.strip()] == [
         "---", "# Mine.", "# Below.", "# Above the second.", "# The last one.", "# The end."
     ]  # fmt: skip
@@ -204,23 +202,23 @@ def test_all_can_be_forgotten(folder) -> None:
 
 def test_nothing_is_forgotten_by_an_unknown_name(folder) -> None:
     """The file is not even written."""
-    file = written(folder, EDITED)
+    file = write_file(folder, EDITED)
     before = file.stat().st_ino
 
-    assert (forget(folder, "careful", ["unknown"]), file.stat().st_ino) == (0, before)
+    assert (remove_approvals(folder, "careful", ["unknown"]), file.stat().st_ino) == (0, before)
 
 
 @pytest.mark.parametrize("indent", ["", "  "], ids=["flush", "indented"])
 def test_an_entry_joins_the_users_own(folder, workspace, kept, indent) -> None:
     """It comes last, as far to the right as the others."""
     text = EDITED.replace("\n", f"\n{indent}")
-    file = written(folder, text)
+    file = write_file(folder, text)
 
-    keep(folder, kept, workspace)
+    save_approval(folder, kept, workspace)
 
     entry = "".join(indent + line for line in (ENTRY % workspace).splitlines(keepends=True))
     assert file.read_text() == f"{text}\n{entry}"
-    assert plain(entries(folder))[-1] == kept
+    assert plain(read_approvals(folder))[-1] == kept
 
 
 def test_approval_for_the_code_of_a_tool(folder, workspace, kept) -> None:
@@ -228,9 +226,9 @@ def test_approval_for_the_code_of_a_tool(folder, workspace, kept) -> None:
     of_code = kept._replace(bound=kept.bound._replace(code="abc"))
     of_other_code = kept._replace(bound=kept.bound._replace(code="abd"))
 
-    keep(folder, of_code, workspace)
+    save_approval(folder, of_code, workspace)
 
-    assert plain(entries(folder)) == [of_code]
+    assert plain(read_approvals(folder)) == [of_code]
     assert len({kept.id, of_code.id, of_other_code.id}) == 3
 
 
@@ -291,14 +289,14 @@ Remove the entry; the person is asked again."""
 )
 def test_a_broken_file_is_a_fault_and_stays(folder, workspace, kept, text, faults) -> None:
     """All faults at once, each at its place; nothing counts, and nothing is written over it."""
-    file = written(folder, text)
+    file = write_file(folder, text)
 
-    found = faults_of(lambda: load(folder, "careful", workspace, NOW))
+    found = faults_of(lambda: load_valid(folder, "careful", workspace, NOW))
 
     assert len(found) == len(faults)
     assert all(each.startswith(f"{file}:{fault}") for each, fault in zip(found, faults, strict=True))
-    assert faults_of(lambda: entries(folder)) == found
-    assert faults_of(lambda: keep(folder, kept, workspace)) == found
+    assert faults_of(lambda: read_approvals(folder)) == found
+    assert faults_of(lambda: save_approval(folder, kept, workspace)) == found
     assert file.read_text() == text
 
 
@@ -322,32 +320,32 @@ def test_a_broken_file_is_a_fault_and_stays(folder, workspace, kept, text, fault
 )
 def test_a_list_of_another_form(folder, workspace, kept, text, what) -> None:
     """What cannot be changed without changing more is left to its user."""
-    file = written(folder, text)
+    file = write_file(folder, text)
 
     if what is None:
-        keep(folder, kept, workspace)
-        assert len(entries(folder)) == 3
+        save_approval(folder, kept, workspace)
+        assert len(read_approvals(folder)) == 3
     else:
         told = f"{file}: the file of saved approvals {what}"
-        assert faults_of(lambda: keep(folder, kept, workspace)) == [told]
+        assert faults_of(lambda: save_approval(folder, kept, workspace)) == [told]
         assert file.read_text() == text
 
 
 def test_a_change_that_would_change_more_is_none(folder) -> None:
     """The anchor of an alias cannot be cut out, nor can one of two that share a line."""
     entry = (ENTRY % "/a").replace('"bash"', '&r "bash"')
-    file = written(folder, entry + (ENTRY % "/b").replace('"bash"', "*r"))
-    first = entries(folder)[0].id
+    file = write_file(folder, entry + (ENTRY % "/b").replace('"bash"', "*r"))
+    first = read_approvals(folder)[0].id
 
     with pytest.raises(ConfigurationError):
-        forget(folder, "careful", [first])
+        remove_approvals(folder, "careful", [first])
 
     assert "&r" in file.read_text()
 
 
 def test_entries_that_would_not_be_read_as_written(folder, workspace, kept) -> None:
     """Nothing is written that means something else when it is read."""
-    told = faults_of(lambda: keep(folder, kept._replace(shows="\ud800"), workspace))
+    told = faults_of(lambda: save_approval(folder, kept._replace(shows="\ud800"), workspace))
 
     assert told[0].startswith(f"{file_of(folder)}:2:13: not valid YAML")
     assert not file_of(folder).exists()
@@ -358,12 +356,12 @@ def test_a_profile_has_a_name(folder, workspace, name) -> None:
     """No name leads to another folder."""
     told = f"{folder}: the file of saved approvals holds no approvals of {name!r}.\nName the profile."
 
-    assert faults_of(lambda: load(folder, name, workspace, NOW)) == [told]
+    assert faults_of(lambda: load_valid(folder, name, workspace, NOW)) == [told]
 
 
 def spoil(folder: Path, how: str) -> Path:
     """Make something of it that others could write to, and return that."""
-    file = written(folder, "")
+    file = write_file(folder, "")
     path = {"file": file, "folder": folder, "parent": folder.parent}[how.rsplit(maxsplit=1)[-1]]
     match how.split(maxsplit=1)[0]:
         case "group":
@@ -416,21 +414,21 @@ def test_a_file_that_others_could_write_is_refused(folder, workspace, kept, how,
     path = spoil(folder, how)
     told = f"{file_of(folder)}: the file of saved approvals {what % path if '%s' in what else what}"
 
-    assert faults_of(lambda: load(folder, "careful", workspace, NOW)) == [told]
-    assert faults_of(lambda: keep(folder, kept, workspace)) == [told]
+    assert faults_of(lambda: load_valid(folder, "careful", workspace, NOW)) == [told]
+    assert faults_of(lambda: save_approval(folder, kept, workspace)) == [told]
 
 
 @pytest.mark.parametrize("place", ["around", "same", "below"])
 def test_a_file_that_tools_could_write_is_refused(folder, workspace, kept, tmp_path, place) -> None:
     """A workspace around the folder is where tools write; one inside it is nothing to rely on."""
-    keep(folder, kept, workspace)
+    save_approval(folder, kept, workspace)
     there = {"around": tmp_path, "same": folder, "below": folder / "work"}[place]
 
     what = f"lies where tools can write, below the workspace {str(there)!r}."
     fix = "Choose another workspace, or another folder in XDG_STATE_HOME."
     told = [f"{file_of(folder)}: the file of saved approvals {what}\n{fix}"]
-    assert faults_of(lambda: load(folder, "careful", there, NOW)) == told
-    assert faults_of(lambda: keep(folder, kept, there)) == told
+    assert faults_of(lambda: load_valid(folder, "careful", there, NOW)) == told
+    assert faults_of(lambda: save_approval(folder, kept, there)) == told
 
 
 def test_a_folder_that_cannot_be_listed_is_a_fault(folder) -> None:
@@ -439,19 +437,19 @@ def test_a_folder_that_cannot_be_listed_is_a_fault(folder) -> None:
     folder.write_text("")
 
     told = f"{folder}: the file of saved approvals cannot be used: {os.strerror(errno.ENOTDIR)}."
-    assert faults_of(lambda: entries(folder)) == [told]
+    assert faults_of(lambda: read_approvals(folder)) == [told]
 
 
 def test_a_failed_write_leaves_the_file_as_it_was(folder, workspace, kept, monkeypatch) -> None:
     """A full disk loses the new approval, and nothing else."""
-    keep(folder, kept, workspace)
+    save_approval(folder, kept, workspace)
     before = file_of(folder).read_text()
 
     def full(*_args, **_kwargs) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr("os.rename", full)
-    told = faults_of(lambda: keep(folder, kept._replace(by="bob"), workspace))
+    told = faults_of(lambda: save_approval(folder, kept._replace(by="bob"), workspace))
 
     what = f"cannot be used: {os.strerror(errno.ENOSPC)}."
     assert told == [f"{file_of(folder)}: the file of saved approvals {what}"]
@@ -462,11 +460,11 @@ def test_a_failed_write_leaves_the_file_as_it_was(folder, workspace, kept, monke
 def test_a_lock_that_is_never_released_is_a_fault(folder, workspace, kept, monkeypatch) -> None:
     """Whoever hangs with it hangs alone."""
     monkeypatch.setattr(folder_module, "LOCK_WAIT_S", 0.02)
-    keep(folder, kept, workspace)
+    save_approval(folder, kept, workspace)
     state = folder_module.StateFolder(folder.parent, folder.name, workspace=workspace)
 
     with state.locked("careful.yaml"):
-        told = faults_of(lambda: keep(folder, kept, workspace))
+        told = faults_of(lambda: save_approval(folder, kept, workspace))
 
     what = "cannot be used: another process is changing it."
     assert told == [f"{file_of(folder)}: the file of saved approvals {what}"]
@@ -476,7 +474,7 @@ KEEPER = dedent("""
     import sys
     from datetime import UTC, datetime
     from pathlib import Path
-    from toolcharter.gate.approvals.saved import Binding, Kept, forget, keep
+    from toolcharter.gate.approvals.saved import Binding, SavedApproval, remove_approvals, save_approval
     from toolcharter.guards import state_folder
 
     state_folder.LOCK_WAIT_S = 600.0  # A slow disk may make each of the sixty writes wait for a second.
@@ -485,10 +483,10 @@ KEEPER = dedent("""
     end = datetime(2030, 1, 1, tzinfo=UTC)
     for number in range(10):
         bound = Binding("bash", f"{name} {number}", str(workspace), "d", "host")
-        kept = Kept(bound, f"{name} {number}", "careful", name, end, end)
-        keep(folder, kept, workspace)
+        kept = SavedApproval(bound, f"{name} {number}", "careful", name, end, end)
+        save_approval(folder, kept, workspace)
         if number % 2:
-            forget(folder, "careful", [kept.id])
+            remove_approvals(folder, "careful", [kept.id])
 """)
 
 
@@ -504,7 +502,7 @@ def test_processes_that_keep_at_the_same_time_lose_nothing(folder, workspace) ->
         process.stdin.close()
     statuses = [process.wait() for process in processes]
 
-    calls = sorted(kept.shows for kept in entries(folder))
+    calls = sorted(kept.shows for kept in read_approvals(folder))
     assert statuses == [0] * 4
     assert calls == [f"{name} {number}" for name in "abcd" for number in range(0, 10, 2)]
 

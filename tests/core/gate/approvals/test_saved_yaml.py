@@ -3,7 +3,7 @@
 import pytest
 import yaml
 
-from toolcharter.gate.approvals.saved_yaml import appended, is_blank, without
+from toolcharter.gate.approvals.saved_yaml import append_entry, is_blank, remove_entries
 
 ENTRY = {"tool": "bash", "days": "3"}
 NOTED = """\
@@ -45,7 +45,7 @@ def test_a_text_of_comments_is_blank(text: str, expected: bool) -> None:  # noqa
 )
 def test_an_entry_comes_last(text: str, expected: str) -> None:
     """As far to the right as the others."""
-    added = appended(text, {"tool": "bash"})
+    added = append_entry(text, {"tool": "bash"})
 
     assert added == expected
     assert yaml.safe_load(added)[-1] == {"tool": "bash"}
@@ -53,7 +53,7 @@ def test_an_entry_comes_last(text: str, expected: str) -> None:
 
 def test_an_entry_has_a_line_for_each_key() -> None:
     """So that its user can read and change it."""
-    assert appended("# Mine.\n", ENTRY) == '# Mine.\n- tool: "bash"\n  days: "3"\n'
+    assert append_entry("# Mine.\n", ENTRY) == '# Mine.\n- tool: "bash"\n  days: "3"\n'
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_an_entry_has_a_line_for_each_key() -> None:
 )
 def test_every_text_is_read_as_it_was_written(value: str) -> None:
     """Whatever YAML would take it for without quotes, and on one line."""
-    added = appended("# Mine.\n", {"tool": value})
+    added = append_entry("# Mine.\n", {"tool": value})
 
     assert yaml.safe_load(added) == [{"tool": value}]
     assert added.count("\n") == 2
@@ -80,7 +80,7 @@ def test_every_text_is_read_as_it_was_written(value: str) -> None:
 )
 def test_an_entry_is_cut_out_alone(gone: set[int], tools: list[str], lost: str) -> None:
     """Comments before, behind and beside the others stay."""
-    left = without(NOTED, gone)
+    left = remove_entries(NOTED, gone)
 
     assert left == NOTED.replace(lost, "")
     assert [one["tool"] for one in yaml.safe_load(left)] == tools
@@ -88,7 +88,7 @@ def test_an_entry_is_cut_out_alone(gone: set[int], tools: list[str], lost: str) 
 
 def test_of_a_list_that_is_emptied_the_comments_are_left() -> None:
     """They are blank, so that the next entry may be added."""
-    left = without(NOTED, {0, 1, 2})
+    left = remove_entries(NOTED, {0, 1, 2})
 
     assert left.splitlines() == ["# Mine.", "", "# Above the second.", "# The end."]
     assert is_blank(left)
@@ -98,6 +98,6 @@ def test_of_a_list_that_is_emptied_the_comments_are_left() -> None:
 def test_a_list_of_another_form_is_left_alone(text: str) -> None:
     """It is its user who has to write it as a block."""
     with pytest.raises(Exception, match="block list") as caught:
-        appended(text, ENTRY)
+        append_entry(text, ENTRY)
 
     assert type(caught.value).__name__ == "UnsafeState"

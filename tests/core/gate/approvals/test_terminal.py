@@ -28,7 +28,7 @@ from .conftest import request_of
 PROGRAM = dedent("""
     import json, os, sys, threading, time
     from pathlib import Path
-    from toolcharter.gate.approvals.asking import ApproverPrompt
+    from toolcharter.gate.approvals.prompt import ApproverPrompt
     from toolcharter.gate.approvals.terminal import TerminalApprover
     from toolcharter.gate.waiting import LoopThread, drive_sync
     from toolcharter.profile.settings import Approvals
@@ -270,7 +270,7 @@ def line() -> Iterator[tuple[int, str]]:
 def ours(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Whether the terminal is ours, the first time somebody looks, the second, ...; always at the end."""
     answers: list[bool] = []
-    monkeypatch.setattr(terminal_module, "_is_ours", lambda _: answers.pop(0) if answers else True)
+    monkeypatch.setattr(terminal_module, "_is_foreground", lambda _: answers.pop(0) if answers else True)
     return answers
 
 
@@ -350,7 +350,7 @@ def test_a_terminal_that_goes_away_has_nobody(line, ours, monkeypatch) -> None:
     def gone(*_: Any) -> None:
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
-    monkeypatch.setattr(terminal_module, "_line", gone)
+    monkeypatch.setattr(terminal_module, "_read_line", gone)
 
     assert TerminalApprover(terminal=line[1])(request_of(always=False, message="Why?")) is None
 
@@ -370,7 +370,7 @@ def test_a_process_that_is_sent_to_the_background_reads_no_more(line, ours) -> N
     terminal = os.open(line[1], os.O_RDWR | os.O_NOCTTY)
     os.write(line[0], b"o\r")
 
-    answer = terminal_module._line(terminal, monotonic() + 60)
+    answer = terminal_module._read_line(terminal, monotonic() + 60)
     rest = os.read(terminal, 16)
     os.close(terminal)
 
@@ -391,7 +391,7 @@ def test_a_raw_terminal_is_read_key_by_key(line, ours) -> None:
     terminal = os.open(line[1], os.O_RDWR | os.O_NOCTTY)
     os.write(line[0], b"o\r")
 
-    assert terminal_module._line(terminal, monotonic() + 60) == "o\r"
+    assert terminal_module._read_line(terminal, monotonic() + 60) == "o\r"
     os.close(terminal)
 
 
@@ -415,7 +415,7 @@ def test_nobody_answers_in_time(line, ours) -> None:
 
 def test_questions_wait_for_their_turn(line, ours) -> None:
     """A second question does not mix with the first; it ends when its time does."""
-    with terminal_module._TURN, pytest.raises(TimeoutError):
+    with terminal_module._TERMINAL_LOCK, pytest.raises(TimeoutError):
         TerminalApprover(terminal=line[1])(request_of(timeout_s=0.1))
 
 
@@ -423,9 +423,9 @@ def test_the_turn_comes_when_the_first_has_ended(line, ours) -> None:
     """Nobody is told that they are late when they are not."""
     deadline = monotonic() + 60
 
-    with terminal_module._turn(deadline):
-        assert terminal_module._TURN.locked()
-    assert not terminal_module._TURN.locked()
+    with terminal_module._terminal_lock(deadline):
+        assert terminal_module._TERMINAL_LOCK.locked()
+    assert not terminal_module._TERMINAL_LOCK.locked()
 
 
 def test_the_person_has_a_login_name(monkeypatch) -> None:

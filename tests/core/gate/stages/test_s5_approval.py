@@ -237,16 +237,16 @@ class TestApprovals:
         """A toolbox that is in use notices at the next call."""
         from datetime import UTC, datetime  # noqa: PLC0415 - for this test alone
 
-        from toolcharter.gate.approvals.saved import entries, forget  # noqa: PLC0415 - as above
+        from toolcharter.gate.approvals.saved import read_approvals, remove_approvals  # noqa: PLC0415 - as above
 
         approver = Approver("allow_always", "deny")
         toolbox = make_toolbox(ECHO, mode="ask", approver=approver)
         toolbox.call("echo", {})
         folder = state / "toolcharter" / "approvals"
-        kept = entries(folder)
+        kept = read_approvals(folder)
 
         assert (toolbox.call("echo", {}).outcome, kept[0].until > datetime.now(UTC)) == ("ok", True)
-        assert forget(folder, "test", [kept[0].id]) == 1
+        assert remove_approvals(folder, "test", [kept[0].id]) == 1
         assert toolbox.call("echo", {}).reason == "approval_denied"
 
     def test_a_call_found_void_leaves_no_rule(self, make_toolbox, state) -> None:

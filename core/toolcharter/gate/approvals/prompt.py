@@ -37,7 +37,7 @@ ABANDONED: ContextVar[threading.Event | None] = ContextVar("ABANDONED", default=
 MAX_HANGING = 8
 """With this many questions from which the approver has never returned, no further question is asked."""
 _ANSWERS = get_args(Answer)
-_WITHIN: ContextVar["tuple[Question, ...]"] = ContextVar("_WITHIN", default=())
+_ANSWERING: ContextVar["tuple[Question, ...]"] = ContextVar("_ANSWERING", default=())
 """The questions that the current code is answering."""
 
 
@@ -50,7 +50,7 @@ class Question:
         """On `time.monotonic`'s clock, in seconds."""
         self._approver = approver
         self._abandoned = threading.Event()
-        self._given: Any = None
+        self._returned: Any = None
         self._error: BaseException | None = None
         self._ended = False
         self._lock = threading.Lock()
@@ -59,7 +59,7 @@ class Question:
 
     def start(self, done: Callable[[], object]) -> None:
         """Start the thread. It calls *done* at its end, and so does `withdraw`."""
-        self.wake_by(done)
+        self.set_wake(done)
         context = contextvars.copy_context()
         context.run(ABANDONED.set, self._abandoned)
 
@@ -67,25 +67,25 @@ class Question:
             try:
                 given = context.run(self._approver, self.request)
             except BaseException as error:  # noqa: BLE001 - the waiting caller judges it
-                self._end(None, error)
+                self._record_end(None, error)
             else:
-                self._end(given, None)
+                self._record_end(given, None)
             done()
 
         self._thread = threading.Thread(target=work, name="toolcharter-approver", daemon=True)
         self._thread.start()
 
-    def _end(self, given: Any, error: BaseException | None) -> None:
+    def _record_end(self, given: Any, error: BaseException | None) -> None:
         with self._lock:
-            self._given, self._error, self._ended = given, error, True
+            self._returned, self._error, self._ended = given, error, True
             if self._abandoned.is_set():
                 self._close_unawaited()
 
     def _close_unawaited(self) -> None:
         """Close a coroutine that the approver has returned and that will not be awaited: Python would warn about it."""
-        if iscoroutine(self._given):
-            self._given.close()
-            self._given = None
+        if iscoroutine(self._returned):
+            self._returned.close()
+            self._returned = None
 
     def answer(self) -> Any:
         """Return what the approver has returned, once. If it is awaitable, the caller must await it.
@@ -99,10 +99,10 @@ class Question:
                 raise TimeoutError
             if self._error is not None:
                 raise self._error
-            given, self._given = self._given, None
+            given, self._returned = self._returned, None
             return given
 
-    def wake_by(self, wake: Callable[[], object]) -> None:
+    def set_wake(self, wake: Callable[[], object]) -> None:
         """Let `withdraw` call *wake* from now on. If the question is withdrawn already, call *wake* at once."""
         with self._lock:
             self._wake = wake
@@ -162,26 +162,26 @@ class ApproverPrompt:
         A synchronous approver runs in a thread of its own. An asynchronous approver runs on the event loop of the
         caller, or on the toolbox's loop for synchronous callers.
         """
-        question = self._question(request)
+        question = self._open_question(request)
         if isinstance(question, Verdict):
             return question
         try:
-            with _within(question):
+            with _mark_answering(question):
                 await wait_for(signal(question.start, question.deadline))
                 given = question.answer()
                 if isawaitable(given):
-                    given = await wait_for(self._awaited(given, question))
-            return self._judged(given, question)
-        except BaseException as error:  # noqa: BLE001 - `_failed` raises the caller's cancellation again
-            return self._failed(error)
+                    given = await wait_for(self._wait_for_awaitable(given, question))
+            return self._verdict_on_answer(given, question)
+        except BaseException as error:  # noqa: BLE001 - `_verdict_on_error` raises the caller's cancellation again
+            return self._verdict_on_error(error)
         finally:
-            self._leave(question)
+            self._stop_waiting(question)
 
-    def _awaited(self, awaitable: Awaitable[Any], question: Question) -> Wait[Any]:
-        wait = partial(_until, question, awaitable)
+    def _wait_for_awaitable(self, awaitable: Awaitable[Any], question: Question) -> Wait[Any]:
+        wait = partial(_await_until_deadline, question, awaitable)
         return Wait(on_loop(self._loop, wait), wait, partial(refuse_inside_loop, question.request.tool, awaitable))
 
-    def _question(self, request: ApprovalRequest) -> Question | Verdict:
+    def _open_question(self, request: ApprovalRequest) -> Question | Verdict:
         if self._approver is None:
             return _unavailable("There is no one to ask.")
         with self._lock:
@@ -190,7 +190,9 @@ class ApproverPrompt:
                 return _unavailable(f"The approver has never returned from {MAX_HANGING} earlier questions.")
             if self._closed:
                 return _unavailable("The toolbox was closed.")
-            if not self._open.isdisjoint(_WITHIN.get()):  # The approver would be asked about its own asking, endlessly.
+            if not self._open.isdisjoint(
+                _ANSWERING.get()
+            ):  # The approver would be asked about its own asking, endlessly.
                 return _unavailable("An approver is not asked about its own calls.")
             question = Question(self._approver, request, monotonic() + self._settings.timeout_s)
             self._open.add(question)
@@ -204,7 +206,7 @@ class ApproverPrompt:
         for question in waiting:
             question.withdraw()
 
-    def _leave(self, question: Question) -> None:
+    def _stop_waiting(self, question: Question) -> None:
         """Stop waiting. An approver that still runs is notified, and counted as hanging."""
         thread = question.abandon()
         with self._lock:
@@ -212,7 +214,7 @@ class ApproverPrompt:
             if thread is not None:
                 self._hanging.add(thread)
 
-    def _failed(self, error: BaseException) -> Verdict:
+    def _verdict_on_error(self, error: BaseException) -> Verdict:
         if is_caller_cancellation(error):
             raise error
         if isinstance(error, TimeoutError):
@@ -222,7 +224,7 @@ class ApproverPrompt:
             return Verdict("deny", Reason.APPROVAL_HANDED_ON)
         return _unavailable(f"The approver raised {type(error).__name__}.")
 
-    def _judged(self, given: Any, question: Question) -> Verdict:
+    def _verdict_on_answer(self, given: Any, question: Question) -> Verdict:
         """Turn an answer into a verdict. A late answer counts as none."""
         if monotonic() > question.deadline:
             raise TimeoutError
@@ -251,13 +253,13 @@ class ApproverPrompt:
 
 
 @contextmanager
-def _within(question: Question) -> Generator[None]:
+def _mark_answering(question: Question) -> Generator[None]:
     """Mark the code in the `with` block, and the threads and tasks that it starts, as part of answering *question*."""
-    token = _WITHIN.set((*_WITHIN.get(), question))
+    token = _ANSWERING.set((*_ANSWERING.get(), question))
     try:
         yield
     finally:
-        _WITHIN.reset(token)
+        _ANSWERING.reset(token)
 
 
 def _is_well_formed(answer: ApprovalAnswer) -> bool:
@@ -270,23 +272,23 @@ def _unavailable(message: str) -> Verdict:
     return Verdict("deny", Reason.APPROVAL_UNAVAILABLE, message)
 
 
-class Cancelled(Exception):
+class ApproverCancelled(Exception):
     """An approver cancelled itself, or tried to exit the process, although no caller had cancelled the question."""
 
 
-async def _until(question: Question, awaitable: Awaitable[Any]) -> Any:
+async def _await_until_deadline(question: Question, awaitable: Awaitable[Any]) -> Any:
     """Await an approver's awaitable until the deadline of *question*.
 
     Raises:
         TimeoutError: The time is up, or the question was withdrawn. The awaitable is cancelled, and abandoned if it
             does not end.
-        Cancelled: The awaitable cancelled itself.
+        ApproverCancelled: The awaitable cancelled itself.
     """
     loop = asyncio.get_running_loop()
     withdrawn = asyncio.Event()
-    task = asyncio.ensure_future(_contained(awaitable))
+    task = asyncio.ensure_future(_without_system_exit(awaitable))
     gone = asyncio.ensure_future(withdrawn.wait())
-    question.wake_by(partial(call_soon, loop, withdrawn.set))
+    question.set_wake(partial(call_soon, loop, withdrawn.set))
     try:
         await asyncio.wait({task, gone}, timeout=remaining_s(question.deadline), return_when=asyncio.FIRST_COMPLETED)
         if not task.done():
@@ -294,21 +296,21 @@ async def _until(question: Question, awaitable: Awaitable[Any]) -> Any:
     finally:
         gone.cancel()
         if not task.done():
-            task.add_done_callback(_look_away)
+            task.add_done_callback(_retrieve_exception)
             task.cancel()
     if task.cancelled():
-        raise Cancelled
+        raise ApproverCancelled
     return task.result()
 
 
-async def _contained(awaitable: Awaitable[Any]) -> Any:
+async def _without_system_exit(awaitable: Awaitable[Any]) -> Any:
     try:
         return await awaitable
     except SystemExit as error:  # In a task it would end the loop, and everything that runs on it.
-        raise Cancelled from error
+        raise ApproverCancelled from error
 
 
-def _look_away(task: "asyncio.Task[Any]") -> None:
+def _retrieve_exception(task: "asyncio.Task[Any]") -> None:
     """Retrieve the exception of an abandoned task: asyncio would log it otherwise."""
     if not task.cancelled():
         task.exception()

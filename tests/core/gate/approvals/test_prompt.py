@@ -15,7 +15,7 @@ from tests.rows import each_row
 from toolcharter.api.approval import ApprovalAnswer, ApprovalHandedOn
 from toolcharter.api.call import Caller
 from toolcharter.errors import SyncCallInLoop
-from toolcharter.gate.approvals.asking import ABANDONED, ApproverPrompt, Question, Verdict
+from toolcharter.gate.approvals.prompt import ABANDONED, ApproverPrompt, Question, Verdict
 from toolcharter.gate.waiting import drive_async, drive_sync
 from toolcharter.profile.settings import Approvals
 
