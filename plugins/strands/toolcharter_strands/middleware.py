@@ -12,7 +12,7 @@ from strands.types.tools import ToolResult, ToolUse
 from toolcharter import ApprovalAnswer, Caller, ToolError
 from toolcharter.hosts import Host, HostResult
 from toolcharter_strands.approvals import NAME, Approvals
-from toolcharter_strands.tools import ProfileTool, answered
+from toolcharter_strands.tools import ProfileTool, to_strands_result
 
 Next = Callable[[ExecuteToolContext], AsyncIterable[TypedEvent]]
 
@@ -40,7 +40,7 @@ class Govern:
             async for event in next_fn(context):
                 yield event
             return
-        held = _Held()
+        held = _HeldEvents()
         name, args, call_id = context.tool_use["name"], context.tool_use["input"], context.tool_use["toolUseId"]
         caller, given = self._caller and self._caller(context), dict(args)
         schema = None if context.tool is None else context.tool.tool_spec["inputSchema"]["json"]
@@ -64,10 +64,10 @@ class Govern:
         for event in held.events:
             yield event
         if not held.is_interrupted():
-            yield ToolResultEvent(held.result(result, call_id))
+            yield ToolResultEvent(held.result_for_model(result, call_id))
 
 
-class _Held:
+class _HeldEvents:
     """What the tool itself has streamed, kept apart from the gate's result."""
 
     def __init__(self) -> None:
@@ -109,9 +109,9 @@ class _Held:
             raise self._stop
         return any("tool_interrupt_event" in event for event in self.events)
 
-    def result(self, result: HostResult, call_id: str) -> ToolResult:
+    def result_for_model(self, result: HostResult, call_id: str) -> ToolResult:
         """Return the result that the model sees."""
-        shown = answered(result, call_id)
+        shown = to_strands_result(result, call_id)
         return {**shown, "content": [*shown["content"], *([] if result.is_error else self._rest)]}
 
 

@@ -86,8 +86,8 @@ class StrandsAgents:
             callback_handler=None,
             retry_strategy=None,
         )
-        asked = _Asked(task)
-        agent.add_hook(asked, BeforeModelCallEvent)
+        counter = _RequestCounter(task)
+        agent.add_hook(counter, BeforeModelCallEvent)
         try:
             ran = await agent.invoke_async(task.message, limits={"turns": task.max_iterations})
         except EventLoopException as failed:
@@ -95,7 +95,7 @@ class StrandsAgents:
         is_exhausted = ran.stop_reason == "limit_turns"
         text = "It has used up its iterations." if is_exhausted else str(ran)
         used = agent.event_loop_metrics.accumulated_usage
-        return AgentResult(text, used["inputTokens"], used["outputTokens"], asked.count, is_exhausted)
+        return AgentResult(text, used["inputTokens"], used["outputTokens"], counter.count, is_exhausted)
 
     def _model_of(self, task: AgentTask) -> Model:
         """Make the task's model. It does not stream, because no one reads the answer before it is complete."""
@@ -118,7 +118,7 @@ class StrandsAgents:
         return openai.OpenAIModel(client_args=client, model_id=name, stream=False)
 
 
-class _Asked:
+class _RequestCounter:
     """Counts the requests to the model, and ends the agent before the next request if it was cancelled."""
 
     def __init__(self, task: AgentTask) -> None:

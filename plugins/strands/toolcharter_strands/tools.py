@@ -69,10 +69,10 @@ class ProfileTool(AgentTool):
             return await self._host.aanswer(state, said)
 
         result = await self._approvals.call(call_id, self.tool_name, args, caller, make, interrupt, answer)
-        yield ToolResultEvent(answered(result, call_id))
+        yield ToolResultEvent(to_strands_result(result, call_id))
 
 
-def answered(result: HostResult, call_id: str) -> ToolResult:
+def to_strands_result(result: HostResult, call_id: str) -> ToolResult:
     """Convert *result* to Strands's form."""
     content: list[ToolResultContent] = [{"text": result.text}]
     return {"toolUseId": call_id, "status": "error" if result.is_error else "success", "content": content}

@@ -60,13 +60,13 @@ class TextPolicy(ToolPolicy):
         """Return the runtime's paths, narrowed by this policy."""
         return rt.paths.narrowed(read_roots=self.read_roots, protected=self.protected)
 
-    def until(self, rt: ToolRuntime) -> float:
+    def deadline(self, rt: ToolRuntime) -> float:
         """Return the deadline of the work, on `time.monotonic`'s clock."""
         return min(rt.deadline, time.monotonic() + self.max_time_s)
 
 
 @contextmanager
-def given(paths: Paths, text: str | None, path: str | None, limit: int) -> Generator[Callable[[], bytes]]:
+def open_input(paths: Paths, text: str | None, path: str | None, limit: int) -> Generator[Callable[[], bytes]]:
     """Yield a function that reads the text or the file of a call. Access to the file is checked before.
 
     Raises:
@@ -75,15 +75,15 @@ def given(paths: Paths, text: str | None, path: str | None, limit: int) -> Gener
     """
     if text is not None and path is None:
         raw = text.encode()  # the gate lets no lone surrogate through
-        yield lambda: _fitting(raw, "The text", limit)
+        yield lambda: _require_size(raw, "The text", limit)
     elif path is not None and text is None:
         with paths.open_file(path) as file:
-            yield lambda: _fitting(file.read(limit + 1), f"{file.path!r}", limit)
+            yield lambda: _require_size(file.read(limit + 1), f"{file.path!r}", limit)
     else:
         raise ToolError("Give either `text` or `path`.", reason=Reason.INVALID_ARGUMENTS)
 
 
-def _fitting(raw: bytes, what: str, limit: int) -> bytes:
+def _require_size(raw: bytes, what: str, limit: int) -> bytes:
     if len(raw) > limit:
         raise ToolError(f"{what} has more than {limit} bytes.", reason=SharedReason.TOO_LARGE)
     return raw

@@ -42,8 +42,8 @@ def read_document(raw: bytes, max_depth: int) -> Any:
     Raises:
         ToolError: With a `DocumentReason`, and the line and column of the error.
     """
-    text = _decoded(raw)
-    value = _parsed(text, max_depth, 1)
+    text = _decode(raw)
+    value = _parse(text, max_depth, 1)
     if _is_doubtful(text, value, max_depth):
         _check(text, max_depth, 1)
     return value
@@ -55,16 +55,16 @@ def read_lines(raw: bytes, max_depth: int) -> list[Any]:
     Raises:
         ToolError: As for `read_document`.
     """
-    text = _decoded(raw)
+    text = _decode(raw)
     lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip(" \t\r")]
-    values = [_parsed(line, max_depth, number) for number, line in lines]
+    values = [_parse(line, max_depth, number) for number, line in lines]
     if _is_doubtful(text, values, max_depth + 1):
         for number, line in lines:
             _check(line, max_depth, number)
     return values
 
 
-def _decoded(raw: bytes) -> str:
+def _decode(raw: bytes) -> str:
     body = raw.removeprefix(BOM)
     try:
         return body.decode()
@@ -72,7 +72,7 @@ def _decoded(raw: bytes) -> str:
         raise _fault("the bytes are not UTF-8", body[: error.start].decode(), error.start, 1) from error
 
 
-def _parsed(text: str, max_depth: int, line: int) -> Any:
+def _parse(text: str, max_depth: int, line: int) -> Any:
     try:
         value = orjson.loads(text)
     except orjson.JSONDecodeError as error:
@@ -93,11 +93,11 @@ def _is_doubtful(text: str, value: Any, max_depth: int) -> bool:
     """
     if _MANY_DIGITS.search(text):
         return True
-    depth, members = _shape(value)
+    depth, members = _depth_and_members(value)
     return depth > max_depth or (text.count(":") != members and _STRINGS.findall(text).count(":") != members)
 
 
-def _shape(value: Any) -> tuple[int, int]:
+def _depth_and_members(value: Any) -> tuple[int, int]:
     """Return how many levels of arrays and objects *value* has, and how many members its objects have in total."""
     depth = members = 0
     level = [value] if type(value) in _NESTING else []

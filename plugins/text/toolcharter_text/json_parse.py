@@ -9,7 +9,7 @@ import orjson
 from pydantic import BaseModel, Field
 
 from toolcharter import ToolError, ToolRuntime, ToolSpec, lazy
-from toolcharter_text.common import SOURCE_ALIASES, Count, SharedReason, TextPolicy, given
+from toolcharter_text.common import SOURCE_ALIASES, Count, SharedReason, TextPolicy, open_input
 from toolcharter_text.documents import DocumentReason, read_document, read_lines
 
 if TYPE_CHECKING:
@@ -93,12 +93,12 @@ def build(
             max_results: With a query, return at most so many nodes; the profile may allow fewer.
         """
         ctx = rt.start("json_parse", path=path, query=query)
-        find = None if query is None else _finder(query, policy, rt)
-        with given(paths, text, path, policy.max_bytes) as read:
+        find = None if query is None else _make_finder(query, policy, rt)
+        with open_input(paths, text, path, policy.max_bytes) as read:
             ctx.policy_passed()
             document = (read_lines if lines else read_document)(read(), policy.max_depth)
         limit = min(policy.max_results, max_results or policy.max_results)
-        result = _whole(document, policy) if find is None else _selected(find(document), limit, policy)
+        result = _whole_document(document, policy) if find is None else _first_matches(find(document), limit, policy)
         return ctx.ok(result.text, data=_data(path, result))
 
     return json_parse
@@ -119,10 +119,10 @@ SPEC = ToolSpec(
 )
 
 
-def _finder(query: str, policy: JsonParsePolicy, rt: ToolRuntime) -> Callable[[Any], Iterable[Any]]:
+def _make_finder(query: str, policy: JsonParsePolicy, rt: ToolRuntime) -> Callable[[Any], Iterable[Any]]:
     """Parse *query*, and return the function that evaluates it."""
     try:
-        return jsonpaths.Query(query, jsonpaths.Budget(policy.max_steps, policy.until(rt))).find
+        return jsonpaths.Query(query, jsonpaths.Budget(policy.max_steps, policy.deadline(rt))).find
     except jsonpaths.QueryError as error:
         message = f"The query is no JSONPath: {error}."
         raise ToolError(
@@ -130,8 +130,8 @@ def _finder(query: str, policy: JsonParsePolicy, rt: ToolRuntime) -> Callable[[A
         ) from None
 
 
-def _whole(document: Any, policy: JsonParsePolicy) -> Result:
-    printed = _printed(document)
+def _whole_document(document: Any, policy: JsonParsePolicy) -> Result:
+    printed = _to_json(document)
     if len(printed) <= policy.max_result_bytes:
         return Result(printed.decode(), document, None, truncated=False)
     kept = printed[: policy.max_result_bytes]
@@ -140,21 +140,21 @@ def _whole(document: Any, policy: JsonParsePolicy) -> Result:
     return Result(f"{kept.decode()}{notice}", None, None, truncated=True)
 
 
-def _selected(found: Iterable[Any], limit: int, policy: JsonParsePolicy) -> Result:
+def _first_matches(found: Iterable[Any], limit: int, policy: JsonParsePolicy) -> Result:
     """Return the first nodes, as many as the limits allow."""
     matches: list[dict[str, Any]] = []
     size = 0
     for node in found:
         match = node._asdict()
-        size += len(_printed(match))
+        size += len(_to_json(match))
         if len(matches) == limit or size > policy.max_result_bytes:
             notice = f"\n[truncated: the first {len(matches)} nodes; the next is {node.path}; narrow the query]"
-            return Result(_printed(matches).decode() + notice, None, matches, truncated=True)
+            return Result(_to_json(matches).decode() + notice, None, matches, truncated=True)
         matches.append(match)
-    return Result(_printed(matches).decode(), None, matches, truncated=False)
+    return Result(_to_json(matches).decode(), None, matches, truncated=False)
 
 
-def _printed(value: Any) -> bytes:
+def _to_json(value: Any) -> bytes:
     return orjson.dumps(value, option=orjson.OPT_INDENT_2)
 
 

@@ -75,7 +75,7 @@ class Query:
     def __init__(self, text: str, budget: Budget) -> None:
         if len(text) > MAX_QUERY_CHARS:
             raise QueryError(f"it is longer than {MAX_QUERY_CHARS} characters")
-        self._path = _counted(_compiled(text, budget), budget)
+        self._path = _with_budget(_compile_query(text, budget), budget)
 
     def find(self, document: Any) -> Iterator[Found]:
         """Yield the nodes that it selects from *document*, in its order, evaluated lazily.
@@ -84,13 +84,13 @@ class Query:
             ToolError: `too_costly`, `timed_out`.
         """
         try:
-            yield from map(_found, self._path.finditer(document))
+            yield from map(_to_found, self._path.finditer(document))
         except RecursionError as error:
             message = "The query has too many steps for a document of this depth."
             raise ToolError(message, reason=SharedReason.TOO_COSTLY, hint=NARROWER) from error
 
 
-def _compiled(text: str, budget: Budget) -> JSONPath:
+def _compile_query(text: str, budget: Budget) -> JSONPath:
     try:
         path = _Environment(budget).compile(text)
     except JSONPathRecursionError as error:
@@ -104,7 +104,7 @@ def _compiled(text: str, budget: Budget) -> JSONPath:
     return path
 
 
-def _counted(path: JSONPath, budget: Budget) -> "_Path":
+def _with_budget(path: JSONPath, budget: Budget) -> "_Path":
     """Make *path*, and the queries in its filters, count their steps."""
     for selector in (selector for segment in path.segments for selector in segment.selectors):
         if isinstance(selector, Filter):
@@ -114,7 +114,7 @@ def _counted(path: JSONPath, budget: Budget) -> "_Path":
     return _Path(path, budget)
 
 
-def _found(node: JSONPathMatch) -> Found:
+def _to_found(node: JSONPathMatch) -> Found:
     names = [part for part in node.parts if isinstance(part, str)]
     steps = (f"[{canonical_string(part)}]" if isinstance(part, str) else f"[{part}]" for part in node.parts)
     return Found("$" + "".join(steps), names[-1] if names else None, node.obj)
@@ -167,8 +167,8 @@ class _Environment(JSONPathEnvironment):
     def setup_function_extensions(self) -> None:
         """Set up the functions of RFC 9535, section 2.4, with our own `match` and `search`."""
         super().setup_function_extensions()
-        self.function_extensions["match"] = _Matching(self._budget, whole=True)
-        self.function_extensions["search"] = _Matching(self._budget, whole=False)
+        self.function_extensions["match"] = _MatchFunction(self._budget, whole=True)
+        self.function_extensions["search"] = _MatchFunction(self._budget, whole=False)
 
     def is_truthy(self, obj: object) -> bool:
         """Return the result of a filter."""
@@ -181,7 +181,7 @@ class _Environment(JSONPathEnvironment):
         return super().compare(left, operator, right)
 
 
-class _Matching(FilterFunction):
+class _MatchFunction(FilterFunction):
     """`match` and `search`: only two strings can match. Source: RFC 9535, sections 2.4.6 and 2.4.7."""
 
     def __init__(self, budget: Budget, *, whole: bool) -> None:
@@ -202,14 +202,14 @@ class _Matching(FilterFunction):
         """Return whether *value* matches; an invalid pattern matches nothing."""
         if not isinstance(value, str) or not isinstance(pattern, str):
             return False
-        compiled = _regular(pattern)
+        compiled = _compile_regexp(pattern)
         if compiled is None:
             return False
         self._budget.spend(1 + compiled.cost(value) // COST_OF_A_STEP)
-        return compiled.is_whole(value) if self._whole else compiled.find(value) is not None
+        return compiled.matches_all(value) if self._whole else compiled.find(value) is not None
 
 
-def _regular(source: str) -> Pattern | None:
+def _compile_regexp(source: str) -> Pattern | None:
     """Compile an I-Regexp (RFC 9485) for RE2: its dot matches no line break. RE2's other syntax is accepted, too."""
     try:
         return Pattern(_DOT.sub(lambda found: r"[^\n\r]" if found[1] else found[0], source))

@@ -17,7 +17,7 @@ class NotText(Exception):
     """The bytes are not text in any possible encoding."""
 
 
-def decoded(raw: bytes) -> str:
+def decode_any(raw: bytes) -> str:
     """Decode *raw* by its byte-order mark, or else as UTF-8, or else as Latin-1.
 
     Raises:
@@ -35,7 +35,7 @@ def decoded(raw: bytes) -> str:
     return text
 
 
-def shown(line: str) -> str:
+def shorten_line(line: str) -> str:
     """Return the line, or the beginning of a long line, cut between tokens.
 
     Half a secret would not be recognized, and neither would a secret without the name before it.

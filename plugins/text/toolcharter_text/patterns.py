@@ -48,6 +48,6 @@ class Pattern:
         found = self._compiled.search(text)
         return None if found is None else int(found.start())
 
-    def is_whole(self, text: str) -> bool:
+    def matches_all(self, text: str) -> bool:
         """Return whether all of *text* matches."""
         return self._compiled.fullmatch(text) is not None

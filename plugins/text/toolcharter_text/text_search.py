@@ -17,9 +17,9 @@ from toolcharter_text.common import (
     SharedReason,
     TextPolicy,
     check_time,
-    given,
+    open_input,
 )
-from toolcharter_text.lines import NotText, decoded, shown
+from toolcharter_text.lines import NotText, decode_any, shorten_line
 from toolcharter_text.patterns import MAX_COST, Pattern, PatternError
 
 
@@ -99,12 +99,12 @@ def build(
             max_results: Return at most so many matching lines; the profile may allow fewer.
         """
         ctx = rt.start("text_search", pattern=pattern, path=path)
-        compiled = _compiled(pattern, ignore_case=ignore_case, literal=literal)
+        compiled = _compile_pattern(pattern, ignore_case=ignore_case, literal=literal)
         limit = min(policy.max_results, max_results or policy.max_results)
-        with given(paths, text, path, policy.max_bytes) as read:
+        with open_input(paths, text, path, policy.max_bytes) as read:
             ctx.policy_passed()
             content = _lines(read())
-        hits = list(islice(_hits(compiled, content, policy.until(rt)), limit + 1))
+        hits = list(islice(_hits(compiled, content, policy.deadline(rt)), limit + 1))
         around = min(context, policy.max_context)
         matches = [_match(hit, content, around) for hit in hits[:limit]]
         truncated = len(hits) > limit
@@ -129,7 +129,7 @@ SPEC = ToolSpec(
 )
 
 
-def _compiled(source: str, *, ignore_case: bool, literal: bool) -> Pattern:
+def _compile_pattern(source: str, *, ignore_case: bool, literal: bool) -> Pattern:
     if not source or "\n" in source:
         raise _invalid("it is empty, or spans lines", literal=literal)
     try:
@@ -145,7 +145,7 @@ def _invalid(why: str, *, literal: bool) -> ToolError:
 
 def _lines(raw: bytes) -> list[str]:
     try:
-        content = decoded(raw)
+        content = decode_any(raw)
     except NotText as error:
         raise ToolError("This is no text.", reason=TextSearchReason.BINARY_FILE) from error
     lines = [line.removesuffix("\r") for line in content.split("\n")]
@@ -169,9 +169,9 @@ def _match(hit: Hit, content: list[str], around: int) -> dict[str, object]:
     return {
         "line": hit.line + 1,
         "column": hit.at + 1,
-        "text": shown(content[hit.line]),
-        "before": [shown(line) for line in before],
-        "after": [shown(line) for line in after],
+        "text": shorten_line(content[hit.line]),
+        "before": [shorten_line(line) for line in before],
+        "after": [shorten_line(line) for line in after],
     }
 
 

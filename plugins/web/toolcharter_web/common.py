@@ -10,7 +10,7 @@ from typing import Annotated, NamedTuple, TypedDict
 from pydantic import Field
 
 from toolcharter import HttpAnswer, HttpLimits, NetworkPolicy, ToolError, ToolRuntime
-from toolcharter_web.content import NotText, decoded, media_type
+from toolcharter_web.content import NotText, decode_body, media_type
 
 URL_ALIASES: Mapping[str, str] = MappingProxyType({"uri": "url", "link": "url", "href": "url"})
 MAX_SOURCE = 300
@@ -58,16 +58,16 @@ def get_page(rt: ToolRuntime, url: str, policy: WebPolicy, accept: str) -> Page:
     """
     answer = rt.http.fetch(url, policy, headers={"Accept": accept}, limits=policy.limits())
     if answer.status >= ERRORS_FROM:
-        raise ToolError(f"The host answered {said(answer.status)}.", reason=WebReason.HTTP_STATUS)
+        raise ToolError(f"The host answered {format_status(answer.status)}.", reason=WebReason.HTTP_STATUS)
     declared = answer.headers.get("content-type", "")
     try:
-        text = decoded(answer.body, declared, truncated=answer.truncated)
+        text = decode_body(answer.body, declared, truncated=answer.truncated)
     except NotText as error:
         raise ToolError(f"The answer is no text but {error}.", reason=WebReason.BINARY_CONTENT) from None
     return Page(answer, media_type(declared, text), text)
 
 
-def said(status: int) -> str:
+def format_status(status: int) -> str:
     """Format a status with its standard name, not with the server's text."""
     try:
         return f"{status} ({HTTPStatus(status).phrase})"
@@ -82,7 +82,7 @@ class Excerpt(NamedTuple):
     truncated: bool
 
 
-def cut(text: str, limit: int, *, truncated: bool = False) -> Excerpt:
+def truncate_text(text: str, limit: int, *, truncated: bool = False) -> Excerpt:
     """Cut *text* to at most *limit* bytes, at the end of a line or a word if there is one in the second half."""
     raw = text.encode()
     if len(raw) <= limit:
@@ -93,12 +93,12 @@ def cut(text: str, limit: int, *, truncated: bool = False) -> Excerpt:
     return Excerpt(kept[:border] if border > len(kept) // 2 else kept, truncated=True)
 
 
-def shortened(line: str, limit: int) -> str:
+def shorten(line: str, limit: int) -> str:
     """Cut *line* to at most *limit* characters, at the end of a word: the scrubber does not recognize half a secret."""
     return line if len(line) <= limit else line[: limit + 1].rpartition(" ")[0]
 
 
-def fenced(text: str, source: str, *, truncated: bool) -> str:
+def fence_untrusted(text: str, source: str, *, truncated: bool) -> str:
     """Put untrusted *text* between two lines that it cannot contain: they hold its own hash.
 
     The hash has 96 bits. A text can contain a thousand guesses at once, so an attacker with many computers could break
@@ -121,7 +121,7 @@ class Item(TypedDict):
     attributes: dict[str, str]
 
 
-def line(item: Item) -> str:
+def format_item(item: Item) -> str:
     """Format *item* for the model."""
     attributes = "".join(f" {name}={value!r}" for name, value in item["attributes"].items())
     return f"<{item['tag']}{attributes}> {item['text']}"

@@ -56,14 +56,14 @@ class NotText(Exception):
 
 def media_type(declared: str, text: str) -> str:
     """Return the media type of an answer, in lower case without parameters; HTML or plain text if it has none."""
-    given = _bare(declared)
+    given = _base_type(declared)
     if given:
         return given
     beginning = text[:_META_BYTES].lstrip().lower()
     return "text/html" if beginning.startswith(("<!doctype html", "<html")) else "text/plain"
 
 
-def decoded(body: bytes, declared: str, *, truncated: bool = False) -> str:
+def decode_body(body: bytes, declared: str, *, truncated: bool = False) -> str:
     """Decode *body*, which is only a beginning if it is *truncated*.
 
     The encoding comes from a byte-order mark, or else the header, or else a page's own declaration. Otherwise it is
@@ -72,22 +72,22 @@ def decoded(body: bytes, declared: str, *, truncated: bool = False) -> str:
     Raises:
         NotText: The media type is not one of text, or the bytes are binary.
     """
-    given = _bare(declared)
+    given = _base_type(declared)
     if given and not TEXT_TYPES.fullmatch(given):
         raise NotText(repr(given[:80]))
     encoding = _encoding(body, declared) or ("utf-8" if _is_utf8(body, truncated=truncated) else FALLBACK)
     if "utf-16" not in encoding and set(_BINARY) & set(body[:_BINARY_SAMPLE]):
         raise NotText("binary")
     text = body.decode(encoding, "replace").replace("\r\n", "\n").replace("\r", "\n")
-    return seen(text)
+    return without_invisible(text)
 
 
-def seen(text: str) -> str:
+def without_invisible(text: str) -> str:
     """Return *text* without invisible characters."""
     return _UNSEEN.sub("", text)
 
 
-def _bare(declared: str) -> str:
+def _base_type(declared: str) -> str:
     found = declared.partition(";")[0].strip().lower()
     return found if _TYPE.fullmatch(found) else ""
 
@@ -97,14 +97,14 @@ def _encoding(body: bytes, declared: str) -> str | None:
         if body.startswith(mark):
             return encoding
     in_header = _CHARSET.search(declared)
-    in_page = _META.search(body[:_META_BYTES]) if _bare(declared) in HTML else None
+    in_page = _META.search(body[:_META_BYTES]) if _base_type(declared) in HTML else None
     for label in (in_header and in_header[1], in_page and in_page[1].decode()):
-        if label and (known := _known(label)):
+        if label and (known := _known_encoding(label)):
             return known
     return None
 
 
-def _known(label: str) -> str | None:
+def _known_encoding(label: str) -> str | None:
     try:
         name = codecs.lookup(label).name
     except LookupError:

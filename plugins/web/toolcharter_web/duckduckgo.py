@@ -11,7 +11,7 @@ from ddgs.engines.duckduckgo import Duckduckgo
 from toolcharter import ToolError
 
 
-class _Asked(Exception):
+class _RequestCaptured(Exception):
     """Ends the library's search at the point where it would send its request."""
 
 
@@ -21,24 +21,24 @@ class _Engine(Duckduckgo):
     def __init__(self, page: str | None = None) -> None:
         """Skip the library's constructor, which makes an HTTP client."""
         self.page = page
-        self.question: list[Any] = []
+        self.captured: list[Any] = []
 
     def request(self, *args: Any, **options: Any) -> Any:
-        self.question = [args[1], options["data"]]
+        self.captured = [args[1], options["data"]]
         if self.page is None:
-            raise _Asked
+            raise _RequestCaptured
         return self.page
 
 
-def question(query: str) -> list[Any]:
+def build_request(query: str) -> list[Any]:
     """Return the URL to post to, and the fields of the form."""
     engine = _Engine()
-    with suppress(_Asked):
+    with suppress(_RequestCaptured):
         engine.search(query)
-    return engine.question
+    return engine.captured
 
 
-def results(query: str, page: str) -> list[dict[str, str]]:
+def parse_results(query: str, page: str) -> list[dict[str, str]]:
     """Parse the results in a page.
 
     Raises:

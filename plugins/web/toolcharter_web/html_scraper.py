@@ -8,7 +8,7 @@ from typing import Annotated, TypedDict
 from pydantic import Field
 
 from toolcharter import ToolRuntime, ToolSpec
-from toolcharter_web.common import URL_ALIASES, Item, WebPolicy, fenced, get_page, line
+from toolcharter_web.common import URL_ALIASES, Item, WebPolicy, fence_untrusted, format_item, get_page
 from toolcharter_web.content import HTML
 
 MAX_SELECTORS = 20
@@ -63,20 +63,20 @@ def build(
         """
         ctx = rt.start("html_scraper", url=url)
         rt.http.check(url, policy)
-        rt.compute("toolcharter_web.selecting:check", selectors)
+        rt.compute("toolcharter_web.css_selectors:require_valid", selectors)
         ctx.policy_passed()
         page = get_page(rt, url, policy, "text/html, application/xhtml+xml")
         if page.media_type not in HTML:
             return ctx.error(f"The answer is {page.media_type[:80]!r}, no HTML.", reason=HtmlScraperReason.NO_HTML)
         limit = min(policy.max_results, max_results or policy.max_results)
         found = rt.compute(
-            "toolcharter_web.selecting:select", page.text, selectors, attributes, limit, policy.max_text_bytes
+            "toolcharter_web.css_selectors:select", page.text, selectors, attributes, limit, policy.max_text_bytes
         )
         items: list[Item] = found["items"]
         truncated = found["truncated"] or page.answer.truncated
         data: HtmlScraperData = {"url": page.answer.url, "items": items, "truncated": truncated}
-        lines = "\n".join(map(line, items)) or "No element matches."
-        return ctx.ok(fenced(lines, page.answer.url, truncated=truncated), data=data)
+        lines = "\n".join(map(format_item, items)) or "No element matches."
+        return ctx.ok(fence_untrusted(lines, page.answer.url, truncated=truncated), data=data)
 
     return html_scraper
 

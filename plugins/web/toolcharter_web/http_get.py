@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TypedDict
 
 from toolcharter import ToolRuntime, ToolSpec
-from toolcharter_web.common import URL_ALIASES, WebPolicy, WebReason, cut, fenced, get_page
+from toolcharter_web.common import URL_ALIASES, WebPolicy, WebReason, fence_untrusted, get_page, truncate_text
 
 
 class HttpGetPolicy(WebPolicy):
@@ -42,7 +42,7 @@ def build(
         rt.http.check(url, policy)
         ctx.policy_passed()
         page = get_page(rt, url, policy, "application/json, text/*;q=0.9, */*;q=0.5")
-        shown = cut(page.text, policy.max_text_bytes, truncated=page.answer.truncated)
+        shown = truncate_text(page.text, policy.max_text_bytes, truncated=page.answer.truncated)
         data: HttpGetData = {
             "url": page.answer.url,
             "status": page.answer.status,
@@ -51,7 +51,7 @@ def build(
             "truncated": shown.truncated,
             "redirects": [*page.answer.redirects],
         }
-        return ctx.ok(fenced(shown.text, page.answer.url, truncated=shown.truncated), data=data)
+        return ctx.ok(fence_untrusted(shown.text, page.answer.url, truncated=shown.truncated), data=data)
 
     return http_get
 

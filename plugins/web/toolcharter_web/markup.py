@@ -22,12 +22,12 @@ _TOKEN = re.compile(
     r"|<[!?/][^>]*+>?",
     re.DOTALL,
 )
-_ONE = re.compile(
+_ONE_ATTRIBUTE = re.compile(
     rf"(?P<name>[^ \t\n\f\r/>][^ \t\n\f\r/>=]*+)"
     rf"(?:{_SPACE}*+=(?:{_SPACE}*+(?:\"(?P<double>[^\"]*+)\"?|'(?P<single>[^']*+)'?|(?P<bare>[^ \t\n\f\r>\"'][^ \t\n\f\r>]*+)))?+)?+"
 )
-_PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9:._-]*")
-_ODD = re.compile(r"[\"'<=\x00-\x20]")
+_PLAIN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9:._-]*")
+_ODD_IN_NAME = re.compile(r"[\"'<=\x00-\x20]")
 UNREAD = frozenset({"script", "style", "iframe", "noembed", "noframes"})
 """Elements whose content has no tags and is dropped."""
 VERBATIM = frozenset({"title", "textarea", "xmp"})
@@ -44,7 +44,7 @@ class Markup(NamedTuple):
     """Whether attributes beyond `MAX_ATTRIBUTES` were dropped."""
 
 
-def rewritten(text: str) -> Markup:
+def rewrite_markup(text: str) -> Markup:
     """Return *text* without comments, declarations, scripts and styles, in time linear in its length."""
     writer = _Writer(text)
     return Markup("".join(writer.pieces()), writer.truncated)
@@ -63,11 +63,11 @@ class _Writer:
             yield _escaped(text[at : found.start()])
             at = found.end()
             if closed := found["closed"]:
-                yield self._closed(closed.lower())
+                yield self._close_tag(closed.lower())
             elif found["end"]:  # otherwise the text ends within the tag, which then does not count
                 name, attributes = found["name"].lower(), found["attributes"]
                 is_empty = self._is_empty(name, attributes)
-                yield self._opened(name, attributes, is_empty=is_empty)
+                yield self._open_tag(name, attributes, is_empty=is_empty)
                 if name in _ENDS and not is_empty:
                     content, at = self._content(name, at)
                     yield content
@@ -77,26 +77,26 @@ class _Writer:
         """Return whether the `/` before `>` ends the element: only in SVG and MathML, and if no value ends in it."""
         if not attributes.endswith("/") or not (self._foreign or name in _FOREIGN):
             return False
-        *_, last = (0, *(one.end() for one in _ONE.finditer(attributes)))
+        *_, last = (0, *(one.end() for one in _ONE_ATTRIBUTE.finditer(attributes)))
         return last < len(attributes)
 
-    def _opened(self, name: str, attributes: str, *, is_empty: bool) -> str:
-        if name in UNREAD or not _PLAIN.fullmatch(name):
+    def _open_tag(self, name: str, attributes: str, *, is_empty: bool) -> str:
+        if name in UNREAD or not _PLAIN_NAME.fullmatch(name):
             return ""
         self._foreign += name in _FOREIGN and not is_empty
         return f"<{name}{''.join(self._attributes(attributes)) if attributes else ''}{'/' if is_empty else ''}>"
 
-    def _closed(self, name: str) -> str:
+    def _close_tag(self, name: str) -> str:
         if self._foreign:
             self._foreign -= name in _FOREIGN
-        return f"</{name}>" if _PLAIN.fullmatch(name) and name not in UNREAD else ""
+        return f"</{name}>" if _PLAIN_NAME.fullmatch(name) and name not in UNREAD else ""
 
     def _attributes(self, text: str) -> Iterator[str]:
-        for number, one in enumerate(_ONE.finditer(text)):
+        for number, one in enumerate(_ONE_ATTRIBUTE.finditer(text)):
             if number == MAX_ATTRIBUTES:
                 self.truncated = True
                 return
-            if not _ODD.search(one["name"]):
+            if not _ODD_IN_NAME.search(one["name"]):
                 value = one["double"] or one["single"] or one["bare"] or ""
                 yield f' {one["name"]}="{_escaped(value).replace(chr(34), "&quot;")}"'
 

@@ -17,9 +17,9 @@ from bs4 import BeautifulSoup
 from lxml import etree  # type: ignore[import-untyped]
 from markdownify import MarkdownConverter
 
-from toolcharter_web.common import cut, shortened
-from toolcharter_web.content import seen
-from toolcharter_web.markup import rewritten
+from toolcharter_web.common import shorten, truncate_text
+from toolcharter_web.content import without_invisible
+from toolcharter_web.markup import rewrite_markup
 
 MAX_CHARS = 1_000_000
 """How many characters of a page are read at most, whatever its limit in bytes is."""
@@ -48,22 +48,24 @@ class Document(NamedTuple):
     def html(self) -> str:
         """The cleaned page as HTML."""
         # Cleaned again: character references such as `&#x202e;` have been decoded by now.
-        return seen(etree.tostring(self.root, method="html", encoding="unicode"))
+        return without_invisible(etree.tostring(self.root, method="html", encoding="unicode"))
 
 
-def shown(text: str, url: str, limit: int) -> dict[str, Any]:
+def page_as_markdown(text: str, url: str, limit: int) -> dict[str, Any]:
     """Return a page as Markdown under its title, at most *limit* bytes. `web` calls this through `rt.compute`."""
-    document = read(text)
-    content = markdown(document, url)
-    kept = cut(f"# {document.title}\n\n{content}" if document.title else content, limit, truncated=document.truncated)
+    document = parse_page(text)
+    content = to_markdown(document, url)
+    kept = truncate_text(
+        f"# {document.title}\n\n{content}" if document.title else content, limit, truncated=document.truncated
+    )
     return {"title": document.title, "text": kept.text, "truncated": kept.truncated}
 
 
-def read(text: str) -> Document:
+def parse_page(text: str) -> Document:
     """Parse and clean a page of HTML; any text is accepted."""
-    markup = rewritten(text[:MAX_CHARS])
+    markup = rewrite_markup(text[:MAX_CHARS])
     root = _parse(markup.text)
-    title = shortened(" ".join(seen(root.findtext(".//title") or "").split()), MAX_TITLE)
+    title = shorten(" ".join(without_invisible(root.findtext(".//title") or "").split()), MAX_TITLE)
     truncated = _bound(root) or markup.truncated or len(text) > MAX_CHARS
     etree.strip_elements(root, *UNREAD, with_tail=False)
     for hidden in _HIDDEN(root):
@@ -71,12 +73,12 @@ def read(text: str) -> Document:
     return Document(title, root, truncated)
 
 
-def markdown(document: Document, url: str) -> str:
+def to_markdown(document: Document, url: str) -> str:
     """Convert a page to Markdown. Links become absolute; links that lead nowhere become text."""
     soup = BeautifulSoup("", "html.parser")
-    _tell(soup, document.root)
+    _feed(soup, document.root)
     soup.endData()
-    resolve = partial(_absolute, url)
+    resolve = partial(_absolute_link, url)
     for tag, attribute in (("a", "href"), ("img", "src")):
         for element in soup.find_all(tag):
             target = resolve(str(element.get(attribute, "")))
@@ -95,16 +97,16 @@ def markdown(document: Document, url: str) -> str:
     return "\n".join(_without_gaps(converted))
 
 
-def _tell(soup: BeautifulSoup, element: Any) -> None:
+def _feed(soup: BeautifulSoup, element: Any) -> None:
     """Feed *element* to *soup* as a parser would. Through text, a second parser could read `<li><li>` differently."""
-    attributes = {name: seen(value) for name, value in element.items() if _is_useful(name, value)}
+    attributes = {name: without_invisible(value) for name, value in element.items() if _is_useful(name, value)}
     soup.handle_starttag(element.tag, None, None, attributes)
     if element.text:
-        soup.handle_data(seen(element.text))
+        soup.handle_data(without_invisible(element.text))
     for child in element:
-        _tell(soup, child)
+        _feed(soup, child)
         if child.tail:
-            soup.handle_data(seen(child.tail))
+            soup.handle_data(without_invisible(child.tail))
     soup.handle_endtag(element.tag)
 
 
@@ -153,7 +155,7 @@ def _drop(element: Any) -> None:
     parent.remove(element)
 
 
-def _absolute(base: str, target: str) -> str:
+def _absolute_link(base: str, target: str) -> str:
     """Return the absolute URL of a link; empty if it is malformed, or neither `http`, `https` nor `mailto`."""
     if not target.strip():
         return ""

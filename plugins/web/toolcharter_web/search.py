@@ -8,8 +8,8 @@ from urllib.parse import urlencode
 import orjson
 
 from toolcharter import HttpAnswer, HttpLimits, NetworkPolicy, ToolError, ToolRuntime
-from toolcharter_web.common import said, shortened
-from toolcharter_web.content import seen
+from toolcharter_web.common import format_status, shorten
+from toolcharter_web.content import without_invisible
 
 Provider = Literal["brave", "duckduckgo"]
 BRAVE = "https://api.search.brave.com/res/v1/web/search"
@@ -52,7 +52,7 @@ def search(rt: ToolRuntime, provider: Provider, query: str, count: int, limits: 
         return rt.http.fetch(url, policy, method=method, headers=headers, content=content, limits=limits)
 
     found = _PROVIDERS[provider](ask, rt.compute, query, count)
-    return [_tidy(one) for one in found[:count] if one["url"]]
+    return [_clean_result(one) for one in found[:count] if one["url"]]
 
 
 def require_key(provider: Provider) -> None:
@@ -74,10 +74,10 @@ def _brave(ask: Ask, _compute: Compute, query: str, count: int) -> list[Result]:
         found: Any = orjson.loads(answer.body)["web"]["results"]
         return [{"title": one["title"], "url": one["url"], "snippet": one.get("description") or ""} for one in found]
     except (ValueError, LookupError, TypeError, AttributeError):
-        return _nothing(answer)
+        return _require_no_results(answer)
 
 
-def _nothing(answer: HttpAnswer) -> list[Result]:
+def _require_no_results(answer: HttpAnswer) -> list[Result]:
     """Return no results if the answer lacks `web`: Brave answers so if it finds nothing. Raise for other answers."""
     if answer.body.lstrip().startswith(b"{") and b'"results"' not in answer.body:
         return []
@@ -85,23 +85,23 @@ def _nothing(answer: HttpAnswer) -> list[Result]:
 
 
 def _duckduckgo(ask: Ask, compute: Compute, query: str, count: int) -> list[Result]:  # noqa: ARG001 - its page has always ten
-    url, question = compute(f"{_READER}:question", query)
+    url, form = compute(f"{_READER}:build_request", query)
     headers = {"Content-Type": "application/x-www-form-urlencoded", "User-Agent": _AGENT}
-    answer = ask(url, headers, urlencode(question).encode())
+    answer = ask(url, headers, urlencode(form).encode())
     _require_ok(answer)
-    found: list[Result] = compute(f"{_READER}:results", query, answer.body.decode(errors="replace"))
+    found: list[Result] = compute(f"{_READER}:parse_results", query, answer.body.decode(errors="replace"))
     return found
 
 
 def _require_ok(answer: HttpAnswer) -> None:
     if answer.status != _OK:
-        message = f"The search provider answered {said(answer.status)}."
+        message = f"The search provider answered {format_status(answer.status)}."
         raise ToolError(message, reason="search_failed", retryable=answer.status in _BUSY)
 
 
-def _tidy(result: Result) -> Result:
-    title, url, snippet = (" ".join(seen(str(value)).split()) for value in result.values())
-    return {"title": shortened(title, MAX_SNIPPET), "url": url, "snippet": shortened(snippet, MAX_SNIPPET)}
+def _clean_result(result: Result) -> Result:
+    title, url, snippet = (" ".join(without_invisible(str(value)).split()) for value in result.values())
+    return {"title": shorten(title, MAX_SNIPPET), "url": url, "snippet": shorten(snippet, MAX_SNIPPET)}
 
 
 _PROVIDERS: Mapping[Provider, Callable[[Ask, Compute, str, int], list[Result]]] = {

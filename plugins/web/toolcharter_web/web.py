@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, TypedDict
 from pydantic import Field
 
 from toolcharter import Denied, Invocation, Reason, ToolContext, ToolError, ToolRuntime, ToolSpec
-from toolcharter_web.common import URL_ALIASES, WebPolicy, cut, fenced, get_page
+from toolcharter_web.common import URL_ALIASES, WebPolicy, fence_untrusted, get_page, truncate_text
 from toolcharter_web.content import HTML
 from toolcharter_web.search import Provider, Result, require_key, search
 
@@ -70,7 +70,7 @@ def build(
             url: The page, absolute, http or https.
             count: How many results a search returns.
         """
-        chosen = _chosen(action, query, url)
+        chosen = _resolve_action(action, query, url)
         ctx = rt.start("web", action=chosen)
         if chosen not in policy.allowed_actions:
             raise Denied(WebToolReason.ACTION_NOT_ALLOWED, f"The profile does not let `web` {chosen}.")
@@ -81,20 +81,20 @@ def build(
     return web
 
 
-def _chosen(action: Action | None, query: str | None, url: str | None) -> Action:
+def _resolve_action(action: Action | None, query: str | None, url: str | None) -> Action:
     """Return the action of a call.
 
     Raises:
         ToolError: `invalid_arguments`, if the action is unclear or its argument is missing.
     """
-    wanted = action or implied({"query": query, "url": url})
+    wanted = action or implied_action({"query": query, "url": url})
     if wanted is None or not (query if wanted == "search" else url):
         message = "Give a query to search for, or the url of a page to fetch; with both, say which action."
         raise ToolError(message, reason=Reason.INVALID_ARGUMENTS)
     return wanted
 
 
-def implied(args: Mapping[str, Any]) -> Action | None:
+def implied_action(args: Mapping[str, Any]) -> Action | None:
     """Return the action that the arguments imply; None if they imply none."""
     given = [bool(args.get(name)) for name in ("query", "url")]
     return None if given[0] == given[1] else "search" if given[0] else "fetch"
@@ -106,10 +106,10 @@ def _fetch(rt: ToolRuntime, ctx: ToolContext, policy: WebToolPolicy, url: str) -
     page = get_page(rt, url, policy, "text/html, application/xhtml+xml, text/*;q=0.9, */*;q=0.5")
     title, content, truncated = "", page.text, page.answer.truncated
     if page.media_type in HTML:
-        read = rt.compute("toolcharter_web.pages:shown", page.text, page.answer.url, policy.max_text_bytes)
+        read = rt.compute("toolcharter_web.pages:page_as_markdown", page.text, page.answer.url, policy.max_text_bytes)
         title, content = read["title"], read["text"]
         truncated = truncated or read["truncated"]
-    shown = cut(content, policy.max_text_bytes, truncated=truncated)
+    shown = truncate_text(content, policy.max_text_bytes, truncated=truncated)
     data: WebData = {
         "url": page.answer.url,
         "status": page.answer.status,
@@ -119,7 +119,7 @@ def _fetch(rt: ToolRuntime, ctx: ToolContext, policy: WebToolPolicy, url: str) -
         "truncated": shown.truncated,
         "redirects": [*page.answer.redirects],
     }
-    return ctx.ok(fenced(shown.text, page.answer.url, truncated=shown.truncated), data=data)
+    return ctx.ok(fence_untrusted(shown.text, page.answer.url, truncated=shown.truncated), data=data)
 
 
 def _search(rt: ToolRuntime, ctx: ToolContext, policy: WebToolPolicy, query: str, count: int) -> str:
@@ -133,7 +133,7 @@ def _search(rt: ToolRuntime, ctx: ToolContext, policy: WebToolPolicy, query: str
     lines = [
         f"{number}. {one['title']}\n   {one['url']}\n   {one['snippet']}" for number, one in enumerate(results, start=1)
     ]
-    text = fenced("\n".join(lines), f"a search with {policy.provider}", truncated=False)
+    text = fence_untrusted("\n".join(lines), f"a search with {policy.provider}", truncated=False)
     if missing:
         text += f"\n[{len(results)} of {count} results: {policy.provider} gives one page, which has no more]"
     return ctx.ok(text, data=data)
@@ -141,7 +141,7 @@ def _search(rt: ToolRuntime, ctx: ToolContext, policy: WebToolPolicy, query: str
 
 def invocation(args: Mapping[str, Any]) -> Invocation:
     """Return the action, explicit or implied."""
-    return Invocation(args.get("action") or implied(args))
+    return Invocation(args.get("action") or implied_action(args))
 
 
 def advertise(policy: WebToolPolicy, schema: dict[str, Any]) -> dict[str, Any]:

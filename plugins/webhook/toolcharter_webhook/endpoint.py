@@ -33,10 +33,10 @@ def parse_endpoint(url: str) -> Endpoint:
     place = f"[{host}]" if ":" in host else host
     netloc = place if port is None else f"{place}:{port}"
     bare = urlunsplit((parts.scheme, netloc, parts.path, parts.query, ""))
-    return Endpoint(bare, _basic(parts.username, parts.password), f"{parts.scheme}://{netloc}")
+    return Endpoint(bare, _basic_credentials(parts.username, parts.password), f"{parts.scheme}://{netloc}")
 
 
-def _basic(user: str | None, password: str | None) -> str | None:
+def _basic_credentials(user: str | None, password: str | None) -> str | None:
     """Format credentials for the header. Source: RFC 7617, section 2."""
     if not user and not password:
         return None

@@ -27,7 +27,7 @@ TOO_MANY_REQUESTS = 429
 _OK, _REDIRECT, _CLIENT_ERROR, _SERVER_ERROR = (range(first, first + 100) for first in (200, 300, 400, 500))
 
 
-class _Attempt(NamedTuple):
+class _FailedAttempt(NamedTuple):
     """An attempt that did not deliver."""
 
     why: str
@@ -68,12 +68,12 @@ class WebhookSender:
                 raise NotDelivered(f"{self._endpoint.origin}: {failed.why} ({tries})")
             attempt += 1
 
-    def _wait_s(self, attempt: int, failed: _Attempt) -> float:
+    def _wait_s(self, attempt: int, failed: _FailedAttempt) -> float:
         """Return a random wait from half to all of the backoff, so that many senders do not retry at the same time."""
         longest = BACKOFF_S * 2.0 ** (attempt - 1)
         return max(failed.wait_s, longest * (1 + self._jitter()) / 2)
 
-    def _attempt(self, body: bytes, delivery: str) -> _Attempt | None:
+    def _attempt(self, body: bytes, delivery: str) -> _FailedAttempt | None:
         request = httpx.Request(
             "POST",
             self._url,
@@ -84,11 +84,11 @@ class WebhookSender:
         try:
             response = self._transport.handle_request(request)
         except httpx.TransportError as error:
-            return _Attempt(self._told(error))
+            return _FailedAttempt(self._describe_error(error))
         response.close()  # the body is not needed, and may never end
-        return _judged(response)
+        return _check_response(response)
 
-    def _told(self, error: httpx.TransportError) -> str:
+    def _describe_error(self, error: httpx.TransportError) -> str:
         """Describe *error*; only for a failed connection with its text, which the server cannot have written."""
         name = type(error).__name__
         return f"{name}: {error}" if isinstance(error, httpx.ConnectError) else name
@@ -98,14 +98,14 @@ class WebhookSender:
         self._transport.close()
 
 
-def _judged(response: httpx.Response) -> _Attempt | None:
+def _check_response(response: httpx.Response) -> _FailedAttempt | None:
     status = response.status_code
     if status in _OK:
         return None
     if status in _REDIRECT:
-        return _Attempt(f"answered {status}, and redirects are not followed", final=True)
+        return _FailedAttempt(f"answered {status}, and redirects are not followed", final=True)
     again = status == TOO_MANY_REQUESTS or status in _SERVER_ERROR
-    return _Attempt(f"answered {status}", not again, retry_after_s(response.headers))
+    return _FailedAttempt(f"answered {status}", not again, retry_after_s(response.headers))
 
 
 def retry_after_s(headers: Mapping[str, str]) -> float:

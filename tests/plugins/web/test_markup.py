@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 from tests.rows import each_row
 
-from toolcharter_web.markup import MAX_ATTRIBUTES, rewritten
-from toolcharter_web.pages import markdown, read
+from toolcharter_web.markup import MAX_ATTRIBUTES, rewrite_markup
+from toolcharter_web.pages import parse_page, to_markdown
 
 PIECES = [
     *("<p>", "</p>", "<b class=x>", "</b>", '<i title="a>b">', "</i>", "<a href='/x\"y'>", "</a>", "<br/>", "<img src=a/>"),
@@ -37,7 +37,7 @@ def words(text: str) -> str:
 @given(st.lists(st.sampled_from(PIECES), max_size=12).map("".join))
 def test_a_browser_reads_the_same(text: str) -> None:
     """Elements, attributes and words: what follows is judged by what a page says, so none may be lost or made."""
-    anew = rewritten(text)
+    anew = rewrite_markup(text)
 
     assert not anew.truncated
     assert words(anew.text) == words(text)
@@ -49,8 +49,8 @@ def test_every_text_has_tags_that_all_read_alike(text: str) -> None:
     """No bracket stands but around a tag, and quotes stand around values only."""
     tag = r'</?[a-z][a-z0-9:._-]*(?: [^\s"\'<=]+="[^"<]*")*/?>'
 
-    assert "<" not in re.sub(tag, "", rewritten(text).text)
-    assert rewritten(rewritten(text).text).text == rewritten(text).text
+    assert "<" not in re.sub(tag, "", rewrite_markup(text).text)
+    assert rewrite_markup(rewrite_markup(text).text).text == rewrite_markup(text).text
 
 
 @pytest.mark.parametrize(("count", "truncated"), [(MAX_ATTRIBUTES, False), (MAX_ATTRIBUTES + 1, True)])
@@ -58,8 +58,8 @@ def test_attributes_of_a_tag_are_bounded(count: int, truncated: bool) -> None:  
     """At the limit all are kept, beyond it the first; the page says that it was cut."""
     page = "<p " + " ".join(f"a{number}=1" for number in range(count)) + ">x"
 
-    assert rewritten(page).text.count("=") == MAX_ATTRIBUTES
-    assert read(page).truncated is truncated
+    assert rewrite_markup(page).text.count("=") == MAX_ATTRIBUTES
+    assert parse_page(page).truncated is truncated
 
 
 @each_row(
@@ -77,10 +77,10 @@ def test_attributes_of_a_tag_are_bounded(count: int, truncated: bool) -> None:  
 )
 def test_a_tag_with_a_hundred_thousand_attributes_is_read_at_once(text: str) -> None:
     """Parsers take twenty seconds for it, and let nothing else run meanwhile; neither reader is handed such a tag."""
-    document = read(text)
+    document = parse_page(text)
 
     assert document.html.count("=") <= MAX_ATTRIBUTES
-    assert markdown(document, "http://example.com/").strip() == "x"
+    assert to_markdown(document, "http://example.com/").strip() == "x"
 
 
 @each_row(
@@ -102,4 +102,4 @@ def test_a_tag_with_a_hundred_thousand_attributes_is_read_at_once(text: str) -> 
 )
 def test_pieces(text: str, anew: str) -> None:
     """One by one."""
-    assert rewritten(text).text == anew
+    assert rewrite_markup(text).text == anew

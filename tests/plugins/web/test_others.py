@@ -3,9 +3,8 @@
 import pytest
 from tests.core.guards.network.world import World, answer
 
-from toolcharter_web import selecting
-from toolcharter_web.common import Item
-from toolcharter_web.common import line as shown_line
+from toolcharter_web import css_selectors
+from toolcharter_web.common import Item, format_item
 
 PAGE = b"""<html><head><title>T</title></head><body><ul id=l>
 <li class=a><a href="/x" title=y>One</a></li><li class="a b">Two  <i>three</i></li><li hidden>no</li></ul></body></html>"""
@@ -150,11 +149,11 @@ def test_elements_beyond_what_is_shown_are_not_read(monkeypatch: pytest.MonkeyPa
 
     def line(item: Item) -> str:
         lines.append(item["tag"])
-        return shown_line(item)
+        return format_item(item)
 
-    monkeypatch.setattr(selecting, "line", line)
+    monkeypatch.setattr(css_selectors, "format_item", line)
 
-    found = selecting.select("<div>" * 60 + "word " * 1800, ["div"], None, 200, 20_000)
+    found = css_selectors.select("<div>" * 60 + "word " * 1800, ["div"], None, 200, 20_000)
 
     assert (len(found["items"]), found["truncated"]) == (2, True)
     assert lines == ["div"] * 3

@@ -4,7 +4,7 @@ import pytest
 from tests.rows import each_row
 
 from toolcharter import scrub_text
-from toolcharter_web.pages import MAX_CHARS, MAX_ELEMENTS, MAX_TITLE, markdown, read
+from toolcharter_web.pages import MAX_CHARS, MAX_ELEMENTS, MAX_TITLE, parse_page, to_markdown
 
 N = 300_000
 
@@ -25,32 +25,32 @@ N = 300_000
 )
 def test_hostile_pages_are_read_in_bounds(text: str) -> None:
     """Depth, elements and output stay bounded; nothing fails."""
-    document = read(text)
+    document = parse_page(text)
 
     assert document.html.count("<") <= 2 * MAX_ELEMENTS + 10
     assert len(document.html) < 8 * MAX_CHARS
     if len(document.html) < 200_000:
-        assert isinstance(markdown(document, "http://example.com/"), str)
+        assert isinstance(to_markdown(document, "http://example.com/"), str)
 
 
 def test_what_is_too_deep_is_text() -> None:
     """What stands there is shown, without its structure."""
     deep = "<div>" * 90 + "<p>one <b>two</b></p>tail" + "</div>" * 90
 
-    assert markdown(read(deep), "http://example.com/").strip() == "one twotail"
+    assert to_markdown(parse_page(deep), "http://example.com/").strip() == "one twotail"
 
 
 def test_more_elements_than_the_limit_are_told() -> None:
     """A page that is too much is truncated, as one that is too long."""
-    assert read("<p>x" * (MAX_ELEMENTS + 10)).truncated
-    assert read("x" * (MAX_CHARS + 1)).truncated
-    assert not read("<p>x").truncated
+    assert parse_page("<p>x" * (MAX_ELEMENTS + 10)).truncated
+    assert parse_page("x" * (MAX_CHARS + 1)).truncated
+    assert not parse_page("<p>x").truncated
 
 
 @each_row("text", ["", " ", "\n", "<!-- x -->", "<script>x</script>", "<html hidden>x</html>"])
 def test_a_page_of_nothing(text: str) -> None:
     """Reads as nothing, or as what cannot be taken away."""
-    assert markdown(read(text), "http://example.com/").strip() in {"", "x"}
+    assert to_markdown(parse_page(text), "http://example.com/").strip() in {"", "x"}
 
 
 @each_row(
@@ -68,21 +68,21 @@ def test_a_page_of_nothing(text: str) -> None:
 )
 def test_pieces(text: str, shown: str) -> None:
     """Text around what is hidden stays, and links that are none are text."""
-    assert markdown(read(text), "http://example.com/").strip() == shown
+    assert to_markdown(parse_page(text), "http://example.com/").strip() == shown
 
 
 def test_elements_beside_each_other_stay_so() -> None:
     """Thousands of empty ones are no depth, which would end in Python's limit of frames."""
     text = "<li>" * 9000 + "x"
 
-    assert markdown(read(text), "http://example.com/").split("\n")[-1] == "- x"
+    assert to_markdown(parse_page(text), "http://example.com/").split("\n")[-1] == "- x"
 
 
 def test_a_token_stays_as_the_page_has_it() -> None:
     """Markdown would put a backslash before each underscore, and the scrubber would not know the token."""
     token = "ghp_" + "Ab3dEf6hIj9lMn2pQr5tUv8xYz1BcD4FgH7k"
 
-    text = markdown(read(f"<p>{token}</p><table><tr><td>{token}</td></tr></table>"), "http://example.com/")
+    text = to_markdown(parse_page(f"<p>{token}</p><table><tr><td>{token}</td></tr></table>"), "http://example.com/")
 
     assert (text.count(token), scrub_text(text)[1]) == (2, 2)
 
@@ -93,7 +93,7 @@ def test_title_is_cut_between_words(words: int) -> None:
     key = "gh" + "p_" + "A1b2C3d4E5" * 3 + "f6G7h8"
     before = ("a" * words)[:words]
 
-    title = read(f"<title>{before} {key} end of it</title>").title
+    title = parse_page(f"<title>{before} {key} end of it</title>").title
 
     assert len(title) <= MAX_TITLE
     assert key in title or title in (before, "")

@@ -12,8 +12,8 @@ from typing import Any
 from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
 from toolcharter import ToolError
-from toolcharter_web.common import Item, cut, line
-from toolcharter_web.pages import read
+from toolcharter_web.common import Item, format_item, truncate_text
+from toolcharter_web.pages import parse_page
 
 MAX_SELECTOR = 300
 MAX_VALUE = 500
@@ -29,12 +29,12 @@ _COUNTING = frozenset({"nth-child", "nth-last-child", "nth-of-type", "nth-last-o
 
 def select(text: str, selectors: list[str], attributes: list[str] | None, most: int, limit: int) -> dict[str, Any]:
     """Return at most *most* matching elements, within *limit* bytes, and whether anything was left out."""
-    document = read(text)
-    items, whole = _fitting(_matches(document.html, selectors, attributes), most, limit)
+    document = parse_page(text)
+    items, whole = _take_fitting(_matches(document.html, selectors, attributes), most, limit)
     return {"items": items, "truncated": not whole or document.truncated}
 
 
-def check(selectors: list[str]) -> None:
+def require_valid(selectors: list[str]) -> None:
     """Refuse invalid and costly selectors before a page is fetched.
 
     Raises:
@@ -72,15 +72,15 @@ def _matches(html: str, selectors: list[str], attributes: list[str] | None) -> I
             yield {"tag": node.tag or "", "text": " ".join(node.text(separator=" ").split()), "attributes": kept}
 
 
-def _fitting(found: Iterator[Item], most: int, limit: int) -> tuple[list[Item], bool]:
+def _take_fitting(found: Iterator[Item], most: int, limit: int) -> tuple[list[Item], bool]:
     """Return at most *most* items within *limit* bytes, and whether these are all. The first item is cut if necessary.
 
     No further items are read: each may hold the text of the whole page.
     """
     kept: list[Item] = []
     for item in found:
-        text = cut(item["text"], max(limit, 0))
-        limit -= len(line(item).encode()) + 1
+        text = truncate_text(item["text"], max(limit, 0))
+        limit -= len(format_item(item).encode()) + 1
         if len(kept) == most or (limit < 0 and kept):
             return kept, False
         kept.append({**item, "text": text.text})
