@@ -120,7 +120,7 @@ def test_custom_lines(row: Any) -> None:
     """The same line, or why there is none."""
     given, expect = row["input"], wanted(row)
     try:
-        found = Template.parsed(given["command"]).rendered(given["args"])
+        found = Template.parse(given["command"]).render(given["args"])
     except TemplateFault as fault:
         found = fault.reason
     except (ToolError, Denied) as refused:

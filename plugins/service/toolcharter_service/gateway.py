@@ -90,18 +90,18 @@ def build(_workspace: Path, policy: GatewayPolicy, rt: ToolRuntime) -> Callable[
         ends = action in {"restart", "stop"}
         if service is None or (ends and service.control is None):
             raise Denied(Reason.NOT_AVAILABLE, "These tools do not run in a service that could do that.")
-        if ends and not _may_end(service.config, rt.caller.tenant):
+        if ends and not _may_end_process(service.config, rt.caller.tenant):
             hint = f"The operator of the service can write gateway_tenant: {rt.caller.tenant}"
             raise Denied(GatewayReason.SERVES_OTHER_TENANTS, "The service has other tenants, too.", hint=hint)
-        shown = _shown(service, rt.caller.tenant, path) if action == "config_get" else None
+        shown = _read_setting(service, rt.caller.tenant, path) if action == "config_get" else None
         ctx.policy_passed()
-        data = _DOES[action](service, rt.caller.tenant) if shown is None else shown
+        data = _ACTIONS[action](service, rt.caller.tenant) if shown is None else shown
         return ctx.ok(json.dumps(data, indent=2), data=data)
 
     return gateway
 
 
-def _may_end(config: Any, tenant: str) -> bool:
+def _may_end_process(config: Any, tenant: str) -> bool:
     """Whether an agent of *tenant* may end the process: it is the only tenant, or the `gateway_tenant`."""
     return tenant == config.gateway_tenant if config.gateway_tenant else {*config.tenants} == {tenant}
 
@@ -143,7 +143,7 @@ def _stop(service: Any, _: str) -> dict[str, Any]:
     return {"stopping": True}
 
 
-_DOES: Mapping[str, Callable[[Any, str], dict[str, Any]]] = {
+_ACTIONS: Mapping[str, Callable[[Any, str], dict[str, Any]]] = {
     "status": _status,
     "agents": _agents,
     "reload": _reload,
@@ -152,14 +152,14 @@ _DOES: Mapping[str, Callable[[Any, str], dict[str, Any]]] = {
 }
 
 
-def _shown(service: Any, tenant: str, path: str) -> Any:
+def _read_setting(service: Any, tenant: str, path: str) -> Any:
     """Return the setting at *path*, without secrets and other tenants.
 
     Raises:
         ToolError: `unknown_setting`.
     """
     written = service.config.model_dump(mode="json")
-    found: Any = {name: value if name in _OPEN else _masked(value) for name, value in written.items()}
+    found: Any = {name: value if name in _OPEN else _mask(value) for name, value in written.items()}
     found["tenants"] = {name: one for name, one in written["tenants"].items() if name == tenant}
     for part in path.split(".") if path else ():
         if not isinstance(found, dict) or part not in found:
@@ -168,12 +168,12 @@ def _shown(service: Any, tenant: str, path: str) -> Any:
     return found
 
 
-def _masked(value: Any) -> Any:
+def _mask(value: Any) -> Any:
     """Mask every text in *value*: URLs and fields of `auth` may hold secrets under any name."""
     if isinstance(value, dict):
-        return {name: _masked(one) for name, one in value.items()}
+        return {name: _mask(one) for name, one in value.items()}
     if isinstance(value, list):
-        return [_masked(one) for one in value]
+        return [_mask(one) for one in value]
     return MASK if isinstance(value, str) else value
 
 

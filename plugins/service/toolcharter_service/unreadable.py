@@ -68,7 +68,7 @@ class _Routes:
     async def list_unreadable(self, kind: Kind, principal: Operator, after: After = "") -> Unreadable:
         """List the tenant's records that another program or version has written."""
         require_within(principal, None, None)
-        store, model = self._kept(kind, principal)
+        store, model = self._locate(kind, principal)
         try:
             page = await store.asynchronous().page(model, after=after, limit=PAGE, skip_unreadable=True)
         except ToolError as error:
@@ -78,20 +78,20 @@ class _Routes:
     async def delete_unreadable(self, kind: Kind, key: Key, principal: Operator) -> Removed:
         """Delete one unreadable record. A readable record stays, since it shows who asked and who answered."""
         require_within(principal, None, None)  # The record's agent is unknown.
-        store, model = self._kept(kind, principal)
+        store, model = self._locate(kind, principal)
         if len(key) != len(model.store_kind.key):
             named = ", ".join(model.store_kind.key)
             raise HttpProblem(400, f"key: name {named}, each once and in this order.", "invalid_request")
-        await store.asynchronous().transact(lambda transaction: _delete(transaction, model, key))
+        await store.asynchronous().transact(lambda transaction: _delete_if_unreadable(transaction, model, key))
         emit_admin_event(self._service, principal, "unreadable_deleted", "/".join(key), kind=kind)
         return Removed(deleted=tuple(key))
 
-    def _kept(self, kind: str, principal: Principal) -> tuple[Store, type[StoreRecord]]:
+    def _locate(self, kind: str, principal: Principal) -> tuple[Store, type[StoreRecord]]:
         distribution, model = KINDS[kind]
         return self._service.store(principal.tenant, distribution), model
 
 
-def _delete(transaction: StoreTransaction, model: type[StoreRecord], key: list[str]) -> None:
+def _delete_if_unreadable(transaction: StoreTransaction, model: type[StoreRecord], key: list[str]) -> None:
     """Delete a record if it cannot be read.
 
     Raises:

@@ -12,7 +12,7 @@ def read_enabled(store: StoreTransaction, agent: str | None) -> tuple[tuple[Cust
     """Return the enabled tools of an agent, those of all agents first, and notes on tools that were left out."""
     scopes = (GLOBAL,) if agent is None else (GLOBAL, agent)
     names, kept, notes = set[str](), list[CustomTool](), list[str]()
-    found = [one for scope in scopes for one in _pages(store, scope, notes) if one.enabled]
+    found = [one for scope in scopes for one in _read_tools(store, scope, notes) if one.enabled]
     for one in found:
         if one.name.lower() in names:
             notes.append(f"The custom tool {one.name!r} of the agent {agent!r} is left out (name_conflict).")
@@ -22,17 +22,17 @@ def read_enabled(store: StoreTransaction, agent: str | None) -> tuple[tuple[Cust
     return tuple(kept), tuple(notes)
 
 
-def of_scope(store: StoreTransaction, scope: str) -> Iterator[CustomTool]:
+def tools_of_scope(store: StoreTransaction, scope: str) -> Iterator[CustomTool]:
     """Yield the tools of one agent, or of all agents (`*`), by name."""
-    yield from _pages(store, scope, [])
+    yield from _read_tools(store, scope, [])
 
 
 def all_tools(store: StoreTransaction) -> Iterator[CustomTool]:
     """Yield all custom tools of a tenant."""
-    yield from _pages(store, None, [])
+    yield from _read_tools(store, None, [])
 
 
-def _pages(store: StoreTransaction, scope: str | None, notes: list[str]) -> Iterator[CustomTool]:
+def _read_tools(store: StoreTransaction, scope: str | None, notes: list[str]) -> Iterator[CustomTool]:
     """Yield the tools of one scope: an agent or `*`; None for every scope. Unreadable records are added to *notes*."""
     after, where = "", None if scope is None else {"scope": scope}
     while True:

@@ -58,7 +58,7 @@ class CustomTool(StoreRecord):
     @model_validator(mode="after")
     def _fits(self) -> "CustomTool":
         known = json_schema(self.parameters)["properties"]
-        for name in Template.parsed(self.command).names:
+        for name in Template.parse(self.command).names:
             if name not in known:
                 raise ValueError(f"command: {{{{.{name}}}}} names no parameter")
         return self

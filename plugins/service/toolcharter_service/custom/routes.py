@@ -74,7 +74,7 @@ class Gone(BaseModel):
     deleted: str
 
 
-def shown(tool: CustomTool) -> ShownTool:
+def to_shown_tool(tool: CustomTool) -> ShownTool:
     """Convert *tool* for a response, without secrets."""
     agent = None if tool.scope == GLOBAL else tool.scope
     plain = tool.model_dump(mode="json", exclude={"scope", "env"})
@@ -83,7 +83,7 @@ def shown(tool: CustomTool) -> ShownTool:
     )
 
 
-def read_body(body: CustomBody, env: Mapping[str, str]) -> CustomTool:
+def parse_body(body: CustomBody, env: Mapping[str, str]) -> CustomTool:
     """Validate *body* and build its record.
 
     Args:
@@ -108,7 +108,7 @@ def read_body(body: CustomBody, env: Mapping[str, str]) -> CustomTool:
         )
         spec = spec_of(tool, RegistryPolicy())
     except ValidationError as error:
-        raise _refused(error) from None
+        raise _to_refusal(error) from None
     except SpecError as error:
         raise RegistryRefusal(RegistryReason.INVALID_RECORD, f"name: {error}.") from None
     if spec.invocation is not None and (found := code_arguments(spec.invocation, spec.parameters or {})):
@@ -117,7 +117,7 @@ def read_body(body: CustomBody, env: Mapping[str, str]) -> CustomTool:
     return tool
 
 
-def _refused(error: ValidationError) -> RegistryRefusal:
+def _to_refusal(error: ValidationError) -> RegistryRefusal:
     faults = error.errors(include_url=False)
     causes = (one.get("ctx", {}).get("error") for one in faults)
     inner = [cause for cause in causes if isinstance(cause, TemplateFault)]
@@ -137,14 +137,14 @@ class CustomRoutes:
     ) -> CustomTools:
         """List the custom tools of the tenant, or of one agent."""
         found = await asyncio.to_thread(lambda: list(all_tools(self._service.store(principal.tenant))))
-        return CustomTools(tools=[shown(one) for one in found if agent_id in {None, one.scope}])
+        return CustomTools(tools=[to_shown_tool(one) for one in found if agent_id in {None, one.scope}])
 
     async def one(self, principal: Viewer, tool_id: CustomId) -> ShownTool:
         """Show one custom tool."""
-        found = await asyncio.to_thread(self._service.store(principal.tenant).get, CustomTool, *_key(tool_id))
+        found = await asyncio.to_thread(self._service.store(principal.tenant).get, CustomTool, *_split_id(tool_id))
         if found is None:
-            raise _unknown(tool_id)
-        return shown(found.record)
+            raise _unknown_tool(tool_id)
+        return to_shown_tool(found.record)
 
     async def create(self, principal: Operator, body: CustomBody) -> ShownTool:
         """Create a custom tool."""
@@ -152,50 +152,50 @@ class CustomRoutes:
         self._require_agent(principal, body.agent_id)
 
         def work(each: StoreTransaction) -> CustomTool:
-            tool = read_body(body, {})
-            _require_free(each, tool)
+            tool = parse_body(body, {})
+            _require_free_name(each, tool)
             each.put(tool, expected=0)
             return tool
 
-        return await self._written(principal, work, "custom_tool.created")
+        return await self._write(principal, work, "custom_tool.created")
 
     async def change(self, principal: Operator, tool_id: CustomId, body: CustomBody) -> ShownTool:
         """Change a custom tool. Its name and agent cannot be changed."""
-        _require_reach(principal, _key(tool_id)[0])
+        _require_reach(principal, _split_id(tool_id)[0])
 
         def work(each: StoreTransaction) -> CustomTool:
-            known = each.get(CustomTool, *_key(tool_id))
+            known = each.get(CustomTool, *_split_id(tool_id))
             if known is None:
-                raise _unknown(tool_id)
-            tool = read_body(body, known.record.env)
-            if (tool.scope, tool.name) != _key(tool_id):
+                raise _unknown_tool(tool_id)
+            tool = parse_body(body, known.record.env)
+            if (tool.scope, tool.name) != _split_id(tool_id):
                 what = "name, agent_id: they identify the tool and cannot be changed."
                 raise HttpProblem(400, what, RegistryReason.INVALID_RECORD)
             each.put(tool, expected=known.version)
             return tool
 
-        return await self._written(principal, work, "custom_tool.changed")
+        return await self._write(principal, work, "custom_tool.changed")
 
     async def delete(self, principal: Operator, tool_id: CustomId) -> Gone:
         """Delete a custom tool."""
-        scope, name = _key(tool_id)
+        scope, name = _split_id(tool_id)
         _require_reach(principal, scope)
         if not await asyncio.to_thread(self._service.store(principal.tenant).delete, CustomTool, scope, name):
-            raise _unknown(tool_id)
-        await self._told(principal, scope, name, "custom_tool.deleted")
+            raise _unknown_tool(tool_id)
+        await self._announce_change(principal, scope, name, "custom_tool.deleted")
         return Gone(deleted=tool_id)
 
-    async def _written(self, principal: Principal, work: Any, action: str) -> ShownTool:
+    async def _write(self, principal: Principal, work: Any, action: str) -> ShownTool:
         try:
             tool: CustomTool = await asyncio.to_thread(self._service.store(principal.tenant).transact, work)
         except RegistryRefusal as refused:
             raise HttpProblem(STATUS[refused.reason], refused.message, refused.reason) from None
         except StoreConflict:
             raise HttpProblem(409, "Another request has changed it meanwhile.", "store_conflict") from None
-        await self._told(principal, tool.scope, tool.name, action)
-        return shown(tool)
+        await self._announce_change(principal, tool.scope, tool.name, action)
+        return to_shown_tool(tool)
 
-    async def _told(self, principal: Principal, scope: str, name: str, action: str) -> None:
+    async def _announce_change(self, principal: Principal, scope: str, name: str, action: str) -> None:
         agent = None if scope == GLOBAL else scope
         facts = {"tool_id": name, "agent": agent}
         self._service.emit("service.admin", action=action, tenant=principal.tenant, by=principal.name, **facts)
@@ -219,7 +219,7 @@ def _require_reach(principal: Principal, scope: str) -> None:
     require_within(principal, None if scope == GLOBAL else [scope], None)
 
 
-def _require_free(each: StoreTransaction, tool: CustomTool) -> None:
+def _require_free_name(each: StoreTransaction, tool: CustomTool) -> None:
     """Refuse a name that another tool of the same toolbox has. Upper and lower case are the same.
 
     Raises:
@@ -237,23 +237,23 @@ def _require_free(each: StoreTransaction, tool: CustomTool) -> None:
         raise RegistryRefusal(RegistryReason.NAME_CONFLICT, f"There is a registered tool {tool.name!r} already.")
 
 
-def _key(tool_id: str) -> tuple[str, str]:
+def _split_id(tool_id: str) -> tuple[str, str]:
     scope, _, name = tool_id.rpartition(".")
     return scope or GLOBAL, name
 
 
-def _unknown(tool_id: str) -> HttpProblem:
+def _unknown_tool(tool_id: str) -> HttpProblem:
     return HttpProblem(404, f"There is no custom tool {tool_id!r}.", RegistryReason.UNKNOWN_TOOL)
 
 
 def routes(service: Service) -> APIRouter:
     """Return the routes of custom tools."""
-    made = CustomRoutes(service)
+    handlers = CustomRoutes(service)
     router = APIRouter(prefix="/v1/tools/custom", tags=["custom tools"])
     add = router.add_api_route
-    add("", made.listed, methods=["GET"], responses=error_responses())
-    add("", made.create, methods=["POST"], status_code=201, responses=error_responses(404, 409))
-    add("/{tool_id}", made.one, methods=["GET"], responses=error_responses(404))
-    add("/{tool_id}", made.change, methods=["PUT"], responses=error_responses(404, 409))
-    add("/{tool_id}", made.delete, methods=["DELETE"], responses=error_responses(404))
+    add("", handlers.listed, methods=["GET"], responses=error_responses())
+    add("", handlers.create, methods=["POST"], status_code=201, responses=error_responses(404, 409))
+    add("/{tool_id}", handlers.one, methods=["GET"], responses=error_responses(404))
+    add("/{tool_id}", handlers.change, methods=["PUT"], responses=error_responses(404, 409))
+    add("/{tool_id}", handlers.delete, methods=["DELETE"], responses=error_responses(404))
     return router

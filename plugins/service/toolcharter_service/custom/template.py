@@ -11,9 +11,9 @@ from typing import Any, Final, NamedTuple
 
 from toolcharter_service.registry.placeholders import as_text, refuse_leading_dash
 
-_PLACE: Final = re.compile(r"\{\{\.([A-Za-z_][A-Za-z0-9_]*)\}\}")
-_LIKE_A_PLACE: Final = re.compile(r"\{\{[ \t]*\.?[A-Za-z_]")
-_BEGUN: Final = re.compile(r"(?:[=:/,.@%+-]|(?<![\w$])\w+)\Z")
+_PLACEHOLDER: Final = re.compile(r"\{\{\.([A-Za-z_][A-Za-z0-9_]*)\}\}")
+_LIKE_A_PLACEHOLDER: Final = re.compile(r"\{\{[ \t]*\.?[A-Za-z_]")
+_WORD_BEGUN: Final = re.compile(r"(?:[=:/,.@%+-]|(?<![\w$])\w+)\Z")
 """Matches text that ends inside a word which cannot turn out to be empty, as `$a` or `''` could."""
 _BEGINS_WORD: Final = frozenset(" \t\n;&|()<>")
 
@@ -33,7 +33,7 @@ class Template(NamedTuple):
     """Text and placeholders' names, alternating; the first is text."""
 
     @classmethod
-    def parsed(cls, line: str) -> "Template":
+    def parse(cls, line: str) -> "Template":
         """Parse a line.
 
         Raises:
@@ -42,23 +42,23 @@ class Template(NamedTuple):
         """
         if any(ord(sign) < 32 and sign not in "\t\n" for sign in line):  # noqa: PLR2004 - ASCII's control characters
             raise TemplateFault("bad_command", "the line has a control character")
-        inside = _quoted(line)
-        for place in _PLACE.finditer(line):
+        inside = _quoted_placeholders(line)
+        for place in _PLACEHOLDER.finditer(line):
             if what := inside.get(place.start()):
                 raise TemplateFault(
                     "placeholder_in_quotes", f"{place[0]} is in {what}, where its value would not be quoted"
                 )
-        if found := _LIKE_A_PLACE.search(_PLACE.sub("", line)):
+        if found := _LIKE_A_PLACEHOLDER.search(_PLACEHOLDER.sub("", line)):
             shown = found[0]
             raise TemplateFault("bad_placeholder", f"{shown!r} is no placeholder; write {{{{.name}}}}")
-        return cls(tuple(_PLACE.split(line)))
+        return cls(tuple(_PLACEHOLDER.split(line)))
 
     @property
     def names(self) -> tuple[str, ...]:
         """The names of all placeholders, without duplicates."""
         return tuple(dict.fromkeys(self.parts[1::2]))
 
-    def rendered(self, values: Mapping[str, Any], *, checks: bool = True) -> str:
+    def render(self, values: Mapping[str, Any], *, checks: bool = True) -> str:
         """Replace the placeholders by quoted values.
 
         Args:
@@ -69,14 +69,14 @@ class Template(NamedTuple):
             ToolError: `invalid_arguments`, for a placeholder without a value.
             Denied: `leading_dash_not_allowed`.
         """
-        return "".join(self._pieces(values, checks=checks))
+        return "".join(self._render_parts(values, checks=checks))
 
-    def _pieces(self, values: Mapping[str, Any], *, checks: bool) -> Iterator[str]:
+    def _render_parts(self, values: Mapping[str, Any], *, checks: bool) -> Iterator[str]:
         has_begun = False
         for index, part in enumerate(self.parts):
             if index % 2 == 0:
                 yield part
-                has_begun = (has_begun and not part) or _BEGUN.search(part) is not None
+                has_begun = (has_begun and not part) or _WORD_BEGUN.search(part) is not None
                 continue
             text = as_text(part, values)
             if checks and not has_begun:
@@ -90,23 +90,23 @@ def single_quoted(text: str) -> str:
     return "'" + text.replace("'", "'\\''") + "'"
 
 
-def _quoted(line: str) -> dict[int, str]:
+def _quoted_placeholders(line: str) -> dict[int, str]:
     """Find placeholders within quotes, or where quotes have no effect. Return what surrounds each, by its position."""
     if re.search(r"<<(?!<)", line.replace("<<<", "   ")):
-        return {place.start(): "a line with a here-document" for place in _PLACE.finditer(line)}
+        return {place.start(): "a line with a here-document" for place in _PLACEHOLDER.finditer(line)}
     found: dict[int, str] = {}
     stack, at = list[str](), 0
     while at < len(line):
-        if place := _PLACE.match(line, at):
+        if place := _PLACEHOLDER.match(line, at):
             if stack:
-                found[at] = _SAID.get(stack[-1], "an expansion")
+                found[at] = _CONSTRUCT_NAMES.get(stack[-1], "an expansion")
             at = place.end()
         else:
             at = _step(line, at, stack)
     return found
 
 
-_SAID: Final = {
+_CONSTRUCT_NAMES: Final = {
     "'": "single quotes",
     "$'": "quotes",
     '"': "double quotes",
@@ -124,7 +124,7 @@ _LITERAL: Final = frozenset({"'", "$'", '"', "#"})
 """Constructs in which no other construct begins."""
 _ESCAPES: Final = frozenset({"'", "#"})
 """Constructs in which a backslash is an ordinary character."""
-_WORDS: Final = frozenset({"#", "((", "[["})
+_AT_WORD_START: Final = frozenset({"#", "((", "[["})
 """Constructs that only begin at the start of a word."""
 
 
@@ -140,7 +140,7 @@ def _step(line: str, at: int, stack: list[str]) -> int:
     if inside not in _LITERAL:
         begins_word = at == 0 or line[at - 1] in _BEGINS_WORD
         for opening in _ENDS:
-            if line.startswith(opening, at) and (begins_word or opening not in _WORDS):
+            if line.startswith(opening, at) and (begins_word or opening not in _AT_WORD_START):
                 stack.append(opening)
                 return at + len(opening)
     return at + 1

@@ -29,7 +29,7 @@ def spec_of(tool: CustomTool, policy: RegistryPolicy) -> ToolSpec[ToolPolicy]:
     Raises:
         SpecError: The name cannot be the name of a tool.
     """
-    template = Template.parsed(tool.command)
+    template = Template.parse(tool.command)
 
     def build(workspace: Path, _: ToolPolicy, rt: ToolRuntime) -> Callable[..., ToolResult]:  # noqa: ARG001 - the form of a constructor
         return _build_function(tool, template, policy, rt)
@@ -68,7 +68,7 @@ def schema_of(tool: CustomTool, template: Template) -> dict[str, Any]:
 
 def _invocation(template: Template, args: Mapping[str, Any]) -> Invocation:
     """Return the line that will run, for the shell guard, the floor and deny rules."""
-    return Invocation(commands=(template.rendered(args, checks=False),))
+    return Invocation(commands=(template.render(args, checks=False),))
 
 
 def _build_function(
@@ -76,7 +76,7 @@ def _build_function(
 ) -> Callable[..., ToolResult]:
     def call(**given: Any) -> ToolResult:
         ctx = rt.start(tool.name, **given)
-        line = template.rendered(given)
+        line = template.render(given)
         left = rt.deadline - time.monotonic()
         timeout_s = max(0.0, min(tool.timeout_seconds, policy.timeout_s, left - min(_RESERVE_S, left / 4)))
         with ExitStack() as stack:

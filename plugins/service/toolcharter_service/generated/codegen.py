@@ -60,7 +60,7 @@ def build(_workspace: Path, policy: CodegenPolicy, rt: ToolRuntime) -> Callable[
                 CodegenReason.SPEC_TOO_LONG, f"A specification has at most {policy.max_spec_chars} characters."
             )
         ctx.policy_passed()
-        code = code_in(_answer(rt, policy, spec))
+        code = extract_code(_ask_model(rt, policy, spec))
         if not code or len(code) > policy.max_code_chars:
             what = f"The model returned no code, or more than {policy.max_code_chars} characters."
             return ctx.error(what, reason=CodegenReason.NO_CODE)
@@ -70,7 +70,7 @@ def build(_workspace: Path, policy: CodegenPolicy, rt: ToolRuntime) -> Callable[
     return codegen
 
 
-def _answer(rt: ToolRuntime, policy: CodegenPolicy, spec: str) -> str:
+def _ask_model(rt: ToolRuntime, policy: CodegenPolicy, spec: str) -> str:
     """Ask a model without tools, and return its answer.
 
     Raises:
@@ -94,7 +94,7 @@ def _answer(rt: ToolRuntime, policy: CodegenPolicy, spec: str) -> str:
     return agent.result().text
 
 
-def code_in(answer: str) -> str:
+def extract_code(answer: str) -> str:
     """Return the first code block of *answer*, or all of it if it has none."""
     found = _FENCE.search(answer)
     return (answer if found is None else found[1]).strip("\r\n")

@@ -39,14 +39,14 @@ class NotProposed(NamedTuple):
     why: str
 
 
-def kept_within(store: StoreTransaction, proposal: ToolProposal, most: int) -> ToolProposal | NotProposed:
+def store_within_limit(store: StoreTransaction, proposal: ToolProposal, limit: int) -> ToolProposal | NotProposed:
     """Store *proposal* for a review, unless it exists, has been reviewed, or *most* proposals are pending already."""
     known = store.get(ToolProposal, proposal.id)
     if known is not None and known.record.status == "pending":
         return known.record
     if known is not None:
         return NotProposed(f"a person has reviewed it already: {known.record.status}")
-    if len(store.page(ToolProposal, where={"status": "pending"}, limit=most).records) >= most:
-        return NotProposed(f"{most} proposals wait for a review already")
+    if len(store.page(ToolProposal, where={"status": "pending"}, limit=limit).records) >= limit:
+        return NotProposed(f"{limit} proposals wait for a review already")
     store.put(proposal, expected=0)
     return proposal

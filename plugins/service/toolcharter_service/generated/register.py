@@ -10,7 +10,7 @@ from pydantic import ConfigDict, with_config
 from typing_extensions import TypedDict
 
 from toolcharter import Ask, Call, ToolPolicy, ToolRuntime, ToolSpec
-from toolcharter_service.generated.rule import record_of
+from toolcharter_service.generated.rule import build_record
 from toolcharter_service.registry.catalog import register as write
 from toolcharter_service.registry.rules import Actor, RegistryReason, RegistryRefusal
 from toolcharter_service.registry.tools import require_buildable
@@ -59,7 +59,9 @@ def build(_workspace: Path, _policy: RegisterPolicy, rt: ToolRuntime) -> Callabl
         now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         agent = rt.caller.agent or "*"
         try:
-            record = require_buildable(record_of(tool["code"], tool.get("name", ""), tool.get("description", ""), now))
+            record = require_buildable(
+                build_record(tool["code"], tool.get("name", ""), tool.get("description", ""), now)
+            )
             ctx.policy_passed()
             written = write(rt.store, record, Actor(agent, agent), now)
         except RegistryRefusal as refused:

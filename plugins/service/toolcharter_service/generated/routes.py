@@ -16,8 +16,8 @@ from toolcharter_service.auth.admin_routes import read_page
 from toolcharter_service.auth.dependency import require
 from toolcharter_service.calls.callers import caller_of
 from toolcharter_service.calls.running import Calls
-from toolcharter_service.generated.records import NotProposed, ProposalStatus, ToolProposal, kept_within
-from toolcharter_service.generated.rule import record_of, why_not
+from toolcharter_service.generated.records import NotProposed, ProposalStatus, ToolProposal, store_within_limit
+from toolcharter_service.generated.rule import build_record, rejection_reason
 from toolcharter_service.http.encoding import json_response
 from toolcharter_service.http.headers import KEYED_HEADERS
 from toolcharter_service.http.keyed import caller_key, respond_once
@@ -118,7 +118,7 @@ class GeneratedRoutes:
             result = await calls.make(principal, caller, RUNS, args, call_id=call_id, headers=request.headers)
             shown = to_answer(RUNS, args, result)
             proposed = await asyncio.to_thread(self._propose, principal, caller, body, result)
-            return json_response(_interpreted(result, shown, proposed).model_dump(mode="json"))
+            return json_response(_to_interpreted(result, shown, proposed).model_dump(mode="json"))
 
         request_parts = ("interpret", caller_key(caller), args, body.description)
         return await respond_once(self._service, request, principal, request_parts, make)
@@ -131,10 +131,10 @@ class GeneratedRoutes:
             return NotProposed("the configuration does not have `interpret: {proposals: true}`")
         if result.outcome != "ok" or body.language != "python":
             return NotProposed("only Python that has run without an error can become a tool")
-        if (why := why_not(body.code)) is not None:
+        if (why := rejection_reason(body.code)) is not None:
             return NotProposed(why)
         try:
-            record = require_buildable(record_of(body.code, "", body.description, now()))
+            record = require_buildable(build_record(body.code, "", body.description, now()))
         except RegistryRefusal as refused:
             return NotProposed(refused.message)
         proposal = ToolProposal(
@@ -149,12 +149,12 @@ class GeneratedRoutes:
             call_id=result.call_id,
             proposed_at=now(),
         )
-        return self._kept(principal.tenant, proposal)
+        return self._store_proposal(principal.tenant, proposal)
 
-    def _kept(self, tenant: str, proposal: ToolProposal) -> ToolProposal | NotProposed:
+    def _store_proposal(self, tenant: str, proposal: ToolProposal) -> ToolProposal | NotProposed:
         most = self._service.config.interpret.max_pending
         try:
-            return self._service.store(tenant).transact(lambda each: kept_within(each, proposal, most))
+            return self._service.store(tenant).transact(lambda each: store_within_limit(each, proposal, most))
         except StoreConflict:
             return NotProposed("another request is proposing the same code")
 
@@ -169,14 +169,16 @@ class GeneratedRoutes:
         store = self._service.store(principal.tenant).asynchronous()
         where: dict[str, str] = {} if status is None else {"status": status}
         records, follows = await read_page(store, ToolProposal, where, after, limit, latest="proposed_at")
-        return Proposals(proposals=tuple(_shown(one) for one in records if _may_see(principal, one)), after=follows)
+        return Proposals(
+            proposals=tuple(_to_proposal(one) for one in records if _may_see(principal, one)), after=follows
+        )
 
     async def review(
         self, proposal_id: ProposalId, body: ReviewBody, principal: Annotated[Principal, require(Role.APPROVER)]
     ) -> Proposal:
         """Approve a proposal, which creates the tool, or reject it: once, and not as its author."""
         try:
-            found = await asyncio.to_thread(self._reviewed, principal, proposal_id, body)
+            found = await asyncio.to_thread(self._write_review, principal, proposal_id, body)
         except RegistryRefusal as refused:
             raise refusal_problem(refused) from None
         except StoreConflict:
@@ -185,9 +187,9 @@ class GeneratedRoutes:
         self._reloader.emit_record_event(principal.tenant, found.record, action, principal.name)
         if found.status == "approved":
             await self._reloader.reload_everywhere(principal.tenant)
-        return _shown(found)
+        return _to_proposal(found)
 
-    def _reviewed(self, principal: Principal, proposal_id: str, body: ReviewBody) -> ToolProposal:
+    def _write_review(self, principal: Principal, proposal_id: str, body: ReviewBody) -> ToolProposal:
         """Write the review and the tool in one transaction."""
 
         def work(each: StoreTransaction) -> ToolProposal:
@@ -208,7 +210,7 @@ class GeneratedRoutes:
         return self._service.store(principal.tenant).transact(work)
 
 
-def _interpreted(result: ToolResult, shown: Any, proposed: ToolProposal | NotProposed) -> Interpreted:
+def _to_interpreted(result: ToolResult, shown: Any, proposed: ToolProposal | NotProposed) -> Interpreted:
     return Interpreted(
         success=result.outcome == "ok",
         call_id=result.call_id,
@@ -237,23 +239,25 @@ def _may_see(principal: Principal, proposal: ToolProposal) -> bool:
     return principal.agents is None or proposal.agent in principal.agents
 
 
-def _shown(proposal: ToolProposal) -> Proposal:
+def _to_proposal(proposal: ToolProposal) -> Proposal:
     kept = proposal.model_dump(include=set(Proposal.model_fields))
     return Proposal.model_validate({**kept, "tool": proposal.record})
 
 
 def routes(service: Service) -> APIRouter:
     """Return the routes of generated tools."""
-    made = GeneratedRoutes(service)
+    handlers = GeneratedRoutes(service)
     router = APIRouter(prefix="/api/v1", tags=["generated tools"])
     router.add_api_route(
         "/interpret/execute",
-        made.execute,
+        handlers.execute,
         methods=["POST"],
         response_model=Interpreted,
         responses=error_responses(*STATUSES),
         openapi_extra={"parameters": KEYED_HEADERS},
     )
-    router.add_api_route("/proposals", made.listed, methods=["GET"], responses=error_responses())
-    router.add_api_route("/proposals/{proposal_id}", made.review, methods=["POST"], responses=error_responses(404, 409))
+    router.add_api_route("/proposals", handlers.listed, methods=["GET"], responses=error_responses())
+    router.add_api_route(
+        "/proposals/{proposal_id}", handlers.review, methods=["POST"], responses=error_responses(404, 409)
+    )
     return router

@@ -15,7 +15,7 @@ from toolcharter_service.registry.rules import AGENT, RegistryReason, RegistryRe
 
 PREFIX: Final = "gen_"
 """The prefix of each generated tool's id. A hash of its command follows."""
-LEAST_CHARS: Final = 60
+MIN_CHARS: Final = 60
 MAX_CODE_CHARS: Final = 9_000
 MAX_DESCRIPTION_CHARS: Final = 500
 SIGNALS: Final = (
@@ -41,22 +41,22 @@ if __name__ == "__main__":
 The record holds the code itself, so the floor sees at each call what runs."""
 
 
-def why_not(code: str) -> str | None:
+def rejection_reason(code: str) -> str | None:
     """Return why *code* may not become a tool; None if it may."""
     text = code.strip()
     lower = text.lower()
-    if len(text) < LEAST_CHARS:
-        return f"it has fewer than {LEAST_CHARS} characters"
+    if len(text) < MIN_CHARS:
+        return f"it has fewer than {MIN_CHARS} characters"
     if len(code) > MAX_CODE_CHARS:
         return f"it has more than {MAX_CODE_CHARS} characters"
-    if entry_of(code) is None:
+    if find_entry_function(code) is None:
         return "it defines no function that could be called"
     if not any(word in lower for word in SIGNALS):
         return "it has none of the words of a general tool"
     return None
 
 
-def entry_of(code: str) -> str | None:
+def find_entry_function(code: str) -> str | None:
     """Return the function that a tool of *code* calls: `main`, else the last top-level function, else None."""
     try:
         body = ast.parse(code).body
@@ -66,7 +66,7 @@ def entry_of(code: str) -> str | None:
     return None if not names else "main" if "main" in names else names[-1]
 
 
-def record_of(code: str, name: str, description: str, now: str) -> ToolRecord:
+def build_record(code: str, name: str, description: str, now: str) -> ToolRecord:
     """Build the record of the tool that *code* becomes, as an agent's tool without permissions.
 
     Args:
@@ -79,7 +79,7 @@ def record_of(code: str, name: str, description: str, now: str) -> ToolRecord:
         RegistryRefusal: `invalid_record`, if the code defines no function or is too long, or name or description is
             invalid; `name_conflict`, if the name is that of an installed tool.
     """
-    entry = entry_of(code) if len(code) <= MAX_CODE_CHARS else None
+    entry = find_entry_function(code) if len(code) <= MAX_CODE_CHARS else None
     if entry is None:
         what = f"The code is no Python that defines a function, or is longer than {MAX_CODE_CHARS} characters."
         raise RegistryRefusal(RegistryReason.INVALID_RECORD, what)
@@ -89,7 +89,7 @@ def record_of(code: str, name: str, description: str, now: str) -> ToolRecord:
     )
     runs = ToolExec(type="cmd", cmd="python3", args=("-I", "-c", code + _DRIVER.replace("ENTRY", entry)))
     return ToolRecord(
-        id=id_of(runs),
+        id=generated_id(runs),
         name=name,
         description=description,
         input_schema={},
@@ -102,7 +102,7 @@ def record_of(code: str, name: str, description: str, now: str) -> ToolRecord:
     )
 
 
-def id_of(runs: ToolExec) -> str:
+def generated_id(runs: ToolExec) -> str:
     """Return the id of the generated tool that runs this command."""
     plain = "\0".join((runs.type, runs.cmd, *runs.args))
     return f"{PREFIX}{sha256(plain.encode(errors='surrogatepass')).hexdigest()[:_HASH_CHARS]}"
@@ -118,7 +118,7 @@ def is_genuine(record: ToolRecord) -> bool:
     runs = record.exec
     return (
         runs is not None
-        and record.id == id_of(runs)
+        and record.id == generated_id(runs)
         and record.created_by == AGENT
         and not record.permissions
         and record.safety_level == "high"

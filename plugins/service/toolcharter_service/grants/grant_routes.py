@@ -16,15 +16,15 @@ from toolcharter import (
 from toolcharter_service.auth import Principal
 from toolcharter_service.grants.records import Scope, Subject
 from toolcharter_service.grants.shared import (
-    MOST,
+    MAX_LISTED,
     Administrator,
     Gone,
-    Named,
+    ServerParam,
     Viewer,
+    emit_admin_event,
     require_known,
     require_reach,
-    tell,
-    unknown,
+    unknown_problem,
 )
 from toolcharter_service.http.problems import HttpProblem, error_responses
 from toolcharter_service.service import Service, now
@@ -35,9 +35,9 @@ class NewGrant(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
-    tool_allow: list[str] | None = Field(default=None, max_length=MOST)
+    tool_allow: list[str] | None = Field(default=None, max_length=MAX_LISTED)
     """The allowed tools, by their own or their full names. If absent, all tools are allowed; `[]` allows none."""
-    tool_deny: list[str] = Field(default_factory=list, max_length=MOST)
+    tool_deny: list[str] = Field(default_factory=list, max_length=MAX_LISTED)
     """The denied tools. They are denied even if `tool_allow` has them."""
     enabled: bool = True
     config_overrides: dict[Literal["timeout_s"], float] = Field(default_factory=dict)
@@ -89,18 +89,23 @@ class GrantRoutes:
             responses=error_responses(404),
         )
 
-    async def list_grants(self, server: Named, principal: Viewer) -> Grants:
+    async def list_grants(self, server: ServerParam, principal: Viewer) -> Grants:
         """List the grants of a server."""
         store = self._store(principal).asynchronous()
         if await store.get(McpServerRecord, server) is None:
-            raise unknown("server", server)
-        agents = await store.page(McpAgentGrant, where={"server": server}, limit=MOST)
-        users = await store.page(McpUserGrant, where={"server": server}, limit=MOST)
+            raise unknown_problem("server", server)
+        agents = await store.page(McpAgentGrant, where={"server": server}, limit=MAX_LISTED)
+        users = await store.page(McpUserGrant, where={"server": server}, limit=MAX_LISTED)
         shown = [_shown_grant(one.record) for one in agents.records]
         return Grants(grants=[*shown, *(_shown_grant(one.record) for one in users.records)])
 
     async def put_grant(
-        self, server: Named, scope: Scope, subject: Annotated[Subject, Path()], body: NewGrant, principal: Administrator
+        self,
+        server: ServerParam,
+        scope: Scope,
+        subject: Annotated[Subject, Path()],
+        body: NewGrant,
+        principal: Administrator,
     ) -> ShownGrant:
         """Give a grant to an agent or a user, or change it."""
         require_reach(principal, scope, subject)
@@ -108,7 +113,7 @@ class GrantRoutes:
             raise HttpProblem(422, "config_overrides are for agents.", "invalid_request")
         store = self._store(principal).asynchronous()
         try:
-            grant = grant_of(server, scope, subject, body, principal)
+            grant = build_grant(server, scope, subject, body, principal)
         except ValidationError as error:
             raise HttpProblem(
                 422, f"The grant cannot be kept: {error.errors()[0]['msg']}.", "invalid_request"
@@ -118,29 +123,29 @@ class GrantRoutes:
         def put(transaction: StoreTransaction) -> None:
             # If the server was deleted meanwhile, this grant would open a later server of the same name.
             if transaction.get(McpServerRecord, server) is None:
-                raise unknown("server", server)
+                raise unknown_problem("server", server)
             transaction.put(grant)
 
         await store.transact(put)
-        tell(self._service, principal, "mcp_grant_put", f"{server}/{scope}/{subject}")
+        emit_admin_event(self._service, principal, "mcp_grant_put", f"{server}/{scope}/{subject}")
         return _shown_grant(grant)
 
     async def delete_grant(
-        self, server: Named, scope: Scope, subject: Annotated[Subject, Path()], principal: Administrator
+        self, server: ServerParam, scope: Scope, subject: Annotated[Subject, Path()], principal: Administrator
     ) -> Gone:
         """Revoke a grant. Within a second, calls are refused."""
         require_reach(principal, scope, subject)
         model: type[McpAgentGrant | McpUserGrant] = McpAgentGrant if scope == "agent" else McpUserGrant
         if not await self._store(principal).asynchronous().delete(model, server, subject):
-            raise unknown("grant", f"{server}/{scope}/{subject}")
-        tell(self._service, principal, "mcp_grant_deleted", f"{server}/{scope}/{subject}")
+            raise unknown_problem("grant", f"{server}/{scope}/{subject}")
+        emit_admin_event(self._service, principal, "mcp_grant_deleted", f"{server}/{scope}/{subject}")
         return Gone(deleted=f"{server}/{scope}/{subject}")
 
     def _store(self, principal: Principal) -> Store:
         return self._service.store(principal.tenant, MCP_RECORDS)
 
 
-def grant_of(
+def build_grant(
     server: str, scope: Scope, subject: str, body: NewGrant, principal: Principal
 ) -> McpAgentGrant | McpUserGrant:
     """Build the record of a grant that *principal* gives now."""

@@ -17,7 +17,7 @@ from toolcharter_service.service import Service
 _PREFIX = "mcp__"
 
 
-def open_to(service: Service, tenant: str, caller: Caller, names: Iterable[str]) -> set[str]:
+def filter_open_tools(service: Service, tenant: str, caller: Caller, names: Iterable[str]) -> set[str]:
     """Return the tools in *names* that are open to *caller*. MCP tools are closed if the store does not answer."""
     store, known, shown = service.store(tenant, distribution=MCP_RECORDS), dict[str, McpAccess | None](), set[str]()
     for name in names:
@@ -27,7 +27,7 @@ def open_to(service: Service, tenant: str, caller: Caller, names: Iterable[str])
             continue
         if server not in known:
             try:
-                known[server] = _access(store, server, caller)
+                known[server] = _read_access(store, server, caller)
             except StoreUnavailable:
                 known[server] = McpAccess(None, None, None)
         access = known[server]
@@ -36,7 +36,7 @@ def open_to(service: Service, tenant: str, caller: Caller, names: Iterable[str])
     return shown
 
 
-def _access(store: Store, server: str, caller: Caller) -> McpAccess | None:
+def _read_access(store: Store, server: str, caller: Caller) -> McpAccess | None:
     """Return the grants that open *server*; None if it is not registered, but belongs to the profile."""
     record = store.get(McpServerRecord, server)
     if record is None:

@@ -17,9 +17,16 @@ from toolcharter import (
 )
 from toolcharter_service.auth import Principal, Role
 from toolcharter_service.auth.admin_routes import read_page
-from toolcharter_service.grants.grant_routes import NewGrant, grant_of
+from toolcharter_service.grants.grant_routes import NewGrant, build_grant
 from toolcharter_service.grants.records import AccessRequest, Scope, ServerName, Subject, ToolNames
-from toolcharter_service.grants.shared import Administrator, Anyone, require_known, require_reach, tell, unknown
+from toolcharter_service.grants.shared import (
+    Administrator,
+    Anyone,
+    emit_admin_event,
+    require_known,
+    require_reach,
+    unknown_problem,
+)
 from toolcharter_service.http.problems import HttpProblem, error_responses
 from toolcharter_service.service import Service, now
 
@@ -116,7 +123,7 @@ class RequestRoutes:
             id=secrets.token_urlsafe(12),
             server=body.server,
             scope=body.scope,
-            subject=_subject(body, principal),
+            subject=_resolve_subject(body, principal),
             tool_allow=body.tool_allow,
             reason=body.reason,
             requested_by=principal.name,
@@ -125,7 +132,7 @@ class RequestRoutes:
         )
         await require_known(store, body.server, set(body.tool_allow or ()))
         await store.put(record, expected=0)
-        tell(self._service, principal, "mcp_request_created", record.id)
+        emit_admin_event(self._service, principal, "mcp_request_created", record.id)
         return _shown_request(record)
 
     async def review_request(self, request: RequestId, body: Review, principal: Administrator) -> ShownRequest:
@@ -134,7 +141,7 @@ class RequestRoutes:
         def reviewed(transaction: StoreTransaction) -> AccessRequest:
             found = transaction.get(AccessRequest, request)
             if found is None:
-                raise unknown("request", request)
+                raise unknown_problem("request", request)
             record = found.record
             require_reach(principal, record.scope, record.subject)
             # The maker of the requesting token may review: an admin could grant access without a request anyway.
@@ -146,16 +153,16 @@ class RequestRoutes:
                 raise HttpProblem(409, f"{record.reviewed_by} has reviewed it already.", "reviewed")
             if body.approved:
                 if transaction.get(McpServerRecord, record.server) is None:
-                    raise unknown("server", record.server)
+                    raise unknown_problem("server", record.server)
                 allow = None if record.tool_allow is None else list(record.tool_allow)
                 wanted = NewGrant(tool_allow=allow)
-                before = _present(transaction, record)
+                before = _find_grant(transaction, record)
                 if before is not None:  # Denied tools stay denied, and a shorter time limit stays.
                     overrides = before.config_overrides if isinstance(before, McpAgentGrant) else {}
                     wanted = NewGrant(
                         tool_allow=allow, tool_deny=list(before.tool_deny), config_overrides=dict(overrides)
                     )
-                transaction.put(grant_of(record.server, record.scope, record.subject, wanted, principal))
+                transaction.put(build_grant(record.server, record.scope, record.subject, wanted, principal))
             status: Literal["approved", "rejected"] = "approved" if body.approved else "rejected"
             after = record.model_copy(
                 update={"status": status, "reviewed_by": principal.name, "reviewed_at": now(), "note": body.note}
@@ -167,7 +174,7 @@ class RequestRoutes:
             record = await self._store(principal).asynchronous().transact(reviewed)
         except StoreConflict:
             raise HttpProblem(409, "Another reviewer has just reviewed it.", "reviewed") from None
-        tell(self._service, principal, f"mcp_request_{record.status}", request)
+        emit_admin_event(self._service, principal, f"mcp_request_{record.status}", request)
         return _shown_request(record)
 
     def _store(self, principal: Principal) -> Store:
@@ -185,7 +192,7 @@ def _may_see(principal: Principal, record: AccessRequest) -> bool:
     return principal.agents is None or is_own or (record.scope == "agent" and record.subject in principal.agents)
 
 
-def _present(transaction: StoreTransaction, record: AccessRequest) -> McpAgentGrant | McpUserGrant | None:
+def _find_grant(transaction: StoreTransaction, record: AccessRequest) -> McpAgentGrant | McpUserGrant | None:
     if record.scope == "agent":
         of_agent = transaction.get(McpAgentGrant, record.server, record.subject)
         return None if of_agent is None else of_agent.record
@@ -193,7 +200,7 @@ def _present(transaction: StoreTransaction, record: AccessRequest) -> McpAgentGr
     return None if of_user is None else of_user.record
 
 
-def _subject(body: NewRequest, principal: Principal) -> str:
+def _resolve_subject(body: NewRequest, principal: Principal) -> str:
     """Return the subject of a request: an agent that the principal speaks for, or the principal's user.
 
     Raises:

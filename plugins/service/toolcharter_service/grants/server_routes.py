@@ -25,7 +25,15 @@ from toolcharter.hosts import require_public
 from toolcharter_service.auth import Principal
 from toolcharter_service.auth.admin_routes import require_within
 from toolcharter_service.grants.servers import NewServer
-from toolcharter_service.grants.shared import MOST, Gone, Named, Operator, Viewer, tell, unknown
+from toolcharter_service.grants.shared import (
+    MAX_LISTED,
+    Gone,
+    Operator,
+    ServerParam,
+    Viewer,
+    emit_admin_event,
+    unknown_problem,
+)
 from toolcharter_service.http.problems import HttpProblem, error_responses
 from toolcharter_service.service import Service, now
 
@@ -74,12 +82,12 @@ class ServerRoutes:
     async def list_servers(self, principal: Viewer) -> Servers:
         """List the registered servers."""
         store = self._store(principal).asynchronous()
-        page = await store.page(McpServerRecord, limit=MOST)
+        page = await store.page(McpServerRecord, limit=MAX_LISTED)
         return Servers(
             servers=[_shown_server(one.record, await _tools(store, one.record.name)) for one in page.records]
         )
 
-    async def put_server(self, server: Named, body: NewServer, principal: Operator) -> ShownServer:
+    async def put_server(self, server: ServerParam, body: NewServer, principal: Operator) -> ShownServer:
         """Register a server, or change it. No agent or user may use it before a grant opens it."""
         require_within(principal, None, None)
         if body.url is not None:
@@ -97,43 +105,47 @@ class ServerRoutes:
             await store.put(record, expected=0 if before is None else before.version)
         except StoreConflict:
             raise HttpProblem(409, "Another request has just changed the server.", "changed_meanwhile") from None
-        tell(self._service, principal, "mcp_server_put", server)
+        emit_admin_event(self._service, principal, "mcp_server_put", server)
         return _shown_server(record, await _tools(store, server))
 
-    async def read_server(self, server: Named, principal: Viewer) -> ShownServer:
+    async def read_server(self, server: ServerParam, principal: Viewer) -> ShownServer:
         """Show one server."""
         store = self._store(principal).asynchronous()
         found = await store.get(McpServerRecord, server)
         if found is None:
-            raise unknown("server", server)
+            raise unknown_problem("server", server)
         return _shown_server(found.record, await _tools(store, server))
 
-    async def delete_server(self, server: Named, principal: Operator) -> Gone:
+    async def delete_server(self, server: ServerParam, principal: Operator) -> Gone:
         """Delete a server with all its grants: a later server of the same name begins without grants."""
         require_within(principal, None, None)
 
         def deleted(transaction: StoreTransaction) -> bool:
-            agents = transaction.page(McpAgentGrant, where={"server": server}, limit=MOST, skip_unreadable=True)
-            users = transaction.page(McpUserGrant, where={"server": server}, limit=MOST, skip_unreadable=True)
+            agents = transaction.page(McpAgentGrant, where={"server": server}, limit=MAX_LISTED, skip_unreadable=True)
+            users = transaction.page(McpUserGrant, where={"server": server}, limit=MAX_LISTED, skip_unreadable=True)
             if agents.after or users.after:
                 raise HttpProblem(409, "There are too many grants to delete at once; delete some first.", "too_many")
-            for agent in [one.record.agent for one in agents.records] + _of_server(server, agents.unreadable_keys):
+            for agent in [one.record.agent for one in agents.records] + _unreadable_subjects(
+                server, agents.unreadable_keys
+            ):
                 transaction.delete(McpAgentGrant, server, agent)
-            for user in [one.record.user for one in users.records] + _of_server(server, users.unreadable_keys):
+            for user in [one.record.user for one in users.records] + _unreadable_subjects(
+                server, users.unreadable_keys
+            ):
                 transaction.delete(McpUserGrant, server, user)
             transaction.delete(McpToolsRecord, server)
             return transaction.delete(McpServerRecord, server)
 
         if not await self._store(principal).asynchronous().transact(deleted):
-            raise unknown("server", server)
-        tell(self._service, principal, "mcp_server_deleted", server)
+            raise unknown_problem("server", server)
+        emit_admin_event(self._service, principal, "mcp_server_deleted", server)
         return Gone(deleted=server)
 
     def _store(self, principal: Principal) -> Store:
         return self._service.store(principal.tenant, MCP_RECORDS)
 
 
-def _of_server(server: str, keys: Iterable[tuple[str, ...]]) -> list[str]:
+def _unreadable_subjects(server: str, keys: Iterable[tuple[str, ...]]) -> list[str]:
     """Return the subjects of *server*'s unreadable grants, by their keys: their index may name the wrong server."""
     return [subject for named, subject in keys if named == server]
 

@@ -13,9 +13,9 @@ from toolcharter_service.grants.records import Scope, ServerName
 from toolcharter_service.http.problems import HttpProblem
 from toolcharter_service.service import Service
 
-MOST = 1_000
+MAX_LISTED = 1_000
 """The most servers, or grants of one server, in one response."""
-Named = Annotated[ServerName, Path()]
+ServerParam = Annotated[ServerName, Path()]
 Administrator = Annotated[Principal, require(Role.ADMIN)]
 Operator = Annotated[Principal, require(Role.OPERATOR)]
 Viewer = Annotated[Principal, require(Role.VIEWER)]
@@ -28,12 +28,12 @@ class Gone(BaseModel):
     deleted: str
 
 
-def tell(service: Service, principal: Principal, action: str, target: str) -> None:
+def emit_admin_event(service: Service, principal: Principal, action: str, target: str) -> None:
     """Emit an event for an administrative action."""
     service.emit("service.admin", action=action, tenant=principal.tenant, target=target, by=principal.key)
 
 
-def unknown(what: str, name: str) -> HttpProblem:
+def unknown_problem(what: str, name: str) -> HttpProblem:
     """Return the response to a request for something that does not exist."""
     return HttpProblem(404, f"There is no {what} {name[:200]!r}.", f"unknown_{what}")
 
@@ -54,7 +54,7 @@ async def require_known(store: AsyncStore, server: str, names: set[str]) -> None
         HttpProblem: 404, 409, 422.
     """
     if await store.get(McpServerRecord, server) is None:
-        raise unknown("server", server)
+        raise unknown_problem("server", server)
     if not names:
         return
     seen = await store.get(McpToolsRecord, server)

@@ -12,7 +12,7 @@ from toolcharter_service.calls.callers import caller_of
 from toolcharter_service.calls.idempotency import Answer, KeyedCalls, fingerprint_of
 from toolcharter_service.calls.running import Calls, new_call_id
 from toolcharter_service.calls.stored import StoredCalls
-from toolcharter_service.grants.listing import open_to
+from toolcharter_service.grants.listing import filter_open_tools
 from toolcharter_service.http.encoding import encode_json, json_response
 from toolcharter_service.http.headers import CALL_HEADERS, CALLER_HEADERS, idempotency_key, prefers_async
 from toolcharter_service.http.keyed import caller_key, keyed_response
@@ -100,7 +100,7 @@ def routes(service: Service) -> APIRouter:
         host = service.host(principal.tenant, caller.agent)
         found = await asyncio.to_thread(host.schemas, "json", caller=caller)
         names = [tool["name"] for tool in found]
-        shown = await asyncio.to_thread(open_to, service, principal.tenant, caller, names)
+        shown = await asyncio.to_thread(filter_open_tools, service, principal.tenant, caller, names)
         found = [tool for tool in found if tool["name"] in shown]
         return json_response({"profile": host.profile, "profile_digest": host.digest, "tools": found})
 

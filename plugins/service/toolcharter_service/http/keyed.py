@@ -1,4 +1,4 @@
-"""`respond_once`: runs a request's call once per `Idempotency-Key`. Without a key, the call ends with its client."""
+"""`respond_once`: runs a request's call at most once per `Idempotency-Key`; without a key, it ends with its client."""
 
 from collections.abc import Awaitable, Callable
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 else:
     httpx = lazy("httpx")  # slow to import, and only needed once a page is opened
 
-_PASSED_ON = ("authorization", "cookie", "host", "origin", "referer", "sec-fetch-site", "user-agent")
+_FORWARDED_HEADERS = ("authorization", "cookie", "host", "origin", "referer", "sec-fetch-site", "user-agent")
 TIMEOUT_S = 120.0
 """The time limit of a page's request, in seconds."""
 
@@ -45,7 +45,7 @@ class Api:
     """A client of the service's API with the cookies, credentials and CSRF token of one request."""
 
     def __init__(self, request: Request, form: Mapping[str, Any] | None = None) -> None:
-        headers = {name: request.headers[name] for name in _PASSED_ON if name in request.headers}
+        headers = {name: request.headers[name] for name in _FORWARDED_HEADERS if name in request.headers}
         if form is not None and isinstance(token := form.get(CSRF_FIELD), str):
             headers[CSRF_HEADER] = token
         client = request.client
@@ -55,16 +55,16 @@ class Api:
         )
         self._base = f"{request.url.scheme}://{request.headers.get('host', 'localhost')}"
 
-    async def __call__(self, method: str, path: str, body: Any = None, *, of: tuple[str, ...] = ()) -> Answer:
+    async def __call__(self, method: str, path: str, body: Any = None, *, segments: tuple[str, ...] = ()) -> Answer:
         """Send a request to a route.
 
         Args:
             method: The HTTP method.
-            path: With `{}` for each of *of*.
+            path: With `{}` for each of *segments*.
             body: The JSON body, if any.
-            of: The values for *path*. Each is quoted as one segment.
+            segments: The values for *path*. Each is quoted as one segment.
         """
-        target = path.format(*(quote(one, safe="") for one in of))
+        target = path.format(*(quote(one, safe="") for one in segments))
         sent: dict[str, Any] = {} if body is None else {"json": body}
         async with httpx.AsyncClient(transport=self._transport, base_url=self._base, timeout=TIMEOUT_S) as client:
             answer = await client.request(method, target, headers=self._headers, **sent)

@@ -33,12 +33,12 @@ PAGES = (
 BY_NAME: Mapping[str, Page] = {page.name: page for page in PAGES}
 
 
-def open_to(principal: Principal) -> list[Page]:
+def visible_pages(principal: Principal) -> list[Page]:
     """Return the pages that *principal* may see."""
     return [page for page in PAGES if any(principal.has(role) for role in page.roles)]
 
 
-async def content(page: str, api: Api, query: Mapping[str, str]) -> dict[str, Any]:
+async def page_values(page: str, api: Api, query: Mapping[str, str]) -> dict[str, Any]:
     """Return the values for the template of *page*."""
     return await _CONTENT[page](api, query)
 
@@ -80,7 +80,7 @@ async def _grants(api: Api, _: Mapping[str, str]) -> dict[str, Any]:
         api("GET", "/v1/mcp/servers"), api("GET", "/v1/mcp/requests?status=pending")
     )
     listed = rows(servers, "servers")
-    grants = await asyncio.gather(*(api("GET", "/v1/mcp/servers/{}/grants", of=(one["name"],)) for one in listed))
+    grants = await asyncio.gather(*(api("GET", "/v1/mcp/servers/{}/grants", segments=(one["name"],)) for one in listed))
     for server, granted in zip(listed, grants, strict=True):
         server["grants"] = rows(granted, "grants")
     return {"problem": servers.problem or requests.problem, "servers": listed, "requests": rows(requests, "requests")}

@@ -15,7 +15,7 @@ from toolcharter_service.auth.dependency import authenticate
 from toolcharter_service.auth.sessions import CSRF_FIELD, cookie_of, csrf_token
 from toolcharter_service.http.problems import HttpProblem
 from toolcharter_service.monitor.api import Answer, Api
-from toolcharter_service.monitor.pages import BY_NAME, content, open_to, pretty
+from toolcharter_service.monitor.pages import BY_NAME, page_values, pretty, visible_pages
 from toolcharter_service.service import Service
 
 HEADERS = {
@@ -60,7 +60,7 @@ class _Monitor:
     async def first(self, request: Request) -> Response:
         """Redirect to the first page that the user may see, or to the login page."""
         try:
-            pages = open_to(await authenticate(request))
+            pages = visible_pages(await authenticate(request))
         except HttpProblem:
             return RedirectResponse("/login?next=/monitor", 303)
         return RedirectResponse(f"/monitor/{pages[0].name}" if pages else "/login?failed=no_access", 303)
@@ -77,13 +77,13 @@ class _Monitor:
 
     async def page(self, page: str, request: Request) -> Response:
         """Show one page."""
-        return await self._shown(page, request, "page.html")
+        return await self._render(page, request, "page.html")
 
     async def live(self, page: str, request: Request) -> Response:
         """Show the part of a page that the browser fetches repeatedly."""
         if page not in _LIVE:
             raise HttpProblem(404, "There is no such part.", "not_found")
-        return await self._shown(page, request, f"{page}_live.html")
+        return await self._render(page, request, f"{page}_live.html")
 
     async def act(self, page: str, act: str, request: Request) -> Response:
         """Perform the action of a form, and show the page again with the result."""
@@ -97,13 +97,13 @@ class _Monitor:
         except (ValueError, KeyError) as error:
             said, shown, answer = f"The form is not complete: {error}.", "", Answer(400, None)
         else:
-            said = answer.problem or _DONE.get((page, act), "Done.")
-            shown = pretty(answer.data) if (page, act) in _SHOWING and answer.data is not None else ""
-        return await self._shown(
+            said = answer.problem or _DONE_MESSAGES.get((page, act), "Done.")
+            shown = pretty(answer.data) if (page, act) in _SHOWS_RESULT and answer.data is not None else ""
+        return await self._render(
             page, request, "page.html", said=said, shown=shown, failed=not answer.ok, status=200 if answer.ok else 400
         )
 
-    async def _shown(
+    async def _render(
         self,
         page: str,
         request: Request,
@@ -118,11 +118,11 @@ class _Monitor:
             principal = await authenticate(request)
         except HttpProblem:
             return RedirectResponse(f"/login?next=/monitor/{quote(page, safe='')}", 303)
-        pages = open_to(principal)
+        pages = visible_pages(principal)
         if page not in BY_NAME or BY_NAME[page] not in pages:
             raise HttpProblem(404, "There is no such page.", "not_found")
         cookie = cookie_of(request.cookies) if principal.means == "session" else ""
-        values = await content(page, Api(request), request.query_params)
+        values = await page_values(page, Api(request), request.query_params)
         text = self._templates.get_template(template).render(
             page=BY_NAME[page],
             pages=pages,
@@ -143,62 +143,66 @@ _LIVE = {"calls", "approvals", "workers"}
 Act = Callable[[Api, Mapping[str, str]], Awaitable[Answer]]
 
 
-async def _invoke(api: Api, form: Mapping[str, str]) -> Answer:
-    return await api("POST", "/api/v1/tools/{}/invoke", _object(form.get("arguments", "")), of=(form["tool"],))
-
-
-async def _delete_tool(api: Api, form: Mapping[str, str]) -> Answer:
-    return await api("DELETE", "/api/v1/tools/{}", of=(form["tool"],))
-
-
-async def _answer(api: Api, form: Mapping[str, str]) -> Answer:
-    body = {"answer": form["answer"], "digest": form["digest"], "message": form.get("message") or None}
-    return await api("POST", "/v1/approvals/{}", body, of=(form["approval"],))
-
-
-async def _grant(api: Api, form: Mapping[str, str]) -> Answer:
-    body: dict[str, Any] = {"tool_deny": _words(form.get("tool_deny", ""))}
-    if form.get("tool_allow", "").strip():
-        body["tool_allow"] = _words(form["tool_allow"])
+async def _invoke_tool(api: Api, form: Mapping[str, str]) -> Answer:
     return await api(
-        "PUT", "/v1/mcp/servers/{}/grants/{}/{}", body, of=(form["server"], form["scope"], form["subject"])
+        "POST", "/api/v1/tools/{}/invoke", _parse_object(form.get("arguments", "")), segments=(form["tool"],)
     )
 
 
-async def _take_back(api: Api, form: Mapping[str, str]) -> Answer:
-    return await api("DELETE", "/v1/mcp/servers/{}/grants/{}/{}", of=(form["server"], form["scope"], form["subject"]))
+async def _delete_tool(api: Api, form: Mapping[str, str]) -> Answer:
+    return await api("DELETE", "/api/v1/tools/{}", segments=(form["tool"],))
 
 
-async def _review(api: Api, form: Mapping[str, str]) -> Answer:
+async def _answer_approval(api: Api, form: Mapping[str, str]) -> Answer:
+    body = {"answer": form["answer"], "digest": form["digest"], "message": form.get("message") or None}
+    return await api("POST", "/v1/approvals/{}", body, segments=(form["approval"],))
+
+
+async def _put_grant(api: Api, form: Mapping[str, str]) -> Answer:
+    body: dict[str, Any] = {"tool_deny": _split_words(form.get("tool_deny", ""))}
+    if form.get("tool_allow", "").strip():
+        body["tool_allow"] = _split_words(form["tool_allow"])
+    return await api(
+        "PUT", "/v1/mcp/servers/{}/grants/{}/{}", body, segments=(form["server"], form["scope"], form["subject"])
+    )
+
+
+async def _delete_grant(api: Api, form: Mapping[str, str]) -> Answer:
+    return await api(
+        "DELETE", "/v1/mcp/servers/{}/grants/{}/{}", segments=(form["server"], form["scope"], form["subject"])
+    )
+
+
+async def _review_request(api: Api, form: Mapping[str, str]) -> Answer:
     body = {"approved": form["approved"] == "yes", "note": form.get("note", "")}
-    return await api("POST", "/v1/mcp/requests/{}/review", body, of=(form["request"],))
+    return await api("POST", "/v1/mcp/requests/{}/review", body, segments=(form["request"],))
 
 
-async def _make_token(api: Api, form: Mapping[str, str]) -> Answer:
+async def _create_token(api: Api, form: Mapping[str, str]) -> Answer:
     body: dict[str, Any] = {"name": form["name"], "roles": [form["role"]], "days": int(form.get("days") or 30)}
     if form.get("agents", "").strip():
-        body["agents"] = _words(form["agents"])
+        body["agents"] = _split_words(form["agents"])
     if form.get("user", "").strip():
         body["user"] = form["user"].strip()
     return await api("POST", "/v1/tokens", body)
 
 
-async def _revoke(api: Api, form: Mapping[str, str]) -> Answer:
-    return await api("DELETE", "/v1/tokens/{}", of=(form["token"],))
+async def _revoke_token(api: Api, form: Mapping[str, str]) -> Answer:
+    return await api("DELETE", "/v1/tokens/{}", segments=(form["token"],))
 
 
 _ACTS: Mapping[tuple[str, str], Act] = {
-    ("tools", "invoke"): _invoke,
+    ("tools", "invoke"): _invoke_tool,
     ("tools", "delete"): _delete_tool,
-    ("approvals", "answer"): _answer,
-    ("grants", "grant"): _grant,
-    ("grants", "take-back"): _take_back,
-    ("grants", "review"): _review,
-    ("tokens", "create"): _make_token,
-    ("tokens", "revoke"): _revoke,
+    ("approvals", "answer"): _answer_approval,
+    ("grants", "grant"): _put_grant,
+    ("grants", "take-back"): _delete_grant,
+    ("grants", "review"): _review_request,
+    ("tokens", "create"): _create_token,
+    ("tokens", "revoke"): _revoke_token,
 }
-_SHOWING = {("tools", "invoke"), ("tokens", "create")}
-_DONE = {
+_SHOWS_RESULT = {("tools", "invoke"), ("tokens", "create")}
+_DONE_MESSAGES = {
     ("tools", "invoke"): "The tool answers:",
     ("tools", "delete"): "The tool is deleted.",
     ("approvals", "answer"): "The answer is saved.",
@@ -207,12 +211,12 @@ _DONE = {
 }
 
 
-def _object(text: str) -> dict[str, Any]:
+def _parse_object(text: str) -> dict[str, Any]:
     value = json.loads(text or "{}")
     if not isinstance(value, dict):
         raise ValueError("the arguments are no JSON object")  # noqa: TRY004 - what a form holds is a value
     return value
 
 
-def _words(text: str) -> list[str]:
+def _split_words(text: str) -> list[str]:
     return text.replace(",", " ").split()

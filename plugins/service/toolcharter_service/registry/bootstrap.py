@@ -21,7 +21,7 @@ _ACTOR: Final = Actor("bootstrap")
 
 
 def records_at_start(folder: Path, environ: Mapping[str, str], now: str) -> tuple[ToolRecord, ...]:
-    """Return the records that a start registers: those of the file or HDN's twelve, and those of `records_at_discovery`.
+    """Return the records that a start registers: those of the file or HDN's twelve, and of `records_at_discovery`.
 
     Args:
         folder: The folder with the bootstrap file.

@@ -8,12 +8,12 @@ from typing import Any, Final
 from toolcharter import Denied, Reason, ToolError
 from toolcharter_service.registry.reasons import RunReason
 
-_PLACE: Final = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_PLACEHOLDER: Final = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
 def placeholder_names(args: Sequence[str]) -> tuple[str, ...]:
     """Return the names of all placeholders, without duplicates."""
-    return tuple(dict.fromkeys(found for word in args for found in _PLACE.findall(word)))
+    return tuple(dict.fromkeys(found for word in args for found in _PLACEHOLDER.findall(word)))
 
 
 def fill_placeholders(
@@ -45,7 +45,7 @@ def _fill_word(text: str, values: Mapping[str, Any], may_begin_with_dash: Collec
 
 def _fill_parts(text: str, values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield the parts of a word, each with its placeholder's name; the name is empty for plain text."""
-    for index, part in enumerate(_PLACE.split(text)):
+    for index, part in enumerate(_PLACEHOLDER.split(text)):
         if index % 2:
             yield part, as_text(part, values)
         else:

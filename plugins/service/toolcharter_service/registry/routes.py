@@ -178,13 +178,19 @@ def _refuse_generated(record: ToolRecord) -> None:
 
 def routes(service: Service) -> APIRouter:
     """Return the routes."""
-    made = ToolRoutes(service)
+    handlers = ToolRoutes(service)
     router = APIRouter(prefix="/api/v1/tools", tags=["registry"])
     add = partial(router.add_api_route, response_model_exclude_none=True)
-    add("", made.listed, methods=["GET"], responses=error_responses(404))
-    add("", made.register, methods=["POST"], responses=error_responses(404, 409))
-    add("/discover", made.discover, methods=["POST"], responses=error_responses())
+    add("", handlers.listed, methods=["GET"], responses=error_responses(404))
+    add("", handlers.register, methods=["POST"], responses=error_responses(404, 409))
+    add("/discover", handlers.discover, methods=["POST"], responses=error_responses())
     keyed = {"parameters": KEYED_HEADERS}
-    add("/{tool_id}/invoke", made.invoke, methods=["POST"], responses=error_responses(*STATUSES), openapi_extra=keyed)
-    add("/{tool_id}", made.delete, methods=["DELETE"], responses=error_responses(404))
+    add(
+        "/{tool_id}/invoke",
+        handlers.invoke,
+        methods=["POST"],
+        responses=error_responses(*STATUSES),
+        openapi_extra=keyed,
+    )
+    add("/{tool_id}", handlers.delete, methods=["DELETE"], responses=error_responses(404))
     return router

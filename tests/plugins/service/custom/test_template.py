@@ -39,7 +39,7 @@ from toolcharter_service.custom.template import Template, TemplateFault, single_
 def test_places_in_quotes(line: str) -> None:
     """And where quotes quote nothing."""
     with pytest.raises(TemplateFault) as found:
-        Template.parsed(line)
+        Template.parse(line)
 
     assert found.value.reason == "placeholder_in_quotes"
 
@@ -48,7 +48,7 @@ def test_places_in_quotes(line: str) -> None:
 def test_what_only_looks_like_a_place(line: str) -> None:
     """A line that would be run as it stands is told."""
     with pytest.raises(TemplateFault) as found:
-        Template.parsed(line)
+        Template.parse(line)
 
     assert found.value.reason == "bad_placeholder"
 
@@ -57,7 +57,7 @@ def test_what_only_looks_like_a_place(line: str) -> None:
 def test_signs_that_nobody_sees(line: str) -> None:
     """No control character, but newline and tab."""
     with pytest.raises(TemplateFault, match="control character"):
-        Template.parsed(line)
+        Template.parse(line)
 
 
 @each_row(
@@ -79,7 +79,7 @@ def test_signs_that_nobody_sees(line: str) -> None:
 )
 def test_rendered(line: str, values: dict[str, Any], rendered: str) -> None:
     """In one pass."""
-    assert Template.parsed(line).rendered(values) == rendered
+    assert Template.parse(line).render(values) == rendered
 
 
 @each_row(
@@ -89,7 +89,7 @@ def test_rendered(line: str, values: dict[str, Any], rendered: str) -> None:
 def test_a_leading_dash(line: str) -> None:
     """Also behind what may turn out to be nothing."""
     with pytest.raises(Denied) as found:
-        Template.parsed(line).rendered({"x": "-n"})
+        Template.parse(line).render({"x": "-n"})
 
     assert found.value.reason == "leading_dash_not_allowed"
 
@@ -98,7 +98,7 @@ def test_a_leading_dash(line: str) -> None:
 def test_a_missing_value(values: dict[str, Any]) -> None:
     """Is an error."""
     with pytest.raises(ToolError, match="x required"):
-        Template.parsed("echo {{.x}}").rendered(values)
+        Template.parse("echo {{.x}}").render(values)
 
 
 @given(st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=40))
@@ -110,7 +110,7 @@ def test_a_value_is_one_word(text: str) -> None:
 def test_a_real_shell_reads_the_same() -> None:
     """Bash gets every sign of ASCII, and what looks like code, as it was."""
     text = "".join(map(chr, range(1, 127))) + "$(id) `id` ${x} !! \\ '\"' \n; rm x"
-    line = Template.parsed("printf %s a{{.x}}").rendered({"x": text})
+    line = Template.parse("printf %s a{{.x}}").render({"x": text})
 
     done = subprocess.run(["bash", "-c", line], capture_output=True, check=True)
 

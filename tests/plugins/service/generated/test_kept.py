@@ -8,7 +8,7 @@ import pytest
 from tests.plugins.stores.places import PostgresqlPlaces
 
 from toolcharter import StoreTransaction, open_store
-from toolcharter_service.generated.records import ToolProposal, kept_within
+from toolcharter_service.generated.records import ToolProposal, store_within_limit
 from toolcharter_service.registry.records import ToolRecord
 
 MOST = 2
@@ -38,7 +38,7 @@ def test_limit_holds_over_workers(engine: str, tmp_path: Path, postgresql: Postg
             if not has_waited:
                 has_waited = True
                 together.wait(20)
-            return kept_within(each, proposal(f"gen_{number}"), MOST)
+            return store_within_limit(each, proposal(f"gen_{number}"), MOST)
 
         with open_store(url) as stores:
             return isinstance(stores.bound("acme", "toolcharter-service").transact(work), ToolProposal)

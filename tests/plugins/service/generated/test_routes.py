@@ -11,7 +11,7 @@ from tests.plugins.service.people import Named, being
 from tests.plugins.service.serving import PROFILE, configured, serving
 
 from toolcharter.guards.store.handle import StoreHandle
-from toolcharter_service.generated.rule import record_of
+from toolcharter_service.generated.rule import build_record
 from toolcharter_service.http.app import create_app
 from toolcharter_service.service import Service
 
@@ -132,7 +132,7 @@ def test_profile_decides_what_runs(http: httpx.Client) -> None:
 
 def test_nobody_registers_what_nobody_has_read(http: httpx.Client) -> None:
     """A record whose hash is right comes from a review all the same, whoever sends it."""
-    record = record_of(CODE + "# unread", "", "", "2026-01-01T00:00:00Z").model_dump(mode="json")
+    record = build_record(CODE + "# unread", "", "", "2026-01-01T00:00:00Z").model_dump(mode="json")
     for who in (BOT, being("olga", "operator"), being("root", "admin")):
         refused = http.post("/api/v1/tools", json=record, headers=who)
         assert (refused.status_code, refused.json()["reason"]) == (400, "invalid_record")

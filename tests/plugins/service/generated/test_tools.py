@@ -9,8 +9,14 @@ from tests.plugins.service.registry_sessions import NOW, OpenSession, tool
 from tests.rows import each_row
 
 from toolcharter import ApprovalAnswer, ApprovalRequest, Store
-from toolcharter_service.generated.codegen import code_in
-from toolcharter_service.generated.rule import entry_of, id_of, is_genuine, record_of, why_not
+from toolcharter_service.generated.codegen import extract_code
+from toolcharter_service.generated.rule import (
+    build_record,
+    find_entry_function,
+    generated_id,
+    is_genuine,
+    rejection_reason,
+)
 from toolcharter_service.registry.catalog import find
 from toolcharter_service.registry.policy import RegistryPolicy
 from toolcharter_service.registry.rules import RegistryRefusal
@@ -40,17 +46,17 @@ def main(text, times=1):
 )
 def test_code_that_is_worth_a_tool(code: str, reason: str | None) -> None:
     """By the rule of HDN: 60 characters, structure, a word that speaks of a general tool; and it has to be Python here."""
-    found = why_not(code)
+    found = rejection_reason(code)
     assert found is None if reason is None else reason in str(found)
 
 
 def test_record_has_the_least() -> None:
     """No permission, the highest safety level, made by an agent, and a hash of what runs for its id."""
-    record = record_of(CODE, "", "", NOW)
+    record = build_record(CODE, "", "", NOW)
     assert record.exec is not None
     assert (record.name, record.permissions, record.safety_level, record.created_by) == ("main", (), "high", "agent")
     assert (record.exec.type, record.exec.cmd, record.exec.args[:2]) == ("cmd", "python3", ("-I", "-c"))
-    assert record.id == id_of(record.exec) != record_of(CODE + "\n", "", "", NOW).id
+    assert record.id == generated_id(record.exec) != build_record(CODE + "\n", "", "", NOW).id
     assert record.exec.args[2].startswith(CODE)
     assert is_genuine(require_buildable(record))
 
@@ -75,7 +81,7 @@ def test_record_has_the_least() -> None:
 def test_names_that_read_like_others(name: str, description: str, reason: str) -> None:
     """Look-alikes, invisible characters and names of installed tools are refused, however they are written."""
     with pytest.raises(RegistryRefusal) as refused:
-        record_of(CODE, name, description, NOW)
+        build_record(CODE, name, description, NOW)
     assert refused.value.reason == reason
 
 
@@ -91,7 +97,7 @@ def test_names_that_read_like_others(name: str, description: str, reason: str) -
 )
 def test_record_that_only_bears_such_an_id(change: dict[str, Any]) -> None:
     """What would run, or how far it may go, is another thing than a person has read: neither registered nor loaded."""
-    plain = record_of(CODE, "", "", NOW).model_dump(mode="json") | change
+    plain = build_record(CODE, "", "", NOW).model_dump(mode="json") | change
     record = tool(plain.pop("id"), **plain)
     if record.exec is None:
         return  # it describes no installed tool, and runs nothing
@@ -112,14 +118,14 @@ def test_record_that_only_bears_such_an_id(change: dict[str, Any]) -> None:
 )
 def test_code_in_an_answer(answer: str, code: str) -> None:
     """The first block, else all of it."""
-    assert code_in(answer) == code
+    assert extract_code(answer) == code
 
 
 def test_entry_is_main_or_the_last() -> None:
     """Of functions at the top alone."""
-    assert entry_of("def main(): pass\ndef f(): pass") == "main"
-    assert entry_of("def f(): pass\ndef g():\n    def h(): pass") == "g"
-    assert entry_of("x = 1") is None
+    assert find_entry_function("def main(): pass\ndef f(): pass") == "main"
+    assert find_entry_function("def f(): pass\ndef g():\n    def h(): pass") == "g"
+    assert find_entry_function("x = 1") is None
 
 
 def scripted(answer: str) -> dict[str, Any]:
@@ -153,7 +159,7 @@ def test_registering_waits_for_a_person(session: OpenSession, store: Store) -> N
         decided = live.current.decide("register", {"tool": {"code": CODE}})
         assert (decided.outcome, decided.reason) == ("ask", "new_tool")
         assert live.call("register", {"tool": {"code": CODE}}).reason == "approval_unavailable"
-    assert find(store, record_of(CODE, "", "", NOW).id) is None
+    assert find(store, build_record(CODE, "", "", NOW).id) is None
 
 
 @each_row(

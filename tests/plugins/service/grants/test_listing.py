@@ -7,7 +7,7 @@ from tests.plugins.service.serving import configured
 
 from toolcharter import MCP_RECORDS, Caller, McpAgentGrant, McpServerRecord
 from toolcharter.guards.store.handle import StoreHandle
-from toolcharter_service.grants.listing import open_to
+from toolcharter_service.grants.listing import filter_open_tools
 from toolcharter_service.service import Service
 
 NAMES = ["read_file", "mcp__issues__list", "mcp__issues__close", "mcp__own__look"]
@@ -20,9 +20,9 @@ def test_what_grants_close_is_not_shown(tmp_path: Path) -> None:
     store.put(McpServerRecord(name="issues", transport="sse", url="https://issues.example.org/sse"))
     service = Service(configured(tmp_path), stores=stores)
     coder = Caller(agent="coder", tenant="acme")
-    before = open_to(service, "acme", coder, NAMES)
+    before = filter_open_tools(service, "acme", coder, NAMES)
 
     store.put(McpAgentGrant(server="issues", agent="coder", tool_allow=("list",)))
 
     assert before == {"read_file", "mcp__own__look"}
-    assert open_to(service, "acme", coder, NAMES) == {"read_file", "mcp__issues__list", "mcp__own__look"}
+    assert filter_open_tools(service, "acme", coder, NAMES) == {"read_file", "mcp__issues__list", "mcp__own__look"}
