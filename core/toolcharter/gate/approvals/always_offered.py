@@ -24,7 +24,7 @@ else:
 
 MAX_SHOWN_BYTES = 4096
 """The longest call that is saved: a person must be able to read it again."""
-SECRET_NOT_STORED = "It contains text that may be a secret, which must not be stored."
+NOT_STORABLE = "It contains text that may be a secret, which must not be stored."
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=", re.ASCII)
 # The project's files define what `npm test` runs, as they define the tests that `pytest` runs. By "always" people mean
@@ -59,7 +59,7 @@ def why_not_offered(shown: str, commands: Sequence[str], workspace: Path) -> str
     if len(commands) > 1:
         return "It is more than one command."
     if scrub_text(shown)[1]:
-        return SECRET_NOT_STORED
+        return NOT_STORABLE
     if len(shown.encode("utf-8", "surrogatepass")) > MAX_SHOWN_BYTES:
         return f"It is longer than {MAX_SHOWN_BYTES} bytes."
     return None

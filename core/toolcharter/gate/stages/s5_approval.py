@@ -15,7 +15,7 @@ from toolcharter.api.command import DiskPreconditions
 from toolcharter.api.reasons import CORE_REASONS, HINTS, Reason
 from toolcharter.errors import ConfigurationError, Denied
 from toolcharter.events.contract import APPROVAL_DECISION, APPROVAL_REQUEST
-from toolcharter.gate.approvals.always_offered import SECRET_NOT_STORED, why_not_offered
+from toolcharter.gate.approvals.always_offered import NOT_STORABLE, why_not_offered
 from toolcharter.gate.approvals.escape import MaskHidesCode, ShownCall, one_line, shown_call
 from toolcharter.gate.approvals.ledger import ApprovalScope, AskedCall, Ledger, arguments_digest, call_digest
 from toolcharter.gate.approvals.prompt import ApproverPrompt, Verdict
@@ -33,7 +33,7 @@ class _SavedSnapshot(NamedTuple):
     approvals: tuple[SavedApproval, ...] = ()
 
 
-_SECRET_HINT = (
+_MASKED_HINT = (
     "Send the call without the secret: let the program read it from an environment variable, or from a file that the "
     "user has made."
 )
@@ -197,7 +197,7 @@ class ApprovalService:
             return None
         except MaskHidesCode as error:
             message = f"No person can be asked, because the question would not show what runs: {error}"
-            ctx.refuse("approval", Reason.APPROVAL_UNAVAILABLE, message, hint=_SECRET_HINT)
+            ctx.refuse("approval", Reason.APPROVAL_UNAVAILABLE, message, hint=_MASKED_HINT)
             return None
         now = monotonic()
         # Time for the answer, and for the dry run after it.
@@ -260,7 +260,7 @@ class ApprovalService:
         if ctx.asked_by_check:
             return "It is not offered for the question of a check."
         if shown.is_masked:
-            return SECRET_NOT_STORED
+            return NOT_STORABLE
         # The commands of `cli` and `custom` tools are part of the tool's own files, which the approval is bound to.
         commands = () if asked.tool.spec.kind in {"cli", "custom"} else ctx.commands
         subject, understood = asked.rule_input(ctx) if commands else (None, None)

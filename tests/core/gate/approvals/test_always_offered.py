@@ -6,7 +6,7 @@ import pytest
 from tests.rows import each_row
 from tests.samples import sample_file
 
-from toolcharter.gate.approvals.always_offered import MAX_SHOWN_BYTES, SECRET_NOT_STORED, why_not_offered
+from toolcharter.gate.approvals.always_offered import MAX_SHOWN_BYTES, NOT_STORABLE, why_not_offered
 
 WORK = Path("/work")
 KEY = "AKIA" + "Z7QK3MNB" * 2
@@ -59,7 +59,7 @@ def test_a_plain_command_may_be_kept(command) -> None:
         pytest.param(["ls 'a\u202eb'"], "The command contains invisible characters.", id="a bidi override"),
         pytest.param(["ls 'a\u200bb'"], "The command contains invisible characters.", id="a zero width space"),
         pytest.param(["ls '\u3164'"], "The command contains invisible characters.", id="a letter without a mark"),
-        pytest.param(["ls " + KEY], SECRET_NOT_STORED, id="a secret"),
+        pytest.param(["ls " + KEY], NOT_STORABLE, id="a secret"),
         pytest.param(["ls " + "x" * MAX_SHOWN_BYTES], f"It is longer than {MAX_SHOWN_BYTES} bytes.", id="too long"),
     ],
 )
